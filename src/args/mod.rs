@@ -1,0 +1,1 @@
+//! The forgiving reader.
