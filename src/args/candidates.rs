@@ -43,11 +43,20 @@ pub(super) struct Candidate {
 
 impl Candidate {
     fn new(node: Node, forms: Forms) -> Self {
-        Self { node, forms, flaw: None, tool: None, is_loose: false }
+        Self {
+            node,
+            forms,
+            flaw: None,
+            tool: None,
+            is_loose: false,
+        }
     }
 
     pub(super) fn flawed(node: Node, forms: Forms, flaw: Flaw) -> Self {
-        Self { flaw: Some(flaw), ..Self::new(node, forms) }
+        Self {
+            flaw: Some(flaw),
+            ..Self::new(node, forms)
+        }
     }
 
     /// A value that arrived as JSON and needs no reading.
@@ -69,22 +78,35 @@ impl Candidate {
 /// All readings of `text`; never none: the last resort is [`Flaw::NoArguments`].
 pub(super) fn of_text(text: &str) -> Vec<Candidate> {
     if text.len() > TEXT_BYTES_MAX {
-        return vec![Candidate::flawed(Node::Null, Forms::default(), Flaw::TooLong)];
+        return vec![Candidate::flawed(
+            Node::Null,
+            Forms::default(),
+            Flaw::TooLong,
+        )];
     }
     let mut found = at_depth(text, 0);
     if found.is_empty() {
-        found.push(Candidate::flawed(Node::Null, Forms::default(), Flaw::NoArguments));
+        found.push(Candidate::flawed(
+            Node::Null,
+            Forms::default(),
+            Flaw::NoArguments,
+        ));
     }
     found
 }
 
 fn at_depth(text: &str, depth: usize) -> Vec<Candidate> {
-    let text = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0'));
+    let text = text
+        .trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0'));
     if node::is_nothing(text) || text == "[object]" {
         return vec![Candidate::of_node(Node::Null)];
     }
     if node::is_lost_payload(text) {
-        return vec![Candidate::flawed(Node::Null, Forms::default(), Flaw::PayloadLost)];
+        return vec![Candidate::flawed(
+            Node::Null,
+            Forms::default(),
+            Flaw::PayloadLost,
+        )];
     }
     match strict::parse(text) {
         Some(Node::Text(inner)) => inside(&inner, depth, Form::TextInText),
@@ -98,7 +120,10 @@ fn inside(inner: &str, depth: usize, form: Form) -> Vec<Candidate> {
     if depth == UNWRAP_MAX {
         return Vec::new();
     }
-    at_depth(inner, depth + 1).into_iter().map(|candidate| candidate.with(form)).collect()
+    at_depth(inner, depth + 1)
+        .into_iter()
+        .map(|candidate| candidate.with(form))
+        .collect()
 }
 
 fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
@@ -112,7 +137,8 @@ fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
         return inside(&plain, depth, Form::Backslashes);
     }
     if text.starts_with("%7B") || text.starts_with("%7b") {
-        return loose::percent_decoded(text).map_or_else(Vec::new, |plain| inside(&plain, depth, Form::UrlEncoded));
+        return loose::percent_decoded(text)
+            .map_or_else(Vec::new, |plain| inside(&plain, depth, Form::UrlEncoded));
     }
     let mut bracketless = without_brackets(text);
     if !bracketless.is_empty() {
@@ -125,7 +151,11 @@ fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
         return whole(text);
     }
     let found = super::objects::find(text, STARTS_MAX);
-    if found.is_empty() { untagged(text, depth) } else { found }
+    if found.is_empty() {
+        untagged(text, depth)
+    } else {
+        found
+    }
 }
 
 /// `'{"scene": "koi"}'`: quotes around everything.
@@ -142,9 +172,17 @@ fn quoted_whole(text: &str) -> Option<String> {
 /// The inside of the only code fence, where nothing but a fence surrounds it.
 fn fenced(text: &str) -> Option<&str> {
     let body = text.strip_prefix("```")?.strip_suffix("```")?;
-    let language = body.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(body.len());
-    let has_break = body.get(language..).is_some_and(|rest| rest.starts_with(['\n', '\r']));
-    let body = if has_break { body.get(language..)? } else { body };
+    let language = body
+        .find(|c: char| !c.is_ascii_alphanumeric())
+        .unwrap_or(body.len());
+    let has_break = body
+        .get(language..)
+        .is_some_and(|rest| rest.starts_with(['\n', '\r']));
+    let body = if has_break {
+        body.get(language..)?
+    } else {
+        body
+    };
     (!body.contains("```")).then_some(body)
 }
 
@@ -152,7 +190,12 @@ fn fenced(text: &str) -> Option<&str> {
 fn without_backslashes(text: &str) -> Option<String> {
     let inner = text.strip_prefix(['{', '['])?.trim_start();
     let escaped = inner.starts_with("\\\"") || inner.starts_with("\\n") || inner.starts_with("\\'");
-    escaped.then(|| text.replace("\\n", "\n").replace("\\\"", "\"").replace("\\'", "'").replace("\\\\", "\\"))
+    escaped.then(|| {
+        text.replace("\\n", "\n")
+            .replace("\\\"", "\"")
+            .replace("\\'", "'")
+            .replace("\\\\", "\\")
+    })
 }
 
 /// A list or tuple that is the whole text.
@@ -170,7 +213,9 @@ fn whole(text: &str) -> Vec<Candidate> {
         }
         return vec![Candidate::flawed(Node::Null, parser.forms, Flaw::Garbled)];
     }
-    let garbled = text.contains('{').then(|| Candidate::flawed(Node::Null, Forms::default(), Flaw::Garbled));
+    let garbled = text
+        .contains('{')
+        .then(|| Candidate::flawed(Node::Null, Forms::default(), Flaw::Garbled));
     garbled.into_iter().collect()
 }
 
@@ -185,8 +230,16 @@ fn without_brackets(text: &str) -> Vec<Candidate> {
         tool: tagged.tool,
         is_loose: true,
     });
-    let found: Vec<_> = tagged.into_iter().chain(options_or_url(text)).chain(call(text)).collect();
-    if !found.is_empty() { found } else { pairs(text) }
+    let found: Vec<_> = tagged
+        .into_iter()
+        .chain(options_or_url(text))
+        .chain(call(text))
+        .collect();
+    if !found.is_empty() {
+        found
+    } else {
+        pairs(text)
+    }
 }
 
 /// `Result: {"scene": "koi"}`: the word before the colon may be a key or may announce the object.
@@ -201,26 +254,43 @@ fn one(form: Form) -> Forms {
 }
 
 fn of_loose(loose: Loose) -> Candidate {
-    Candidate { node: Node::Map(loose.pairs), forms: loose.forms, flaw: loose.cut.then_some(Flaw::Cut), tool: None, is_loose: true }
+    Candidate {
+        node: Node::Map(loose.pairs),
+        forms: loose.forms,
+        flaw: loose.cut.then_some(Flaw::Cut),
+        tool: None,
+        is_loose: true,
+    }
 }
 
 fn options_or_url(text: &str) -> Option<Candidate> {
-    loose::options(text).or_else(|| text.contains('&').then(|| loose::url_pairs(text)).flatten()).map(of_loose)
+    loose::options(text)
+        .or_else(|| text.contains('&').then(|| loose::url_pairs(text)).flatten())
+        .map(of_loose)
 }
 
 fn call(text: &str) -> Option<Candidate> {
     let text = text.trim_matches('`');
-    let (name, loose) = loose::call(text, Quotes::Exact).or_else(|| loose::call(text, Quotes::Loose))?;
-    Some(Candidate { tool: Some(name), ..of_loose(loose) })
+    let (name, loose) =
+        loose::call(text, Quotes::Exact).or_else(|| loose::call(text, Quotes::Loose))?;
+    Some(Candidate {
+        tool: Some(name),
+        ..of_loose(loose)
+    })
 }
 
 /// Keywords and lines are both tried: where they differ, their cost decides.
 fn pairs(text: &str) -> Vec<Candidate> {
-    let keywords = loose::keywords(text, Quotes::Exact).or_else(|| loose::keywords(text, Quotes::Loose));
+    let keywords =
+        loose::keywords(text, Quotes::Exact).or_else(|| loose::keywords(text, Quotes::Loose));
     if keywords.as_ref().is_some_and(|keywords| !keywords.cut) {
         return keywords.into_iter().map(of_loose).collect();
     }
-    loose::lines(text).or(keywords).into_iter().map(of_loose).collect()
+    loose::lines(text)
+        .or(keywords)
+        .into_iter()
+        .map(of_loose)
+        .collect()
 }
 
 /// `<tool_call>scene="koi"</tool_call>`: one pair of tags around something that can be read.
@@ -228,7 +298,8 @@ fn untagged(text: &str, depth: usize) -> Vec<Candidate> {
     let inner = || {
         let name_end = text.strip_prefix('<')?.find('>')? + 1;
         let name = text.get(1..name_end)?;
-        text.get(name_end + 1..)?.strip_suffix(&format!("</{name}>"))
+        text.get(name_end + 1..)?
+            .strip_suffix(&format!("</{name}>"))
     };
     inner().map_or_else(Vec::new, |inner| inside(inner, depth, Form::Tag))
 }
@@ -243,7 +314,11 @@ pub(super) fn of_inner_text(text: &str) -> Vec<Candidate> {
         return vec![Candidate::of_node(node).with(Form::TextInText)];
     }
     if trimmed.starts_with(['{', '[', '(']) {
-        return whole(trimmed).into_iter().filter(Candidate::is_clean).map(|c| c.with(Form::TextInText)).collect();
+        return whole(trimmed)
+            .into_iter()
+            .filter(Candidate::is_clean)
+            .map(|c| c.with(Form::TextInText))
+            .collect();
     }
     vec![Candidate::of_node(tolerant::scalar(trimmed.to_owned()).0)]
 }

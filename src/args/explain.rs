@@ -65,27 +65,68 @@ pub fn explain(shape: &Shape, effect: Effect, text: &str) -> Explanation {
     let candidates = read::candidates(Received::Text(text.to_owned()));
     Explanation {
         effect,
-        candidates: candidates.iter().map(|candidate| alternative(arguments::judge(shape, &guarded, candidate))).collect(),
-        profiles: [Profile::Lenient, Profile::Guarded].map(|profile| verdict(shape, effect, profile, text)).into(),
+        candidates: candidates
+            .iter()
+            .map(|candidate| alternative(arguments::judge(shape, &guarded, candidate)))
+            .collect(),
+        profiles: [Profile::Lenient, Profile::Guarded]
+            .map(|profile| verdict(shape, effect, profile, text))
+            .into(),
     }
 }
 
 fn alternative(judged: arguments::Judged) -> Alternative {
     let cost = judged.cost;
     match judged.outcome {
-        Ok(Reading { understood, repairs, .. }) => Alternative { cost, understood: Some(understood), complaints: Vec::new(), repairs },
-        Err(Refusal { complaints, repairs, .. }) => Alternative { cost, understood: None, complaints, repairs },
+        Ok(Reading {
+            understood,
+            repairs,
+            ..
+        }) => Alternative {
+            cost,
+            understood: Some(understood),
+            complaints: Vec::new(),
+            repairs,
+        },
+        Err(Refusal {
+            complaints,
+            repairs,
+            ..
+        }) => Alternative {
+            cost,
+            understood: None,
+            complaints,
+            repairs,
+        },
     }
 }
 
 fn verdict(shape: &Shape, effect: Effect, profile: Profile, text: &str) -> Verdict {
-    match read::read(shape, &Policy::new(effect, profile), Received::Text(text.to_owned())) {
-        Ok(reading) => {
-            Verdict { profile, runs: true, understood: Some(reading.understood), loss: Some(reading.loss), refused: None, corrected: None, repairs: reading.repairs }
-        }
+    match read::read(
+        shape,
+        &Policy::new(effect, profile),
+        Received::Text(text.to_owned()),
+    ) {
+        Ok(reading) => Verdict {
+            profile,
+            runs: true,
+            understood: Some(reading.understood),
+            loss: Some(reading.loss),
+            refused: None,
+            corrected: None,
+            repairs: reading.repairs,
+        },
         Err(refusal) => {
             let refused = Some(refusal.to_string());
-            Verdict { profile, runs: false, understood: None, loss: None, refused, corrected: Some(refusal.corrected), repairs: refusal.repairs }
+            Verdict {
+                profile,
+                runs: false,
+                understood: None,
+                loss: None,
+                refused,
+                corrected: Some(refusal.corrected),
+                repairs: refusal.repairs,
+            }
         }
     }
 }
@@ -117,13 +158,24 @@ pub enum Line {
 /// Judges one text by a foreign schema, as for a tool that moves in the guarded profile, unknown keys ignored.
 #[must_use]
 pub fn explain_line(shape: &Shape, text: &str) -> Line {
-    match read::read(shape, &Policy::of_foreign_schema(), Received::Text(text.to_owned())) {
+    match read::read(
+        shape,
+        &Policy::of_foreign_schema(),
+        Received::Text(text.to_owned()),
+    ) {
         Ok(reading) => Line::Understood {
-            understood: reading.given.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+            understood: reading
+                .given
+                .into_iter()
+                .filter(|(_, value)| !value.is_null())
+                .collect(),
             repairs: reading.repairs,
         },
-        Err(refusal) => {
-            Line::Refused { refused: refusal.to_string(), complaints: refusal.complaints, corrected: refusal.corrected, repairs: refusal.repairs }
-        }
+        Err(refusal) => Line::Refused {
+            refused: refusal.to_string(),
+            complaints: refusal.complaints,
+            corrected: refusal.corrected,
+            repairs: refusal.repairs,
+        },
     }
 }

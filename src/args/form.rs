@@ -41,11 +41,33 @@ impl Form {
     /// What the repair costs; the cheapest reading wins.
     pub(super) const fn cost(self) -> u32 {
         match self {
-            Self::SingleQuotes | Self::TrailingComma | Self::Comment | Self::PythonLiteral | Self::Fence
-            | Self::UnquotedKey | Self::RawControl | Self::Tuple | Self::TextInText | Self::CurlyQuotes => 1,
-            Self::ExtraComma | Self::UnquotedText | Self::Arrow | Self::ExtraCloser | Self::Tag | Self::Prose
-            | Self::ListOfOne | Self::Envelope | Self::Keywords | Self::Call | Self::UrlEncoded => 2,
-            Self::MissingComma | Self::OddEscape | Self::Backslashes | Self::Lines | Self::Options | Self::MixedQuotes => 3,
+            Self::SingleQuotes
+            | Self::TrailingComma
+            | Self::Comment
+            | Self::PythonLiteral
+            | Self::Fence
+            | Self::UnquotedKey
+            | Self::RawControl
+            | Self::Tuple
+            | Self::TextInText
+            | Self::CurlyQuotes => 1,
+            Self::ExtraComma
+            | Self::UnquotedText
+            | Self::Arrow
+            | Self::ExtraCloser
+            | Self::Tag
+            | Self::Prose
+            | Self::ListOfOne
+            | Self::Envelope
+            | Self::Keywords
+            | Self::Call
+            | Self::UrlEncoded => 2,
+            Self::MissingComma
+            | Self::OddEscape
+            | Self::Backslashes
+            | Self::Lines
+            | Self::Options
+            | Self::MixedQuotes => 3,
             Self::MissingColon | Self::InnerQuotes => 4,
         }
     }

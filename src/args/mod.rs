@@ -4,11 +4,13 @@
 
 mod arguments;
 mod candidates;
+pub mod envelope;
 mod explain;
 mod form;
 mod limits;
 mod loose;
 mod meaning;
+mod memory;
 pub mod name;
 mod nearest;
 mod node;
@@ -27,6 +29,7 @@ mod unit;
 mod values;
 
 pub use explain::{Alternative, Explanation, Line, Verdict, explain, explain_line};
+pub use memory::{Advice, Memory};
 pub use nearest::nearest;
 pub use outcome::{Complaint, Reading, Refusal, Repair};
 pub use read::{Received, read};

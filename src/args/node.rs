@@ -36,7 +36,9 @@ impl Node {
             Self::Bool(value) => Value::Bool(*value),
             Self::Number(number) => Value::Number(number.clone()),
             Self::Text(text) => Value::String(text.clone()),
-            Self::Word(word) => super::numeral::plain(word).unwrap_or_else(|| Value::String(word.clone())),
+            Self::Word(word) => {
+                super::numeral::plain(word).unwrap_or_else(|| Value::String(word.clone()))
+            }
             Self::List(items) => Value::Array(items.iter().map(Self::to_value).collect()),
             Self::Map(pairs) => {
                 let mut map = Map::new();
@@ -55,7 +57,8 @@ impl Node {
             Self::Map(pairs) => {
                 let mut seen = std::collections::HashMap::new();
                 pairs.iter().any(|(key, node)| {
-                    seen.insert(key, node).is_some_and(|before| before != node) || node.contradicts_itself()
+                    seen.insert(key, node).is_some_and(|before| before != node)
+                        || node.contradicts_itself()
                 })
             }
             _ => false,
@@ -71,14 +74,28 @@ impl From<Value> for Node {
             Value::Number(number) => Self::Number(number),
             Value::String(text) => Self::Text(text),
             Value::Array(items) => Self::List(items.into_iter().map(Self::from).collect()),
-            Value::Object(map) => Self::Map(map.into_iter().map(|(key, value)| (key, Self::from(value))).collect()),
+            Value::Object(map) => Self::Map(
+                map.into_iter()
+                    .map(|(key, value)| (key, Self::from(value)))
+                    .collect(),
+            ),
         }
     }
 }
 
 /// Words that callers write for "nothing".
 pub(super) fn is_nothing(text: &str) -> bool {
-    const WORDS: [&str; 9] = ["", "null", "none", "nil", "undefined", "none.", "null.", "nil.", "undefined."];
+    const WORDS: [&str; 9] = [
+        "",
+        "null",
+        "none",
+        "nil",
+        "undefined",
+        "none.",
+        "null.",
+        "nil.",
+        "undefined.",
+    ];
     let text = text.trim();
     text.len() <= 10 && WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
@@ -86,9 +103,14 @@ pub(super) fn is_nothing(text: &str) -> bool {
 /// What is left of an object that a client turned into text by mistake.
 pub(super) fn is_lost_payload(text: &str) -> bool {
     let text = text.trim().trim_matches(['"', '\'']);
-    let inner = text.strip_prefix("[object").and_then(|rest| rest.strip_suffix(']'));
-    inner.is_some_and(|name| name.len() <= 40 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == ' '))
-        || text == "[object …" || text == "[object ..." || text == "[Object]"
+    let inner = text
+        .strip_prefix("[object")
+        .and_then(|rest| rest.strip_suffix(']'));
+    inner.is_some_and(|name| {
+        name.len() <= 40 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ')
+    }) || text == "[object …"
+        || text == "[object ..."
+        || text == "[Object]"
 }
 
 /// At most [`super::limits::SHOWN_CHARS_MAX`] characters, with control characters and quotes escaped.
@@ -99,7 +121,9 @@ pub(super) fn shown(text: &str) -> String {
             out.push('…');
             break;
         }
-        if c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}') {
+        if c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        {
             out.extend(c.escape_default());
         } else {
             out.push(c);
@@ -115,7 +139,14 @@ pub(super) fn shown_node(node: &Node) -> String {
         Node::List(items) if items.len() > 32 => format!("a list of {} values", items.len()),
         Node::Map(pairs) if pairs.len() > 32 => format!("an object of {} keys", pairs.len()),
         Node::List(items) => format!("[{}]", joined(items.iter().map(shown_node))),
-        Node::Map(pairs) => format!("{{{}}}", joined(pairs.iter().map(|(k, v)| format!("{}: {}", shown(k), shown_node(v))))),
+        Node::Map(pairs) => format!(
+            "{{{}}}",
+            joined(
+                pairs
+                    .iter()
+                    .map(|(k, v)| format!("{}: {}", shown(k), shown_node(v)))
+            )
+        ),
         other => shown(&other.to_value().to_string()),
     }
 }

@@ -25,12 +25,17 @@ pub(super) struct Decimal {
 impl Decimal {
     /// The nearest double, correctly rounded because the decimal text is parsed once.
     pub(super) fn value(self) -> f64 {
-        format!("{}e{}", self.digits, self.exponent).parse().unwrap_or(f64::NAN)
+        format!("{}e{}", self.digits, self.exponent)
+            .parse()
+            .unwrap_or(f64::NAN)
     }
 
     /// The whole number, if it is one.
     pub(super) fn whole(self) -> Option<i128> {
-        let Self { mut digits, mut exponent } = self;
+        let Self {
+            mut digits,
+            mut exponent,
+        } = self;
         while exponent < 0 && digits % 10 == 0 && digits != 0 {
             digits /= 10;
             exponent += 1;
@@ -53,7 +58,8 @@ pub(super) fn parse(text: &str) -> Option<Numeral> {
     if is_not_finite(body) {
         return Some(Numeral::NotFinite);
     }
-    if body.len() > NUMERAL_BYTES_MAX || !body.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+    if body.len() > NUMERAL_BYTES_MAX || !body.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+    {
         return None;
     }
     radix(body, negative).or_else(|| decimal(&without_separators(body)?, negative))
@@ -63,12 +69,16 @@ fn sign(text: &str) -> (bool, &str) {
     match text.as_bytes().first() {
         Some(b'-') => (true, text.get(1..).unwrap_or("")),
         Some(b'+') => (false, text.get(1..).unwrap_or("")),
-        _ => text.strip_prefix('−').map_or((false, text), |rest| (true, rest)),
+        _ => text
+            .strip_prefix('−')
+            .map_or((false, text), |rest| (true, rest)),
     }
 }
 
 fn is_not_finite(body: &str) -> bool {
-    ["nan", "inf", "infinity", "∞"].iter().any(|word| body.eq_ignore_ascii_case(word))
+    ["nan", "inf", "infinity", "∞"]
+        .iter()
+        .any(|word| body.eq_ignore_ascii_case(word))
 }
 
 fn radix(body: &str, negative: bool) -> Option<Numeral> {
@@ -110,7 +120,13 @@ fn decimal(body: &str, negative: bool) -> Option<Numeral> {
     if has_octal_reading(whole) && !mantissa.contains('.') {
         return Some(Numeral::Ambiguous);
     }
-    Some(exact(whole, fraction, exponent, negative, mantissa.contains('.') || body.contains(['e', 'E'])))
+    Some(exact(
+        whole,
+        fraction,
+        exponent,
+        negative,
+        mantissa.contains('.') || body.contains(['e', 'E']),
+    ))
 }
 
 /// `05` is five either way; `010` is eight to some readers and ten to others.
@@ -126,11 +142,18 @@ fn exact(whole: &str, fraction: &str, exponent: i32, negative: bool, is_decimal:
         return Numeral::NotFinite;
     };
     let digits = if negative { -digits } else { digits };
-    let decimal = Decimal { digits, exponent: exponent.saturating_sub(shift) };
+    let decimal = Decimal {
+        digits,
+        exponent: exponent.saturating_sub(shift),
+    };
     if !is_decimal {
         return Numeral::Whole(digits);
     }
-    if decimal.value().is_finite() { Numeral::Decimal(decimal) } else { Numeral::NotFinite }
+    if decimal.value().is_finite() {
+        Numeral::Decimal(decimal)
+    } else {
+        Numeral::NotFinite
+    }
 }
 
 /// The JSON value of a word outside any parameter: a number where it is exactly one, otherwise nothing.
@@ -149,19 +172,43 @@ pub(super) fn number(numeral: &Numeral) -> Option<Number> {
 
 /// A whole JSON number; `None` beyond 64 bits.
 pub(super) fn whole(value: i128) -> Option<Number> {
-    i64::try_from(value).map(Number::from).or_else(|_| u64::try_from(value).map(Number::from)).ok()
+    i64::try_from(value)
+        .map(Number::from)
+        .or_else(|_| u64::try_from(value).map(Number::from))
+        .ok()
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use super::*;
 
     #[test]
     fn reads_the_usual_spellings() {
-        for (text, want) in [("5", "5"), ("+5", "5"), ("-5", "-5"), ("05", "5"), ("0x10", "16"), ("1_000", "1000"), ("5.", "5.0"),
-            (".5", "0.5"), ("1e3", "1000.0"), ("1_000.5", "1000.5"), ("089", "89"), ("0b11", "3"), ("18446744073709551615", "18446744073709551615")] {
-            assert_eq!(number(&parse(text).unwrap()).unwrap().to_string(), want, "{text}");
+        for (text, want) in [
+            ("5", "5"),
+            ("+5", "5"),
+            ("-5", "-5"),
+            ("05", "5"),
+            ("0x10", "16"),
+            ("1_000", "1000"),
+            ("5.", "5.0"),
+            (".5", "0.5"),
+            ("1e3", "1000.0"),
+            ("1_000.5", "1000.5"),
+            ("089", "89"),
+            ("0b11", "3"),
+            ("18446744073709551615", "18446744073709551615"),
+        ] {
+            assert_eq!(
+                number(&parse(text).unwrap()).unwrap().to_string(),
+                want,
+                "{text}"
+            );
         }
     }
 
@@ -171,7 +218,9 @@ mod tests {
         for text in ["NaN", "inf", "-Infinity", "1e999"] {
             assert_eq!(parse(text), Some(Numeral::NotFinite), "{text}");
         }
-        for text in ["", "-", ".", "e5", "1_0", "5f", "1,5", "1/5", "0x", "0x-5", "five", "5 5", "1e", "_1"] {
+        for text in [
+            "", "-", ".", "e5", "1_0", "5f", "1,5", "1/5", "0x", "0x-5", "five", "5 5", "1e", "_1",
+        ] {
             assert_eq!(parse(text), None, "{text}");
         }
         assert_eq!(number(&parse("18446744073709551616").unwrap()), None);

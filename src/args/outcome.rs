@@ -44,7 +44,9 @@ impl Reading {
     /// Whether a client lost the whole object on the way (`[object Object]`).
     #[must_use]
     pub fn is_payload_lost(&self) -> bool {
-        self.repairs.iter().any(|repair| repair.code == "payload_lost")
+        self.repairs
+            .iter()
+            .any(|repair| repair.code == "payload_lost")
     }
 
     /// What it cost.
@@ -145,8 +147,19 @@ pub(super) struct Trouble {
 
 impl Trouble {
     pub(super) fn new(rule: Rule, code: &'static str, path: &str, why: impl Into<String>) -> Self {
-        let complaint = Complaint { code, path: path.to_owned(), received: String::new(), expected: String::new(), valid: Vec::new(), why: why.into() };
-        Self { rule, complaint, fix: None }
+        let complaint = Complaint {
+            code,
+            path: path.to_owned(),
+            received: String::new(),
+            expected: String::new(),
+            valid: Vec::new(),
+            why: why.into(),
+        };
+        Self {
+            rule,
+            complaint,
+            fix: None,
+        }
     }
 
     pub(super) fn received(mut self, received: String) -> Self {
@@ -172,5 +185,9 @@ impl Trouble {
 
 /// The complaints of refused troubles, bounded.
 pub(super) fn complaints(refused: &[Trouble]) -> Vec<Complaint> {
-    refused.iter().take(COMPLAINTS_MAX).map(|trouble| trouble.complaint.clone()).collect()
+    refused
+        .iter()
+        .take(COMPLAINTS_MAX)
+        .map(|trouble| trouble.complaint.clone())
+        .collect()
 }

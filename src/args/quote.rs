@@ -60,13 +60,32 @@ fn is_partner(open: char, close: char) -> bool {
 }
 
 /// Reads the quoted text whose opening quote `text` begins with; gives the text and the bytes used.
-pub(super) fn read(text: &str, quotes: Quotes, place: Place, raw: bool, forms: &mut Forms) -> Result<(String, usize), Bad> {
+pub(super) fn read(
+    text: &str,
+    quotes: Quotes,
+    place: Place,
+    raw: bool,
+    forms: &mut Forms,
+) -> Result<(String, usize), Bad> {
     let open = text.chars().next().ok_or(Bad::Cut)?;
     let own = weight(open).ok_or(Bad::Broken)?;
-    if let Some(fence) = ["\"\"\"", "'''"].into_iter().find(|fence| text.starts_with(fence)) {
+    if let Some(fence) = ["\"\"\"", "'''"]
+        .into_iter()
+        .find(|fence| text.starts_with(fence))
+    {
         return triple(text, fence, forms);
     }
-    Scan { text, open, own, quotes, place, raw, out: String::new(), at: open.len_utf8() }.run(forms)
+    Scan {
+        text,
+        open,
+        own,
+        quotes,
+        place,
+        raw,
+        out: String::new(),
+        at: open.len_utf8(),
+    }
+    .run(forms)
 }
 
 fn triple(text: &str, fence: &str, forms: &mut Forms) -> Result<(String, usize), Bad> {
@@ -74,7 +93,11 @@ fn triple(text: &str, fence: &str, forms: &mut Forms) -> Result<(String, usize),
     let end = body.find(fence).ok_or(Bad::Cut)?;
     let inner = body.get(..end).ok_or(Bad::Broken)?;
     forms.add(Form::PythonLiteral);
-    if inner.contains('\\') { Err(Bad::Broken) } else { Ok((inner.to_owned(), end + 6)) }
+    if inner.contains('\\') {
+        Err(Bad::Broken)
+    } else {
+        Ok((inner.to_owned(), end + 6))
+    }
 }
 
 struct Scan<'a> {
@@ -113,7 +136,8 @@ impl Scan<'_> {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let plain = |b: &u8| (0x20..0x80).contains(b) && !matches!(b, b'"' | b'\'' | b'\\' | b'`');
         let length = rest.iter().take_while(|b| plain(b)).count();
-        self.out.push_str(self.text.get(self.at..self.at + length).unwrap_or_default());
+        self.out
+            .push_str(self.text.get(self.at..self.at + length).unwrap_or_default());
         self.at += length;
     }
 
@@ -132,7 +156,9 @@ impl Scan<'_> {
         }
         let after = self.text.get(self.at + c.len_utf8()..).unwrap_or_default();
         match (self.place, follower(after)) {
-            (_, None) | (Place::Value, Some(',' | '}' | ']' | ')' | ';')) | (Place::Key, Some(':' | '=')) => Ok(true),
+            (_, None)
+            | (Place::Value, Some(',' | '}' | ']' | ')' | ';'))
+            | (Place::Key, Some(':' | '=')) => Ok(true),
             (Place::Value, Some(':')) | (Place::Key, Some(',' | '}' | ']')) => Err(Bad::Broken),
             (_, Some(next)) if is_quote(next) => Err(Bad::Broken),
             _ => {
@@ -195,12 +221,19 @@ impl Scan<'_> {
         if !(0xd800..0xdc00).contains(&first) {
             return char::from_u32(first).ok_or(Bad::Broken);
         }
-        let paired = self.text.get(self.at..).is_some_and(|rest| rest.starts_with("\\u"));
+        let paired = self
+            .text
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with("\\u"));
         if !paired {
             return Err(Bad::Broken);
         }
         self.at += 2;
-        let second = self.hex(4)?.checked_sub(0xdc00).filter(|low| *low < 0x400).ok_or(Bad::Broken)?;
+        let second = self
+            .hex(4)?
+            .checked_sub(0xdc00)
+            .filter(|low| *low < 0x400)
+            .ok_or(Bad::Broken)?;
         char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + second).ok_or(Bad::Broken)
     }
 
@@ -209,7 +242,10 @@ impl Scan<'_> {
         if rest.len() < digits {
             return Err(Bad::Cut);
         }
-        let code = rest.get(..digits).filter(|code| code.bytes().all(|b| b.is_ascii_hexdigit())).ok_or(Bad::Broken)?;
+        let code = rest
+            .get(..digits)
+            .filter(|code| code.bytes().all(|b| b.is_ascii_hexdigit()))
+            .ok_or(Bad::Broken)?;
         self.at += digits;
         u32::from_str_radix(code, 16).map_err(|_| Bad::Broken)
     }

@@ -27,7 +27,10 @@ pub enum Received {
 /// Every complaint at once, with arguments that would be accepted, where the policy refuses to run on what was received.
 /// A tool that stops is never refused.
 pub fn read(shape: &Shape, policy: &Policy, received: Received) -> Result<Reading, Refusal> {
-    let judged = candidates(received).iter().map(|candidate| arguments::judge(shape, policy, candidate)).collect();
+    let judged = candidates(received)
+        .iter()
+        .map(|candidate| arguments::judge(shape, policy, candidate))
+        .collect();
     choose(judged, policy)
 }
 
@@ -48,18 +51,24 @@ fn choose(judged: Vec<Judged>, policy: &Policy) -> Result<Reading, Refusal> {
     for Judged { outcome, cost } in judged {
         match outcome {
             Ok(reading) => match &best {
-                Some((least, chosen)) if cost >= *least => tie |= cost == *least && reading.given != chosen.given,
+                Some((least, chosen)) if cost >= *least => {
+                    tie |= cost == *least && reading.given != chosen.given
+                }
                 _ => {
                     tie = false;
                     best = Some((cost, reading));
                 }
             },
-            Err(found) if refusal.as_ref().is_none_or(|(least, _)| cost < *least) => refusal = Some((cost, found)),
+            Err(found) if refusal.as_ref().is_none_or(|(least, _)| cost < *least) => {
+                refusal = Some((cost, found))
+            }
             Err(_) => {}
         }
     }
     match (best, refusal) {
-        (Some((_, reading)), _) if tie && policy.refuses(Rule::Contradiction) => Err(ambiguous(reading)),
+        (Some((_, reading)), _) if tie && policy.refuses(Rule::Contradiction) => {
+            Err(ambiguous(reading))
+        }
         (Some((_, reading)), _) => Ok(reading),
         (None, Some((_, refusal))) => Err(refusal),
         (None, None) => Err(ambiguous_text()),
@@ -67,7 +76,10 @@ fn choose(judged: Vec<Judged>, policy: &Policy) -> Result<Reading, Refusal> {
 }
 
 fn ambiguous(reading: Reading) -> Refusal {
-    Refusal { repairs: reading.repairs, ..ambiguous_text() }
+    Refusal {
+        repairs: reading.repairs,
+        ..ambiguous_text()
+    }
 }
 
 fn ambiguous_text() -> Refusal {
@@ -79,5 +91,11 @@ fn ambiguous_text() -> Refusal {
         valid: Vec::new(),
         why: "this can be read in two ways".into(),
     };
-    Refusal { complaints: vec![complaint], corrected: serde_json::Map::new(), good: serde_json::Map::new(), repairs: Vec::new(), kind: Rule::Contradiction }
+    Refusal {
+        complaints: vec![complaint],
+        corrected: serde_json::Map::new(),
+        good: serde_json::Map::new(),
+        repairs: Vec::new(),
+        kind: Rule::Contradiction,
+    }
 }

@@ -73,7 +73,13 @@ impl Policy {
     /// The policy of a tool of this node, with nothing assumed about what is enabled.
     #[must_use]
     pub const fn new(effect: Effect, profile: Profile) -> Self {
-        Self { effect, profile, default_is_all_enabled: false, unknown_keys: UnknownKeys::Judged, render: Render::AsDeclared }
+        Self {
+            effect,
+            profile,
+            default_is_all_enabled: false,
+            unknown_keys: UnknownKeys::Judged,
+            render: Render::AsDeclared,
+        }
     }
 
     /// The policy by which a foreign schema is judged: a tool that moves, guarded, unknown keys ignored.
@@ -102,7 +108,10 @@ impl Policy {
         match rule {
             Rule::Form | Rule::Meaningless | Rule::Empty => false,
             Rule::PayloadLost => guarded && !self.default_is_all_enabled,
-            Rule::PhysicalKey | Rule::ForeignKey | Rule::NoArguments | Rule::RefusedArgumentLeftOut => guarded,
+            Rule::PhysicalKey
+            | Rule::ForeignKey
+            | Rule::NoArguments
+            | Rule::RefusedArgumentLeftOut => guarded,
             Rule::Contradiction | Rule::Unplaceable => true,
         }
     }
@@ -183,10 +192,22 @@ mod tests {
             (Effect::Moves, Profile::Guarded),
         ];
         for (rule, want) in TABLE {
-            let row: String = columns.iter().map(|(e, p)| if Policy::new(*e, *p).refuses(rule) { 'r' } else { '.' }).collect();
+            let row: String = columns
+                .iter()
+                .map(|(e, p)| {
+                    if Policy::new(*e, *p).refuses(rule) {
+                        'r'
+                    } else {
+                        '.'
+                    }
+                })
+                .collect();
             assert_eq!(row, want, "{rule:?}");
         }
-        let known = Policy { default_is_all_enabled: true, ..Policy::new(Effect::Moves, Profile::Guarded) };
+        let known = Policy {
+            default_is_all_enabled: true,
+            ..Policy::new(Effect::Moves, Profile::Guarded)
+        };
         assert!(!known.refuses(Rule::PayloadLost));
     }
 }

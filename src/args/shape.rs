@@ -100,7 +100,10 @@ impl Shape {
     /// A tool with these parameters.
     #[must_use]
     pub fn new(params: Vec<Param>) -> Self {
-        Self { params, ..Self::default() }
+        Self {
+            params,
+            ..Self::default()
+        }
     }
 
     /// The same, knowing the parameters of other tools.
@@ -122,7 +125,14 @@ impl Param {
     /// An optional parameter without default.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: Kind) -> Self {
-        Self { name: name.into(), aliases: Vec::new(), kind, required: false, default: None, empty_is_default: false }
+        Self {
+            name: name.into(),
+            aliases: Vec::new(),
+            kind,
+            required: false,
+            default: None,
+            empty_is_default: false,
+        }
     }
 
     /// The same, required.
@@ -151,35 +161,39 @@ impl Kind {
     /// One of these texts.
     #[must_use]
     pub fn choice<S: Into<String>>(values: impl IntoIterator<Item = S>) -> Self {
-        let values = values.into_iter().map(|value| Value::String(value.into())).collect();
-        Self::Choice { values, synonyms: Vec::new() }
+        let values = values
+            .into_iter()
+            .map(|value| Value::String(value.into()))
+            .collect();
+        Self::Choice {
+            values,
+            synonyms: Vec::new(),
+        }
     }
 
     /// One of these names.
     #[must_use]
     pub fn name<S: Into<String>>(known: impl IntoIterator<Item = S>) -> Self {
-        Self::Name { known: known.into_iter().map(Into::into).collect() }
+        Self::Name {
+            known: known.into_iter().map(Into::into).collect(),
+        }
     }
 
     /// A whole number from `min` to `max`.
     #[must_use]
     pub fn integer(min: i64, max: i64) -> Self {
-        Self::Integer { range: Range::new(Some(min.into()), Some(max.into())), unit: None }
+        Self::Integer {
+            range: Range::new(Some(min.into()), Some(max.into())),
+            unit: None,
+        }
     }
 
     /// A number from `min` to `max` in `unit`; bounds that are not finite do not bind.
     #[must_use]
     pub fn number(min: f64, max: f64, unit: Option<Unit>) -> Self {
-        Self::Number { range: Range::new(Number::from_f64(min), Number::from_f64(max)), unit }
-    }
-
-    /// Whether a text is a value of this kind as it stands, so that it is not looked into.
-    pub(super) fn takes_text(&self) -> bool {
-        match self {
-            Self::Text | Self::Name { .. } | Self::Any => true,
-            Self::Choice { values, .. } => values.iter().any(Value::is_string),
-            Self::AnyOf(kinds) => kinds.iter().any(Self::takes_text),
-            _ => false,
+        Self::Number {
+            range: Range::new(Number::from_f64(min), Number::from_f64(max)),
+            unit,
         }
     }
 
@@ -201,11 +215,17 @@ impl Kind {
             Self::Name { .. } => "a known name".into(),
             Self::Choice { .. } => "one of the listed values".into(),
             Self::Bool => "true or false".into(),
-            Self::Integer { range, unit } => format!("a whole number{}{}", range.words(), in_unit(*unit)),
+            Self::Integer { range, unit } => {
+                format!("a whole number{}{}", range.words(), in_unit(*unit))
+            }
             Self::Number { range, unit } => format!("a number{}{}", range.words(), in_unit(*unit)),
             Self::List(item) => format!("a list, each {}", item.words()),
             Self::Object { .. } => "an object".into(),
-            Self::AnyOf(kinds) => kinds.iter().map(Self::words).collect::<Vec<_>>().join(" or "),
+            Self::AnyOf(kinds) => kinds
+                .iter()
+                .map(Self::words)
+                .collect::<Vec<_>>()
+                .join(" or "),
             Self::Nothing => "nothing".into(),
             Self::Any => "any value".into(),
         }
@@ -220,15 +240,30 @@ impl Range {
     /// From `min` to `max`, both included.
     #[must_use]
     pub fn new(min: Option<Number>, max: Option<Number>) -> Self {
-        Self { min, max, above_min: false, below_max: false }
+        Self {
+            min,
+            max,
+            above_min: false,
+            below_max: false,
+        }
     }
 
     /// Whether `number` lies within; whole numbers are compared as such.
     #[must_use]
     pub fn contains(&self, number: &Number) -> bool {
         use std::cmp::Ordering::{Equal, Greater, Less};
-        let low = self.min.as_ref().is_none_or(|min| matches!((compare(number, min), self.above_min), (Some(Greater), _) | (Some(Equal), false)));
-        let high = self.max.as_ref().is_none_or(|max| matches!((compare(number, max), self.below_max), (Some(Less), _) | (Some(Equal), false)));
+        let low = self.min.as_ref().is_none_or(|min| {
+            matches!(
+                (compare(number, min), self.above_min),
+                (Some(Greater), _) | (Some(Equal), false)
+            )
+        });
+        let high = self.max.as_ref().is_none_or(|max| {
+            matches!(
+                (compare(number, max), self.below_max),
+                (Some(Less), _) | (Some(Equal), false)
+            )
+        });
         low && high
     }
 
@@ -236,7 +271,9 @@ impl Range {
         let low = if self.above_min { "above" } else { "at least" };
         let high = if self.below_max { "below" } else { "at most" };
         match (&self.min, &self.max) {
-            (Some(min), Some(max)) if !self.above_min && !self.below_max => format!(" from {min} to {max}"),
+            (Some(min), Some(max)) if !self.above_min && !self.below_max => {
+                format!(" from {min} to {max}")
+            }
             (Some(min), Some(max)) => format!(" {low} {min} and {high} {max}"),
             (Some(min), None) => format!(" {low} {min}"),
             (None, Some(max)) => format!(" {high} {max}"),

@@ -21,7 +21,11 @@ impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Node;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
-        let left = self.0.get().checked_sub(1).ok_or_else(|| D::Error::custom("too many values"))?;
+        let left = self
+            .0
+            .get()
+            .checked_sub(1)
+            .ok_or_else(|| D::Error::custom("too many values"))?;
         self.0.set(left);
         deserializer.deserialize_any(self)
     }
@@ -51,7 +55,9 @@ impl<'de> Visitor<'de> for Seed<'_> {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Node, E> {
-        serde_json::Number::from_f64(value).map(Node::Number).ok_or_else(|| E::custom("not finite"))
+        serde_json::Number::from_f64(value)
+            .map(Node::Number)
+            .ok_or_else(|| E::custom("not finite"))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Node, E> {
@@ -88,7 +94,11 @@ impl<'de> Deserialize<'de> for Key {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use super::*;
 

@@ -6,8 +6,25 @@ use super::{limits::NODES_MAX, loose, node::Node};
 const OPEN_MAX: usize = 16;
 /// Tags that wrap a call or all of its arguments and name no parameter themselves.
 const WRAPPERS: [&str; 19] = [
-    "tool_call", "toolcall", "function", "function_call", "function_calls", "invoke", "call", "tool", "tool_use", "tool_calls", "arguments",
-    "args", "params", "parameters", "input", "action_input", "kwargs", "output", "answer",
+    "tool_call",
+    "toolcall",
+    "function",
+    "function_call",
+    "function_calls",
+    "invoke",
+    "call",
+    "tool",
+    "tool_use",
+    "tool_calls",
+    "arguments",
+    "args",
+    "params",
+    "parameters",
+    "input",
+    "action_input",
+    "kwargs",
+    "output",
+    "answer",
 ];
 
 /// What a text in tags holds.
@@ -29,7 +46,11 @@ struct Open<'a> {
 
 /// Reads a text that consists of tags; `None` where there are none, they cross, or words stand between them.
 pub(super) fn read(text: &str) -> Option<Tagged> {
-    let mut tagged = Tagged { pairs: Vec::new(), tool: None, cut: false };
+    let mut tagged = Tagged {
+        pairs: Vec::new(),
+        tool: None,
+        cut: false,
+    };
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut pos = 0;
     while let Some(found) = text.get(pos..)?.find('<') {
@@ -59,15 +80,27 @@ fn has_no_words(between: &str, open: &[Open<'_>]) -> Option<()> {
 }
 
 fn is_wrapper(name: &str) -> bool {
-    WRAPPERS.iter().any(|wrapper| name.eq_ignore_ascii_case(wrapper))
+    WRAPPERS
+        .iter()
+        .any(|wrapper| name.eq_ignore_ascii_case(wrapper))
 }
 
-fn start<'a>(open: &mut Vec<Open<'a>>, inside: &'a str, pos: usize, tagged: &mut Tagged) -> Option<()> {
+fn start<'a>(
+    open: &mut Vec<Open<'a>>,
+    inside: &'a str,
+    pos: usize,
+    tagged: &mut Tagged,
+) -> Option<()> {
     let self_closing = inside.ends_with('/');
     let inside = inside.trim_end_matches('/').trim();
-    let end = inside.find(|c: char| c.is_whitespace() || c == '=').unwrap_or(inside.len());
+    let end = inside
+        .find(|c: char| c.is_whitespace() || c == '=')
+        .unwrap_or(inside.len());
     let (name, rest) = (inside.get(..end)?, inside.get(end..)?.trim());
-    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
     if !is_name || open.len() == OPEN_MAX || tagged.pairs.len() == NODES_MAX {
         return None;
     }
@@ -77,7 +110,14 @@ fn start<'a>(open: &mut Vec<Open<'a>>, inside: &'a str, pos: usize, tagged: &mut
     let parameter = named(name, rest)?;
     if is_wrapper(name) && parameter.is_some() {
         tagged.tool = parameter;
-        return (!self_closing).then(|| open.push(Open { name, parameter: None, start: pos, has_children: true }));
+        return (!self_closing).then(|| {
+            open.push(Open {
+                name,
+                parameter: None,
+                start: pos,
+                has_children: true,
+            })
+        });
     }
     if self_closing {
         return attributes(name, rest, tagged);
@@ -85,15 +125,26 @@ fn start<'a>(open: &mut Vec<Open<'a>>, inside: &'a str, pos: usize, tagged: &mut
     if !rest.is_empty() && parameter.is_none() {
         return None;
     }
-    open.push(Open { name, parameter, start: pos, has_children: false });
+    open.push(Open {
+        name,
+        parameter,
+        start: pos,
+        has_children: false,
+    });
     Some(())
 }
 
 /// The parameter or tool that a tag such as `parameter=scene` or `arg name="scene"` names; `None` if its attributes cannot be read.
-#[expect(clippy::option_option, reason = "no name and unreadable attributes are different things")]
+#[expect(
+    clippy::option_option,
+    reason = "no name and unreadable attributes are different things"
+)]
 fn named(name: &str, rest: &str) -> Option<Option<String>> {
     const CARRIERS: [&str; 5] = ["parameter", "param", "arg", "argument", "property"];
-    let carries = CARRIERS.iter().any(|carrier| name.eq_ignore_ascii_case(carrier)) || is_wrapper(name);
+    let carries = CARRIERS
+        .iter()
+        .any(|carrier| name.eq_ignore_ascii_case(carrier))
+        || is_wrapper(name);
     if !carries || rest.is_empty() {
         return Some(None);
     }
@@ -113,7 +164,11 @@ fn attributes(name: &str, rest: &str, tagged: &mut Tagged) -> Option<()> {
     }
     let read = loose::keywords(rest, super::quote::Quotes::Exact).filter(|read| !read.cut)?;
     tagged.tool = Some(name.to_owned());
-    tagged.pairs.extend(read.pairs.into_iter().map(|(key, node)| (key, as_word(node))));
+    tagged.pairs.extend(
+        read.pairs
+            .into_iter()
+            .map(|(key, node)| (key, as_word(node))),
+    );
     Some(())
 }
 
@@ -125,7 +180,13 @@ fn as_word(node: Node) -> Node {
     }
 }
 
-fn close(open: &mut Vec<Open<'_>>, name: &str, text: &str, at: usize, tagged: &mut Tagged) -> Option<()> {
+fn close(
+    open: &mut Vec<Open<'_>>,
+    name: &str,
+    text: &str,
+    at: usize,
+    tagged: &mut Tagged,
+) -> Option<()> {
     let tag = open.pop()?;
     if tag.name != name {
         return None;
@@ -138,7 +199,11 @@ fn close(open: &mut Vec<Open<'_>>, name: &str, text: &str, at: usize, tagged: &m
     if value.trim() == value && value.contains('\n') && value.contains(':') {
         return None;
     }
-    push(tagged, tag.parameter.unwrap_or_else(|| tag.name.to_owned()), loose::bare(value))
+    push(
+        tagged,
+        tag.parameter.unwrap_or_else(|| tag.name.to_owned()),
+        loose::bare(value),
+    )
 }
 
 /// `<arg_key>scene</arg_key><arg_value>koi</arg_value>` makes one pair of two tags.
@@ -156,7 +221,11 @@ fn push(tagged: &mut Tagged, key: String, value: Node) -> Option<()> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use super::*;
 
@@ -186,10 +255,20 @@ mod tests {
 
     #[test]
     fn refuses_what_is_open_or_crossed() {
-        for text in ["<scene>koi", "<scene>koi</scene><fps", "<a><scene>koi</scene>"] {
+        for text in [
+            "<scene>koi",
+            "<scene>koi</scene><fps",
+            "<a><scene>koi</scene>",
+        ] {
             assert!(["cut", "none"].contains(&json(text).as_str()), "{text}");
         }
-        for text in ["<a><b>1</a></b>", "<function-name>", "draw <scene>koi</scene>", "", "a < b > c"] {
+        for text in [
+            "<a><b>1</a></b>",
+            "<function-name>",
+            "draw <scene>koi</scene>",
+            "",
+            "a < b > c",
+        ] {
             assert!(["cut", "none"].contains(&json(text).as_str()), "{text}");
         }
     }

@@ -28,6 +28,8 @@ pub(super) struct Parser<'a> {
     nodes_left: usize,
     /// Brackets that are open: where there are some, the end of the text is a cut.
     brackets: usize,
+    /// Where the value of `params.arguments` stands, for an envelope to hand it on as it was written.
+    pub(super) arguments: Option<std::ops::Range<usize>>,
     pub(super) forms: Forms,
     /// The text ended inside a value: what is complete is kept, what is not is dropped.
     pub(super) cut: bool,
@@ -37,7 +39,16 @@ type Parsed<T> = Result<T, Broken>;
 
 impl<'a> Parser<'a> {
     pub(super) fn new(text: &'a str, pos: usize, quotes: Quotes) -> Self {
-        Self { text, quotes, pos, nodes_left: NODES_MAX, brackets: 0, forms: Forms::default(), cut: false }
+        Self {
+            text,
+            quotes,
+            pos,
+            nodes_left: NODES_MAX,
+            brackets: 0,
+            arguments: None,
+            forms: Forms::default(),
+            cut: false,
+        }
     }
 
     /// Bytes read so far, counted from the start of the text.
@@ -128,7 +139,12 @@ impl<'a> Parser<'a> {
         }
         self.colon(is_quoted)?;
         self.filler();
-        Ok(self.value(depth + 1)?.map(|value| (key, value)))
+        let start = self.pos;
+        let value = self.value(depth + 1)?;
+        if depth == 1 && key == "arguments" {
+            self.arguments = Some(start..self.pos);
+        }
+        Ok(value.map(|value| (key, value)))
     }
 
     fn key(&mut self) -> Parsed<Option<(String, bool)>> {
@@ -141,7 +157,11 @@ impl<'a> Parser<'a> {
             self.forms.add(Form::PythonLiteral);
             return Ok(self.quoted(Place::Key, false)?.map(|key| (key, true)));
         }
-        let length = self.rest().char_indices().find(|(_, c)| !is_key_char(*c)).map_or(self.rest().len(), |(at, _)| at);
+        let length = self
+            .rest()
+            .char_indices()
+            .find(|(_, c)| !is_key_char(*c))
+            .map_or(self.rest().len(), |(at, _)| at);
         let key = self.rest().get(..length).unwrap_or_default().to_owned();
         if key.is_empty() {
             return Err(Broken);
@@ -153,17 +173,18 @@ impl<'a> Parser<'a> {
 
     fn colon(&mut self, is_quoted: bool) -> Parsed<()> {
         let rest = self.rest();
-        let (length, form) = if rest.starts_with("=>") || rest.starts_with(":=") || rest.starts_with("->") {
-            (2, Some(Form::Arrow))
-        } else if rest.starts_with(':') {
-            (1, None)
-        } else if rest.starts_with('=') && !rest.starts_with("==") {
-            (1, Some(Form::Arrow))
-        } else if is_quoted && rest.starts_with(quote::is_quote) {
-            (0, Some(Form::MissingColon))
-        } else {
-            return Err(Broken);
-        };
+        let (length, form) =
+            if rest.starts_with("=>") || rest.starts_with(":=") || rest.starts_with("->") {
+                (2, Some(Form::Arrow))
+            } else if rest.starts_with(':') {
+                (1, None)
+            } else if rest.starts_with('=') && !rest.starts_with("==") {
+                (1, Some(Form::Arrow))
+            } else if is_quoted && rest.starts_with(quote::is_quote) {
+                (0, Some(Form::MissingColon))
+            } else {
+                return Err(Broken);
+            };
         self.pos += length;
         if let Some(form) = form {
             self.forms.add(form);
@@ -219,7 +240,9 @@ impl<'a> Parser<'a> {
     /// Whether a Python string prefix and its quote come next.
     fn has_prefix(&self) -> bool {
         let mut chars = self.rest().chars();
-        let is_letter = chars.next().is_some_and(|c| matches!(c, 'u' | 'U' | 'b' | 'B' | 'r' | 'R'));
+        let is_letter = chars
+            .next()
+            .is_some_and(|c| matches!(c, 'u' | 'U' | 'b' | 'B' | 'r' | 'R'));
         is_letter && chars.next().is_some_and(|c| matches!(c, '"' | '\''))
     }
 
@@ -251,13 +274,22 @@ impl<'a> Parser<'a> {
     /// Text without quotes: up to punctuation, a line's end, or the key of the next pair.
     fn word(&mut self) -> Parsed<Option<Node>> {
         let length = self.word_length()?;
-        let word = self.rest().get(..length).unwrap_or_default().trim_end().to_owned();
+        let word = self
+            .rest()
+            .get(..length)
+            .unwrap_or_default()
+            .trim_end()
+            .to_owned();
         self.pos += length;
         if word.is_empty() {
             return Err(Broken);
         }
         self.cut |= self.brackets > 0 && self.pos == self.text.len();
-        Ok(if self.cut { None } else { Some(self.scalar(word)) })
+        Ok(if self.cut {
+            None
+        } else {
+            Some(self.scalar(word))
+        })
     }
 
     fn word_length(&self) -> Parsed<usize> {
@@ -269,10 +301,24 @@ impl<'a> Parser<'a> {
                 ',' | '}' | ']' | ')' | ';' | '\n' | '\r' => return Ok(at),
                 '{' | '[' | '(' => return Err(Broken),
                 '#' | '/' if before == ' ' && starts_comment(tail) => return Ok(at),
-                ' ' | '\t' if before != ' ' && !blank_then_separator(tail) => (gap, token) = (Some(at), at + 1),
-                ':' | '=' if !is_inside_word(rest.get(token..at).unwrap_or_default(), tail, gap.is_some()) => return gap.ok_or(Broken),
+                ' ' | '\t' if before != ' ' && !blank_then_separator(tail) => {
+                    (gap, token) = (Some(at), at + 1)
+                }
+                ':' | '='
+                    if !is_inside_word(
+                        rest.get(token..at).unwrap_or_default(),
+                        tail,
+                        gap.is_some(),
+                    ) =>
+                {
+                    return gap.ok_or(Broken);
+                }
                 _ if quote::is_quote(c) && !is_apostrophe(before, tail) => {
-                    return if before == ' ' { gap.ok_or(Broken) } else { Err(Broken) };
+                    return if before == ' ' {
+                        gap.ok_or(Broken)
+                    } else {
+                        Err(Broken)
+                    };
                 }
                 _ => {}
             }
@@ -313,7 +359,9 @@ impl<'a> Parser<'a> {
     pub(super) fn filler(&mut self) {
         loop {
             let rest = self.rest();
-            let trimmed = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}'));
+            let trimmed = rest.trim_start_matches(|c: char| {
+                c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}')
+            });
             self.pos += rest.len() - trimmed.len();
             match comment_length(trimmed) {
                 Some(Some(length)) => self.pos += length,
@@ -356,7 +404,10 @@ pub(super) fn scalar(word: String) -> (Node, Option<Form>) {
     if super::node::is_nothing(&word) {
         return (Node::Null, Some(Form::PythonLiteral));
     }
-    match super::numeral::parse(&word).as_ref().and_then(super::numeral::number) {
+    match super::numeral::parse(&word)
+        .as_ref()
+        .and_then(super::numeral::number)
+    {
         // `1.10` may be a version and `05` a code: only a number that prints alike is one for certain.
         Some(number) if number.to_string() == word => (Node::Number(number), None),
         Some(_) => (Node::Word(word), None),
@@ -388,7 +439,10 @@ fn comment_length(text: &str) -> Option<Option<usize>> {
 
 /// `debug : true`: the blank belongs to the separator, not to a new word.
 fn blank_then_separator(text: &str) -> bool {
-    text.chars().take(LOOK_MAX).find(|c| !matches!(c, ' ' | '\t')).is_some_and(|c| matches!(c, ':' | '='))
+    text.chars()
+        .take(LOOK_MAX)
+        .find(|c| !matches!(c, ' ' | '\t'))
+        .is_some_and(|c| matches!(c, ':' | '='))
 }
 
 /// Whether the colon or equals sign that `tail` begins with is part of the word, as in `14:00` or a URL.
@@ -396,7 +450,9 @@ fn is_inside_word(token: &str, tail: &str, has_gap: bool) -> bool {
     let next = tail.chars().nth(1).unwrap_or(' ');
     if tail.starts_with(':') {
         let clock = token.ends_with(|c: char| c.is_ascii_digit()) && next.is_ascii_digit();
-        return clock || tail.starts_with("://") || (!has_gap && !token.is_empty() && next.is_alphanumeric());
+        return clock
+            || tail.starts_with("://")
+            || (!has_gap && !token.is_empty() && next.is_alphanumeric());
     }
     token.contains("://")
 }
@@ -408,7 +464,11 @@ fn is_apostrophe(before: char, tail: &str) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failing test may panic")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use super::*;
 
@@ -427,11 +487,20 @@ mod tests {
     fn reads_what_is_nearly_json() {
         let want = r#"{"scene":"koi","debug":true,"fps":5}"#;
         for text in [
-            "{'scene':'koi','debug':true,'fps':5}", "{u'scene': u'koi', 'debug': True, 'fps': 5,}", "{scene: \"koi\", debug: true, fps: 5}",
-            "{scene: koi, debug: true, fps: 5}", "{scene: koi debug: true fps: 5}", "{\"scene\":\"koi\" \"debug\":true \"fps\":5}",
-            "{scene=koi, debug=True, fps=5}", "{\"scene\"=>\"koi\",\"debug\"=>true,\"fps\"=>5}", "{\"scene\" \"koi\", debug: TRUE; fps:5}",
-            "{// fish\n\"scene\":\"koi\",/* x */\"debug\":true,# y\n\"fps\":5}", "{“scene”: “koi”, ‘debug’: true, `fps`: 5}",
-            "{scene: koi,, debug : true,\n fps\n:\n5\n}", "{,scene: koi, debug: true, fps: +5}", "{scene: koi \"debug\": true, fps: 05}",
+            "{'scene':'koi','debug':true,'fps':5}",
+            "{u'scene': u'koi', 'debug': True, 'fps': 5,}",
+            "{scene: \"koi\", debug: true, fps: 5}",
+            "{scene: koi, debug: true, fps: 5}",
+            "{scene: koi debug: true fps: 5}",
+            "{\"scene\":\"koi\" \"debug\":true \"fps\":5}",
+            "{scene=koi, debug=True, fps=5}",
+            "{\"scene\"=>\"koi\",\"debug\"=>true,\"fps\"=>5}",
+            "{\"scene\" \"koi\", debug: TRUE; fps:5}",
+            "{// fish\n\"scene\":\"koi\",/* x */\"debug\":true,# y\n\"fps\":5}",
+            "{“scene”: “koi”, ‘debug’: true, `fps`: 5}",
+            "{scene: koi,, debug : true,\n fps\n:\n5\n}",
+            "{,scene: koi, debug: true, fps: +5}",
+            "{scene: koi \"debug\": true, fps: 05}",
         ] {
             assert_eq!(read(text, Quotes::Exact), want, "{text}");
         }
@@ -440,8 +509,14 @@ mod tests {
     #[test]
     fn keeps_quotes_inside_text_when_asked() {
         for (text, want) in [
-            (r#"{"a": "say "hi" now", "b": 1}"#, r#"{"a":"say \"hi\" now","b":1}"#),
-            ("{'a': 'it's', 'b': 'that's'}", r#"{"a":"it's","b":"that's"}"#),
+            (
+                r#"{"a": "say "hi" now", "b": 1}"#,
+                r#"{"a":"say \"hi\" now","b":1}"#,
+            ),
+            (
+                "{'a': 'it's', 'b': 'that's'}",
+                r#"{"a":"it's","b":"that's"}"#,
+            ),
             ("{“a”: \"x\", “b\": “y\"}", r#"{"a":"x","b":"y"}"#),
         ] {
             assert_eq!(read(text, Quotes::Exact), "broken", "{text}");
@@ -451,7 +526,21 @@ mod tests {
 
     #[test]
     fn never_supplies_a_missing_end() {
-        for text in ["{", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":\"x", "{\"a\":\"x\"", "[1,2", "{\"a\":[1", "{\"a\":tr", "{\"a\":,\"b\":1}", "{\"a\":}", "{\"a\":\"\\u00", "{/* "] {
+        for text in [
+            "{",
+            "{\"a\"",
+            "{\"a\":",
+            "{\"a\":1",
+            "{\"a\":\"x",
+            "{\"a\":\"x\"",
+            "[1,2",
+            "{\"a\":[1",
+            "{\"a\":tr",
+            "{\"a\":,\"b\":1}",
+            "{\"a\":}",
+            "{\"a\":\"\\u00",
+            "{/* ",
+        ] {
             for quotes in [Quotes::Exact, Quotes::Loose] {
                 assert_eq!(read(text, quotes), "cut", "{text}");
             }
@@ -460,7 +549,17 @@ mod tests {
 
     #[test]
     fn refuses_what_has_two_readings() {
-        for text in ["{\"a\":[1,2}", "{\"a\": \"x\" b\": 1}", "{\"a\", \"b\"}", "{'a': 'x' 'y'}", "{a b}", "{a: f(1)}", "{\"a\": \"x\": 1}", "{a: 1)", "{\"a\": \"koi, \"b\": true}"] {
+        for text in [
+            "{\"a\":[1,2}",
+            "{\"a\": \"x\" b\": 1}",
+            "{\"a\", \"b\"}",
+            "{'a': 'x' 'y'}",
+            "{a b}",
+            "{a: f(1)}",
+            "{\"a\": \"x\": 1}",
+            "{a: 1)",
+            "{\"a\": \"koi, \"b\": true}",
+        ] {
             for quotes in [Quotes::Exact, Quotes::Loose] {
                 assert_eq!(read(text, quotes), "broken", "{text} {quotes:?}");
             }
@@ -469,6 +568,9 @@ mod tests {
 
     #[test]
     fn keeps_times_and_addresses_whole() {
-        assert_eq!(read("{at: 14:00, url: https://a.b/c?d=1 e: 2}", Quotes::Exact), r#"{"at":"14:00","url":"https://a.b/c?d=1","e":2}"#);
+        assert_eq!(
+            read("{at: 14:00, url: https://a.b/c?d=1 e: 2}", Quotes::Exact),
+            r#"{"at":"14:00","url":"https://a.b/c?d=1","e":2}"#
+        );
     }
 }
