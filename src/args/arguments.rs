@@ -19,8 +19,8 @@ pub(super) struct Judged {
     pub(super) cost: u32,
 }
 
-/// Judges one reading of a text by the shape and the policy.
-pub(super) fn judge(shape: &Shape, policy: &Policy, candidate: &Candidate) -> Judged {
+/// Judges one reading of `text` by the shape and the policy; `text` is empty where a value arrived.
+pub(super) fn judge(shape: &Shape, policy: &Policy, candidate: Candidate, text: &str) -> Judged {
     let mut call = Call {
         shape,
         policy,
@@ -31,7 +31,7 @@ pub(super) fn judge(shape: &Shape, policy: &Policy, candidate: &Candidate) -> Ju
         refused: Vec::new(),
         given: Map::new(),
     };
-    call.read(candidate);
+    call.read(candidate, text);
     let cost = call.coercer.repairs.cost;
     Judged {
         cost,
@@ -50,29 +50,35 @@ struct Call<'a> {
 type Pairs = Vec<(String, Node)>;
 
 impl Call<'_> {
-    fn read(&mut self, candidate: &Candidate) {
+    fn read(&mut self, candidate: Candidate, text: &str) {
         self.note_forms(&candidate.forms);
         if candidate.forms.cost() > COST_MAX {
-            return self.trouble(
-                whole_text(
-                    Rule::NoArguments,
-                    "too_many_repairs",
-                    "so many repairs are no reading",
-                ),
-                &candidate.node,
-            );
+            let why = "so many repairs are no reading";
+            return self.whole(whole_text(Rule::NoArguments, "too_many_repairs", why), text);
         }
         if let Some(flaw) = candidate.flaw {
             self.keep_what_is_good(&candidate.node);
-            return self.trouble(flaw_trouble(flaw), &candidate.node);
+            return self.whole(flaw_trouble(flaw), text);
         }
-        if let Some(tool) = &candidate.tool {
-            self.tool_name(tool, &Node::Text(tool.clone()));
+        if let Some(tool) = candidate.tool {
+            self.tool_name(&tool, &Node::Text(tool.clone()));
         }
-        match self.opened(candidate.node.clone(), UNWRAP_MAX) {
+        match self.opened(candidate.node, UNWRAP_MAX) {
             Ok(pairs) => self.pairs(&pairs, candidate.is_loose),
-            Err(trouble) => self.trouble(trouble, &candidate.node),
+            Err(trouble) => self.whole(trouble, text),
         }
+    }
+
+    /// Trouble with the text as a whole.
+    fn whole(&mut self, trouble: Trouble, text: &str) {
+        let received: String = text
+            .chars()
+            .take(2 * super::limits::SHOWN_CHARS_MAX)
+            .collect();
+        self.trouble(
+            trouble.received(node::shown(&received)),
+            &Node::Text(received),
+        );
     }
 
     /// What a cut-off text did say completely goes into the corrected call; it is not used otherwise.
@@ -314,7 +320,6 @@ impl Call<'_> {
     fn unknown(&mut self, key: &str, node: &Node) {
         let shown = node::shown(key);
         let ignored = self.policy.unknown_keys == super::rules::UnknownKeys::Ignored;
-        let folded = meaning::fold_key(key);
         if meaning::holds_schema(node) {
             self.trouble(
                 whole_text(
@@ -341,7 +346,7 @@ impl Call<'_> {
                 .shape
                 .foreign
                 .iter()
-                .any(|name| meaning::fold_key(name) == folded)
+                .any(|name| meaning::same_key(name, key))
         {
             self.stray(
                 Rule::ForeignKey,
@@ -598,27 +603,31 @@ fn find(params: &[Param], key: &str) -> Option<usize> {
     {
         return Some(index);
     }
-    let folded = meaning::fold_key(key);
     let mut same = params
         .iter()
         .enumerate()
-        .filter(|(_, param)| answers_to(param, &folded));
+        .filter(|(_, param)| answers_to(param, key));
     let (index, _) = same.next()?;
     same.next().is_none().then_some(index)
 }
 
 /// `scene_name` names a scene as well as `scene` does.
-fn answers_to(param: &Param, folded: &str) -> bool {
-    let names = || {
-        std::iter::once(&param.name)
-            .chain(&param.aliases)
-            .map(|name| meaning::fold_key(name))
-    };
-    let named = matches!(param.kind, Kind::Name { .. })
-        && folded
-            .strip_suffix("name")
-            .is_some_and(|stem| names().any(|name| name == stem));
-    !folded.is_empty() && (named || names().any(|name| name == folded))
+fn answers_to(param: &Param, key: &str) -> bool {
+    let stem = key
+        .len()
+        .checked_sub("name".len())
+        .filter(|_| matches!(param.kind, Kind::Name { .. }))
+        .filter(|at| {
+            key.get(*at..)
+                .is_some_and(|end| end.eq_ignore_ascii_case("name"))
+        })
+        .and_then(|at| key.get(..at));
+    let has_letters = key.chars().any(char::is_alphanumeric);
+    let mut names = std::iter::once(&param.name).chain(&param.aliases);
+    has_letters
+        && names.any(|name| {
+            meaning::same_key(name, key) || stem.is_some_and(|stem| meaning::same_key(name, stem))
+        })
 }
 
 fn whole_text(rule: Rule, code: &'static str, why: &str) -> Trouble {

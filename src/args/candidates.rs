@@ -2,7 +2,7 @@
 
 use super::{
     form::{Form, Forms},
-    limits::{STARTS_MAX, TEXT_BYTES_MAX, UNWRAP_MAX},
+    limits::{TEXT_BYTES_MAX, UNWRAP_MAX},
     loose::{self, Loose},
     node::{self, Node},
     quote::Quotes,
@@ -152,14 +152,14 @@ fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
     let mut bracketless = without_brackets(text);
     if !bracketless.is_empty() {
         if bracketless.iter().any(is_announced) {
-            bracketless.extend(super::objects::find(text, STARTS_MAX));
+            bracketless.extend(super::objects::find(text));
         }
         return bracketless;
     }
     if text.starts_with(['[', '(']) {
         return whole(text);
     }
-    let found = super::objects::find(text, STARTS_MAX);
+    let found = super::objects::find(text);
     if found.is_empty() {
         untagged(text, depth)
     } else {

@@ -8,8 +8,6 @@ pub(super) const DEPTH_MAX: usize = 48;
 pub(super) const NODES_MAX: usize = 20_000;
 /// How often text inside text, or an envelope inside an envelope, is opened.
 pub(super) const UNWRAP_MAX: usize = 4;
-/// How many places of a text are tried as the start of an object.
-pub(super) const STARTS_MAX: usize = 8;
 /// Blank bytes looked through to see what follows a quote.
 pub(super) const LOOK_MAX: usize = 64;
 /// A reading dearer than this is not a reading.
