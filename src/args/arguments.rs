@@ -3,7 +3,7 @@
 use super::{
     candidates::{self, Candidate, Flaw},
     form::{Form, Forms},
-    limits::{COST_MAX, UNWRAP_MAX},
+    limits::{COST_MAX, PAIRS_MAX, UNWRAP_MAX},
     meaning, name,
     node::{self, Node},
     outcome::{self, Reading, Refusal, Repair, Repairs, Trouble},
@@ -273,6 +273,10 @@ impl Call<'_> {
     }
 
     fn pairs(&mut self, pairs: &[(String, Node)], is_loose: bool) {
+        if pairs.len() > PAIRS_MAX {
+            let why = "there are more keys than any tool has arguments";
+            return self.whole(whole_text(Rule::NoArguments, "too_many_keys", why), "");
+        }
         let owners: Vec<_> = pairs
             .iter()
             .map(|(key, _)| find(&self.shape.params, key))

@@ -2,7 +2,7 @@
 
 use super::{
     form::{Form, Forms},
-    limits::NODES_MAX,
+    limits::PAIRS_MAX,
     node::Node,
     quote::Quotes,
     tolerant::{self, End, Parser},
@@ -98,7 +98,10 @@ pub(super) fn lines(text: &str) -> Option<Loose> {
         .map(str::trim)
         .filter(|line| !line.is_empty() && !matches!(*line, "---" | "..."))
     {
-        if loose.pairs.len() == NODES_MAX || line.starts_with('#') {
+        if loose.pairs.len() == PAIRS_MAX {
+            return None;
+        }
+        if line.starts_with('#') {
             continue;
         }
         let line = line
@@ -127,7 +130,7 @@ pub(super) fn options(text: &str) -> Option<Loose> {
     while let Some(word) = words.next() {
         let option = word
             .strip_prefix("--")
-            .filter(|name| !name.is_empty() && loose.pairs.len() < NODES_MAX)?;
+            .filter(|name| !name.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
         if let Some((key, value)) = option.split_once('=') {
             loose.push(key, value);
         } else if let Some(value) = words.next_if(|next| !next.starts_with("--")) {
@@ -148,7 +151,7 @@ pub(super) fn url_pairs(text: &str) -> Option<Loose> {
     for part in text.trim_start_matches('?').split('&') {
         let (key, value) = part
             .split_once('=')
-            .filter(|(key, _)| !key.is_empty() && loose.pairs.len() < NODES_MAX)?;
+            .filter(|(key, _)| !key.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
         loose.push(
             &percent_decoded(&key.replace('+', " "))?,
             &percent_decoded(&value.replace('+', " "))?,

@@ -39,4 +39,6 @@ pub use shape::{Kind, Param, Range, Shape};
 pub use unit::{Dimension, Unit};
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::{
     form::{Form, Forms},
-    limits::{DEPTH_MAX, LOOK_MAX, NODES_MAX},
+    limits::{DEPTH_MAX, LOOK_MAX, NODES_MAX, PAIRS_MAX},
     node::Node,
     quote::{self, Bad, Place, Quotes},
 };
@@ -103,6 +103,9 @@ impl<'a> Parser<'a> {
                 return Ok(pairs);
             }
             self.note_commas(commas, pairs.is_empty(), false);
+            if depth == 0 && pairs.len() == PAIRS_MAX {
+                return Err(Broken);
+            }
             match self.pair(depth)? {
                 Some(pair) => pairs.push(pair),
                 None => return Ok(pairs),
