@@ -63,9 +63,30 @@ impl Call<'_> {
         if let Some(tool) = candidate.tool {
             self.tool_name(&tool, &Node::Text(tool.clone()));
         }
+        self.note_nothing(&candidate.node, text);
         match self.opened(candidate.node, UNWRAP_MAX) {
             Ok(pairs) => self.pairs(&pairs, candidate.is_loose),
             Err(trouble) => self.whole(trouble, text),
+        }
+    }
+
+    /// A word for nothing is noted; nothing at all and `{}` are calls as they should be.
+    fn note_nothing(&mut self, node: &Node, text: &str) {
+        let is_plain = matches!(node, Node::Map(_)) || (text.is_empty() && *node == Node::Null);
+        if node.is_empty() && !is_plain {
+            let why = "nothing is said, so defaults are used";
+            let got = if text.is_empty() {
+                node::shown_node(node)
+            } else {
+                node::shown(text)
+            };
+            let repair = dropped("arguments", node, "nothing_said", Rule::Form, why);
+            self.coercer.repairs.push(Repair {
+                got,
+                used: "{}".into(),
+                cost: 0,
+                ..repair
+            });
         }
     }
 
@@ -149,9 +170,6 @@ impl Call<'_> {
                 "there are no arguments in this",
             )
         };
-        let Some(left) = left.checked_sub(1) else {
-            return Err(no_arguments());
-        };
         match node {
             _ if node.is_empty() => Ok(Vec::new()),
             Node::Map(pairs) => self.without_envelope(pairs, left),
@@ -168,6 +186,7 @@ impl Call<'_> {
     }
 
     fn opened_text(&mut self, text: &str, left: usize) -> Result<Pairs, Trouble> {
+        let left = one_less(left)?;
         let mut found = candidates::of_text(text);
         let candidate = found.swap_remove(0);
         self.note_form(Form::TextInText);
@@ -224,6 +243,7 @@ impl Call<'_> {
     }
 
     fn unwrapped(&mut self, mut pairs: Pairs, at: usize, left: usize) -> Result<Pairs, Trouble> {
+        let left = one_less(left)?;
         let (_, inner) = pairs.remove(at);
         let mut out = Vec::new();
         for (key, value) in pairs {
@@ -632,6 +652,17 @@ fn answers_to(param: &Param, key: &str) -> bool {
         && names.any(|name| {
             meaning::same_key(name, key) || stem.is_some_and(|stem| meaning::same_key(name, stem))
         })
+}
+
+/// One envelope or text less may be opened.
+fn one_less(left: usize) -> Result<usize, Trouble> {
+    left.checked_sub(1).ok_or_else(|| {
+        whole_text(
+            Rule::NoArguments,
+            "too_deep",
+            "the arguments are wrapped too many times",
+        )
+    })
 }
 
 fn whole_text(rule: Rule, code: &'static str, why: &str) -> Trouble {

@@ -82,10 +82,7 @@ fn closers_dropped<'a>(after: &'a str, forms: &mut Forms) -> &'a str {
 /// Says whether what stands around an object is only words, and notes which sort.
 fn surroundings(before: &str, after: &str, forms: &mut Forms) -> Option<Flaw> {
     for part in [before, after] {
-        if part
-            .trim_matches(|c: char| c.is_whitespace() || matches!(c, ';' | ',' | '.'))
-            .is_empty()
-        {
+        if part.trim().is_empty() {
             continue;
         }
         forms.add(if part.contains("```") {

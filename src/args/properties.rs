@@ -44,6 +44,7 @@ fn is_said(text: &str, value: &Value) -> bool {
     match value {
         Value::String(word) => said(text).contains(&said(word)),
         Value::Array(items) => items.iter().all(|item| is_said(text, item)),
+        Value::Bool(true) if text.contains("--") => true,
         Value::Bool(_) => ["true", "false", "yes", "no", "on", "off", "0", "1"]
             .iter()
             .any(|word| said(text).contains(word)),

@@ -84,7 +84,7 @@ fn has_no_words(between: &str, open: &[Open<'_>]) -> Option<()> {
     (between.trim().is_empty() || open.last().is_some_and(|tag| is_wrapper(tag.name))).then_some(())
 }
 
-fn is_wrapper(name: &str) -> bool {
+pub(super) fn is_wrapper(name: &str) -> bool {
     WRAPPERS
         .iter()
         .any(|wrapper| name.eq_ignore_ascii_case(wrapper))

@@ -184,6 +184,14 @@ fn sloppy_form_keeps_its_meaning() {
         "stroke(scene=\"koi\", debug=True, fps=5)",
         "`stroke(scene='koi', debug=True, fps=5)`",
         "stroke({\"scene\":\"koi\",\"debug\":true,\"fps\":5})",
+        "Calling: stroke(scene=\"koi\", debug=True, fps=5)",
+        "(scene=\"koi\", debug=True, fps=5)",
+        "[TOOL_CALLS][{\"name\":\"stroke\",\"arguments\":{\"scene\":\"koi\",\"debug\":true,\"fps\":5}}]",
+        "{\"scene\" \"koi\", \"debug\" true, \"fps\" 5}",
+        "{\"scene\":\"koi\"; \"debug\":true; \"fps\":5}",
+        "Output: ```{\"scene\":\"koi\",\"debug\":true,\"fps\":5}``` as asked",
+        "```json\n{\"scene\":\"koi\",\"debug\":true,\"fps\":5}",
+        "{\"tool_calls\":[{\"function\":{\"name\":\"stroke\",\"arguments\":\"{\\\"scene\\\":\\\"koi\\\",\\\"debug\\\":true,\\\"fps\\\":5}\"}}]}",
         "scene=\"koi\", debug=True, fps=5",
         "scene=koi debug=true fps=5",
         "scene: koi, debug: true, fps: 5",
@@ -265,6 +273,7 @@ fn text_without_arguments_is_not_a_call() {
         "[\"koi\", \"star\"]",
         "stroke",
         "a = b",
+        "do not call stroke(scene=\"koi\") now",
         "<b>x</b>",
     ] {
         check(&[(text, "!!!r")]);

@@ -345,7 +345,7 @@ impl Coercer<'_> {
                 1,
                 "converted to the parameter's unit",
             ));
-        } else if node.to_value() != value || matches!(node, Node::Text(_)) {
+        } else if node.to_value() != value || matches!(node, Node::Text(_) | Node::Word(_)) {
             self.note(
                 at,
                 node,
