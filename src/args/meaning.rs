@@ -183,6 +183,17 @@ pub(super) fn is_wrapper(key: &str) -> bool {
     WRAPPERS.contains(&fold_key(key).as_str())
 }
 
+/// An envelope with something in it that can be opened.
+pub(super) fn is_envelope(key: &str, value: &Node) -> bool {
+    let holds_object = match value {
+        Node::Map(pairs) => !pairs.is_empty(),
+        Node::List(items) => matches!(items.as_slice(), [Node::Map(_)]),
+        Node::Text(text) => text.trim_start().starts_with(['{', '[']),
+        _ => false,
+    };
+    holds_object && is_wrapper(key)
+}
+
 pub(super) fn is_call(key: &str, value: &Node) -> bool {
     CALLS.contains(&fold_key(key).as_str()) && matches!(value, Node::Map(_) | Node::List(_))
 }
