@@ -52,6 +52,9 @@ type Pairs = Vec<(String, Node)>;
 impl Call<'_> {
     fn read(&mut self, candidate: Candidate, text: &str) {
         self.note_forms(&candidate.forms);
+        if let Some(first) = self.coercer.repairs.list.first_mut() {
+            first.got = node::shown(text);
+        }
         if candidate.forms.cost() > COST_MAX {
             let why = "so many repairs are no reading";
             return self.whole(whole_text(Rule::NoArguments, "too_many_repairs", why), text);
@@ -128,7 +131,7 @@ impl Call<'_> {
                 used: String::new(),
                 class: Class::L0,
                 cost: form.cost(),
-                code: "form",
+                code: form.code(),
                 why: form.why().into(),
             };
             self.coercer.repairs.push(repair);

@@ -1,10 +1,7 @@
 //! The ways in which a text can differ from JSON and still mean one thing, each with its price.
 
-use serde::Serialize;
-
 /// One repair of form. Counted once per text, however often it occurs: the oddity is the dialect, not its length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     SingleQuotes,
     CurlyQuotes,
@@ -71,6 +68,42 @@ impl Form {
             | Self::Options
             | Self::MixedQuotes => 3,
             Self::MissingColon | Self::InnerQuotes => 4,
+        }
+    }
+
+    /// A stable word for programs.
+    pub(super) const fn code(self) -> &'static str {
+        match self {
+            Self::SingleQuotes => "single_quotes",
+            Self::CurlyQuotes => "curly_quotes",
+            Self::MixedQuotes => "mixed_quotes",
+            Self::InnerQuotes => "inner_quotes",
+            Self::TrailingComma => "trailing_comma",
+            Self::ExtraComma => "extra_comma",
+            Self::MissingComma => "missing_comma",
+            Self::MissingColon => "missing_colon",
+            Self::Semicolon => "semicolon",
+            Self::UnquotedKey => "unquoted_key",
+            Self::UnquotedText => "unquoted_text",
+            Self::PythonLiteral => "python_literal",
+            Self::Tuple => "tuple",
+            Self::Comment => "comment",
+            Self::Arrow => "arrow",
+            Self::RawControl => "raw_control",
+            Self::OddEscape => "odd_escape",
+            Self::ExtraCloser => "extra_closer",
+            Self::Fence => "fence",
+            Self::Prose => "prose",
+            Self::Tag => "tag",
+            Self::Keywords => "keywords",
+            Self::Call => "call",
+            Self::Lines => "lines",
+            Self::Options => "options",
+            Self::UrlEncoded => "url_encoded",
+            Self::TextInText => "text_in_text",
+            Self::Backslashes => "backslashes",
+            Self::ListOfOne => "list_of_one",
+            Self::Envelope => "envelope",
         }
     }
 
