@@ -194,6 +194,12 @@ impl Call<'_> {
         let candidate = found.swap_remove(0);
         self.note_form(Form::TextInText);
         self.note_forms(&candidate.forms);
+        if let Some(tool) = &candidate.tool {
+            self.tool_name(tool, &Node::Text(tool.clone()));
+        }
+        if candidate.is_loose && !self.knows_a_key(&candidate.node) {
+            return Err(flaw_trouble(Flaw::NoArguments));
+        }
         match candidate.flaw {
             Some(flaw) => Err(flaw_trouble(flaw)),
             None if matches!(candidate.node, Node::Text(_) | Node::Word(_)) => {
@@ -201,6 +207,14 @@ impl Call<'_> {
             }
             None => self.opened(candidate.node, left),
         }
+    }
+
+    fn knows_a_key(&self, node: &Node) -> bool {
+        let Node::Map(pairs) = node else { return true };
+        pairs.is_empty()
+            || pairs
+                .iter()
+                .any(|(key, _)| find(&self.shape.params, key).is_some())
     }
 
     fn note_form(&mut self, form: Form) {
@@ -286,7 +300,7 @@ impl Call<'_> {
             name::resolve(tool, ours),
             name::Resolution::Resolved { .. } | name::Resolution::Ambiguous { .. }
         );
-        if ours.is_empty() || is_ours || tool == "tools/call" {
+        if ours.is_empty() || is_ours || matches!(tool, "tools/call" | "dict") {
             self.coercer.repairs.push(dropped(
                 "name",
                 node,

@@ -154,6 +154,9 @@ fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
     if let Some(plain) = without_backslashes(text) {
         return inside(&plain, depth, Form::Backslashes);
     }
+    if let Some(plain) = without_entities(text) {
+        return inside(&plain, depth, Form::Entities);
+    }
     if text.starts_with("%7B") || text.starts_with("%7b") {
         return loose::percent_decoded(text)
             .map_or_else(Vec::new, |plain| inside(&plain, depth, Form::UrlEncoded));
@@ -235,6 +238,25 @@ fn without_backslashes(text: &str) -> Option<String> {
             .replace("\\\"", "\"")
             .replace("\\'", "'")
             .replace("\\\\", "\\")
+    })
+}
+
+/// `{&quot;scene&quot;: &quot;koi&quot;}`: the text went through a web page.
+fn without_entities(text: &str) -> Option<String> {
+    let inner = text.strip_prefix(['{', '['])?.trim_start();
+    let escaped = ["&quot;", "&#34;", "&#39;", "&apos;"]
+        .iter()
+        .any(|entity| inner.starts_with(entity));
+    escaped.then(|| {
+        let quotes = text
+            .replace("&quot;", "\"")
+            .replace("&#34;", "\"")
+            .replace("&#39;", "'")
+            .replace("&apos;", "'");
+        quotes
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&amp;", "&")
     })
 }
 

@@ -11,7 +11,7 @@ pub(super) enum Form {
     ExtraComma,
     MissingComma,
     MissingColon,
-    Semicolon,
+    OtherPunctuation,
     UnquotedKey,
     UnquotedText,
     PythonLiteral,
@@ -31,6 +31,7 @@ pub(super) enum Form {
     UrlEncoded,
     TextInText,
     Backslashes,
+    Entities,
     ListOfOne,
     Envelope,
 }
@@ -50,7 +51,7 @@ impl Form {
             | Self::TextInText
             | Self::CurlyQuotes => 1,
             Self::ExtraComma
-            | Self::Semicolon
+            | Self::OtherPunctuation
             | Self::UnquotedText
             | Self::Arrow
             | Self::ExtraCloser
@@ -64,6 +65,7 @@ impl Form {
             Self::MissingComma
             | Self::OddEscape
             | Self::Backslashes
+            | Self::Entities
             | Self::Lines
             | Self::Options
             | Self::MixedQuotes => 3,
@@ -82,7 +84,7 @@ impl Form {
             Self::ExtraComma => "extra_comma",
             Self::MissingComma => "missing_comma",
             Self::MissingColon => "missing_colon",
-            Self::Semicolon => "semicolon",
+            Self::OtherPunctuation => "other_punctuation",
             Self::UnquotedKey => "unquoted_key",
             Self::UnquotedText => "unquoted_text",
             Self::PythonLiteral => "python_literal",
@@ -102,6 +104,7 @@ impl Form {
             Self::UrlEncoded => "url_encoded",
             Self::TextInText => "text_in_text",
             Self::Backslashes => "backslashes",
+            Self::Entities => "entities",
             Self::ListOfOne => "list_of_one",
             Self::Envelope => "envelope",
         }
@@ -117,7 +120,7 @@ impl Form {
             Self::TrailingComma => "a comma before the end dropped",
             Self::ExtraComma => "a comma too many dropped",
             Self::MissingComma => "a missing comma supplied",
-            Self::Semicolon => "a semicolon read as a comma",
+            Self::OtherPunctuation => "punctuation of another kind read as comma or colon",
             Self::MissingColon => "a missing colon supplied",
             Self::UnquotedKey => "a key without quotes",
             Self::UnquotedText => "a text without quotes",
@@ -137,6 +140,7 @@ impl Form {
             Self::Options => "command-line options read",
             Self::UrlEncoded => "url-encoded text decoded",
             Self::TextInText => "JSON inside a text read",
+            Self::Entities => "HTML entities decoded",
             Self::Backslashes => "needless backslashes removed",
             Self::ListOfOne => "a list of one read as its element",
             Self::Envelope => "an envelope around the arguments opened",

@@ -26,8 +26,14 @@ impl Loose {
         }
     }
 
-    fn push(&mut self, key: &str, value: &str) {
-        self.pairs.push((key.to_owned(), bare(value)));
+    /// Adds a pair; `None` where the value has brackets or quotes that do not come out, so that a piece of JSON is no value.
+    fn push(&mut self, key: &str, value: &str) -> Option<()> {
+        let node = bare(value);
+        if matches!(&node, Node::Word(word) if word.contains(['{', '}', '[', ']', '"'])) {
+            return None;
+        }
+        self.pairs.push((key.to_owned(), node));
+        Some(())
     }
 }
 
@@ -126,7 +132,7 @@ pub(super) fn lines(text: &str) -> Option<Loose> {
         }
         let value = line.get(at + 1..)?.trim().trim_end_matches(',').trim();
         loose.cut |= value.is_empty() || value == ",";
-        loose.push(key, value);
+        loose.push(key, value)?;
     }
     (!loose.pairs.is_empty()).then_some(loose)
 }
@@ -140,11 +146,11 @@ pub(super) fn options(text: &str) -> Option<Loose> {
             .strip_prefix("--")
             .filter(|name| !name.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
         if let Some((key, value)) = option.split_once('=') {
-            loose.push(key, value);
+            loose.push(key, value)?;
         } else if let Some(value) = words.next_if(|next| !next.starts_with("--")) {
-            loose.push(option, value);
+            loose.push(option, value)?;
         } else {
-            loose.push(option, "true");
+            loose.push(option, "true")?;
         }
     }
     (!loose.pairs.is_empty()).then_some(loose)
@@ -163,7 +169,7 @@ pub(super) fn url_pairs(text: &str) -> Option<Loose> {
         loose.push(
             &percent_decoded(&key.replace('+', " "))?,
             &percent_decoded(&value.replace('+', " "))?,
-        );
+        )?;
     }
     Some(loose)
 }

@@ -186,6 +186,11 @@ fn sloppy_form_keeps_its_meaning() {
         "stroke({\"scene\":\"koi\",\"debug\":true,\"fps\":5})",
         "Calling: stroke(scene=\"koi\", debug=True, fps=5)",
         "(scene=\"koi\", debug=True, fps=5)",
+        "{&quot;scene&quot;: &quot;koi&quot;, &quot;debug&quot;: true, &quot;fps&quot;: 5}",
+        "{“scene”：“koi”，“debug”：true，“fps”：5}",
+        "dict(scene=\"koi\", debug=True, fps=5)",
+        "\"scene\": \"koi\", \"debug\": true, \"fps\": 5",
+        r#"{"input": "scene=koi, debug=True, fps=5"}"#,
         "[TOOL_CALLS][{\"name\":\"stroke\",\"arguments\":{\"scene\":\"koi\",\"debug\":true,\"fps\":5}}]",
         "{\"scene\" \"koi\", \"debug\" true, \"fps\" 5}",
         "{\"scene\":\"koi\"; \"debug\":true; \"fps\":5}",
@@ -246,6 +251,11 @@ fn envelopes_are_opened_and_never_overlooked() {
     check(&[
         (r#"{"options": {"scene": "koi"}}"#, "!!!r"),
         (r#"{"input": "koi"}"#, "!!!r"),
+        (r#"{"input": "Remark: koi"}"#, "!!!r"),
+        (r#"{"input": "align(scene='koi')"}"#, "!!!r"),
+        (r#""note": "koi"}"#, "!!!r"),
+        ("note: koi}", "!!!r"),
+        ("--note koi}", "!!!r"),
         (
             r#"{"args": {"scene": "koi"}, "params": {"scene": "star"}}"#,
             "!!rr",

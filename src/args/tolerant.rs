@@ -181,6 +181,8 @@ impl<'a> Parser<'a> {
                 (2, Some(Form::Arrow))
             } else if rest.starts_with(':') {
                 (1, None)
+            } else if rest.starts_with('：') {
+                ('：'.len_utf8(), Some(Form::OtherPunctuation))
             } else if rest.starts_with('=') && !rest.starts_with("==") {
                 (1, Some(Form::Arrow))
             } else if is_quoted && starts_value(rest) {
@@ -301,7 +303,7 @@ impl<'a> Parser<'a> {
         for (at, c) in rest.char_indices() {
             let tail = rest.get(at..).unwrap_or_default();
             match c {
-                ',' | '}' | ']' | ')' | ';' | '\n' | '\r' => return Ok(at),
+                ',' | '}' | ']' | ')' | ';' | '，' | '、' | '\n' | '\r' => return Ok(at),
                 '{' | '[' | '(' => return Err(Broken),
                 '#' | '/' if before == ' ' && starts_comment(tail) => return Ok(at),
                 ' ' | '\t' if before != ' ' && !blank_then_separator(tail) => {
@@ -385,9 +387,9 @@ impl<'a> Parser<'a> {
             self.filler();
             match self.peek() {
                 Some(',') => self.pos += 1,
-                Some(';') => {
-                    self.pos += 1;
-                    self.forms.add(Form::Semicolon);
+                Some(c @ (';' | '，' | '、')) => {
+                    self.pos += c.len_utf8();
+                    self.forms.add(Form::OtherPunctuation);
                 }
                 _ => return commas,
             }
