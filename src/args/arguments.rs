@@ -224,6 +224,10 @@ impl Call<'_> {
     }
 
     fn without_envelope(&mut self, pairs: Pairs, left: usize) -> Result<Pairs, Trouble> {
+        if pairs.len() > PAIRS_MAX {
+            let why = "there are more keys than any tool has arguments";
+            return Err(whole_text(Rule::NoArguments, "too_many_keys", why));
+        }
         let is_param = |key: &str| find(&self.shape.params, key).is_some();
         if meaning::is_schema_of_arguments(&pairs, &is_param) {
             return Err(whole_text(
@@ -321,10 +325,6 @@ impl Call<'_> {
     }
 
     fn pairs(&mut self, pairs: &[(String, Node)], is_loose: bool) {
-        if pairs.len() > PAIRS_MAX {
-            let why = "there are more keys than any tool has arguments";
-            return self.whole(whole_text(Rule::NoArguments, "too_many_keys", why), "");
-        }
         let owners: Vec<_> = pairs
             .iter()
             .map(|(key, _)| find(&self.shape.params, key))

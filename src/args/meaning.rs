@@ -57,7 +57,7 @@ const BESIDE: [&str; 8] = [
     "index",
 ];
 /// Words for types, as schemas have them.
-const TYPES: [&str; 16] = [
+const TYPES: [&str; 17] = [
     "string",
     "integer",
     "number",
@@ -73,6 +73,7 @@ const TYPES: [&str; 16] = [
     "percentage",
     "json",
     "dict",
+    "json_object",
     "list",
 ];
 /// Keys of schemas.
