@@ -1,0 +1,1 @@
+//! A real serial port, by tokio-serial.
