@@ -118,9 +118,13 @@ impl Alarm {
 struct Timer(AsyncFd<std::os::fd::OwnedFd>);
 
 impl Timer {
+    #[expect(
+        deprecated,
+        reason = "sound for a descriptor that is owned here; its successor is unsafe"
+    )]
     fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        Ok(Self(AsyncFd::register(timerfd_create(
+        Ok(Self(AsyncFd::new(timerfd_create(
             TimerfdClockId::Monotonic,
             flags,
         )?)?))
