@@ -178,7 +178,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_projected_comes_back(x in 0.0..100.0, y in 0.0..80.0, h in -5.0..20.0, r in proptest::option::of(40.0..500.0)) {
+        fn what_is_projected_comes_back(x in 0.0..100.0_f64, y in 0.0..80.0_f64, h in -5.0..20.0_f64, r in proptest::option::of(40.0..500.0)) {
             let sheet = sheet(r);
             let contact = sheet.at([x, y]);
             let seen = sheet.project(&(contact.point_m + contact.normal.scale(h / 1e3)));
