@@ -5,6 +5,11 @@
 //! joint that would pass its limit is held at it and the rest is solved again within the same
 //! step: letting it go and holding it in turns from step to step loses a quarter of all goals.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "vectors and matrices of fixed size, indexed below it"
+)]
+
 use nalgebra::{Isometry3, Matrix3, Point3, SMatrix, SVector, Unit, Vector3};
 
 use super::{Chain, Motion, Tip};
