@@ -269,7 +269,6 @@ fn draws_within_every_limit_on_five_joints() {
         &Patient,
     )
     .unwrap();
-    println!("{:#?}", plan.report);
     check(&scene, &scene.rest_rad, &plan.trajectory);
     check_lines(&scene, &drawing(), &plan);
     assert_eq!(plan.report.stroke_count, 5);
