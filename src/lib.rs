@@ -5,9 +5,12 @@
 pub mod args;
 pub mod arm;
 pub mod clock;
+pub mod config;
 pub mod design;
+pub mod gate;
 pub mod kin;
 pub mod link;
+pub mod permit;
 pub mod plan;
 pub mod scene;
 pub mod units;
