@@ -4,6 +4,7 @@
 
 pub mod args;
 pub mod arm;
+pub mod catalogue;
 pub mod clock;
 pub mod design;
 pub mod kin;
