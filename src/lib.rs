@@ -4,12 +4,14 @@
 
 pub mod args;
 pub mod arm;
+pub mod catalogue;
 pub mod clock;
 pub mod config;
 pub mod design;
 pub mod gate;
 pub mod kin;
 pub mod link;
+pub mod mcp;
 pub mod permit;
 pub mod plan;
 pub mod scene;
