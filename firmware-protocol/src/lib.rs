@@ -16,12 +16,14 @@ extern crate std;
 
 pub mod cobs;
 pub mod crc;
+pub mod device;
 pub mod frame;
 pub mod joints;
 pub mod message;
 pub mod schema;
 mod wire;
 
+pub use device::{Device, DeviceConfig, Drives, Setpoints};
 pub use frame::{Decoder, DecoderCounters, Frame, FrameBytes, Received};
 pub use joints::Joints;
 pub use message::{Message, MessageError};
