@@ -17,6 +17,9 @@ pub trait FarEnd: Send {
     /// Appends what the device has put on the wire up to `now`.
     fn speak(&mut self, now: Instant, into: &mut Vec<u8>);
 
+    /// The line's speed, where the wire has one: what comes at another speed is not understood.
+    fn tune(&mut self, _baud: u32) {}
+
     /// Whether it is still there; a wire to a device that is not says that it was unplugged.
     fn is_plugged(&self) -> bool {
         true

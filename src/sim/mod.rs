@@ -54,6 +54,8 @@ struct World {
     desk: Desk,
     faults: Faults,
     chance: Chance,
+    baud: u32,
+    understood: bool,
     now: Instant,
 }
 
@@ -76,6 +78,8 @@ impl Simulator {
             desk: Desk::default(),
             faults: Faults::default(),
             chance: Chance::new(SEED),
+            baud: arm.file.baud,
+            understood: true,
             now: Instant::ZERO,
         }))))
     }
@@ -132,6 +136,11 @@ impl FarEnd for Simulator {
         world.wire.take(now, into);
     }
 
+    fn tune(&mut self, baud: u32) {
+        let mut world = self.world();
+        world.understood = baud == world.baud;
+    }
+
     fn is_plugged(&self) -> bool {
         !self.world().faults.unplugged
     }
@@ -147,7 +156,7 @@ impl World {
     }
 
     fn hear(&mut self, at: Instant, bytes: &[u8]) {
-        if self.faults.unplugged {
+        if self.faults.unplugged || !self.understood {
             return;
         }
         for byte in bytes {
