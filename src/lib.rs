@@ -8,6 +8,7 @@ pub mod clock;
 pub mod design;
 pub mod kin;
 pub mod link;
+pub mod picture;
 pub mod plan;
 pub mod scene;
 pub mod units;
