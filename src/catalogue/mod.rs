@@ -73,6 +73,25 @@ fn alias(tool: &'static Tool, name: &str) -> Listed {
 }
 
 #[cfg(test)]
+fn tests_here() -> Here {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Here {
+        scenes: names(&[
+            "default",
+            "a5_sheet",
+            "calibration",
+            "letters",
+            "two_pens",
+            "widowx",
+        ]),
+        overlays: names(&["crosses", "leaf"]),
+        arms: names(&["so101"]),
+        nodes: names(&["here"]),
+        aliases_listed: true,
+    }
+}
+
+#[cfg(test)]
 #[allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -119,24 +138,5 @@ mod tests {
             names,
             ["align", "reset", "sense", "stroke", "list_nodes", "stop"]
         );
-    }
-}
-
-#[cfg(test)]
-fn tests_here() -> Here {
-    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    Here {
-        scenes: names(&[
-            "default",
-            "a5_sheet",
-            "calibration",
-            "letters",
-            "two_pens",
-            "widowx",
-        ]),
-        overlays: names(&["crosses", "leaf"]),
-        arms: names(&["so101"]),
-        nodes: names(&["here"]),
-        aliases_listed: true,
     }
 }

@@ -222,7 +222,7 @@ fn mend_params(message: &mut Object, method: &str) -> Result<(), String> {
 fn params_phrase(method: &str) -> String {
     match method {
         "tools/call" => {
-            "`params` must be an object such as {\"name\": \"sense\", \"arguments\": {}}".to_owned()
+            "`params` must be an object of the form {\"name\": TOOL, \"arguments\": {}}".to_owned()
         }
         _ => format!("`params` of {method} must be an object"),
     }

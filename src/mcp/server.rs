@@ -220,8 +220,7 @@ fn received(arguments: Option<Value>) -> Received {
 
 fn broken(error: &tokio::task::JoinError) -> Answer {
     tracing::error!(%error, "a tool broke");
-    let message =
-        "the node broke while it answered; see its log, and look with sense before anything moves";
+    let message = "the node broke while it answered; its log says why";
     let structured = [("success", json!(false)), ("message", json!(message))];
     Answer {
         structured: structured
