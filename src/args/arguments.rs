@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 /// One candidate, judged.
 pub(super) struct Judged {
-    pub(super) outcome: Result<Reading, Refusal>,
+    pub(super) outcome: Result<Reading, Box<Refusal>>,
     pub(super) cost: u32,
 }
 
@@ -114,7 +114,7 @@ impl Call<'_> {
             self.refused.push(trouble);
             return;
         }
-        let complaint = &trouble.complaint;
+        let complaint = &*trouble.complaint;
         let path = if complaint.path.is_empty() {
             "arguments"
         } else {
@@ -224,7 +224,7 @@ impl Call<'_> {
             match &value {
                 _ if find(&self.shape.params, &key).is_some() => out.push((key, value)),
                 Node::Text(tool) | Node::Word(tool) if meaning::is_tool_name(&key) => {
-                    self.tool_name(tool, &value)
+                    self.tool_name(tool, &value);
                 }
                 _ => self.coercer.repairs.push(dropped(
                     &key,
@@ -473,7 +473,7 @@ impl Call<'_> {
         }
     }
 
-    fn finish(self) -> Result<Reading, Refusal> {
+    fn finish(self) -> Result<Reading, Box<Refusal>> {
         let Self {
             shape,
             coercer,
@@ -497,13 +497,13 @@ impl Call<'_> {
             });
         };
         let complaints = outcome::complaints(&refused);
-        Err(Refusal {
+        Err(Box::new(Refusal {
             complaints,
             corrected: corrected(shape, &given, &refused),
             good: given,
             repairs: repairs.list,
             kind: worst,
-        })
+        }))
     }
 }
 
@@ -637,6 +637,11 @@ fn flaw_trouble(flaw: Flaw) -> Trouble {
             Rule::Contradiction,
             "garbled",
             "there are brackets in this that cannot be read",
+        ),
+        Flaw::Template => whole_text(
+            Rule::Contradiction,
+            "template",
+            "this is a stand-in for arguments, not arguments",
         ),
         Flaw::PayloadLost => whole_text(
             Rule::PayloadLost,

@@ -21,6 +21,8 @@ pub(super) enum Flaw {
     TwoObjects,
     /// There is an object in it, but it belongs to something larger that cannot be read, or has brackets that cannot be read.
     Garbled,
+    /// A stand-in such as `<arguments>`, copied from a prompt.
+    Template,
     /// A placeholder for an object that a client lost.
     PayloadLost,
     /// Longer than [`TEXT_BYTES_MAX`].
@@ -127,6 +129,13 @@ fn inside(inner: &str, depth: usize, form: Form) -> Vec<Candidate> {
 }
 
 fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
+    if super::meaning::is_template(text) {
+        return vec![Candidate::flawed(
+            Node::Null,
+            Forms::default(),
+            Flaw::Template,
+        )];
+    }
     if let Some(inner) = quoted_whole(text) {
         return inside(&inner, depth, Form::TextInText);
     }
@@ -279,15 +288,12 @@ fn call(text: &str) -> Option<Candidate> {
     })
 }
 
-/// Keywords and lines are both tried: where they differ, their cost decides.
+/// Keywords, or else lines whose values are no words or quoted texts.
 fn pairs(text: &str) -> Vec<Candidate> {
     let keywords =
         loose::keywords(text, Quotes::Exact).or_else(|| loose::keywords(text, Quotes::Loose));
-    if keywords.as_ref().is_some_and(|keywords| !keywords.cut) {
-        return keywords.into_iter().map(of_loose).collect();
-    }
-    loose::lines(text)
-        .or(keywords)
+    keywords
+        .or_else(|| loose::lines(text))
         .into_iter()
         .map(of_loose)
         .collect()

@@ -2,7 +2,7 @@
 
 use super::{
     arguments,
-    outcome::{Complaint, Reading, Refusal, Repair},
+    outcome::{Complaint, Reading, Repair},
     read::{self, Received},
     rules::{Class, Effect, Policy, Profile},
     shape::Shape,
@@ -88,15 +88,11 @@ fn alternative(judged: arguments::Judged) -> Alternative {
             complaints: Vec::new(),
             repairs,
         },
-        Err(Refusal {
-            complaints,
-            repairs,
-            ..
-        }) => Alternative {
+        Err(refusal) => Alternative {
             cost,
             understood: None,
-            complaints,
-            repairs,
+            complaints: refusal.complaints,
+            repairs: refusal.repairs,
         },
     }
 }

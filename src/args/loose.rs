@@ -33,6 +33,9 @@ impl Loose {
 
 /// `scene="koi", debug=True` and `scene: koi, debug: true`.
 pub(super) fn keywords(text: &str, quotes: Quotes) -> Option<Loose> {
+    if !text.contains([':', '=']) {
+        return None;
+    }
     let mut parser = Parser::new(text, 0, quotes);
     let pairs = parser.pairs(End::Text, 0).ok()?;
     let mut loose = Loose::of(Form::Keywords);
@@ -111,7 +114,7 @@ pub(super) fn lines(text: &str) -> Option<Loose> {
             return None;
         }
         let value = line.get(at + 1..)?.trim().trim_end_matches(',').trim();
-        loose.cut |= value.is_empty();
+        loose.cut |= value.is_empty() || value == ",";
         loose.push(key, value);
     }
     (!loose.pairs.is_empty()).then_some(loose)
@@ -189,10 +192,11 @@ pub(super) fn bare(value: &str) -> Node {
     }
     if value.starts_with(['{', '[']) {
         let mut parser = Parser::new(value, 0, Quotes::Exact);
-        if let Ok(Some(node)) = parser.value(0) {
-            if !parser.cut && parser.position() == value.len() {
-                return node;
-            }
+        if let Ok(Some(node)) = parser.value(0)
+            && !parser.cut
+            && parser.position() == value.len()
+        {
+            return node;
         }
     }
     tolerant::scalar(value.to_owned()).0

@@ -37,3 +37,6 @@ pub use rules::{Class, Effect, Policy, Profile, Render, Rule, UnknownKeys};
 pub use schema::SchemaError;
 pub use shape::{Kind, Param, Range, Shape};
 pub use unit::{Dimension, Unit};
+
+#[cfg(test)]
+mod tests;

@@ -390,7 +390,8 @@ fn synonym_pairs(key: &str, value: &Value, values: &[Value]) -> Vec<(String, Val
     let is_key = |candidate: &Value| {
         candidate
             .as_str()
-            .map_or_else(|| candidate.to_string() == key, |text| text == key)
+            .map_or_else(|| candidate.to_string(), str::to_owned)
+            == key
     };
     if let Some(known) = values.iter().find(|candidate| is_key(candidate)) {
         let words = value

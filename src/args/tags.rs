@@ -70,7 +70,12 @@ pub(super) fn read(text: &str) -> Option<Tagged> {
         }
     }
     tagged.cut |= !open.is_empty();
-    text.get(pos..)?.trim().is_empty().then_some(())?;
+    let rest = text.get(pos..)?.trim();
+    let is_open_value = open.last().is_some_and(|tag| !is_wrapper(tag.name)) && !rest.contains('{');
+    if is_open_value && text.starts_with('<') {
+        return Some(tagged);
+    }
+    rest.is_empty().then_some(())?;
     (!tagged.pairs.is_empty() || (tagged.cut && tagged.tool.is_some())).then_some(tagged)
 }
 
@@ -116,7 +121,7 @@ fn start<'a>(
                 parameter: None,
                 start: pos,
                 has_children: true,
-            })
+            });
         });
     }
     if self_closing {

@@ -302,7 +302,7 @@ impl<'a> Parser<'a> {
                 '{' | '[' | '(' => return Err(Broken),
                 '#' | '/' if before == ' ' && starts_comment(tail) => return Ok(at),
                 ' ' | '\t' if before != ' ' && !blank_then_separator(tail) => {
-                    (gap, token) = (Some(at), at + 1)
+                    (gap, token) = (Some(at), at + 1);
                 }
                 ':' | '='
                     if !is_inside_word(

@@ -88,10 +88,10 @@ impl Coercer<'_> {
     }
 
     fn scalar(&mut self, kind: &Kind, node: &Node, at: At<'_>) -> Coerced {
-        if let Node::List(items) = node {
-            if let [only] = items.as_slice() {
-                return self.list_of_one(kind, node, only, at);
-            }
+        if let Node::List(items) = node
+            && let [only] = items.as_slice()
+        {
+            return self.list_of_one(kind, node, only, at);
         }
         match kind {
             Kind::Text => self.text(kind, node, at),
@@ -505,9 +505,9 @@ impl Coercer<'_> {
                 ));
             }
         }
-        for field in fields
+        if let Some(field) = fields
             .iter()
-            .filter(|field| field.required && !map.contains_key(&field.name))
+            .find(|field| field.required && !map.contains_key(&field.name))
         {
             return Err(missing(field, &format!("{}.{}", at.path, field.name)));
         }
@@ -529,7 +529,7 @@ impl Coercer<'_> {
                         .as_ref()
                         .is_none_or(|(cost, ..)| trial.repairs.cost < *cost) =>
                 {
-                    best = Some((trial.repairs.cost, value, trial.repairs))
+                    best = Some((trial.repairs.cost, value, trial.repairs));
                 }
                 Ok(_) => {}
                 Err(found) => trouble = trouble.or(Some(found)),
