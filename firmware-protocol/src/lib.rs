@@ -18,6 +18,7 @@ pub mod cobs;
 pub mod crc;
 pub mod device;
 pub mod frame;
+pub mod host;
 pub mod joints;
 pub mod message;
 pub mod schema;
@@ -25,6 +26,7 @@ mod wire;
 
 pub use device::{Device, DeviceConfig, Drives, Setpoints};
 pub use frame::{Decoder, DecoderCounters, Frame, FrameBytes, Received};
+pub use host::{Event, Host};
 pub use joints::Joints;
 pub use message::{Message, MessageError};
 

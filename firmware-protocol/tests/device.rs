@@ -271,7 +271,7 @@ fn a_late_or_broken_segment_is_never_executed_and_stops_the_arm() {
     let gap_in_time = |rig: &mut Rig| (rig.tail_us() + 1_500, rig.tail());
     let jump = |rig: &mut Rig| {
         let mut knots = rig.tail();
-        knots.as_mut_slice()[1].position_urad += 200_000;
+        knots.as_mut_slice()[0].position_urad += 200_000;
         (rig.tail_us(), knots)
     };
     let runaway = |rig: &mut Rig| {
