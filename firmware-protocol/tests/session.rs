@@ -276,18 +276,19 @@ fn a_dead_line_is_noticed() {
     assert_eq!(session.events, [Event::LinkLost]);
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
-
-    #[test]
-    fn a_motion_survives_one_frame_in_fifty_being_corrupt(seed: u64) {
-        let mut session = Session::new(20, seed);
+#[test]
+fn a_motion_survives_one_frame_in_fifty_being_corrupt() {
+    for seed in 0..20 {
+        // A frame travels in two pieces, its first delimiter and the rest; either may be hit.
+        let mut session = Session::new(10, seed);
         session.arm();
         let goal = session.draw(100);
-        prop_assert_eq!(session.device.setpoints().joints, goal);
-        prop_assert_eq!(session.device.cause(), Cause::None);
+        assert_eq!(session.device.cause(), Cause::None, "seed {seed}");
+        assert_eq!(session.device.setpoints().joints, goal, "seed {seed}");
     }
+}
 
+proptest! {
     #[test]
     fn a_host_takes_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         let mut host = Host::new(LostHost::Hold, 0);

@@ -20,8 +20,9 @@ use window::Window;
 /// How often HELLO is repeated until it is answered, in microseconds.
 pub const HELLO_US: u64 = 100_000;
 
-/// How often a host sends BEAT, in microseconds.
-pub const BEAT_US: u64 = 50_000;
+/// How often a host sends BEAT, in microseconds. At 40 ms two in a row may be lost on a line that
+/// jitters before the device's 150 ms are over; at 50 ms the third would come a hair too late.
+pub const BEAT_US: u64 = 40_000;
 
 /// How often the device's clock is asked for, in microseconds.
 pub const TIME_US: u64 = 100_000;
