@@ -5,6 +5,7 @@
 pub mod args;
 pub mod arm;
 pub mod catalogue;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod design;

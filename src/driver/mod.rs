@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::arm::{Arm, Family};
 use crate::clock::Clock;
+use crate::gate::Setpoint;
 use crate::link::Link;
 use crate::units::{Instant, Joints, Measured};
 
@@ -22,9 +23,6 @@ mod tests;
 
 pub use error::{Ailment, DriverError, ServoName};
 pub use map::Command;
-
-/// The one thing that a driver can be told to do.
-pub type Setpoint = Command;
 
 /// How often a servo that did not answer is asked again within one cycle.
 pub const RETRIES_MAX: u32 = 2;

@@ -97,7 +97,15 @@ mod tests {
         let ticket = line.ask(Who::Planner, false, Instant::from_nanos(7));
         let asked = line.look(0);
         let at = Instant::from_nanos(7);
-        assert_eq!(asked, Some(Asked { serial: ticket, at, by: Who::Operator, emergency: true }));
+        assert_eq!(
+            asked,
+            Some(Asked {
+                serial: ticket,
+                at,
+                by: Who::Operator,
+                emergency: true
+            })
+        );
         assert_eq!(line.look(ticket), None);
     }
 }

@@ -124,9 +124,25 @@ pub struct Visited {
     pub position_rad: Joints,
 }
 
+/// Counts stops from another thread, without the handle.
+#[derive(Clone, Debug)]
+pub struct Asks(Arc<StopLine>);
+
+impl Asks {
+    /// How many stops have been asked for.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.count()
+    }
+}
+
 /// What the thread is asked to do.
 enum Order {
-    Run { proof: Box<CheckedTrajectory>, seen_stops: u64, done: oneshot::Sender<Outcome> },
+    Run {
+        proof: Box<CheckedTrajectory>,
+        seen_stops: u64,
+        done: oneshot::Sender<Outcome>,
+    },
     End,
 }
 
@@ -165,8 +181,18 @@ impl Motion {
             .name(format!("arm {}", arm.file.name))
             .spawn(move || thread::main(own, &attached))
             .map_err(|error| format!("cannot start the arm's thread: {error}"))?;
-        let motion = Self { arm, clock, permits, snapshots, orders, stop, thread: Some(thread) };
-        answer.recv().unwrap_or_else(|_| Err("the arm's thread ended at once".to_owned()))?;
+        let motion = Self {
+            arm,
+            clock,
+            permits,
+            snapshots,
+            orders,
+            stop,
+            thread: Some(thread),
+        };
+        answer
+            .recv()
+            .unwrap_or_else(|_| Err("the arm's thread ended at once".to_owned()))?;
         Ok(motion)
     }
 
@@ -207,12 +233,22 @@ impl Motion {
         self.stop.count()
     }
 
+    /// The same count for a thread that has no handle, such as a planner's.
+    #[must_use]
+    pub fn asks(&self) -> Asks {
+        Asks(Arc::clone(&self.stop))
+    }
+
     /// Spends a proof. It is refused if more than `seen_stops` stops were asked for: one came
     /// while the motion was planned. The answer comes when the motion has ended, however it
     /// ended; dropping the receiver does not stop the motion.
     pub fn run(&self, proof: CheckedTrajectory, seen_stops: u64) -> oneshot::Receiver<Outcome> {
         let (done, answer) = oneshot::channel();
-        let order = Order::Run { proof: Box::new(proof), seen_stops, done };
+        let order = Order::Run {
+            proof: Box::new(proof),
+            seen_stops,
+            done,
+        };
         if let Err(mpsc::error::SendError(Order::Run { done, .. })) = self.orders.send(order) {
             let gone = "the arm's thread has ended; restart the node".to_owned();
             // The receiver is in our hands.
@@ -232,7 +268,10 @@ impl Motion {
     /// `None` when the arm's thread has ended, so that nothing was verified.
     pub async fn stopped(&self, ticket: u64) -> Option<StopReport> {
         let mut snapshots = self.snapshots.clone();
-        let seen = snapshots.wait_for(|snapshot| snapshot.stops_done >= ticket).await.ok()?;
+        let seen = snapshots
+            .wait_for(|snapshot| snapshot.stops_done >= ticket)
+            .await
+            .ok()?;
         seen.stop.clone()
     }
 }
@@ -270,7 +309,11 @@ impl Snapshot {
 /// The fastest joint of a reading.
 #[must_use]
 pub fn fastest_rad_s(measured: &Measured) -> f64 {
-    measured.velocity_rad_s.iter().map(|speed| speed.abs()).fold(0.0, f64::max)
+    measured
+        .velocity_rad_s
+        .iter()
+        .map(|speed| speed.abs())
+        .fold(0.0, f64::max)
 }
 
 /// A moment's distance to an earlier one, for reports.

@@ -9,7 +9,9 @@ use futures::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::line::{Asked, StopLine};
-use super::{Opener, Order, Outcome, STANDSTILL_RAD_S, STOP_LIMIT, Snapshot, State, StopReport, Visited};
+use super::{
+    Opener, Order, Outcome, STANDSTILL_RAD_S, STOP_LIMIT, Snapshot, State, StopReport, Visited,
+};
 use super::{fastest_rad_s, ms_since};
 use crate::arm::Arm;
 use crate::clock::{Alarm, Clock};
@@ -51,7 +53,10 @@ pub(super) struct Own {
 
 /// The thread's whole life. `attached` hears once how the first attach went.
 pub(super) fn main(own: Own, attached: &Sender<Result<(), String>>) {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_io().build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => {
             // Whoever waits for the answer is gone only if the process is ending.
@@ -118,7 +123,10 @@ struct Stopping {
 
 impl Worker {
     async fn attach(own: Own) -> Result<Self, String> {
-        let alarm = own.clock.alarm().map_err(|error| format!("no timer: {error}"))?;
+        let alarm = own
+            .clock
+            .alarm()
+            .map_err(|error| format!("no timer: {error}"))?;
         let driver = Driver::new(&own.arm, &own.clock).map_err(|error| error.to_string())?;
         let mut worker = Self {
             next_tick: own.clock.now(),
@@ -176,12 +184,20 @@ impl Worker {
     async fn wait(&mut self) {
         let idle = self.is_idle();
         let now = self.own.clock.now();
-        let until = if idle { now.after(if self.link.is_some() { IDLE } else { REOPEN }) } else { self.next_tick };
+        let until = if idle {
+            now.after(if self.link.is_some() { IDLE } else { REOPEN })
+        } else {
+            self.next_tick
+        };
         // A simulated arm that stands costs nothing: its time stands still as well.
         let asleep = idle && self.own.clock.is_simulated();
         loop {
             let fired = async {
-                if asleep { std::future::pending().await } else { self.alarm.until(until).await }
+                if asleep {
+                    std::future::pending().await
+                } else {
+                    self.alarm.until(until).await
+                }
             };
             tokio::select! {
                 biased;
@@ -203,7 +219,9 @@ impl Worker {
     }
 
     fn take_stop(&mut self) {
-        let Some(asked) = self.own.stop.look(self.stops_seen) else { return };
+        let Some(asked) = self.own.stop.look(self.stops_seen) else {
+            return;
+        };
         self.stops_seen = asked.serial;
         self.still_ticks = 0;
         self.own.permits.latch(if asked.emergency {
@@ -212,7 +230,11 @@ impl Worker {
             Latch::Stopped(asked.by)
         });
         if let Some(job) = &mut self.job {
-            if asked.emergency { job.execution.stand() } else { job.execution.stop() }
+            if asked.emergency {
+                job.execution.stand()
+            } else {
+                job.execution.stop()
+            }
         }
         let before = self.stopping.take();
         self.stopping = Some(Stopping {
@@ -229,8 +251,16 @@ impl Worker {
 
     async fn take_order(&mut self) {
         match self.own.orders.try_recv() {
-            Ok(Order::Run { proof, seen_stops, done }) => {
-                if let Err(why) = self.begin(*proof, seen_stops).await.map(|execution| self.job_of(execution)) {
+            Ok(Order::Run {
+                proof,
+                seen_stops,
+                done,
+            }) => {
+                if let Err(why) = self
+                    .begin(*proof, seen_stops)
+                    .await
+                    .map(|execution| self.job_of(execution))
+                {
                     // A caller that is gone needs no reason.
                     let _ = done.send(Outcome::Refused(why));
                 } else if let Some(job) = &mut self.job {
@@ -242,22 +272,44 @@ impl Worker {
         }
     }
 
-    async fn begin(&mut self, proof: CheckedTrajectory, seen_stops: u64) -> Result<Execution, String> {
-        if self.stops_seen > seen_stops || self.stopping.is_some() || self.own.stop.is_pulled(seen_stops) {
+    async fn begin(
+        &mut self,
+        proof: CheckedTrajectory,
+        seen_stops: u64,
+    ) -> Result<Execution, String> {
+        if self.stops_seen > seen_stops
+            || self.stopping.is_some()
+            || self.own.stop.is_pulled(seen_stops)
+        {
             return Err("a stop came before the motion began; nothing moved".to_owned());
         }
         if self.job.is_some() {
-            return Err("the arm is busy with another motion; `sense` shows it, `stop` stops it".to_owned());
+            return Err(
+                "the arm is busy with another motion; `sense` shows it, `stop` stops it".to_owned(),
+            );
         }
         let Some(link) = self.link.as_mut() else {
-            return Err(self.snapshot.fault.clone().unwrap_or_else(|| "the arm is not connected".to_owned()));
+            return Err(self
+                .snapshot
+                .fault
+                .clone()
+                .unwrap_or_else(|| "the arm is not connected".to_owned()));
         };
         if !self.driver.is_energised() {
-            self.driver.energise(link.as_mut()).await.map_err(|error| error.to_string())?;
+            self.driver
+                .energise(link.as_mut())
+                .await
+                .map_err(|error| error.to_string())?;
         }
         let deadline = self.own.clock.now().after(PERIOD * 5);
-        let measured = self.driver.cycle(link.as_mut(), None, deadline).await.map_err(|error| error.to_string())?;
-        let execution = proof.begin(&measured, self.own.clock.now()).map_err(|broken| broken.to_string())?;
+        let measured = self
+            .driver
+            .cycle(link.as_mut(), None, deadline)
+            .await
+            .map_err(|error| error.to_string())?;
+        let execution = proof
+            .begin(&measured, self.own.clock.now())
+            .map_err(|broken| broken.to_string())?;
         self.snapshot.measured = Some(Arc::new(measured));
         self.snapshot.fault = None;
         self.next_tick = self.own.clock.now().after(PERIOD);
@@ -267,7 +319,13 @@ impl Worker {
     fn job_of(&mut self, execution: Execution) {
         let (done, _) = oneshot::channel();
         self.still_ticks = 0;
-        self.job = Some(Job { execution, done, visits: Vec::new(), dwelling: None, sent_all: None });
+        self.job = Some(Job {
+            execution,
+            done,
+            visits: Vec::new(),
+            dwelling: None,
+            sent_all: None,
+        });
         self.snapshot.state = State::Moving;
     }
 
@@ -297,7 +355,9 @@ impl Worker {
 
     async fn cycle(&mut self, setpoint: Option<&Setpoint>) {
         let deadline = self.own.clock.now().after(PERIOD);
-        let Some(link) = self.link.as_mut() else { return };
+        let Some(link) = self.link.as_mut() else {
+            return;
+        };
         match self.driver.cycle(link.as_mut(), setpoint, deadline).await {
             Ok(measured) => self.measured(measured),
             Err(error) => self.failed(&error),
@@ -307,7 +367,11 @@ impl Worker {
     fn measured(&mut self, measured: Measured) {
         self.failures = 0;
         let still = fastest_rad_s(&measured) < STANDSTILL_RAD_S;
-        self.still_ticks = if still { self.still_ticks.saturating_add(1) } else { 0 };
+        self.still_ticks = if still {
+            self.still_ticks.saturating_add(1)
+        } else {
+            0
+        };
         if let Some(job) = &mut self.job {
             job.note_dwell(&measured);
         }
@@ -348,7 +412,9 @@ impl Worker {
             }
             return;
         }
-        let Some(sent) = self.job.as_ref().and_then(|job| job.sent_all) else { return };
+        let Some(sent) = self.job.as_ref().and_then(|job| job.sent_all) else {
+            return;
+        };
         let off_rad = self.off_rad();
         if still && off_rad <= REACHED_RAD {
             self.finish_job(off_rad);
@@ -360,7 +426,10 @@ impl Worker {
 
     fn off_rad(&self) -> f64 {
         match (&self.job, &self.snapshot.measured) {
-            (Some(job), Some(measured)) => job.execution.goal_rad().distance_max(&measured.position_rad),
+            (Some(job), Some(measured)) => job
+                .execution
+                .goal_rad()
+                .distance_max(&measured.position_rad),
             _ => f64::INFINITY,
         }
     }
@@ -369,8 +438,15 @@ impl Worker {
         let (Some(job), Some(measured)) = (&self.job, &self.snapshot.measured) else {
             return "the arm was not read at its goal".to_owned();
         };
-        let off = job.execution.goal_rad().zip(&measured.position_rad, |goal, is| (goal - is).abs());
-        let worst = off.iter().copied().enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+        let off = job
+            .execution
+            .goal_rad()
+            .zip(&measured.position_rad, |goal, is| (goal - is).abs());
+        let worst = off
+            .iter()
+            .copied()
+            .enumerate()
+            .max_by(|a, b| a.1.total_cmp(&b.1));
         let (joint, by) = worst.unwrap_or_default();
         format!(
             "{} stopped {:.1}° short of its goal ({:.1}° is allowed): something holds it, or its servo is too weak",
@@ -385,21 +461,33 @@ impl Worker {
         if let Some(mut job) = self.job.take() {
             job.end_dwell();
             // The motion is over whether or not somebody still waits.
-            let _ = job.done.send(Outcome::Reached { visits: job.visits, off_rad });
+            let _ = job.done.send(Outcome::Reached {
+                visits: job.visits,
+                off_rad,
+            });
         }
     }
 
     fn finish_stop(&mut self, verified: bool) {
-        let Some(stopping) = self.stopping.take() else { return };
+        let Some(stopping) = self.stopping.take() else {
+            return;
+        };
         let now = self.own.clock.now();
         let report = StopReport {
             by: stopping.asked.by,
             emergency: stopping.asked.emergency,
             first_frame_ms: stopping.first_frame_ms,
             standstill_ms: verified.then(|| ms_since(now, stopping.asked.at)),
-            speed_rad_s: self.snapshot.measured.as_deref().map_or(f64::NAN, fastest_rad_s),
+            speed_rad_s: self
+                .snapshot
+                .measured
+                .as_deref()
+                .map_or(f64::NAN, fastest_rad_s),
             verified,
-            lifted: self.job.as_ref().is_some_and(|job| job.execution.has_lifted()),
+            lifted: self
+                .job
+                .as_ref()
+                .is_some_and(|job| job.execution.has_lifted()),
         };
         if self.snapshot.fault.is_none() {
             self.snapshot.state = State::Stopped;
@@ -443,7 +531,10 @@ impl Worker {
         self.snapshot.progress = self.job.as_ref().map(|job| job.execution.progress());
         self.snapshot.energised = self.driver.is_energised();
         self.snapshot.counts = self.driver.counts().clone();
-        if self.is_idle() && self.snapshot.state == State::Stopped && self.own.permits.latched().is_none() {
+        if self.is_idle()
+            && self.snapshot.state == State::Stopped
+            && self.own.permits.latched().is_none()
+        {
             self.snapshot.state = State::Holding;
         }
         self.own.publish.send_replace(self.snapshot.clone());
@@ -454,7 +545,9 @@ impl Job {
     /// Keeps the last reading over each visited point.
     fn note_dwell(&mut self, measured: &Measured) {
         let progress = self.execution.progress();
-        let here = (progress.doing == SpanKind::Dwell).then_some(progress.item).flatten();
+        let here = (progress.doing == SpanKind::Dwell)
+            .then_some(progress.item)
+            .flatten();
         if self.dwelling.is_some_and(|(item, _)| Some(item) != here) {
             self.end_dwell();
         }

@@ -30,7 +30,11 @@ impl Reply {
     }
 
     fn new(success: bool, message: String) -> Self {
-        let mut reply = Self { is_error: !success, text: message.clone(), ..Self::default() };
+        let mut reply = Self {
+            is_error: !success,
+            text: message.clone(),
+            ..Self::default()
+        };
         reply.set("success", success);
         reply.set("message", message);
         reply
@@ -49,7 +53,10 @@ impl Reply {
 
     /// With a hint on what to call next.
     pub(super) fn hint(mut self, hint: &str) -> Self {
-        let hints = self.structured.entry("usage_hints").or_insert_with(|| json!([]));
+        let hints = self
+            .structured
+            .entry("usage_hints")
+            .or_insert_with(|| json!([]));
         if let Value::Array(hints) = hints {
             hints.push(hint.into());
         }
@@ -58,7 +65,9 @@ impl Reply {
 
     /// With what was understood and repaired; what a tool has said of it itself stays.
     pub(super) fn understood(mut self, reading: &Reading) -> Self {
-        self.structured.entry("understood").or_insert_with(|| Value::Object(reading.understood.clone()));
+        self.structured
+            .entry("understood")
+            .or_insert_with(|| Value::Object(reading.understood.clone()));
         self.set("repairs", &reading.repairs);
         let lines: Vec<String> = reading.repairs.iter().map(repair_line).collect();
         if !lines.is_empty() {
@@ -69,5 +78,8 @@ impl Reply {
 }
 
 fn repair_line(repair: &Repair) -> String {
-    format!("note: {}: {} was read as {} ({})", repair.field, repair.got, repair.used, repair.why)
+    format!(
+        "note: {}: {} was read as {} ({})",
+        repair.field, repair.got, repair.used, repair.why
+    )
 }

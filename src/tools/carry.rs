@@ -58,7 +58,10 @@ pub(super) struct Errand {
 impl Errand {
     /// Leave to move in a scene.
     pub(super) fn ask(&self, scene: &Scene) -> Result<Permit, Trouble> {
-        self.seat.permits().ask(scene, self.seat.motion.clock().now()).map_err(Trouble::Denied)
+        self.seat
+            .permits()
+            .ask(scene, self.seat.motion.clock().now())
+            .map_err(Trouble::Denied)
     }
 
     /// Where the arm is.
@@ -81,11 +84,22 @@ impl Errand {
     }
 
     /// Judges a plan and carries it out to its end.
-    pub(super) async fn run(&self, scene: &Arc<Scene>, permit: Permit, plan: &Plan) -> Result<Done, Trouble> {
+    pub(super) async fn run(
+        &self,
+        scene: &Arc<Scene>,
+        permit: Permit,
+        plan: &Plan,
+    ) -> Result<Done, Trouble> {
         let motion = &self.seat.motion;
         let start = self.start()?;
-        let checked = gate::check(scene, permit, &start, motion.clock().now(), plan.trajectory.clone())
-            .map_err(Trouble::Gate)?;
+        let checked = gate::check(
+            scene,
+            permit,
+            &start,
+            motion.clock().now(),
+            plan.trajectory.clone(),
+        )
+        .map_err(Trouble::Gate)?;
         self.job.update(|card| {
             card.state = "moving";
             card.eta_s = plan.report.duration_s;
@@ -95,11 +109,17 @@ impl Errand {
         let outcome = motion.run(checked, self.seen_stops).await;
         let arm_time_s = motion.clock().now().seconds_since(began);
         match outcome {
-            Ok(Outcome::Reached { visits, off_rad }) => Ok(Done { visits, off_rad, arm_time_s }),
+            Ok(Outcome::Reached { visits, off_rad }) => Ok(Done {
+                visits,
+                off_rad,
+                arm_time_s,
+            }),
             Ok(Outcome::Stopped(report)) => Err(Trouble::Stopped(report)),
             Ok(Outcome::Refused(why)) => Err(Trouble::Refused(why)),
             Ok(Outcome::Faulted(why)) => Err(Trouble::Faulted(why)),
-            Err(_) => Err(Trouble::Faulted("the arm's thread ended; restart the node".to_owned())),
+            Err(_) => Err(Trouble::Faulted(
+                "the arm's thread ended; restart the node".to_owned(),
+            )),
         }
     }
 }
@@ -108,7 +128,9 @@ impl Errand {
 pub(super) fn measured(seat: &Seat) -> Result<Arc<Measured>, String> {
     let snapshot = seat.motion.snapshot();
     snapshot.measured.ok_or_else(|| {
-        snapshot.fault.unwrap_or_else(|| "the arm has not been read yet".to_owned())
+        snapshot
+            .fault
+            .unwrap_or_else(|| "the arm has not been read yet".to_owned())
     })
 }
 
@@ -150,19 +172,25 @@ where
     F: FnOnce(&dyn crate::plan::Watch) -> Result<Plan, PlanError> + Send + 'static,
 {
     let (done, answer) = oneshot::channel();
-    let thread = std::thread::Builder::new().name("planner".to_owned()).spawn(move || {
-        if let Err(error) = rustix::process::nice(PLANNER_NICE) {
-            tracing::debug!("the planner keeps its priority: {error}");
-        }
-        // A caller that is gone wants no plan.
-        let _ = done.send(plan(&watch));
-    });
+    let thread = std::thread::Builder::new()
+        .name("planner".to_owned())
+        .spawn(move || {
+            if let Err(error) = rustix::process::nice(PLANNER_NICE) {
+                tracing::debug!("the planner keeps its priority: {error}");
+            }
+            // A caller that is gone wants no plan.
+            let _ = done.send(plan(&watch));
+        });
     if let Err(error) = thread {
-        return Err(Trouble::Refused(format!("cannot start the planner: {error}")));
+        return Err(Trouble::Refused(format!(
+            "cannot start the planner: {error}"
+        )));
     }
     match answer.await {
         Ok(planned) => planned.map_err(Trouble::Plan),
-        Err(_) => Err(Trouble::Refused("the planner failed on this design; nothing moved".to_owned())),
+        Err(_) => Err(Trouble::Refused(
+            "the planner failed on this design; nothing moved".to_owned(),
+        )),
     }
 }
 
@@ -180,13 +208,25 @@ where
 {
     let (tool, key, again) = call;
     let seen_stops = seat.motion.stops_asked();
-    let card = Card { id: format!("job-{}", node.number()), tool: tool.to_owned(), state: "planning", done: 0, of: 0, eta_s: 0.0 };
+    let card = Card {
+        id: format!("job-{}", node.number()),
+        tool: tool.to_owned(),
+        state: "planning",
+        done: 0,
+        of: 0,
+        eta_s: 0.0,
+    };
     let now = seat.motion.clock().now();
     let job = match seat.board.claim(key, card, again, now) {
         Claim::Busy(card) => return busy(&card),
         Claim::Same(job) => job,
         Claim::Mine(job) => {
-            let errand = Errand { node: Arc::clone(node), seat: Arc::clone(seat), job: Arc::clone(&job), seen_stops };
+            let errand = Errand {
+                node: Arc::clone(node),
+                seat: Arc::clone(seat),
+                job: Arc::clone(&job),
+                seen_stops,
+            };
             tokio::spawn(carry_out(errand, work));
             job
         }
@@ -207,17 +247,29 @@ where
         Err(_) => {
             // Whatever failed, the arm must not go on alone.
             seat.motion.stop(Who::Node, false);
-            ("faulted", Reply::failed("the node failed while the job ran; the arm was told to stop").with("moved", "unknown"))
+            (
+                "faulted",
+                Reply::failed("the node failed while the job ran; the arm was told to stop")
+                    .with("moved", "unknown"),
+            )
         }
     };
     let card = job.card();
-    let reply = reply.with("arm", seat.title()).with("job", Card { state, eta_s: 0.0, ..card });
+    let reply = reply.with("arm", seat.title()).with(
+        "job",
+        Card {
+            state,
+            eta_s: 0.0,
+            ..card
+        },
+    );
     job.end(state, reply, seat.motion.clock().now());
 }
 
 /// Until the job ends, the caller gives up, or the node's patience does.
 async fn wait(node: &Node, seat: &Seat, job: &Arc<Job>, watch: &Watch) -> Reply {
-    let patience = tokio::time::Instant::now() + Duration::from_secs(u64::from(node.file.answer_within_s));
+    let patience =
+        tokio::time::Instant::now() + Duration::from_secs(u64::from(node.file.answer_within_s));
     let mut cancelled = false;
     loop {
         tokio::select! {
@@ -244,7 +296,9 @@ fn gone() -> Reply {
 
 /// Brings the job's card up to what the arm is doing.
 pub(super) fn look(seat: &Seat, job: &Job) {
-    let Some(progress) = seat.motion.snapshot().progress else { return };
+    let Some(progress) = seat.motion.snapshot().progress else {
+        return;
+    };
     let left = progress.of.saturating_sub(progress.sample);
     job.update(|card| {
         if card.state == "moving" {
@@ -257,7 +311,10 @@ pub(super) fn look(seat: &Seat, job: &Job) {
 fn line(card: &Card) -> String {
     match card.state {
         "planning" => format!("planning: {} of {}", card.done, card.of),
-        _ => format!("{}: {} of {} done, {:.0} s left", card.state, card.done, card.of, card.eta_s),
+        _ => format!(
+            "{}: {} of {} done, {:.0} s left",
+            card.state, card.done, card.of, card.eta_s
+        ),
     }
 }
 
@@ -271,10 +328,14 @@ fn still_moving(seat: &Seat, card: &Card) -> Reply {
 }
 
 fn busy(card: &Card) -> Reply {
-    Reply::failed(format!("the arm is busy with {} ({}); nothing moved for this call", card.id, line(card)))
-        .with("code", "busy")
-        .with("job", card)
-        .hint("sense reports the job; stop stops it")
+    Reply::failed(format!(
+        "the arm is busy with {} ({}); nothing moved for this call",
+        card.id,
+        line(card)
+    ))
+    .with("code", "busy")
+    .with("job", card)
+    .hint("sense reports the job; stop stops it")
 }
 
 impl Trouble {
@@ -282,9 +343,16 @@ impl Trouble {
     pub(super) fn reply(self) -> (&'static str, Reply) {
         match self {
             Self::Denied(denied) => ("refused", denied_reply(&denied)),
-            Self::Plan(PlanError::Cancelled) => ("stopped", Reply::failed("stopped while it was planned; nothing moved").with("code", "stopped")),
+            Self::Plan(PlanError::Cancelled) => (
+                "stopped",
+                Reply::failed("stopped while it was planned; nothing moved")
+                    .with("code", "stopped"),
+            ),
             Self::Plan(error) => ("refused", refused("plan_refused", &error.to_string())),
-            Self::Gate(error) => ("refused", refused("gate_refused", &error.to_string()).with("refusals", &error.0)),
+            Self::Gate(error) => (
+                "refused",
+                refused("gate_refused", &error.to_string()).with("refusals", &error.0),
+            ),
             Self::Refused(why) => ("refused", refused("refused", &why)),
             Self::Stopped(report) => ("stopped", stopped(&report)),
             Self::Faulted(why) => (
@@ -312,12 +380,23 @@ fn denied_reply(denied: &Denied) -> Reply {
 }
 
 fn stopped(report: &StopReport) -> Reply {
-    let how = if report.lifted { "the pen was lifted" } else { "the pen was not lifted" };
-    let message = match report.standstill_ms {
-        Some(ms) => format!("stopped before the end; standing still {ms:.0} ms after the stop was asked for, {how}"),
-        None => "a stop was asked for, and standstill could not be verified: look at the arm".to_owned(),
+    let how = if report.lifted {
+        "the pen was lifted"
+    } else {
+        "the pen was not lifted"
     };
-    Reply::failed(message).with("code", "stopped").with("stop", report).hint("motion needs reset first")
+    let message = match report.standstill_ms {
+        Some(ms) => format!(
+            "stopped before the end; standing still {ms:.0} ms after the stop was asked for, {how}"
+        ),
+        None => {
+            "a stop was asked for, and standstill could not be verified: look at the arm".to_owned()
+        }
+    };
+    Reply::failed(message)
+        .with("code", "stopped")
+        .with("stop", report)
+        .hint("motion needs reset first")
 }
 
 /// The tip of a pen for joint angles, in the base frame, in millimetres.

@@ -46,19 +46,28 @@ impl Node {
             scenes,
             overlays: self.library.overlays(),
             arms: self.seats.iter().map(|seat| seat.name.clone()).collect(),
-            nodes: std::iter::once(self.file.name.clone()).chain(others).collect(),
+            nodes: std::iter::once(self.file.name.clone())
+                .chain(others)
+                .collect(),
             aliases_listed: self.file.list_aliases,
         }
     }
 
     /// Does a call. The future must be run to its end: a caller that gives up says so with `watch`.
     pub async fn call(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
-        let Some(tool) = resolve(&request.tool) else { return unknown_tool(&request.tool) };
+        let Some(tool) = resolve(&request.tool) else {
+            return unknown_tool(&request.tool);
+        };
         let reading = match self.read(tool, &request) {
             Ok(reading) => reading,
             Err((refusal, advice)) => return refused(tool, &refusal, advice),
         };
-        let order = Order { node: &self, reading: &reading, watch: &watch, who: request.who };
+        let order = Order {
+            node: &self,
+            reading: &reading,
+            watch: &watch,
+            who: request.who,
+        };
         let reply = match tool.name {
             "align" => align::call(&order).await,
             "reset" => reset::call(&order).await,
@@ -68,10 +77,16 @@ impl Node {
             _ => list_nodes::call(&order),
         };
         let reply = reply.understood(&reading);
-        if self.is_daring() { reply.hint("this node reads leniently though its arm is real (forgiveness = \"lenient\")") } else { reply }
+        if self.is_daring() {
+            reply.hint(
+                "this node reads leniently though its arm is real (forgiveness = \"lenient\")",
+            )
+        } else {
+            reply
+        }
     }
 
-    fn read(&self, tool: &Tool, request: &Request) -> Result<Reading, (Refusal, Advice)> {
+    fn read(&self, tool: &Tool, request: &Request) -> Result<Reading, (Box<Refusal>, Advice)> {
         let here = self.here();
         let policy = self.policy(tool.effect);
         let outcome = args::read(&shape(tool, &here), &policy, request.arguments.clone());
@@ -87,8 +102,12 @@ impl Node {
             Effect::Reads => args::Effect::Reads,
             Effect::Moves => args::Effect::Moves,
         };
-        let only_default = |seat: &Arc<Seat>| seat.permits().is_only("default", seat.motion.clock().now());
-        Policy { default_is_all_enabled: self.seats.iter().all(only_default), ..Policy::new(effect, self.profile()) }
+        let only_default =
+            |seat: &Arc<Seat>| seat.permits().is_only("default", seat.motion.clock().now());
+        Policy {
+            default_is_all_enabled: self.seats.iter().all(only_default),
+            ..Policy::new(effect, self.profile())
+        }
     }
 }
 
@@ -100,14 +119,21 @@ impl Order<'_> {
 
     /// A truth, as understood.
     pub(super) fn is(&self, name: &str) -> bool {
-        self.reading.understood.get(name).and_then(Value::as_bool).unwrap_or(false)
+        self.reading
+            .understood
+            .get(name)
+            .and_then(Value::as_bool)
+            .unwrap_or(false)
     }
 
     /// The arm that is meant.
     pub(super) fn seat(&self) -> Result<&Arc<Seat>, Reply> {
         let name = self.text("arm");
         self.node.seat(name).ok_or_else(|| {
-            Reply::failed(format!("this node has no arm `{}`; nothing moved", name.unwrap_or("default")))
+            Reply::failed(format!(
+                "this node has no arm `{}`; nothing moved",
+                name.unwrap_or("default")
+            ))
         })
     }
 
@@ -115,8 +141,18 @@ impl Order<'_> {
     pub(super) fn for_this_node(&self) -> Result<(), Reply> {
         match self.text("node") {
             Some(name) if name != self.node.file.name => {
-                let url = self.node.file.nodes.iter().find(|peer| peer.name == name).map_or("", |peer| &peer.url);
-                Err(Reply::failed(format!("this is node `{}`; call node `{name}` itself at {url}; nothing moved", self.node.file.name)).with("code", "other_node"))
+                let url = self
+                    .node
+                    .file
+                    .nodes
+                    .iter()
+                    .find(|peer| peer.name == name)
+                    .map_or("", |peer| &peer.url);
+                Err(Reply::failed(format!(
+                    "this is node `{}`; call node `{name}` itself at {url}; nothing moved",
+                    self.node.file.name
+                ))
+                .with("code", "other_node"))
             }
             _ => Ok(()),
         }
@@ -150,14 +186,20 @@ fn unknown_tool(name: &str) -> Reply {
     let names: Vec<&str> = catalogue::TOOLS.iter().map(|tool| tool.name).collect();
     let nearest = args::nearest(name, names).join(", ");
     let name: String = name.chars().take(80).collect();
-    Reply::failed(format!("there is no tool {name:?}; the tools, nearest first: {nearest}; nothing moved"))
-        .with("code", "unknown_tool")
+    Reply::failed(format!(
+        "there is no tool {name:?}; the tools, nearest first: {nearest}; nothing moved"
+    ))
+    .with("code", "unknown_tool")
 }
 
 /// The shape of a tool's arguments on this node now.
 #[must_use]
-pub(super) fn shape(tool: &Tool, here: &Here) -> Shape {
-    let own: Vec<&str> = tool.parameters.iter().map(|parameter| parameter.name).collect();
+pub fn shape(tool: &Tool, here: &Here) -> Shape {
+    let own: Vec<&str> = tool
+        .parameters
+        .iter()
+        .map(|parameter| parameter.name)
+        .collect();
     let foreign = catalogue::TOOLS
         .iter()
         .flat_map(|other| other.parameters)
@@ -169,20 +211,29 @@ pub(super) fn shape(tool: &Tool, here: &Here) -> Shape {
             Kind::Name(names) => args::Kind::name(here.names(names).iter().cloned()),
         };
         let mut param = Param::new(parameter.name, kind);
-        param.aliases = parameter.aliases.iter().map(|alias| (*alias).to_owned()).collect();
+        param.aliases = parameter
+            .aliases
+            .iter()
+            .map(|alias| (*alias).to_owned())
+            .collect();
         if parameter.default != Given::Nothing {
             param.default = parameter.default.value();
         }
         param
     });
-    Shape::new(params.collect()).with_foreign(foreign).with_tool_names(tool.names())
+    Shape::new(params.collect())
+        .with_foreign(foreign)
+        .with_tool_names(tool.names())
 }
 
 fn refused(tool: &Tool, refusal: &Refusal, advice: Advice) -> Reply {
     let corrected = Value::Object(refusal.corrected.clone());
     let advice = match advice {
         Advice::Mend => format!("corrected call: {} {corrected}", tool.name),
-        Advice::AskTheOperator => format!("this failed the same way before: ask the operator; corrected call: {} {corrected}", tool.name),
+        Advice::AskTheOperator => format!(
+            "this failed the same way before: ask the operator; corrected call: {} {corrected}",
+            tool.name
+        ),
     };
     let mut call = Map::new();
     call.insert("tool".to_owned(), tool.name.into());

@@ -54,7 +54,10 @@ pub(super) enum Claim {
 
 impl Job {
     pub(super) fn card(&self) -> Card {
-        self.card.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.card
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     pub(super) fn update(&self, change: impl FnOnce(&mut Card)) {
@@ -74,7 +77,11 @@ impl Job {
     /// The answer, when there is one.
     pub(super) async fn reply(&self) -> Option<Arc<Reply>> {
         let mut replies = self.reply.subscribe();
-        replies.wait_for(Option::is_some).await.ok().and_then(|reply| reply.clone())
+        replies
+            .wait_for(Option::is_some)
+            .await
+            .ok()
+            .and_then(|reply| reply.clone())
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -87,7 +94,10 @@ impl Job {
     }
 
     fn succeeded(&self) -> bool {
-        self.reply.borrow().as_ref().is_some_and(|reply| !reply.is_error)
+        self.reply
+            .borrow()
+            .as_ref()
+            .is_some_and(|reply| !reply.is_error)
     }
 }
 
@@ -119,6 +129,9 @@ impl Board {
 
     /// The present or last job.
     pub(super) fn job(&self) -> Option<Arc<Job>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }

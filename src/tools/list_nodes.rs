@@ -8,11 +8,14 @@ use super::{Node, Seat};
 
 pub(super) fn call(order: &Order<'_>) -> Reply {
     let node = order.node;
-    let others = node.file.nodes.iter().map(|peer| {
-        json!({"name": peer.name, "url": peer.url, "this": false, "state": "not asked"})
-    });
+    let others = node.file.nodes.iter().map(
+        |peer| json!({"name": peer.name, "url": peer.url, "this": false, "state": "not asked"}),
+    );
     let nodes: Vec<Value> = std::iter::once(own(node)).chain(others).collect();
-    let names: Vec<&str> = nodes.iter().filter_map(|node| node.get("name")?.as_str()).collect();
+    let names: Vec<&str> = nodes
+        .iter()
+        .filter_map(|node| node.get("name")?.as_str())
+        .collect();
     Reply::done(format!("{} node(s): {}", nodes.len(), names.join(", "))).with("nodes", nodes)
 }
 

@@ -18,8 +18,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub use answer::Reply;
-pub use dispatch::Request;
+pub use dispatch::{Request, shape};
 pub use node::{Node, Seat, Studio};
+pub use pictures::{ink as ink_picture, plan as plan_picture};
 
 /// Told how far a call is: so much done, of how much, and what is going on.
 pub type Progress = Arc<dyn Fn(f64, f64, &str) + Send + Sync>;
@@ -37,7 +38,10 @@ impl Watch {
     /// Nobody gives up and nobody is told.
     #[must_use]
     pub fn nobody() -> Self {
-        Self { cancelled: CancellationToken::new(), progress: None }
+        Self {
+            cancelled: CancellationToken::new(),
+            progress: None,
+        }
     }
 
     fn tell(&self, done: f64, of: f64, message: &str) {

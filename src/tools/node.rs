@@ -42,7 +42,7 @@ pub struct Node {
     /// Its scenes.
     pub library: Library,
     /// Its arms, at least one.
-    pub seats: Vec<Seat>,
+    pub seats: Vec<Arc<Seat>>,
     /// Where reports and pictures are written.
     pub output: PathBuf,
     pub(super) memory: Mutex<super::dispatch::Memory>,
@@ -67,7 +67,11 @@ impl Seat {
     #[must_use]
     pub fn title(&self) -> String {
         let model = &self.motion.arm().file.name;
-        if self.studio.is_some() { format!("simulated {model}") } else { model.clone() }
+        if self.studio.is_some() {
+            format!("simulated {model}")
+        } else {
+            model.clone()
+        }
     }
 
     /// What may move.
@@ -79,12 +83,18 @@ impl Seat {
     /// The scene that the arm last moved in.
     #[must_use]
     pub fn last_scene(&self) -> Option<Arc<Scene>> {
-        self.last_scene.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.last_scene
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Remembers the scene that the arm moves in.
     pub fn moved_in(&self, scene: &Arc<Scene>) {
-        *self.last_scene.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(scene));
+        *self
+            .last_scene
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(scene));
     }
 
     /// Lays a clean sheet for a drawing, where there is somebody to lay it.
@@ -97,14 +107,17 @@ impl Seat {
 
     /// The scene whose sheet lies before a simulated arm.
     pub(super) fn laid(&self) -> Option<Arc<Scene>> {
-        self.laid.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.laid
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
 impl Node {
     /// A node with its arms attached.
     #[must_use]
-    pub fn new(file: NodeFile, library: Library, seats: Vec<Seat>, output: PathBuf) -> Self {
+    pub fn new(file: NodeFile, library: Library, seats: Vec<Arc<Seat>>, output: PathBuf) -> Self {
         Self {
             file,
             library,
@@ -132,10 +145,14 @@ impl Node {
 
     /// The arm of a name; the only one, or `default`, where none is named.
     #[must_use]
-    pub fn seat(&self, name: Option<&str>) -> Option<&Seat> {
+    pub fn seat(&self, name: Option<&str>) -> Option<&Arc<Seat>> {
         match name {
             Some(name) => self.seats.iter().find(|seat| seat.name == name),
-            None => self.seats.iter().find(|seat| seat.name == "default").or(self.seats.first()),
+            None => self
+                .seats
+                .iter()
+                .find(|seat| seat.name == "default")
+                .or_else(|| self.seats.first()),
         }
     }
 
@@ -143,13 +160,24 @@ impl Node {
     ///
     /// # Errors
     /// Why there is no such scene, or that it is for another arm.
-    pub fn scene(&self, seat: &Seat, name: &str, overlay: Option<&str>) -> Result<Arc<Scene>, String> {
-        let scene = self.library.scene(name, overlay).map_err(|error: SceneError| error.to_string())?;
+    pub fn scene(
+        &self,
+        seat: &Seat,
+        name: &str,
+        overlay: Option<&str>,
+    ) -> Result<Arc<Scene>, String> {
+        let scene = self
+            .library
+            .scene(name, overlay)
+            .map_err(|error: SceneError| error.to_string())?;
         let model = &seat.motion.arm().file.name;
         if scene.arm.file.name == *model {
             Ok(scene)
         } else {
-            Err(format!("scene `{name}` is for the arm {}; this arm is a {model}", scene.arm.file.name))
+            Err(format!(
+                "scene `{name}` is for the arm {}; this arm is a {model}",
+                scene.arm.file.name
+            ))
         }
     }
 

@@ -20,7 +20,11 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Reply> {
     let seat = order.seat()?;
     let scene = scene(order)?;
     let who = order.who;
-    let call = ("reset", order.key("reset", &scene.revision.to_string()), true);
+    let call = (
+        "reset",
+        order.key("reset", &scene.revision.to_string()),
+        true,
+    );
     let reply = carry::as_job(order.node, seat, call, order.watch, {
         let scene = Arc::clone(&scene);
         move |errand| go(errand, scene, who)
@@ -56,11 +60,15 @@ fn scene(order: &Order<'_>) -> Result<Arc<Scene>, Reply> {
 async fn go(errand: Errand, scene: Arc<Scene>, who: Who) -> Result<Reply, Trouble> {
     let permits = Arc::clone(errand.seat.permits());
     let now = errand.seat.motion.clock().now();
-    let permit = permits.ask_reset(&scene, who, now).map_err(Trouble::Denied)?;
+    let permit = permits
+        .ask_reset(&scene, who, now)
+        .map_err(Trouble::Denied)?;
     let before = permits.latched();
     let (planned, start) = (Arc::clone(&scene), errand.start()?);
     let poses = [scene.ready_rad, scene.rest_rad];
-    let plan = errand.plan(move |watch| plan::go_to(&planned, &start.position_rad, &poses, watch)).await?;
+    let plan = errand
+        .plan(move |watch| plan::go_to(&planned, &start.position_rad, &poses, watch))
+        .await?;
     let done = errand.run(&scene, permit, &plan).await?;
     permits.unlatch();
     let ended = match before {
@@ -68,7 +76,10 @@ async fn go(errand: Errand, scene: Arc<Scene>, who: Who) -> Result<Reply, Troubl
         Some(Latch::Fault(_)) => "; the fault is over",
         _ => "",
     };
-    Ok(Reply::done(format!("the pen is up and the arm is at rest, read back within {:.1}°{ended}", done.off_rad.to_degrees()))
-        .with("state", "rest")
-        .with("arm_time_s", super::stroke::rounded(done.arm_time_s)))
+    Ok(Reply::done(format!(
+        "the pen is up and the arm is at rest, read back within {:.1}°{ended}",
+        done.off_rad.to_degrees()
+    ))
+    .with("state", "rest")
+    .with("arm_time_s", super::stroke::rounded(done.arm_time_s)))
 }

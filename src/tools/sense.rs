@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::Seat;
 use super::answer::Reply;
 use super::carry::{look, tip_mm};
 use super::dispatch::Order;
 use super::pictures;
 use super::stroke::rounded;
-use super::Seat;
 use crate::motion::Snapshot;
 use crate::permit::Latch;
 use crate::units::{Measured, ServoState};
@@ -48,8 +48,15 @@ fn report(order: &Order<'_>) -> Result<Reply, Reply> {
 }
 
 fn message(seat: &Seat, snapshot: &Snapshot) -> String {
-    let state = serde_json::to_value(snapshot.state).ok().and_then(|state| state.as_str().map(str::to_owned)).unwrap_or_default();
-    let fault = snapshot.fault.as_ref().map(|fault| format!("; fault: {fault}")).unwrap_or_default();
+    let state = serde_json::to_value(snapshot.state)
+        .ok()
+        .and_then(|state| state.as_str().map(str::to_owned))
+        .unwrap_or_default();
+    let fault = snapshot
+        .fault
+        .as_ref()
+        .map(|fault| format!("; fault: {fault}"))
+        .unwrap_or_default();
     format!("{} is {state}{fault}", seat.title())
 }
 
@@ -75,21 +82,34 @@ fn readings(reply: &mut Reply, order: &Order<'_>, seat: &Seat, measured: &Measur
     let age_s = seat.motion.clock().now().seconds_since(measured.at);
     reply.set("joints", joints);
     reply.set("age_ms", rounded(age_s * 1e3));
-    reply.set("servos", measured.servos.iter().map(servo).collect::<Vec<_>>());
+    reply.set(
+        "servos",
+        measured.servos.iter().map(servo).collect::<Vec<_>>(),
+    );
     // The pen is the scene's: the one last moved in, or the one that is asked about.
-    let scene = seat.last_scene().or_else(|| order.node.scene(seat, order.text("scene")?, order.text("meta")).ok());
+    let scene = seat.last_scene().or_else(|| {
+        order
+            .node
+            .scene(seat, order.text("scene")?, order.text("meta"))
+            .ok()
+    });
     if let Some((scene, [x, y, z])) = scene.and_then(|scene| {
         let tip = tip_mm(&scene, 0, &measured.position_rad)?;
         Some((scene, tip))
     }) {
-        let seen = scene.surface.project(&nalgebra::Point3::new(x / 1e3, y / 1e3, z / 1e3));
+        let seen = scene
+            .surface
+            .project(&nalgebra::Point3::new(x / 1e3, y / 1e3, z / 1e3));
         let [across, up] = seen.at_mm.map(rounded);
-        reply.set("tip", json!({
-            "pen": scene.pens.first().map(|pen| pen.name.clone()),
-            "base_mm": [rounded(x), rounded(y), rounded(z)],
-            "sheet_mm": [across, up],
-            "height_mm": rounded(seen.height_mm),
-        }));
+        reply.set(
+            "tip",
+            json!({
+                "pen": scene.pens.first().map(|pen| pen.name.clone()),
+                "base_mm": [rounded(x), rounded(y), rounded(z)],
+                "sheet_mm": [across, up],
+                "height_mm": rounded(seen.height_mm),
+            }),
+        );
     }
 }
 
@@ -97,7 +117,10 @@ fn readings(reply: &mut Reply, order: &Order<'_>, seat: &Seat, measured: &Measur
 fn servo(servo: &ServoState) -> Value {
     let value = serde_json::to_value(servo).unwrap_or(Value::Null);
     match value {
-        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect(),
         other => other,
     }
 }

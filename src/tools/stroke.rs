@@ -21,11 +21,14 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Reply> {
     order.for_this_node()?;
     let seat = order.seat()?;
     let name = order.text("scene").unwrap_or("default");
-    let scene = order.node.scene(seat, name, order.text("meta")).map_err(|why| {
-        Reply::failed(format!("{why}; nothing moved")).with("code", "scene")
-    })?;
+    let scene = order
+        .node
+        .scene(seat, name, order.text("meta"))
+        .map_err(|why| Reply::failed(format!("{why}; nothing moved")).with("code", "scene"))?;
     if order.is("dry_run") {
-        return Ok(dry_run(order, &scene).await.unwrap_or_else(|trouble| trouble.reply().1));
+        return Ok(dry_run(order, &scene)
+            .await
+            .unwrap_or_else(|trouble| trouble.reply().1));
     }
     let key = order.key("stroke", &scene.revision.to_string());
     let call = ("stroke", key, order.is("again"));
@@ -37,30 +40,46 @@ async fn dry_run(order: &Order<'_>, scene: &Arc<Scene>) -> Result<Reply, Trouble
     let seat = order.seat().map_err(|reply| Trouble::Refused(reply.text))?;
     let start = carry::measured(seat).map_err(Trouble::Refused)?;
     let planned = Arc::clone(scene);
-    let plan = carry::preview(seat, order.watch, move |watch| plan::draw(&planned, &start.position_rad, watch)).await?;
+    let plan = carry::preview(seat, order.watch, move |watch| {
+        plan::draw(&planned, &start.position_rad, watch)
+    })
+    .await?;
     let refusals = gate::preview(scene, &plan.trajectory).err();
     let picture = pictures::plan(scene, &plan);
     let number = order.node.number();
-    let files = pictures::write(order.node, &format!("preview-{number}"), &[("plan.png", picture.as_deref())]);
+    let files = pictures::write(
+        order.node,
+        &format!("preview-{number}"),
+        &[("plan.png", picture.as_deref())],
+    );
     let message = format!(
         "planned, not drawn: {} strokes, {:.0} mm of line, {:.1} s of arm time",
         plan.report.stroke_count, plan.report.pen_down_mm, plan.report.duration_s
     );
     let mut reply = match &refusals {
         None => Reply::done(message),
-        Some(refused) => Reply::failed(format!("{message}; it would be {refused}")).with("refusals", &refused.0),
+        Some(refused) => {
+            Reply::failed(format!("{message}; it would be {refused}")).with("refusals", &refused.0)
+        }
     };
     facts(&mut reply, &plan);
     reply.pictures.extend(picture);
-    Ok(reply.with("arm", seat.title()).with("arm_time_s", rounded(plan.report.duration_s)).with("files", files))
+    Ok(reply
+        .with("arm", seat.title())
+        .with("arm_time_s", rounded(plan.report.duration_s))
+        .with("files", files))
 }
 
 async fn draw(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Trouble> {
     let permit = errand.ask(&scene)?;
     let start = errand.start()?;
     let planned = Arc::clone(&scene);
-    let plan = errand.plan(move |watch| plan::draw(&planned, &start.position_rad, watch)).await?;
-    errand.job.update(|card| (card.done, card.of) = (0, plan.report.stroke_count));
+    let plan = errand
+        .plan(move |watch| plan::draw(&planned, &start.position_rad, watch))
+        .await?;
+    errand
+        .job
+        .update(|card| (card.done, card.of) = (0, plan.report.stroke_count));
     errand.seat.lay(&scene);
     let done = errand.run(&scene, permit, &plan).await?;
     errand.job.update(|card| card.done = card.of);
@@ -72,9 +91,15 @@ fn drawn(errand: &Errand, scene: &Scene, plan: &Plan, done: &Done) -> Reply {
     let deviation = ink.as_ref().map(|ink| deviation(scene, ink));
     let pictures = [
         ("plan.png", pictures::plan(scene, plan)),
-        ("drawn.png", ink.as_ref().and_then(|ink| pictures::ink(scene, ink))),
+        (
+            "drawn.png",
+            ink.as_ref().and_then(|ink| pictures::ink(scene, ink)),
+        ),
     ];
-    let borrowed: Vec<(&str, Option<&[u8]>)> = pictures.iter().map(|(name, png)| (*name, png.as_deref())).collect();
+    let borrowed: Vec<(&str, Option<&[u8]>)> = pictures
+        .iter()
+        .map(|(name, png)| (*name, png.as_deref()))
+        .collect();
     let files = pictures::write(&errand.node, &errand.job.card().id, &borrowed);
     let mut reply = Reply::done(message(plan, done, deviation.as_ref()));
     facts(&mut reply, plan);
@@ -91,9 +116,15 @@ fn drawn(errand: &Errand, scene: &Scene, plan: &Plan, done: &Done) -> Reply {
 
 fn message(plan: &Plan, done: &Done, deviation: Option<&Deviation>) -> String {
     let report = &plan.report;
-    let line = format!("drew {} strokes, {:.0} mm of line, in {:.1} s of arm time", report.stroke_count, report.pen_down_mm, done.arm_time_s);
+    let line = format!(
+        "drew {} strokes, {:.0} mm of line, in {:.1} s of arm time",
+        report.stroke_count, report.pen_down_mm, done.arm_time_s
+    );
     match deviation {
-        Some(deviation) => format!("{line}; the ink is at most {:.2} mm from the design", deviation.max_mm),
+        Some(deviation) => format!(
+            "{line}; the ink is at most {:.2} mm from the design",
+            deviation.max_mm
+        ),
         None => format!("{line}; what is on the paper was not measured"),
     }
 }
@@ -108,7 +139,11 @@ fn facts(reply: &mut Reply, plan: &Plan) {
 }
 
 fn deviation(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Deviation {
-    let design: Vec<Vec<[f64; 2]>> = scene.strokes.iter().map(|stroke| stroke.points_mm.clone()).collect();
+    let design: Vec<Vec<[f64; 2]>> = scene
+        .strokes
+        .iter()
+        .map(|stroke| stroke.points_mm.clone())
+        .collect();
     let ink: Vec<Vec<[f64; 2]>> = ink.iter().map(|(_, line)| line.clone()).collect();
     deviation_mm(&design, &ink)
 }
