@@ -34,7 +34,7 @@ pub(super) async fn run(node: &NodeArgs, args: SimArgs) -> anyhow::Result<Exit> 
     let clock = Clock::real();
     let mut terminate = signal(SignalKind::terminate())?;
     let wire = pty::serve(simulator.clone(), &clock, |path| {
-        show::line(&path.display().to_string())
+        show::line(&path.display().to_string());
     });
     tokio::select! {
         served = wire => served?,

@@ -231,9 +231,9 @@ impl Worker {
         });
         if let Some(job) = &mut self.job {
             if asked.emergency {
-                job.execution.stand()
+                job.execution.stand();
             } else {
-                job.execution.stop()
+                job.execution.stop();
             }
         }
         let before = self.stopping.take();

@@ -63,6 +63,11 @@ impl Reply {
         self
     }
 
+    /// On the heap, as the error of a step.
+    pub(super) fn boxed(self) -> Box<Self> {
+        Box::new(self)
+    }
+
     /// With what was understood and repaired; what a tool has said of it itself stays.
     pub(super) fn understood(mut self, reading: &Reading) -> Self {
         self.structured

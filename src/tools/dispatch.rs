@@ -10,6 +10,7 @@ use crate::args::name::Resolution;
 use crate::args::{self, Advice, Param, Policy, Reading, Received, Refusal, Shape};
 use crate::catalogue::{self, Effect, Given, Here, Kind, Tool};
 use crate::permit::Who;
+use crate::scene::Scene;
 
 pub(super) use crate::args::Memory;
 
@@ -127,18 +128,31 @@ impl Order<'_> {
     }
 
     /// The arm that is meant.
-    pub(super) fn seat(&self) -> Result<&Arc<Seat>, Reply> {
+    pub(super) fn seat(&self) -> Result<&Arc<Seat>, Box<Reply>> {
         let name = self.text("arm");
         self.node.seat(name).ok_or_else(|| {
             Reply::failed(format!(
                 "this node has no arm `{}`; nothing moved",
                 name.unwrap_or("default")
             ))
+            .boxed()
         })
     }
 
+    /// The scene that is meant, with its overlay.
+    pub(super) fn scene(&self, seat: &Seat) -> Result<Arc<Scene>, Box<Reply>> {
+        let name = self.text("scene").unwrap_or("default");
+        self.node
+            .scene(seat, name, self.text("meta"))
+            .map_err(|why| {
+                Reply::failed(format!("{why}; nothing moved"))
+                    .with("code", "scene")
+                    .boxed()
+            })
+    }
+
     /// Refuses what is meant for another node: calls are not passed on yet.
-    pub(super) fn for_this_node(&self) -> Result<(), Reply> {
+    pub(super) fn for_this_node(&self) -> Result<(), Box<Reply>> {
         match self.text("node") {
             Some(name) if name != self.node.file.name => {
                 let url = self
@@ -152,7 +166,8 @@ impl Order<'_> {
                     "this is node `{}`; call node `{name}` itself at {url}; nothing moved",
                     self.node.file.name
                 ))
-                .with("code", "other_node"))
+                .with("code", "other_node")
+                .boxed())
             }
             _ => Ok(()),
         }

@@ -13,18 +13,15 @@ use crate::scene::Scene;
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
     match begin(order).await {
-        Ok(reply) | Err(reply) => reply,
+        Ok(reply) => reply,
+        Err(reply) => *reply,
     }
 }
 
-async fn begin(order: &Order<'_>) -> Result<Reply, Reply> {
+async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     order.for_this_node()?;
     let seat = order.seat()?;
-    let name = order.text("scene").unwrap_or("default");
-    let scene = order
-        .node
-        .scene(seat, name, order.text("meta"))
-        .map_err(|why| Reply::failed(format!("{why}; nothing moved")).with("code", "scene"))?;
+    let scene = order.scene(seat)?;
     if order.is("dry_run") {
         return Ok(dry_run(order, &scene)
             .await
