@@ -305,7 +305,7 @@ impl Story {
     fn step(&mut self) {
         match self.chance(100) {
             0..=1 => self.say(Message::Hello(Hello {
-                major: if self.random % 7 == 0 { 2 } else { 1 },
+                major: if self.random.is_multiple_of(7) { 2 } else { 1 },
                 minor: 0,
                 lost_host: LostHost::from_byte(self.random as u8 % 3).unwrap(),
             })),
