@@ -260,7 +260,8 @@ fn a_host_draws_with_an_emulated_controller() {
     assert_eq!(board.command(Message::Flush), CommandResult::Done);
 
     board.swing(50, 100);
-    board.host.emergency_stop();
+    let now_us = board.now_us();
+    board.host.emergency_stop(now_us);
     board.until_mode(Mode::Estop);
     board.until("at rest", |board| {
         board
