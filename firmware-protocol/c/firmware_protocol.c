@@ -1347,7 +1347,7 @@ static int joint_is_fine(const fp_limits *limits, int32_t park_urad)
 
 static int config_is_fine(const fp_config *config)
 {
-    if (config->joints == 0 || config->joints > FP_MAX_JOINTS || config->tick_us < 200 || config->tick_us > 10000 ||
+    if (config->joints == 0 || config->joints > FP_MAX_JOINTS || config->tick_us < FP_TICK_MIN_US || config->tick_us > FP_TICK_MAX_US ||
         config->state_period_us < 5000 || config->reset_cause > 5) {
         return 0;
     }

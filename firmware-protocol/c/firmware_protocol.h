@@ -45,6 +45,8 @@
 #define FP_ACCELERATION_MIN_URAD_S2 10000u
 #define FP_ACCELERATION_MAX_URAD_S2 1000000000u
 #define FP_STOP_TIME_MAX_S 4u
+#define FP_TICK_MIN_US 200u
+#define FP_TICK_MAX_US 2000u
 
 enum fp_kind {
     FP_HELLO = 0x00, FP_BEAT = 0x01, FP_TIME_REQ = 0x02, FP_SEGMENT = 0x03, FP_HOLD = 0x04,
@@ -96,7 +98,7 @@ typedef struct {
     uint8_t joints; /* 1..FP_MAX_JOINTS */
     fp_limits limits[FP_MAX_JOINTS];
     int32_t park_urad[FP_MAX_JOINTS];
-    uint16_t tick_us;         /* 200..10000 */
+    uint16_t tick_us;         /* FP_TICK_MIN_US..FP_TICK_MAX_US */
     uint32_t state_period_us; /* at least 5000 */
     uint8_t firmware[12];     /* ASCII, zeros behind */
     uint8_t reset_cause;
