@@ -12,7 +12,7 @@
 
 use nalgebra::{Isometry3, Matrix3, Point3, SMatrix, SVector, Unit, Vector3};
 
-use super::{Chain, Motion, Tip};
+use super::{Chain, LENGTH_M, Motion, Tip};
 use crate::units::{JOINTS_MAX, Joints};
 
 /// What the tip shall do.
@@ -60,8 +60,6 @@ pub struct Missed {
 /// Good to a ten-thousandth of a millimetre: derivatives over time stay smooth.
 const REACHED_M: f64 = 1e-7;
 const REACHED_RAD: f64 = 1e-6;
-/// Metres that weigh as much as a radian.
-const LENGTH_M: f64 = 0.25;
 const STEPS_MAX: usize = 60;
 const STEP_RAD_MAX: f64 = 0.8;
 const DAMPING_LEAST: f64 = 1e-9;

@@ -12,6 +12,7 @@ mod error;
 mod hand;
 mod order;
 pub mod pace;
+mod ramp;
 mod report;
 mod swing;
 mod timed;
