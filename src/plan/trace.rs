@@ -92,8 +92,14 @@ fn shares(steps: usize, (begins, ends): (bool, bool)) -> impl Iterator<Item = f6
         .chain(std::iter::once(1.0))
 }
 
-/// Cubes of a quarter, a half and three quarters.
-const RISING: [f64; 3] = [1.0 / 64.0, 8.0 / 64.0, 27.0 / 64.0];
+/// Cubes of sixths: passed at even times while the acceleration rises evenly.
+const RISING: [f64; 5] = [
+    1.0 / 216.0,
+    8.0 / 216.0,
+    27.0 / 216.0,
+    64.0 / 216.0,
+    125.0 / 216.0,
+];
 
 fn first(hand: &Hand<'_>, surface: &Surface, course: &Course, start: &Joints) -> Knot {
     let place = hand.place(start);
