@@ -15,6 +15,7 @@ mod hand;
 pub mod order;
 pub mod pace;
 mod ramp;
+mod reach;
 mod report;
 mod swing;
 mod tidy;
@@ -25,6 +26,7 @@ mod visit;
 
 pub use draw::{draw, draw_strokes};
 pub use error::{Cause, PlanError, Refusal};
+pub use reach::{Reach, Spot, Suggestion, reach};
 pub use report::{Report, StrokeReport};
 pub use trajectory::{Span, SpanKind, Trajectory};
 pub use visit::{Visit, VisitTarget, go_to, visit};

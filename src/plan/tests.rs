@@ -618,3 +618,20 @@ proptest! {
         check_lines(&scene, &strokes, &plan);
     }
 }
+
+#[test]
+fn a_sheet_that_lies_well_needs_no_move_and_one_that_does_not_is_told_where_to() {
+    let mut scene = so101();
+    let good = reach(&scene, 0, &Patient).unwrap();
+    assert!(
+        good.shares.iter().all(|(_, share)| *share > 0.999),
+        "{:?}",
+        good.shares
+    );
+    scene.surface = sheet([0.0708, -0.2931, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    let far = reach(&scene, 0, &Patient).unwrap();
+    assert!(far.shares[3].1 < 0.5, "{:?}", far.shares);
+    let better = far.suggestion.unwrap();
+    assert!(better.share > 0.999 && better.tilt_max_deg < 1.0);
+    assert!((-0.21..-0.12).contains(&better.origin_m[1]), "{better:?}");
+}

@@ -32,7 +32,7 @@ pub(super) fn tidy(strokes: &[SheetStroke], how: Order) -> Vec<Tidied> {
     });
     let mut tidied: Vec<Tidied> = match how {
         Order::AsDrawn => whole.collect(),
-        Order::Fastest => join(once(whole)),
+        Order::Fastest => join(&once(whole)),
     };
     for tidied in &mut tidied {
         tidied.stroke.points_mm = simplified(&tidied.stroke.points_mm);
@@ -94,16 +94,20 @@ fn cell([x, y]: [f64; 2], side: f64) -> [i64; 2] {
     [(x / side).round() as i64, (y / side).round() as i64]
 }
 
+/// A pen and a square.
+type Spot = (usize, [i64; 2]);
+
 /// The free ends of strokes, to be found by place.
 struct Ends<'a> {
     all: &'a [Tidied],
     free: Vec<bool>,
-    at: HashMap<(usize, [i64; 2]), Vec<(usize, bool)>>,
+    /// Which strokes end there, and whether with their last point.
+    at: HashMap<Spot, Vec<(usize, bool)>>,
 }
 
 impl<'a> Ends<'a> {
     fn new(all: &'a [Tidied]) -> Self {
-        let mut at: HashMap<_, Vec<_>> = HashMap::new();
+        let mut at: HashMap<Spot, Vec<(usize, bool)>> = HashMap::new();
         for (index, tidied) in all.iter().enumerate() {
             let points = &tidied.stroke.points_mm;
             for (end, last) in [(points.first(), false), (points.last(), true)] {
@@ -159,8 +163,8 @@ impl<'a> Ends<'a> {
 }
 
 /// Strokes of one pen whose ends touch are one stroke.
-fn join(strokes: Vec<Tidied>) -> Vec<Tidied> {
-    let mut ends = Ends::new(&strokes);
+fn join(strokes: &[Tidied]) -> Vec<Tidied> {
+    let mut ends = Ends::new(strokes);
     let mut joined = Vec::new();
     for (index, tidied) in strokes.iter().enumerate() {
         if !ends.free.get(index).copied().unwrap_or(false) {
