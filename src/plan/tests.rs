@@ -633,5 +633,5 @@ fn a_sheet_that_lies_well_needs_no_move_and_one_that_does_not_is_told_where_to()
     assert!(far.shares[3].1 < 0.5, "{:?}", far.shares);
     let better = far.suggestion.unwrap();
     assert!(better.share > 0.999 && better.tilt_max_deg < 1.0);
-    assert!((-0.21..-0.12).contains(&better.origin_m[1]), "{better:?}");
+    assert!((-0.22..-0.12).contains(&better.origin_m[1]), "{better:?}");
 }
