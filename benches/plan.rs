@@ -25,11 +25,23 @@ const POSES: usize = 10_000;
 const STROKES: usize = 5000;
 
 fn main() {
-    stroke_ik();
-    cold_ik();
-    pacing();
-    ordering();
-    capsules();
+    let all: [(&str, fn()); 5] = [
+        ("stroke", stroke_ik),
+        ("cold", cold_ik),
+        ("pacing", pacing),
+        ("ordering", ordering),
+        ("capsules", capsules),
+    ];
+    // Cargo adds flags of its own; the first word that is none says which to run.
+    let wanted = std::env::args().skip(1).find(|word| !word.starts_with('-'));
+    for (name, run) in all {
+        if wanted
+            .as_ref()
+            .is_none_or(|wanted| name.contains(wanted.as_str()))
+        {
+            run();
+        }
+    }
 }
 
 /// The median of `rounds` measurements, in seconds.
@@ -231,8 +243,11 @@ fn spiral_limits() -> Limits {
             limits.s[middle + 1] - limits.s[middle],
         );
         let mut x_max = 0.05_f64.powi(2);
-        for joint in 0..arm.dof() {
-            let (a, b, c) = (q[middle - 1][joint], q[middle][joint], q[middle + 1][joint]);
+        let three = q[middle - 1]
+            .iter()
+            .zip(q[middle].iter())
+            .zip(q[middle + 1].iter());
+        for ((a, b), c) in three {
             let first = (c - a) / (before + after);
             let second = 2.0 * ((c - b) / after - (b - a) / before) / (before + after);
             x_max = x_max.min((3.0 / first.abs().max(1e-9)).powi(2));

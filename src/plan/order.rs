@@ -331,7 +331,8 @@ impl Tour {
         for other in &near[entry] {
             if cost_s(self.ends[*other], self.ends[entry]) < into
                 && (self.turn_round_into(place, *other, awake)
-                    || self.move_before(place, *other, awake))
+                    || self.move_before(place, *other, awake)
+                    || self.go_to(place, *other, awake))
             {
                 return true;
             }
@@ -342,7 +343,8 @@ impl Tour {
         for other in &near[exit] {
             if (open || cost_s(self.ends[exit], self.ends[*other]) < out)
                 && (self.turn_round_out(place, *other, awake)
-                    || self.move_behind(place, *other, awake))
+                    || self.move_behind(place, *other, awake)
+                    || self.come_from(place, *other, awake))
             {
                 return true;
             }
@@ -357,7 +359,7 @@ impl Tour {
             // … a | place … at-1 | at …: turned round, place's entry leads into at's.
             return self.turn_round(place, at - 1, awake);
         }
-        if at + 1 < place && self.entries[at] == other {
+        if at < place && self.entries[at] == other {
             // … before | at … place-1 | place …: turned round, at's entry leads into place.
             return self.turn_round(at, place - 1, awake);
         }
@@ -423,6 +425,28 @@ impl Tour {
                 (at + 1).checked_sub(length)
             };
             first.is_some_and(|first| self.move_run(first, length, place + 1, !as_is, awake))
+        })
+    }
+
+    /// Or-opt: a run that begins with the stroke at `place` is moved to where `other` leads into
+    /// its entry.
+    fn go_to(&mut self, place: usize, other: usize, awake: &mut [bool]) -> bool {
+        let at = self.places[other / 2];
+        let turned = self.entries[at] == other;
+        let to = if turned { at } else { at + 1 };
+        (1..=RUN_MAX).any(|length| self.move_run(place, length, to, turned, awake))
+    }
+
+    /// Or-opt: a run that ends with the stroke at `place` is moved to where its exit leads into
+    /// `other`.
+    fn come_from(&mut self, place: usize, other: usize, awake: &mut [bool]) -> bool {
+        let at = self.places[other / 2];
+        let turned = self.entries[at] != other;
+        let to = if turned { at + 1 } else { at };
+        (1..=RUN_MAX).any(|length| {
+            (place + 1)
+                .checked_sub(length)
+                .is_some_and(|first| self.move_run(first, length, to, turned, awake))
         })
     }
 
