@@ -136,7 +136,7 @@ fn kern(left: char, right: char) -> f64 {
 fn right_edge(letter: char) -> Edge {
     match letter {
         'T' | 'V' | 'W' | 'Y' | 'P' | 'F' | 'v' | 'w' | 'y' | 'r' | 'f' | '7' => Edge::HighArm,
-        'A' | 'L' | '.' | ',' | '…' => Edge::LowArm,
+        'A' | 'L' => Edge::LowArm,
         'b' | 'c' | 'e' | 'o' | 'p' | 'ö' | 'ô' | 'ò' | 'ó' | 'õ' | 'O' | 'D' | 'Q' | 'S' | 's'
         | '0' | '3' | '5' | '6' | '8' | '9' => Edge::Round,
         _ => Edge::Straight,
@@ -146,7 +146,7 @@ fn right_edge(letter: char) -> Edge {
 fn left_edge(letter: char) -> Edge {
     match letter {
         'T' | 'V' | 'W' | 'Y' | 'v' | 'w' | 'y' | '7' => Edge::HighArm,
-        'A' | 'J' | '.' | ',' | '…' | '4' => Edge::LowArm,
+        'A' | 'J' => Edge::LowArm,
         'a' | 'c' | 'd' | 'e' | 'g' | 'o' | 'q' | 's' | 'ö' | 'ä' | 'é' | 'è' | 'ê' | 'ô' | 'ó'
         | 'O' | 'C' | 'G' | 'Q' | 'S' | '0' | '6' | '8' | '9' => Edge::Round,
         _ => Edge::Straight,
