@@ -323,7 +323,9 @@ mod tests {
             let after = tidy(before.clone(), &Tolerances::default());
             let found = deviation_mm(&lines(&before), &lines(&after));
             prop_assert!(found.max_mm < 0.11, "{found:?}");
-            prop_assert!(found.ink_mm <= found.design_mm + 1e-6);
+            // Joining bridges gaps, each by no more than its tolerance.
+            let bridges_mm = 0.1 * f64::from(u8::try_from(before.strokes.len()).unwrap());
+            prop_assert!(found.ink_mm <= found.design_mm + bridges_mm);
             prop_assert!(after.strokes.iter().all(|s| s.points_mm.len() >= 2));
         }
 

@@ -1,13 +1,13 @@
 //! `plan.png`: what is planned, on the sheet, from the side, and over time.
 
 use super::canvas::{AIR, Area, Canvas, INK, PALE, PAPER, Point, QUIET, REFUSED, png, width_of};
-use super::sheet::{HEAD, MARGIN, Sheet, head};
+use super::sheet::{HEAD, MARGIN, Part, Sheet, head};
 use super::{PictureError, PlanView, PlannedStroke, Strip, check_sheet};
 
 const SIDE: f64 = 1000.0;
 /// Of the charts beside or below the sheet.
 const CHART_HEIGHT: f64 = 84.0;
-const CHART_GAP: f64 = 34.0;
+const CHART_GAP: f64 = 40.0;
 const COLUMN: f64 = 300.0;
 const FOOT: f64 = 40.0;
 
@@ -47,15 +47,18 @@ struct Layout {
 impl Layout {
     /// Charts stand beside the sheet; below it where the sheet is much wider than high.
     fn of(view: &PlanView) -> Self {
-        let count = 1.0 + view.strips.len().min(4).to_string().parse().unwrap_or(0.0);
+        let strips = u8::try_from(view.strips.len().min(4)).unwrap_or(4);
+        let count = 1.0 + f64::from(strips);
         let charts_height = count * (CHART_HEIGHT + CHART_GAP);
-        let is_wide = view.sheet_mm[0] > 1.8 * view.sheet_mm[1];
+        let drawn = view.strokes.iter().flat_map(|s| &s.line.points_mm);
+        let part = Part::around(view.sheet_mm, drawn);
+        let is_wide = part.size_mm[0] > 1.8 * part.size_mm[1];
         let room = if is_wide {
             [SIDE - 2.0 * MARGIN, SIDE - HEAD - FOOT - charts_height]
         } else {
             [SIDE - 3.0 * MARGIN - COLUMN, SIDE - HEAD - FOOT - MARGIN]
         };
-        let sheet = Sheet::fit(view.sheet_mm, [MARGIN, HEAD], room[0], room[1].max(200.0));
+        let sheet = Sheet::fit(part, [MARGIN, HEAD], room[0], room[1].max(200.0));
         let below = HEAD + sheet.area.height + FOOT;
         let (x, y, width) = if is_wide {
             (MARGIN, below, SIDE - 2.0 * MARGIN)
@@ -93,6 +96,7 @@ fn column(x: f64, y: f64, width: f64, count: usize) -> Vec<Area> {
 
 fn drawing(canvas: &mut Canvas, view: &PlanView, sheet: &Sheet) {
     sheet.draw(canvas);
+    sheet.enter(canvas);
     let travels: Vec<Vec<Point>> = view.travels_mm.iter().map(|p| sheet.path(p)).collect();
     canvas.lines(travels.iter().map(Vec::as_slice), AIR, 0.8);
     for stroke in view.strokes.iter().filter(|stroke| !stroke.is_refused) {
@@ -108,6 +112,7 @@ fn drawing(canvas: &mut Canvas, view: &PlanView, sheet: &Sheet) {
         let width = sheet.width(stroke.line.width_mm).max(3.0);
         canvas.line(&sheet.path(&stroke.line.points_mm), REFUSED, width);
     }
+    canvas.look_through(None);
     if view.strokes.len() <= NUMBERS_MAX {
         numbers(canvas, &view.strokes, sheet);
     }

@@ -68,7 +68,7 @@ fn draw(document: &Document<'_>, caps: &Caps, fill: Fill) -> Result<Design, Desi
     }
     let mm = MM_PER_IN / PX_PER_IN;
     let page_mm = [tree.size().width(), tree.size().height()].map(|px| f64::from(px) * mm);
-    let mut all = Collector::new(caps);
+    let mut all = Collector::for_page(caps, page_mm);
     paint::Painter::new(document, page_mm, mm, fill).group(tree.root(), &mut all)?;
     all.on_page(page_mm, NOTHING_SEEN)
 }
