@@ -9,8 +9,8 @@ const HEIGHT_MAX: f64 = 1000.0;
 /// For the measure below the sheet.
 const FOOT: f64 = 44.0;
 
-/// The design is shown wider than ink, so that it can be seen where both agree.
-const DESIGN_PX: f64 = 5.0;
+/// The design is shown so much wider than ink, so that it can be seen where both agree.
+const WIDER_PX: f64 = 6.0;
 
 /// Draws it: at most 1,000 pixels on the longer side and 150 kB.
 ///
@@ -30,7 +30,9 @@ pub fn ink_png(view: &InkView) -> Result<Vec<u8>, PictureError> {
         sheet.draw(canvas);
         sheet.enter(canvas);
         let design: Vec<Vec<Point>> = view.design_mm.iter().map(|p| sheet.path(p)).collect();
-        canvas.lines(design.iter().map(Vec::as_slice), PALE, DESIGN_PX);
+        let widths = view.ink.iter().map(|line| sheet.width(line.width_mm));
+        let widest = widths.fold(1.0, f64::max);
+        canvas.lines(design.iter().map(Vec::as_slice), PALE, widest + WIDER_PX);
         for line in &view.ink {
             let width = sheet.width(line.width_mm);
             canvas.line(&sheet.path(&line.points_mm), line.colour, width);

@@ -28,7 +28,7 @@ pub fn plan_png(view: &PlanView) -> Result<Vec<u8>, PictureError> {
         layout.sheet.measure(canvas, [MARGIN, foot]);
         let mut areas = layout.charts.iter();
         if let Some(area) = areas.next().filter(|_| !view.side_mm.is_empty()) {
-            side_view(canvas, view, *area);
+            side_view(canvas, view, &layout.sheet.part, *area);
         }
         for (strip, area) in view.strips.iter().zip(areas) {
             chart(canvas, strip, *area);
@@ -173,7 +173,7 @@ fn label(canvas: &mut Canvas, area: Area, name: &str, range: &str) {
 }
 
 /// Tip height along x: the tip's way seen from the sheet's lower edge.
-fn side_view(canvas: &mut Canvas, view: &PlanView, area: Area) {
+fn side_view(canvas: &mut Canvas, view: &PlanView, part: &Part, area: Area) {
     let heights = view.side_mm.iter().map(|[_, z]| *z);
     let [low, high] = bounds(heights).unwrap_or([0.0, 1.0]);
     let (low, high) = (low.min(0.0), high.max(low + 0.5));
@@ -183,9 +183,9 @@ fn side_view(canvas: &mut Canvas, view: &PlanView, area: Area) {
         "side view: tip height, mm",
         &format!("{low:.1} to {high:.1}"),
     );
-    let x_max = view.sheet_mm[0];
+    let ([start, _], [length, _]) = (part.low_mm, part.size_mm);
     let place = |[x, z]: &Point| {
-        let x = (x / x_max).clamp(-0.02, 1.02);
+        let x = ((x - start) / length).clamp(0.0, 1.0);
         [area.x + x * area.width, level(*z, low, high, area)]
     };
     let points: Vec<Point> = view.side_mm.iter().map(place).collect();

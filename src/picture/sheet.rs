@@ -12,7 +12,7 @@ pub(super) const HEAD: f64 = 92.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Part {
     sheet_mm: [f64; 2],
-    low_mm: Point,
+    pub(super) low_mm: Point,
     pub(super) size_mm: [f64; 2],
 }
 
@@ -48,7 +48,10 @@ impl Part {
     }
 
     fn is_whole(&self) -> bool {
-        self.size_mm == self.sheet_mm
+        let sides = self.size_mm.iter().zip(self.sheet_mm);
+        sides
+            .into_iter()
+            .all(|(shown, whole)| (shown - whole).abs() < 1e-9)
     }
 
     /// The part at the given place in small: the sheet, and what of it is shown.
@@ -57,7 +60,7 @@ impl Part {
             return;
         }
         let [width, height] = self.sheet_mm;
-        let px = (46.0 / width).min(26.0 / height);
+        let px = (46.0 / width).min(20.0 / height);
         let sheet = Area {
             x: right - width * px,
             y: baseline - height * px + 2.0,
@@ -93,7 +96,7 @@ fn bounds<'p>(points: impl Iterator<Item = &'p Point>) -> Option<(Point, Point)>
 pub(super) struct Sheet {
     pub(super) area: Area,
     pub(super) px_per_mm: f64,
-    part: Part,
+    pub(super) part: Part,
 }
 
 impl Sheet {

@@ -365,7 +365,6 @@ const SAMPLE: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" width="20mm" he
 <text x="2" y="18" font-size="4">Hé <tspan dy="1">lo</tspan></text><polygon points="1,2 3,4 5,6"/></svg>"##;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
     fn corrupt_bytes_are_refused_or_drawn_but_never_panic(
         changes in prop::collection::vec((0..SAMPLE.len(), any::<u8>()), 1..4),
