@@ -13,7 +13,7 @@ pub const STEP_MM: f64 = 0.1;
 pub const MISSING_MM: f64 = 1.0;
 
 /// The side of a grid cell.
-const CELL_MM: f64 = 2.0;
+const CELL_MM: f64 = 1.0;
 
 /// At most so many samples on a side; longer lines are looked at in larger steps.
 const SAMPLES_MAX: f64 = 400_000.0;

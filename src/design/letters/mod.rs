@@ -24,6 +24,9 @@ pub(crate) const CAPITAL_EM: f64 = 0.7;
 /// Room between two letters, in grid units.
 const SPACE: f64 = 3.6;
 
+/// The same in heights of a capital letter: what follows a line's last letter.
+pub(crate) const SPACE_AFTER: f64 = SPACE / CAPITAL;
+
 /// Chord error in grid units: 0.02 mm for capitals of 70 mm.
 const FLAT: f64 = 0.004;
 
