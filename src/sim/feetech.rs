@@ -119,7 +119,11 @@ impl Servos {
         let delay = u8::try_from(return_delay.as_micros() / 2)
             .unwrap_or(254)
             .min(254);
-        let servos = body.servos().map(|servo| Servo::new(servo.id, delay));
+        let servos = body.servos().enumerate().map(|(place, servo)| {
+            let mut servo = Servo::new(servo.id, delay);
+            servo.aim_here(place, body, Instant::ZERO);
+            servo
+        });
         Self {
             listener: Listener::default(),
             servos: servos.collect(),
@@ -408,14 +412,19 @@ impl Servo {
         let (low, high) = (self.byte(16), self.byte(17));
         self.set(48, low);
         self.set(49, high);
+        self.aim_here(place, body, at);
+        self.error = 0;
+        self.pending = None;
+        self.drive(place, body);
+    }
+
+    /// A servo wakes up with its goal where it stands.
+    fn aim_here(&mut self, place: usize, body: &Body, at: Instant) {
         if let Some(felt) = body.felt(place, at) {
             let [low, high] = self.reported(felt.ticks).to_le_bytes();
             self.set(42, low);
             self.set(43, high);
         }
-        self.error = 0;
-        self.pending = None;
-        self.drive(place, body);
     }
 
     /// Passes on to the body what the registers now say.
