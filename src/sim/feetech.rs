@@ -67,6 +67,7 @@ struct Servo {
     memory: [u8; MEMORY],
     pending: Option<(u8, Vec<u8>)>,
     error: u8,
+    kept_writes: u64,
     forced_position: Option<u16>,
 }
 
@@ -222,6 +223,11 @@ impl Servos {
         }
     }
 
+    /// Bytes that somebody tried to write into memory that outlives the power.
+    pub(crate) fn kept_writes(&self) -> u64 {
+        self.servos.iter().map(|servo| servo.kept_writes).sum()
+    }
+
     /// Where a servo stands on the bus, by its id.
     pub(crate) fn place(&self, id: u8) -> Option<usize> {
         self.servos.iter().position(|servo| servo.id() == id)
@@ -240,6 +246,7 @@ impl Servo {
             memory,
             pending: None,
             error: 0,
+            kept_writes: 0,
             forced_position: None,
         };
         servo.set(5, id);
@@ -372,6 +379,7 @@ impl Servo {
         let first = usize::from(address);
         for (address, value) in (first..).zip(data) {
             let kept = address < 40;
+            self.kept_writes += u64::from(kept);
             let locked = kept && self.byte(55) != 0;
             let read_only = address < 5 || (56..=70).contains(&address);
             if !locked && !read_only {
