@@ -12,6 +12,8 @@ use super::*;
 use crate::link::memory::MemoryLink;
 use crate::sim::{Fault, Simulator};
 
+mod faults;
+
 pub(super) const PERIOD: Duration = Duration::from_millis(10);
 
 pub(super) struct Bench {
@@ -149,6 +151,7 @@ async fn a_step_is_followed_within_the_caps_that_travel_with_it() {
             }))
             .await
             .unwrap();
+        bench.sim.advance(bench.clock.now());
         fastest = fastest.max(bench.sim.truth().distance_max(&before) / PERIOD.as_secs_f64());
         before = bench.sim.truth();
     }

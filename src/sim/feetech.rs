@@ -67,6 +67,7 @@ struct Servo {
     memory: [u8; MEMORY],
     pending: Option<(u8, Vec<u8>)>,
     error: u8,
+    kept_writes: u64,
     forced_position: Option<u16>,
 }
 
@@ -119,7 +120,11 @@ impl Servos {
         let delay = u8::try_from(return_delay.as_micros() / 2)
             .unwrap_or(254)
             .min(254);
-        let servos = body.servos().map(|servo| Servo::new(servo.id, delay));
+        let servos = body.servos().enumerate().map(|(place, servo)| {
+            let mut servo = Servo::new(servo.id, delay);
+            servo.aim_here(place, body, Instant::ZERO);
+            servo
+        });
         Self {
             listener: Listener::default(),
             servos: servos.collect(),
@@ -218,6 +223,11 @@ impl Servos {
         }
     }
 
+    /// Bytes that somebody tried to write into memory that outlives the power.
+    pub(crate) fn kept_writes(&self) -> u64 {
+        self.servos.iter().map(|servo| servo.kept_writes).sum()
+    }
+
     /// Where a servo stands on the bus, by its id.
     pub(crate) fn place(&self, id: u8) -> Option<usize> {
         self.servos.iter().position(|servo| servo.id() == id)
@@ -236,6 +246,7 @@ impl Servo {
             memory,
             pending: None,
             error: 0,
+            kept_writes: 0,
             forced_position: None,
         };
         servo.set(5, id);
@@ -368,6 +379,7 @@ impl Servo {
         let first = usize::from(address);
         for (address, value) in (first..).zip(data) {
             let kept = address < 40;
+            self.kept_writes += u64::from(kept);
             let locked = kept && self.byte(55) != 0;
             let read_only = address < 5 || (56..=70).contains(&address);
             if !locked && !read_only {
@@ -408,14 +420,19 @@ impl Servo {
         let (low, high) = (self.byte(16), self.byte(17));
         self.set(48, low);
         self.set(49, high);
+        self.aim_here(place, body, at);
+        self.error = 0;
+        self.pending = None;
+        self.drive(place, body);
+    }
+
+    /// A servo wakes up with its goal where it stands.
+    fn aim_here(&mut self, place: usize, body: &Body, at: Instant) {
         if let Some(felt) = body.felt(place, at) {
             let [low, high] = self.reported(felt.ticks).to_le_bytes();
             self.set(42, low);
             self.set(43, high);
         }
-        self.error = 0;
-        self.pending = None;
-        self.drive(place, body);
     }
 
     /// Passes on to the body what the registers now say.

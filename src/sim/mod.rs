@@ -110,6 +110,12 @@ impl Simulator {
         self.world().body.truth_rad()
     }
 
+    /// Bytes that were written, with or without success, into memory that outlives the power.
+    #[must_use]
+    pub fn kept_writes(&self) -> u64 {
+        self.world().servos.kept_writes()
+    }
+
     /// Lets the arm move on to `now`. Speaking with it does so too.
     pub fn advance(&self, now: Instant) {
         self.world().advance(now);

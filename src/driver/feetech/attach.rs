@@ -12,6 +12,7 @@ const FIRST_APART_TICKS: i32 = 40;
 impl Feetech {
     pub(crate) async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
         self.bus.slack = SLACK_UNKNOWN;
+        self.bus.echoes = false;
         self.bus.return_delay = Duration::from_micros(500);
         let latency = self.ping_all(link).await?;
         let mut servos = Vec::with_capacity(self.ids.len());

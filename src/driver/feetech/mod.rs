@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::arm::Arm;
 use crate::clock::Clock;
 use crate::driver::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
-use crate::driver::error::{Ailment, DriverError};
+use crate::driver::error::{Ailment, DriverError, ServoName};
 use crate::driver::map::{Command, Entry, ServoMap};
 use crate::driver::plausible::{Filter, Verdict};
 use crate::driver::{Attached, BusCounts, Identity, RETRIES_MAX, Released};
@@ -63,6 +63,9 @@ pub struct Feetech {
     goals: Option<Vec<Goal>>,
     torque: Vec<Option<bool>>,
     torque_read: Instant,
+    torque_doubted: Vec<bool>,
+    suspected: Vec<Option<Ailment>>,
+    strange: Option<(usize, i32)>,
     voltage_limits_v: Vec<(f64, f64)>,
     period: Duration,
     begun: Option<Instant>,
@@ -83,6 +86,9 @@ impl Feetech {
             goals: None,
             torque: vec![None; count],
             torque_read: Instant::ZERO,
+            torque_doubted: vec![false; count],
+            suspected: vec![None; count],
+            strange: None,
             voltage_limits_v: vec![(0.0, f64::INFINITY); count],
             period: PERIOD_DEFAULT,
             begun: None,
@@ -207,12 +213,23 @@ impl Feetech {
                 continue;
             };
             if self.believes(*place, &reading)?
+                && self.is_confirmed(*place, &reading)
                 && let Some(slot) = readings.get_mut(*place)
             {
                 *slot = Some(reading);
             }
         }
         Ok(())
+    }
+
+    /// An ailment must be reported twice in a row: a damaged reply could claim one.
+    fn is_confirmed(&mut self, place: usize, reading: &Reading) -> bool {
+        let ailment = self.complaint(place, reading);
+        let Some(suspected) = self.suspected.get_mut(place) else {
+            return false;
+        };
+        let before = std::mem::replace(suspected, ailment);
+        ailment.is_none() || before == ailment
     }
 
     fn believes(&mut self, place: usize, reading: &Reading) -> Result<bool, DriverError> {
@@ -222,7 +239,9 @@ impl Feetech {
             return Ok(false);
         };
         let verdict = filter.judge(reading.ticks, now, entry.velocity_max_ticks_s, self.period);
-        if verdict == Verdict::Believed && registers::POSITIONS.contains(&reading.ticks) {
+        if !registers::POSITIONS.contains(&reading.ticks) {
+            self.strange = Some((place, reading.ticks));
+        } else if verdict == Verdict::Believed {
             return Ok(true);
         }
         if let Some(counts) = self.bus.counts.servos.get_mut(place) {
@@ -253,6 +272,7 @@ impl Feetech {
         tries: u32,
     ) -> Result<Vec<Reading>, DriverError> {
         let missing = places(&readings);
+        let strange = self.strange.take();
         for place in &missing {
             if let Some(counts) = self.bus.counts.servos.get_mut(*place) {
                 counts.blind += 1;
@@ -260,6 +280,10 @@ impl Feetech {
         }
         match missing.first() {
             None => Ok(readings.into_iter().flatten().collect()),
+            Some(first) if strange.is_some_and(|(place, _)| place == *first) => {
+                let ticks = strange.map_or(0, |(_, ticks)| ticks);
+                Err(out_of_turn(self.map.name(*first), ticks))
+            }
             Some(_) if missing.len() == readings.len() => Err(DriverError::SilentBus {
                 servos: missing.len(),
                 baud: self.bus.baud,
@@ -305,11 +329,15 @@ impl Feetech {
 
     fn ailment(&self, place: usize, reading: &Reading) -> Option<Ailment> {
         let lost = self.goals.is_some() && self.torque.get(place) == Some(&Some(false));
+        self.complaint(place, reading)
+            .or(lost.then_some(Ailment::TorqueLost))
+    }
+
+    /// What a reading by itself complains of.
+    fn complaint(&self, place: usize, reading: &Reading) -> Option<Ailment> {
         let (least_v, most_v) = *self.voltage_limits_v.get(place)?;
         let voltage = reading.voltage_v < least_v || reading.voltage_v > most_v;
-        by_bits(reading.error)
-            .or(voltage.then_some(Ailment::Voltage))
-            .or(lost.then_some(Ailment::TorqueLost))
+        by_bits(reading.error).or(voltage.then_some(Ailment::Voltage))
     }
 
     /// Asks the servos at `places` for a register; `first` goes out in front of the request.
@@ -335,6 +363,15 @@ impl Feetech {
             until,
         };
         self.bus.ask(link, &request, expect).await
+    }
+}
+
+fn out_of_turn(servo: ServoName, ticks: i32) -> DriverError {
+    DriverError::Setup {
+        servo,
+        what: format!(
+            "it reports position {ticks}, outside 0 to 4095: it counts beyond one turn or its homing offset is wrong; calibrate it again"
+        ),
     }
 }
 

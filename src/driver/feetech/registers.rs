@@ -34,6 +34,8 @@ pub const TORQUE_ENABLE: Register = register("torque enable", 40, 1);
 pub const GOAL: Register = register("goal", 41, 7);
 /// Share of stall torque in thousandths, until the power is cycled.
 pub const TORQUE_LIMIT: Register = register("torque limit", 48, 2);
+/// From torque enable to torque limit: both are as they were written, unless the servo restarted.
+pub const TORQUE_STATE: Register = register("torque state", 40, 10);
 /// Position, speed, load, voltage and temperature.
 pub const PRESENT: Register = register("present state", 56, 8);
 

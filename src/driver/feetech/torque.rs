@@ -1,13 +1,15 @@
 //! Torque on where the arm stands, torque off whatever happens, and whether it is still on.
 
-use super::registers::{GOAL, TORQUE_ENABLE, TORQUE_LIMIT};
+use super::registers::{GOAL, TORQUE_ENABLE, TORQUE_LIMIT, TORQUE_STATE};
 use super::*;
 
 /// How far a goal that was read back may be from where the servo stands.
 const GOAL_APART_TICKS: i32 = 2;
 
-/// Share of stall torque that the servos may use, in thousandths.
-const TORQUE_LIMIT_PERMILLE: u16 = 1000;
+/// Share of stall torque that the servos may use, in thousandths. Other than what a servo wakes up
+/// with, so that it also tells one that restarted: a goal makes such a servo stiff again, and its
+/// torque enable alone would then read as if nothing had happened.
+const TORQUE_LIMIT_PERMILLE: u16 = 950;
 
 impl Feetech {
     pub(crate) async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
@@ -167,7 +169,9 @@ impl Feetech {
         self.goals.is_some() && now.since(self.torque_read) >= TORQUE_POLL && now < deadline
     }
 
-    /// Torque reads back as off after a servo lost power. One unread servo is asked next time.
+    /// Torque reads back as off, or without our limit, after a servo lost power. It must do so
+    /// twice: eight bits of checksum are too few to drop an arm's stroke for. One unread servo is
+    /// asked next time.
     pub(super) async fn read_torque(
         &mut self,
         link: &mut dyn Link,
@@ -175,14 +179,24 @@ impl Feetech {
     ) -> Result<(), DriverError> {
         let places: Vec<usize> = (0..self.ids.len()).collect();
         let replies = self
-            .sync_read(link, Vec::new(), TORQUE_ENABLE, &places, deadline)
+            .sync_read(link, Vec::new(), TORQUE_STATE, &places, deadline)
             .await?;
+        let mut doubted = false;
         for (place, reply) in replies.iter().enumerate() {
-            if let Some(status) = reply {
-                self.know_torque(place, Some(status.byte(0) != 0));
+            let Some(status) = reply else { continue };
+            let on = status.byte(0) == 1 && status.word(8) == TORQUE_LIMIT_PERMILLE;
+            let was_doubted = self.torque_doubted.get(place) == Some(&true);
+            if on || was_doubted {
+                self.know_torque(place, Some(on));
             }
+            if let Some(doubt) = self.torque_doubted.get_mut(place) {
+                *doubt = !on;
+            }
+            doubted |= !on && !was_doubted;
         }
-        self.torque_read = self.bus.clock.now();
+        if !doubted {
+            self.torque_read = self.bus.clock.now();
+        }
         Ok(())
     }
 }
