@@ -452,7 +452,20 @@ async fn a_sloppy_client_over_http_gets_its_answer() {
 async fn strangers_are_refused() {
     let server = Server::start().await;
     let call = Params(r#""name":"echo""#).legacy();
-    for stranger in [("origin", "https://evil.example"), ("origin", "null")] {
+    let own = format!("http://localhost:{}", server.at.port());
+    assert_eq!(
+        server
+            .post(&[STREAMS, JSON, ("origin", &own)], &call)
+            .await
+            .0,
+        200
+    );
+    server.desk.seen.calls.lock().unwrap().clear();
+    for stranger in [
+        ("origin", "https://evil.example"),
+        ("origin", "http://localhost:1"),
+        ("origin", "null"),
+    ] {
         assert_eq!(
             server.post(&[STREAMS, JSON, stranger], &call).await.0,
             403,

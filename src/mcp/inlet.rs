@@ -243,6 +243,13 @@ fn introduce(message: &mut Object) {
     let Some(Value::Object(params)) = message.get_mut("params") else {
         return;
     };
+    if params
+        .get("_meta")
+        .is_some_and(|meta| meta.get(META_VERSION).is_some())
+    {
+        // A revision that needs no introduction: the method does not exist there, and is answered so.
+        return;
+    }
     if !params.get("protocolVersion").is_some_and(Value::is_string) {
         params.insert("protocolVersion".to_owned(), Value::from(UNNAMED_VERSION));
     }
