@@ -83,8 +83,16 @@ impl Reply {
 }
 
 fn repair_line(repair: &Repair) -> String {
-    format!(
-        "note: {}: {} was read as {} ({})",
-        repair.field, repair.got, repair.used, repair.why
-    )
+    let Repair {
+        field,
+        got,
+        used,
+        why,
+        ..
+    } = repair;
+    match (got.is_empty(), used.is_empty()) {
+        (true, true) => format!("note: {field}: {why}"),
+        (false, true) => format!("note: {field}: {got}: {why}"),
+        _ => format!("note: {field}: {got} was read as {used} ({why})"),
+    }
 }
