@@ -1,3 +1,24 @@
 //! Steadyhand: a robot-arm MCP server that forgives how a caller writes and never forgives physics.
+//!
+//! Each module is a room of `ARCHITECTURE.md`; `tests/tidy.rs` holds who may import whom.
 
 pub mod args;
+pub mod arm;
+pub mod catalogue;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod design;
+pub mod driver;
+pub mod gate;
+pub mod kin;
+pub mod link;
+pub mod mcp;
+pub mod motion;
+pub mod permit;
+pub mod picture;
+pub mod plan;
+pub mod scene;
+pub mod sim;
+pub mod tools;
+pub mod units;

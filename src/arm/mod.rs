@@ -1,0 +1,446 @@
+//! An arm's description: its chain, limits, body, servo map and how the simulator should move it.
+//!
+//! Described in TOML, one file an arm. It knows nothing of scenes or of the bytes on a bus.
+
+use nalgebra::{Isometry3, Point3, Translation3, Unit, UnitQuaternion, Vector3};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::kin::{Chain, Joint};
+use crate::units::{Finite, JOINTS_MAX, Joints, SERVOS_MAX};
+
+/// An arm as its file describes it.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ArmFile {
+    /// The arm's name, as a scene's `arm` says it.
+    pub name: String,
+    /// One line for people.
+    pub about: String,
+    /// Which servos it has, and so which bytes they speak.
+    pub family: Family,
+    /// Bits a second on the bus.
+    pub baud: u32,
+    /// From the base outwards, 1 to 7.
+    pub joints: Vec<JointFile>,
+    /// Servos that turn no joint and only hold still, such as a gripper around the pen.
+    #[serde(default)]
+    pub held: Vec<Held>,
+    /// Where a tool is mounted, in the last joint's frame.
+    pub tool_mount: Frame,
+    /// The body as capsules, for clearance; each in the frame that its joint moves.
+    #[serde(default)]
+    pub capsules: Vec<CapsuleFile>,
+    /// Pairs of capsules that may touch, by name; neighbours always may.
+    #[serde(default)]
+    pub may_touch: Vec<[String; 2]>,
+    /// How the simulated arm moves.
+    #[serde(default)]
+    pub simulation: Simulation,
+}
+
+/// Which servos an arm has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// Feetech STS and SMS series on a half-duplex bus.
+    FeetechSts,
+    /// Robotis Dynamixel X series, protocol 2.0.
+    Dynamixel2,
+}
+
+/// A place and an orientation, relative to the frame before it.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Frame {
+    /// Metres along x, y and z.
+    pub origin_m: [Finite; 3],
+    /// Radians about the fixed x, then y, then z axis, as URDF has it.
+    pub rpy_rad: [Finite; 3],
+}
+
+/// One joint as the file describes it.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JointFile {
+    /// The joint's name.
+    pub name: String,
+    /// Metres, in the frame of the joint before.
+    pub origin_m: [Finite; 3],
+    /// Radians about the fixed x, then y, then z axis, as URDF has it.
+    pub rpy_rad: [Finite; 3],
+    /// The axis it turns about, in its own frame; any length but zero.
+    pub axis: [Finite; 3],
+    /// Lowest angle.
+    pub lower_rad: Finite,
+    /// Highest angle.
+    pub upper_rad: Finite,
+    /// How much nearer than that to its limits the arm is ever sent.
+    #[serde(default = "margin_rad_default")]
+    pub margin_rad: Finite,
+    /// Fastest that it is ever sent.
+    pub velocity_max_rad_s: Finite,
+    /// Hardest that it is ever accelerated.
+    pub acceleration_max_rad_s2: Finite,
+    /// The servo that turns it; a second one where two are coupled.
+    pub servos: Vec<Servo>,
+}
+
+fn margin_rad_default() -> Finite {
+    Finite::new(0.05).unwrap_or_default()
+}
+
+/// How a servo's count relates to its joint's angle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Servo {
+    /// Its id on the bus, 0 to 252.
+    pub id: u8,
+    /// 1 if the count rises with the angle, -1 if it falls.
+    pub sign: i8,
+    /// The count at angle zero.
+    pub zero_tick: i32,
+    /// Counts in one turn.
+    #[serde(default = "ticks_per_turn_default")]
+    pub ticks_per_turn: u32,
+}
+
+/// A servo that only holds still where it is found.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Held {
+    /// What it is.
+    pub name: String,
+    /// Its id on the bus, 0 to 252.
+    pub id: u8,
+}
+
+const fn ticks_per_turn_default() -> u32 {
+    4096
+}
+
+/// A capsule of the body as the file describes it.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CapsuleFile {
+    /// Its name, for messages and for `may_touch`.
+    pub name: String,
+    /// The joint that moves it; absent for the base.
+    #[serde(default)]
+    pub joint: Option<String>,
+    /// One end of its axis.
+    pub from_m: [Finite; 3],
+    /// The other end.
+    pub to_m: [Finite; 3],
+    /// Its radius.
+    pub radius_m: Finite,
+}
+
+/// How the simulated servos and gears fall short of what they are told.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Simulation {
+    /// Time constant with which a servo follows its goal.
+    pub lag_s: Finite,
+    /// Fastest that a servo turns.
+    pub speed_max_rad_s: Finite,
+    /// Goal errors up to this many ticks are not corrected.
+    pub dead_band_ticks: u16,
+    /// Play between servo and joint, total.
+    pub backlash_deg: Finite,
+    /// Time between a request's last byte and the reply's first.
+    pub return_delay_us: u32,
+}
+
+impl Default for Simulation {
+    fn default() -> Self {
+        let finite = |value| Finite::new(value).unwrap_or_default();
+        Self {
+            lag_s: finite(0.02),
+            speed_max_rad_s: finite(5.5),
+            dead_band_ticks: 1,
+            backlash_deg: finite(0.0),
+            return_delay_us: 20,
+        }
+    }
+}
+
+/// An arm that has been checked: the chain can be computed and the servo map is complete.
+#[derive(Clone, Debug)]
+pub struct Arm {
+    /// As it was described.
+    pub file: ArmFile,
+    /// The chain up to the tool mount.
+    pub chain: Chain,
+    /// Per joint, in the chain's order, the margin already taken off.
+    pub limits: Limits,
+    /// The body.
+    pub capsules: Vec<Capsule>,
+}
+
+/// What no joint may leave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Lowest angles, margin taken off.
+    pub lower_rad: Joints,
+    /// Highest angles, margin taken off.
+    pub upper_rad: Joints,
+    /// Fastest.
+    pub velocity_rad_s: Joints,
+    /// Hardest acceleration.
+    pub acceleration_rad_s2: Joints,
+}
+
+/// A capsule of the body.
+#[derive(Clone, Debug)]
+pub struct Capsule {
+    /// Its name.
+    pub name: String,
+    /// How many joints move it: 0 for the base, `n` for what the n-th joint carries.
+    pub joints_before: usize,
+    /// One end of its axis, in the frame of that joint.
+    pub from_m: Point3<f64>,
+    /// The other end.
+    pub to_m: Point3<f64>,
+    /// Its radius.
+    pub radius_m: f64,
+}
+
+/// What is wrong with an arm's description.
+#[derive(Debug, thiserror::Error)]
+pub enum ArmError {
+    /// Not TOML, or a key that is not known.
+    #[error("{0}")]
+    Text(String),
+    /// A number that no arm can have.
+    #[error("arm `{arm}`: {what}")]
+    Wrong {
+        /// The arm.
+        arm: String,
+        /// The value, the limit and the fix.
+        what: String,
+    },
+}
+
+impl Arm {
+    /// Checks a description and computes its chain.
+    ///
+    /// # Errors
+    /// [`ArmError::Wrong`] names the joint, the value and the limit.
+    pub fn new(file: ArmFile) -> Result<Self, ArmError> {
+        check(&file).map_err(|what| ArmError::Wrong {
+            arm: file.name.clone(),
+            what,
+        })?;
+        let joints = file.joints.iter().map(joint).collect();
+        let chain =
+            Chain::new(joints, isometry(&file.tool_mount)).map_err(|error| ArmError::Wrong {
+                arm: file.name.clone(),
+                what: error.to_string(),
+            })?;
+        let limits = limits(&file);
+        let capsules = file
+            .capsules
+            .iter()
+            .map(|capsule| place(&file, capsule))
+            .collect();
+        Ok(Self {
+            chain,
+            limits,
+            capsules,
+            file,
+        })
+    }
+
+    /// How many joints it has.
+    #[must_use]
+    pub fn dof(&self) -> usize {
+        self.file.joints.len()
+    }
+
+    /// A joint's name; its number where there is no such joint.
+    #[must_use]
+    pub fn joint_name(&self, index: usize) -> String {
+        self.file
+            .joints
+            .get(index)
+            .map_or_else(|| index.to_string(), |joint| joint.name.clone())
+    }
+
+    /// Every servo with the joint that it turns, in the servo map's order.
+    pub fn servos(&self) -> impl Iterator<Item = (usize, Servo)> {
+        self.file
+            .joints
+            .iter()
+            .enumerate()
+            .flat_map(|(index, joint)| joint.servos.iter().map(move |servo| (index, *servo)))
+    }
+}
+
+impl Servo {
+    /// The count for an angle, rounded to the nearest.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "`as` saturates, and limits are checked"
+    )]
+    pub fn ticks(&self, angle_rad: f64) -> i32 {
+        let turns = f64::from(self.sign) * angle_rad / std::f64::consts::TAU;
+        self.zero_tick
+            .saturating_add((turns * f64::from(self.ticks_per_turn)).round() as i32)
+    }
+
+    /// The angle for a count.
+    #[must_use]
+    pub fn angle_rad(&self, ticks: i32) -> f64 {
+        let turns =
+            f64::from(ticks.saturating_sub(self.zero_tick)) / f64::from(self.ticks_per_turn);
+        f64::from(self.sign) * turns * std::f64::consts::TAU
+    }
+}
+
+fn check(file: &ArmFile) -> Result<(), String> {
+    let count = file.joints.len();
+    if count == 0 || count > JOINTS_MAX {
+        return Err(format!("{count} joints; 1 to {JOINTS_MAX} are possible"));
+    }
+    file.joints.iter().try_for_each(check_joint)?;
+    check_ids(file)?;
+    for capsule in &file.capsules {
+        if let Some(name) = &capsule.joint
+            && !file.joints.iter().any(|joint| joint.name == *name)
+        {
+            return Err(format!(
+                "capsule `{}`: there is no joint `{name}`",
+                capsule.name
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn check_joint(joint: &JointFile) -> Result<(), String> {
+    let name = &joint.name;
+    let (lower, upper) = (joint.lower_rad.get(), joint.upper_rad.get());
+    let margin = joint.margin_rad.get();
+    if margin < 0.0 || lower + margin >= upper - margin {
+        return Err(format!(
+            "joint `{name}`: no range is left between {lower} and {upper} rad with a margin of {margin} rad"
+        ));
+    }
+    for (what, value) in [
+        ("velocity_max_rad_s", joint.velocity_max_rad_s),
+        ("acceleration_max_rad_s2", joint.acceleration_max_rad_s2),
+    ] {
+        if value.get() <= 0.0 {
+            return Err(format!(
+                "joint `{name}`: {what} is {}; it must be above 0",
+                value.get()
+            ));
+        }
+    }
+    if joint.servos.is_empty() || joint.servos.len() > 2 {
+        return Err(format!(
+            "joint `{name}`: {} servos; 1 or 2 are possible",
+            joint.servos.len()
+        ));
+    }
+    joint
+        .servos
+        .iter()
+        .try_for_each(|servo| check_servo(name, servo))
+}
+
+fn check_servo(joint: &str, servo: &Servo) -> Result<(), String> {
+    if servo.id > 252 {
+        return Err(format!(
+            "joint `{joint}`: servo id {} is above 252",
+            servo.id
+        ));
+    }
+    if servo.sign != 1 && servo.sign != -1 {
+        return Err(format!(
+            "joint `{joint}`: sign {} is neither 1 nor -1",
+            servo.sign
+        ));
+    }
+    if servo.ticks_per_turn == 0 {
+        return Err(format!("joint `{joint}`: ticks_per_turn must be above 0"));
+    }
+    Ok(())
+}
+
+fn check_ids(file: &ArmFile) -> Result<(), String> {
+    let turning = file
+        .joints
+        .iter()
+        .flat_map(|j| j.servos.iter().map(|s| s.id));
+    let mut ids: Vec<u8> = turning
+        .chain(file.held.iter().map(|held| held.id))
+        .collect();
+    if ids.len() > SERVOS_MAX {
+        return Err(format!(
+            "{} servos; at most {SERVOS_MAX} are possible",
+            ids.len()
+        ));
+    }
+    ids.sort_unstable();
+    match ids.windows(2).find(|pair| pair.first() == pair.last()) {
+        Some(pair) => Err(format!(
+            "servo id {pair:?} is used twice; every servo needs its own"
+        )),
+        None => Ok(()),
+    }
+}
+
+fn joint(file: &JointFile) -> Joint {
+    Joint {
+        origin: isometry(&Frame {
+            origin_m: file.origin_m,
+            rpy_rad: file.rpy_rad,
+        }),
+        axis: Unit::new_normalize(vector(file.axis)),
+        lower_rad: file.lower_rad.get() + file.margin_rad.get(),
+        upper_rad: file.upper_rad.get() - file.margin_rad.get(),
+    }
+}
+
+fn limits(file: &ArmFile) -> Limits {
+    let each = |f: &dyn Fn(&JointFile) -> f64| {
+        Joints::from_slice(&file.joints.iter().map(f).collect::<Vec<_>>())
+    };
+    Limits {
+        lower_rad: each(&|j| j.lower_rad.get() + j.margin_rad.get()),
+        upper_rad: each(&|j| j.upper_rad.get() - j.margin_rad.get()),
+        velocity_rad_s: each(&|j| j.velocity_max_rad_s.get()),
+        acceleration_rad_s2: each(&|j| j.acceleration_max_rad_s2.get()),
+    }
+}
+
+fn place(file: &ArmFile, capsule: &CapsuleFile) -> Capsule {
+    let moved_by = |name: &String| file.joints.iter().position(|joint| joint.name == *name);
+    Capsule {
+        name: capsule.name.clone(),
+        joints_before: capsule
+            .joint
+            .as_ref()
+            .and_then(moved_by)
+            .map_or(0, |index| index + 1),
+        from_m: vector(capsule.from_m).into(),
+        to_m: vector(capsule.to_m).into(),
+        radius_m: capsule.radius_m.get(),
+    }
+}
+
+fn vector(of: [Finite; 3]) -> Vector3<f64> {
+    let [x, y, z] = of;
+    Vector3::new(x.get(), y.get(), z.get())
+}
+
+fn isometry(frame: &Frame) -> Isometry3<f64> {
+    let [roll, pitch, yaw] = frame.rpy_rad;
+    Isometry3::from_parts(
+        Translation3::from(vector(frame.origin_m)),
+        UnitQuaternion::from_euler_angles(roll.get(), pitch.get(), yaw.get()),
+    )
+}

@@ -1,0 +1,182 @@
+//! The only place that asks for the time.
+//!
+//! A real clock counts from its making and waits on a timer descriptor, whose grain is finer than
+//! an asynchronous runtime's. A simulated clock jumps to what it is asked to wait for, so that
+//! arm time costs only computing time.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+use tokio::io::unix::AsyncFd;
+
+use crate::units::Instant;
+
+/// A node's clock; clones are the same clock.
+#[derive(Clone, Debug)]
+pub struct Clock(Arc<Source>);
+
+#[derive(Debug)]
+enum Source {
+    Real { origin: std::time::Instant },
+    Simulated { nanos: AtomicU64 },
+}
+
+impl Clock {
+    /// The machine's monotonic clock, beginning now.
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one home of the machine's clock"
+    )]
+    pub fn real() -> Self {
+        Self(Arc::new(Source::Real {
+            origin: std::time::Instant::now(),
+        }))
+    }
+
+    /// A clock that stands still until somebody waits on it.
+    #[must_use]
+    pub fn simulated() -> Self {
+        Self(Arc::new(Source::Simulated {
+            nanos: AtomicU64::new(0),
+        }))
+    }
+
+    /// Whether waiting costs no real time.
+    #[must_use]
+    pub fn is_simulated(&self) -> bool {
+        matches!(*self.0, Source::Simulated { .. })
+    }
+
+    /// Now, on this clock.
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        match &*self.0 {
+            Source::Real { origin } => {
+                Instant::from_nanos(u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
+            }
+            Source::Simulated { nanos } => Instant::from_nanos(nanos.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// Moves a simulated clock on to `to`, never back; a real clock is left alone.
+    pub fn jump_to(&self, to: Instant) {
+        if let Source::Simulated { nanos } = &*self.0 {
+            nanos.fetch_max(to.as_nanos(), Ordering::SeqCst);
+        }
+    }
+
+    /// An alarm for one task of the calling thread's runtime.
+    ///
+    /// # Errors
+    /// When the system gives no timer descriptor.
+    pub fn alarm(&self) -> io::Result<Alarm> {
+        let timer = match *self.0 {
+            Source::Real { .. } => Some(Timer::new()?),
+            Source::Simulated { .. } => None,
+        };
+        Ok(Alarm {
+            clock: self.clone(),
+            timer,
+        })
+    }
+}
+
+/// Waits for moments of one clock.
+#[derive(Debug)]
+pub struct Alarm {
+    clock: Clock,
+    timer: Option<Timer>,
+}
+
+impl Alarm {
+    /// Returns at `moment`, at once if it has passed. May be dropped while it waits.
+    ///
+    /// # Errors
+    /// When the timer descriptor fails.
+    pub async fn until(&mut self, moment: Instant) -> io::Result<()> {
+        let Some(timer) = &mut self.timer else {
+            self.clock.jump_to(moment);
+            return Ok(());
+        };
+        let wait = moment.since(self.clock.now());
+        if wait.is_zero() {
+            Ok(())
+        } else {
+            timer.wait(wait).await
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Timer(AsyncFd<std::os::fd::OwnedFd>);
+
+impl Timer {
+    #[expect(
+        deprecated,
+        reason = "sound for a descriptor that is owned here; its successor is unsafe"
+    )]
+    fn new() -> io::Result<Self> {
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        Ok(Self(AsyncFd::new(timerfd_create(
+            TimerfdClockId::Monotonic,
+            flags,
+        )?)?))
+    }
+
+    async fn wait(&mut self, for_: Duration) -> io::Result<()> {
+        let value = Timespec {
+            tv_sec: i64::try_from(for_.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(for_.subsec_nanos()),
+        };
+        let once = Itimerspec {
+            it_interval: Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            },
+            it_value: value,
+        };
+        timerfd_settime(self.0.get_ref(), TimerfdTimerFlags::empty(), &once)?;
+        loop {
+            let mut ready = self.0.readable().await?;
+            let fired = ready.try_io(|fd| {
+                let mut count = [0_u8; 8];
+                Ok(rustix::io::read(fd.get_ref(), &mut count)?)
+            });
+            if let Ok(result) = fired {
+                return result.map(|_| ());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_simulated_clock_jumps_and_never_goes_back() {
+        let clock = Clock::simulated();
+        let mut alarm = clock.alarm().unwrap();
+        let hour = Instant::ZERO.after(Duration::from_secs(3600));
+        alarm.until(hour).await.unwrap();
+        alarm.until(Instant::ZERO).await.unwrap();
+        assert_eq!(clock.now(), hour);
+    }
+
+    #[tokio::test]
+    async fn a_real_alarm_is_never_early() {
+        let clock = Clock::real();
+        let mut alarm = clock.alarm().unwrap();
+        let moment = clock.now().after(Duration::from_millis(3));
+        alarm.until(moment).await.unwrap();
+        assert!(clock.now() >= moment);
+    }
+}

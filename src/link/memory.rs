@@ -1,0 +1,116 @@
+//! A link whose far end is a device in this process, driven by the clock that it is given.
+
+use std::collections::VecDeque;
+
+use crate::clock::{Alarm, Clock};
+use crate::link::{Link, LinkError, LinkFuture};
+use crate::units::Instant;
+
+/// A device at the far end of a wire. It has no thread: whoever holds the wire tells it the time.
+pub trait FarEnd: Send {
+    /// Bytes arrived at the device, the last of them at `at`.
+    fn hear(&mut self, at: Instant, bytes: &[u8]);
+
+    /// When the device will next have a byte on the wire, if nothing more arrives.
+    fn next_due(&self) -> Option<Instant>;
+
+    /// Appends what the device has put on the wire up to `now`.
+    fn speak(&mut self, now: Instant, into: &mut Vec<u8>);
+
+    /// The line's speed, where the wire has one: what comes at another speed is not understood.
+    fn tune(&mut self, _baud: u32) {}
+
+    /// Whether it is still there; a wire to a device that is not says that it was unplugged.
+    fn is_plugged(&self) -> bool {
+        true
+    }
+}
+
+/// The near end of a wire to a [`FarEnd`].
+pub struct MemoryLink<D> {
+    device: D,
+    clock: Clock,
+    alarm: Alarm,
+    arrived: VecDeque<u8>,
+    scratch: Vec<u8>,
+    name: String,
+}
+
+impl<D: FarEnd> MemoryLink<D> {
+    /// A wire to `device` that keeps time by `clock`.
+    ///
+    /// # Errors
+    /// When the system gives no timer descriptor (real clock only).
+    pub fn new(device: D, clock: &Clock, name: &str) -> std::io::Result<Self> {
+        Ok(Self {
+            device,
+            alarm: clock.alarm()?,
+            clock: clock.clone(),
+            arrived: VecDeque::new(),
+            scratch: Vec::new(),
+            name: name.to_owned(),
+        })
+    }
+
+    fn check_plug(&self) -> Result<(), LinkError> {
+        if self.device.is_plugged() {
+            Ok(())
+        } else {
+            Err(LinkError::Unplugged)
+        }
+    }
+
+    fn collect(&mut self) {
+        self.scratch.clear();
+        self.device.speak(self.clock.now(), &mut self.scratch);
+        self.arrived.extend(&self.scratch);
+    }
+
+    fn take(&mut self, into: &mut [u8]) -> usize {
+        let count = into.len().min(self.arrived.len());
+        for (slot, byte) in into.iter_mut().zip(self.arrived.drain(..count)) {
+            *slot = byte;
+        }
+        count
+    }
+
+    async fn receive_some(&mut self, into: &mut [u8], until: Instant) -> Result<usize, LinkError> {
+        loop {
+            self.check_plug()?;
+            self.collect();
+            if !self.arrived.is_empty() {
+                return Ok(self.take(into));
+            }
+            if self.clock.now() >= until {
+                return Ok(0);
+            }
+            let next = self.device.next_due().map_or(until, |due| due.min(until));
+            self.alarm.until(next).await.map_err(LinkError::Read)?;
+        }
+    }
+}
+
+impl<D: FarEnd> Link for MemoryLink<D> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
+        Box::pin(async move {
+            self.check_plug()?;
+            self.device.hear(self.clock.now(), bytes);
+            Ok(())
+        })
+    }
+
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+        Box::pin(self.receive_some(into, until))
+    }
+
+    fn discard_input(&mut self) -> Result<(), LinkError> {
+        self.check_plug()?;
+        self.collect();
+        self.arrived.clear();
+        Ok(())
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}

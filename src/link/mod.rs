@@ -1,0 +1,83 @@
+//! Bytes to and from the far end of a wire, and nothing of what they mean.
+//!
+//! [`serial`] is a real port, [`memory`] a device in this process. A link waits with a moment as
+//! its bound, so that the same loop runs on a real and on a simulated clock.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+
+use crate::units::Instant;
+
+pub mod memory;
+pub mod pty;
+pub mod serial;
+
+/// What a link's operation gives when it is awaited. It borrows the link, so one is under way at a
+/// time.
+pub type LinkFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LinkError>> + Send + 'a>>;
+
+/// What can go wrong with bytes, by phase.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// There is no such port.
+    #[error(
+        "no serial port at {path}: plug the arm in, or correct `port` in the node file; the simulator is never used in its place"
+    )]
+    Missing {
+        /// The path that was tried.
+        path: String,
+    },
+    /// Another program holds the port.
+    #[error(
+        "the serial port {path} is in use by another program; close it (`fuser {path}` names it) and try again"
+    )]
+    Busy {
+        /// The path that was tried.
+        path: String,
+    },
+    /// The port is there and may not be opened.
+    #[error(
+        "no permission to open {path}: add this user to the group that owns it (usually `dialout`)"
+    )]
+    Permission {
+        /// The path that was tried.
+        path: String,
+    },
+    /// Opening failed otherwise.
+    #[error("cannot open {path}: {source}")]
+    Open {
+        /// The path that was tried.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The device went away: a read of nothing, or a system error that says so.
+    #[error("the arm's cable was unplugged or the adapter lost power")]
+    Unplugged,
+    /// A write failed.
+    #[error("cannot write to the arm: {0}")]
+    Write(#[source] io::Error),
+    /// A read failed.
+    #[error("cannot read from the arm: {0}")]
+    Read(#[source] io::Error),
+}
+
+/// A two-way stream of bytes with one owner.
+pub trait Link: Send {
+    /// Hands every byte to the wire, or fails. Never waits for the wire to be empty: that can
+    /// block for ever on some adapters. Must not be dropped half-way: a frame would be cut.
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()>;
+
+    /// Waits for at least one byte until `until`; 0 says that the moment passed with none.
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize>;
+
+    /// Forgets what has arrived and was not received.
+    ///
+    /// # Errors
+    /// When the device is gone.
+    fn discard_input(&mut self) -> Result<(), LinkError>;
+
+    /// What a person calls this link, for messages.
+    fn name(&self) -> &str;
+}

@@ -1,0 +1,69 @@
+//! A plan made joints over time, not yet judged by anybody.
+
+use std::time::Duration;
+
+use crate::units::Joints;
+
+/// Joint angles at a fixed rate, and what each stretch of them is for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trajectory {
+    /// Time from one sample to the next.
+    pub period: Duration,
+    /// The first is the start that it was planned from; the last is at rest.
+    pub samples: Vec<Joints>,
+    /// In order, each beginning where the one before ended, together all samples.
+    pub spans: Vec<Span>,
+}
+
+/// A stretch of samples with one purpose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// What for.
+    pub kind: SpanKind,
+    /// Which of the plan's strokes or visited points, counted in drawing order.
+    pub item: Option<usize>,
+    /// Index into the scene's pens: whose tip this span is about.
+    pub pen: usize,
+    /// Index of its first sample.
+    pub first: usize,
+    /// One past its last sample.
+    pub end: usize,
+}
+
+/// What a stretch is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SpanKind {
+    /// From wherever the arm was to above the first point. Not part of the plan's hash.
+    Approach,
+    /// Straight down along the surface's normal.
+    Lower,
+    /// The tip is on the surface and draws.
+    Draw,
+    /// Straight up along the surface's normal.
+    Lift,
+    /// Above the surface, from one point to the next.
+    Travel,
+    /// Into an ink cap and out.
+    Dip,
+    /// Standing still over a visited point, to be measured.
+    Dwell,
+    /// To a named pose.
+    Pose,
+}
+
+impl Trajectory {
+    /// From the first sample to the last.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        let steps = self.samples.len().saturating_sub(1);
+        self.period
+            .saturating_mul(u32::try_from(steps).unwrap_or(u32::MAX))
+    }
+
+    /// The span that a sample belongs to.
+    #[must_use]
+    pub fn span_at(&self, sample: usize) -> Option<&Span> {
+        let after = self.spans.partition_point(|span| span.end <= sample);
+        self.spans.get(after).filter(|span| span.first <= sample)
+    }
+}

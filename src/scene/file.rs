@@ -1,0 +1,279 @@
+//! A scene as its TOML file says it. Unknown keys are refused; every number is finite.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Finite;
+
+/// A scene file.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SceneFile {
+    /// The scene's name: lower case letters, digits, `_` and `-`. The same as the file's.
+    pub name: String,
+    /// One line for people and models.
+    pub about: String,
+    /// The arm that it is for.
+    pub arm: String,
+    /// What is drawn.
+    pub design: DesignFile,
+    /// What it is drawn on.
+    pub sheet: SheetFile,
+    /// What draws it, one or more. All of them are mounted at once.
+    pub pens: Vec<PenFile>,
+    /// Where pens are dipped.
+    #[serde(default)]
+    pub inks: Vec<InkFile>,
+    /// A fixed point whose place is known well, for checking the arm.
+    #[serde(default)]
+    pub calibrator_m: Option<[Finite; 3]>,
+    /// Where the arm waits.
+    pub poses: PosesFile,
+    /// How high and how deep.
+    #[serde(default)]
+    pub heights: HeightsFile,
+    /// What may not be exceeded.
+    #[serde(default)]
+    pub limits: LimitsFile,
+    /// Where no part of arm or tool may be.
+    #[serde(default)]
+    pub keep_outs: Vec<BoxFile>,
+    /// A person stands by whenever this scene moves. A needle needs it.
+    #[serde(default)]
+    pub attended: bool,
+}
+
+/// What is drawn: exactly one of `file`, `text` and `polylines`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DesignFile {
+    /// An SVG, G-code or JSON file, beside the scene file or in its `designs` folder.
+    pub file: Option<String>,
+    /// Words, drawn in single-line letters.
+    pub text: Option<String>,
+    /// Height of a capital letter of `text`.
+    pub letter_height_mm: Option<Finite>,
+    /// Paths, each a list of points on the page, y up.
+    pub polylines: Option<Vec<Vec<[Finite; 2]>>>,
+    /// The length of the page's longer side on the sheet; absent draws it as large as its file says.
+    pub size_mm: Option<Finite>,
+    /// Where the page's lower left corner lies on the sheet; absent centres it.
+    pub at_mm: Option<[Finite; 2]>,
+    /// Turns the page about its centre, counter-clockwise.
+    pub rotate_deg: Option<Finite>,
+    /// In which order strokes are drawn.
+    pub order: Order,
+}
+
+/// In which order strokes are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Whichever is soonest done; strokes may be reversed.
+    #[default]
+    Fastest,
+    /// The author's order and direction.
+    AsDrawn,
+}
+
+/// The sheet: a rectangle on a plane or on a cylinder.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SheetFile {
+    /// Its lower left corner in the arm's base frame.
+    pub origin_m: [Finite; 3],
+    /// Along its lower edge, to the right as a reader sees it; any length but zero.
+    pub x_axis: [Finite; 3],
+    /// Along its left edge, upwards as a reader sees it; at a right angle to `x_axis`.
+    pub y_axis: [Finite; 3],
+    /// Width and height.
+    pub size_mm: [Finite; 2],
+    /// Where the sheet is rolled around a cylinder: its radius. The axis is parallel to `y_axis`
+    /// and lies this far below the sheet's middle; x is measured along the arc.
+    #[serde(default)]
+    pub cylinder_radius_mm: Option<Finite>,
+}
+
+/// What a tool is, and so what it may do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// A pen, brush or pencil.
+    #[default]
+    Pen,
+    /// Something sharp. Needs `attended = true` and a keep-out, and slows down near the surface.
+    Needle,
+}
+
+/// A mounted pen or needle.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PenFile {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    #[serde(default)]
+    pub kind: ToolKind,
+    /// Its tip, in the tool mount's frame.
+    pub tip_m: [Finite; 3],
+    /// From its body towards its tip, in the tool mount's frame; any length but zero.
+    pub axis: [Finite; 3],
+    /// How far it may lean from the surface's normal.
+    #[serde(default = "cone_deg_default")]
+    pub cone_deg: Finite,
+    /// The line that it leaves.
+    #[serde(default = "width_mm_default")]
+    pub width_mm: Finite,
+    /// Its colour, `#rrggbb`; strokes go to the pen whose colour is nearest.
+    #[serde(default = "colour_default")]
+    pub colour: String,
+    /// The ink that it is dipped into.
+    #[serde(default)]
+    pub ink: Option<String>,
+}
+
+fn finite(value: f64) -> Finite {
+    Finite::new(value).unwrap_or_default()
+}
+
+fn cone_deg_default() -> Finite {
+    finite(30.0)
+}
+
+fn width_mm_default() -> Finite {
+    finite(0.5)
+}
+
+fn colour_default() -> String {
+    "#1a1a2e".to_owned()
+}
+
+/// An ink cap.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InkFile {
+    /// Its name.
+    pub name: String,
+    /// The middle of its rim, in the arm's base frame.
+    pub rim_m: [Finite; 3],
+    /// How deep it is. A dip goes down to a third of it.
+    pub depth_mm: Finite,
+    /// How much line is drawn before the next dip.
+    pub dip_every_mm: Finite,
+    /// How long the tip stays down.
+    #[serde(default)]
+    pub wait_s: Finite,
+}
+
+/// Named joint angles, one a joint.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PosesFile {
+    /// Where the arm is left.
+    pub rest_rad: Vec<Finite>,
+    /// Where it waits between jobs, above the sheet.
+    pub ready_rad: Vec<Finite>,
+}
+
+/// Heights over the sheet, along its normal.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct HeightsFile {
+    /// Of travel between strokes.
+    pub lift_mm: Finite,
+    /// How far below the surface a pen that gives way is sent, so that it always touches.
+    pub press_mm: Finite,
+    /// Of the tip over a point that is only visited.
+    pub hover_mm: Finite,
+}
+
+impl Default for HeightsFile {
+    fn default() -> Self {
+        Self {
+            lift_mm: finite(8.0),
+            press_mm: finite(1.0),
+            hover_mm: finite(5.0),
+        }
+    }
+}
+
+/// What may not be exceeded; the arm's own limits hold as well.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsFile {
+    /// Fastest tip while it draws.
+    pub draw_mm_s: Finite,
+    /// Fastest tip otherwise; 250 at the most.
+    pub travel_mm_s: Finite,
+    /// Hardest acceleration of the tip while it draws, along and across the line.
+    pub draw_mm_s2: Finite,
+    /// Where the tip may be at all.
+    pub workspace: Option<CornersFile>,
+}
+
+impl Default for LimitsFile {
+    fn default() -> Self {
+        Self {
+            draw_mm_s: finite(40.0),
+            travel_mm_s: finite(100.0),
+            draw_mm_s2: finite(400.0),
+            workspace: None,
+        }
+    }
+}
+
+/// A box along the base frame's axes.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CornersFile {
+    /// The corner with the lowest coordinates.
+    pub min_m: [Finite; 3],
+    /// The corner with the highest.
+    pub max_m: [Finite; 3],
+}
+
+/// A named box along the base frame's axes.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BoxFile {
+    /// What is there.
+    pub name: String,
+    /// The corner with the lowest coordinates.
+    pub min_m: [Finite; 3],
+    /// The corner with the highest.
+    pub max_m: [Finite; 3],
+}
+
+/// What an overlay changes of a scene: its design, its pens and inks, or both.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OverlayFile {
+    /// One line for people and models.
+    pub about: String,
+    /// Drawn instead.
+    #[serde(default)]
+    pub design: Option<DesignFile>,
+    /// Mounted instead.
+    #[serde(default)]
+    pub pens: Option<Vec<PenFile>>,
+    /// Dipped into instead.
+    #[serde(default)]
+    pub inks: Option<Vec<InkFile>>,
+}
+
+impl OverlayFile {
+    /// The scene with what this overlay says in place of its own.
+    #[must_use]
+    pub fn lay_over(self, mut scene: SceneFile) -> SceneFile {
+        if let Some(design) = self.design {
+            scene.design = design;
+        }
+        if let Some(pens) = self.pens {
+            scene.pens = pens;
+        }
+        if let Some(inks) = self.inks {
+            scene.inks = inks;
+        }
+        scene
+    }
+}

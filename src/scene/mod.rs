@@ -1,0 +1,188 @@
+//! What is there and what is allowed: arm, pens, inks, sheet, keep-outs, poses, limits.
+//!
+//! A [`Scene`] is checked and never changes; its [`Revision`] covers everything it was made from.
+
+use std::fmt;
+use std::sync::Arc;
+
+use nalgebra::{Point3, Unit, Vector3};
+use serde::Serialize;
+
+use crate::arm::Arm;
+use crate::units::Joints;
+
+mod build;
+mod embedded;
+pub mod file;
+mod library;
+mod surface;
+
+pub use build::TIP_MM_S_MAX;
+pub use file::{Order, SceneFile, ToolKind};
+pub use library::{Library, SceneError};
+pub use surface::{Contact, Projected, Surface};
+
+/// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Revision(pub(crate) [u8; 32]);
+
+/// A scene that has been checked.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// Its name.
+    pub name: String,
+    /// The overlay that was laid over it.
+    pub overlay: Option<String>,
+    /// One line for people and models.
+    pub about: String,
+    /// The arm that moves in it.
+    pub arm: Arc<Arm>,
+    /// What is drawn, on the sheet; pens chosen, in the author's order.
+    pub strokes: Vec<SheetStroke>,
+    /// In which order.
+    pub order: Order,
+    /// What is drawn on.
+    pub surface: Surface,
+    /// What draws; at least one.
+    pub pens: Vec<Pen>,
+    /// Where pens are dipped.
+    pub inks: Vec<Ink>,
+    /// A point whose place is known well.
+    pub calibrator_m: Option<Point3<f64>>,
+    /// Where the arm is left.
+    pub rest_rad: Joints,
+    /// Where it waits between jobs.
+    pub ready_rad: Joints,
+    /// Heights over the sheet.
+    pub heights: Heights,
+    /// What may not be exceeded.
+    pub limits: SceneLimits,
+    /// Where nothing may be.
+    pub keep_outs: Vec<KeepOut>,
+    /// Whether a person stands by.
+    pub attended: bool,
+    /// What all this was made from.
+    pub revision: Revision,
+}
+
+/// A stroke on the sheet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SheetStroke {
+    /// On the sheet, at least two, neighbours apart, all within its edges.
+    pub points_mm: Vec<[f64; 2]>,
+    /// Index of the pen that draws it.
+    pub pen: usize,
+    /// Where it stands in the author's file.
+    pub source: String,
+}
+
+/// A mounted pen.
+#[derive(Clone, Debug)]
+pub struct Pen {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: ToolKind,
+    /// Its tip, in the tool mount's frame.
+    pub tip_m: Point3<f64>,
+    /// From its body towards its tip, in the tool mount's frame.
+    pub axis: Unit<Vector3<f64>>,
+    /// How far it may lean from the surface's normal.
+    pub cone_rad: f64,
+    /// The line that it leaves.
+    pub width_mm: f64,
+    /// sRGB.
+    pub colour: [u8; 3],
+    /// Index of the ink that it is dipped into.
+    pub ink: Option<usize>,
+}
+
+/// An ink cap.
+#[derive(Clone, Debug)]
+pub struct Ink {
+    /// Its name.
+    pub name: String,
+    /// The middle of its rim.
+    pub rim_m: Point3<f64>,
+    /// From the rim to the bottom.
+    pub depth_m: f64,
+    /// How much line is drawn before the next dip.
+    pub dip_every_mm: f64,
+    /// How long the tip stays down.
+    pub wait_s: f64,
+}
+
+/// Heights over the sheet along its normal.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Heights {
+    /// Of travel.
+    pub lift_mm: f64,
+    /// How far below the surface a pen is sent.
+    pub press_mm: f64,
+    /// Over a point that is only visited.
+    pub hover_mm: f64,
+}
+
+/// Limits of the tip; the arm's joints have their own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SceneLimits {
+    /// Fastest while drawing.
+    pub draw_mm_s: f64,
+    /// Fastest otherwise.
+    pub travel_mm_s: f64,
+    /// Hardest acceleration while drawing.
+    pub draw_mm_s2: f64,
+    /// Where the tip may be.
+    pub workspace: Corners,
+}
+
+/// A box along the base frame's axes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Corners {
+    /// The corner with the lowest coordinates.
+    pub min_m: Point3<f64>,
+    /// The corner with the highest.
+    pub max_m: Point3<f64>,
+}
+
+/// Where nothing may be.
+#[derive(Clone, Debug)]
+pub struct KeepOut {
+    /// What is there.
+    pub name: String,
+    /// Where.
+    pub corners: Corners,
+}
+
+impl Scene {
+    /// Its name, with the overlay's where one is laid over it.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match &self.overlay {
+            Some(overlay) => format!("{} + {overlay}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// The pen of an index; every scene has at least one, and indices come from the scene itself.
+    #[must_use]
+    pub fn pen(&self, index: usize) -> Option<&Pen> {
+        self.pens.get(index)
+    }
+}
+
+impl fmt::Display for Revision {
+    /// The first twelve hexadecimal digits: enough for people to tell two apart.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .iter()
+            .take(6)
+            .try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Revision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Revision({self})")
+    }
+}

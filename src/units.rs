@@ -1,0 +1,217 @@
+//! The words everybody shares: finite numbers, instants, joint vectors and what was measured.
+//!
+//! Nothing here knows of scenes, drivers or time sources.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The most joints that an arm may have.
+pub const JOINTS_MAX: usize = 7;
+
+/// The most servos on one port: coupled joints have two.
+pub const SERVOS_MAX: usize = 12;
+
+/// A number that is neither NaN nor infinite. What its unit is, the field's name says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Finite(f64);
+
+/// A number that was NaN or infinite.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("{0} is not a finite number")]
+pub struct NotFinite(pub f64);
+
+impl Finite {
+    /// Refuses NaN and both infinities.
+    pub fn new(value: f64) -> Result<Self, NotFinite> {
+        if value.is_finite() {
+            Ok(Self(value))
+        } else {
+            Err(NotFinite(value))
+        }
+    }
+
+    /// The number itself.
+    #[must_use]
+    pub const fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Finite {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Self::new(f64::deserialize(from)?).map_err(serde::de::Error::custom)
+    }
+}
+
+/// One number a joint, in the chain's order. What they are (rad, rad/s, rad/s²) the name of
+/// the variable says. Never longer than [`JOINTS_MAX`].
+#[derive(Clone, Copy, PartialEq)]
+pub struct Joints {
+    len: u8,
+    values: [f64; JOINTS_MAX],
+}
+
+impl Joints {
+    /// `len` zeros; lengths above [`JOINTS_MAX`] are cut to it.
+    #[must_use]
+    pub fn zeros(len: usize) -> Self {
+        let len = u8::try_from(len.min(JOINTS_MAX)).unwrap_or(0);
+        Self {
+            len,
+            values: [0.0; JOINTS_MAX],
+        }
+    }
+
+    /// The first [`JOINTS_MAX`] of `values`.
+    #[must_use]
+    pub fn from_slice(values: &[f64]) -> Self {
+        let mut all = Self::zeros(values.len());
+        for (to, from) in all.iter_mut().zip(values) {
+            *to = *from;
+        }
+        all
+    }
+
+    /// Each joint's number made anew.
+    #[must_use]
+    pub fn map(&self, f: impl Fn(usize, f64) -> f64) -> Self {
+        let mut all = *self;
+        for (index, value) in all.iter_mut().enumerate() {
+            *value = f(index, *value);
+        }
+        all
+    }
+
+    /// Joint by joint with another vector; the shorter of the two says how many.
+    #[must_use]
+    pub fn zip(&self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        let mut all = Self::zeros(self.len().min(other.len()));
+        for (to, (a, b)) in all.iter_mut().zip(self.iter().zip(other.iter())) {
+            *to = f(*a, *b);
+        }
+        all
+    }
+
+    /// The largest absolute difference to `other`, 0 for empty vectors.
+    #[must_use]
+    pub fn distance_max(&self, other: &Self) -> f64 {
+        self.zip(other, |a, b| (a - b).abs())
+            .iter()
+            .copied()
+            .fold(0.0, f64::max)
+    }
+
+    /// Whether every number is finite.
+    #[must_use]
+    pub fn is_finite(&self) -> bool {
+        self.iter().all(|value| value.is_finite())
+    }
+}
+
+impl Deref for Joints {
+    type Target = [f64];
+    fn deref(&self) -> &[f64] {
+        self.values.get(..usize::from(self.len)).unwrap_or(&[])
+    }
+}
+
+impl DerefMut for Joints {
+    fn deref_mut(&mut self) -> &mut [f64] {
+        self.values
+            .get_mut(..usize::from(self.len))
+            .unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Joints {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl Serialize for Joints {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter())
+    }
+}
+
+/// A moment on a node's clock, in nanoseconds since that clock began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant {
+    nanos: u64,
+}
+
+impl Instant {
+    /// The clock's beginning.
+    pub const ZERO: Self = Self { nanos: 0 };
+
+    /// So many nanoseconds after the clock's beginning.
+    #[must_use]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self { nanos }
+    }
+
+    /// Nanoseconds since the clock's beginning.
+    #[must_use]
+    pub const fn as_nanos(self) -> u64 {
+        self.nanos
+    }
+
+    /// Later by `by`; at the clock's end it stays there.
+    #[must_use]
+    pub fn after(self, by: Duration) -> Self {
+        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            nanos: self.nanos.saturating_add(by),
+        }
+    }
+
+    /// Time since `earlier`, zero if that was later.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.nanos.saturating_sub(earlier.nanos))
+    }
+
+    /// Seconds since `earlier`, zero if that was later.
+    #[must_use]
+    pub fn seconds_since(self, earlier: Self) -> f64 {
+        self.since(earlier).as_secs_f64()
+    }
+}
+
+/// What one servo said of itself. `None` is "not read", never "zero".
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ServoState {
+    /// The servo's id on its bus.
+    pub id: u8,
+    /// Position as the servo counts it.
+    pub position_ticks: Option<i32>,
+    /// Supply voltage.
+    pub voltage_v: Option<f64>,
+    /// Temperature inside the servo.
+    pub temperature_c: Option<f64>,
+    /// Load, signed, as a share of the servo's stall torque (-1 to 1).
+    pub load_ratio: Option<f64>,
+    /// The servo's error bits as its manual numbers them, 0 for none.
+    pub error_bits: Option<u8>,
+    /// Whether torque was on when it was last read back.
+    pub torque_on: Option<bool>,
+}
+
+/// What the servos said in one cycle of the bus, in the arm's joints.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// When the last byte of it arrived.
+    pub at: Instant,
+    /// Joint positions.
+    pub position_rad: Joints,
+    /// Joint velocities as the servos report them.
+    pub velocity_rad_s: Joints,
+    /// Each servo of the port, in the servo map's order.
+    pub servos: Vec<ServoState>,
+}
