@@ -4,12 +4,21 @@
 
 pub mod args;
 pub mod arm;
+pub mod catalogue;
+pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod design;
 pub mod driver;
+pub mod gate;
 pub mod kin;
 pub mod link;
+pub mod mcp;
+pub mod motion;
+pub mod permit;
+pub mod picture;
 pub mod plan;
 pub mod scene;
 pub mod sim;
+pub mod tools;
 pub mod units;

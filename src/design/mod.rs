@@ -1,5 +1,24 @@
 //! Drawings as people have them, made strokes on a flat page: geometry, no time, no joints.
 
+mod area;
+mod collect;
+pub mod compare;
+mod dash;
+mod error;
+mod flatten;
+mod gcode;
+mod json;
+pub mod letters;
+mod svg;
+pub mod tidy;
+
+pub use area::Fill;
+pub use collect::DOT_MM;
+pub use error::DesignError;
+pub use flatten::CHORD_ERROR_MM;
+
+use collect::{Collector, Mark};
+
 /// A drawing on its page. The page's origin is its lower left corner, x to the right, y up.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Design {
@@ -31,5 +50,152 @@ impl Stroke {
             .zip(self.points_mm.iter().skip(1))
             .map(|([ax, ay], [bx, by])| (bx - ax).hypot(by - ay))
             .sum()
+    }
+}
+
+/// How much of a drawing is read before it is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caps {
+    /// Bytes of the file.
+    pub bytes_max: usize,
+    /// Strokes that come of it.
+    pub strokes_max: usize,
+    /// Points of all strokes together.
+    pub points_max: usize,
+    /// Elements of an SVG, every `use` counted as what it stands for.
+    pub elements_max: usize,
+}
+
+impl Default for Caps {
+    fn default() -> Self {
+        Self {
+            bytes_max: 8 << 20,
+            strokes_max: 50_000,
+            points_max: 1_000_000,
+            elements_max: 100_000,
+        }
+    }
+}
+
+/// Reads a drawing. The extension of `name` says its kind; a G-code file called `*_pen3_red.gcode`
+/// is drawn with pen 3.
+///
+/// A page comes from an SVG's size and view box or from a JSON file's `page_mm`; a drawing
+/// without one gets the page that it just covers.
+///
+/// # Errors
+/// Whatever cannot be read or drawn, by its place in the file; nothing is guessed or skipped,
+/// but what cannot be seen: hidden elements, and white areas without an outline.
+pub fn load(name: &str, bytes: &[u8], caps: &Caps) -> Result<Design, DesignError> {
+    load_filled(name, bytes, caps, Fill::Outline)
+}
+
+/// Reads a drawing like [`load`], and fills the coloured areas of an SVG with lines.
+///
+/// # Errors
+/// As [`load`]; and areas that need too many lines.
+pub fn load_filled(
+    name: &str,
+    bytes: &[u8],
+    caps: &Caps,
+    fill: Fill,
+) -> Result<Design, DesignError> {
+    if bytes.len() > caps.bytes_max {
+        return Err(DesignError::TooLarge {
+            bytes: bytes.len(),
+            bytes_max: caps.bytes_max,
+        });
+    }
+    let text = utf8(bytes)?;
+    let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
+    match extension.to_ascii_lowercase().as_str() {
+        "svg" => svg::read(text, caps, fill),
+        "gcode" | "gco" | "nc" | "ngc" => gcode::read(name, text, caps),
+        "json" => json::read(text, caps),
+        _ => Err(DesignError::Kind {
+            name: error::quoted(name).trim_matches('`').to_owned(),
+        }),
+    }
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, DesignError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| DesignError::NotText {
+        byte: error.valid_up_to(),
+    })?;
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+/// Words in single-line letters, one line of letters for each line of `text`, on the page that
+/// they just cover. `letter_height_mm` is the height of a capital letter, 0.5 to 500.
+///
+/// # Errors
+/// A character that the letters do not have, by its position; an impossible height; no letter.
+pub fn letters(text: &str, letter_height_mm: f64) -> Result<Design, DesignError> {
+    letters::design(text, letter_height_mm)
+}
+
+/// Paths given as points, y up, on the page that they just cover; a path of one point is a dot.
+///
+/// # Errors
+/// Points that are not finite or absurdly far away; more than the default caps; no path.
+pub fn polylines(paths: &[Vec<[f64; 2]>]) -> Result<Design, DesignError> {
+    let caps = Caps::default();
+    let mut all = Collector::new(&caps);
+    for (index, path) in paths.iter().enumerate() {
+        let source = format!("polyline {}", index + 1);
+        if path.len() > all.room() {
+            return Err(all.full(&source));
+        }
+        let mark = Mark {
+            source,
+            ..Mark::default()
+        };
+        all.push(path.clone(), &mark)?;
+    }
+    all.on_own_page("give at least one path with a point")
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_what_it_does_not_know_by_name() {
+        let error = load("cat.dxf", b"", &Caps::default()).unwrap_err();
+        assert!(error.to_string().starts_with("`cat.dxf` is of no kind"));
+    }
+
+    #[test]
+    fn refuses_a_large_file_before_reading_it() {
+        let caps = Caps {
+            bytes_max: 3,
+            ..Caps::default()
+        };
+        let error = load("a.svg", b"<svg/>", &caps).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the file has 6 bytes, at most 3 are read: simplify the drawing"
+        );
+    }
+
+    #[test]
+    fn refuses_bytes_that_are_no_text() {
+        let error = load("a.json", b"[[\xff", &Caps::default()).unwrap_err();
+        assert_eq!(error, DesignError::NotText { byte: 2 });
+    }
+
+    #[test]
+    fn polylines_get_the_page_they_cover() {
+        let design = polylines(&[vec![[-10.0, 5.0], [10.0, 35.0]]]).unwrap();
+        assert_eq!(design.page_mm, [20.0, 30.0]);
+        let points = &design.strokes.first().unwrap().points_mm;
+        assert_eq!(points, &[[0.0, 0.0], [20.0, 30.0]]);
+        assert!(polylines(&[]).is_err());
+        assert!(polylines(&[vec![[f64::INFINITY, 0.0]]]).is_err());
     }
 }

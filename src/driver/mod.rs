@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::arm::{Arm, Family};
 use crate::clock::Clock;
+use crate::gate::Setpoint;
 use crate::link::Link;
 use crate::units::{Instant, Joints, Measured};
 use servos::Servos;
@@ -27,9 +28,6 @@ mod tests;
 pub use dialect::Register;
 pub use error::{Ailment, DriverError, ServoName};
 pub use map::Command;
-
-/// The one thing that a driver can be told to do.
-pub type Setpoint = Command;
 
 /// How often a servo that did not answer is asked again within one cycle.
 pub const RETRIES_MAX: u32 = 2;

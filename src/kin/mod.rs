@@ -2,9 +2,16 @@
 //!
 //! Mathematics only: no scenes, no plans, no time.
 
-use nalgebra::{Isometry3, Unit, Vector3};
+use std::ops::Deref;
+
+use nalgebra::{Isometry3, IsometryMatrix3, Matrix3, Point3, SMatrix, SVector, Unit, Vector3};
 
 use crate::units::{JOINTS_MAX, Joints};
+
+pub mod capsule;
+mod solve;
+
+pub use solve::{Goal, Missed, Solution};
 
 /// A revolute joint.
 #[derive(Clone, Debug)]
@@ -23,7 +30,45 @@ pub struct Joint {
 #[derive(Clone, Debug)]
 pub struct Chain {
     joints: Vec<Joint>,
+    links: Vec<Link>,
     tool: Isometry3<f64>,
+    mount: IsometryMatrix3<f64>,
+}
+
+/// A joint's rotation, folded: `still + sin q · turning + (1 - cos q) · bending`.
+#[derive(Clone, Debug)]
+struct Link {
+    still: Matrix3<f64>,
+    turning: Matrix3<f64>,
+    bending: Matrix3<f64>,
+    axis: Vector3<f64>,
+    origin: Vector3<f64>,
+}
+
+/// What touches: a point and a direction, both in the tool mount's frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Tip {
+    /// The point.
+    pub point_m: Point3<f64>,
+    /// From the tool's body towards the point.
+    pub axis: Unit<Vector3<f64>>,
+}
+
+/// Every link's frame in the base frame: the first is the base, the n-th what the n-th joint
+/// moves. The tool mount is apart.
+#[derive(Clone, Debug)]
+pub struct Frames {
+    len: usize,
+    links: [IsometryMatrix3<f64>; JOINTS_MAX + 1],
+    /// The tool mount's frame.
+    pub tool: IsometryMatrix3<f64>,
+}
+
+impl Deref for Frames {
+    type Target = [IsometryMatrix3<f64>];
+    fn deref(&self) -> &Self::Target {
+        self.links.get(..self.len).unwrap_or(&[])
+    }
 }
 
 /// What can be wrong with a chain or a request to it.
@@ -35,6 +80,33 @@ pub enum KinError {
     /// An axis without a direction, or a frame with a number that is not finite.
     #[error("joint {0}: its axis or origin is not a finite direction")]
     Joint(usize),
+}
+
+/// Where the tip is, and how it moves with each joint.
+#[derive(Clone, Debug)]
+pub(crate) struct Motion<const N: usize> {
+    pub(crate) point: Vector3<f64>,
+    pub(crate) axis: Vector3<f64>,
+    pub(crate) rotation: Matrix3<f64>,
+    /// Metres a radian.
+    pub(crate) linear: SMatrix<f64, 3, N>,
+    /// Radians a radian: the joints' axes in the base frame.
+    pub(crate) angular: SMatrix<f64, 3, N>,
+}
+
+/// A geometric Jacobian at the tip, a column a joint.
+#[derive(Clone, Copy, Debug)]
+pub struct Jacobian {
+    len: usize,
+    columns: [[f64; 6]; JOINTS_MAX],
+}
+
+impl Deref for Jacobian {
+    type Target = [[f64; 6]];
+    /// A column a joint: three of velocity in m/rad, then three of angular velocity.
+    fn deref(&self) -> &[[f64; 6]] {
+        self.columns.get(..self.len).unwrap_or(&[])
+    }
 }
 
 impl Chain {
@@ -57,7 +129,24 @@ impl Chain {
                 return Err(KinError::Joint(index));
             }
         }
-        Ok(Self { joints, tool })
+        Ok(Self {
+            links: joints.iter().map(Link::new).collect(),
+            mount: matrices(&tool),
+            joints,
+            tool,
+        })
+    }
+
+    /// How many joints it has.
+    #[must_use]
+    pub fn dof(&self) -> usize {
+        self.joints.len()
+    }
+
+    /// The joints, from the base outwards.
+    #[must_use]
+    pub fn joints(&self) -> &[Joint] {
+        &self.joints
     }
 
     /// The tool mount's pose in the base frame.
@@ -71,4 +160,167 @@ impl Chain {
         }
         pose * self.tool
     }
+
+    /// Every link's frame. Joints that are missing in `q_rad` are taken as 0.
+    #[must_use]
+    pub fn frames(&self, q_rad: &Joints) -> Frames {
+        let mut frames = Frames {
+            len: self.links.len() + 1,
+            links: [IsometryMatrix3::identity(); JOINTS_MAX + 1],
+            tool: IsometryMatrix3::identity(),
+        };
+        let mut pose = IsometryMatrix3::identity();
+        let angles = q_rad.iter().copied().chain(std::iter::repeat(0.0));
+        for ((link, angle), to) in self
+            .links
+            .iter()
+            .zip(angles)
+            .zip(frames.links.iter_mut().skip(1))
+        {
+            pose *= link.at(angle);
+            *to = pose;
+        }
+        frames.tool = pose * self.mount;
+        frames
+    }
+
+    /// Where a tip is and where it points, in the base frame.
+    #[must_use]
+    pub fn tip(&self, q_rad: &Joints, tip: &Tip) -> (Point3<f64>, Unit<Vector3<f64>>) {
+        let mount = self.frames(q_rad).tool;
+        (mount * tip.point_m, mount.rotation * tip.axis)
+    }
+
+    /// How a tip moves with each joint.
+    #[must_use]
+    pub fn jacobian(&self, q_rad: &Joints, tip: &Tip) -> Jacobian {
+        let frames = self.frames(q_rad);
+        let point = frames.tool * tip.point_m;
+        let mut jacobian = Jacobian {
+            len: self.links.len(),
+            columns: [[0.0; 6]; JOINTS_MAX],
+        };
+        for ((link, frame), column) in self
+            .links
+            .iter()
+            .zip(frames.iter().skip(1))
+            .zip(jacobian.columns.iter_mut())
+        {
+            let axis = frame.rotation * link.axis;
+            let v = axis.cross(&(point.coords - frame.translation.vector));
+            *column = [v.x, v.y, v.z, axis.x, axis.y, axis.z];
+        }
+        jacobian
+    }
+
+    /// How unevenly joints move a tip: the largest over the smallest movement that a unit of joint
+    /// movement can make. Six joints and more: of place (over 0.25 m) and direction, turning about
+    /// the tip's axis left out. Fewer: of place alone, for they cannot serve both everywhere.
+    /// 1 is best; very large at a singular pose, never infinite.
+    #[must_use]
+    pub fn condition(&self, q_rad: &Joints, tip: &Tip) -> f64 {
+        let jacobian = self.jacobian(q_rad, tip);
+        if self.joints.len() < 6 {
+            let mut product = Matrix3::zeros();
+            for [x, y, z, ..] in jacobian.iter() {
+                let of = Vector3::new(*x, *y, *z) / LENGTH_M;
+                product += of * of.transpose();
+            }
+            return spread(&product.symmetric_eigenvalues());
+        }
+        let (_, axis) = self.tip(q_rad, tip);
+        let across = Matrix3::identity() - axis.into_inner() * axis.transpose();
+        let mut rows = SMatrix::<f64, 6, 6>::zeros();
+        for column in jacobian.iter() {
+            let [x, y, z, rx, ry, rz] = *column;
+            let v = Vector3::new(x, y, z) / LENGTH_M;
+            let w = across * Vector3::new(rx, ry, rz);
+            let both = SVector::<f64, 6>::new(v.x, v.y, v.z, w.x, w.y, w.z);
+            rows += both * both.transpose();
+        }
+        let mut values = rows.symmetric_eigenvalues();
+        // The direction left out is the smallest by construction, and no shortcoming.
+        let least = values.imin();
+        if let Some(value) = values.get_mut(least) {
+            *value = f64::INFINITY;
+        }
+        let kept = values.map(|value| {
+            if value.is_finite() {
+                value
+            } else {
+                values.min()
+            }
+        });
+        spread(&kept)
+    }
+
+    /// The tip's motion, in fixed sizes; `N` is the number of joints.
+    pub(crate) fn motion<const N: usize>(&self, q: &SVector<f64, N>, tip: &Tip) -> Motion<N> {
+        let mut rotation = Matrix3::identity();
+        let mut origin = Vector3::zeros();
+        let mut origins = SMatrix::<f64, 3, N>::zeros();
+        let mut angular = SMatrix::<f64, 3, N>::zeros();
+        for (index, (link, angle)) in self.links.iter().zip(q.iter()).enumerate() {
+            let (sin, cos) = angle.sin_cos();
+            origin += rotation * link.origin;
+            rotation *= link.still + link.turning * sin + link.bending * (1.0 - cos);
+            origins.set_column(index, &origin);
+            angular.set_column(index, &(rotation * link.axis));
+        }
+        let point = origin
+            + rotation * (self.mount.translation.vector + self.mount.rotation * tip.point_m.coords);
+        let rotation = rotation * self.mount.rotation.matrix();
+        let mut linear = SMatrix::<f64, 3, N>::zeros();
+        for (mut to, (axis, origin)) in linear
+            .column_iter_mut()
+            .zip(angular.column_iter().zip(origins.column_iter()))
+        {
+            to.copy_from(&axis.cross(&(point - origin)));
+        }
+        Motion {
+            point,
+            axis: rotation * tip.axis.into_inner(),
+            rotation,
+            linear,
+            angular,
+        }
+    }
 }
+
+impl Link {
+    fn new(joint: &Joint) -> Self {
+        let still = *joint.origin.rotation.to_rotation_matrix().matrix();
+        let cross = joint.axis.cross_matrix();
+        Self {
+            still,
+            turning: still * cross,
+            bending: still * cross * cross,
+            axis: joint.axis.into_inner(),
+            origin: joint.origin.translation.vector,
+        }
+    }
+
+    fn at(&self, angle_rad: f64) -> IsometryMatrix3<f64> {
+        let (sin, cos) = angle_rad.sin_cos();
+        let rotation = self.still + self.turning * sin + self.bending * (1.0 - cos);
+        IsometryMatrix3::from_parts(
+            self.origin.into(),
+            nalgebra::Rotation3::from_matrix_unchecked(rotation),
+        )
+    }
+}
+
+/// Metres that weigh as much as a radian.
+const LENGTH_M: f64 = 0.25;
+
+/// The root of the largest over the smallest.
+fn spread<const R: usize>(squares: &SVector<f64, R>) -> f64 {
+    (squares.max() / squares.min().max(1e-12)).max(1.0).sqrt()
+}
+
+fn matrices(pose: &Isometry3<f64>) -> IsometryMatrix3<f64> {
+    IsometryMatrix3::from_parts(pose.translation, pose.rotation.to_rotation_matrix())
+}
+
+#[cfg(test)]
+mod tests;

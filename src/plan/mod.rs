@@ -2,6 +2,72 @@
 //!
 //! Pure and seeded: the same scene and start give the same bits. No clock, no gate, no drivers.
 
-mod trajectory;
+use std::time::Duration;
 
+use crate::scene::SheetStroke;
+
+mod bend;
+mod build;
+mod course;
+mod draw;
+mod error;
+mod hand;
+pub mod order;
+pub mod pace;
+mod ramp;
+mod reach;
+mod report;
+mod swing;
+mod tidy;
+mod timed;
+mod trace;
+mod trajectory;
+mod visit;
+
+pub use draw::{draw, draw_strokes};
+pub use error::{Cause, PlanError, Refusal};
+pub use reach::{Reach, Spot, Suggestion, reach};
+pub use report::{Report, StrokeReport};
 pub use trajectory::{Span, SpanKind, Trajectory};
+pub use visit::{Visit, VisitTarget, go_to, visit};
+
+/// Time from one sample of a trajectory to the next.
+pub const PERIOD: Duration = Duration::from_millis(10);
+const PERIOD_S: f64 = 0.01;
+
+/// A trajectory and what is known of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Joints over time.
+    pub trajectory: Trajectory,
+    /// What is drawn, in drawing order and direction, joined and tidied: a span's `item` is an
+    /// index into it. Empty for visits and poses.
+    pub strokes: Vec<SheetStroke>,
+    /// It in numbers.
+    pub report: Report,
+    /// Of the scene's revision and of the trajectory from the first hover pose on, 32 hexadecimal
+    /// digits. The approach is not in it: it depends on where the arm happens to be.
+    pub hash: String,
+}
+
+/// Somebody who waits for a plan.
+pub trait Watch {
+    /// So many strokes or points are planned.
+    fn progress(&self, done: usize, of: usize);
+    /// Whether the plan is no longer wanted. Asked often.
+    fn cancelled(&self) -> bool;
+}
+
+/// Waits to the end and is told nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Patient;
+
+impl Watch for Patient {
+    fn progress(&self, _done: usize, _of: usize) {}
+    fn cancelled(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -243,3 +243,37 @@ pub struct BoxFile {
     /// The corner with the highest.
     pub max_m: [Finite; 3],
 }
+
+/// What an overlay changes of a scene: its design, its pens and inks, or both.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OverlayFile {
+    /// One line for people and models.
+    pub about: String,
+    /// Drawn instead.
+    #[serde(default)]
+    pub design: Option<DesignFile>,
+    /// Mounted instead.
+    #[serde(default)]
+    pub pens: Option<Vec<PenFile>>,
+    /// Dipped into instead.
+    #[serde(default)]
+    pub inks: Option<Vec<InkFile>>,
+}
+
+impl OverlayFile {
+    /// The scene with what this overlay says in place of its own.
+    #[must_use]
+    pub fn lay_over(self, mut scene: SceneFile) -> SceneFile {
+        if let Some(design) = self.design {
+            scene.design = design;
+        }
+        if let Some(pens) = self.pens {
+            scene.pens = pens;
+        }
+        if let Some(inks) = self.inks {
+            scene.inks = inks;
+        }
+        scene
+    }
+}

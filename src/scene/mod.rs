@@ -11,10 +11,15 @@ use serde::Serialize;
 use crate::arm::Arm;
 use crate::units::Joints;
 
+mod build;
+mod embedded;
 pub mod file;
+mod library;
 mod surface;
 
+pub use build::TIP_MM_S_MAX;
 pub use file::{Order, SceneFile, ToolKind};
+pub use library::{Library, SceneError};
 pub use surface::{Contact, Projected, Surface};
 
 /// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.
@@ -147,6 +152,23 @@ pub struct KeepOut {
     pub name: String,
     /// Where.
     pub corners: Corners,
+}
+
+impl Scene {
+    /// Its name, with the overlay's where one is laid over it.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match &self.overlay {
+            Some(overlay) => format!("{} + {overlay}", self.name),
+            None => self.name.clone(),
+        }
+    }
+
+    /// The pen of an index; every scene has at least one, and indices come from the scene itself.
+    #[must_use]
+    pub fn pen(&self, index: usize) -> Option<&Pen> {
+        self.pens.get(index)
+    }
 }
 
 impl fmt::Display for Revision {

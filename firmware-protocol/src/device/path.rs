@@ -1,0 +1,262 @@
+//! The path: queued segments, a clock of its own that a hold can slow, and the tail for when they end.
+//!
+//! A hold does not leave the path: it slows *path time* until it stands. Joint speed is path speed
+//! times rate, so every point that a hold passes lies on the path that was proven.
+
+use super::curve::Curve;
+use super::limits::travel_us;
+use crate::message::{JointLimits, Knot, Segment};
+use crate::{Joints, QUEUE_DEPTH};
+
+/// Path time runs as fast as the clock.
+const FULL_RATE: u32 = 1 << 16;
+
+/// A queued segment; it begins where and when the one before it ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Queued {
+    end: Joints<Knot>,
+    duration_us: u16,
+}
+
+/// What an advance came upon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Moving, or waiting for the motion to begin.
+    OnTheWay,
+    /// The queue ended in motion: the tail has begun.
+    RanDry,
+    /// Everything queued is done and the joints are at rest.
+    Finished,
+}
+
+/// Everything between an accepted segment and a set-point.
+#[derive(Debug, Clone)]
+pub(super) struct Path {
+    queue: [Queued; QUEUE_DEPTH],
+    first: usize,
+    queued: usize,
+    curve: Option<Curve>,
+    next_us: u32,
+    now_us: u32,
+    fraction: u32,
+    rate: u32,
+    here: Joints<Knot>,
+    tail: Joints<Knot>,
+    tail_us: u32,
+    open: bool,
+}
+
+impl Path {
+    pub(super) fn new(joints: usize, now_us: u32) -> Self {
+        let rest = Joints::zeroed(joints).unwrap_or_default();
+        Self {
+            queue: [Queued::default(); QUEUE_DEPTH],
+            first: 0,
+            queued: 0,
+            curve: None,
+            next_us: now_us,
+            now_us,
+            fraction: 0,
+            rate: FULL_RATE,
+            here: rest,
+            tail: rest,
+            tail_us: now_us,
+            open: false,
+        }
+    }
+
+    /// Whether an anchor has opened a motion that is not over.
+    pub(super) const fn is_open(&self) -> bool {
+        self.open
+    }
+
+    pub(super) const fn now_us(&self) -> u32 {
+        self.now_us
+    }
+
+    /// When the last queued segment ends, in path time.
+    pub(super) const fn tail_us(&self) -> u32 {
+        self.tail_us
+    }
+
+    /// Where the last queued segment ends.
+    pub(super) const fn tail(&self) -> &Joints<Knot> {
+        &self.tail
+    }
+
+    /// Where the joints are on the path, at full rate.
+    pub(super) const fn here(&self) -> &Joints<Knot> {
+        &self.here
+    }
+
+    pub(super) fn free(&self) -> u8 {
+        u8::try_from(QUEUE_DEPTH - self.queued).unwrap_or(u8::MAX)
+    }
+
+    pub(super) const fn at_full_rate(&self) -> bool {
+        self.rate == FULL_RATE
+    }
+
+    /// Whether path time stands.
+    pub(super) const fn is_still(&self) -> bool {
+        self.rate == 0
+    }
+
+    /// Where the joints are, and how fast they really move there.
+    pub(super) fn scaled(&self) -> Joints<Knot> {
+        let mut joints = self.here;
+        for knot in joints.as_mut_slice() {
+            let speed = i64::from(knot.velocity_urad_s) * i64::from(self.rate);
+            knot.velocity_urad_s = super::saturate(speed / i64::from(FULL_RATE));
+        }
+        joints
+    }
+
+    /// Opens a motion that begins at rest at `start_us`.
+    pub(super) fn open(&mut self, start_us: u32) {
+        self.open = true;
+        self.next_us = start_us;
+        self.tail_us = start_us;
+        self.tail = self.here;
+    }
+
+    /// Queues a segment that was proven; there must be a free slot.
+    pub(super) fn queue(&mut self, segment: &Segment) {
+        let at = (self.first + self.queued) % QUEUE_DEPTH;
+        if let Some(slot) = self.queue.get_mut(at) {
+            *slot = Queued {
+                end: segment.end,
+                duration_us: segment.duration_us,
+            };
+            self.queued += 1;
+            self.tail = segment.end;
+            self.tail_us = self.tail_us.wrapping_add(u32::from(segment.duration_us));
+        }
+    }
+
+    /// Forgets whatever has not been done; the joints stand where they are.
+    pub(super) fn drop_rest(&mut self) {
+        self.curve = None;
+        self.queued = 0;
+        self.rate = FULL_RATE;
+        self.open = false;
+        for knot in self.here.as_mut_slice() {
+            knot.velocity_urad_s = 0;
+        }
+    }
+
+    /// Says where joints at rest stand.
+    pub(super) fn stand(&mut self, at: &Joints<Knot>) {
+        self.here = *at;
+        for knot in self.here.as_mut_slice() {
+            knot.velocity_urad_s = 0;
+        }
+    }
+
+    /// Lets path time follow the clock while nothing is open.
+    pub(super) fn rest_at(&mut self, now_us: u32) {
+        self.now_us = now_us;
+        self.fraction = 0;
+        self.next_us = now_us;
+        self.tail_us = now_us;
+    }
+
+    /// Sets out for a pose, from rest to rest.
+    pub(super) fn travel_to(&mut self, pose_urad: &Joints<i32>, limits: &Joints<JointLimits>) {
+        let mut end = self.here;
+        let mut duration_us = 1;
+        for ((knot, &to), limits) in end.as_mut_slice().iter_mut().zip(pose_urad).zip(limits) {
+            duration_us = duration_us.max(travel_us(knot.position_urad, to, limits));
+            knot.position_urad = to;
+        }
+        self.curve = Some(Curve::between(&self.here, &end, self.now_us, duration_us));
+        self.next_us = self.now_us.wrapping_add(duration_us);
+    }
+
+    /// Slows path time for one step, no faster than every joint's acceleration limit allows.
+    pub(super) fn slow(&mut self, limits: &Joints<JointLimits>, step_us: u32) {
+        self.rate = self.rate.saturating_sub(self.rate_change(limits, step_us));
+    }
+
+    /// Lets path time catch up towards full rate for one step, no faster than `slow` would.
+    pub(super) fn quicken(&mut self, limits: &Joints<JointLimits>, step_us: u32) {
+        if self.rate < FULL_RATE {
+            self.rate = (self.rate + self.rate_change(limits, step_us)).min(FULL_RATE);
+        }
+    }
+
+    fn rate_change(&self, limits: &Joints<JointLimits>, step_us: u32) -> u32 {
+        let mut change = u64::from(FULL_RATE);
+        for (knot, limits) in self.here.iter().zip(limits) {
+            let allowed =
+                u64::from(limits.acceleration_max_urad_s2) * u64::from(step_us) / 1_000_000;
+            let speed = u64::from(knot.velocity_urad_s.unsigned_abs());
+            change = change.min(allowed * u64::from(FULL_RATE) / (speed + allowed).max(1));
+        }
+        u32::try_from(change).unwrap_or(FULL_RATE).max(1)
+    }
+
+    /// Moves path time on by one step and the joints with it.
+    pub(super) fn advance(&mut self, step_us: u32, limits: &Joints<JointLimits>) -> Step {
+        let moved = u64::from(step_us) * u64::from(self.rate) + u64::from(self.fraction);
+        self.fraction = u32::try_from(moved % u64::from(FULL_RATE)).unwrap_or(0);
+        let whole_us = u32::try_from(moved / u64::from(FULL_RATE)).unwrap_or(u32::MAX);
+        self.now_us = self.now_us.wrapping_add(whole_us);
+        self.settle(limits)
+    }
+
+    /// Finds the curve that path time lies on. A step is shorter than five segments, and a tail is
+    /// the last curve there is, so the loop ends long before its bound.
+    fn settle(&mut self, limits: &Joints<JointLimits>) -> Step {
+        let mut step = Step::OnTheWay;
+        for _ in 0..=QUEUE_DEPTH {
+            if let Some(curve) = self.curve {
+                if let Some(here) = curve.at(self.now_us, self.fraction) {
+                    self.here = here;
+                    return step;
+                }
+                self.here = *curve.end();
+                self.next_us = curve.end_us();
+                self.curve = None;
+            }
+            if self.now_us.wrapping_sub(self.next_us).cast_signed() < 0 {
+                return step;
+            }
+            match self.begin_next(limits) {
+                Some(begun) if begun == Step::Finished => return begun,
+                Some(begun) => step = begun,
+                None => {}
+            }
+        }
+        step
+    }
+
+    /// Begins the next queued segment, the tail if there is none, or finishes where nothing moves.
+    fn begin_next(&mut self, limits: &Joints<JointLimits>) -> Option<Step> {
+        if let Some(next) = self.pop() {
+            let duration_us = u32::from(next.duration_us);
+            self.curve = Some(Curve::between(
+                &self.here,
+                &next.end,
+                self.next_us,
+                duration_us,
+            ));
+            return None;
+        }
+        if self.here.iter().all(|knot| knot.velocity_urad_s == 0) {
+            return Some(Step::Finished);
+        }
+        self.curve = Some(Curve::tail(&self.here, limits, self.next_us));
+        Some(Step::RanDry)
+    }
+
+    fn pop(&mut self) -> Option<Queued> {
+        if self.queued == 0 {
+            return None;
+        }
+        let next = self.queue.get(self.first).copied();
+        self.first = (self.first + 1) % QUEUE_DEPTH;
+        self.queued -= 1;
+        next
+    }
+}

@@ -1,0 +1,196 @@
+//! Frames: delimiters, stuffing, header and checksum, and a decoder that always finds its feet again.
+//!
+//! ```text
+//! 00 | COBS( version<<6 | type : u8, sequence : u8, payload, crc32c : u32 little endian ) | 00
+//! ```
+
+use crate::PROTOCOL_MAJOR;
+use crate::cobs::{STUFFED_MAX, Unstuffer, stuff};
+use crate::crc::crc32c;
+
+/// The longest payload of a frame in bytes.
+pub const PAYLOAD_MAX: usize = 200;
+
+/// The longest frame on the wire in bytes, both delimiters included.
+pub const FRAME_MAX: usize = STUFFED_MAX + 2;
+
+/// The nine bytes of an emergency stop. They are the same in every version of the protocol, need no
+/// sequence number, and are recognised whatever came before them.
+pub const ESTOP_BYTES: [u8; 9] = [0x00, 0x02, 0x7F, 0x05, 0xA8, 0xA9, 0x41, 0xA9, 0x00];
+
+/// Largest message type: six bits.
+pub const KIND_MAX: u8 = 0x3F;
+
+const HEADER_LEN: usize = 2;
+const CRC_LEN: usize = 4;
+
+/// One frame as it goes over the wire, in a buffer of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct FrameBytes {
+    bytes: [u8; FRAME_MAX],
+    len: usize,
+}
+
+impl FrameBytes {
+    /// The bytes to send, from delimiter to delimiter.
+    pub fn as_slice(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// A received frame whose checksum was right. Its type may still be unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// Major version of the sender, `0..=3`.
+    pub version: u8,
+    /// Message type, `0..=63`.
+    pub kind: u8,
+    /// The sender's sequence number; what it counts depends on the type.
+    pub sequence: u8,
+    /// At most [`PAYLOAD_MAX`] bytes.
+    pub payload: &'a [u8],
+}
+
+/// Encodes one frame of this crate's version. `None` if `payload` exceeds [`PAYLOAD_MAX`] or `kind`
+/// exceeds [`KIND_MAX`].
+pub fn encode(kind: u8, sequence: u8, payload: &[u8]) -> Option<FrameBytes> {
+    if kind > KIND_MAX || payload.len() > PAYLOAD_MAX {
+        return None;
+    }
+    let mut body = [0; HEADER_LEN + PAYLOAD_MAX + CRC_LEN];
+    let checked = HEADER_LEN + payload.len();
+    body.get_mut(..HEADER_LEN)?
+        .copy_from_slice(&[PROTOCOL_MAJOR << 6 | kind, sequence]);
+    body.get_mut(HEADER_LEN..checked)?.copy_from_slice(payload);
+    let crc = crc32c(body.get(..checked)?);
+    body.get_mut(checked..checked + CRC_LEN)?
+        .copy_from_slice(&crc.to_le_bytes());
+    delimit(body.get(..checked + CRC_LEN)?)
+}
+
+fn delimit(body: &[u8]) -> Option<FrameBytes> {
+    let mut bytes = [0; FRAME_MAX];
+    let stuffed = stuff(body, bytes.get_mut(1..)?)?;
+    Some(FrameBytes {
+        bytes,
+        len: stuffed + 2,
+    })
+}
+
+/// What one byte completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received<'a> {
+    /// Nothing yet, an idle zero, or a frame that was refused and counted.
+    Nothing,
+    /// A frame with a right checksum.
+    Frame(Frame<'a>),
+    /// The nine bytes of an emergency stop. The same bytes are not reported as a frame as well.
+    Estop,
+}
+
+/// What a decoder has seen. Every count saturates.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DecoderCounters {
+    /// Frames with a right checksum, emergency stops included.
+    pub frames: u32,
+    /// Runs of bytes between delimiters that were no frame: stuffing, length or checksum was wrong.
+    pub corrupt: u32,
+}
+
+/// Takes bytes one at a time and gives frames back; never fails, never grows, never panics.
+///
+/// Garbage costs at most the frame that it touches: the next zero starts afresh.
+#[derive(Debug, Clone)]
+pub struct Decoder {
+    unstuffer: Unstuffer,
+    estop_matched: usize,
+    finished: bool,
+    counters: DecoderCounters,
+}
+
+impl Decoder {
+    /// A decoder that has seen nothing; it takes the first frame with or without a leading zero.
+    pub const fn new() -> Self {
+        Self {
+            unstuffer: Unstuffer::new(),
+            estop_matched: 0,
+            finished: false,
+            counters: DecoderCounters {
+                frames: 0,
+                corrupt: 0,
+            },
+        }
+    }
+
+    /// What this decoder has seen so far.
+    pub const fn counters(&self) -> DecoderCounters {
+        self.counters
+    }
+
+    /// Takes the next byte off the wire.
+    pub fn push(&mut self, byte: u8) -> Received<'_> {
+        if self.finished {
+            self.unstuffer.clear();
+            self.finished = false;
+        }
+        if self.completes_estop(byte) {
+            self.unstuffer.clear();
+            self.counters.frames = self.counters.frames.saturating_add(1);
+            return Received::Estop;
+        }
+        if byte == 0 {
+            return self.finish();
+        }
+        self.unstuffer.push(byte);
+        Received::Nothing
+    }
+
+    /// Watches the raw bytes beside the frame decoder. Only the first and last of them are zero, so
+    /// a mismatch can fall back on nothing but the first.
+    fn completes_estop(&mut self, byte: u8) -> bool {
+        if ESTOP_BYTES.get(self.estop_matched) == Some(&byte) {
+            self.estop_matched += 1;
+        } else {
+            self.estop_matched = usize::from(byte == 0);
+        }
+        let whole = self.estop_matched == ESTOP_BYTES.len();
+        if whole {
+            self.estop_matched = 1;
+        }
+        whole
+    }
+
+    fn finish(&mut self) -> Received<'_> {
+        if !self.unstuffer.started() {
+            return Received::Nothing;
+        }
+        self.finished = true;
+        match self.unstuffer.body().and_then(checked) {
+            Some(frame) => {
+                self.counters.frames = self.counters.frames.saturating_add(1);
+                Received::Frame(frame)
+            }
+            None => {
+                self.counters.corrupt = self.counters.corrupt.saturating_add(1);
+                Received::Nothing
+            }
+        }
+    }
+}
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn checked(body: &[u8]) -> Option<Frame<'_>> {
+    let (covered, crc) = body.split_last_chunk::<CRC_LEN>()?;
+    let (&[first, sequence], payload) = covered.split_first_chunk::<HEADER_LEN>()?;
+    (crc32c(covered) == u32::from_le_bytes(*crc)).then_some(Frame {
+        version: first >> 6,
+        kind: first & KIND_MAX,
+        sequence,
+        payload,
+    })
+}

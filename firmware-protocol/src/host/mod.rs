@@ -1,0 +1,503 @@
+//! The host side as a state machine: bytes and instants in, bytes and events out.
+//!
+//! A host calls [`Host::poll`] from its *control loop* and from nowhere else: the beats that keep an
+//! arm moving must stop when that loop stops. It reads no clock and does no input or output.
+
+mod clock;
+mod window;
+
+pub use clock::DeviceClock;
+
+use crate::frame::{Decoder, ESTOP_BYTES, Received};
+use crate::message::{
+    Hello, HelloAck, Knot, Log, LostHost, Message, MessageError, Mode, Segment, SegmentAck,
+    SegmentStatus, State,
+};
+use crate::schema::SCHEMA_HASH;
+use crate::{Joints, PROTOCOL_MAJOR, PROTOCOL_MINOR};
+use window::Window;
+
+/// How often HELLO is repeated until it is answered, in microseconds.
+pub const HELLO_US: u64 = 100_000;
+
+/// How often a host sends BEAT, in microseconds. At 40 ms two in a row may be lost on a line that
+/// jitters before the device's 150 ms are over; at 50 ms the third would come a hair too late.
+pub const BEAT_US: u64 = 40_000;
+
+/// How often the device's clock is asked for, in microseconds.
+pub const TIME_US: u64 = 100_000;
+
+/// How often a segment is sent again before the link counts as lost.
+pub const RETRIES_MAX: u32 = 20;
+
+/// Silence of the device after which the link counts as lost, in microseconds.
+pub const DEVICE_SILENCE_US: u64 = 500_000;
+
+/// How often the bytes of an emergency stop are sent in a row.
+const ESTOP_COPIES: u8 = 3;
+
+/// After this long without a STATE that shows the stop, it is sent again, in microseconds.
+const ESTOP_AGAIN_US: u64 = 25_000;
+
+/// Bytes that can wait to be sent.
+const OUTBOX_BYTES: usize = 4096;
+
+/// Events that can wait to be read; STATE, LOG and acknowledgements beyond it push out the oldest.
+const EVENTS_MAX: usize = 16;
+
+/// Why a device will not do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mismatch {
+    /// It speaks another major version, which comes with it.
+    Version(u8),
+    /// Its layouts differ although its version is right; its hash comes with it.
+    Schema(u32),
+}
+
+/// What happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// The device answered and fits: its limits and its epoch are known.
+    Paired(HelloAck),
+    /// The device answered and does not fit.
+    Mismatch(Mismatch),
+    /// What the device is doing.
+    State(State),
+    /// The device refused a segment for good; everything queued here was dropped.
+    Refused(SegmentAck),
+    /// The device's epoch changed: everything queued here was dropped, the next motion needs an anchor.
+    EpochChanged(u16),
+    /// The device started anew: open a session again, move nothing before that.
+    Rebooted,
+    /// A line for people.
+    Log(Log),
+    /// No sign of life, or no acknowledgement after [`RETRIES_MAX`] attempts.
+    LinkLost,
+}
+
+/// A segment could not be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PushError {
+    /// There is no session.
+    NotPaired,
+    /// As many segments wait for acknowledgement as the device has free slots; try again later.
+    Full,
+    /// The number of joints is not the device's.
+    Joints {
+        /// As many as were given.
+        given: usize,
+        /// As many as the device has.
+        device: usize,
+    },
+}
+
+impl core::fmt::Display for PushError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NotPaired => {
+                f.write_str("no session with the controller; wait for it to answer hello")
+            }
+            Self::Full => {
+                f.write_str("the controller's queue is full; try again in a few milliseconds")
+            }
+            Self::Joints { given, device } => {
+                write!(f, "{given} joints given, the controller has {device}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for PushError {}
+
+/// One side of one session, the host's.
+#[derive(Debug, Clone)]
+pub struct Host {
+    lost_host: LostHost,
+    decoder: Decoder,
+    outbox: Ring<u8, OUTBOX_BYTES>,
+    events: Ring<Option<Event>, EVENTS_MAX>,
+    clock: DeviceClock,
+    window: Window,
+    paired: Option<HelloAck>,
+    epoch: u16,
+    sequence: u8,
+    time_sequence: u8,
+    pending: Option<Message>,
+    estop_copies: u8,
+    estop_wanted: bool,
+    estop_at_us: u64,
+    hello_at_us: u64,
+    beat_at_us: u64,
+    time_at_us: u64,
+    command_at_us: u64,
+    heard_at_us: u64,
+    lost: bool,
+    ignored: u32,
+}
+
+impl Host {
+    /// A host that will say HELLO at the first poll. `lost_host` is what the device shall do once
+    /// this host has been silent for a second.
+    pub fn new(lost_host: LostHost, now_us: u64) -> Self {
+        Self {
+            lost_host,
+            decoder: Decoder::new(),
+            outbox: Ring::new(0),
+            events: Ring::new(None),
+            clock: DeviceClock::new(),
+            window: Window::new(),
+            paired: None,
+            epoch: 0,
+            sequence: 0,
+            time_sequence: 0,
+            pending: None,
+            estop_copies: 0,
+            estop_wanted: false,
+            estop_at_us: now_us,
+            hello_at_us: now_us,
+            beat_at_us: now_us,
+            time_at_us: now_us,
+            command_at_us: now_us,
+            heard_at_us: now_us,
+            lost: false,
+            ignored: 0,
+        }
+    }
+
+    /// What the device said about itself; `None` before it answered, after a reboot or a mismatch.
+    pub const fn paired(&self) -> Option<&HelloAck> {
+        self.paired.as_ref()
+    }
+
+    /// What is known of the device's clock.
+    pub const fn clock(&self) -> &DeviceClock {
+        &self.clock
+    }
+
+    /// The next thing that happened, oldest first.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.events.pop().flatten()
+    }
+
+    /// Segments that were pushed and are not acknowledged.
+    pub fn unacknowledged(&self) -> usize {
+        self.window.len()
+    }
+
+    /// Whether a command still waits for the STATE that answers it.
+    pub const fn command_pending(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    /// Opens a motion that begins at rest at `start_us` of the device's clock, where the device was
+    /// last told to be.
+    pub fn open(
+        &mut self,
+        start_us: u32,
+        here: &Joints<Knot>,
+        now_us: u64,
+    ) -> Result<(), PushError> {
+        self.push(start_us, 0, here, now_us)
+    }
+
+    /// Sends a segment and keeps it until it is acknowledged.
+    pub fn push(
+        &mut self,
+        start_us: u32,
+        duration_us: u16,
+        end: &Joints<Knot>,
+        now_us: u64,
+    ) -> Result<(), PushError> {
+        let device = self.paired.ok_or(PushError::NotPaired)?.limits.len();
+        if end.len() != device {
+            return Err(PushError::Joints {
+                given: end.len(),
+                device,
+            });
+        }
+        let index = self.window.next_index();
+        let segment = Segment {
+            epoch: self.epoch,
+            index,
+            start_us,
+            duration_us,
+            end: *end,
+        };
+        if !self.window.push(&segment, now_us) {
+            return Err(PushError::Full);
+        }
+        self.send_segment(&segment);
+        Ok(())
+    }
+
+    /// Sends a command (`Hold`, `Resume`, `Flush`, `ClearFault`, `Torque`, `Park`) and repeats it
+    /// until a STATE answers it. A newer command replaces one that was not answered.
+    pub fn command(&mut self, message: Message, now_us: u64) {
+        self.sequence = self.sequence.wrapping_add(1);
+        self.pending = Some(message);
+        self.command_at_us = now_us;
+        self.send_command(now_us);
+    }
+
+    /// Puts an emergency stop, three times over, ahead of everything that waits to be sent, and sends
+    /// it again until a STATE shows that the device has stopped.
+    pub fn emergency_stop(&mut self, now_us: u64) {
+        self.estop_wanted = true;
+        self.estop_copies = ESTOP_COPIES;
+        self.estop_at_us = now_us + ESTOP_AGAIN_US;
+        self.pending = None;
+        self.window.clear();
+        self.outbox = Ring::new(0);
+    }
+
+    /// Does what is due: HELLO, BEAT, TIME_REQ, and everything that was not acknowledged in time.
+    pub fn poll(&mut self, now_us: u64) {
+        if self.estop_wanted && now_us >= self.estop_at_us {
+            self.estop_copies = ESTOP_COPIES;
+            self.estop_at_us = now_us + ESTOP_AGAIN_US;
+        }
+        if self.paired.is_none() {
+            self.say_hello(now_us);
+            return;
+        }
+        if now_us >= self.beat_at_us {
+            self.beat_at_us = now_us + BEAT_US;
+            self.send(&Message::Beat(low_word(now_us)), 0);
+        }
+        if now_us >= self.time_at_us {
+            self.time_at_us = now_us + TIME_US;
+            self.time_sequence = self.time_sequence.wrapping_add(1);
+            self.send(&Message::TimeReq(low_word(now_us)), self.time_sequence);
+        }
+        if now_us >= self.command_at_us {
+            self.send_command(now_us);
+        }
+        self.resend(now_us);
+        if !self.lost && now_us > self.heard_at_us + DEVICE_SILENCE_US {
+            self.lose_link();
+        }
+    }
+
+    /// Takes bytes off the wire.
+    pub fn receive(&mut self, bytes: &[u8], now_us: u64) {
+        for &byte in bytes {
+            if let Received::Frame(frame) = self.decoder.push(byte) {
+                let message = Message::decode(&frame);
+                self.hear(&message, now_us);
+            }
+        }
+    }
+
+    /// Copies bytes that wait to be sent into `out`; returns how many. Emergency stops come first,
+    /// even in the middle of another frame.
+    pub fn transmit(&mut self, out: &mut [u8]) -> usize {
+        let mut written = 0;
+        while self.estop_copies > 0 {
+            let Some(slot) = out.get_mut(written..written + ESTOP_BYTES.len()) else {
+                return written;
+            };
+            slot.copy_from_slice(&ESTOP_BYTES);
+            written += ESTOP_BYTES.len();
+            self.estop_copies -= 1;
+        }
+        for slot in out.iter_mut().skip(written) {
+            let Some(byte) = self.outbox.pop() else { break };
+            *slot = byte;
+            written += 1;
+        }
+        written
+    }
+
+    fn say_hello(&mut self, now_us: u64) {
+        if now_us >= self.hello_at_us {
+            self.hello_at_us = now_us + HELLO_US;
+            let hello = Hello {
+                major: PROTOCOL_MAJOR,
+                minor: PROTOCOL_MINOR,
+                lost_host: self.lost_host,
+            };
+            self.send(&Message::Hello(hello), self.sequence);
+        }
+    }
+
+    fn hear(&mut self, message: &Result<Message, MessageError>, now_us: u64) {
+        self.heard_at_us = now_us;
+        self.lost = false;
+        match message {
+            Ok(Message::HelloAck(ack)) => self.pair(ack),
+            Ok(Message::TimeResp(answer)) => self.clock.learn(answer, now_us),
+            Ok(Message::SegmentAck(ack)) => self.hear_ack(ack, now_us),
+            Ok(Message::State(state)) => self.hear_state(state),
+            Ok(Message::Log(log)) => self.events.push_over(Some(Event::Log(*log))),
+            Ok(Message::Beat(_)) => {}
+            Err(MessageError::Version(version)) if self.paired.is_none() => {
+                self.events
+                    .push_over(Some(Event::Mismatch(Mismatch::Version(*version))));
+            }
+            _ => self.ignored = self.ignored.saturating_add(1),
+        }
+    }
+
+    fn pair(&mut self, ack: &HelloAck) {
+        let mismatch = if ack.major != PROTOCOL_MAJOR {
+            Some(Mismatch::Version(ack.major))
+        } else {
+            (ack.schema != SCHEMA_HASH).then_some(Mismatch::Schema(ack.schema))
+        };
+        if let Some(mismatch) = mismatch {
+            self.paired = None;
+            self.events.push_over(Some(Event::Mismatch(mismatch)));
+            return;
+        }
+        self.paired = Some(*ack);
+        self.epoch = ack.epoch;
+        self.window.clear();
+        self.window.set_free(ack.queue_depth);
+        self.events.push_over(Some(Event::Paired(*ack)));
+    }
+
+    fn hear_ack(&mut self, ack: &SegmentAck, now_us: u64) {
+        if ack.epoch != self.epoch && ack.status as u8 <= SegmentStatus::Full as u8 {
+            self.change_epoch(ack.epoch);
+            return;
+        }
+        match ack.status {
+            SegmentStatus::Accepted | SegmentStatus::Duplicate | SegmentStatus::Full => {
+                self.window.acknowledge(ack, now_us);
+            }
+            SegmentStatus::Gap => {
+                self.window.acknowledge(ack, now_us);
+                self.window.send_again_now(now_us);
+            }
+            _ => {
+                self.change_epoch(ack.epoch);
+                self.window.restart(ack.next_index);
+                self.events.push_over(Some(Event::Refused(*ack)));
+            }
+        }
+    }
+
+    fn hear_state(&mut self, state: &State) {
+        if matches!(state.mode, Mode::Estop | Mode::Fault) {
+            self.estop_wanted = false;
+        }
+        let Some(paired) = self.paired else { return };
+        if state.boot_id != paired.boot_id {
+            self.paired = None;
+            self.pending = None;
+            self.window.clear();
+            self.clock = DeviceClock::new();
+            self.events.push_over(Some(Event::Rebooted));
+            return;
+        }
+        if state.epoch != self.epoch {
+            self.change_epoch(state.epoch);
+        }
+        self.window.set_free(state.free);
+        if state.command == self.sequence {
+            self.pending = None;
+        }
+        self.events.push_over(Some(Event::State(*state)));
+    }
+
+    fn change_epoch(&mut self, epoch: u16) {
+        let changed = epoch != self.epoch;
+        self.epoch = epoch;
+        self.window.clear();
+        if changed {
+            self.events.push_over(Some(Event::EpochChanged(epoch)));
+        }
+    }
+
+    /// Sends everything from the oldest unacknowledged segment on once its time is up.
+    fn resend(&mut self, now_us: u64) {
+        if !self.window.is_due(now_us) {
+            return;
+        }
+        if !self.window.begin_attempt(now_us) {
+            self.window.clear();
+            self.lose_link();
+            return;
+        }
+        for position in 0..self.window.len() {
+            if let Some(segment) = self.window.get(position) {
+                self.send_segment(&segment);
+            }
+        }
+    }
+
+    fn lose_link(&mut self) {
+        self.lost = true;
+        self.events.push_over(Some(Event::LinkLost));
+    }
+
+    fn send_command(&mut self, now_us: u64) {
+        if let Some(message) = self.pending {
+            self.command_at_us = now_us + self.window.timeout_us();
+            self.send(&message, self.sequence);
+        }
+    }
+
+    fn send_segment(&mut self, segment: &Segment) {
+        let [low, _] = segment.index.to_le_bytes();
+        self.send(&Message::Segment(*segment), low);
+    }
+
+    /// Whole frames or nothing: what does not fit is due again later.
+    fn send(&mut self, message: &Message, sequence: u8) {
+        let frame = message.encode(sequence);
+        if self.outbox.free() >= frame.as_slice().len() {
+            for &byte in frame.as_slice() {
+                self.outbox.push_over(byte);
+            }
+        }
+    }
+}
+
+fn low_word(now_us: u64) -> u32 {
+    let [a, b, c, d, ..] = now_us.to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}
+
+/// A ring of fixed size.
+#[derive(Debug, Clone)]
+struct Ring<T, const N: usize> {
+    items: [T; N],
+    first: usize,
+    len: usize,
+}
+
+impl<T: Copy, const N: usize> Ring<T, N> {
+    const fn new(filler: T) -> Self {
+        Self {
+            items: [filler; N],
+            first: 0,
+            len: 0,
+        }
+    }
+
+    const fn free(&self) -> usize {
+        N - self.len
+    }
+
+    /// Appends an item, over the oldest if there is no room.
+    fn push_over(&mut self, item: T) {
+        if self.len == N {
+            self.pop();
+        }
+        if let Some(slot) = self.items.get_mut((self.first + self.len) % N) {
+            *slot = item;
+            self.len += 1;
+        }
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        let item = self.items.get(self.first).copied();
+        self.first = (self.first + 1) % N;
+        self.len -= 1;
+        item
+    }
+}

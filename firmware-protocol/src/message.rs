@@ -1,0 +1,795 @@
+//! The messages: what each frame type carries, byte by byte.
+//!
+//! Every layout is fixed and little endian, so that the length of a frame, and with it its time on
+//! the wire, depends on nothing but its type and the number of joints. A payload of another length,
+//! or with a value outside its list, is refused whole.
+
+use crate::frame::{Frame, FrameBytes, encode};
+use crate::wire::{Reader, Writer};
+use crate::{Joints, MAX_JOINTS};
+
+/// The longest text of a log message in bytes.
+pub const LOG_TEXT_MAX: usize = 120;
+
+/// Says which joint an acknowledgement speaks of when it speaks of none.
+pub const NO_JOINT: u8 = 0xFF;
+
+/// Message types, as numbers in the low six bits of a frame's first byte.
+pub mod kind {
+    /// Host: open a session.
+    pub const HELLO: u8 = 0x00;
+    /// Both: alive.
+    pub const BEAT: u8 = 0x01;
+    /// Host: what is your clock?
+    pub const TIME_REQ: u8 = 0x02;
+    /// Host: one piece of motion.
+    pub const SEGMENT: u8 = 0x03;
+    /// Host: decelerate along the path and stand, keep the queue.
+    pub const HOLD: u8 = 0x04;
+    /// Host: go on after a hold.
+    pub const RESUME: u8 = 0x05;
+    /// Host: decelerate along the path and drop the queue.
+    pub const FLUSH: u8 = 0x06;
+    /// Host: clear a latched emergency stop or fault.
+    pub const CLEAR_FAULT: u8 = 0x07;
+    /// Host: torque on or off.
+    pub const TORQUE: u8 = 0x08;
+    /// Host: go to the park pose that the device knows.
+    pub const PARK: u8 = 0x09;
+    /// Device: answer to HELLO.
+    pub const HELLO_ACK: u8 = 0x20;
+    /// Device: answer to TIME_REQ.
+    pub const TIME_RESP: u8 = 0x21;
+    /// Device: answer to every SEGMENT.
+    pub const SEGMENT_ACK: u8 = 0x22;
+    /// Device: everything a host needs to know, many times a second.
+    pub const STATE: u8 = 0x23;
+    /// Device: a line for people.
+    pub const LOG: u8 = 0x24;
+    /// Host: emergency stop, empty.
+    pub const ESTOP: u8 = 0x3F;
+}
+
+/// Declares an enumeration that travels as one byte.
+macro_rules! byte_enum {
+    ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident = $value:literal,)+ }) => {
+        $(#[$outer])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$inner])* $variant = $value,)+ }
+
+        impl $name {
+            /// The meaning of `byte`; `None` where this version defines none.
+            pub const fn from_byte(byte: u8) -> Option<Self> {
+                match byte { $($value => Some(Self::$variant),)+ _ => None }
+            }
+
+            /// The byte that travels.
+            pub const fn byte(self) -> u8 {
+                self as u8
+            }
+        }
+    };
+}
+
+byte_enum! {
+    /// What a device does by itself once its host has been silent for a second.
+    LostHost {
+        /// Stand with torque on until somebody comes.
+        Hold = 0,
+        /// Go to the park pose and stand there with torque on.
+        Park = 1,
+        /// Switch torque off; only for arms that do not drop.
+        TorqueOff = 2,
+    }
+}
+
+byte_enum! {
+    /// What a device is doing.
+    Mode {
+        /// No session: torque is off and only HELLO, BEAT, TIME_REQ and ESTOP are taken.
+        Unpaired = 0,
+        /// A session, torque off.
+        Disarmed = 1,
+        /// Torque on, at rest, ready for a motion.
+        Idle = 2,
+        /// A motion is queued or under way.
+        Running = 3,
+        /// Decelerating along the path.
+        Stopping = 4,
+        /// At rest in the middle of a motion, the queue kept; waits for RESUME or FLUSH.
+        Held = 5,
+        /// At rest after a stop that dropped its queue; waits for RESUME or FLUSH.
+        Stopped = 6,
+        /// On the way to the park pose.
+        Parking = 7,
+        /// Emergency stop, decelerating or at rest; latched until CLEAR_FAULT.
+        Estop = 8,
+        /// A drive failed; torque off, latched until CLEAR_FAULT.
+        Fault = 9,
+    }
+}
+
+byte_enum! {
+    /// Why a device last left normal running.
+    Cause {
+        /// It did not.
+        None = 0,
+        /// HOLD came.
+        Hold = 1,
+        /// FLUSH came.
+        Flush = 2,
+        /// A new HELLO came during motion.
+        Hello = 3,
+        /// No BEAT for 150 ms.
+        Deadman = 4,
+        /// The queue ran dry while moving.
+        Underrun = 5,
+        /// A segment came too late.
+        Late = 6,
+        /// A segment does not begin where the one before it ends.
+        Discontinuous = 7,
+        /// A segment breaks a limit or cannot be stopped after.
+        Limit = 8,
+        /// ESTOP came.
+        Estop = 9,
+        /// A drive reported a fault.
+        Drive = 10,
+        /// The device was not ticked for too long to know where it is on its path.
+        Stalled = 11,
+    }
+}
+
+byte_enum! {
+    /// What became of a segment.
+    SegmentStatus {
+        /// Queued.
+        Accepted = 0,
+        /// It was there already; nothing changed.
+        Duplicate = 1,
+        /// An earlier one is missing: send again from `next_index`.
+        Gap = 2,
+        /// It belongs to another epoch; nothing changed.
+        Stale = 3,
+        /// No free slot; send it again later.
+        Full = 4,
+        /// The device is not in a mode that takes segments.
+        NotReady = 5,
+        /// Its payload cannot be a segment of this arm.
+        Shape = 6,
+        /// It begins too soon or has begun already. Everything in motion is being stopped.
+        Late = 7,
+        /// It does not begin where or when the one before ends. Everything in motion is being stopped.
+        Discontinuous = 8,
+        /// It leaves a joint's range. Everything in motion is being stopped.
+        Position = 9,
+        /// It exceeds a joint's speed limit. Everything in motion is being stopped.
+        Velocity = 10,
+        /// It exceeds a joint's acceleration limit. Everything in motion is being stopped.
+        Acceleration = 11,
+        /// The arm could not stop inside its range after it. Everything in motion is being stopped.
+        NoStop = 12,
+    }
+}
+
+byte_enum! {
+    /// What became of the last command.
+    CommandResult {
+        /// Done, or begun.
+        Done = 0,
+        /// Not in this mode.
+        WrongMode = 1,
+        /// The nonce is not the one that STATE shows.
+        WrongNonce = 2,
+        /// A latched stop or fault forbids it; CLEAR_FAULT first.
+        Latched = 3,
+        /// The arm is moving; HOLD or FLUSH first.
+        Moving = 4,
+        /// The drives' positions are not known yet, or lie outside the range.
+        NoPosition = 5,
+        /// The host speaks another major version; the device does not arm for it.
+        WrongVersion = 6,
+    }
+}
+
+byte_enum! {
+    /// Why the controller last started.
+    ResetCause {
+        /// It cannot tell.
+        Unknown = 0,
+        /// Power came.
+        PowerOn = 1,
+        /// Supply dipped.
+        BrownOut = 2,
+        /// Its watchdog fired.
+        Watchdog = 3,
+        /// Its reset pin was pulled.
+        Pin = 4,
+        /// Its own software asked for it.
+        Software = 5,
+    }
+}
+
+/// Opens a session. Payload 4 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hello {
+    /// Major version that the host speaks.
+    pub major: u8,
+    /// Minor version that the host speaks.
+    pub minor: u8,
+    /// What the device shall do once the host has been silent for a second.
+    pub lost_host: LostHost,
+}
+
+/// One joint's limits, as the device enforces them. 20 bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JointLimits {
+    /// Lower end of the range in microradians.
+    pub position_min_urad: i32,
+    /// Upper end of the range in microradians.
+    pub position_max_urad: i32,
+    /// Highest speed in microradians a second.
+    pub velocity_max_urad_s: u32,
+    /// Highest acceleration along a path in microradians a second squared.
+    pub acceleration_max_urad_s2: u32,
+    /// Deceleration of an emergency stop in microradians a second squared.
+    pub stop_urad_s2: u32,
+}
+
+/// Answers HELLO. Payload 28 + 20 × joints bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HelloAck {
+    /// Major version that the device speaks.
+    pub major: u8,
+    /// Minor version that the device speaks.
+    pub minor: u8,
+    /// Segments that fit its queue.
+    pub queue_depth: u8,
+    /// [`crate::schema::SCHEMA_HASH`] of the device.
+    pub schema: u32,
+    /// Another number after every boot.
+    pub boot_id: u32,
+    /// The epoch that the next motion belongs to.
+    pub epoch: u16,
+    /// Why the controller last started.
+    pub reset_cause: ResetCause,
+    /// How often set-points are made, in microseconds.
+    pub tick_us: u16,
+    /// Name and version of the firmware: ASCII, zeros behind.
+    pub firmware: [u8; 12],
+    /// Limits, base first; as many as there are joints.
+    pub limits: Joints<JointLimits>,
+}
+
+/// Answers TIME_REQ. Payload 12 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeResp {
+    /// The host's own word, given back.
+    pub token: u32,
+    /// Device clock when the request had arrived, in microseconds.
+    pub received_us: u32,
+    /// Device clock when this answer was made, in microseconds.
+    pub sent_us: u32,
+}
+
+/// One piece of motion: where every joint is, and how fast, at its end. Payload 10 + 8 × joints bytes.
+///
+/// A segment with a duration of zero is an *anchor*: it opens a motion, says when it starts and where
+/// the host believes the arm stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Segment {
+    /// The epoch that the device last announced.
+    pub epoch: u16,
+    /// Counts from 0 in each epoch, wraps.
+    pub index: u16,
+    /// Beginning, in microseconds of path time.
+    pub start_us: u32,
+    /// Duration in microseconds; 0 for an anchor.
+    pub duration_us: u16,
+    /// Where and how fast each joint is at the end, base first.
+    pub end: Joints<Knot>,
+}
+
+/// One joint at one instant. 8 bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Knot {
+    /// Position in microradians.
+    pub position_urad: i32,
+    /// Speed in microradians a second.
+    pub velocity_urad_s: i32,
+}
+
+/// Answers every SEGMENT. Payload 12 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentAck {
+    /// The device's epoch.
+    pub epoch: u16,
+    /// Every segment of that epoch before this index is queued or done.
+    pub next_index: u16,
+    /// Free slots of the queue.
+    pub free: u8,
+    /// What became of the segment.
+    pub status: SegmentStatus,
+    /// The joint that broke a limit, or [`NO_JOINT`].
+    pub joint: u8,
+    /// Low byte of the index of the segment that this answers.
+    pub answers: u8,
+    /// When the last queued segment ends, in microseconds of path time.
+    pub tail_us: u32,
+}
+
+/// One joint as STATE shows it. 12 bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct JointState {
+    /// What the drive was last told, in microradians.
+    pub commanded_urad: i32,
+    /// What the drive last measured, in microradians.
+    pub measured_urad: i32,
+    /// Measured speed in microradians a second.
+    pub velocity_urad_s: i32,
+}
+
+/// What a device is doing. Payload 32 + 12 × joints bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct State {
+    /// Device clock in microseconds.
+    pub clock_us: u32,
+    /// Boot id, so that a reboot shows even if no HELLO follows.
+    pub boot_id: u32,
+    /// Device clock minus path time in microseconds: how long holds have delayed the path.
+    pub shift_us: u32,
+    /// What CLEAR_FAULT must carry; 0 while nothing is latched.
+    pub nonce: u32,
+    /// The epoch that segments must carry.
+    pub epoch: u16,
+    /// Drive faults, one bit for each joint.
+    pub drive_faults: u16,
+    /// Frames that were corrupt; wraps.
+    pub corrupt: u16,
+    /// Frames that were whole but unknown, of another version or malformed; wraps.
+    pub ignored: u16,
+    /// What it is doing.
+    pub mode: Mode,
+    /// Why it last left normal running.
+    pub cause: Cause,
+    /// Bit 0 torque on, bit 1 moving, bit 2 measured positions are valid.
+    pub flags: u8,
+    /// Free slots of the queue.
+    pub free: u8,
+    /// Sequence number of the last command that was taken.
+    pub command: u8,
+    /// What became of it.
+    pub result: CommandResult,
+    /// The joints, base first.
+    pub joints: Joints<JointState>,
+}
+
+impl State {
+    /// Bit of [`State::flags`]: torque is on.
+    pub const TORQUE: u8 = 1;
+    /// Bit of [`State::flags`]: set-points are changing.
+    pub const MOVING: u8 = 2;
+    /// Bit of [`State::flags`]: measured positions are valid.
+    pub const MEASURED: u8 = 4;
+}
+
+byte_enum! {
+    /// How much a log line matters.
+    LogLevel {
+        /// For the curious.
+        Info = 0,
+        /// Something is odd.
+        Warning = 1,
+        /// Something is broken.
+        Error = 2,
+    }
+}
+
+/// A line for people. Payload 1 to 121 bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Log {
+    /// How much it matters.
+    pub level: LogLevel,
+    text: [u8; LOG_TEXT_MAX],
+    len: usize,
+}
+
+impl Log {
+    /// A line; text beyond [`LOG_TEXT_MAX`] bytes is cut.
+    pub fn new(level: LogLevel, text: &[u8]) -> Self {
+        let mut log = Self {
+            level,
+            text: [0; LOG_TEXT_MAX],
+            len: text.len().min(LOG_TEXT_MAX),
+        };
+        for (to, from) in log.text.iter_mut().zip(text) {
+            *to = *from;
+        }
+        log
+    }
+
+    /// The text as bytes; meant to be UTF-8, not checked.
+    pub fn text(&self) -> &[u8] {
+        self.text.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// Any message of this version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    missing_docs,
+    reason = "each variant is the type or the number that it carries"
+)]
+pub enum Message {
+    Hello(Hello),
+    /// The sender's clock in microseconds; the receiver only takes it as a sign of life.
+    Beat(u32),
+    /// A word that comes back in the answer.
+    TimeReq(u32),
+    Segment(Segment),
+    Hold,
+    Resume,
+    Flush,
+    /// The nonce that STATE showed.
+    ClearFault(u32),
+    /// Whether torque shall be on.
+    Torque(bool),
+    Park,
+    Estop,
+    HelloAck(HelloAck),
+    TimeResp(TimeResp),
+    SegmentAck(SegmentAck),
+    State(State),
+    Log(Log),
+}
+
+/// Why a whole frame is no message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MessageError {
+    /// The frame is of another major version, which comes with it.
+    Version(u8),
+    /// This version has no such type; a newer minor version may.
+    UnknownKind(u8),
+    /// The type is known, its payload is not one that it can have.
+    Malformed(u8),
+}
+
+impl core::fmt::Display for MessageError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Version(version) => write!(
+                f,
+                "frame of protocol version {version}, not {}",
+                crate::PROTOCOL_MAJOR
+            ),
+            Self::UnknownKind(kind) => write!(f, "unknown message type {kind:#04x}"),
+            Self::Malformed(kind) => write!(f, "malformed payload of message type {kind:#04x}"),
+        }
+    }
+}
+
+impl core::error::Error for MessageError {}
+
+impl Message {
+    /// Reads a frame.
+    pub fn decode(frame: &Frame<'_>) -> Result<Self, MessageError> {
+        if frame.version != crate::PROTOCOL_MAJOR {
+            return Err(MessageError::Version(frame.version));
+        }
+        let mut reader = Reader::new(frame.payload);
+        let message = read(frame.kind, &mut reader)?;
+        message
+            .filter(|_| reader.rest().is_empty())
+            .ok_or(MessageError::Malformed(frame.kind))
+    }
+
+    /// Writes a frame.
+    pub fn encode(&self, sequence: u8) -> FrameBytes {
+        let mut writer = Writer::new();
+        self.write(&mut writer);
+        match encode(self.kind(), sequence, writer.written()) {
+            Some(frame) => frame,
+            // A type is a constant below 64 and the writer holds no more than a frame can.
+            None => unreachable!("every message fits a frame"),
+        }
+    }
+
+    /// The type's number.
+    pub const fn kind(&self) -> u8 {
+        match self {
+            Self::Hello(_) => kind::HELLO,
+            Self::Beat(_) => kind::BEAT,
+            Self::TimeReq(_) => kind::TIME_REQ,
+            Self::Segment(_) => kind::SEGMENT,
+            Self::Hold => kind::HOLD,
+            Self::Resume => kind::RESUME,
+            Self::Flush => kind::FLUSH,
+            Self::ClearFault(_) => kind::CLEAR_FAULT,
+            Self::Torque(_) => kind::TORQUE,
+            Self::Park => kind::PARK,
+            Self::Estop => kind::ESTOP,
+            Self::HelloAck(_) => kind::HELLO_ACK,
+            Self::TimeResp(_) => kind::TIME_RESP,
+            Self::SegmentAck(_) => kind::SEGMENT_ACK,
+            Self::State(_) => kind::STATE,
+            Self::Log(_) => kind::LOG,
+        }
+    }
+
+    fn write(&self, out: &mut Writer) {
+        match self {
+            Self::Hold | Self::Resume | Self::Flush | Self::Park | Self::Estop => {}
+            Self::Hello(hello) => out.bytes(&[hello.major, hello.minor, hello.lost_host.byte(), 0]),
+            Self::Beat(word) | Self::TimeReq(word) | Self::ClearFault(word) => out.u32(*word),
+            Self::Torque(on) => out.u8(u8::from(*on)),
+            Self::Segment(segment) => segment.write(out),
+            Self::HelloAck(ack) => ack.write(out),
+            Self::TimeResp(time) => time.write(out),
+            Self::SegmentAck(ack) => ack.write(out),
+            Self::State(state) => state.write(out),
+            Self::Log(log) => {
+                out.u8(log.level.byte());
+                out.bytes(log.text());
+            }
+        }
+    }
+}
+
+/// `Ok(None)` where the payload runs short or holds a value outside its list.
+fn read(kind: u8, from: &mut Reader<'_>) -> Result<Option<Message>, MessageError> {
+    Ok(match kind {
+        kind::HELLO => Hello::read(from).map(Message::Hello),
+        kind::BEAT => from.u32().map(Message::Beat),
+        kind::TIME_REQ => from.u32().map(Message::TimeReq),
+        kind::SEGMENT => Segment::read(from).map(Message::Segment),
+        kind::HOLD => Some(Message::Hold),
+        kind::RESUME => Some(Message::Resume),
+        kind::FLUSH => Some(Message::Flush),
+        kind::CLEAR_FAULT => from.u32().map(Message::ClearFault),
+        kind::TORQUE => from
+            .u8()
+            .filter(|&on| on <= 1)
+            .map(|on| Message::Torque(on == 1)),
+        kind::PARK => Some(Message::Park),
+        kind::ESTOP => Some(Message::Estop),
+        kind::HELLO_ACK => HelloAck::read(from).map(Message::HelloAck),
+        kind::TIME_RESP => TimeResp::read(from).map(Message::TimeResp),
+        kind::SEGMENT_ACK => SegmentAck::read(from).map(Message::SegmentAck),
+        kind::STATE => State::read(from).map(Message::State),
+        kind::LOG => Log::read(from).map(Message::Log),
+        unknown => return Err(MessageError::UnknownKind(unknown)),
+    })
+}
+
+/// Reads `count` things, of which there must be at least one and at most [`MAX_JOINTS`].
+fn read_joints<T: Copy + Default>(
+    count: usize,
+    mut read: impl FnMut() -> Option<T>,
+) -> Option<Joints<T>> {
+    if !(1..=MAX_JOINTS).contains(&count) {
+        return None;
+    }
+    let mut joints = Joints::zeroed(count)?;
+    for joint in joints.as_mut_slice() {
+        *joint = read()?;
+    }
+    Some(joints)
+}
+
+impl Hello {
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let (major, minor) = (from.u8()?, from.u8()?);
+        let lost_host = LostHost::from_byte(from.u8()?)?;
+        (from.u8()? == 0).then_some(Self {
+            major,
+            minor,
+            lost_host,
+        })
+    }
+}
+
+impl JointLimits {
+    const LEN: usize = 20;
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            position_min_urad: from.i32()?,
+            position_max_urad: from.i32()?,
+            velocity_max_urad_s: from.u32()?,
+            acceleration_max_urad_s2: from.u32()?,
+            stop_urad_s2: from.u32()?,
+        })
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.i32(self.position_min_urad);
+        out.i32(self.position_max_urad);
+        out.u32(self.velocity_max_urad_s);
+        out.u32(self.acceleration_max_urad_s2);
+        out.u32(self.stop_urad_s2);
+    }
+}
+
+impl HelloAck {
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let (major, minor, queue_depth) = (from.u8()?, from.u8()?, from.u8()?);
+        let reset_cause = ResetCause::from_byte(from.u8()?)?;
+        let (schema, boot_id, epoch, tick_us) =
+            (from.u32()?, from.u32()?, from.u16()?, from.u16()?);
+        let firmware = from.bytes()?;
+        let count = from.rest().len() / JointLimits::LEN;
+        let limits = read_joints(count, || JointLimits::read(from))?;
+        Some(Self {
+            major,
+            minor,
+            queue_depth,
+            schema,
+            boot_id,
+            epoch,
+            reset_cause,
+            tick_us,
+            firmware,
+            limits,
+        })
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.bytes(&[
+            self.major,
+            self.minor,
+            self.queue_depth,
+            self.reset_cause.byte(),
+        ]);
+        out.u32(self.schema);
+        out.u32(self.boot_id);
+        out.u16(self.epoch);
+        out.u16(self.tick_us);
+        out.bytes(&self.firmware);
+        for limits in &self.limits {
+            limits.write(out);
+        }
+    }
+}
+
+impl TimeResp {
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            token: from.u32()?,
+            received_us: from.u32()?,
+            sent_us: from.u32()?,
+        })
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.u32(self.token);
+        out.u32(self.received_us);
+        out.u32(self.sent_us);
+    }
+}
+
+impl Knot {
+    const LEN: usize = 8;
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            position_urad: from.i32()?,
+            velocity_urad_s: from.i32()?,
+        })
+    }
+}
+
+impl Segment {
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let (epoch, index) = (from.u16()?, from.u16()?);
+        let (start_us, duration_us) = (from.u32()?, from.u16()?);
+        let count = from.rest().len() / Knot::LEN;
+        let end = read_joints(count, || Knot::read(from))?;
+        Some(Self {
+            epoch,
+            index,
+            start_us,
+            duration_us,
+            end,
+        })
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.u16(self.epoch);
+        out.u16(self.index);
+        out.u32(self.start_us);
+        out.u16(self.duration_us);
+        for knot in &self.end {
+            out.i32(knot.position_urad);
+            out.i32(knot.velocity_urad_s);
+        }
+    }
+}
+
+impl SegmentAck {
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            epoch: from.u16()?,
+            next_index: from.u16()?,
+            free: from.u8()?,
+            status: SegmentStatus::from_byte(from.u8()?)?,
+            joint: from.u8()?,
+            answers: from.u8()?,
+            tail_us: from.u32()?,
+        })
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.u16(self.epoch);
+        out.u16(self.next_index);
+        out.bytes(&[self.free, self.status.byte(), self.joint, self.answers]);
+        out.u32(self.tail_us);
+    }
+}
+
+impl JointState {
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            commanded_urad: from.i32()?,
+            measured_urad: from.i32()?,
+            velocity_urad_s: from.i32()?,
+        })
+    }
+
+    fn write(&self, out: &mut Writer) {
+        out.i32(self.commanded_urad);
+        out.i32(self.measured_urad);
+        out.i32(self.velocity_urad_s);
+    }
+}
+
+impl State {
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            clock_us: from.u32()?,
+            boot_id: from.u32()?,
+            shift_us: from.u32()?,
+            nonce: from.u32()?,
+            epoch: from.u16()?,
+            drive_faults: from.u16()?,
+            corrupt: from.u16()?,
+            ignored: from.u16()?,
+            mode: Mode::from_byte(from.u8()?)?,
+            cause: Cause::from_byte(from.u8()?)?,
+            flags: from.u8()?,
+            free: from.u8()?,
+            command: from.u8()?,
+            result: CommandResult::from_byte(from.u8()?)?,
+            joints: read_state_joints(from)?,
+        })
+    }
+
+    fn write(&self, out: &mut Writer) {
+        for word in [self.clock_us, self.boot_id, self.shift_us, self.nonce] {
+            out.u32(word);
+        }
+        for half in [self.epoch, self.drive_faults, self.corrupt, self.ignored] {
+            out.u16(half);
+        }
+        out.bytes(&[self.mode.byte(), self.cause.byte(), self.flags, self.free]);
+        out.bytes(&[self.command, self.result.byte()]);
+        out.u16(0);
+        for joint in &self.joints {
+            joint.write(out);
+        }
+    }
+}
+
+fn read_state_joints(from: &mut Reader<'_>) -> Option<Joints<JointState>> {
+    const LEN: usize = 12;
+    from.u16().filter(|&reserved| reserved == 0)?;
+    let count = from.rest().len() / LEN;
+    read_joints(count, || JointState::read(from))
+}
+
+impl Log {
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        let level = LogLevel::from_byte(from.u8()?)?;
+        let text = from.bytes_left();
+        (text.len() <= LOG_TEXT_MAX).then(|| Self::new(level, text))
+    }
+}

@@ -1,0 +1,350 @@
+//! Every way in which a text can be read as arguments, each with the repairs it takes.
+
+use super::{
+    form::{Form, Forms},
+    limits::{TEXT_BYTES_MAX, UNWRAP_MAX},
+    loose::{self, Loose},
+    node::{self, Node},
+    quote::Quotes,
+    strict, tags,
+    tolerant::{self, Parser},
+};
+use serde::Serialize;
+
+/// What is wrong with a text as a whole, beyond form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Flaw {
+    /// The text ends before its value does.
+    Cut,
+    /// There are two objects and no saying which is meant.
+    TwoObjects,
+    /// There is an object in it, but it belongs to something larger that cannot be read, or has brackets that cannot be read.
+    Garbled,
+    /// A stand-in such as `<arguments>`, copied from a prompt.
+    Template,
+    /// A placeholder for an object that a client lost.
+    PayloadLost,
+    /// Longer than [`TEXT_BYTES_MAX`].
+    TooLong,
+    /// Nothing in it can be read as arguments.
+    NoArguments,
+}
+
+/// One reading of a text, before any parameter gave it meaning.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Candidate {
+    pub(super) node: Node,
+    pub(super) forms: Forms,
+    pub(super) flaw: Option<Flaw>,
+    /// The tool that a call syntax named.
+    pub(super) tool: Option<String>,
+    /// Read without brackets, so that only a known key tells arguments from prose.
+    pub(super) is_loose: bool,
+}
+
+impl Candidate {
+    fn new(node: Node, forms: Forms) -> Self {
+        Self {
+            node,
+            forms,
+            flaw: None,
+            tool: None,
+            is_loose: false,
+        }
+    }
+
+    pub(super) fn flawed(node: Node, forms: Forms, flaw: Flaw) -> Self {
+        Self {
+            flaw: Some(flaw),
+            ..Self::new(node, forms)
+        }
+    }
+
+    /// A value that arrived as JSON and needs no reading.
+    pub(super) fn of_node(node: Node) -> Self {
+        Self::new(node, Forms::default())
+    }
+
+    fn with(mut self, form: Form) -> Self {
+        self.forms.add(form);
+        self
+    }
+
+    /// Whether this is arguments that can be judged by parameters.
+    pub(super) fn is_clean(&self) -> bool {
+        self.flaw.is_none()
+    }
+}
+
+/// All readings of `text`; never none: the last resort is [`Flaw::NoArguments`].
+pub(super) fn of_text(text: &str) -> Vec<Candidate> {
+    if text.len() > TEXT_BYTES_MAX {
+        return vec![Candidate::flawed(
+            Node::Null,
+            Forms::default(),
+            Flaw::TooLong,
+        )];
+    }
+    let mut found = at_depth(text, 0);
+    if found.is_empty() {
+        found.push(Candidate::flawed(
+            Node::Null,
+            Forms::default(),
+            Flaw::NoArguments,
+        ));
+    }
+    found
+}
+
+fn at_depth(text: &str, depth: usize) -> Vec<Candidate> {
+    let text = text
+        .trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0'));
+    if node::is_nothing(text) || text == "[object]" {
+        return vec![Candidate::of_node(Node::Null)];
+    }
+    if node::is_lost_payload(text) {
+        return vec![Candidate::flawed(
+            Node::Null,
+            Forms::default(),
+            Flaw::PayloadLost,
+        )];
+    }
+    match strict::parse(text) {
+        Some(Node::Text(inner)) => inside(&inner, depth, Form::TextInText),
+        Some(node) => vec![Candidate::of_node(node)],
+        None => tolerantly(text, depth),
+    }
+}
+
+/// A text inside a text, if it may be opened once more.
+fn inside(inner: &str, depth: usize, form: Form) -> Vec<Candidate> {
+    if depth == UNWRAP_MAX {
+        return Vec::new();
+    }
+    at_depth(inner, depth + 1)
+        .into_iter()
+        .map(|candidate| candidate.with(form))
+        .collect()
+}
+
+fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
+    if super::meaning::is_template(text) {
+        return vec![Candidate::flawed(
+            Node::Null,
+            Forms::default(),
+            Flaw::Template,
+        )];
+    }
+    if let Some(inner) = quoted_whole(text) {
+        return inside(&inner, depth, Form::TextInText);
+    }
+    if let Some((inner, form)) = fenced(text) {
+        return inside(inner, depth, form)
+            .into_iter()
+            .map(|candidate| candidate.with(Form::Fence))
+            .collect();
+    }
+    if let Some(inner) = unwrapped(text) {
+        let found = inside(inner, depth, Form::Tag);
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    if let Some(plain) = without_backslashes(text) {
+        return inside(&plain, depth, Form::Backslashes);
+    }
+    if text.starts_with("%7B") || text.starts_with("%7b") {
+        return loose::percent_decoded(text)
+            .map_or_else(Vec::new, |plain| inside(&plain, depth, Form::UrlEncoded));
+    }
+    let mut bracketless = without_brackets(text);
+    if !bracketless.is_empty() {
+        if bracketless.iter().any(is_announced) {
+            bracketless.extend(super::objects::find(text));
+        }
+        return bracketless;
+    }
+    if text.starts_with(['[', '(']) {
+        let found = whole(text);
+        return if found.is_empty() {
+            call(text).into_iter().collect()
+        } else {
+            found
+        };
+    }
+    super::objects::find(text)
+}
+
+/// `'{"scene": "koi"}'`: quotes around everything.
+fn quoted_whole(text: &str) -> Option<String> {
+    if !text.starts_with(super::quote::is_quote) {
+        return None;
+    }
+    match loose::bare(text) {
+        Node::Text(inner) => Some(inner),
+        _ => None,
+    }
+}
+
+/// The inside of the only code fence, around which there are at most words; its end may be missing.
+fn fenced(text: &str) -> Option<(&str, Form)> {
+    let (before, body) = text.split_once("```")?;
+    let (body, after) = body.split_once("```").unwrap_or((body, ""));
+    let is_prose = |part: &str| !part.contains(['{', '}', '[', ']', '(', '=', '"', '\'', '`']);
+    if !is_prose(before) || !is_prose(after) {
+        return None;
+    }
+    let language = body
+        .find(|c: char| !c.is_ascii_alphanumeric())
+        .unwrap_or(body.len());
+    let has_break = body
+        .get(language..)
+        .is_some_and(|rest| rest.starts_with(['\n', '\r']));
+    let body = if has_break {
+        body.get(language..)?
+    } else {
+        body
+    };
+    let has_words = !before.trim().is_empty() || !after.trim().is_empty();
+    Some((body, if has_words { Form::Prose } else { Form::Fence }))
+}
+
+/// `<tool_call>…</tool_call>` around everything, or a marker before it.
+fn unwrapped(text: &str) -> Option<&str> {
+    let marker = text
+        .strip_prefix("[TOOL_CALLS]")
+        .or_else(|| text.strip_prefix("[TOOL_CALL]"));
+    if marker.is_some() {
+        return marker;
+    }
+    let (name, rest) = text.strip_prefix('<')?.split_once('>')?;
+    let inner = rest
+        .strip_suffix('>')?
+        .strip_suffix(name)?
+        .strip_suffix("</")?;
+    (tags::is_wrapper(name) && !inner.contains("</")).then_some(inner)
+}
+
+/// `{\"scene\": \"koi\"}`: the text was escaped once and its outer quotes are gone.
+fn without_backslashes(text: &str) -> Option<String> {
+    let inner = text.strip_prefix(['{', '['])?.trim_start();
+    let escaped = inner.starts_with("\\\"") || inner.starts_with("\\n") || inner.starts_with("\\'");
+    escaped.then(|| {
+        text.replace("\\n", "\n")
+            .replace("\\\"", "\"")
+            .replace("\\'", "'")
+            .replace("\\\\", "\\")
+    })
+}
+
+/// A list or tuple that is the whole text.
+fn whole(text: &str) -> Vec<Candidate> {
+    for quotes in [Quotes::Exact, Quotes::Loose] {
+        let mut parser = Parser::new(text, 0, quotes);
+        let Ok(value) = parser.value(0) else { continue };
+        let node = value.unwrap_or(Node::Null);
+        if parser.cut {
+            return vec![Candidate::flawed(node, parser.forms, Flaw::Cut)];
+        }
+        parser.filler();
+        if parser.position() == text.len() {
+            return vec![Candidate::new(node, parser.forms)];
+        }
+        return vec![Candidate::flawed(Node::Null, parser.forms, Flaw::Garbled)];
+    }
+    let garbled = text
+        .contains('{')
+        .then(|| Candidate::flawed(Node::Null, Forms::default(), Flaw::Garbled));
+    garbled.into_iter().collect()
+}
+
+fn without_brackets(text: &str) -> Vec<Candidate> {
+    if text.starts_with(['{', '[', '(']) {
+        return Vec::new();
+    }
+    let tagged = tags::read(text).map(|tagged| Candidate {
+        node: Node::Map(tagged.pairs),
+        forms: one(Form::Tag),
+        flaw: tagged.cut.then_some(Flaw::Cut),
+        tool: tagged.tool,
+        is_loose: true,
+    });
+    let found: Vec<_> = tagged
+        .into_iter()
+        .chain(options_or_url(text))
+        .chain(call(text))
+        .collect();
+    if !found.is_empty() {
+        found
+    } else {
+        pairs(text)
+    }
+}
+
+/// `Result: {"scene": "koi"}`: the word before the colon may be a key or may announce the object.
+fn is_announced(candidate: &Candidate) -> bool {
+    matches!(&candidate.node, Node::Map(pairs) if matches!(pairs.as_slice(), [(_, Node::Map(_))]))
+}
+
+fn one(form: Form) -> Forms {
+    let mut forms = Forms::default();
+    forms.add(form);
+    forms
+}
+
+fn of_loose(loose: Loose) -> Candidate {
+    Candidate {
+        node: Node::Map(loose.pairs),
+        forms: loose.forms,
+        flaw: loose.cut.then_some(Flaw::Cut),
+        tool: None,
+        is_loose: true,
+    }
+}
+
+fn options_or_url(text: &str) -> Option<Candidate> {
+    loose::options(text)
+        .or_else(|| text.contains('&').then(|| loose::url_pairs(text)).flatten())
+        .map(of_loose)
+}
+
+fn call(text: &str) -> Option<Candidate> {
+    let text = text.trim_matches('`');
+    let (name, loose) =
+        loose::call(text, Quotes::Exact).or_else(|| loose::call(text, Quotes::Loose))?;
+    Some(Candidate {
+        tool: Some(name).filter(|name| !name.is_empty()),
+        ..of_loose(loose)
+    })
+}
+
+/// Keywords, or else lines whose values are no words or quoted texts.
+fn pairs(text: &str) -> Vec<Candidate> {
+    let keywords =
+        loose::keywords(text, Quotes::Exact).or_else(|| loose::keywords(text, Quotes::Loose));
+    keywords
+        .or_else(|| loose::lines(text))
+        .into_iter()
+        .map(of_loose)
+        .collect()
+}
+
+/// The words of a text, as a parameter of type text would see them, read once more as a value.
+pub(super) fn of_inner_text(text: &str) -> Vec<Candidate> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Vec::new();
+    }
+    let trimmed = text.trim();
+    if let Some(node) = strict::parse(trimmed) {
+        return vec![Candidate::of_node(node).with(Form::TextInText)];
+    }
+    if trimmed.starts_with(['{', '[', '(']) {
+        return whole(trimmed)
+            .into_iter()
+            .filter(Candidate::is_clean)
+            .map(|c| c.with(Form::TextInText))
+            .collect();
+    }
+    vec![Candidate::of_node(tolerant::scalar(trimmed.to_owned()).0)]
+}

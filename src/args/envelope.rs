@@ -1,0 +1,444 @@
+//! A JSON-RPC line or body that is not quite JSON: repaired where it has one meaning, otherwise answered under its own id.
+
+use super::{
+    candidates,
+    limits::TEXT_BYTES_MAX,
+    node::{self, Node},
+    outcome::Repair,
+    quote::Quotes,
+    rules::Class,
+    strict,
+    tolerant::Parser,
+};
+use serde_json::{Map, Value, json};
+use std::ops::Range;
+use thiserror::Error;
+
+/// A message ready for the protocol. Arguments that were not strict JSON are in it as the text that was written, for the reader to read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Envelope {
+    /// The message, or a list of messages.
+    pub message: Value,
+    /// What it took; empty for a good message.
+    pub repairs: Vec<Repair>,
+}
+
+/// Why a message cannot be used, with the id to answer under where one is known.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum EnvelopeError {
+    /// Not to be read, not even tolerantly. JSON-RPC's −32700.
+    #[error("this is not JSON and cannot be repaired: {why}; send one JSON-RPC object per line")]
+    Unreadable {
+        /// The id, if it could be made out.
+        id: Option<Value>,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// JSON, but no JSON-RPC message. JSON-RPC's −32600.
+    #[error("this is not a JSON-RPC message: {why}")]
+    NotAMessage {
+        /// The id, if there is one.
+        id: Option<Value>,
+        /// What is wrong.
+        why: &'static str,
+    },
+}
+
+impl EnvelopeError {
+    /// The id to answer under; `None` means null.
+    #[must_use]
+    pub fn id(&self) -> Option<&Value> {
+        let (Self::Unreadable { id, .. } | Self::NotAMessage { id, .. }) = self;
+        id.as_ref()
+    }
+
+    /// The JSON-RPC error code.
+    #[must_use]
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::Unreadable { .. } => -32_700,
+            Self::NotAMessage { .. } => -32_600,
+        }
+    }
+}
+
+/// Reads one line or body. A good message costs one parse.
+///
+/// # Errors
+/// Where the bytes are not text, cannot be repaired to one meaning, or are no message.
+pub fn read(bytes: &[u8]) -> Result<Envelope, EnvelopeError> {
+    let unreadable = |why| EnvelopeError::Unreadable {
+        id: scanned_id(&String::from_utf8_lossy(
+            bytes.get(..TEXT_BYTES_MAX).unwrap_or(bytes),
+        )),
+        why,
+    };
+    if bytes.len() > TEXT_BYTES_MAX {
+        return Err(unreadable("longer than 1 MiB"));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8"))?;
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}' || c == '\0');
+    match strict::parse(text) {
+        Some(node) if !node.contradicts_itself() => message(&node, Vec::new()),
+        Some(_) => tolerantly(text, "a key is given twice with different values"),
+        None => tolerantly(text, "it is not an object"),
+    }
+}
+
+fn tolerantly(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> {
+    let unreadable = |id, why| Err(EnvelopeError::Unreadable { id, why });
+    let Some(start) = text.find('{').filter(|_| !text.starts_with('[')) else {
+        return whole_text(text, why);
+    };
+    let parsed = [Quotes::Exact, Quotes::Loose]
+        .into_iter()
+        .find_map(|quotes| {
+            let mut parser = Parser::new(text, start, quotes);
+            let node = parser.value(0).ok()??;
+            Some((node, parser))
+        });
+    let Some((node, parser)) = parsed else {
+        return unreadable(scanned_id(text), "its brackets and quotes do not match");
+    };
+    let (rest, before) = (
+        text.get(parser.position()..).unwrap_or_default(),
+        text.get(..start).unwrap_or_default(),
+    );
+    if rest.contains('{') || before.contains(['"', '}', ']']) {
+        return unreadable(field(&node, "id"), "there is more than one object");
+    }
+    let mut repairs: Vec<Repair> = parser
+        .forms
+        .iter()
+        .map(|form| repair("message", form.why()))
+        .collect();
+    if !rest.trim().is_empty() || !before.trim().is_empty() {
+        repairs.push(repair("message", "text around the message skipped"));
+    }
+    let node = with_arguments_as_written(text, node, parser.arguments, parser.cut)?;
+    message(&node, repairs)
+}
+
+/// A whole message inside quotes, or a list.
+fn whole_text(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> {
+    let mut found = candidates::of_text(text);
+    let candidate = found.swap_remove(0);
+    if candidate.flaw.is_some() || candidate.is_loose || candidate.node.contradicts_itself() {
+        return Err(EnvelopeError::Unreadable {
+            id: scanned_id(text),
+            why,
+        });
+    }
+    message(
+        &candidate.node,
+        candidate
+            .forms
+            .iter()
+            .map(|form| repair("message", form.why()))
+            .collect(),
+    )
+}
+
+/// Puts the arguments' own text in their place unless it is strict; a message may be cut or contradict itself nowhere else.
+fn with_arguments_as_written(
+    text: &str,
+    mut node: Node,
+    span: Option<Range<usize>>,
+    cut: bool,
+) -> Result<Node, EnvelopeError> {
+    let id = field(&node, "id");
+    let written = span.and_then(|span| {
+        if cut {
+            text.get(span.start..)
+        } else {
+            text.get(span)
+        }
+    });
+    if let Some(written) = written
+        .filter(|written| strict::parse(written).is_none_or(|node| node.contradicts_itself()))
+    {
+        set_arguments(&mut node, Node::Text(written.to_owned()));
+    } else if cut {
+        return Err(EnvelopeError::Unreadable {
+            id,
+            why: "it is cut off",
+        });
+    }
+    if node.contradicts_itself() {
+        return Err(EnvelopeError::Unreadable {
+            id,
+            why: "a key is given twice with different values",
+        });
+    }
+    Ok(node)
+}
+
+fn set_arguments(node: &mut Node, arguments: Node) {
+    let Node::Map(pairs) = node else { return };
+    let Some((_, Node::Map(params))) = pairs.iter_mut().find(|(key, _)| key == "params") else {
+        return;
+    };
+    params.retain(|(key, _)| key != "arguments");
+    params.push(("arguments".into(), arguments));
+}
+
+fn field(node: &Node, key: &str) -> Option<Value> {
+    let Node::Map(pairs) = node else { return None };
+    let value = pairs
+        .iter()
+        .find(|(k, _)| k == key)
+        .map(|(_, value)| value.to_value())?;
+    (value.is_string() || value.is_number()).then_some(value)
+}
+
+fn repair(field: &str, why: &str) -> Repair {
+    Repair {
+        field: field.to_owned(),
+        got: String::new(),
+        used: String::new(),
+        class: Class::L0,
+        cost: 1,
+        code: "envelope",
+        why: why.to_owned(),
+    }
+}
+
+/// Supplies what a message must have, where there is only one thing it can be.
+fn message(node: &Node, mut repairs: Vec<Repair>) -> Result<Envelope, EnvelopeError> {
+    match node.to_value() {
+        Value::Object(mut map) => {
+            normalise(&mut map, &mut repairs)?;
+            Ok(Envelope {
+                message: Value::Object(map),
+                repairs,
+            })
+        }
+        Value::Array(mut items) => {
+            for item in &mut items {
+                let Value::Object(map) = item else {
+                    return Err(EnvelopeError::NotAMessage {
+                        id: None,
+                        why: "a batch holds objects only",
+                    });
+                };
+                normalise(map, &mut repairs)?;
+            }
+            Ok(Envelope {
+                message: Value::Array(items),
+                repairs,
+            })
+        }
+        _ => Err(EnvelopeError::NotAMessage {
+            id: None,
+            why: "it is neither an object nor a list",
+        }),
+    }
+}
+
+fn normalise(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) -> Result<(), EnvelopeError> {
+    let is_message = ["method", "result", "error"]
+        .iter()
+        .any(|key| map.contains_key(*key));
+    if !is_message {
+        let id = map
+            .get("id")
+            .filter(|id| id.is_string() || id.is_number())
+            .cloned();
+        return Err(EnvelopeError::NotAMessage {
+            id,
+            why: "it has no 'method'",
+        });
+    }
+    version(map, repairs);
+    if map
+        .get("method")
+        .is_some_and(|method| method == "tools/call")
+    {
+        gather_params(map, repairs);
+    }
+    params(map, repairs);
+    Ok(())
+}
+
+fn version(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
+    if map.get("jsonrpc").is_some_and(|version| version == "2.0") {
+        return;
+    }
+    let got = map.insert("jsonrpc".into(), json!("2.0"));
+    let got = got.map_or_else(String::new, |got| node::shown(&got.to_string()));
+    repairs.push(Repair {
+        got,
+        used: "2.0".into(),
+        ..repair("jsonrpc", "the protocol's version supplied")
+    });
+}
+
+/// `name` and `arguments` beside `method` belong into `params`.
+fn gather_params(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
+    if map.contains_key("params") || !map.contains_key("name") {
+        return;
+    }
+    let params: Map<String, Value> = ["name", "arguments"]
+        .iter()
+        .filter_map(|key| map.remove(*key).map(|value| ((*key).to_owned(), value)))
+        .collect();
+    map.insert("params".into(), Value::Object(params));
+    repairs.push(repair(
+        "params",
+        "the call's name and arguments put where they belong",
+    ));
+}
+
+/// `params` as text or as a list of one is read as its object; nothing is the same as none.
+fn params(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
+    let Some(sent) = map.get("params").filter(|params| !params.is_object()) else {
+        return;
+    };
+    let got = node::shown(&sent.to_string());
+    let read = match sent {
+        Value::String(text) => single_object(text),
+        Value::Array(items) if items.len() == 1 => {
+            items.first().filter(|only| only.is_object()).cloned()
+        }
+        _ => None,
+    };
+    if let Some(params) = read {
+        map.insert("params".into(), params);
+        repairs.push(Repair {
+            got,
+            ..repair("params", "an object in another wrapping")
+        });
+    } else if Node::from(sent.clone()).is_empty() {
+        map.remove("params");
+        repairs.push(Repair {
+            got,
+            ..repair("params", "empty, so read as not sent")
+        });
+    }
+}
+
+fn single_object(text: &str) -> Option<Value> {
+    let found = candidates::of_text(text);
+    let clean = found.first().filter(|candidate| {
+        candidate.flaw.is_none() && !candidate.is_loose && !candidate.node.contradicts_itself()
+    })?;
+    Some(clean.node.to_value()).filter(Value::is_object)
+}
+
+/// The id of a message that cannot be parsed: what follows the only `"id":` in it.
+fn scanned_id(text: &str) -> Option<Value> {
+    let (at, key) = text
+        .match_indices("\"id\"")
+        .chain(text.match_indices("'id'"))
+        .next()?;
+    let after = text.get(at + key.len()..)?;
+    if after.contains("\"id\"") || after.contains("'id'") {
+        return None;
+    }
+    let value = after.trim_start().strip_prefix(':')?.trim_start();
+    let end = value.find([',', '}', '\n']).unwrap_or(value.len());
+    let value = value.get(..end)?.trim().replace('\'', "\"");
+    serde_json::from_str(&value)
+        .ok()
+        .filter(|value: &Value| value.is_string() || value.is_number())
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    fn good() -> Value {
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "stroke", "arguments": {"scene": "koi"}}})
+    }
+
+    #[test]
+    fn a_good_message_is_left_alone() {
+        let read = read(good().to_string().as_bytes()).unwrap();
+        assert_eq!((read.message, read.repairs), (good(), Vec::new()));
+    }
+
+    #[test]
+    fn sloppy_messages_are_repaired() {
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stroke","arguments":{"scene":"koi"}},}"#,
+            r"{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'stroke','arguments':{'scene':'koi'}}}",
+            r#"{"id":1,"method":"tools/call","params":{"name":"stroke","arguments":{"scene":"koi"}}}"#,
+            r#"{"jsonrpc":2.0,"id":1,"method":"tools/call","params":{"name":"stroke","arguments":{"scene":"koi"}}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","name":"stroke","arguments":{"scene":"koi"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[{"name":"stroke","arguments":{"scene":"koi"}}]}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"{\"name\":\"stroke\",\"arguments\":{\"scene\":\"koi\"}}"}"#,
+            r#"{jsonrpc:"2.0",id:1,method:"tools/call",params:{name:"stroke","arguments":{"scene":"koi"}}}"#,
+        ] {
+            let mut envelope = read(text.as_bytes()).unwrap();
+            assert!(!envelope.repairs.is_empty(), "{text}");
+            if let Some(Value::String(written)) = envelope.message.pointer("/params/arguments") {
+                assert!(written.contains("koi"), "{text}");
+                envelope.message["params"]["arguments"] = json!({"scene": "koi"});
+            }
+            assert_eq!(envelope.message, good(), "{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_not_strict_are_handed_on_as_written() {
+        for written in [
+            r#"{"scene":"koi","scene":"star"}"#,
+            r#"{"scene":"koi",}"#,
+            r#"{"fps":NaN}"#,
+            r#"{"fps":1"#,
+            r#"{"scene":"ko"#,
+        ] {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"stroke","arguments":{written}"#
+            );
+            let text = if written.ends_with('}') {
+                text + "}}"
+            } else {
+                text
+            };
+            assert_eq!(
+                read(text.as_bytes()).unwrap().message["params"]["arguments"],
+                json!(written),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_answered_under_its_id() {
+        for (text, id, code) in [
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"tools/ca"#,
+                Some(json!(7)),
+                -32_700,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"a","method":}"#,
+                Some(json!("a")),
+                -32_700,
+            ),
+            (r#"{"id":7} {"id":8}"#, Some(json!(7)), -32_700),
+            (
+                r#"{"id":1,"id":2,"method":"ping"}"#,
+                Some(json!(1)),
+                -32_700,
+            ),
+            (r#"{"jsonrpc":"2.0","id":3}"#, Some(json!(3)), -32_600),
+            ("hello", None, -32_700),
+            ("", None, -32_600),
+            ("5", None, -32_600),
+        ] {
+            let error = read(text.as_bytes()).unwrap_err();
+            assert_eq!((error.id(), error.code()), (id.as_ref(), code), "{text}");
+        }
+        assert_eq!(
+            read(b"{\"id\":4,\"method\":\"\xff\"}").unwrap_err().id(),
+            Some(&json!(4))
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! What would be understood and what each profile would do about it, without doing it.
+
+use super::{
+    arguments::Judged,
+    outcome::{Complaint, Reading, Repair},
+    read::{self, Received},
+    rules::{Class, Effect, Policy, Profile},
+    shape::Shape,
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// One way of reading a text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Alternative {
+    /// What it costs; the cheapest wins.
+    pub cost: u32,
+    /// What it would mean, if it were accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub understood: Option<Map<String, Value>>,
+    /// What is wrong with it.
+    pub complaints: Vec<Complaint>,
+    /// What it takes.
+    pub repairs: Vec<Repair>,
+}
+
+/// What one profile does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Verdict {
+    /// Which profile.
+    pub profile: Profile,
+    /// Whether the tool would run.
+    pub runs: bool,
+    /// With what, defaults included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub understood: Option<Map<String, Value>>,
+    /// The worst that was lost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Class>,
+    /// Why it would not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// Arguments that would be accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrected: Option<Map<String, Value>>,
+    /// Every repair.
+    pub repairs: Vec<Repair>,
+}
+
+/// Everything there is to say about one text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// What the tool does.
+    pub effect: Effect,
+    /// Each candidate reading, judged as the guarded profile judges.
+    pub candidates: Vec<Alternative>,
+    /// What each profile would do.
+    pub profiles: Vec<Verdict>,
+}
+
+/// Explains how `text` would be read as the arguments of a tool of this shape and effect.
+#[must_use]
+pub fn explain(shape: &Shape, effect: Effect, text: &str) -> Explanation {
+    let guarded = Policy::new(effect, Profile::Guarded);
+    let judged = read::judged(shape, &guarded, Received::Text(text.to_owned()));
+    Explanation {
+        effect,
+        candidates: judged.map(alternative).collect(),
+        profiles: [Profile::Lenient, Profile::Guarded]
+            .map(|profile| verdict(shape, effect, profile, text))
+            .into(),
+    }
+}
+
+fn alternative(judged: Judged) -> Alternative {
+    let cost = judged.cost;
+    match judged.outcome {
+        Ok(Reading {
+            understood,
+            repairs,
+            ..
+        }) => Alternative {
+            cost,
+            understood: Some(understood),
+            complaints: Vec::new(),
+            repairs,
+        },
+        Err(refusal) => Alternative {
+            cost,
+            understood: None,
+            complaints: refusal.complaints,
+            repairs: refusal.repairs,
+        },
+    }
+}
+
+fn verdict(shape: &Shape, effect: Effect, profile: Profile, text: &str) -> Verdict {
+    match read::read(
+        shape,
+        &Policy::new(effect, profile),
+        Received::Text(text.to_owned()),
+    ) {
+        Ok(reading) => Verdict {
+            profile,
+            runs: true,
+            understood: Some(reading.understood),
+            loss: Some(reading.loss),
+            refused: None,
+            corrected: None,
+            repairs: reading.repairs,
+        },
+        Err(refusal) => {
+            let refused = Some(refusal.to_string());
+            Verdict {
+                profile,
+                runs: false,
+                understood: None,
+                loss: None,
+                refused,
+                corrected: Some(refusal.corrected),
+                repairs: refusal.repairs,
+            }
+        }
+    }
+}
+
+/// One line's answer: what was sent as it was understood, without defaults and nulls, or why not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Line {
+    /// It can be read.
+    Understood {
+        /// Only what was sent.
+        understood: Map<String, Value>,
+        /// What that took.
+        repairs: Vec<Repair>,
+    },
+    /// It cannot.
+    Refused {
+        /// One sentence.
+        refused: String,
+        /// Every complaint.
+        complaints: Vec<Complaint>,
+        /// Arguments that would be accepted.
+        corrected: Map<String, Value>,
+        /// Repairs made before.
+        repairs: Vec<Repair>,
+    },
+}
+
+/// Judges one text by a foreign schema, as for a tool that moves in the guarded profile, unknown keys ignored.
+#[must_use]
+pub fn explain_line(shape: &Shape, text: &str) -> Line {
+    match read::read(
+        shape,
+        &Policy::of_foreign_schema(),
+        Received::Text(text.to_owned()),
+    ) {
+        Ok(reading) => Line::Understood {
+            understood: reading
+                .given
+                .into_iter()
+                .filter(|(_, value)| !value.is_null())
+                .collect(),
+            repairs: reading.repairs,
+        },
+        Err(refusal) => Line::Refused {
+            refused: refusal.to_string(),
+            complaints: refusal.complaints,
+            corrected: refusal.corrected,
+            repairs: refusal.repairs,
+        },
+    }
+}

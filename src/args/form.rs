@@ -1,0 +1,138 @@
+//! The ways in which a text can differ from JSON and still mean one thing, each with its price.
+
+use serde::Serialize;
+
+/// One repair of form. Counted once per text, however often it occurs: the oddity is the dialect, not its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Form {
+    SingleQuotes,
+    CurlyQuotes,
+    MixedQuotes,
+    InnerQuotes,
+    TrailingComma,
+    ExtraComma,
+    MissingComma,
+    MissingColon,
+    Semicolon,
+    UnquotedKey,
+    UnquotedText,
+    PythonLiteral,
+    Tuple,
+    Comment,
+    Arrow,
+    RawControl,
+    OddEscape,
+    ExtraCloser,
+    Fence,
+    Prose,
+    Tag,
+    Keywords,
+    Call,
+    Lines,
+    Options,
+    UrlEncoded,
+    TextInText,
+    Backslashes,
+    ListOfOne,
+    Envelope,
+}
+
+impl Form {
+    /// What the repair costs; the cheapest reading wins.
+    pub(super) const fn cost(self) -> u32 {
+        match self {
+            Self::SingleQuotes
+            | Self::TrailingComma
+            | Self::Comment
+            | Self::PythonLiteral
+            | Self::Fence
+            | Self::UnquotedKey
+            | Self::RawControl
+            | Self::Tuple
+            | Self::TextInText
+            | Self::CurlyQuotes => 1,
+            Self::ExtraComma
+            | Self::Semicolon
+            | Self::UnquotedText
+            | Self::Arrow
+            | Self::ExtraCloser
+            | Self::Tag
+            | Self::Prose
+            | Self::ListOfOne
+            | Self::Envelope
+            | Self::Keywords
+            | Self::Call
+            | Self::UrlEncoded => 2,
+            Self::MissingComma
+            | Self::OddEscape
+            | Self::Backslashes
+            | Self::Lines
+            | Self::Options
+            | Self::MixedQuotes => 3,
+            Self::MissingColon | Self::InnerQuotes => 4,
+        }
+    }
+
+    /// The repair in words.
+    pub(super) const fn why(self) -> &'static str {
+        match self {
+            Self::SingleQuotes => "single quotes read as double quotes",
+            Self::CurlyQuotes => "curly quotes read as straight quotes",
+            Self::MixedQuotes => "quotes of different sorts paired",
+            Self::InnerQuotes => "a quote inside a text kept as text",
+            Self::TrailingComma => "a comma before the end dropped",
+            Self::ExtraComma => "a comma too many dropped",
+            Self::MissingComma => "a missing comma supplied",
+            Self::Semicolon => "a semicolon read as a comma",
+            Self::MissingColon => "a missing colon supplied",
+            Self::UnquotedKey => "a key without quotes",
+            Self::UnquotedText => "a text without quotes",
+            Self::PythonLiteral => "a Python literal",
+            Self::Tuple => "a tuple read as a list",
+            Self::Comment => "a comment skipped",
+            Self::Arrow => "'=>' or '=' read as a colon",
+            Self::RawControl => "a raw line break or tab inside a text kept",
+            Self::OddEscape => "an escape that is not JSON's",
+            Self::ExtraCloser => "a closing bracket too many dropped",
+            Self::Fence => "a code fence removed",
+            Self::Prose => "words around the arguments skipped",
+            Self::Tag => "tags read",
+            Self::Keywords => "keyword arguments read",
+            Self::Call => "call syntax read",
+            Self::Lines => "lines of 'key: value' read",
+            Self::Options => "command-line options read",
+            Self::UrlEncoded => "url-encoded text decoded",
+            Self::TextInText => "JSON inside a text read",
+            Self::Backslashes => "needless backslashes removed",
+            Self::ListOfOne => "a list of one read as its element",
+            Self::Envelope => "an envelope around the arguments opened",
+        }
+    }
+}
+
+/// The repairs of one text, each at most once, in order of appearance.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Forms(Vec<Form>);
+
+impl Forms {
+    pub(super) fn add(&mut self, form: Form) {
+        if !self.0.contains(&form) {
+            self.0.push(form);
+        }
+    }
+
+    pub(super) fn extend(&mut self, other: &Self) {
+        for form in &other.0 {
+            self.add(*form);
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Form> {
+        self.0.iter().copied()
+    }
+
+    pub(super) fn cost(&self) -> u32 {
+        self.iter().map(Form::cost).sum()
+    }
+}

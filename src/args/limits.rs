@@ -1,0 +1,26 @@
+//! Every bound of the reader, in one place: what is longer, deeper or more is refused, never half read.
+
+/// Longest text that is read, in bytes.
+pub(super) const TEXT_BYTES_MAX: usize = 1 << 20;
+/// Deepest nesting of lists and objects.
+pub(super) const DEPTH_MAX: usize = 48;
+/// Most values in one text; keeps memory within a small multiple of the text.
+pub(super) const NODES_MAX: usize = 20_000;
+/// Most arguments in one call; more keys than this are data, not arguments.
+pub(super) const PAIRS_MAX: usize = 512;
+/// How often text inside text, or an envelope inside an envelope, is opened.
+pub(super) const UNWRAP_MAX: usize = 4;
+/// Blank bytes looked through to see what follows a quote.
+pub(super) const LOOK_MAX: usize = 64;
+/// A reading dearer than this is not a reading.
+pub(super) const COST_MAX: u32 = 40;
+/// Characters of a received value that are shown.
+pub(super) const SHOWN_CHARS_MAX: usize = 80;
+/// Valid values that are shown in a complaint.
+pub(super) const VALID_MAX: usize = 12;
+/// Complaints that are listed; more than this is one bad call, not a longer list.
+pub(super) const COMPLAINTS_MAX: usize = 32;
+/// Repairs that are listed.
+pub(super) const REPAIRS_MAX: usize = 64;
+/// Callers whose last refusal is remembered.
+pub(super) const CALLERS_MAX: usize = 256;

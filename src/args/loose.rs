@@ -1,0 +1,287 @@
+//! Arguments without brackets of their own: keywords, calls, lines, command-line options and url-encoding.
+
+use super::{
+    form::{Form, Forms},
+    limits::PAIRS_MAX,
+    node::Node,
+    quote::Quotes,
+    tolerant::{self, End, Parser},
+};
+
+/// Pairs read from a text, the repairs that took, and whether the text ended too early.
+pub(super) struct Loose {
+    pub(super) pairs: Vec<(String, Node)>,
+    pub(super) forms: Forms,
+    pub(super) cut: bool,
+}
+
+impl Loose {
+    fn of(form: Form) -> Self {
+        let mut forms = Forms::default();
+        forms.add(form);
+        Self {
+            pairs: Vec::new(),
+            forms,
+            cut: false,
+        }
+    }
+
+    fn push(&mut self, key: &str, value: &str) {
+        self.pairs.push((key.to_owned(), bare(value)));
+    }
+}
+
+/// `scene="koi", debug=True` and `scene: koi, debug: true`.
+pub(super) fn keywords(text: &str, quotes: Quotes) -> Option<Loose> {
+    if !text.contains([':', '=']) {
+        return None;
+    }
+    let mut parser = Parser::new(text, 0, quotes);
+    let pairs = parser.pairs(End::Text, 0).ok()?;
+    let mut loose = Loose::of(Form::Keywords);
+    loose.forms.extend(&parser.forms);
+    Some(Loose {
+        pairs,
+        cut: parser.cut,
+        ..loose
+    })
+    .filter(|loose| loose.cut || !loose.pairs.is_empty())
+}
+
+/// `stroke(scene="koi")`, with the name that was called; `Calling:` may stand before it.
+pub(super) fn call(text: &str, quotes: Quotes) -> Option<(String, Loose)> {
+    let open = text.find('(')?;
+    let head = text.get(..open)?;
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let name = head.trim_end_matches(is_name).len();
+    let (before, name) = head.split_at_checked(name)?;
+    let is_prose = |part: &str| !part.contains(['{', '}', '[', ']', '(', ')', '=', '"']);
+    // Only an announcement may stand before a call: in a sentence it is talked about, not made.
+    let is_announced = before.trim().is_empty() || before.trim_end().ends_with(':');
+    if !is_prose(before) || !is_announced || (name.is_empty() && !before.is_empty()) {
+        return None;
+    }
+    let mut parser = Parser::new(text, open + 1, quotes);
+    let pairs = call_pairs(&mut parser)?;
+    let mut loose = Loose::of(Form::Call);
+    loose.forms.extend(&parser.forms);
+    if parser.cut {
+        return Some((
+            name.to_owned(),
+            Loose {
+                cut: true,
+                pairs,
+                ..loose
+            },
+        ));
+    }
+    let after = text.get(parser.position()..)?;
+    if after.contains(char::is_alphanumeric) || !is_prose(after) {
+        return None;
+    }
+    if !before.trim().is_empty() || !after.trim_matches([';', '.', ' ', '\n']).is_empty() {
+        loose.forms.add(Form::Prose);
+    }
+    Some((name.to_owned(), Loose { pairs, ..loose }))
+}
+
+/// What stands between the brackets: keywords, or one object.
+fn call_pairs(parser: &mut Parser<'_>) -> Option<Vec<(String, Node)>> {
+    parser.filler();
+    if !parser.at('{') {
+        return parser.pairs(End::Paren, 0).ok();
+    }
+    let Some(Node::Map(pairs)) = parser.value(0).ok()? else {
+        return parser.cut.then(Vec::new);
+    };
+    parser.filler();
+    parser.skip(')').then_some(pairs)
+}
+
+/// `key: value` or `key = value`, one to a line; the value is the rest of its line.
+pub(super) fn lines(text: &str) -> Option<Loose> {
+    let mut loose = Loose::of(Form::Lines);
+    for line in text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !matches!(*line, "---" | "..."))
+    {
+        if loose.pairs.len() == PAIRS_MAX {
+            return None;
+        }
+        if line.starts_with('#') {
+            continue;
+        }
+        let line = line
+            .strip_prefix(['-', '*', '•'])
+            .map_or(line, str::trim_start);
+        let at = line.find([':', '='])?;
+        let key = line.get(..at)?.trim().trim_matches(['"', '\'', '*', '`']);
+        if key.is_empty()
+            || !key
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '?'))
+        {
+            return None;
+        }
+        let value = line.get(at + 1..)?.trim().trim_end_matches(',').trim();
+        loose.cut |= value.is_empty() || value == ",";
+        loose.push(key, value);
+    }
+    (!loose.pairs.is_empty()).then_some(loose)
+}
+
+/// `--scene koi --debug --fps=5`.
+pub(super) fn options(text: &str) -> Option<Loose> {
+    let mut loose = Loose::of(Form::Options);
+    let mut words = text.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let option = word
+            .strip_prefix("--")
+            .filter(|name| !name.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
+        if let Some((key, value)) = option.split_once('=') {
+            loose.push(key, value);
+        } else if let Some(value) = words.next_if(|next| !next.starts_with("--")) {
+            loose.push(option, value);
+        } else {
+            loose.push(option, "true");
+        }
+    }
+    (!loose.pairs.is_empty()).then_some(loose)
+}
+
+/// `scene=koi&debug=true`.
+pub(super) fn url_pairs(text: &str) -> Option<Loose> {
+    if !text.contains('=') || text.contains(char::is_whitespace) {
+        return None;
+    }
+    let mut loose = Loose::of(Form::UrlEncoded);
+    for part in text.trim_start_matches('?').split('&') {
+        let (key, value) = part
+            .split_once('=')
+            .filter(|(key, _)| !key.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
+        loose.push(
+            &percent_decoded(&key.replace('+', " "))?,
+            &percent_decoded(&value.replace('+', " "))?,
+        );
+    }
+    Some(loose)
+}
+
+/// The text with `%XX` decoded; `None` where that is not UTF-8 or a percent sign stands alone.
+pub(super) fn percent_decoded(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        if *first != b'%' {
+            out.push(*first);
+            continue;
+        }
+        let digits = std::str::from_utf8(tail.get(..2)?).ok()?;
+        out.push(u8::from_str_radix(digits, 16).ok()?);
+        rest = tail.get(2..)?;
+    }
+    String::from_utf8(out).ok()
+}
+
+/// A value that stands alone: unquoted if it is quoted throughout, otherwise a word.
+pub(super) fn bare(value: &str) -> Node {
+    let value = value.trim();
+    let mut forms = Forms::default();
+    if value.starts_with(super::quote::is_quote) {
+        let read = super::quote::read(
+            value,
+            Quotes::Exact,
+            super::quote::Place::Value,
+            false,
+            &mut forms,
+        );
+        if let Some((text, _)) = read.ok().filter(|(_, used)| *used == value.len()) {
+            return Node::Text(text);
+        }
+    }
+    if value.starts_with(['{', '[']) {
+        let mut parser = Parser::new(value, 0, Quotes::Exact);
+        if let Ok(Some(node)) = parser.value(0)
+            && !parser.cut
+            && parser.position() == value.len()
+        {
+            return node;
+        }
+    }
+    tolerant::scalar(value.to_owned()).0
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    const KOI: &str = r#"{"scene":"koi","debug":true,"fps":5}"#;
+
+    fn json(loose: Option<Loose>) -> String {
+        loose.map_or("none".into(), |loose| {
+            if loose.cut {
+                "cut".into()
+            } else {
+                Node::Map(loose.pairs).to_value().to_string()
+            }
+        })
+    }
+
+    #[test]
+    fn reads_keywords() {
+        for text in [
+            "scene=\"koi\", debug=True, fps=5",
+            "scene: koi, debug: true, fps: 5",
+            "scene=koi debug=true fps=5",
+            "scene='koi'; debug=True; fps=5",
+        ] {
+            assert_eq!(json(keywords(text, Quotes::Exact)), KOI, "{text}");
+        }
+        for text in ["scene=\"koi\",", "scene=", "scene=\"ko"] {
+            assert_eq!(json(keywords(text, Quotes::Exact)), "cut", "{text}");
+        }
+        assert!(keywords("draw the koi: now please", Quotes::Exact).is_none());
+    }
+
+    #[test]
+    fn reads_calls() {
+        for text in [
+            "stroke(scene=\"koi\", debug=True, fps=5)",
+            "tatbot.stroke({scene: 'koi', debug: true, fps: 5});",
+        ] {
+            let (name, loose) = call(text, Quotes::Exact).unwrap();
+            assert!(name.ends_with("stroke"));
+            assert_eq!(json(Some(loose)), KOI, "{text}");
+        }
+        assert_eq!(
+            json(call("stroke(scene=\"koi\",", Quotes::Exact).map(|c| c.1)),
+            "cut"
+        );
+        assert!(call("stroke(\"koi\")", Quotes::Exact).is_none());
+    }
+
+    #[test]
+    fn reads_lines_options_and_urls() {
+        assert_eq!(json(lines("scene: koi\ndebug: true\nfps: 5")), KOI);
+        assert_eq!(
+            json(lines("- scene: \"koi\"\n- debug: True\n- fps = 5")),
+            KOI
+        );
+        assert_eq!(json(lines("scene: koi\ndebug:")), "cut");
+        assert_eq!(
+            json(lines("note: salt, and pepper")),
+            r#"{"note":"salt, and pepper"}"#
+        );
+        assert!(lines("I will draw: the koi").is_none());
+        assert_eq!(json(options("--scene koi --debug --fps=5")), KOI);
+        assert_eq!(json(url_pairs("scene=koi&debug=true&fps=5")), KOI);
+        assert_eq!(json(url_pairs("scene=k%6Fi&debug=true&fps=5")), KOI);
+    }
+}

@@ -1,0 +1,276 @@
+//! What a caller was just refused: so that a refused argument is not simply left out, and a loop ends with a person.
+
+use super::{
+    limits::CALLERS_MAX,
+    outcome::{Reading, Refusal, Repair},
+    rules::{Policy, Rule},
+};
+use serde_json::{Map, Value};
+use std::collections::VecDeque;
+
+/// Identical failures in a row after which a person is asked for.
+const SAME_FAILURES_MAX: u32 = 2;
+
+/// The last refusal of each caller, the most recent [`CALLERS_MAX`] callers. No clock, no I/O.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// The caller heard from last stands at the back.
+    callers: VecDeque<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    caller: String,
+    tool: String,
+    refusal: Box<Refusal>,
+    failures: u32,
+}
+
+/// What to tell a caller whose call was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// It can mend the call.
+    Mend,
+    /// It has failed in the same way before: "ask the operator".
+    AskTheOperator,
+}
+
+impl Memory {
+    /// Passes an outcome through, remembering it: a call that only leaves out what was just refused is warned about or refused again.
+    ///
+    /// # Errors
+    /// The refusal it was given, or the earlier one with the same correction; with what to tell the caller.
+    pub fn judge(
+        &mut self,
+        caller: &str,
+        tool: &str,
+        policy: &Policy,
+        outcome: Result<Reading, Box<Refusal>>,
+    ) -> Result<Reading, (Box<Refusal>, Advice)> {
+        let last = self.take(caller).filter(|entry| entry.tool == tool);
+        let outcome = match (outcome, &last) {
+            (Ok(reading), Some(last)) => last.compare(reading, policy),
+            (outcome, _) => outcome,
+        };
+        outcome.map_err(|refusal| {
+            let failures = 1 + last
+                .filter(|last| last.is_same_failure(&refusal))
+                .map_or(0, |last| last.failures);
+            self.remember(Entry {
+                caller: caller.to_owned(),
+                tool: tool.to_owned(),
+                refusal: refusal.clone(),
+                failures,
+            });
+            (
+                refusal,
+                if failures < SAME_FAILURES_MAX {
+                    Advice::Mend
+                } else {
+                    Advice::AskTheOperator
+                },
+            )
+        })
+    }
+
+    /// Forgets a caller that has gone.
+    pub fn forget(&mut self, caller: &str) {
+        self.take(caller);
+    }
+
+    fn take(&mut self, caller: &str) -> Option<Entry> {
+        let at = self
+            .callers
+            .iter()
+            .position(|entry| entry.caller == caller)?;
+        self.callers.remove(at)
+    }
+
+    fn remember(&mut self, entry: Entry) {
+        if self.callers.len() == CALLERS_MAX {
+            self.callers.pop_front();
+        }
+        self.callers.push_back(entry);
+    }
+}
+
+impl Entry {
+    fn compare(&self, mut reading: Reading, policy: &Policy) -> Result<Reading, Box<Refusal>> {
+        let Some(field) = self.left_out(&reading.given) else {
+            return Ok(reading);
+        };
+        if policy.refuses(Rule::RefusedArgumentLeftOut) {
+            return Err(Box::new(Refusal {
+                kind: Rule::RefusedArgumentLeftOut,
+                ..(*self.refusal).clone()
+            }));
+        }
+        reading.repairs.push(Repair {
+            field: field.to_owned(),
+            got: String::new(),
+            used: reading
+                .understood
+                .get(field)
+                .map(Value::to_string)
+                .unwrap_or_default(),
+            class: Rule::RefusedArgumentLeftOut.class(),
+            cost: Rule::RefusedArgumentLeftOut.cost(),
+            code: "refused_argument_left_out",
+            why: "it was refused a moment ago and is now left out".into(),
+        });
+        reading.loss = reading.loss.max(Rule::RefusedArgumentLeftOut.class());
+        Ok(reading)
+    }
+
+    /// The refused argument that the new call leaves out while saying nothing new. The offered correction is always something new.
+    fn left_out(&self, given: &Map<String, Value>) -> Option<&str> {
+        let says_nothing_new = given
+            .iter()
+            .all(|(key, value)| self.refusal.good.get(key) == Some(value));
+        let is_correction = *given == self.refusal.corrected;
+        let mut refused = self
+            .refusal
+            .complaints
+            .iter()
+            .map(|complaint| complaint.path.split(['.', '[']).next().unwrap_or_default());
+        let field = refused.find(|field| {
+            self.refusal.corrected.contains_key(*field) && !given.contains_key(*field)
+        });
+        field.filter(|_| says_nothing_new && !is_correction)
+    }
+
+    fn is_same_failure(&self, refusal: &Refusal) -> bool {
+        let signature = |refusal: &Refusal| {
+            refusal
+                .complaints
+                .iter()
+                .map(|c| (c.code, c.path.clone(), c.received.clone()))
+                .collect::<Vec<_>>()
+        };
+        signature(&self.refusal) == signature(refusal)
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::super::{Effect, Kind, Param, Profile, Received, Shape, read};
+    use super::*;
+    use serde_json::json;
+
+    fn call(
+        memory: &mut Memory,
+        profile: Profile,
+        arguments: Value,
+    ) -> Result<Reading, (Box<Refusal>, Advice)> {
+        let shape = Shape::new(vec![
+            Param::new("scene", Kind::name(["default", "tiger", "koi"])).default("default"),
+            Param::new("debug", Kind::Bool).default(false),
+        ]);
+        let policy = Policy::new(Effect::Moves, profile);
+        memory.judge(
+            "caller",
+            "stroke",
+            &policy,
+            read(&shape, &policy, Received::Value(arguments)),
+        )
+    }
+
+    #[test]
+    fn a_refused_argument_left_out_is_refused_with_the_same_correction() {
+        let mut memory = Memory::default();
+        let (first, advice) = call(
+            &mut memory,
+            Profile::Guarded,
+            json!({"scene": "tigger", "debug": true}),
+        )
+        .unwrap_err();
+        assert_eq!(
+            (first.corrected.clone(), advice),
+            (
+                json!({"scene": "tiger", "debug": true})
+                    .as_object()
+                    .unwrap()
+                    .clone(),
+                Advice::Mend
+            )
+        );
+        for arguments in [json!({"debug": true}), json!({})] {
+            let (again, advice) = call(&mut memory, Profile::Guarded, arguments).unwrap_err();
+            assert_eq!(
+                (again.corrected, again.kind, advice),
+                (
+                    first.corrected.clone(),
+                    Rule::RefusedArgumentLeftOut,
+                    Advice::AskTheOperator
+                )
+            );
+        }
+        assert!(
+            call(
+                &mut memory,
+                Profile::Guarded,
+                json!({"scene": "tiger", "debug": true})
+            )
+            .is_ok()
+        );
+        assert!(call(&mut memory, Profile::Guarded, json!({})).is_ok());
+    }
+
+    #[test]
+    fn lenient_warns() {
+        let mut memory = Memory::default();
+        call(&mut memory, Profile::Lenient, json!({"scene": "tigger"})).unwrap_err();
+        let reading = call(&mut memory, Profile::Lenient, json!({})).unwrap();
+        assert_eq!(
+            reading.repairs.last().unwrap().code,
+            "refused_argument_left_out"
+        );
+        assert_eq!(reading.loss, super::super::Class::L2);
+    }
+
+    #[test]
+    fn an_unknown_key_may_be_dropped_as_the_correction_says() {
+        let mut memory = Memory::default();
+        call(
+            &mut memory,
+            Profile::Guarded,
+            json!({"depth": 2, "debug": true}),
+        )
+        .unwrap_err();
+        assert!(call(&mut memory, Profile::Guarded, json!({"debug": true})).is_ok());
+    }
+
+    #[test]
+    fn another_caller_or_tool_is_another_matter() {
+        let mut memory = Memory::default();
+        call(&mut memory, Profile::Guarded, json!({"scene": "tigger"})).unwrap_err();
+        let policy = Policy::new(Effect::Moves, Profile::Guarded);
+        let fine = read(&Shape::default(), &policy, Received::Absent);
+        assert!(
+            memory
+                .judge("other", "stroke", &policy, fine.clone())
+                .is_ok()
+        );
+        assert!(memory.judge("caller", "align", &policy, fine).is_ok());
+    }
+
+    #[test]
+    fn remembers_a_bounded_number_of_callers() {
+        let mut memory = Memory::default();
+        let policy = Policy::new(Effect::Moves, Profile::Guarded);
+        for caller in 0..2 * CALLERS_MAX {
+            let refused = read(&Shape::default(), &policy, Received::Text("draw".into()));
+            assert!(
+                memory
+                    .judge(&caller.to_string(), "stroke", &policy, refused)
+                    .is_err()
+            );
+        }
+        assert_eq!(memory.callers.len(), CALLERS_MAX);
+    }
+}

@@ -1,0 +1,184 @@
+//! Names of tools, scenes, overlays and nodes: case, blanks, hyphens, underscores and camel case are form, all else is meaning.
+
+use super::nearest::nearest;
+
+/// What a received name turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolution {
+    /// Exactly one candidate; its position, and whether it was written to the letter.
+    Resolved {
+        /// Position among the candidates.
+        index: usize,
+        /// Written exactly as the candidate is.
+        exact: bool,
+    },
+    /// Several candidates differ only in form.
+    Ambiguous {
+        /// Their names.
+        among: Vec<String>,
+    },
+    /// None; the nearest are for showing.
+    Unknown {
+        /// At most a dozen, the nearest first.
+        nearest: Vec<String>,
+    },
+}
+
+/// Letters and digits in lower case, without blanks, hyphens and underscores.
+pub(super) fn fold(name: &str) -> String {
+    name.chars()
+        .filter(|c| !c.is_whitespace() && !matches!(c, '-' | '_' | '‐' | '‑' | '–'))
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// A tool's name without quotes, brackets, namespaces and closing punctuation, folded.
+#[must_use]
+pub fn normalise(name: &str) -> String {
+    fold(bare(name))
+}
+
+/// What is left of `name` without what callers put around it.
+fn bare(name: &str) -> &str {
+    let edge = |c: char| {
+        c.is_whitespace()
+            || matches!(
+                c,
+                '"' | '\'' | '`' | '“' | '”' | '.' | ',' | ';' | ':' | '!' | '*'
+            )
+    };
+    let name = name.trim_matches(edge);
+    let name = name
+        .strip_suffix("()")
+        .or_else(|| name.strip_suffix("({})"))
+        .unwrap_or(name)
+        .trim_matches(edge);
+    name.strip_prefix('<')
+        .and_then(|inner| inner.strip_suffix('>'))
+        .unwrap_or(name)
+}
+
+/// The last part of `server.tool`, `server/tool`, `server::tool` or `mcp__server__tool`.
+fn without_namespace(name: &str) -> Option<&str> {
+    let after = |separator: &str| name.rsplit_once(separator).map(|(_, last)| last);
+    after("::")
+        .or_else(|| after("."))
+        .or_else(|| after("/"))
+        .or_else(|| after(":"))
+        .or_else(|| after("__"))
+}
+
+/// Finds the candidate that `received` names: to the letter, else uniquely after normalising. Never by likeness.
+#[must_use]
+pub fn resolve<S: AsRef<str>>(received: &str, candidates: &[S]) -> Resolution {
+    if let Some(index) = candidates.iter().position(|name| name.as_ref() == received) {
+        return Resolution::Resolved { index, exact: true };
+    }
+    let whole = bare(received);
+    by_form(&fold(whole), candidates)
+        .or_else(|| by_form(&fold(without_namespace(whole)?), candidates))
+        .unwrap_or_else(|| Resolution::Unknown {
+            nearest: nearest(&fold(whole), candidates.iter().map(AsRef::as_ref)),
+        })
+}
+
+fn by_form<S: AsRef<str>>(folded: &str, candidates: &[S]) -> Option<Resolution> {
+    let same = |name: &&S| !folded.is_empty() && fold(name.as_ref()) == folded;
+    let mut found = candidates.iter().enumerate().filter(|(_, name)| same(name));
+    let (index, _) = found.next()?;
+    if found.next().is_none() {
+        return Some(Resolution::Resolved {
+            index,
+            exact: false,
+        });
+    }
+    Some(Resolution::Ambiguous {
+        among: candidates
+            .iter()
+            .filter(same)
+            .map(|name| name.as_ref().to_owned())
+            .collect(),
+    })
+}
+
+/// Finds the value that `received` names among values, where namespaces and brackets are meaning.
+pub(super) fn resolve_value(received: &str, known: &[String]) -> Resolution {
+    if let Some(index) = known.iter().position(|name| name == received) {
+        return Resolution::Resolved { index, exact: true };
+    }
+    by_form(&fold(received), known).unwrap_or_else(|| Resolution::Unknown {
+        nearest: nearest(received, known.iter().map(String::as_str)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOOLS: [&str; 7] = [
+        "align",
+        "robot_align",
+        "reset",
+        "sense",
+        "stroke",
+        "list_nodes",
+        "stop",
+    ];
+
+    fn found(received: &str) -> Option<&'static str> {
+        match resolve(received, &TOOLS) {
+            Resolution::Resolved { index, .. } => TOOLS.get(index).copied(),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn form_is_forgiven() {
+        for (received, want) in [
+            ("align", "align"),
+            ("robotAlign", "robot_align"),
+            ("align()", "align"),
+            ("tatbot.align", "align"),
+            (" Reset. ", "reset"),
+            ("sense.", "sense"),
+            ("LIST-NODES", "list_nodes"),
+            ("List Nodes", "list_nodes"),
+            ("mcp__tatbot__list_nodes", "list_nodes"),
+            ("functions.stroke:", "stroke"),
+            ("`stop`", "stop"),
+            ("listNodes", "list_nodes"),
+            ("steadyhand/stroke", "stroke"),
+        ] {
+            assert_eq!(found(received), Some(want), "{received}");
+        }
+    }
+
+    #[test]
+    fn likeness_is_not() {
+        for received in [
+            "aline",
+            "alig",
+            "align2",
+            "strokes",
+            "list_nodes as the reference",
+            "track_nodes",
+            "",
+            "()",
+            "<function-name>",
+            "align reset",
+            "align.reset2",
+        ] {
+            assert_eq!(found(received), None, "{received}");
+        }
+        assert!(
+            matches!(resolve("track_nodes", &TOOLS), Resolution::Unknown { nearest } if nearest.first().is_some_and(|n| n == "list_nodes"))
+        );
+    }
+
+    #[test]
+    fn two_that_differ_in_form_only_are_not_chosen_between() {
+        assert!(
+            matches!(resolve("goHome", &["go_home", "gohome"]), Resolution::Ambiguous { among } if among.len() == 2)
+        );
+    }
+}

@@ -1,0 +1,166 @@
+//! A value as it was written: objects keep every pair, words without quotes stay words.
+
+use serde_json::{Map, Number, Value};
+
+/// What a parser saw, before any parameter gave it meaning.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Node {
+    Null,
+    Bool(bool),
+    Number(Number),
+    /// Text in quotes of some sort.
+    Text(String),
+    /// Text without quotes: its type is for the parameter to say.
+    Word(String),
+    List(Vec<Node>),
+    /// Pairs in order, duplicates included.
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// Nothing is said: null, a word for it, or an empty text, list or object.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Text(text) | Self::Word(text) => is_nothing(text),
+            Self::List(items) => items.is_empty(),
+            Self::Map(pairs) => pairs.is_empty(),
+            Self::Bool(_) | Self::Number(_) => false,
+        }
+    }
+
+    /// The plain JSON value; of duplicate keys the last is kept, so ask about those first.
+    pub(super) fn to_value(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(value) => Value::Bool(*value),
+            Self::Number(number) => Value::Number(number.clone()),
+            Self::Text(text) => Value::String(text.clone()),
+            Self::Word(word) => {
+                super::numeral::plain(word).unwrap_or_else(|| Value::String(word.clone()))
+            }
+            Self::List(items) => Value::Array(items.iter().map(Self::to_value).collect()),
+            Self::Map(pairs) => {
+                let mut map = Map::new();
+                for (key, node) in pairs {
+                    map.insert(key.clone(), node.to_value());
+                }
+                Value::Object(map)
+            }
+        }
+    }
+
+    /// Whether some object inside holds one key twice with different values.
+    pub(super) fn contradicts_itself(&self) -> bool {
+        match self {
+            Self::List(items) => items.iter().any(Self::contradicts_itself),
+            Self::Map(pairs) => {
+                let mut seen = std::collections::HashMap::new();
+                pairs.iter().any(|(key, node)| {
+                    seen.insert(key, node).is_some_and(|before| before != node)
+                        || node.contradicts_itself()
+                })
+            }
+            _ => false,
+        }
+    }
+}
+
+impl From<Value> for Node {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(value) => Self::Bool(value),
+            Value::Number(number) => Self::Number(number),
+            Value::String(text) => Self::Text(text),
+            Value::Array(items) => Self::List(items.into_iter().map(Self::from).collect()),
+            Value::Object(map) => Self::Map(
+                map.into_iter()
+                    .map(|(key, value)| (key, Self::from(value)))
+                    .collect(),
+            ),
+        }
+    }
+}
+
+/// Words that callers write for "nothing".
+pub(super) fn is_nothing(text: &str) -> bool {
+    const WORDS: [&str; 9] = [
+        "",
+        "null",
+        "none",
+        "nil",
+        "undefined",
+        "none.",
+        "null.",
+        "nil.",
+        "undefined.",
+    ];
+    let text = text.trim();
+    text.len() <= 10 && WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// What is left of an object that a client turned into text by mistake.
+pub(super) fn is_lost_payload(text: &str) -> bool {
+    let text = text.trim().trim_matches(['"', '\'']);
+    let inner = text
+        .strip_prefix("[object")
+        .and_then(|rest| rest.strip_suffix(']'));
+    inner.is_some_and(|name| {
+        name.len() <= 40 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ')
+    }) || text == "[object …"
+        || text == "[object ..."
+        || text == "[Object]"
+}
+
+/// At most [`super::limits::SHOWN_CHARS_MAX`] characters, with control characters and quotes escaped.
+pub(super) fn shown(text: &str) -> String {
+    let mut out = String::new();
+    for (count, c) in text.chars().enumerate() {
+        if count == super::limits::SHOWN_CHARS_MAX {
+            out.push('…');
+            break;
+        }
+        if c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The start of a value as compact JSON, bounded without building the whole.
+pub(super) fn shown_node(node: &Node) -> String {
+    match node {
+        Node::Text(text) | Node::Word(text) => shown(text),
+        Node::List(items) if items.len() > 32 => format!("a list of {} values", items.len()),
+        Node::Map(pairs) if pairs.len() > 32 => format!("an object of {} keys", pairs.len()),
+        Node::List(items) => format!("[{}]", joined(items.iter().map(shown_node))),
+        Node::Map(pairs) => format!(
+            "{{{}}}",
+            joined(
+                pairs
+                    .iter()
+                    .map(|(k, v)| format!("{}: {}", shown(k), shown_node(v)))
+            )
+        ),
+        other => shown(&other.to_value().to_string()),
+    }
+}
+
+fn joined(parts: impl Iterator<Item = String>) -> String {
+    let mut out = String::new();
+    for part in parts {
+        if !out.is_empty() {
+            out.push_str(", ");
+        }
+        out.push_str(&part);
+        if out.len() > 4 * super::limits::SHOWN_CHARS_MAX {
+            break;
+        }
+    }
+    shown(&out)
+}

@@ -1,0 +1,228 @@
+//! Numbers as people and programs write them: `1_000`, `0x10`, `+5`, `5.`, `.5`; what has two readings is refused.
+
+use serde_json::{Number, Value};
+
+/// What a numeral turned out to be.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Numeral {
+    /// Exact.
+    Whole(i128),
+    /// With its decimal digits kept, so that a change of unit can be exact.
+    Decimal(Decimal),
+    /// NaN or an infinity, written or overflowed.
+    NotFinite,
+    /// Two readings, such as `010`.
+    Ambiguous,
+}
+
+/// `digits × 10^exponent`, exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Decimal {
+    pub(super) digits: i128,
+    pub(super) exponent: i32,
+}
+
+impl Decimal {
+    /// The nearest double, correctly rounded because the decimal text is parsed once.
+    pub(super) fn value(self) -> f64 {
+        format!("{}e{}", self.digits, self.exponent)
+            .parse()
+            .unwrap_or(f64::NAN)
+    }
+
+    /// The whole number, if it is one.
+    pub(super) fn whole(self) -> Option<i128> {
+        let Self {
+            mut digits,
+            mut exponent,
+        } = self;
+        while exponent < 0 && digits % 10 == 0 && digits != 0 {
+            digits /= 10;
+            exponent += 1;
+        }
+        match (digits, u32::try_from(exponent)) {
+            (0, _) => Some(0),
+            (_, Ok(power)) => 10_i128.checked_pow(power)?.checked_mul(digits),
+            (_, Err(_)) => None,
+        }
+    }
+}
+
+/// Longest numeral looked at: more digits than any quantity has.
+const NUMERAL_BYTES_MAX: usize = 60;
+
+/// Reads the whole of `text` as a number; `None` where it is something else.
+pub(super) fn parse(text: &str) -> Option<Numeral> {
+    let text = text.trim();
+    let (negative, body) = sign(text);
+    if is_not_finite(body) {
+        return Some(Numeral::NotFinite);
+    }
+    if body.len() > NUMERAL_BYTES_MAX || !body.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+    {
+        return None;
+    }
+    radix(body, negative).or_else(|| decimal(&without_separators(body)?, negative))
+}
+
+fn sign(text: &str) -> (bool, &str) {
+    match text.as_bytes().first() {
+        Some(b'-') => (true, text.get(1..).unwrap_or("")),
+        Some(b'+') => (false, text.get(1..).unwrap_or("")),
+        _ => text
+            .strip_prefix('−')
+            .map_or((false, text), |rest| (true, rest)),
+    }
+}
+
+fn is_not_finite(body: &str) -> bool {
+    ["nan", "inf", "infinity", "∞"]
+        .iter()
+        .any(|word| body.eq_ignore_ascii_case(word))
+}
+
+fn radix(body: &str, negative: bool) -> Option<Numeral> {
+    let (base, digits) = match body.get(..2)? {
+        "0x" | "0X" => (16, body.get(2..)?),
+        "0b" | "0B" => (2, body.get(2..)?),
+        "0o" | "0O" => (8, body.get(2..)?),
+        _ => return None,
+    };
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    let value = i128::from_str_radix(digits, base).ok()?;
+    Some(Numeral::Whole(if negative { -value } else { value }))
+}
+
+/// `1_000` is grouped by underscores in threes; a comma may be a decimal point and is not looked at.
+fn without_separators(body: &str) -> Option<String> {
+    if !body.contains('_') {
+        return Some(body.to_owned());
+    }
+    let (whole, rest) = body.split_at(body.find(['.', 'e', 'E']).unwrap_or(body.len()));
+    let mut groups = whole.split('_');
+    let first = groups.next()?;
+    let grouped = (1..=3).contains(&first.len()) && groups.all(|group| group.len() == 3);
+    (grouped && !rest.contains('_')).then(|| body.replace('_', ""))
+}
+
+fn decimal(body: &str, negative: bool) -> Option<Numeral> {
+    let (mantissa, exponent) = match body.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (body, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let all_digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if !all_digits(whole) || !all_digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
+        return None;
+    }
+    if has_octal_reading(whole) && !mantissa.contains('.') {
+        return Some(Numeral::Ambiguous);
+    }
+    Some(exact(
+        whole,
+        fraction,
+        exponent,
+        negative,
+        mantissa.contains('.') || body.contains(['e', 'E']),
+    ))
+}
+
+/// `05` is five either way; `010` is eight to some readers and ten to others.
+fn has_octal_reading(whole: &str) -> bool {
+    let significant = whole.trim_start_matches('0');
+    whole.starts_with('0') && significant.len() > 1 && significant.bytes().all(|b| b < b'8')
+}
+
+fn exact(whole: &str, fraction: &str, exponent: i32, negative: bool, is_decimal: bool) -> Numeral {
+    let digits = format!("{whole}{fraction}");
+    let shift = i32::try_from(fraction.len()).unwrap_or(i32::MAX);
+    let Ok(digits) = digits.parse::<i128>() else {
+        return Numeral::NotFinite;
+    };
+    let digits = if negative { -digits } else { digits };
+    let decimal = Decimal {
+        digits,
+        exponent: exponent.saturating_sub(shift),
+    };
+    if !is_decimal {
+        return Numeral::Whole(digits);
+    }
+    if decimal.value().is_finite() {
+        Numeral::Decimal(decimal)
+    } else {
+        Numeral::NotFinite
+    }
+}
+
+/// The JSON value of a word outside any parameter: a number where it is exactly one, otherwise nothing.
+pub(super) fn plain(word: &str) -> Option<Value> {
+    number(&parse(word)?).map(Value::Number)
+}
+
+/// The JSON number: whole where it fits 64 bits, otherwise the nearest double.
+pub(super) fn number(numeral: &Numeral) -> Option<Number> {
+    match numeral {
+        Numeral::Whole(value) => whole(*value),
+        Numeral::Decimal(decimal) => Number::from_f64(decimal.value()),
+        Numeral::NotFinite | Numeral::Ambiguous => None,
+    }
+}
+
+/// A whole JSON number; `None` beyond 64 bits.
+pub(super) fn whole(value: i128) -> Option<Number> {
+    i64::try_from(value)
+        .map(Number::from)
+        .or_else(|_| u64::try_from(value).map(Number::from))
+        .ok()
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_usual_spellings() {
+        for (text, want) in [
+            ("5", "5"),
+            ("+5", "5"),
+            ("-5", "-5"),
+            ("05", "5"),
+            ("0x10", "16"),
+            ("1_000", "1000"),
+            ("5.", "5.0"),
+            (".5", "0.5"),
+            ("1e3", "1000.0"),
+            ("1_000.5", "1000.5"),
+            ("089", "89"),
+            ("0b11", "3"),
+            ("18446744073709551615", "18446744073709551615"),
+        ] {
+            assert_eq!(
+                number(&parse(text).unwrap()).unwrap().to_string(),
+                want,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn refuses_two_readings_and_no_number() {
+        assert_eq!(parse("010"), Some(Numeral::Ambiguous));
+        for text in ["NaN", "inf", "-Infinity", "1e999"] {
+            assert_eq!(parse(text), Some(Numeral::NotFinite), "{text}");
+        }
+        for text in [
+            "", "-", ".", "e5", "1_0", "5f", "1,5", "1/5", "0x", "0x-5", "five", "5 5", "1e", "_1",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+        assert_eq!(number(&parse("18446744073709551616").unwrap()), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! Objects inside other text: where they begin and end, and whether what surrounds them is only words.
+
+use super::{
+    candidates::{Candidate, Flaw},
+    form::{Form, Forms},
+    node::Node,
+    quote::{self, Quotes},
+    tolerant::Parser,
+};
+
+/// Closing brackets too many that are dropped; more says that the beginning is missing.
+const CLOSERS_MAX: usize = 2;
+
+struct Found {
+    node: Node,
+    forms: Forms,
+    cut: bool,
+    end: usize,
+}
+
+/// The object in `text`, or what keeps it from being one; empty where there is no opening brace.
+pub(super) fn find(text: &str) -> Vec<Candidate> {
+    let Some(first) = text.find('{') else {
+        return Vec::new();
+    };
+    let Some(found) = object_at(text, first) else {
+        return vec![Candidate::flawed(
+            Node::Null,
+            Forms::default(),
+            Flaw::Garbled,
+        )];
+    };
+    let (before, after) = (
+        text.get(..first).unwrap_or_default(),
+        text.get(found.end..).unwrap_or_default(),
+    );
+    let mut forms = found.forms;
+    let flaw = if found.cut {
+        Some(Flaw::Cut)
+    } else {
+        let after = closers_dropped(after, &mut forms);
+        surroundings(before, after, &mut forms)
+    };
+    vec![Candidate {
+        flaw,
+        ..Candidate::flawed(found.node, forms, Flaw::Garbled)
+    }]
+}
+
+/// Exact quotes first; quotes by their surroundings where that does not come out.
+fn object_at(text: &str, at: usize) -> Option<Found> {
+    let mut cut = None;
+    for quotes in [Quotes::Exact, Quotes::Loose] {
+        let mut parser = Parser::new(text, at, quotes);
+        let Ok(value) = parser.value(0) else { continue };
+        let found = Found {
+            node: value.unwrap_or(Node::Null),
+            cut: parser.cut,
+            end: parser.position(),
+            forms: parser.forms,
+        };
+        if !found.cut {
+            return Some(found);
+        }
+        cut = cut.or(Some(found));
+    }
+    cut
+}
+
+fn closers_dropped<'a>(after: &'a str, forms: &mut Forms) -> &'a str {
+    let mut rest = after.trim_start();
+    for _ in 0..CLOSERS_MAX {
+        let Some(shorter) = rest.strip_prefix(['}', ']', ')']) else {
+            break;
+        };
+        forms.add(Form::ExtraCloser);
+        rest = shorter.trim_start();
+    }
+    rest
+}
+
+/// Says whether what stands around an object is only words, and notes which sort.
+fn surroundings(before: &str, after: &str, forms: &mut Forms) -> Option<Flaw> {
+    for part in [before, after] {
+        if part.trim().is_empty() {
+            continue;
+        }
+        forms.add(if part.contains("```") {
+            Form::Fence
+        } else if part.contains('<') {
+            Form::Tag
+        } else {
+            Form::Prose
+        });
+    }
+    if after.contains('{') {
+        return Some(if holds_object(after) {
+            Flaw::TwoObjects
+        } else {
+            Flaw::Garbled
+        });
+    }
+    // A comma after the object says that something else was to follow.
+    let is_fragment = after.contains('}')
+        || after.starts_with(',')
+        || is_fragment(before)
+        || is_fragment(after)
+        || before.trim_end().ends_with(['=', '[', ',']);
+    is_fragment.then_some(Flaw::Garbled)
+}
+
+/// Whether the next brace begins an object too; only the first is tried, so that braces without end cost nothing.
+fn holds_object(text: &str) -> bool {
+    let found = text.find('{').and_then(|at| object_at(text, at));
+    found.is_some_and(|found| !found.cut)
+}
+
+/// A quoted text next to a colon, a comma or an equals sign is a piece of JSON, not prose.
+fn is_fragment(text: &str) -> bool {
+    let mut before = ' ';
+    let mut chars = text.chars().filter(|c| !c.is_whitespace()).peekable();
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied().unwrap_or(' ');
+        let beside = matches!(next, ':' | ',' | '}' | ']' | '=')
+            || (matches!(before, ':' | ',' | '[' | '=') && next != ' ');
+        if matches!(c, '"' | '“' | '”') && beside && quote::is_quote(c) {
+            return true;
+        }
+        before = c;
+    }
+    false
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> String {
+        match find(text).pop() {
+            None => "none".into(),
+            Some(Candidate {
+                flaw: Some(flaw), ..
+            }) => format!("{flaw:?}"),
+            Some(candidate) => candidate.node.to_value().to_string(),
+        }
+    }
+
+    #[test]
+    fn finds_the_object_among_words() {
+        for text in [
+            "Sure! Here is the call: {\"scene\":\"koi\"} Let me know.",
+            "```json\n{\"scene\":\"koi\"}\n```",
+            "<tool_call>{\"scene\":\"koi\"}</tool_call>",
+            "{\"scene\":\"koi\"}\n</tool_call>",
+            "{\"scene\":\"koi\"}}",
+            "It's easy, don't worry:\n{'scene': 'koi'}.",
+            "Action: stroke\nAction Input: {\"scene\":\"koi\"}",
+        ] {
+            assert_eq!(read(text), r#"{"scene":"koi"}"#, "{text}");
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (text, want) in [
+            ("{\"scene\":\"koi\"} {\"scene\":\"star\"}", "TwoObjects"),
+            ("{\"scene\":\"koi\"} or {scene:star}", "TwoObjects"),
+            ("2, \"parameters\": {\"fps\": 6}}", "Garbled"),
+            ("{\"scene\": \"ko", "Cut"),
+            ("{a b}", "Garbled"),
+            ("{\"fps\": 1} \"b\": 2}", "Garbled"),
+            ("{\"fps\": 1}}}}}", "Garbled"),
+            ("{\"fps\": 1},", "Garbled"),
+        ] {
+            assert_eq!(read(text), want, "{text}");
+        }
+    }
+}

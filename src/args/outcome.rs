@@ -1,0 +1,193 @@
+//! What reading gives back: the arguments as understood with every repair, or a refusal with every complaint.
+
+use super::{
+    limits::{COMPLAINTS_MAX, REPAIRS_MAX},
+    rules::{Class, Rule},
+};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// Something that was assumed or repaired.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Repair {
+    /// The parameter, or `arguments` for the text as a whole.
+    pub field: String,
+    /// What was received, cut and escaped.
+    pub got: String,
+    /// What is used instead, cut and escaped.
+    pub used: String,
+    /// What was lost.
+    pub class: Class,
+    /// Its price: the cheapest reading wins.
+    pub cost: u32,
+    /// A stable word for programs, such as `payload_lost`.
+    pub code: &'static str,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// The arguments as they will be used.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reading {
+    /// By parameter, defaults included.
+    pub understood: Map<String, Value>,
+    /// Only what was sent, after repair.
+    pub given: Map<String, Value>,
+    /// In the order in which they were made.
+    pub repairs: Vec<Repair>,
+    /// The worst of the repairs.
+    pub loss: Class,
+}
+
+impl Reading {
+    /// Whether a client lost the whole object on the way (`[object Object]`).
+    #[must_use]
+    pub fn is_payload_lost(&self) -> bool {
+        self.repairs
+            .iter()
+            .any(|repair| repair.code == "payload_lost")
+    }
+
+    /// What it cost.
+    #[must_use]
+    pub fn cost(&self) -> u32 {
+        self.repairs.iter().map(|repair| repair.cost).sum()
+    }
+}
+
+/// One thing that is wrong with the call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Complaint {
+    /// A stable word for programs.
+    pub code: &'static str,
+    /// The parameter, or empty for the text as a whole.
+    pub path: String,
+    /// What was received, cut and escaped.
+    pub received: String,
+    /// What would be right, in words.
+    pub expected: String,
+    /// Valid values, the nearest first; at most a dozen.
+    pub valid: Vec<String>,
+    /// What is wrong, in one clause.
+    pub why: String,
+}
+
+/// The call is not carried out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Refusal {
+    /// Every complaint at once.
+    pub complaints: Vec<Complaint>,
+    /// Arguments that would be accepted: the caller's good ones, and the nearest valid ones for the others.
+    pub corrected: Map<String, Value>,
+    /// What was sent and is good, without what was refused.
+    pub good: Map<String, Value>,
+    /// Repairs made before it was refused.
+    pub repairs: Vec<Repair>,
+    /// The row of the table that weighs most.
+    pub kind: Rule,
+}
+
+impl fmt::Display for Refusal {
+    /// One sentence: what is wrong, what was received, what is valid.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, complaint) in self.complaints.iter().enumerate() {
+            f.write_str(if index == 0 { "" } else { "; " })?;
+            write!(f, "{complaint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.why)?;
+        if !self.received.is_empty() {
+            write!(f, " (received {})", self.received)?;
+        }
+        if self.valid.is_empty() {
+            write!(f, ", expected {}", self.expected)
+        } else {
+            write!(f, ", valid: {}", self.valid.join(", "))
+        }
+    }
+}
+
+/// Repairs as they are made; bounded, the first are kept and the worst class of all.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Repairs {
+    pub(super) list: Vec<Repair>,
+    pub(super) cost: u32,
+    pub(super) loss: Option<Class>,
+}
+
+impl Repairs {
+    pub(super) fn push(&mut self, repair: Repair) {
+        self.cost = self.cost.saturating_add(repair.cost);
+        self.loss = self.loss.max(Some(repair.class));
+        if self.list.len() < REPAIRS_MAX {
+            self.list.push(repair);
+        }
+    }
+}
+
+/// A complaint with the rule it comes under and what would mend it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Trouble {
+    pub(super) rule: Rule,
+    pub(super) complaint: Box<Complaint>,
+    /// A valid value for the corrected call.
+    pub(super) fix: Option<Value>,
+}
+
+impl Trouble {
+    pub(super) fn new(rule: Rule, code: &'static str, path: &str, why: impl Into<String>) -> Self {
+        let complaint = Box::new(Complaint {
+            code,
+            path: path.to_owned(),
+            received: String::new(),
+            expected: String::new(),
+            valid: Vec::new(),
+            why: why.into(),
+        });
+        Self {
+            rule,
+            complaint,
+            fix: None,
+        }
+    }
+
+    pub(super) fn received(mut self, received: String) -> Self {
+        self.complaint.received = received;
+        self
+    }
+
+    pub(super) fn expected(mut self, expected: impl Into<String>) -> Self {
+        self.complaint.expected = expected.into();
+        self
+    }
+
+    pub(super) fn valid(mut self, valid: Vec<String>) -> Self {
+        self.complaint.valid = valid;
+        self
+    }
+
+    pub(super) fn fix(mut self, fix: Option<Value>) -> Self {
+        self.fix = fix;
+        self
+    }
+}
+
+/// The complaints of refused troubles, bounded.
+pub(super) fn complaints(refused: &[Trouble]) -> Vec<Complaint> {
+    refused
+        .iter()
+        .take(COMPLAINTS_MAX)
+        .map(|trouble| (*trouble.complaint).clone())
+        .collect()
+}

@@ -1,0 +1,106 @@
+//! Reading one call: every candidate is judged and the cheapest unique one is the reading.
+
+use super::{
+    arguments::{self, Judged},
+    candidates::{self, Candidate},
+    node::Node,
+    outcome::{Complaint, Reading, Refusal},
+    rules::{Policy, Rule},
+    shape::Shape,
+};
+use serde_json::Value;
+
+/// What reached us as arguments.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Received {
+    /// No `arguments` at all.
+    Absent,
+    /// A JSON value; a string may itself hold arguments, even twice over.
+    Value(Value),
+    /// Text that is meant to be JSON and need not be.
+    Text(String),
+}
+
+/// Reads arguments.
+///
+/// # Errors
+/// Every complaint at once, with arguments that would be accepted, where the policy refuses to run on what was received.
+/// A tool that stops is never refused.
+pub fn read(shape: &Shape, policy: &Policy, received: Received) -> Result<Reading, Box<Refusal>> {
+    choose(judged(shape, policy, received).collect(), policy)
+}
+
+/// Every way of reading what was received, judged.
+pub(super) fn judged<'a>(
+    shape: &'a Shape,
+    policy: &'a Policy,
+    received: Received,
+) -> impl Iterator<Item = Judged> {
+    let (candidates, text) = match received {
+        Received::Absent => (vec![Candidate::of_node(Node::Null)], String::new()),
+        Received::Text(text) | Received::Value(Value::String(text)) => {
+            (candidates::of_text(&text), text)
+        }
+        Received::Value(value) => (vec![Candidate::of_node(Node::from(value))], String::new()),
+    };
+    candidates
+        .into_iter()
+        .map(move |candidate| arguments::judge(shape, policy, candidate, &text))
+}
+
+/// The cheapest reading, if no other is as cheap and different; otherwise the cheapest refusal.
+fn choose(judged: Vec<Judged>, policy: &Policy) -> Result<Reading, Box<Refusal>> {
+    let mut refusal: Option<(u32, Box<Refusal>)> = None;
+    let mut best: Option<(u32, Reading)> = None;
+    let mut tie = false;
+    for Judged { outcome, cost } in judged {
+        match outcome {
+            Ok(reading) => match &best {
+                Some((least, chosen)) if cost >= *least => {
+                    tie |= cost == *least && reading.given != chosen.given;
+                }
+                _ => {
+                    tie = false;
+                    best = Some((cost, reading));
+                }
+            },
+            Err(found) if refusal.as_ref().is_none_or(|(least, _)| cost < *least) => {
+                refusal = Some((cost, found));
+            }
+            Err(_) => {}
+        }
+    }
+    match (best, refusal) {
+        (Some((_, reading)), _) if tie && policy.refuses(Rule::Contradiction) => {
+            Err(Box::new(ambiguous(reading)))
+        }
+        (Some((_, reading)), _) => Ok(reading),
+        (None, Some((_, refusal))) => Err(refusal),
+        (None, None) => Err(Box::new(ambiguous_text())),
+    }
+}
+
+fn ambiguous(reading: Reading) -> Refusal {
+    Refusal {
+        repairs: reading.repairs,
+        ..ambiguous_text()
+    }
+}
+
+fn ambiguous_text() -> Refusal {
+    let complaint = Complaint {
+        code: "ambiguous",
+        path: String::new(),
+        received: String::new(),
+        expected: "one JSON object, {} for defaults".into(),
+        valid: Vec::new(),
+        why: "this can be read in two ways".into(),
+    };
+    Refusal {
+        complaints: vec![complaint],
+        corrected: serde_json::Map::new(),
+        good: serde_json::Map::new(),
+        repairs: Vec::new(),
+        kind: Rule::Contradiction,
+    }
+}

@@ -1,0 +1,213 @@
+//! The table of forgiveness as data: what each kind of oddity may do to a tool that stops, reads or moves.
+
+use serde::{Deserialize, Serialize};
+
+/// What a tool does to the world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Stops motion: accepts anything at all.
+    Stops,
+    /// Looks and reports: may assume, and says so.
+    Reads,
+    /// Moves an arm: never acts on a guess where it is guarded.
+    Moves,
+}
+
+/// How much a node forgives a caller that wants to move something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// As shipped for the embedded simulator: what was lost becomes a default and a warning.
+    Lenient,
+    /// As shipped for hardware: nothing moves after a guess.
+    Guarded,
+}
+
+/// What a repair lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Class {
+    /// Form only.
+    L0,
+    /// Something without meaning.
+    L1,
+    /// A value was guessed or lost.
+    L2,
+}
+
+/// Whether keys that no parameter answers to are judged by their meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnknownKeys {
+    /// Physical ones and other tools' parameters count as lost values.
+    Judged,
+    /// All are ignored and noted: for judging a schema that is not ours.
+    Ignored,
+}
+
+/// How a value is given back where its meaning fits but its JSON type does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Render {
+    /// In the declared type: the number 5 for a text becomes `"5"`.
+    AsDeclared,
+    /// As it was sent, for judging a schema whose owner decides: a number for a text stays a number,
+    /// and inside lists and objects a list of one stays a list.
+    AsSent,
+}
+
+/// Everything besides the shape that decides how a call is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// What the tool does.
+    pub effect: Effect,
+    /// How much is forgiven.
+    pub profile: Profile,
+    /// The default scene is all that a person has enabled, so a lost payload can mean nothing else.
+    pub default_is_all_enabled: bool,
+    /// Whether unknown keys are judged.
+    pub unknown_keys: UnknownKeys,
+    /// How values of another JSON type are given back.
+    pub render: Render,
+}
+
+impl Policy {
+    /// The policy of a tool of this node, with nothing assumed about what is enabled.
+    #[must_use]
+    pub const fn new(effect: Effect, profile: Profile) -> Self {
+        Self {
+            effect,
+            profile,
+            default_is_all_enabled: false,
+            unknown_keys: UnknownKeys::Judged,
+            render: Render::AsDeclared,
+        }
+    }
+
+    /// The policy by which a foreign schema is judged: a tool that moves, guarded, unknown keys ignored.
+    #[must_use]
+    pub const fn of_foreign_schema() -> Self {
+        Self {
+            default_is_all_enabled: true,
+            unknown_keys: UnknownKeys::Ignored,
+            render: Render::AsSent,
+            ..Self::new(Effect::Moves, Profile::Guarded)
+        }
+    }
+
+    /// Whether what `rule` describes keeps the tool from running.
+    #[must_use]
+    pub const fn refuses(&self, rule: Rule) -> bool {
+        match self.effect {
+            Effect::Stops => false,
+            Effect::Reads => matches!(rule, Rule::Unplaceable),
+            Effect::Moves => self.refuses_to_move(rule),
+        }
+    }
+
+    const fn refuses_to_move(&self, rule: Rule) -> bool {
+        let guarded = matches!(self.profile, Profile::Guarded);
+        match rule {
+            Rule::Form | Rule::Meaningless | Rule::Empty => false,
+            Rule::PayloadLost => guarded && !self.default_is_all_enabled,
+            Rule::PhysicalKey
+            | Rule::ForeignKey
+            | Rule::NoArguments
+            | Rule::RefusedArgumentLeftOut => guarded,
+            Rule::Contradiction | Rule::Unplaceable => true,
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// Sloppy form with one meaning.
+    Form,
+    /// A framework's key, a null for a default, an unknown key without physical meaning.
+    Meaningless,
+    /// An optional parameter with an empty value.
+    Empty,
+    /// `[object Object]`.
+    PayloadLost,
+    /// An unknown key such as depth, speed or x.
+    PhysicalKey,
+    /// A parameter of another tool.
+    ForeignKey,
+    /// Text with nothing in it that can be read as arguments.
+    NoArguments,
+    /// Cut off, two objects, duplicates that disagree, a template, the schema echoed.
+    Contradiction,
+    /// A value of no known name, out of range, of another unit, not a whole number, not finite, not a boolean.
+    Unplaceable,
+    /// The same call again without the argument that was just refused.
+    RefusedArgumentLeftOut,
+}
+
+impl Rule {
+    /// What is lost where the rule lets the call pass.
+    #[must_use]
+    pub const fn class(self) -> Class {
+        match self {
+            Self::Form => Class::L0,
+            Self::Meaningless | Self::Empty => Class::L1,
+            _ => Class::L2,
+        }
+    }
+
+    /// The price of going on regardless; defaulting over a value that was there is the dearest.
+    pub(super) const fn cost(self) -> u32 {
+        match self {
+            Self::Form | Self::Meaningless | Self::Empty => 1,
+            Self::PhysicalKey | Self::ForeignKey => 20,
+            Self::PayloadLost | Self::NoArguments | Self::RefusedArgumentLeftOut => 100,
+            Self::Contradiction | Self::Unplaceable => 110,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of the table in the order stops, reads, moves lenient, moves guarded; `r` refuses.
+    const TABLE: [(Rule, &str); 10] = [
+        (Rule::Form, "...."),
+        (Rule::Meaningless, "...."),
+        (Rule::Empty, "...."),
+        (Rule::PayloadLost, "...r"),
+        (Rule::PhysicalKey, "...r"),
+        (Rule::ForeignKey, "...r"),
+        (Rule::NoArguments, "...r"),
+        (Rule::Contradiction, "..rr"),
+        (Rule::Unplaceable, ".rrr"),
+        (Rule::RefusedArgumentLeftOut, "...r"),
+    ];
+
+    #[test]
+    fn every_row_and_column_is_as_agreed() {
+        let columns = [
+            (Effect::Stops, Profile::Guarded),
+            (Effect::Reads, Profile::Guarded),
+            (Effect::Moves, Profile::Lenient),
+            (Effect::Moves, Profile::Guarded),
+        ];
+        for (rule, want) in TABLE {
+            let row: String = columns
+                .iter()
+                .map(|(e, p)| {
+                    if Policy::new(*e, *p).refuses(rule) {
+                        'r'
+                    } else {
+                        '.'
+                    }
+                })
+                .collect();
+            assert_eq!(row, want, "{rule:?}");
+        }
+        let known = Policy {
+            default_is_all_enabled: true,
+            ..Policy::new(Effect::Moves, Profile::Guarded)
+        };
+        assert!(!known.refuses(Rule::PayloadLost));
+    }
+}

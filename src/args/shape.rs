@@ -1,0 +1,290 @@
+//! What a tool's arguments look like: its parameters, what each may hold, and whose parameters are not its own.
+
+use super::unit::Unit;
+use serde_json::{Number, Value};
+
+/// The arguments of one tool.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Shape {
+    /// Its parameters, in the order in which they are shown.
+    pub params: Vec<Param>,
+    /// Names of parameters that belong to other tools: sent here they mean another call.
+    pub foreign: Vec<String>,
+    /// Names by which callers know this tool; empty where any name inside the arguments is to be ignored.
+    pub tool_names: Vec<String>,
+    /// Keys that are no parameter are kept as they are, as an open JSON Schema does.
+    pub open: bool,
+}
+
+/// One parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Param {
+    /// Its name as shown.
+    pub name: String,
+    /// Other names, matched as the name is: case, blanks, hyphens and underscores do not matter.
+    pub aliases: Vec<String>,
+    /// What it may hold.
+    pub kind: Kind,
+    /// Whether a call without it is refused.
+    pub required: bool,
+    /// What it is when it is not sent.
+    pub default: Option<Value>,
+    /// An empty value says what the default says, so it is no different from absent.
+    pub empty_is_default: bool,
+}
+
+/// What a parameter may hold.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// Any text, kept as it is, JSON-like or not.
+    Text,
+    /// The name of something that exists: form aside it must be one of these.
+    Name {
+        /// The names that exist now.
+        known: Vec<String>,
+    },
+    /// One of a few values.
+    Choice {
+        /// The values.
+        values: Vec<Value>,
+        /// Declared other words for them.
+        synonyms: Vec<(String, Value)>,
+    },
+    /// True or false, by word.
+    Bool,
+    /// A whole number within 64 bits.
+    Integer {
+        /// Inclusive bounds.
+        range: Range,
+        /// Its unit, if it has one.
+        unit: Option<Unit>,
+    },
+    /// A finite number.
+    Number {
+        /// Inclusive bounds.
+        range: Range,
+        /// Its unit, if it has one.
+        unit: Option<Unit>,
+    },
+    /// A list of one kind; a single value is a list of one.
+    List(Box<Kind>),
+    /// A nested object.
+    Object {
+        /// Its fields.
+        fields: Vec<Param>,
+        /// Other fields are kept as they are.
+        open: bool,
+    },
+    /// The first of these that the value fits.
+    AnyOf(Vec<Kind>),
+    /// Nothing at all but null.
+    Nothing,
+    /// Anything.
+    Any,
+}
+
+/// Inclusive bounds; an absent bound does not bind.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Range {
+    /// The least.
+    pub min: Option<Number>,
+    /// The greatest.
+    pub max: Option<Number>,
+    /// The least itself is excluded.
+    pub above_min: bool,
+    /// The greatest itself is excluded.
+    pub below_max: bool,
+}
+
+impl Shape {
+    /// A tool with these parameters.
+    #[must_use]
+    pub fn new(params: Vec<Param>) -> Self {
+        Self {
+            params,
+            ..Self::default()
+        }
+    }
+
+    /// The same, knowing the parameters of other tools.
+    #[must_use]
+    pub fn with_foreign<S: Into<String>>(mut self, foreign: impl IntoIterator<Item = S>) -> Self {
+        self.foreign = foreign.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The same, knowing its own names.
+    #[must_use]
+    pub fn with_tool_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.tool_names = names.into_iter().map(Into::into).collect();
+        self
+    }
+}
+
+impl Param {
+    /// An optional parameter without default.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: Kind) -> Self {
+        Self {
+            name: name.into(),
+            aliases: Vec::new(),
+            kind,
+            required: false,
+            default: None,
+            empty_is_default: false,
+        }
+    }
+
+    /// The same, required.
+    #[must_use]
+    pub fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// The same with a default.
+    #[must_use]
+    pub fn default(mut self, value: impl Into<Value>) -> Self {
+        self.default = Some(value.into());
+        self
+    }
+
+    /// The same with another name.
+    #[must_use]
+    pub fn alias(mut self, alias: impl Into<String>) -> Self {
+        self.aliases.push(alias.into());
+        self
+    }
+}
+
+impl Kind {
+    /// One of these texts.
+    #[must_use]
+    pub fn choice<S: Into<String>>(values: impl IntoIterator<Item = S>) -> Self {
+        let values = values
+            .into_iter()
+            .map(|value| Value::String(value.into()))
+            .collect();
+        Self::Choice {
+            values,
+            synonyms: Vec::new(),
+        }
+    }
+
+    /// One of these names.
+    #[must_use]
+    pub fn name<S: Into<String>>(known: impl IntoIterator<Item = S>) -> Self {
+        Self::Name {
+            known: known.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// A whole number from `min` to `max`.
+    #[must_use]
+    pub fn integer(min: i64, max: i64) -> Self {
+        Self::Integer {
+            range: Range::new(Some(min.into()), Some(max.into())),
+            unit: None,
+        }
+    }
+
+    /// A number from `min` to `max` in `unit`; bounds that are not finite do not bind.
+    #[must_use]
+    pub fn number(min: f64, max: f64, unit: Option<Unit>) -> Self {
+        Self::Number {
+            range: Range::new(Number::from_f64(min), Number::from_f64(max)),
+            unit,
+        }
+    }
+
+    /// Whether an object is a value of this kind.
+    pub(super) fn takes_object(&self) -> bool {
+        match self {
+            Self::Object { .. } | Self::Any => true,
+            Self::AnyOf(kinds) => kinds.iter().any(Self::takes_object),
+            Self::List(item) => item.takes_object(),
+            _ => false,
+        }
+    }
+
+    /// What is expected, in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Text => "a text".into(),
+            Self::Name { .. } => "a known name".into(),
+            Self::Choice { .. } => "one of the listed values".into(),
+            Self::Bool => "true or false".into(),
+            Self::Integer { range, unit } => {
+                format!("a whole number{}{}", range.words(), in_unit(*unit))
+            }
+            Self::Number { range, unit } => format!("a number{}{}", range.words(), in_unit(*unit)),
+            Self::List(item) => format!("a list, each {}", item.words()),
+            Self::Object { .. } => "an object".into(),
+            Self::AnyOf(kinds) => kinds
+                .iter()
+                .map(Self::words)
+                .collect::<Vec<_>>()
+                .join(" or "),
+            Self::Nothing => "nothing".into(),
+            Self::Any => "any value".into(),
+        }
+    }
+}
+
+fn in_unit(unit: Option<Unit>) -> String {
+    unit.map_or_else(String::new, |unit| format!(" in {}", unit.symbol()))
+}
+
+impl Range {
+    /// From `min` to `max`, both included.
+    #[must_use]
+    pub fn new(min: Option<Number>, max: Option<Number>) -> Self {
+        Self {
+            min,
+            max,
+            above_min: false,
+            below_max: false,
+        }
+    }
+
+    /// Whether `number` lies within; whole numbers are compared as such.
+    #[must_use]
+    pub fn contains(&self, number: &Number) -> bool {
+        use std::cmp::Ordering::{Equal, Greater, Less};
+        let low = self.min.as_ref().is_none_or(|min| {
+            matches!(
+                (compare(number, min), self.above_min),
+                (Some(Greater), _) | (Some(Equal), false)
+            )
+        });
+        let high = self.max.as_ref().is_none_or(|max| {
+            matches!(
+                (compare(number, max), self.below_max),
+                (Some(Less), _) | (Some(Equal), false)
+            )
+        });
+        low && high
+    }
+
+    fn words(&self) -> String {
+        let low = if self.above_min { "above" } else { "at least" };
+        let high = if self.below_max { "below" } else { "at most" };
+        match (&self.min, &self.max) {
+            (Some(min), Some(max)) if !self.above_min && !self.below_max => {
+                format!(" from {min} to {max}")
+            }
+            (Some(min), Some(max)) => format!(" {low} {min} and {high} {max}"),
+            (Some(min), None) => format!(" {low} {min}"),
+            (None, Some(max)) => format!(" {high} {max}"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+fn compare(a: &Number, b: &Number) -> Option<std::cmp::Ordering> {
+    match (a.as_i128(), b.as_i128()) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+    }
+}

@@ -1,0 +1,595 @@
+//! Our own parser for what is nearly JSON. It repairs form only: an end that is missing is reported, never supplied.
+
+use super::{
+    form::{Form, Forms},
+    limits::{DEPTH_MAX, LOOK_MAX, NODES_MAX, PAIRS_MAX},
+    node::Node,
+    quote::{self, Bad, Place, Quotes},
+};
+
+/// What ends a run of `key: value` pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Brace,
+    Paren,
+    /// The end of the text: pairs without brackets.
+    Text,
+}
+
+/// The text cannot be read in this way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Broken;
+
+/// A parser over one text; `pos` is always on a character boundary.
+pub(super) struct Parser<'a> {
+    text: &'a str,
+    quotes: Quotes,
+    pos: usize,
+    nodes_left: usize,
+    /// Brackets that are open: where there are some, the end of the text is a cut.
+    brackets: usize,
+    /// Where the value of `params.arguments` stands, for an envelope to hand it on as it was written.
+    pub(super) arguments: Option<std::ops::Range<usize>>,
+    pub(super) forms: Forms,
+    /// The text ended inside a value: what is complete is kept, what is not is dropped.
+    pub(super) cut: bool,
+}
+
+type Parsed<T> = Result<T, Broken>;
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str, pos: usize, quotes: Quotes) -> Self {
+        Self {
+            text,
+            quotes,
+            pos,
+            nodes_left: NODES_MAX,
+            brackets: 0,
+            arguments: None,
+            forms: Forms::default(),
+            cut: false,
+        }
+    }
+
+    /// Bytes read so far, counted from the start of the text.
+    pub(super) fn position(&self) -> usize {
+        self.pos
+    }
+
+    /// One value; `None` when the text was cut before it was complete.
+    pub(super) fn value(&mut self, depth: usize) -> Parsed<Option<Node>> {
+        self.nodes_left = self.nodes_left.checked_sub(1).ok_or(Broken)?;
+        if depth > DEPTH_MAX {
+            return Err(Broken);
+        }
+        let Some(c) = self.peek() else {
+            self.cut = true;
+            return Ok(None);
+        };
+        match c {
+            '{' | '[' | '(' => self.bracketed(c, depth).map(Some),
+            ',' | '}' | ']' | ')' | ';' => {
+                self.cut = true;
+                Ok(None)
+            }
+            _ if quote::is_quote(c) => Ok(self.quoted(Place::Value, false)?.map(Node::Text)),
+            _ => self.prefixed_or_word(),
+        }
+    }
+
+    fn bracketed(&mut self, open: char, depth: usize) -> Parsed<Node> {
+        self.pos += 1;
+        self.brackets += 1;
+        let node = match open {
+            '{' => self.pairs(End::Brace, depth).map(Node::Map),
+            '[' => self.list(']', depth).map(Node::List),
+            _ => self.list(')', depth).map(Node::List),
+        }?;
+        self.brackets -= 1;
+        Ok(node)
+    }
+
+    /// Pairs up to `end`, which is consumed.
+    pub(super) fn pairs(&mut self, end: End, depth: usize) -> Parsed<Vec<(String, Node)>> {
+        let mut pairs = Vec::new();
+        loop {
+            let commas = self.separators();
+            let Some(c) = self.peek() else {
+                self.cut |= end != End::Text || commas > 0;
+                return Ok(pairs);
+            };
+            if self.ends(c, end) {
+                self.note_commas(commas, pairs.is_empty(), true);
+                return Ok(pairs);
+            }
+            self.note_commas(commas, pairs.is_empty(), false);
+            if depth == 0 && pairs.len() == PAIRS_MAX {
+                return Err(Broken);
+            }
+            match self.pair(depth)? {
+                Some(pair) => pairs.push(pair),
+                None => return Ok(pairs),
+            }
+            if self.cut {
+                return Ok(pairs);
+            }
+        }
+    }
+
+    fn ends(&mut self, c: char, end: End) -> bool {
+        let closes = matches!((c, end), ('}', End::Brace) | (')', End::Paren));
+        self.pos += usize::from(closes);
+        closes
+    }
+
+    fn note_commas(&mut self, commas: usize, first: bool, last: bool) {
+        match (commas, first, last) {
+            (1, false, true) => self.forms.add(Form::TrailingComma),
+            (0, false, false) => self.forms.add(Form::MissingComma),
+            (1, false, false) | (0, _, _) => {}
+            _ => self.forms.add(Form::ExtraComma),
+        }
+    }
+
+    fn pair(&mut self, depth: usize) -> Parsed<Option<(String, Node)>> {
+        let Some((key, is_quoted)) = self.key()? else {
+            return Ok(None);
+        };
+        self.filler();
+        if self.peek().is_none() {
+            self.cut = true;
+            return Ok(None);
+        }
+        self.colon(is_quoted)?;
+        self.filler();
+        let start = self.pos;
+        let value = self.value(depth + 1)?;
+        if depth == 1 && key == "arguments" {
+            self.arguments = Some(start..self.pos);
+        }
+        Ok(value.map(|value| (key, value)))
+    }
+
+    fn key(&mut self) -> Parsed<Option<(String, bool)>> {
+        let c = self.peek().ok_or(Broken)?;
+        if quote::is_quote(c) {
+            return Ok(self.quoted(Place::Key, false)?.map(|key| (key, true)));
+        }
+        if matches!(c, 'u' | 'U') && self.has_prefix() {
+            self.pos += 1;
+            self.forms.add(Form::PythonLiteral);
+            return Ok(self.quoted(Place::Key, false)?.map(|key| (key, true)));
+        }
+        let length = self
+            .rest()
+            .char_indices()
+            .find(|(_, c)| !is_key_char(*c))
+            .map_or(self.rest().len(), |(at, _)| at);
+        let key = self.rest().get(..length).unwrap_or_default().to_owned();
+        if key.is_empty() {
+            return Err(Broken);
+        }
+        self.pos += length;
+        self.forms.add(Form::UnquotedKey);
+        Ok(Some((key, false)))
+    }
+
+    fn colon(&mut self, is_quoted: bool) -> Parsed<()> {
+        let rest = self.rest();
+        let (length, form) =
+            if rest.starts_with("=>") || rest.starts_with(":=") || rest.starts_with("->") {
+                (2, Some(Form::Arrow))
+            } else if rest.starts_with(':') {
+                (1, None)
+            } else if rest.starts_with('=') && !rest.starts_with("==") {
+                (1, Some(Form::Arrow))
+            } else if is_quoted && starts_value(rest) {
+                (0, Some(Form::MissingColon))
+            } else {
+                return Err(Broken);
+            };
+        self.pos += length;
+        if let Some(form) = form {
+            self.forms.add(form);
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, close: char, depth: usize) -> Parsed<Vec<Node>> {
+        if close == ')' {
+            self.forms.add(Form::Tuple);
+        }
+        let mut items = Vec::new();
+        loop {
+            let commas = self.separators();
+            let Some(c) = self.peek() else {
+                self.cut = true;
+                return Ok(items);
+            };
+            if c == close {
+                self.pos += 1;
+                self.note_commas(commas, items.is_empty(), true);
+                return Ok(items);
+            }
+            if matches!(c, '}' | ']' | ')') {
+                return Err(Broken);
+            }
+            self.note_commas(commas, items.is_empty(), false);
+            match self.value(depth + 1)? {
+                Some(item) => items.push(item),
+                None => return Ok(items),
+            }
+            if self.cut {
+                return Ok(items);
+            }
+        }
+    }
+
+    fn quoted(&mut self, place: Place, raw: bool) -> Parsed<Option<String>> {
+        match quote::read(self.rest(), self.quotes, place, raw, &mut self.forms) {
+            Ok((text, used)) => {
+                self.pos += used;
+                Ok(Some(text))
+            }
+            Err(Bad::Cut) => {
+                self.cut = true;
+                self.pos = self.text.len();
+                Ok(None)
+            }
+            Err(Bad::Broken) => Err(Broken),
+        }
+    }
+
+    /// Whether a Python string prefix and its quote come next.
+    fn has_prefix(&self) -> bool {
+        let mut chars = self.rest().chars();
+        let is_letter = chars
+            .next()
+            .is_some_and(|c| matches!(c, 'u' | 'U' | 'b' | 'B' | 'r' | 'R'));
+        is_letter && chars.next().is_some_and(|c| matches!(c, '"' | '\''))
+    }
+
+    fn prefixed_or_word(&mut self) -> Parsed<Option<Node>> {
+        if self.has_prefix() {
+            let raw = self.rest().starts_with(['r', 'R']);
+            self.pos += 1;
+            self.forms.add(Form::PythonLiteral);
+            return Ok(self.quoted(Place::Value, raw)?.map(Node::Text));
+        }
+        if self.rest().starts_with('<') {
+            return self.angled();
+        }
+        self.word()
+    }
+
+    /// `<scene-name>`: kept with its brackets, for the coercion to see what it is.
+    fn angled(&mut self) -> Parsed<Option<Node>> {
+        let rest = self.rest();
+        let Some(length) = rest.find('>') else {
+            self.cut = true;
+            return Ok(None);
+        };
+        let word = rest.get(..=length).unwrap_or_default().to_owned();
+        self.pos += length + 1;
+        Ok(Some(Node::Word(word)))
+    }
+
+    /// Text without quotes: up to punctuation, a line's end, or the key of the next pair.
+    fn word(&mut self) -> Parsed<Option<Node>> {
+        let length = self.word_length()?;
+        let word = self
+            .rest()
+            .get(..length)
+            .unwrap_or_default()
+            .trim_end()
+            .to_owned();
+        self.pos += length;
+        if word.is_empty() {
+            return Err(Broken);
+        }
+        self.cut |= self.brackets > 0 && self.pos == self.text.len();
+        Ok(if self.cut {
+            None
+        } else {
+            Some(self.scalar(word))
+        })
+    }
+
+    fn word_length(&self) -> Parsed<usize> {
+        let rest = self.rest();
+        let (mut gap, mut token, mut before) = (None, 0, ' ');
+        for (at, c) in rest.char_indices() {
+            let tail = rest.get(at..).unwrap_or_default();
+            match c {
+                ',' | '}' | ']' | ')' | ';' | '\n' | '\r' => return Ok(at),
+                '{' | '[' | '(' => return Err(Broken),
+                '#' | '/' if before == ' ' && starts_comment(tail) => return Ok(at),
+                ' ' | '\t' if before != ' ' && !blank_then_separator(tail) => {
+                    (gap, token) = (Some(at), at + 1);
+                }
+                ':' | '='
+                    if !is_inside_word(
+                        rest.get(token..at).unwrap_or_default(),
+                        tail,
+                        gap.is_some(),
+                    ) =>
+                {
+                    return gap.ok_or(Broken);
+                }
+                _ if quote::is_quote(c) && !is_apostrophe(before, tail) => {
+                    return if before == ' ' {
+                        gap.ok_or(Broken)
+                    } else {
+                        Err(Broken)
+                    };
+                }
+                _ => {}
+            }
+            before = if c == '\t' { ' ' } else { c };
+        }
+        Ok(rest.len())
+    }
+
+    fn scalar(&mut self, word: String) -> Node {
+        let (node, form) = scalar(word);
+        if let Some(form) = form {
+            self.forms.add(form);
+        }
+        node
+    }
+
+    /// Whether `c` comes next.
+    pub(super) fn at(&self, c: char) -> bool {
+        self.peek() == Some(c)
+    }
+
+    /// Steps over `c` if it comes next.
+    pub(super) fn skip(&mut self, c: char) -> bool {
+        let found = self.at(c);
+        self.pos += if found { c.len_utf8() } else { 0 };
+        found
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.pos..).unwrap_or_default()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    /// Skips blanks and comments.
+    pub(super) fn filler(&mut self) {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start_matches(|c: char| {
+                c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}')
+            });
+            self.pos += rest.len() - trimmed.len();
+            match comment_length(trimmed) {
+                Some(Some(length)) => self.pos += length,
+                Some(None) => {
+                    self.cut = true;
+                    self.pos = self.text.len();
+                }
+                None => return,
+            }
+            self.forms.add(Form::Comment);
+        }
+    }
+
+    /// Skips blanks, comments and commas; counts the commas.
+    fn separators(&mut self) -> usize {
+        let mut commas = 0;
+        loop {
+            self.filler();
+            match self.peek() {
+                Some(',') => self.pos += 1,
+                Some(';') => {
+                    self.pos += 1;
+                    self.forms.add(Form::Semicolon);
+                }
+                _ => return commas,
+            }
+            commas += 1;
+        }
+    }
+}
+
+/// A word's own meaning: a literal, a plain number, or a word still.
+pub(super) fn scalar(word: String) -> (Node, Option<Form>) {
+    let lower_is = |literal: &str| word.eq_ignore_ascii_case(literal);
+    if matches!(word.as_str(), "true" | "false") {
+        return (Node::Bool(word == "true"), None);
+    }
+    if lower_is("true") || lower_is("false") {
+        return (Node::Bool(lower_is("true")), Some(Form::PythonLiteral));
+    }
+    if word == "null" {
+        return (Node::Null, None);
+    }
+    if super::node::is_nothing(&word) {
+        return (Node::Null, Some(Form::PythonLiteral));
+    }
+    match super::numeral::parse(&word)
+        .as_ref()
+        .and_then(super::numeral::number)
+    {
+        // `1.10` may be a version and `05` a code: only a number that prints alike is one for certain.
+        Some(number) if number.to_string() == word => (Node::Number(number), None),
+        Some(_) => (Node::Word(word), None),
+        None => (Node::Word(word), Some(Form::UnquotedText)),
+    }
+}
+
+/// Whether a value begins here beyond doubt, so that only a colon can be missing before it.
+fn starts_value(text: &str) -> bool {
+    let is_literal = |word: &&str| {
+        let rest = text.strip_prefix(*word);
+        rest.is_some_and(|rest| !rest.starts_with(is_key_char))
+    };
+    let literals = ["true", "false", "null", "True", "False", "None"];
+    text.starts_with(|c: char| {
+        quote::is_quote(c) || c.is_ascii_digit() || matches!(c, '-' | '{' | '[')
+    }) || literals.iter().any(is_literal)
+}
+
+fn is_key_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '$' | '?' | '@' | '/')
+}
+
+fn starts_comment(text: &str) -> bool {
+    text.starts_with('#') || text.starts_with("//") || text.starts_with("/*")
+}
+
+/// The length of the comment that `text` begins with; `Some(None)` where it does not end.
+fn comment_length(text: &str) -> Option<Option<usize>> {
+    let closed = |mark: &str| text.find(mark).map(|at| at + mark.len());
+    if text.starts_with("/*") {
+        Some(closed("*/"))
+    } else if text.starts_with("<!--") {
+        Some(closed("-->"))
+    } else if text.starts_with("//") || text.starts_with('#') {
+        Some(Some(text.find('\n').unwrap_or(text.len())))
+    } else {
+        None
+    }
+}
+
+/// `debug : true`: the blank belongs to the separator, not to a new word.
+fn blank_then_separator(text: &str) -> bool {
+    text.chars()
+        .take(LOOK_MAX)
+        .find(|c| !matches!(c, ' ' | '\t'))
+        .is_some_and(|c| matches!(c, ':' | '='))
+}
+
+/// Whether the colon or equals sign that `tail` begins with is part of the word, as in `14:00` or a URL.
+fn is_inside_word(token: &str, tail: &str, has_gap: bool) -> bool {
+    let next = tail.chars().nth(1).unwrap_or(' ');
+    if tail.starts_with(':') {
+        let clock = token.ends_with(|c: char| c.is_ascii_digit()) && next.is_ascii_digit();
+        return clock
+            || tail.starts_with("://")
+            || (!has_gap && !token.is_empty() && next.is_alphanumeric());
+    }
+    token.contains("://")
+}
+
+fn is_apostrophe(before: char, tail: &str) -> bool {
+    let mut chars = tail.chars();
+    let single = chars.next().is_some_and(|c| matches!(c, '\'' | '’'));
+    single && before.is_alphanumeric() && chars.next().is_some_and(char::is_alphanumeric)
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    /// The value as JSON, or why there is none.
+    fn read(text: &str, quotes: Quotes) -> String {
+        let mut parser = Parser::new(text, 0, quotes);
+        match parser.value(0) {
+            _ if parser.cut => "cut".into(),
+            Ok(Some(node)) if parser.position() == text.len() => node.to_value().to_string(),
+            Ok(_) => format!("stopped at {}", parser.position()),
+            Err(Broken) => "broken".into(),
+        }
+    }
+
+    #[test]
+    fn reads_what_is_nearly_json() {
+        let want = r#"{"scene":"koi","debug":true,"fps":5}"#;
+        for text in [
+            "{'scene':'koi','debug':true,'fps':5}",
+            "{u'scene': u'koi', 'debug': True, 'fps': 5,}",
+            "{scene: \"koi\", debug: true, fps: 5}",
+            "{scene: koi, debug: true, fps: 5}",
+            "{scene: koi debug: true fps: 5}",
+            "{\"scene\":\"koi\" \"debug\":true \"fps\":5}",
+            "{scene=koi, debug=True, fps=5}",
+            "{\"scene\"=>\"koi\",\"debug\"=>true,\"fps\"=>5}",
+            "{\"scene\" \"koi\", debug: TRUE; fps:5}",
+            "{// fish\n\"scene\":\"koi\",/* x */\"debug\":true,# y\n\"fps\":5}",
+            "{“scene”: “koi”, ‘debug’: true, `fps`: 5}",
+            "{scene: koi,, debug : true,\n fps\n:\n5\n}",
+            "{,scene: koi, debug: true, fps: +5}",
+            "{scene: koi \"debug\": true, fps: 05}",
+        ] {
+            assert_eq!(read(text, Quotes::Exact), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn keeps_quotes_inside_text_when_asked() {
+        for (text, want) in [
+            (
+                r#"{"a": "say "hi" now", "b": 1}"#,
+                r#"{"a":"say \"hi\" now","b":1}"#,
+            ),
+            (
+                "{'a': 'it's', 'b': 'that's'}",
+                r#"{"a":"it's","b":"that's"}"#,
+            ),
+            ("{“a”: \"x\", “b\": “y\"}", r#"{"a":"x","b":"y"}"#),
+        ] {
+            assert_eq!(read(text, Quotes::Exact), "broken", "{text}");
+            assert_eq!(read(text, Quotes::Loose), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn never_supplies_a_missing_end() {
+        for text in [
+            "{",
+            "{\"a\"",
+            "{\"a\":",
+            "{\"a\":1",
+            "{\"a\":\"x",
+            "{\"a\":\"x\"",
+            "[1,2",
+            "{\"a\":[1",
+            "{\"a\":tr",
+            "{\"a\":,\"b\":1}",
+            "{\"a\":}",
+            "{\"a\":\"\\u00",
+            "{/* ",
+        ] {
+            for quotes in [Quotes::Exact, Quotes::Loose] {
+                assert_eq!(read(text, quotes), "cut", "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_what_has_two_readings() {
+        for text in [
+            "{\"a\":[1,2}",
+            "{\"a\": \"x\" b\": 1}",
+            "{\"a\", \"b\"}",
+            "{'a': 'x' 'y'}",
+            "{a b}",
+            "{a: f(1)}",
+            "{\"a\": \"x\": 1}",
+            "{a: 1)",
+            "{\"a\": \"koi, \"b\": true}",
+        ] {
+            for quotes in [Quotes::Exact, Quotes::Loose] {
+                assert_eq!(read(text, quotes), "broken", "{text} {quotes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn keeps_times_and_addresses_whole() {
+        assert_eq!(
+            read("{at: 14:00, url: https://a.b/c?d=1 e: 2}", Quotes::Exact),
+            r#"{"at":"14:00","url":"https://a.b/c?d=1","e":2}"#
+        );
+    }
+}

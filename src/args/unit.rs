@@ -1,0 +1,415 @@
+//! Units of a parameter: which suffixes belong to its dimension, and exact conversion.
+
+use super::numeral::{self, Numeral};
+use serde_json::Number;
+
+/// What a quantity measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Dimension {
+    /// Metres and their kin.
+    Length,
+    /// Radians, degrees, turns.
+    Angle,
+    /// Seconds and their kin.
+    Time,
+    /// Metres per second and their kin.
+    Speed,
+    /// Hertz and their kin.
+    Rate,
+}
+
+/// One row of the table: `num/den` of the base unit, times π where `is_circular`.
+#[derive(Debug, PartialEq)]
+struct Row {
+    dimension: Dimension,
+    /// First the symbol, which is also how the unit is shown; then other spellings. Folded to lower case.
+    names: &'static [&'static str],
+    num: i128,
+    den: i128,
+    is_circular: bool,
+}
+
+const fn row(dimension: Dimension, names: &'static [&'static str], num: i128, den: i128) -> Row {
+    Row {
+        dimension,
+        names,
+        num,
+        den,
+        is_circular: false,
+    }
+}
+
+const fn circular(names: &'static [&'static str], num: i128, den: i128) -> Row {
+    Row {
+        dimension: Dimension::Angle,
+        names,
+        num,
+        den,
+        is_circular: true,
+    }
+}
+
+/// Base units: metre, radian, second, metre per second, hertz.
+const TABLE: [Row; 28] = [
+    row(
+        Dimension::Length,
+        &[
+            "um",
+            "µm",
+            "μm",
+            "micron",
+            "microns",
+            "micrometer",
+            "micrometers",
+            "micrometre",
+            "micrometres",
+        ],
+        1,
+        1_000_000,
+    ),
+    row(
+        Dimension::Length,
+        &[
+            "mm",
+            "millimeter",
+            "millimeters",
+            "millimetre",
+            "millimetres",
+        ],
+        1,
+        1_000,
+    ),
+    row(
+        Dimension::Length,
+        &[
+            "cm",
+            "centimeter",
+            "centimeters",
+            "centimetre",
+            "centimetres",
+        ],
+        1,
+        100,
+    ),
+    row(
+        Dimension::Length,
+        &["dm", "decimeter", "decimeters", "decimetre", "decimetres"],
+        1,
+        10,
+    ),
+    row(
+        Dimension::Length,
+        &["m", "meter", "meters", "metre", "metres"],
+        1,
+        1,
+    ),
+    row(
+        Dimension::Length,
+        &["in", "inch", "inches", "\"", "″"],
+        254,
+        10_000,
+    ),
+    row(Dimension::Length, &["ft", "foot", "feet"], 3_048, 10_000),
+    row(Dimension::Angle, &["rad", "radian", "radians"], 1, 1),
+    row(
+        Dimension::Angle,
+        &["mrad", "milliradian", "milliradians"],
+        1,
+        1_000,
+    ),
+    circular(&["deg", "°", "degree", "degrees", "º"], 1, 180),
+    circular(&["turn", "turns", "rev", "revolution", "revolutions"], 2, 1),
+    row(
+        Dimension::Time,
+        &["us", "µs", "μs", "microsecond", "microseconds"],
+        1,
+        1_000_000,
+    ),
+    row(
+        Dimension::Time,
+        &["ms", "msec", "millisecond", "milliseconds"],
+        1,
+        1_000,
+    ),
+    row(
+        Dimension::Time,
+        &["s", "sec", "secs", "second", "seconds"],
+        1,
+        1,
+    ),
+    row(
+        Dimension::Time,
+        &["min", "mins", "minute", "minutes"],
+        60,
+        1,
+    ),
+    row(
+        Dimension::Time,
+        &["h", "hr", "hrs", "hour", "hours"],
+        3_600,
+        1,
+    ),
+    row(
+        Dimension::Speed,
+        &[
+            "m/s",
+            "mps",
+            "m_s",
+            "meters/second",
+            "metres/second",
+            "meters per second",
+            "metres per second",
+        ],
+        1,
+        1,
+    ),
+    row(Dimension::Speed, &["cm/s", "cm_s", "cm/sec"], 1, 100),
+    row(
+        Dimension::Speed,
+        &[
+            "mm/s",
+            "mmps",
+            "mm_s",
+            "mm/sec",
+            "millimeters per second",
+            "millimetres per second",
+        ],
+        1,
+        1_000,
+    ),
+    row(Dimension::Speed, &["m/min", "m_min"], 1, 60),
+    row(Dimension::Speed, &["cm/min", "cm_min"], 1, 6_000),
+    row(Dimension::Speed, &["mm/min", "mm_min"], 1, 60_000),
+    row(Dimension::Speed, &["in/s", "ips", "in_s"], 254, 10_000),
+    row(Dimension::Speed, &["in/min", "ipm", "in_min"], 254, 600_000),
+    row(
+        Dimension::Rate,
+        &[
+            "hz",
+            "fps",
+            "hertz",
+            "/s",
+            "1/s",
+            "per second",
+            "frames per second",
+            "frames/s",
+            "times per second",
+        ],
+        1,
+        1,
+    ),
+    row(Dimension::Rate, &["khz", "kilohertz"], 1_000, 1),
+    row(Dimension::Rate, &["millihertz"], 1, 1_000),
+    row(Dimension::Rate, &["/min", "per minute", "bpm"], 1, 60),
+];
+
+/// A declared unit, such as the millimetre.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Unit(&'static Row);
+
+/// A number with the suffix that followed it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Quantity<'a> {
+    pub(super) numeral: Numeral,
+    pub(super) suffix: &'a str,
+}
+
+impl Unit {
+    /// The unit of this name or symbol in any dimension; `None` if the table has none.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let name = fold(name);
+        TABLE
+            .iter()
+            .find(|row| row.names.contains(&name.as_str()))
+            .map(Self)
+    }
+
+    /// What it measures.
+    #[must_use]
+    pub fn dimension(self) -> Dimension {
+        self.0.dimension
+    }
+
+    /// How it is written, such as `mm`.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        self.0.names.first().copied().unwrap_or_default()
+    }
+
+    /// The value of `numeral` in `from`, expressed in this unit: exact, or the nearest double. `None` across dimensions or overflow.
+    pub(super) fn convert(self, numeral: &Numeral, from: Self) -> Option<Number> {
+        if from.0.dimension != self.0.dimension {
+            return None;
+        }
+        if from.0.is_circular == self.0.is_circular {
+            return self.convert_exactly(numeral, from);
+        }
+        let value = numeral::number(numeral)?.as_f64()?;
+        Number::from_f64(value * from.base_ratio() / self.base_ratio())
+    }
+
+    fn convert_exactly(self, numeral: &Numeral, from: Self) -> Option<Number> {
+        let (digits, exponent) = match numeral {
+            Numeral::Whole(value) => (*value, 0),
+            Numeral::Decimal(decimal) => (decimal.digits, decimal.exponent),
+            Numeral::NotFinite | Numeral::Ambiguous => return None,
+        };
+        let num = digits.checked_mul(from.0.num.checked_mul(self.0.den)?)?;
+        quotient(num, from.0.den.checked_mul(self.0.num)?, exponent)
+    }
+
+    fn base_ratio(self) -> f64 {
+        let circle = if self.0.is_circular {
+            std::f64::consts::PI
+        } else {
+            1.0
+        };
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "the table's ratios are far below 2^53"
+        )]
+        let ratio = self.0.num as f64 / self.0.den as f64;
+        ratio * circle
+    }
+
+    /// Units of the same dimension, this one excepted.
+    pub(super) fn kin(self) -> impl Iterator<Item = Self> {
+        TABLE
+            .iter()
+            .filter(move |row| row.dimension == self.0.dimension && !std::ptr::eq(*row, self.0))
+            .map(Self)
+    }
+}
+
+/// `num/den × 10^exponent` as whole number, exact decimal, or nearest double.
+fn quotient(num: i128, den: i128, exponent: i32) -> Option<Number> {
+    let divisor = gcd(num.unsigned_abs(), den.unsigned_abs()).max(1);
+    let divisor = i128::try_from(divisor).ok()?;
+    let (num, mut den) = (num / divisor, den / divisor);
+    let (mut digits, mut power) = (num, exponent);
+    // A denominator of twos and fives only is a decimal, and a decimal is rounded once, when it is parsed.
+    while den % 2 == 0 || den % 5 == 0 {
+        let factor = if den % 10 == 0 {
+            10
+        } else if den % 5 == 0 {
+            5
+        } else {
+            2
+        };
+        den /= factor;
+        digits = digits.checked_mul(10 / factor)?;
+        power -= 1;
+    }
+    let decimal = numeral::Decimal {
+        digits,
+        exponent: power,
+    };
+    if den == 1 {
+        return decimal
+            .whole()
+            .and_then(numeral::whole)
+            .or_else(|| Number::from_f64(decimal.value()));
+    }
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a third of a unit has no exact decimal; the nearest double is meant"
+    )]
+    let value = decimal.value() / den as f64;
+    Number::from_f64(value)
+}
+
+fn gcd(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+fn fold(name: &str) -> String {
+    name.trim().trim_end_matches('.').to_lowercase()
+}
+
+/// Splits `"5 mm"` into its number and its suffix; `None` where it does not begin with a number.
+pub(super) fn quantity(text: &str) -> Option<Quantity<'_>> {
+    let text = text.trim();
+    let mut ends = text
+        .char_indices()
+        .skip(1)
+        .map(|(at, _)| at)
+        .chain([text.len()])
+        .take(64)
+        .collect::<Vec<_>>();
+    ends.reverse();
+    ends.into_iter().find_map(|end| {
+        let (head, suffix) = (text.get(..end)?, text.get(end..)?.trim());
+        let numeral = numeral::parse(head).filter(|_| !head.ends_with(char::is_whitespace))?;
+        Some(Quantity { numeral, suffix })
+    })
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    fn convert(text: &str, to: &str) -> Option<String> {
+        let quantity = quantity(text)?;
+        Unit::named(to)?
+            .convert(&quantity.numeral, Unit::named(quantity.suffix)?)
+            .map(|number| number.to_string())
+    }
+
+    #[test]
+    fn converts_exactly() {
+        for (text, to, want) in [
+            ("5mm", "m", "0.005"),
+            ("3 cm", "mm", "30"),
+            ("0.1 mm", "m", "0.0001"),
+            ("1 in", "mm", "25.4"),
+            ("2.5cm", "m", "0.025"),
+            ("90deg", "deg", "90"),
+            ("180°", "rad", "3.141592653589793"),
+            ("1 turn", "deg", "360"),
+            ("500ms", "s", "0.5"),
+            ("2 min", "s", "120"),
+            ("60 mm/min", "mm/s", "1"),
+            ("25 mm/s", "m/s", "0.025"),
+            ("5 fps", "hz", "5"),
+            ("0.5 kHz", "hz", "500"),
+            ("7m", "mm", "7000"),
+            ("1e-3 m", "mm", "1"),
+            ("-3 mm", "m", "-0.003"),
+            ("100 mm/min", "mm/s", "1.6666666666666667"),
+            ("0 mm", "m", "0"),
+        ] {
+            assert_eq!(convert(text, to).as_deref(), Some(want), "{text} in {to}");
+        }
+    }
+
+    #[test]
+    fn never_crosses_dimensions() {
+        for (text, to) in [
+            ("5 mm", "s"),
+            ("5 kg", "m"),
+            ("5", "m"),
+            ("mm", "m"),
+            ("5 mm mm", "m"),
+        ] {
+            assert_eq!(convert(text, to), None, "{text} in {to}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut all: Vec<_> = TABLE.iter().flat_map(|row| row.names).collect();
+        all.sort();
+        let before = all.len();
+        all.dedup();
+        assert_eq!(all.len(), before);
+    }
+}

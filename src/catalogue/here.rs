@@ -1,0 +1,55 @@
+//! What this node knows by name now, so that a schema can say which values are valid.
+
+use super::{Kind, Vocabulary};
+
+/// More values than these are not put into a schema; the description says where they are.
+pub const ENUM_MAX: usize = 12;
+
+/// The names that exist on this node now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Here {
+    /// Scenes, the default one first.
+    pub scenes: Vec<String>,
+    /// Overlays.
+    pub overlays: Vec<String>,
+    /// Arms.
+    pub arms: Vec<String>,
+    /// Nodes, this one first.
+    pub nodes: Vec<String>,
+    /// Whether aliases stand in the list.
+    pub aliases_listed: bool,
+}
+
+impl Here {
+    /// The names of one kind.
+    #[must_use]
+    pub fn names(&self, vocabulary: Vocabulary) -> &[String] {
+        match vocabulary {
+            Vocabulary::Scenes => &self.scenes,
+            Vocabulary::Overlays => &self.overlays,
+            Vocabulary::Arms => &self.arms,
+            Vocabulary::Nodes => &self.nodes,
+        }
+    }
+
+    /// Whether there is a choice to be made: a single arm or node needs no name, and neither does no overlay.
+    #[must_use]
+    pub fn shows(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Name(names @ (Vocabulary::Arms | Vocabulary::Nodes)) => {
+                self.names(names).len() > 1
+            }
+            Kind::Name(names) => !self.names(names).is_empty(),
+            Kind::Bool => true,
+        }
+    }
+
+    /// A scene to show in an example, other than the default one where there is another.
+    #[must_use]
+    pub fn example_scene(&self) -> &str {
+        let other = self.scenes.iter().find(|scene| *scene != "default");
+        other
+            .or_else(|| self.scenes.first())
+            .map_or("default", String::as_str)
+    }
+}

@@ -1,0 +1,242 @@
+//! The catalogue as prompts, people and documents want it.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::describe::{examples, summary};
+use super::{Here, Listed, Tool, list};
+
+/// A way to write the catalogue down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For a terminal.
+    Text,
+    /// For a document.
+    Markdown,
+    /// As the protocol lists it.
+    Json,
+    /// As chat completions take it.
+    Openai,
+    /// As the Hermes prompt format has it: one function a line between tags.
+    Hermes,
+}
+
+impl Format {
+    /// Every format, by name.
+    pub const ALL: [(&'static str, Self); 5] = [
+        ("text", Self::Text),
+        ("markdown", Self::Markdown),
+        ("json", Self::Json),
+        ("openai", Self::Openai),
+        ("hermes", Self::Hermes),
+    ];
+
+    /// Writes the list of this node's tools.
+    #[must_use]
+    pub fn render(self, here: &Here) -> String {
+        let tools = list(here);
+        match self {
+            Self::Text => tools.iter().map(text).collect::<Vec<_>>().join("\n"),
+            Self::Markdown => tools.iter().map(markdown).collect::<Vec<_>>().join("\n"),
+            Self::Json => pretty(&json!({"tools": tools.iter().map(listed).collect::<Vec<_>>()})),
+            Self::Openai => pretty(&Value::from(tools.iter().map(function).collect::<Vec<_>>())),
+            Self::Hermes => hermes(&tools),
+        }
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// A tool as the protocol lists it.
+fn listed(tool: &Listed) -> Value {
+    let mut card = json!({
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "annotations": {
+            "readOnlyHint": tool.hints.read_only,
+            "destructiveHint": tool.hints.destructive,
+            "idempotentHint": tool.hints.idempotent,
+            "openWorldHint": tool.hints.open_world,
+        },
+    });
+    if let (Some(card), Some(output)) = (card.as_object_mut(), &tool.output_schema) {
+        card.insert("outputSchema".to_owned(), Value::Object(output.clone()));
+    }
+    card
+}
+
+fn function(tool: &Listed) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.input_schema,
+        },
+    })
+}
+
+fn hermes(tools: &[Listed]) -> String {
+    let mut out = String::from("<tools>\n");
+    for tool in tools {
+        let _ = writeln!(out, "{}", function(tool));
+    }
+    out.push_str("</tools>\n");
+    out
+}
+
+/// A parameter of a listed tool, read back from its schema, so that what is printed is what is sent.
+struct Shown<'a> {
+    name: &'a str,
+    kind: &'a str,
+    words: &'a str,
+    values: Vec<&'a str>,
+}
+
+fn shown(schema: &Map<String, Value>) -> Vec<Shown<'_>> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties
+        .into_iter()
+        .flatten()
+        .map(|(name, property)| Shown {
+            name,
+            kind: property
+                .get("type")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+            words: property
+                .get("description")
+                .and_then(Value::as_str)
+                .unwrap_or_default(),
+            values: property
+                .get("enum")
+                .and_then(Value::as_array)
+                .map(|values| values.iter().filter_map(Value::as_str).collect())
+                .unwrap_or_default(),
+        })
+        .collect()
+}
+
+fn first_line(tool: &Listed) -> &str {
+    tool.description.lines().next().unwrap_or_default()
+}
+
+fn text(tool: &Listed) -> String {
+    let size = tool.description.len() + Value::Object(tool.input_schema.clone()).to_string().len();
+    let mut out = format!("{}  ({size} bytes)\n  {}\n", tool.name, first_line(tool));
+    for parameter in shown(&tool.input_schema) {
+        let _ = writeln!(
+            out,
+            "  {} ({}, optional): {}",
+            parameter.name, parameter.kind, parameter.words
+        );
+        if !parameter.values.is_empty() {
+            let _ = writeln!(out, "    one of {}", parameter.values.join(", "));
+        }
+    }
+    out
+}
+
+fn markdown(tool: &Listed) -> String {
+    let mut out = format!("### `{}`\n\n{}\n", tool.name, first_line(tool));
+    let parameters = shown(&tool.input_schema);
+    if parameters.is_empty() {
+        return out;
+    }
+    out.push_str("\n| parameter | type | required | meaning | values |\n|---|---|---|---|---|\n");
+    for parameter in parameters {
+        let Shown {
+            name,
+            kind,
+            words,
+            values,
+        } = parameter;
+        let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+        let _ = writeln!(
+            out,
+            "| `{name}` | {kind} | no | {words} | {} |",
+            values.join(" ")
+        );
+    }
+    out
+}
+
+/// The page of one tool: everything that the catalogue knows about it.
+#[must_use]
+pub fn usage(tool: &Tool, here: &Here) -> String {
+    let mut out = format!("# {}\n\n{}\n", tool.name, summary(tool));
+    for line in tool.when {
+        let _ = writeln!(out, "{line}");
+    }
+    out.push_str(
+        "\n## Arguments\n\nAll are optional. Do not send ctx; the server supplies it.\n\n",
+    );
+    for parameter in tool.parameters {
+        let mut names = vec![parameter.name];
+        names.extend(parameter.aliases);
+        let _ = writeln!(out, "- `{}`: {}", names.join("`, `"), parameter.words);
+    }
+    out.push_str("\n## Examples\n\n");
+    for example in examples(tool, here) {
+        let _ = writeln!(out, "- `{example}`");
+    }
+    out.push_str("\n## Result\n\n");
+    out.push_str("`success`, `message`, `understood`, `repairs`, `usage_hints`, `job`, and:\n\n");
+    for field in tool.fields {
+        let _ = writeln!(out, "- `{}`: {}", field.name, field.words);
+    }
+    let others: Vec<&str> = tool.names().skip(1).collect();
+    let _ = writeln!(out, "\nAlso answers to: `{}`", others.join("`, `"));
+    out
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::super::{TOOLS, tests_here};
+    use super::{Format, Value, usage};
+
+    #[test]
+    fn every_format_names_every_tool_and_its_values() {
+        for (name, format) in Format::ALL {
+            let out = format.render(&tests_here());
+            for tool in &TOOLS {
+                assert!(out.contains(tool.name), "{name}");
+            }
+            assert!(
+                out.contains("two_pens") && out.contains("robot_stroke"),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_machines_read_is_json() {
+        let openai: Value = serde_json::from_str(&Format::Openai.render(&tests_here())).unwrap();
+        assert_eq!(openai[3]["function"]["name"], "stroke");
+        let hermes = Format::Hermes.render(&tests_here());
+        let lines: Vec<&str> = hermes.lines().collect();
+        assert_eq!(lines.len(), 15);
+        for line in &lines[1..14] {
+            serde_json::from_str::<Value>(line).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_usage_page_shows_every_name_of_a_parameter() {
+        let page = usage(&TOOLS[3], &tests_here());
+        assert!(
+            page.contains("`scene`, `scene_name`") && page.contains("robot_stroke"),
+            "{page}"
+        );
+    }
+}

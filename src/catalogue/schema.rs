@@ -1,0 +1,192 @@
+//! JSON Schema of arguments and results, in the small part of it that every provider of models takes:
+//! one plain `type` per property, `description`, `enum` of texts; nothing else.
+
+use serde_json::{Map, Value, json};
+
+use super::{ENUM_MAX, Field, FieldKind, Here, Kind, Parameter, Tool};
+
+/// Schema of a tool's arguments, with the values that are valid on this node now.
+#[must_use]
+pub fn input(tool: &Tool, here: &Here) -> Map<String, Value> {
+    let properties = tool.shown(here).map(|parameter| {
+        let schema = Value::Object(property(parameter, here));
+        (parameter.name.to_owned(), schema)
+    });
+    object(properties.collect())
+}
+
+/// Schema of a tool that says nothing about its arguments.
+pub(super) fn bare() -> Map<String, Value> {
+    object(Map::new())
+}
+
+fn object(properties: Map<String, Value>) -> Map<String, Value> {
+    let mut schema = Map::new();
+    schema.insert("type".to_owned(), json!("object"));
+    // Some providers refuse an object schema without this key, even when it is empty.
+    schema.insert("properties".to_owned(), Value::Object(properties));
+    schema
+}
+
+fn property(parameter: &Parameter, here: &Here) -> Map<String, Value> {
+    let mut schema = Map::new();
+    let kind = match parameter.kind {
+        Kind::Name(_) => "string",
+        Kind::Bool => "boolean",
+    };
+    schema.insert("type".to_owned(), json!(kind));
+    schema.insert("description".to_owned(), json!(words(parameter, here)));
+    if let Kind::Name(vocabulary) = parameter.kind {
+        let names = here.names(vocabulary);
+        if names.len() <= ENUM_MAX {
+            schema.insert("enum".to_owned(), json!(names));
+        }
+    }
+    schema
+}
+
+/// The words of a parameter; where there are too many values for an `enum`, the first of them and where the rest are.
+fn words(parameter: &Parameter, here: &Here) -> String {
+    let Kind::Name(vocabulary) = parameter.kind else {
+        return parameter.words.to_owned();
+    };
+    let names = here.names(vocabulary);
+    if names.len() <= ENUM_MAX {
+        return parameter.words.to_owned();
+    }
+    let first: Vec<&str> = names.iter().take(ENUM_MAX).map(String::as_str).collect();
+    let rest = names.len() - ENUM_MAX;
+    format!(
+        "{}: {} and {rest} more, see list_nodes",
+        parameter.words,
+        first.join(", ")
+    )
+}
+
+/// Schema of a tool's result. It is loose, so that a client that checks it lets every true result pass.
+#[must_use]
+pub fn output(tool: &Tool) -> Map<String, Value> {
+    let mut properties = Map::new();
+    for (name, schema) in [
+        ("success", json!({"type": "boolean"})),
+        ("message", json!({"type": "string"})),
+        ("understood", json!({"type": "object"})),
+        (
+            "repairs",
+            json!({"type": "array", "items": {"type": "object"}}),
+        ),
+        (
+            "usage_hints",
+            json!({"type": "array", "items": {"type": "string"}}),
+        ),
+        ("job", json!({"type": "object"})),
+    ] {
+        properties.insert(name.to_owned(), schema);
+    }
+    for field in tool.fields {
+        properties.insert(field.name.to_owned(), field_schema(field));
+    }
+    let mut schema = object(properties);
+    schema.insert("required".to_owned(), json!(["success", "message"]));
+    schema
+}
+
+fn field_schema(field: &Field) -> Value {
+    let mut schema = match field.kind {
+        FieldKind::Text => json!({"type": "string"}),
+        FieldKind::Bool => json!({"type": "boolean"}),
+        FieldKind::Whole => json!({"type": "integer"}),
+        FieldKind::Number => json!({"type": "number"}),
+        FieldKind::Object => json!({"type": "object"}),
+        FieldKind::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        FieldKind::Objects => json!({"type": "array", "items": {"type": "object"}}),
+    };
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert("description".to_owned(), json!(field.words));
+    }
+    schema
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::super::{TOOLS, find, tests_here};
+    use super::{Value, input, output};
+
+    /// Walks a schema and says which of its keys no provider of models is known to refuse.
+    fn check_plain(schema: &Value, path: &str) {
+        const PLAIN: [&str; 6] = [
+            "type",
+            "properties",
+            "description",
+            "enum",
+            "required",
+            "items",
+        ];
+        for (key, value) in schema.as_object().unwrap() {
+            assert!(PLAIN.contains(&key.as_str()), "{path}.{key}");
+            match key.as_str() {
+                "type" => assert!(value.is_string(), "{path}.type"),
+                "items" => check_plain(value, path),
+                "properties" => {
+                    for (name, schema) in value.as_object().unwrap() {
+                        assert!(
+                            name.chars().all(|c| c.is_ascii_lowercase() || c == '_'),
+                            "{path}.{name}"
+                        );
+                        check_plain(schema, name);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    #[test]
+    fn every_schema_is_plain() {
+        for tool in &TOOLS {
+            check_plain(&Value::Object(input(tool, &tests_here())), tool.name);
+            check_plain(&Value::Object(output(tool)), tool.name);
+        }
+    }
+
+    #[test]
+    fn a_choice_of_one_is_not_shown() {
+        let mut here = tests_here();
+        let stroke = find("stroke").unwrap();
+        let shown = |here: &_| {
+            input(stroke, here)["properties"]
+                .as_object()
+                .unwrap()
+                .keys()
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(shown(&here), ["scene", "meta", "dry_run", "again", "debug"]);
+        here.arms.push("second".to_owned());
+        here.nodes.push("there".to_owned());
+        here.overlays.clear();
+        assert_eq!(
+            shown(&here),
+            ["scene", "arm", "node", "dry_run", "again", "debug"]
+        );
+    }
+
+    #[test]
+    fn more_than_twelve_values_move_into_the_words() {
+        let mut here = tests_here();
+        here.scenes = (0..15).map(|i| format!("s{i}")).collect();
+        let scene = &input(find("stroke").unwrap(), &here)["properties"]["scene"];
+        assert_eq!(scene.get("enum"), None);
+        assert!(
+            scene["description"]
+                .as_str()
+                .unwrap()
+                .ends_with("s11 and 3 more, see list_nodes")
+        );
+    }
+}

@@ -1,0 +1,285 @@
+//! How far ink lies from the design, and design from ink.
+
+use std::collections::HashMap;
+
+use super::collect::bounds;
+
+type Point = [f64; 2];
+
+/// Lines are looked at each so far.
+pub const STEP_MM: f64 = 0.1;
+
+/// Design farther than this from any ink counts as missing.
+pub const MISSING_MM: f64 = 1.0;
+
+/// The side of a grid cell.
+const CELL_MM: f64 = 1.0;
+
+/// At most so many samples on a side; longer lines are looked at in larger steps.
+const SAMPLES_MAX: f64 = 400_000.0;
+
+/// How far two drawings of lines lie apart, looked at from both sides.
+///
+/// With nothing on both sides all is 0; with nothing on one side the distances are infinite.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Deviation {
+    /// 95 of 100 samples, of ink and design together, lie nearer than this.
+    pub p95_mm: f64,
+    /// The farthest sample.
+    pub max_mm: f64,
+    /// The mean over all samples.
+    pub mean_mm: f64,
+    /// Length of design with no ink within [`MISSING_MM`].
+    pub missing_mm: f64,
+    /// Length of all ink.
+    pub ink_mm: f64,
+    /// Length of the whole design.
+    pub design_mm: f64,
+}
+
+/// Compares what a pen drew with what it should have drawn: for samples along the ink the
+/// distance to the nearest line of the design, for samples along the design the distance to the
+/// nearest ink, so that ink too few counts like ink too many. Polylines in one frame, in mm; those
+/// that are not finite are left out.
+#[must_use]
+pub fn deviation_mm(design: &[Vec<Point>], ink: &[Vec<Point>]) -> Deviation {
+    let (design, ink) = (Lines::new(design), Lines::new(ink));
+    let mut from_ink = distances(&ink, &design);
+    let from_design = distances(&design, &ink);
+    let missing = from_design.iter().filter(|mm| **mm > MISSING_MM).count();
+    let share = fraction(missing, from_design.len());
+    from_ink.extend(from_design);
+    from_ink.sort_by(f64::total_cmp);
+    let count = from_ink.len();
+    let rank = (count * 95).div_ceil(100).saturating_sub(1);
+    let sum: f64 = from_ink.iter().sum();
+    Deviation {
+        p95_mm: from_ink.get(rank).copied().unwrap_or(0.0),
+        max_mm: from_ink.last().copied().unwrap_or(0.0),
+        mean_mm: if count == 0 { 0.0 } else { sum / as_f64(count) },
+        missing_mm: share * design.length_mm,
+        ink_mm: ink.length_mm,
+        design_mm: design.length_mm,
+    }
+}
+
+fn fraction(part: usize, whole: usize) -> f64 {
+    as_f64(part) / as_f64(whole.max(1))
+}
+
+fn as_f64(count: usize) -> f64 {
+    u32::try_from(count).map_or(f64::from(u32::MAX), f64::from)
+}
+
+/// For each sample along `from`, how far `to` is.
+fn distances(from: &Lines, to: &Lines) -> Vec<f64> {
+    let step_mm = STEP_MM.max(from.length_mm / SAMPLES_MAX);
+    let mut all = Vec::new();
+    for [a, b] in &from.pieces {
+        let length = (b[0] - a[0]).hypot(b[1] - a[1]);
+        let steps = (length / step_mm).ceil().max(1.0);
+        let mut step = 0.0;
+        // Both ends: where pieces join a sample counts twice, which changes nothing to speak of.
+        while step <= steps {
+            let t = step / steps;
+            let sample = [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t];
+            all.push(to.distance_mm(sample));
+            step += 1.0;
+        }
+    }
+    all
+}
+
+/// Straight pieces with a grid over them.
+struct Lines {
+    pieces: Vec<[Point; 2]>,
+    length_mm: f64,
+    cells: HashMap<[i64; 2], Vec<usize>>,
+    low: [i64; 2],
+    high: [i64; 2],
+}
+
+impl Lines {
+    fn new(paths: &[Vec<Point>]) -> Self {
+        let is_finite = |path: &&Vec<Point>| path.iter().flatten().all(|v| v.abs() < 1e7);
+        let mut pieces = Vec::new();
+        for path in paths.iter().filter(is_finite) {
+            let ends = path.iter().zip(path.iter().skip(1));
+            pieces.extend(ends.map(|(a, b)| [*a, *b]));
+        }
+        let length = |[a, b]: &[Point; 2]| (b[0] - a[0]).hypot(b[1] - a[1]);
+        let length_mm = pieces.iter().map(length).sum();
+        let (low, high) = bounds(pieces.iter().flatten()).unwrap_or_default();
+        let mut lines = Self {
+            pieces,
+            length_mm,
+            cells: HashMap::new(),
+            low: cell(low),
+            high: cell(high),
+        };
+        lines.fill();
+        lines
+    }
+
+    fn fill(&mut self) {
+        for (index, [a, b]) in self.pieces.iter().enumerate() {
+            let steps = ((b[0] - a[0]).hypot(b[1] - a[1]) / CELL_MM).ceil().max(1.0);
+            let mut from = *a;
+            let mut step = 1.0;
+            while step <= steps {
+                let t = step / steps;
+                let to = [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t];
+                // A step is no longer than a cell: its bounds are four cells at the most.
+                for key in cells_between(cell(from), cell(to)) {
+                    let list = self.cells.entry(key).or_default();
+                    if list.last() != Some(&index) {
+                        list.push(index);
+                    }
+                }
+                from = to;
+                step += 1.0;
+            }
+        }
+    }
+
+    fn distance_mm(&self, from: Point) -> f64 {
+        let centre = cell(from);
+        let mut nearest = f64::INFINITY;
+        let reach = |axis: usize| {
+            let at = |point: &[i64; 2]| point.get(axis).copied().unwrap_or(0);
+            (at(&centre) - at(&self.low))
+                .abs()
+                .max((at(&self.high) - at(&centre)).abs())
+        };
+        let rings = if self.pieces.is_empty() {
+            -1
+        } else {
+            reach(0).max(reach(1))
+        };
+        // Rings that no cell can be in are skipped.
+        let mut ring = self.first_ring(centre);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "a few million cells at the most"
+        )]
+        while ring <= rings && (ring as f64 - 1.0) * CELL_MM < nearest {
+            for key in ring_of(centre, ring) {
+                for index in self.cells.get(&key).into_iter().flatten() {
+                    if let Some(piece) = self.pieces.get(*index) {
+                        nearest = nearest.min(to_piece(from, piece));
+                    }
+                }
+            }
+            ring += 1;
+        }
+        nearest
+    }
+
+    fn first_ring(&self, centre: [i64; 2]) -> i64 {
+        let outside = centre.iter().zip(self.low.iter().zip(&self.high));
+        outside
+            .map(|(at, (low, high))| (low - at).max(at - high).max(0))
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "coordinates are below 1e7 mm"
+)]
+fn cell(point: Point) -> [i64; 2] {
+    point.map(|value| (value.clamp(-1e7, 1e7) / CELL_MM).floor() as i64)
+}
+
+fn cells_between(a: [i64; 2], b: [i64; 2]) -> impl Iterator<Item = [i64; 2]> {
+    let xs = a[0].min(b[0])..=a[0].max(b[0]);
+    let ys = a[1].min(b[1])..=a[1].max(b[1]);
+    xs.flat_map(move |x| ys.clone().map(move |y| [x, y]))
+}
+
+/// The cells whose larger distance in x or y is `ring`.
+fn ring_of(centre: [i64; 2], ring: i64) -> impl Iterator<Item = [i64; 2]> {
+    let [x, y] = centre;
+    let level = (-ring..=ring).flat_map(move |dx| {
+        let both = if ring == 0 {
+            [Some(0), None]
+        } else {
+            [Some(-ring), Some(ring)]
+        };
+        both.into_iter().flatten().map(move |dy| [x + dx, y + dy])
+    });
+    let upright = (1 - ring..ring).flat_map(move |dy| [[x - ring, y + dy], [x + ring, y + dy]]);
+    level.chain(upright)
+}
+
+pub(super) fn to_piece(from: Point, [a, b]: &[Point; 2]) -> f64 {
+    let d = [b[0] - a[0], b[1] - a[1]];
+    let square = d[0] * d[0] + d[1] * d[1];
+    let dot = (from[0] - a[0]) * d[0] + (from[1] - a[1]) * d[1];
+    let t = if square > 0.0 {
+        (dot / square).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    (a[0] + t * d[0] - from[0]).hypot(a[1] + t * d[1] - from[1])
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp, reason = "exact by construction")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_same_lines_do_not_deviate() {
+        let lines = [vec![[0.0, 0.0], [30.0, 0.0], [30.0, 20.0]]];
+        let same = deviation_mm(&lines, &lines);
+        assert!(same.max_mm < 1e-9 && same.missing_mm == 0.0);
+        assert_eq!((same.ink_mm, same.design_mm), (50.0, 50.0));
+    }
+
+    #[test]
+    fn a_shifted_line_deviates_by_its_shift() {
+        let design = [vec![[0.0, 0.0], [100.0, 0.0]]];
+        let ink = [vec![[0.0, 0.3], [100.0, 0.3]]];
+        let found = deviation_mm(&design, &ink);
+        assert!((found.p95_mm - 0.3).abs() < 1e-9 && (found.max_mm - 0.3).abs() < 1e-9);
+        assert!((found.mean_mm - 0.3).abs() < 1e-9);
+    }
+
+    #[test]
+    fn ink_too_few_and_ink_too_many_both_count() {
+        let whole = [vec![[0.0, 0.0], [100.0, 0.0]]];
+        let half = [vec![[0.0, 0.0], [50.0, 0.0]]];
+        let few = deviation_mm(&whole, &half);
+        assert!((few.max_mm - 50.0).abs() < 1e-9);
+        assert!((few.missing_mm - 49.0).abs() < 0.2, "{}", few.missing_mm);
+        let many = deviation_mm(&half, &whole);
+        assert!((many.max_mm - 50.0).abs() < 1e-9 && many.missing_mm == 0.0);
+    }
+
+    #[test]
+    fn nothing_on_one_side_is_infinitely_far() {
+        let design = [vec![[0.0, 0.0], [10.0, 0.0]]];
+        let none = deviation_mm(&design, &[]);
+        assert!(none.max_mm.is_infinite() && none.missing_mm == 10.0);
+        assert_eq!(deviation_mm(&[], &[]), Deviation::default());
+    }
+
+    fn path() -> impl Strategy<Value = Vec<Point>> {
+        prop::collection::vec([-60.0..60.0_f64, -60.0..60.0_f64], 2..6)
+    }
+
+    proptest! {
+        #[test]
+        fn the_grid_finds_what_a_search_of_all_finds(a in path(), b in path()) {
+            let lines = Lines::new(&[a]);
+            for sample in b {
+                let all = lines.pieces.iter().map(|piece| to_piece(sample, piece));
+                let nearest = all.fold(f64::INFINITY, f64::min);
+                prop_assert!((lines.distance_mm(sample) - nearest).abs() < 1e-9);
+            }
+        }
+    }
+}

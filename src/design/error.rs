@@ -1,0 +1,135 @@
+//! What can be wrong with a drawing, said so that its author can mend it.
+
+/// How many characters of somebody else's text a message repeats.
+const QUOTED_MAX: usize = 40;
+
+/// Why a drawing was not read. Every message names the place, what was found, and what would do.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum DesignError {
+    /// The file's name says nothing about its kind.
+    #[error("`{name}` is of no kind known here: name it .svg, .gcode (.gco, .nc, .ngc) or .json")]
+    Kind {
+        /// The name as given.
+        name: String,
+    },
+    /// More bytes than allowed.
+    #[error("the file has {bytes} bytes, at most {bytes_max} are read: simplify the drawing")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+        /// The cap.
+        bytes_max: usize,
+    },
+    /// More of something than allowed.
+    #[error("{at}: more than {max} {what}: simplify the drawing")]
+    TooMany {
+        /// Where the cap was passed.
+        at: String,
+        /// What was counted.
+        what: &'static str,
+        /// The cap.
+        max: usize,
+    },
+    /// Bytes that are no text.
+    #[error("byte {byte} is not UTF-8 text: save the file as UTF-8")]
+    NotText {
+        /// Index of the first bad byte.
+        byte: usize,
+    },
+    /// Something that cannot be read.
+    #[error("{at}: found {found}; accepted: {accepted}")]
+    Syntax {
+        /// A line, a byte, an element.
+        at: String,
+        /// What stands there.
+        found: String,
+        /// What may stand there.
+        accepted: String,
+    },
+    /// Something that can be read but not drawn.
+    #[error("{at}: {found} cannot be drawn: {fix}")]
+    Unsupported {
+        /// A line or an element.
+        at: String,
+        /// What stands there.
+        found: String,
+        /// What to do about it.
+        fix: String,
+    },
+    /// A point that is nowhere or absurdly far away.
+    #[error("{at}: a point lies at {x}, {y} mm; coordinates may reach ±{max_mm} mm")]
+    FarAway {
+        /// Which stroke.
+        at: String,
+        /// As read, perhaps NaN.
+        x: f64,
+        /// As read, perhaps NaN.
+        y: f64,
+        /// The cap.
+        max_mm: f64,
+    },
+    /// A character that the single-line letters do not have.
+    #[error(
+        "character {position} is {found}, which the single-line letters do not have: use Latin letters, digits and common signs"
+    )]
+    Letter {
+        /// Counted from 1 in the text.
+        position: usize,
+        /// Escaped.
+        found: String,
+    },
+    /// Letters of an impossible height.
+    #[error(
+        "letters of {height_mm} mm were asked for; capital letters may be {min_mm} to {max_mm} mm high"
+    )]
+    LetterHeight {
+        /// As asked.
+        height_mm: f64,
+        /// The smallest.
+        min_mm: f64,
+        /// The largest.
+        max_mm: f64,
+    },
+    /// A drawing without a line.
+    #[error("the drawing has no line to draw: {hint}")]
+    Empty {
+        /// What may be the reason.
+        hint: &'static str,
+    },
+    /// The SVG reader gave up in a way that it should not have.
+    #[error("the SVG reader failed on this file: save it as plain SVG from a drawing program")]
+    Reader,
+}
+
+/// Somebody else's text made safe to repeat: escaped, in quotes, and cut.
+pub(crate) fn quoted(text: &str) -> String {
+    let cut: String = text.chars().take(QUOTED_MAX).collect();
+    let dots = if cut.len() < text.len() { "…" } else { "" };
+    format!("`{}{dots}`", cut.escape_debug())
+}
+
+impl DesignError {
+    pub(crate) fn syntax(
+        at: impl Into<String>,
+        found: impl Into<String>,
+        accepted: impl Into<String>,
+    ) -> Self {
+        Self::Syntax {
+            at: at.into(),
+            found: found.into(),
+            accepted: accepted.into(),
+        }
+    }
+
+    pub(crate) fn unsupported(
+        at: impl Into<String>,
+        found: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
+        Self::Unsupported {
+            at: at.into(),
+            found: found.into(),
+            fix: fix.into(),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! How a file lifts its pen: by Z, by M3 and M5, or by G0 itself.
+
+use super::super::DesignError;
+use super::at;
+use super::machine::{self, Motion, Move};
+
+/// Heights nearer than this to 0 are 0.
+const ZERO_MM: f64 = 1e-6;
+
+/// One rule for a whole file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Lift {
+    /// G0 travels, G1 to G3 draw.
+    Rapid,
+    /// The pen is down at this height and below.
+    Height { down_max_mm: f64 },
+    /// The pen is down while M3 or M4 holds.
+    Tool,
+}
+
+/// What a file says about heights and tools.
+#[derive(Default)]
+struct Signs {
+    tool: bool,
+    above: bool,
+    level: bool,
+    below: bool,
+    /// Where the lowest or the highest was reached, for the refusal.
+    line: usize,
+    heights: Option<(f64, f64)>,
+}
+
+impl Lift {
+    pub(super) fn of(text: &str) -> Result<Self, DesignError> {
+        let mut signs = Signs::default();
+        machine::run(text, |movement| {
+            signs.see(movement);
+            Ok(())
+        })?;
+        signs.judge()
+    }
+
+    /// Whether the pen is down after this move.
+    pub(super) fn is_down(self, movement: &Move, was_down: bool) -> bool {
+        match self {
+            Self::Height { down_max_mm } => {
+                movement.height_is_known && movement.to[2] <= down_max_mm
+            }
+            Self::Tool => movement.tool_is_on,
+            Self::Rapid => match movement.motion {
+                Motion::Straight | Motion::Arc { .. } => true,
+                Motion::Rapid => false,
+                Motion::None => was_down,
+            },
+        }
+    }
+
+    /// Whether the move leaves ink.
+    pub(super) fn draws(self, movement: &Move, was_down: bool) -> Result<bool, DesignError> {
+        let [from, to] = [movement.from, movement.to];
+        let moves = (to[0] - from[0]).hypot(to[1] - from[1]) > 0.0;
+        let is_down = self.is_down(movement, was_down);
+        match (self, movement.motion) {
+            (_, Motion::None) => Ok(false),
+            (Self::Rapid, motion) => Ok(motion != Motion::Rapid),
+            (_, Motion::Rapid) if moves && was_down && is_down => Err(DesignError::unsupported(
+                at(movement.line),
+                "G0 with the pen down",
+                "draw with G1, or lift the pen first",
+            )),
+            (_, Motion::Rapid) => Ok(false),
+            (Self::Height { .. }, Motion::Straight) if moves && was_down != is_down => {
+                Err(DesignError::unsupported(
+                    at(movement.line),
+                    "G1 along the paper that also lifts or lowers the pen",
+                    "move Z in a line of its own",
+                ))
+            }
+            (Self::Tool, _) => Ok(is_down),
+            (Self::Height { .. }, Motion::Arc { .. }) => Ok(was_down && is_down),
+            (Self::Height { .. }, Motion::Straight) => Ok(moves && was_down && is_down),
+        }
+    }
+}
+
+impl Signs {
+    fn see(&mut self, movement: &Move) {
+        self.tool |= movement.tool_is_on;
+        let height = movement.to[2];
+        if !movement.height_is_known {
+            return;
+        }
+        let (low, high) = self.heights.unwrap_or((height, height));
+        if self.heights.is_none() || height < low || height > high {
+            self.line = movement.line;
+        }
+        self.heights = Some((low.min(height), high.max(height)));
+        match height {
+            h if h > ZERO_MM => self.above = true,
+            h if h < -ZERO_MM => self.below = true,
+            _ => self.level = true,
+        }
+    }
+
+    fn judge(&self) -> Result<Lift, DesignError> {
+        if self.tool {
+            return Ok(Lift::Tool);
+        }
+        match (self.above, self.level, self.below) {
+            (true, true, false) => Ok(Lift::Height {
+                down_max_mm: ZERO_MM,
+            }),
+            (_, false, true) if self.above => Ok(Lift::Height { down_max_mm: 0.0 }),
+            (false, true, true) => Ok(Lift::Height {
+                down_max_mm: -ZERO_MM,
+            }),
+            (true, true, true) => Err(self.refusal("heights above, at and below 0")),
+            _ if self.one_height() => Ok(Lift::Rapid),
+            _ => Err(self.refusal("several heights, all on one side of 0")),
+        }
+    }
+
+    fn one_height(&self) -> bool {
+        self.heights
+            .is_none_or(|(low, high)| (high - low).abs() <= ZERO_MM)
+    }
+
+    fn refusal(&self, found: &str) -> DesignError {
+        let (low, high) = self.heights.unwrap_or((0.0, 0.0));
+        DesignError::unsupported(
+            at(self.line),
+            format!("{found} (Z from {low} to {high} mm)"),
+            "lift the pen to one Z above 0 and draw at one at or below 0",
+        )
+    }
+}

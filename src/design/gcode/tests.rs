@@ -1,0 +1,205 @@
+//! What G-code becomes, and what is refused of it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use proptest::prelude::*;
+
+use super::super::{Caps, Design, DesignError, load};
+
+fn read(text: &str) -> Result<Design, DesignError> {
+    load("drawing.gcode", text.as_bytes(), &Caps::default())
+}
+
+fn points(design: &Design) -> Vec<Vec<[f64; 2]>> {
+    let strokes = design.strokes.iter();
+    strokes.map(|stroke| stroke.points_mm.clone()).collect()
+}
+
+/// Two strokes that every dialect below draws.
+fn two_strokes() -> Vec<Vec<[f64; 2]>> {
+    vec![
+        vec![[0.0, 0.0], [10.0, 0.0], [10.0, 5.0]],
+        vec![[0.0, 5.0], [5.0, 5.0]],
+    ]
+}
+
+#[test]
+fn every_dialect_draws_the_same_strokes() {
+    for (dialect, text) in [
+        (
+            "motion",
+            "G21 G90\nG0 X1 Y1 F3000\nG1 X11 Y1 ; right\nG1 Y6\nG0 X1 Y6\nG1 X6\nM2\nG1 X99",
+        ),
+        (
+            "height",
+            "(start)\nG90\nG0 Z5\nG0 X1 Y1\nG1 Z0 F300\nG1 X11\nY6\nG0 Z5\nX1\nG1 Z0\nX6\nG0 Z5 X0 Y0",
+        ),
+        (
+            "height below",
+            "G0 Z0\nX1 Y1\nG1 Z-1\nX11\nY6\nG0 Z0\nX1\nG1 Z-1\nX6\nG0 Z0",
+        ),
+        (
+            "tool",
+            "M5\nG0 X1 Y1\nM3 S90\nG4 P0.2\nG1 X11\nY6\nM5\nG0 X1\nM3\nG1X6Y6\nM5\nM30",
+        ),
+        (
+            "laser",
+            "M4 S0\nG0 X1 Y1\nG1 X11 S500\nY6\nG0 X1 S0\nG1 X6 S500\nM5",
+        ),
+        ("relative", "G91\nG0 X1 Y1\nG1 X10\nY5\nG0 X-10\nG1 X5"),
+        (
+            "inches",
+            "G20\nG0 X0.039370078740157 Y0.039370078740157\nG91\nG1 X0.393700787401575\n\
+             G21\nY5\nG0 X-10\nG1 X5",
+        ),
+        (
+            "another origin",
+            "G92 X100 Y100\nN10 g1 x110 y100*71\nN20 Y105\nG0 X100\nG1 X105",
+        ),
+    ] {
+        let design = read(text).unwrap_or_else(|error| panic!("{dialect}: {error}"));
+        let found = points(&design);
+        assert_eq!(found.len(), 2, "{dialect}: {found:?}");
+        for (found, wanted) in found.iter().flatten().zip(two_strokes().iter().flatten()) {
+            let away = (found[0] - wanted[0]).hypot(found[1] - wanted[1]);
+            assert!(away < 1e-9, "{dialect}: {found:?} {wanted:?}");
+        }
+    }
+}
+
+#[test]
+fn arcs_by_centre_and_by_radius_agree() {
+    let by_centre = read("G0 X0 Y0\nG3 X10 Y10 I0 J10\nG2 X20 Y20 I10 J0").unwrap();
+    let by_radius = read("G0 X0 Y0\nG3 X10 Y10 R10\nG2 X20 Y20 R10").unwrap();
+    let length = std::f64::consts::PI * 10.0;
+    for design in [&by_centre, &by_radius] {
+        assert!((design.strokes[0].length_mm() - length).abs() < 0.02);
+    }
+    for (a, b) in points(&by_centre)[0].iter().zip(&points(&by_radius)[0]) {
+        assert!((a[0] - b[0]).hypot(a[1] - b[1]) < 1e-9);
+    }
+    let long_way = read("G0 X0 Y0\nG3 X10 Y10 R-10").unwrap();
+    assert!((long_way.strokes[0].length_mm() - 1.5 * length).abs() < 0.05);
+}
+
+#[test]
+fn an_arc_back_to_its_start_is_a_whole_circle() {
+    for text in ["G0 X5 Y0\nG2 I-5", "G0 X5 Y0\nG3 X5 Y0 I-5 J0"] {
+        let design = read(text).unwrap();
+        let circumference = std::f64::consts::TAU * 5.0;
+        assert!((design.strokes[0].length_mm() - circumference).abs() < 0.05);
+        assert!((design.page_mm[0] - 10.0).abs() < 0.05);
+    }
+}
+
+#[test]
+fn a_pen_that_comes_down_and_goes_up_leaves_a_dot() {
+    let design = read("G0 Z5\nG0 X3 Y3\nG1 Z0\nG0 Z5\nG0 X9\nG1 Z0\nG0 Z5").unwrap();
+    assert_eq!(design.strokes.len(), 2);
+    assert!((design.strokes[0].length_mm() - super::super::DOT_MM).abs() < 1e-9);
+}
+
+#[test]
+fn the_file_name_says_the_pen() {
+    let draw = b"G0 X0 Y0\nG1 X1 Y1";
+    for (name, pen) in [
+        ("flower_pen3_red.gcode", Some(3)),
+        ("a/b/flower_pen12.nc", Some(12)),
+        ("flower.gcode", None),
+        ("pencil_case.gcode", None),
+        ("flower_pen99999_x.gcode", None),
+    ] {
+        let design = load(name, draw, &Caps::default()).unwrap();
+        assert_eq!(design.strokes[0].pen, pen, "{name}");
+        assert_eq!(design.strokes[0].source, "line 2");
+    }
+}
+
+#[test]
+fn refuses_by_name_and_line() {
+    for (text, message) in [
+        (
+            "G1 X1\nG5 X3 Y4",
+            "line 2: G5 cannot be drawn: known are G0",
+        ),
+        ("M106 S3", "line 1: M106 cannot be drawn"),
+        ("G1 X1 E0.4", "line 1: E0.4 cannot be drawn"),
+        ("\n\nhello", "line 3: found `hello`"),
+        ("G1 X", "line 1: found `X`"),
+        ("G1 X1 X2", "line 1: found a second X"),
+        ("X1 Y1", "line 1: found coordinates before any of G0 to G3"),
+        ("G0 G1 X1", "line 1: found G1 beside another motion"),
+        (
+            "G1 X1 (never closed",
+            "line 1: found a comment that does not end",
+        ),
+        ("G2 X10 Y0 R2", "line 1: found an arc without a centre"),
+        ("G2 X10 Y0", "line 1: found an arc without a centre"),
+        (
+            "G2 X10 Y0 I2 J0",
+            "line 1: found an arc that starts 2.000 mm",
+        ),
+        ("G1 X1 I3", "line 1: found I, J or R with a straight move"),
+        ("G0 Z5\nG1 Z0\nX5\nG0 X9", "line 4: G0 with the pen down"),
+        (
+            "G0 Z5\nX1\nG1 X5 Z0",
+            "line 3: G1 along the paper that also",
+        ),
+        (
+            "G0 Z5\nG1 Z0\nG1 Z-1",
+            "line 3: heights above, at and below 0",
+        ),
+        (
+            "G0 Z5\nG1 Z2 X3",
+            "line 2: several heights, all on one side of 0",
+        ),
+        (
+            "M3 S30\nG1 X1\nM3 S90",
+            "line 3: S90 after S30 cannot be drawn",
+        ),
+        ("G0 X1", "the drawing has no line to draw"),
+        ("G0 X1\nG1 X9e9", "line 2: E9 cannot be drawn"),
+        ("G1 X999999999", "line 1: a point lies at 999999999, 0 mm"),
+    ] {
+        let error = read(text).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn the_cap_on_points_counts_arcs() {
+    let caps = Caps {
+        points_max: 50,
+        ..Caps::default()
+    };
+    let error = load("a.nc", b"G0 X50\nG2 I-50", &caps).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "line 2: more than 50 points: simplify the drawing"
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_words_are_refused_or_drawn_but_never_panic(
+        lines in prop::collection::vec("[GMXYZIJRSFN(); 0-9.-]{0,12}", 0..12),
+    ) {
+        let _ = read(&lines.join("\n"));
+    }
+
+    #[test]
+    fn plausible_programs_never_panic(
+        moves in prop::collection::vec((0..4_u8, -99.0..99.0_f64, -99.0..99.0_f64, -9.0..9.0_f64), 0..20),
+    ) {
+        let text: Vec<String> = moves.iter().map(|(g, x, y, r)| match g {
+            0 | 1 => format!("G{g} X{x:.3} Y{y:.3}"),
+            _ => format!("G{g} X{x:.3} Y{y:.3} R{r:.3}"),
+        }).collect();
+        if let Ok(design) = read(&text.join("\n")) {
+            prop_assert!(design.strokes.iter().all(|s| s.points_mm.len() >= 2));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Letters with accents, put together from a letter and a mark.
+
+use super::glyphs::{CAPITAL, SMALL, glyph};
+
+/// A letter, the mark that goes with it, and where the mark's origin lies on the letter's grid.
+pub(super) struct Composed {
+    pub(super) width: f64,
+    pub(super) base: &'static str,
+    pub(super) mark: &'static str,
+    pub(super) mark_at: [f64; 2],
+}
+
+/// Room between a letter and the mark above it.
+const GAP: f64 = 1.6;
+
+/// Letters in pairs with the marks that make other letters of them: `made[i]` is `bases[i]`.
+const TABLE: &[(Mark, &str, &str)] = &[
+    (Mark::Grave, "ÀÈÌÒÙàèìòùǸǹ", "AEIOUaeiouNn"),
+    (
+        Mark::Acute,
+        "ÁÉÍÓÚÝáéíóúýĆćŃńŚśŹźĹĺŔŕ",
+        "AEIOUYaeiouyCcNnSsZzLlRr",
+    ),
+    (
+        Mark::Circumflex,
+        "ÂÊÎÔÛâêîôûĈĉĜĝĤĥĴĵŜŝŴŵŶŷ",
+        "AEIOUaeiouCcGgHhJjSsWwYy",
+    ),
+    (Mark::Tilde, "ÃÑÕãñõĨĩŨũ", "ANOanoIiUu"),
+    (Mark::Diaeresis, "ÄËÏÖÜŸäëïöüÿ", "AEIOUYaeiouy"),
+    (Mark::Ring, "ÅåŮů", "AaUu"),
+    (Mark::Caron, "ČčĎĚěŇňŘřŠšŤŽž", "CcDEeNnRrSsTZz"),
+    (Mark::Breve, "ĂăĞğŬŭ", "AaGgUu"),
+    (Mark::Macron, "ĀāĒēĪīŌōŪū", "AaEeIiOoUu"),
+    (Mark::Dot, "ĊċĖėĠġİŻż", "CcEeGgIZz"),
+    (Mark::DoubleAcute, "ŐőŰű", "OoUu"),
+    (Mark::Cedilla, "ÇçŞşŢţ", "CcSsTt"),
+    (Mark::CommaBelow, "ȘșȚțĢĶķĻļŅņ", "SsTtGKkLlNn"),
+    (Mark::Ogonek, "ĄąĘęĮįŲų", "AaEeIiUu"),
+    (Mark::Apostrophe, "ďľť", "dlt"),
+];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    Grave,
+    Acute,
+    Circumflex,
+    Tilde,
+    Diaeresis,
+    Ring,
+    Caron,
+    Breve,
+    Macron,
+    Dot,
+    DoubleAcute,
+    Cedilla,
+    CommaBelow,
+    Ogonek,
+    Apostrophe,
+}
+
+impl Mark {
+    /// Around 0, from the height where marks begin.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Grave => "M-1.4,2.8L1.2,0.2",
+            Self::Acute => "M-1.2,0.2L1.4,2.8",
+            Self::Circumflex => "M-2.4,0.2L0,2.6L2.4,0.2",
+            Self::Tilde => "M-3,0.5C-2,2.7 -0.9,2.4 0,1.5C0.9,0.6 2,0.3 3,2.5",
+            Self::Diaeresis => "M-2.1,0.9L-2.1,1.4M2.1,0.9L2.1,1.4",
+            Self::Ring => "M0,3.4E-1.7,1.7N0,0E1.7,1.7N0,3.4",
+            Self::Caron => "M-2.4,2.6L0,0.2L2.4,2.6",
+            Self::Breve => "M-2.5,2.6N0,0.4E2.5,2.6",
+            Self::Macron => "M-2.7,1.2L2.7,1.2",
+            Self::Dot => "M0,0.9L0,1.4",
+            Self::DoubleAcute => "M-2.2,0.2L-0.4,2.8M0.8,0.2L2.6,2.8",
+            Self::Cedilla => "M0,0L-0.4,-1.4C1.4,-1.3 2.1,-2 1.9,-2.9C1.7,-3.9 0.2,-4.2 -1.4,-3.5",
+            Self::CommaBelow => "M0.4,-1.4L-0.6,-4",
+            Self::Ogonek => "M0,0C-1.9,-1.3 -2.1,-3.8 0.9,-3.5",
+            Self::Apostrophe => "M0,4.6L-0.8,1.6",
+        }
+    }
+
+    fn at(self, base: char, width: f64) -> [f64; 2] {
+        match self {
+            Self::Cedilla | Self::CommaBelow => [width / 2.0, 0.0],
+            Self::Ogonek => [width, 0.0],
+            Self::Apostrophe => [width + 2.2, SMALL],
+            _ if base.is_uppercase() || "hlk".contains(base) => [width / 2.0, CAPITAL + GAP],
+            _ => [width / 2.0, SMALL + GAP],
+        }
+    }
+}
+
+/// How a letter with an accent is put together.
+pub(super) fn composed(letter: char) -> Option<Composed> {
+    let (mark, base) = TABLE.iter().find_map(|(mark, made, bases)| {
+        let index = made.chars().position(|one| one == letter)?;
+        Some((*mark, bases.chars().nth(index)?))
+    })?;
+    // The accent stands where the dot would.
+    let bare = match base {
+        _ if mark == Mark::Ogonek => base,
+        'i' => 'ı',
+        'j' => 'ȷ',
+        other => other,
+    };
+    let (width, path) = glyph(bare)?;
+    Some(Composed {
+        width: width + if mark == Mark::Apostrophe { 2.4 } else { 0.0 },
+        base: path,
+        mark: mark.path(),
+        mark_at: mark.at(base, width),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_pairs_each_letter_with_its_base() {
+        for (mark, made, bases) in TABLE {
+            assert_eq!(made.chars().count(), bases.chars().count(), "{made}");
+            assert!(mark.path().starts_with('M'));
+            for letter in made.chars() {
+                assert!(composed(letter).is_some(), "{letter}");
+                assert!(glyph(letter).is_none(), "{letter} is drawn twice");
+            }
+        }
+    }
+}

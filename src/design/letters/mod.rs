@@ -1,0 +1,284 @@
+//! Words in single-line letters: what a pen writes, not what a printer fills.
+
+mod accents;
+mod glyphs;
+
+use super::collect::{Collector, Mark};
+use super::error::quoted;
+use super::{Caps, Design, DesignError, flatten};
+use accents::composed;
+use glyphs::{CAPITAL, glyph};
+
+type Point = [f64; 2];
+
+/// How high capital letters may be.
+const HEIGHT_MIN_MM: f64 = 0.5;
+const HEIGHT_MAX_MM: f64 = 500.0;
+
+/// From one baseline to the next, in heights of a capital letter.
+pub const LINE_STEP: f64 = 1.75;
+
+/// Height of a capital letter, as a share of the font size.
+pub(crate) const CAPITAL_EM: f64 = 0.7;
+
+/// Room between two letters, in grid units.
+const SPACE: f64 = 3.6;
+
+/// The same in heights of a capital letter: what follows a line's last letter.
+pub(crate) const SPACE_AFTER: f64 = SPACE / CAPITAL;
+
+/// Chord error in grid units: 0.02 mm for capitals of 70 mm.
+const FLAT: f64 = 0.004;
+
+/// A line of text laid out from its left end, the baseline at y = 0.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// In writing order, in heights of a capital letter unless a function says otherwise.
+    pub strokes: Vec<Vec<Point>>,
+    /// From its left end to where the next letter would begin.
+    pub advance: f64,
+}
+
+/// Lays one line of text out, letters 1 unit high; multiply by the height that is wanted.
+///
+/// # Errors
+/// A character without a letter, by its position counted from 1 (line breaks are none).
+pub fn line(text: &str) -> Result<Line, DesignError> {
+    let mut all = Line::default();
+    let mut before = None;
+    for (index, letter) in text.chars().enumerate() {
+        let (width, strokes) = shape(letter).ok_or_else(|| DesignError::Letter {
+            position: index + 1,
+            found: quoted(letter.encode_utf8(&mut [0; 4])),
+        })?;
+        let x = all.advance + before.map_or(0.0, |before| kern(before, letter)) / CAPITAL;
+        let shift = |[px, py]: Point| [x + px / CAPITAL, py / CAPITAL];
+        let moved = strokes.into_iter();
+        all.strokes
+            .extend(moved.map(|path| path.into_iter().map(shift).collect()));
+        all.advance = x + (width + SPACE) / CAPITAL;
+        before = Some(letter);
+    }
+    Ok(all)
+}
+
+pub(super) fn design(text: &str, letter_height_mm: f64) -> Result<Design, DesignError> {
+    if !(HEIGHT_MIN_MM..=HEIGHT_MAX_MM).contains(&letter_height_mm) {
+        return Err(DesignError::LetterHeight {
+            height_mm: letter_height_mm,
+            min_mm: HEIGHT_MIN_MM,
+            max_mm: HEIGHT_MAX_MM,
+        });
+    }
+    let caps = Caps::default();
+    let mut all = Collector::new(&caps);
+    let mut position = 0;
+    let mut baseline = 0.0;
+    for (index, words) in text.split('\n').enumerate() {
+        let words = words.strip_suffix('\r').unwrap_or(words);
+        let line = line(words).map_err(|error| counted_from(position, error))?;
+        let place = |[x, y]: Point| [x * letter_height_mm, (y - baseline) * letter_height_mm];
+        let mark = Mark {
+            source: format!("line {}", index + 1),
+            ..Mark::default()
+        };
+        for path in line.strokes {
+            all.push(path.into_iter().map(place).collect(), &mark)?;
+        }
+        position += words.chars().count() + 1;
+        baseline += LINE_STEP;
+    }
+    all.on_own_page("the text has no letter")
+}
+
+fn counted_from(start: usize, error: DesignError) -> DesignError {
+    match error {
+        DesignError::Letter { position, found } => DesignError::Letter {
+            position: start + position,
+            found,
+        },
+        other => other,
+    }
+}
+
+/// A letter's width and strokes in grid units.
+fn shape(letter: char) -> Option<(f64, Vec<Vec<Point>>)> {
+    if let Some((width, path)) = glyph(letter) {
+        return Some((width, trace(path, [0.0, 0.0])));
+    }
+    let parts = composed(letter)?;
+    let mut strokes = trace(parts.base, [0.0, 0.0]);
+    strokes.extend(trace(parts.mark, parts.mark_at));
+    Some((parts.width, strokes))
+}
+
+/// What a letter's edge looks like, as far as its neighbour can tell.
+#[derive(Clone, Copy, PartialEq)]
+enum Edge {
+    Straight,
+    Round,
+    /// Wide at the top and narrow at the foot, or the other way round.
+    HighArm,
+    LowArm,
+}
+
+/// How much nearer (negative) two letters stand than two stems would, in grid units.
+fn kern(left: char, right: char) -> f64 {
+    use Edge::{HighArm, LowArm, Round, Straight};
+    match (right_edge(left), left_edge(right)) {
+        (HighArm, LowArm) | (LowArm, HighArm) => -3.0,
+        (HighArm, Round) | (LowArm, Round) | (Round, HighArm | LowArm) => -1.3,
+        (Round, Round) => -0.9,
+        (Round, Straight) | (Straight, Round) => -0.4,
+        (HighArm | LowArm, Straight) | (Straight, HighArm | LowArm) => -0.4,
+        (HighArm, HighArm) | (LowArm, LowArm) => 0.0,
+        (Straight, Straight) => 0.0,
+    }
+}
+
+fn right_edge(letter: char) -> Edge {
+    match letter {
+        'T' | 'V' | 'W' | 'Y' | 'P' | 'F' | 'v' | 'w' | 'y' | 'r' | 'f' | '7' => Edge::HighArm,
+        'A' | 'L' => Edge::LowArm,
+        'b' | 'c' | 'e' | 'o' | 'p' | 'ö' | 'ô' | 'ò' | 'ó' | 'õ' | 'O' | 'D' | 'Q' | 'S' | 's'
+        | '0' | '3' | '5' | '6' | '8' | '9' => Edge::Round,
+        _ => Edge::Straight,
+    }
+}
+
+fn left_edge(letter: char) -> Edge {
+    match letter {
+        'T' | 'V' | 'W' | 'Y' | 'v' | 'w' | 'y' | '7' => Edge::HighArm,
+        'A' | 'J' => Edge::LowArm,
+        'a' | 'c' | 'd' | 'e' | 'g' | 'o' | 'q' | 's' | 'ö' | 'ä' | 'é' | 'è' | 'ê' | 'ô' | 'ó'
+        | 'O' | 'C' | 'G' | 'Q' | 'S' | '0' | '6' | '8' | '9' => Edge::Round,
+        _ => Edge::Straight,
+    }
+}
+
+/// A glyph's path made polylines.
+fn trace(path: &str, at: Point) -> Vec<Vec<Point>> {
+    let mut strokes: Vec<Vec<Point>> = Vec::new();
+    for (index, _) in path.match_indices(|c: char| c.is_ascii_uppercase()) {
+        let (verb, rest) = path.split_at(index).1.split_at(1);
+        let end = rest.find(|c: char| c.is_ascii_uppercase());
+        let points = numbers(rest.get(..end.unwrap_or(rest.len())).unwrap_or(""), at);
+        step(&mut strokes, verb, &points);
+    }
+    strokes
+}
+
+fn numbers(text: &str, at: Point) -> Vec<Point> {
+    let pair = |words: &str| {
+        let (x, y) = words.split_once(',')?;
+        let x: f64 = x.parse().ok()?;
+        let y: f64 = y.parse().ok()?;
+        Some([x + at[0], y + at[1]])
+    };
+    text.split(' ').filter_map(pair).collect()
+}
+
+fn step(strokes: &mut Vec<Vec<Point>>, verb: &str, points: &[Point]) {
+    if let ("M", Some(first)) = (verb, points.first()) {
+        strokes.push(vec![*first]);
+        return;
+    }
+    let Some(stroke) = strokes.last_mut() else {
+        return;
+    };
+    match (verb, points) {
+        ("L", [end]) => stroke.push(*end),
+        ("C", [first, second, end]) => flatten::cubic(stroke, [*first, *second, *end], FLAT),
+        ("E", [end]) => quarter(stroke, *end, true),
+        ("N", [end]) => quarter(stroke, *end, false),
+        _ => {}
+    }
+}
+
+/// A quarter of an ellipse; `level` says that it leaves its start to the east or west.
+fn quarter(stroke: &mut Vec<Point>, end: Point, level: bool) {
+    /// Where a cubic curve's controls lie to look like a quarter of a circle.
+    const ROUND: f64 = 0.552_284_75;
+    let Some(&[x, y]) = stroke.last() else { return };
+    let [dx, dy] = [end[0] - x, end[1] - y];
+    let (first, second) = if level {
+        ([x + dx * ROUND, y], [end[0], end[1] - dy * ROUND])
+    } else {
+        ([x, y + dy * ROUND], [end[0] - dx * ROUND, end[1]])
+    };
+    flatten::cubic(stroke, [first, second, end], FLAT);
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::float_cmp,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::super::letters;
+    use super::*;
+
+    const ALPHABET: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789\
+        .,:;!?'\"-–—_+=/\\|()[]{}<>*#%&@$^~`äöüÄÖÜßéèêëáàâñçåøæœłžšč°·…×÷±²³µ€£§«»¡¿„“”‘’";
+
+    #[test]
+    fn every_letter_has_strokes_within_its_line() {
+        for letter in ALPHABET.chars() {
+            let (width, strokes) = shape(letter).unwrap_or_else(|| panic!("no {letter}"));
+            assert!(!strokes.is_empty(), "{letter}");
+            for [x, y] in strokes.iter().flatten() {
+                assert!((-2.2..=width + 2.2).contains(x), "{letter} at {x}");
+                assert!((-5.0..=19.5).contains(y), "{letter} at {y}");
+            }
+            assert!(strokes.iter().all(|path| path.len() >= 2), "{letter}");
+        }
+    }
+
+    #[test]
+    fn a_capital_is_as_high_as_asked() {
+        let design = letters("H", 7.0).unwrap();
+        assert!((design.page_mm[1] - 7.0).abs() < 1e-9);
+        assert_eq!(design.strokes.len(), 3);
+    }
+
+    #[test]
+    fn lines_stand_one_above_the_other() {
+        let design = letters("H\r\nH", 10.0).unwrap();
+        assert!((design.page_mm[1] - 27.5).abs() < 1e-9);
+        assert_eq!(design.strokes.first().unwrap().source, "line 1");
+        assert_eq!(design.strokes.last().unwrap().source, "line 2");
+    }
+
+    #[test]
+    fn refuses_an_unknown_character_by_its_position() {
+        let error = letters("ab\nc漢", 5.0).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "character 5 is `漢`, which the single-line letters do not have: \
+             use Latin letters, digits and common signs"
+        );
+    }
+
+    #[test]
+    fn refuses_letters_of_no_height_and_texts_without_letters() {
+        for height in [0.0, -1.0, f64::NAN, 1e9] {
+            assert!(matches!(
+                letters("a", height),
+                Err(DesignError::LetterHeight { .. })
+            ));
+        }
+        assert!(matches!(letters("  ", 5.0), Err(DesignError::Empty { .. })));
+    }
+
+    #[test]
+    fn round_pairs_stand_nearer_than_stems() {
+        let gap = |text: &str| {
+            let both = line(text).unwrap().advance;
+            let each = text.chars().map(|c| line(&c.to_string()).unwrap().advance);
+            both - each.sum::<f64>()
+        };
+        assert!(gap("AV") < gap("oo") && gap("oo") < gap("HH"));
+        assert_eq!(gap("HH"), 0.0);
+    }
+}

@@ -1,0 +1,125 @@
+//! SVG → strokes: usvg resolves styles, units and references; shapes become polylines here.
+//!
+//! The bytes are somebody else's, so a census of the document comes first: how much it would
+//! become with every reference followed, and how deep. Only what fits is given to usvg, with no
+//! way to open files.
+
+mod census;
+mod clip;
+mod paint;
+mod words;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use usvg::roxmltree::{Document, ParsingOptions};
+
+use super::error::quoted;
+use super::{Caps, Collector, Design, DesignError, Fill};
+
+/// CSS pixels, the unit that usvg counts in.
+const PX_PER_IN: f64 = 96.0;
+const MM_PER_IN: f64 = 25.4;
+
+/// What a browser takes for `font-size: medium`.
+const FONT_SIZE_PX: f32 = 16.0;
+
+const NOTHING_SEEN: &str =
+    "shapes need a stroke or a fill that is not white, and must not be hidden";
+
+pub(super) fn read(text: &str, caps: &Caps, fill: Fill) -> Result<Design, DesignError> {
+    let document = parse(text, caps)?;
+    census::check(&document, caps)?;
+    match words::as_paths(text, &document)? {
+        None => draw(&document, caps, fill),
+        Some(redrawn) => {
+            let document = parse(&redrawn, caps)?;
+            census::check(&document, caps)?;
+            draw(&document, caps, fill)
+        }
+    }
+}
+
+fn parse<'t>(text: &'t str, caps: &Caps) -> Result<Document<'t>, DesignError> {
+    let limit = caps.elements_max.saturating_mul(4);
+    let options = ParsingOptions {
+        allow_dtd: true,
+        nodes_limit: u32::try_from(limit).unwrap_or(u32::MAX),
+        ..ParsingOptions::default()
+    };
+    Document::parse_with_options(text, options).map_err(|error| {
+        let pos = error.pos();
+        DesignError::syntax(
+            format!("line {} column {}", pos.row, pos.col),
+            format!("broken XML ({error})"),
+            "a well-formed SVG file",
+        )
+    })
+}
+
+fn draw(document: &Document<'_>, caps: &Caps, fill: Fill) -> Result<Design, DesignError> {
+    let (tree, has_image) = resolve(document)?;
+    if has_image {
+        return Err(DesignError::unsupported(
+            "an `image` element",
+            "a picture made of pixels",
+            "remove it, or trace it into paths first",
+        ));
+    }
+    let mm = MM_PER_IN / PX_PER_IN;
+    let page_mm = [tree.size().width(), tree.size().height()].map(|px| f64::from(px) * mm);
+    let mut all = Collector::for_page(caps, page_mm);
+    paint::Painter::new(document, page_mm, mm, fill).group(tree.root(), &mut all)?;
+    all.on_page(page_mm, NOTHING_SEEN)
+}
+
+/// usvg's tree, and whether a picture would be seen in it.
+fn resolve(document: &Document<'_>) -> Result<(usvg::Tree, bool), DesignError> {
+    let has_image = AtomicBool::new(false);
+    let options = options(&has_image);
+    // usvg has no panic that we know of, but a drawing must not take the node down when it has.
+    let tree = catch_unwind(AssertUnwindSafe(|| {
+        usvg::Tree::from_xmltree(document, &options)
+    }))
+    .map_err(|_| DesignError::Reader)?
+    .map_err(|error| refusal(document, &error))?;
+    drop(options);
+    Ok((tree, has_image.load(Ordering::Relaxed)))
+}
+
+fn options(has_image: &AtomicBool) -> usvg::Options<'_> {
+    let seen = |flag: &AtomicBool| {
+        flag.store(true, Ordering::Relaxed);
+        None
+    };
+    usvg::Options {
+        font_size: FONT_SIZE_PX,
+        image_href_resolver: usvg::ImageHrefResolver {
+            resolve_data: Box::new(move |_, _, _| seen(has_image)),
+            resolve_string: Box::new(move |_, _| seen(has_image)),
+        },
+        ..usvg::Options::default()
+    }
+}
+
+fn refusal(document: &Document<'_>, error: &usvg::Error) -> DesignError {
+    let root = document.root_element();
+    if root.tag_name().name() != "svg" {
+        return DesignError::syntax(
+            "the root element",
+            quoted(root.tag_name().name()),
+            "`svg` in the namespace http://www.w3.org/2000/svg",
+        );
+    }
+    match error {
+        usvg::Error::InvalidSize => DesignError::syntax(
+            "the root element",
+            "no usable size",
+            "a width and a height above 0, such as 60mm, or a viewBox",
+        ),
+        other => DesignError::syntax("the file", quoted(&other.to_string()), "an SVG drawing"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

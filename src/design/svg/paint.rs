@@ -1,0 +1,378 @@
+//! usvg's tree → strokes: what is visible, in which colour, by which layer's pen.
+
+use std::collections::HashMap;
+
+use usvg::roxmltree::Document;
+use usvg::tiny_skia_path::PathSegment;
+use usvg::{Group, Node, Paint, Path, Transform};
+
+use super::super::area::{Area, Fill, Rule, TooMuch, Work, clipped};
+use super::super::collect::{Collector, Mark};
+use super::super::error::quoted;
+use super::super::{DesignError, dash, flatten};
+use super::{clip, words};
+
+type Point = [f64; 2];
+
+const INKSCAPE: &str = "http://www.inkscape.org/namespaces/inkscape";
+
+/// Areas in this colour without an outline are paper.
+const PAPER: [u8; 3] = [255, 255, 255];
+
+pub(super) struct Painter {
+    height_mm: f64,
+    error_mm: f64,
+    mm_per_px: f64,
+    /// Ids of groups that are layers → how their author called them.
+    layers: HashMap<String, String>,
+    /// From the page inwards: what encloses the path being drawn.
+    place: Vec<Place>,
+    paths: usize,
+    fill: Fill,
+    /// From the page inwards: only what lies in each of them is drawn.
+    clips: Vec<Vec<Area>>,
+    work: Work,
+}
+
+struct Place {
+    name: String,
+    pen: Option<u16>,
+}
+
+impl Painter {
+    pub(super) fn new(
+        document: &Document<'_>,
+        page_mm: [f64; 2],
+        mm_per_px: f64,
+        fill: Fill,
+    ) -> Self {
+        let layers = document.descendants().filter_map(|node| {
+            let label = node.attribute((INKSCAPE, "label"))?;
+            Some((node.attribute("id")?.to_owned(), label.to_owned()))
+        });
+        Self {
+            height_mm: page_mm[1],
+            error_mm: flatten::chord_error_mm(page_mm),
+            mm_per_px,
+            layers: layers.collect(),
+            place: Vec::new(),
+            paths: 0,
+            fill,
+            clips: Vec::new(),
+            work: Work::default(),
+        }
+    }
+
+    pub(super) fn group(
+        &mut self,
+        group: &Group,
+        all: &mut Collector<'_>,
+    ) -> Result<(), DesignError> {
+        if group.opacity().get() <= 0.0 {
+            return Ok(());
+        }
+        if group.mask().is_some() {
+            return Err(DesignError::unsupported(
+                format!("group {}", quoted(group.id())),
+                "a mask",
+                "cut the paths to what should be seen, or remove the mask",
+            ));
+        }
+        let clips_before = self.clips.len();
+        let page = self.to_page(group.abs_transform());
+        clip::push(group, &page, &mut self.clips, &mut self.work)?;
+        let place = self.place_of(group.id());
+        let entered = place.is_some();
+        self.place.extend(place);
+        for node in group.children() {
+            match node {
+                Node::Group(inner) => self.group(inner, all)?,
+                Node::Path(path) => self.path(path, all)?,
+                Node::Image(_) | Node::Text(_) => {}
+            }
+        }
+        if entered {
+            self.place.pop();
+        }
+        self.clips.truncate(clips_before);
+        Ok(())
+    }
+
+    fn place_of(&self, id: &str) -> Option<Place> {
+        if id.is_empty() {
+            return None;
+        }
+        let label = self.layers.get(id);
+        Some(Place {
+            name: label.map_or(id, String::as_str).to_owned(),
+            pen: label.and_then(|label| layer_pen(label)),
+        })
+    }
+
+    fn path(&mut self, path: &Path, all: &mut Collector<'_>) -> Result<(), DesignError> {
+        self.paths += 1;
+        let Some(look) = Look::of(path) else {
+            return Ok(());
+        };
+        let mark = Mark {
+            colour: look.colour,
+            pen: self.place.iter().rev().find_map(|place| place.pen),
+            source: self.source(path.id()),
+        };
+        let page = self.to_page(path.abs_transform());
+        let outlines = outlines(path, &page, look.closes_areas, all.room())
+            .ok_or_else(|| all.full(&mark.source))?;
+        let fill = look.fill.filter(|_| self.fill != Fill::Outline);
+        let area = fill.map(|(_, rule)| Area::new(&outlines, rule));
+        for points in outlines {
+            self.dashed(points, path, &mark, all)?;
+        }
+        let (Some(area), Some((colour, _))) = (area, fill) else {
+            return Ok(());
+        };
+        let lines = area.filled(self.fill, &mut self.work);
+        let mark = Mark { colour, ..mark };
+        for line in lines.map_err(|TooMuch| too_much(&mark))? {
+            self.put(line, &mark, all)?;
+        }
+        Ok(())
+    }
+
+    fn to_page(&self, transform: Transform) -> Page {
+        Page {
+            transform,
+            error_mm: self.error_mm,
+            height_mm: self.height_mm,
+            mm_per_px: self.mm_per_px,
+        }
+    }
+
+    /// Draws what the clips leave of a line.
+    fn put(
+        &mut self,
+        points: Vec<Point>,
+        mark: &Mark,
+        all: &mut Collector<'_>,
+    ) -> Result<(), DesignError> {
+        if self.clips.is_empty() {
+            return all.push(points, mark);
+        }
+        let mut parts = vec![points];
+        for areas in &self.clips {
+            let mut inside = Vec::new();
+            for part in &parts {
+                let kept = clipped(part, areas, &mut self.work);
+                inside.extend(kept.map_err(|TooMuch| too_much(mark))?);
+            }
+            parts = inside;
+        }
+        parts.into_iter().try_for_each(|part| all.push(part, mark))
+    }
+
+    fn dashed(
+        &mut self,
+        points: Vec<Point>,
+        path: &Path,
+        mark: &Mark,
+        all: &mut Collector<'_>,
+    ) -> Result<(), DesignError> {
+        let Some(stroke) = path.stroke() else {
+            return self.put(points, mark, all);
+        };
+        let Some(pattern) = stroke.dasharray() else {
+            return self.put(points, mark, all);
+        };
+        let mm = self.mm_per_px * stretch(path.abs_transform());
+        let pattern: Vec<f64> = pattern.iter().map(|px| f64::from(*px) * mm).collect();
+        let offset_mm = f64::from(stroke.dashoffset()) * mm;
+        let dashes = dash::dashes(&points, &pattern, offset_mm, all.room())
+            .ok_or_else(|| all.full(&mark.source))?;
+        dashes
+            .into_iter()
+            .try_for_each(|points| self.put(points, mark, all))
+    }
+
+    /// The path's id, or its number, and what encloses it.
+    fn source(&self, id: &str) -> String {
+        let own = match id {
+            "" => format!("path {}", self.paths),
+            id if words::is_letters(id) => "text".to_owned(),
+            id => quoted(id),
+        };
+        match self.place.last() {
+            None => own,
+            Some(place) => format!("{own} in {}", quoted(&place.name)),
+        }
+    }
+}
+
+/// The path's lines on the page; none for more than `points_max` points.
+pub(super) fn outlines(
+    path: &Path,
+    page: &Page,
+    closes_areas: bool,
+    points_max: usize,
+) -> Option<Vec<Vec<Point>>> {
+    let mut tracer = Tracer {
+        closes_areas,
+        done: Vec::new(),
+        points: Vec::new(),
+    };
+    let mut points = 0;
+    for segment in path.data().segments() {
+        points += tracer.segment(segment, page);
+        if points > points_max {
+            return None;
+        }
+    }
+    tracer.lift();
+    Some(tracer.done)
+}
+
+fn too_much(mark: &Mark) -> DesignError {
+    DesignError::unsupported(
+        mark.source.clone(),
+        "an area that takes so many lines to fill or clip",
+        "use wider spacing, or simpler outlines",
+    )
+}
+
+pub(super) fn rule(rule: usvg::FillRule) -> Rule {
+    match rule {
+        usvg::FillRule::NonZero => Rule::NonZero,
+        usvg::FillRule::EvenOdd => Rule::EvenOdd,
+    }
+}
+
+/// A layer called "2", "2-red" or "pen2 red" is drawn with pen 2.
+fn layer_pen(label: &str) -> Option<u16> {
+    let label = label.trim();
+    let label = label.strip_prefix("pen").unwrap_or(label).trim_start();
+    let digits = label.len() - label.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    label.get(..digits)?.parse().ok()
+}
+
+/// How much lengths grow, on average over all directions.
+fn stretch(transform: Transform) -> f64 {
+    let [sx, ky, kx, sy] = [transform.sx, transform.ky, transform.kx, transform.sy].map(f64::from);
+    (sx * sy - kx * ky).abs().sqrt()
+}
+
+/// What a pen can show of a path.
+struct Look {
+    colour: Option<[u8; 3]>,
+    /// An area's outline is closed even where its author left it open.
+    closes_areas: bool,
+    /// What may be filled, with what.
+    fill: Option<(Option<[u8; 3]>, Rule)>,
+}
+
+impl Look {
+    /// None for what cannot be seen.
+    fn of(path: &Path) -> Option<Self> {
+        if !path.is_visible() {
+            return None;
+        }
+        let is_words = words::is_letters(path.id());
+        let fill = path.fill().filter(|f| f.opacity().get() > 0.0);
+        let fill = fill.map(|f| (colour(f.paint()), rule(f.rule())));
+        let fill = fill.filter(|(colour, _)| *colour != Some(PAPER));
+        let line = path.stroke().filter(|s| s.opacity().get() > 0.0);
+        let outline = match line {
+            Some(stroke) => colour(stroke.paint()),
+            None => fill?.0,
+        };
+        Some(Self {
+            colour: outline,
+            closes_areas: line.is_none() && !is_words,
+            fill: fill.filter(|_| !is_words),
+        })
+    }
+}
+
+fn colour(paint: &Paint) -> Option<[u8; 3]> {
+    let first_stop = |stops: &[usvg::Stop]| stops.first().map(usvg::Stop::color);
+    let colour = match paint {
+        Paint::Color(colour) => Some(*colour),
+        Paint::LinearGradient(gradient) => first_stop(gradient.stops()),
+        Paint::RadialGradient(gradient) => first_stop(gradient.stops()),
+        Paint::Pattern(_) => None,
+    };
+    colour.map(|c| [c.red, c.green, c.blue])
+}
+
+/// From a path's own coordinates to the page's.
+pub(super) struct Page {
+    pub(super) transform: Transform,
+    error_mm: f64,
+    height_mm: f64,
+    mm_per_px: f64,
+}
+
+impl Page {
+    pub(super) fn with(&self, transform: Transform) -> Self {
+        Self { transform, ..*self }
+    }
+
+    fn place(&self, point: usvg::tiny_skia_path::Point) -> Point {
+        // In f64, because f32 would cost a large page its last hundredths of a millimetre.
+        let t = self.transform;
+        let [sx, ky, kx, sy, tx, ty] = [t.sx, t.ky, t.kx, t.sy, t.tx, t.ty].map(f64::from);
+        let (x, y) = (f64::from(point.x), f64::from(point.y));
+        let x_px = sx * x + kx * y + tx;
+        let y_px = ky * x + sy * y + ty;
+        [
+            x_px * self.mm_per_px,
+            self.height_mm - y_px * self.mm_per_px,
+        ]
+    }
+}
+
+struct Tracer {
+    closes_areas: bool,
+    done: Vec<Vec<Point>>,
+    points: Vec<Point>,
+}
+
+impl Tracer {
+    /// How many points came of it.
+    fn segment(&mut self, segment: PathSegment, page: &Page) -> usize {
+        let before = self.points.len();
+        match segment {
+            PathSegment::MoveTo(to) => {
+                self.lift();
+                self.points.push(page.place(to));
+                return 1;
+            }
+            PathSegment::LineTo(to) => self.points.push(page.place(to)),
+            PathSegment::QuadTo(control, to) => {
+                let (control, to) = (page.place(control), page.place(to));
+                flatten::quadratic(&mut self.points, control, to, page.error_mm);
+            }
+            PathSegment::CubicTo(first, second, to) => {
+                let points = [first, second, to].map(|p| page.place(p));
+                flatten::cubic(&mut self.points, points, page.error_mm);
+            }
+            PathSegment::Close => self.close(),
+        }
+        self.points.len().saturating_sub(before)
+    }
+
+    fn close(&mut self) {
+        let Some(&first) = self.points.first() else {
+            return;
+        };
+        if self.points.last() != Some(&first) {
+            self.points.push(first);
+        }
+    }
+
+    fn lift(&mut self) {
+        if self.closes_areas {
+            self.close();
+        }
+        if !self.points.is_empty() {
+            self.done.push(std::mem::take(&mut self.points));
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! What SVG becomes, and what is refused of it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use proptest::prelude::*;
+
+use super::super::{Caps, Design, DesignError, Fill, Stroke, load, load_filled};
+
+fn read(body: &str) -> Result<Design, DesignError> {
+    let text = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
+        xmlns:inkscape="http://www.inkscape.org/namespaces/inkscape"
+        width="100mm" height="50mm" viewBox="0 0 100 50">{body}</svg>"#
+    );
+    load("a.svg", text.as_bytes(), &Caps::default())
+}
+
+fn only(body: &str) -> Stroke {
+    let design = read(body).unwrap_or_else(|error| panic!("{body}: {error}"));
+    assert_eq!(design.strokes.len(), 1, "{body}: {:?}", design.strokes);
+    design.strokes[0].clone()
+}
+
+fn near(found: &[[f64; 2]], wanted: &[[f64; 2]]) -> bool {
+    found.len() == wanted.len()
+        && found
+            .iter()
+            .zip(wanted)
+            .all(|(a, b)| (a[0] - b[0]).hypot(a[1] - b[1]) < 1e-4)
+}
+
+#[test]
+fn the_page_comes_from_size_and_view_box() {
+    for (attributes, page) in [
+        (r#"width="100mm" height="50mm""#, [100.0, 50.0]),
+        (r#"width="4in" height="2.54cm""#, [101.6, 25.4]),
+        (r#"width="96" height="48px""#, [25.4, 12.7]),
+        (r#"viewBox="0 0 192 96""#, [50.8, 25.4]),
+        (
+            r#"width="60mm" height="60mm" viewBox="0 0 24 24""#,
+            [60.0, 60.0],
+        ),
+    ] {
+        let text = format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" {attributes}><path stroke="red" d="M0 0h5"/></svg>"#
+        );
+        let design = load("a.svg", text.as_bytes(), &Caps::default()).unwrap();
+        for (found, wanted) in design.page_mm.iter().zip(page) {
+            assert!((found - wanted).abs() < 1e-4, "{attributes}: {found}");
+        }
+    }
+}
+
+#[test]
+fn y_goes_up_from_the_lower_left_corner() {
+    let stroke = only(r#"<line x1="0" y1="50" x2="10" y2="45" stroke="black"/>"#);
+    assert!(near(&stroke.points_mm, &[[0.0, 0.0], [10.0, 5.0]]));
+}
+
+#[test]
+fn every_shape_has_its_length() {
+    let round = std::f64::consts::TAU * 10.0;
+    for (body, length) in [
+        (r#"<rect x="5" y="5" width="20" height="10"/>"#, 60.0),
+        (
+            r#"<rect x="5" y="5" width="40" height="30" rx="10"/>"#,
+            60.0 + round,
+        ),
+        (r#"<circle cx="20" cy="20" r="10"/>"#, round),
+        (r#"<ellipse cx="20" cy="20" rx="10" ry="10"/>"#, round),
+        (r#"<line x1="0" y1="0" x2="3" y2="4"/>"#, 5.0),
+        (r#"<polyline points="0,0 3,4 3,10"/>"#, 11.0),
+        (r#"<polygon points="0,0 3,0 3,4"/>"#, 12.0),
+        (r#"<path d="M10 20a10 10 0 0 1 20 0"/>"#, round / 2.0),
+        (r#"<path d="M0 0h10v10h-10z"/>"#, 40.0),
+        (r#"<path d="M0 0q0 0 10 0t10 0"/>"#, 20.0),
+    ] {
+        let stroke = only(&format!(r#"<g fill="none" stroke="black">{body}</g>"#));
+        let share = (stroke.length_mm() - length).abs() / length;
+        assert!(share < 0.001, "{body}: {} {length}", stroke.length_mm());
+    }
+}
+
+#[test]
+fn transforms_groups_and_uses_are_resolved() {
+    let stroke = only(
+        r##"<defs><path id="a" d="M0 0h1"/></defs>
+        <g transform="translate(10 40) scale(2)" stroke="#c0392b"><use href="#a" x="3" y="-2"/></g>"##,
+    );
+    assert!(near(&stroke.points_mm, &[[16.0, 14.0], [18.0, 14.0]]));
+    assert_eq!(stroke.colour, Some([0xc0, 0x39, 0x2b]));
+}
+
+#[test]
+fn areas_are_outlined_and_paper_is_not() {
+    let stroke = only(r##"<path id="leaf" fill="#00ff00" d="M0 0L3 0L3 4"/>"##);
+    assert!((stroke.length_mm() - 12.0).abs() < 1e-4);
+    assert_eq!(stroke.colour, Some([0, 255, 0]));
+    assert_eq!(stroke.source, "`leaf`");
+    let rest = r#"<path d="M0 0h1" stroke="blue"/>"#;
+    for unseen in [
+        r#"<rect width="9" height="9" fill="white"/>"#,
+        r#"<rect width="9" height="9" fill="none"/>"#,
+        r#"<g display="none"><rect width="9" height="9"/></g>"#,
+        r#"<rect width="9" height="9" visibility="hidden"/>"#,
+        r#"<g opacity="0"><rect width="9" height="9"/></g>"#,
+        r#"<rect width="9" height="9" fill-opacity="0"/>"#,
+        r#"<defs><rect width="9" height="9"/></defs>"#,
+    ] {
+        let length = only(&format!("{unseen}{rest}")).length_mm();
+        assert!((length - 1.0).abs() < 1e-6, "{unseen}: {length}");
+        assert!(matches!(read(unseen), Err(DesignError::Empty { .. })));
+    }
+}
+
+#[test]
+fn styles_reach_shapes_by_class() {
+    let stroke =
+        only("<style>.ink { stroke: #1a1a2e; fill: none }</style><path class='ink' d='M0 0h5'/>");
+    assert_eq!(stroke.colour, Some([0x1a, 0x1a, 0x2e]));
+}
+
+#[test]
+fn layers_name_pens() {
+    for (label, pen) in [
+        ("2", Some(2)),
+        ("1-red", Some(1)),
+        ("pen 3", Some(3)),
+        ("red", None),
+    ] {
+        let stroke = only(&format!(
+            r#"<g id="layer9" inkscape:groupmode="layer" inkscape:label="{label}">
+            <path stroke="red" d="M0 0h5"/></g>"#
+        ));
+        assert_eq!(stroke.pen, pen, "{label}");
+        assert_eq!(stroke.source, format!("path 1 in `{label}`"));
+    }
+}
+
+#[test]
+fn dashes_are_cut() {
+    let design =
+        read(r#"<path stroke="black" stroke-dasharray="3 1" transform="scale(2)" d="M0 0h20"/>"#)
+            .unwrap();
+    assert_eq!(design.strokes.len(), 5);
+    assert!(
+        design
+            .strokes
+            .iter()
+            .all(|s| (s.length_mm() - 6.0).abs() < 1e-4)
+    );
+}
+
+#[test]
+fn a_path_without_length_is_a_dot() {
+    for body in [
+        r#"<path stroke="black" stroke-linecap="round" d="M5 5h0"/>"#,
+        r#"<path stroke="black" stroke-linecap="round" d="M5 5z"/>"#,
+        r#"<path stroke="black" stroke-linecap="round" d="M5 5h.000001"/>"#,
+    ] {
+        assert!(
+            (only(body).length_mm() - super::super::DOT_MM).abs() < 1e-9,
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn words_become_single_line_letters() {
+    let design = read(r#"<text x="10" y="40" font-size="10" fill="navy">H</text>"#).unwrap();
+    assert_eq!(design.strokes.len(), 3);
+    let stem = &design.strokes[0];
+    assert!(
+        (stem.length_mm() - 7.0).abs() < 1e-3,
+        "{}",
+        stem.length_mm()
+    );
+    assert!(near(&stem.points_mm, &[[10.0, 10.0], [10.0, 17.0]]) || stem.points_mm[0][1] > 16.9);
+    assert_eq!(stem.colour, Some([0, 0, 128]));
+    assert_eq!(stem.source, "text");
+}
+
+#[test]
+fn words_follow_their_attributes() {
+    let left = |body: &str| {
+        let design = read(body).unwrap_or_else(|error| panic!("{body}: {error}"));
+        let all = design.strokes.iter().flat_map(|s| &s.points_mm);
+        super::super::collect::bounds(all).unwrap()
+    };
+    let (start, end) = left(r#"<text x="50" y="25" font-size="8">HIH</text>"#);
+    let width = end[0] - start[0];
+    assert!((start[0] - 50.0).abs() < 1e-3 && (start[1] - 25.0).abs() < 1e-3);
+    let (low, _) = left(r#"<g font-size="8"><text x="50" y="25" text-anchor="end">HIH</text></g>"#);
+    assert!((low[0] - (50.0 - width)).abs() < 1e-3, "{low:?}");
+    let (low, high) =
+        left(r#"<g style="font-size:8px;text-anchor:middle"><text x="50" y="25">HIH</text></g>"#);
+    assert!((low[0] + high[0] - 100.0).abs() < 1e-3, "{low:?} {high:?}");
+    let (low, _) = left(
+        r#"<text font-size="8" xml:space="preserve"><tspan x="20" y="10">H</tspan><tspan x="20" dy="1.5em">H</tspan></text>"#,
+    );
+    assert!((low[1] - 28.0).abs() < 1e-3, "{low:?}");
+    let (low, high) =
+        left(r#"<text transform="translate(10 20) rotate(90)" font-size="10">I</text>"#);
+    assert!((high[0] - low[0] - 7.0).abs() < 1e-3, "{low:?} {high:?}");
+}
+
+#[test]
+fn clip_paths_cut() {
+    for body in [
+        r##"<clipPath id="c"><rect x="10" y="10" width="20" height="20"/></clipPath>
+        <g clip-path="url(#c)"><path stroke="red" d="M0 20h100"/></g>"##,
+        r##"<clipPath id="c" transform="translate(10 10)"><rect width="15" height="20"/><rect x="10" width="10" height="20"/></clipPath>
+        <path clip-path="url(#c)" stroke="red" d="M0 20h100"/>"##,
+        r##"<g transform="translate(10 10)"><clipPath id="c"><circle cx="10" cy="10" r="10"/></clipPath>
+        <path clip-path="url(#c)" stroke="red" d="M-10 10h100"/></g>"##,
+        r##"<svg x="10" y="10" width="20" height="20"><path stroke="red" d="M-10 10h100"/></svg>"##,
+    ] {
+        let stroke = only(body);
+        assert!(
+            (stroke.length_mm() - 20.0).abs() < 0.01,
+            "{body} {}",
+            stroke.length_mm()
+        );
+        assert!((stroke.points_mm[0][0] - 10.0).abs() < 0.01);
+    }
+}
+
+#[test]
+fn areas_are_filled_when_asked() {
+    let text = r##"<svg xmlns="http://www.w3.org/2000/svg" width="40mm" height="40mm" viewBox="0 0 40 40">
+    <rect x="10" y="10" width="20" height="20" fill="#00ff00" stroke="#ff0000"/></svg>"##;
+    let fill = Fill::Parallel {
+        spacing_mm: 1.0,
+        angle_deg: 0.0,
+    };
+    let design = load_filled("a.svg", text.as_bytes(), &Caps::default(), fill).unwrap();
+    assert_eq!(design.strokes.len(), 21);
+    assert_eq!(design.strokes[0].colour, Some([255, 0, 0]));
+    let hatch = &design.strokes[1..];
+    assert!(hatch.iter().all(|s| s.colour == Some([0, 255, 0])));
+    assert!(hatch.iter().all(|s| (s.length_mm() - 20.0).abs() < 1e-3));
+    let fine = Fill::Parallel {
+        spacing_mm: 0.0,
+        angle_deg: 0.0,
+    };
+    assert!(load_filled("a.svg", text.as_bytes(), &Caps::default(), fine).is_ok());
+}
+
+#[test]
+fn refuses_what_cannot_be_drawn_by_name() {
+    for (body, message) in [
+        (
+            r#"<image href="a.png" width="9" height="9"/>"#,
+            "an `image` element: a picture made of pixels",
+        ),
+        (
+            r##"<mask id="m"><rect width="5" height="5" fill="#fff"/></mask><g mask="url(#m)"><rect width="9" height="9"/></g>"##,
+            "group",
+        ),
+        (r#"<text id="t">漢</text>"#, "text `t`: character 1 is `漢`"),
+        (
+            r##"<path id="p" d="M0 0h9"/><text><textPath href="#p">hi</textPath></text>"##,
+            "textPath on line",
+        ),
+        (
+            "<style>text{fill:red}</style><text>hi</text>",
+            "`text` in a style sheet",
+        ),
+        (
+            r#"<text rotate="20">hi</text>"#,
+            "text on line 3: text with `rotate`",
+        ),
+        (
+            "<flowRoot id='f'><flowPara>hi</flowPara></flowRoot>",
+            "flowRoot `f`: flowing text",
+        ),
+        (
+            "<foreignObject><p>hi</p></foreignObject>",
+            "foreignObject on line 3: flowing text",
+        ),
+        ("", "the drawing has no line to draw"),
+    ] {
+        let error = read(body).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{body}: {error}");
+    }
+    for (text, message) in [
+        ("<svg", "line 1 column"),
+        ("<html/>", "the root element: found `html`"),
+        (
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="0" height="5"/>"#,
+            "the root element: found no usable size",
+        ),
+    ] {
+        let error = load("a.svg", text.as_bytes(), &Caps::default()).unwrap_err();
+        assert!(error.to_string().starts_with(message), "{text}: {error}");
+    }
+}
+
+#[test]
+fn never_opens_a_file() {
+    let body = r#"<image href="/etc/passwd" width="9" height="9"/>"#;
+    assert!(matches!(read(body), Err(DesignError::Unsupported { .. })));
+}
+
+/// "Ten of that, which is ten of that …".
+fn laughs(levels: usize) -> String {
+    let mut body = r#"<defs><path id="l0" d="M0 0h1"/>"#.to_owned();
+    for level in 1..=levels {
+        let uses = format!(r##"<use href="#l{}"/>"##, level - 1).repeat(10);
+        body += &format!(r#"<g id="l{level}">{uses}</g>"#);
+    }
+    body + &format!(r##"</defs><use href="#l{levels}" stroke="red"/>"##)
+}
+
+#[test]
+fn counts_references_before_following_them() {
+    assert_eq!(read(&laughs(2)).unwrap().strokes.len(), 100);
+    for levels in [6, 30] {
+        let error = read(&laughs(levels)).unwrap_err();
+        assert!(matches!(error, DesignError::TooMany { .. }), "{error}");
+    }
+    let markers = format!(
+        r##"<marker id="m"><path d="M0 0h1"/></marker><path stroke="red" marker-mid="url(#m)" d="M0 0{}"/>"##,
+        "h1".repeat(100_000)
+    );
+    assert!(matches!(read(&markers), Err(DesignError::TooMany { .. })));
+    let itself = r##"<g id="a"><use href="#a"/><path stroke="red" d="M0 0h1"/></g>"##;
+    assert!(read(itself).is_err());
+}
+
+#[test]
+fn refuses_deep_nesting() {
+    let deep = "<g>".repeat(20_000) + "<path stroke='red' d='M0 0h1'/>" + &"</g>".repeat(20_000);
+    assert!(matches!(read(&deep), Err(DesignError::TooMany { .. })));
+    let fine = "<g id='a'>".repeat(90) + "<path stroke='red' d='M0 0h1'/>" + &"</g>".repeat(90);
+    assert_eq!(read(&fine).unwrap().strokes.len(), 1);
+}
+
+#[test]
+fn caps_hold_for_points_and_strokes() {
+    let caps = Caps {
+        points_max: 10,
+        strokes_max: 3,
+        ..Caps::default()
+    };
+    let svg = |d: &str| {
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path id="p" stroke="red" d="{d}"/></svg>"#
+        )
+    };
+    let error = load(
+        "a.svg",
+        svg(&("M0 0".to_owned() + &"h1".repeat(20))).as_bytes(),
+        &caps,
+    );
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "`p`: more than 10 points: simplify the drawing"
+    );
+    let error = load("a.svg", svg(&"M0 0h1".repeat(4)).as_bytes(), &caps);
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "`p`: more than 3 strokes: simplify the drawing"
+    );
+}
+
+const SAMPLE: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" width="20mm" height="1e1mm" viewBox="0 0 40 20">
+<style>.a{stroke:#c0392b;stroke-dasharray:2 1}</style><defs><g id="g"><circle cx="5" cy="5" r="3"/></g></defs>
+<use href="#g" x="3"/><path class="a" d="M1 1C2 9 8 9 9 1s4-4 5 0q2 2 4 0t1 1A3 3 0 1 0 20 9z"/>
+<text x="2" y="18" font-size="4">Hé <tspan dy="1">lo</tspan></text><polygon points="1,2 3,4 5,6"/></svg>"##;
+
+proptest! {
+    #[test]
+    fn corrupt_bytes_are_refused_or_drawn_but_never_panic(
+        changes in prop::collection::vec((0..SAMPLE.len(), any::<u8>()), 1..4),
+        cut in prop::option::of(0..SAMPLE.len()),
+    ) {
+        let mut bytes = SAMPLE.as_bytes().to_vec();
+        for (at, byte) in changes {
+            bytes[at] = byte;
+        }
+        bytes.truncate(cut.unwrap_or(bytes.len()));
+        if let Ok(design) = load("a.svg", &bytes, &Caps::default()) {
+            prop_assert!(design.strokes.iter().all(|s| s.points_mm.len() >= 2));
+            prop_assert!(design.page_mm.iter().all(|side| *side > 0.0));
+        }
+    }
+
+    #[test]
+    fn changed_numbers_never_panic(
+        at in 0..60_usize, number in "-?[0-9]{1,12}(\\.[0-9]{1,3})?(e-?[0-9]{1,2})?",
+    ) {
+        let places: Vec<_> = SAMPLE.match_indices(|c: char| c.is_ascii_digit()).collect();
+        let (index, _) = places[at % places.len()];
+        let text = format!("{}{number}{}", &SAMPLE[..index], &SAMPLE[index + 1..]);
+        let _ = load("a.svg", text.as_bytes(), &Caps::default());
+    }
+}

@@ -1,0 +1,503 @@
+//! Inverse kinematics: damped least squares of fixed size, with the joints' limits inside the step.
+//!
+//! Two kinds of step. Where the arm has joints enough, position and direction are one residual.
+//! Where it has not, position is met exactly and the direction as well as it can be. In both, a
+//! joint that would pass its limit is held at it and the rest is solved again within the same
+//! step: letting it go and holding it in turns from step to step loses a quarter of all goals.
+
+#![expect(
+    clippy::indexing_slicing,
+    reason = "vectors and matrices of fixed size, indexed below it"
+)]
+
+use nalgebra::{Isometry3, Matrix3, Point3, SMatrix, SVector, Unit, Vector3};
+
+use super::{Chain, LENGTH_M, Motion, Tip};
+use crate::units::{JOINTS_MAX, Joints};
+
+/// What the tip shall do.
+#[derive(Clone, Copy, Debug)]
+pub enum Goal {
+    /// The tip here, and the tool mount turned exactly so.
+    Pose(Isometry3<f64>),
+    /// The tip here and pointing there; turning about that direction is free.
+    PointAndAxis {
+        /// In the base frame.
+        point_m: Point3<f64>,
+        /// In the base frame.
+        axis: Unit<Vector3<f64>>,
+    },
+    /// The tip here, and pointing there as well as it can.
+    PointThenAxis {
+        /// In the base frame.
+        point_m: Point3<f64>,
+        /// In the base frame.
+        axis: Unit<Vector3<f64>>,
+    },
+}
+
+/// Joints that meet a goal, checked by forward kinematics and within the joints' limits.
+#[derive(Clone, Copy, Debug)]
+pub struct Solution {
+    /// The joints.
+    pub q_rad: Joints,
+    /// How far the tip is from the goal.
+    pub off_m: f64,
+    /// How far its direction is from the goal's.
+    pub off_rad: f64,
+    /// How many steps it took, restarts included.
+    pub steps: usize,
+}
+
+/// The nearest that was found where a goal could not be met.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("nearest is {:.2} mm and {:.2}° away", nearest.off_m * 1e3, nearest.off_rad.to_degrees())]
+pub struct Missed {
+    /// Within limits, but not at the goal.
+    pub nearest: Solution,
+}
+
+/// Good to a ten-thousandth of a millimetre: derivatives over time stay smooth.
+const REACHED_M: f64 = 1e-7;
+const REACHED_RAD: f64 = 1e-6;
+const STEPS_MAX: usize = 60;
+/// Of one beginning among many: the next one is the better use of time.
+const STEPS_COLD_MAX: usize = 20;
+const STEP_RAD_MAX: f64 = 0.8;
+const DAMPING_LEAST: f64 = 1e-9;
+/// Of the step that meets the position exactly: small enough not to be seen in the direction.
+const DAMPING_EXACT: f64 = 1e-6;
+const SETTLED_RAD: f64 = 1e-8;
+
+impl Chain {
+    /// Joints near `seed` that meet the goal.
+    ///
+    /// # Errors
+    /// [`Missed`] with the nearest that was found.
+    pub fn solve(&self, tip: &Tip, goal: &Goal, seed: &Joints) -> Result<Solution, Missed> {
+        let nearest = self.descend(tip, goal, seed, STEPS_MAX);
+        if nearest.meets(goal) {
+            Ok(nearest)
+        } else {
+            Err(Missed { nearest })
+        }
+    }
+
+    /// As [`Chain::solve`], but where `seed` does not lead there, up to `restarts` other beginnings
+    /// are tried; always the same ones.
+    ///
+    /// # Errors
+    /// [`Missed`] with the nearest that was found.
+    pub fn solve_anywhere(
+        &self,
+        tip: &Tip,
+        goal: &Goal,
+        seed: &Joints,
+        restarts: usize,
+    ) -> Result<Solution, Missed> {
+        let mut nearest = self.descend(tip, goal, seed, STEPS_COLD_MAX);
+        let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+        for _ in 0..restarts {
+            if nearest.meets(goal) {
+                break;
+            }
+            let steps = nearest.steps;
+            let found = self.descend(tip, goal, &self.anywhere(&mut chance), STEPS_COLD_MAX);
+            if found.cost() < nearest.cost() {
+                nearest = found;
+            }
+            nearest.steps = steps + found.steps;
+        }
+        if nearest.meets(goal) {
+            Ok(nearest)
+        } else {
+            Err(Missed { nearest })
+        }
+    }
+
+    /// The `count` beginnings that cold solves try, after the seed itself.
+    #[must_use]
+    pub fn beginnings(&self, count: usize) -> Vec<Joints> {
+        let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
+        (0..count).map(|_| self.anywhere(&mut chance)).collect()
+    }
+
+    fn anywhere(&self, chance: &mut Chance) -> Joints {
+        let mut q = Joints::zeros(self.dof());
+        for (to, joint) in q.iter_mut().zip(self.joints()) {
+            let (lower, upper) = (
+                joint.lower_rad.max(-std::f64::consts::PI),
+                joint.upper_rad.min(std::f64::consts::PI),
+            );
+            *to = lower + (upper - lower) * chance.next();
+        }
+        q
+    }
+
+    fn descend(&self, tip: &Tip, goal: &Goal, seed: &Joints, steps_max: usize) -> Solution {
+        match self.dof() {
+            1 => self.descend_in::<1>(tip, goal, seed, steps_max),
+            2 => self.descend_in::<2>(tip, goal, seed, steps_max),
+            3 => self.descend_in::<3>(tip, goal, seed, steps_max),
+            4 => self.descend_in::<4>(tip, goal, seed, steps_max),
+            5 => self.descend_in::<5>(tip, goal, seed, steps_max),
+            6 => self.descend_in::<6>(tip, goal, seed, steps_max),
+            _ => self.descend_in::<JOINTS_MAX>(tip, goal, seed, steps_max),
+        }
+    }
+
+    fn descend_in<const N: usize>(
+        &self,
+        tip: &Tip,
+        goal: &Goal,
+        seed: &Joints,
+        steps_max: usize,
+    ) -> Solution {
+        let bounds = Bounds::of(self);
+        let q = bounds.within(&SVector::<f64, N>::from_iterator(
+            seed.iter().copied().chain(std::iter::repeat(0.0)),
+        ));
+        match goal {
+            Goal::PointThenAxis { .. } => self.descend_exact(tip, goal, (&bounds, steps_max), q),
+            _ => self.descend_damped(tip, goal, (&bounds, steps_max), q),
+        }
+    }
+
+    /// Levenberg–Marquardt with damping in proportion to the error (Sugihara), so that the last
+    /// steps are nearly Newton's.
+    fn descend_damped<const N: usize>(
+        &self,
+        tip: &Tip,
+        goal: &Goal,
+        (bounds, steps_max): (&Bounds<N>, usize),
+        mut q: SVector<f64, N>,
+    ) -> Solution {
+        let mut now = Residual::of(&self.motion(&q, tip), goal);
+        let mut trust = 1.0;
+        let mut steps = 0;
+        while steps < steps_max && !now.small() && trust < 1e9 {
+            steps += 1;
+            let damping = trust * 1e-3 * now.cost() + DAMPING_LEAST;
+            let (hessian, gradient) = now.normal(damping);
+            let step = bounds.step(&q, |held| held.solve(&hessian, &gradient));
+            let next = bounds.within(&(q + step));
+            let then = Residual::of(&self.motion(&next, tip), goal);
+            if then.cost() < now.cost() {
+                (q, now) = (next, then);
+                trust *= 0.3;
+            } else {
+                trust *= 8.0;
+            }
+        }
+        now.solution(&q, steps)
+    }
+
+    /// Position as an equality, direction as well as it can be.
+    fn descend_exact<const N: usize>(
+        &self,
+        tip: &Tip,
+        goal: &Goal,
+        (bounds, steps_max): (&Bounds<N>, usize),
+        mut q: SVector<f64, N>,
+    ) -> Solution {
+        let mut now = Residual::of(&self.motion(&q, tip), goal);
+        let mut steps = 0;
+        while steps < steps_max && !now.small() {
+            steps += 1;
+            let (hessian, gradient) = now.direction_only();
+            let step = bounds.step(&q, |held| {
+                held.solve_exact(&hessian, &gradient, &now.linear, &now.position)
+            });
+            q = bounds.within(&(q + step));
+            now = Residual::of(&self.motion(&q, tip), goal);
+            if step.amax() < SETTLED_RAD {
+                break;
+            }
+        }
+        now.solution(&q, steps)
+    }
+}
+
+impl Solution {
+    fn meets(&self, goal: &Goal) -> bool {
+        // Ten times what a descent stops at: it may run out of steps just above that.
+        let position = self.off_m < 10.0 * REACHED_M;
+        match goal {
+            Goal::PointThenAxis { .. } => position,
+            _ => position && self.off_rad < 10.0 * REACHED_RAD,
+        }
+    }
+
+    fn cost(&self) -> f64 {
+        (self.off_m / LENGTH_M).hypot(self.off_rad)
+    }
+}
+
+/// What is left to the goal, with the derivatives that go with it.
+struct Residual<const N: usize> {
+    position: Vector3<f64>,
+    direction: Vector3<f64>,
+    linear: SMatrix<f64, 3, N>,
+    angular: SMatrix<f64, 3, N>,
+}
+
+impl<const N: usize> Residual<N> {
+    fn of(now: &Motion<N>, goal: &Goal) -> Self {
+        let (point, direction, angular) = match goal {
+            Goal::Pose(pose) => {
+                let target = pose.rotation.to_rotation_matrix();
+                let left = turn_between(target.matrix(), &now.rotation);
+                (pose.translation.vector, left, now.angular)
+            }
+            Goal::PointAndAxis { point_m, axis } | Goal::PointThenAxis { point_m, axis } => {
+                let across = Matrix3::identity() - now.axis * now.axis.transpose();
+                let left = lean_between(&now.axis, axis);
+                (point_m.coords, left, across * now.angular)
+            }
+        };
+        Self {
+            position: point - now.point,
+            direction,
+            linear: now.linear,
+            angular,
+        }
+    }
+
+    fn small(&self) -> bool {
+        self.position.norm_squared() < REACHED_M * REACHED_M
+            && self.direction.norm_squared() < REACHED_RAD * REACHED_RAD
+    }
+
+    fn cost(&self) -> f64 {
+        self.position.norm_squared() / (LENGTH_M * LENGTH_M) + self.direction.norm_squared()
+    }
+
+    fn normal(&self, damping: f64) -> (SMatrix<f64, N, N>, SVector<f64, N>) {
+        let weight = 1.0 / (LENGTH_M * LENGTH_M);
+        let hessian = self.linear.tr_mul(&self.linear) * weight
+            + self.angular.tr_mul(&self.angular)
+            + SMatrix::identity() * damping;
+        let gradient =
+            self.linear.tr_mul(&self.position) * weight + self.angular.tr_mul(&self.direction);
+        (hessian, gradient)
+    }
+
+    fn direction_only(&self) -> (SMatrix<f64, N, N>, SVector<f64, N>) {
+        let hessian = self.angular.tr_mul(&self.angular) + SMatrix::identity() * DAMPING_EXACT;
+        (hessian, self.angular.tr_mul(&self.direction))
+    }
+
+    fn solution(&self, q: &SVector<f64, N>, steps: usize) -> Solution {
+        Solution {
+            q_rad: Joints::from_slice(q.as_slice()),
+            off_m: self.position.norm(),
+            off_rad: self.direction.norm(),
+            steps,
+        }
+    }
+}
+
+/// The turn that is left from `from` to `to`, as axis times angle.
+fn turn_between(to: &Matrix3<f64>, from: &Matrix3<f64>) -> Vector3<f64> {
+    let left = to * from.transpose();
+    let twice_sin = Vector3::new(
+        left[(2, 1)] - left[(1, 2)],
+        left[(0, 2)] - left[(2, 0)],
+        left[(1, 0)] - left[(0, 1)],
+    );
+    let sin = twice_sin.norm() / 2.0;
+    let cos = (left.trace() - 1.0) / 2.0;
+    let angle = sin.atan2(cos);
+    if sin > 1e-9 {
+        return twice_sin * (angle / (2.0 * sin));
+    }
+    if cos > 0.0 {
+        return twice_sin / 2.0;
+    }
+    // Half a turn: the axis is the largest column of R + I.
+    let columns = left + Matrix3::identity();
+    let largest = columns
+        .column_iter()
+        .max_by(|a, b| a.norm_squared().total_cmp(&b.norm_squared()))
+        .map_or_else(Vector3::z, |column| column.into_owned());
+    largest.normalize() * angle
+}
+
+/// The turn that is left from one direction to another, by the shortest way.
+fn lean_between(from: &Vector3<f64>, to: &Vector3<f64>) -> Vector3<f64> {
+    let cross = from.cross(to);
+    let sin = cross.norm();
+    let angle = sin.atan2(from.dot(to));
+    if sin > 1e-9 {
+        cross * (angle / sin)
+    } else if from.dot(to) > 0.0 {
+        cross
+    } else {
+        let aside = if from.x.abs() < 0.9 {
+            Vector3::x()
+        } else {
+            Vector3::y()
+        };
+        from.cross(&aside).normalize() * angle
+    }
+}
+
+struct Bounds<const N: usize> {
+    lower: SVector<f64, N>,
+    upper: SVector<f64, N>,
+}
+
+/// Which joints a step may not move freely, and what it moves them by instead.
+struct HeldJoints<const N: usize> {
+    by: [Option<f64>; N],
+}
+
+impl<const N: usize> Bounds<N> {
+    fn of(chain: &Chain) -> Self {
+        let joints = chain.joints();
+        let pad = std::iter::repeat(0.0);
+        Self {
+            lower: SVector::from_iterator(
+                joints
+                    .iter()
+                    .map(|joint| joint.lower_rad)
+                    .chain(pad.clone()),
+            ),
+            upper: SVector::from_iterator(joints.iter().map(|joint| joint.upper_rad).chain(pad)),
+        }
+    }
+
+    fn within(&self, q: &SVector<f64, N>) -> SVector<f64, N> {
+        q.sup(&self.lower).inf(&self.upper)
+    }
+
+    /// A step that stays within the limits; at most `N` joints are held, one after the other.
+    fn step(
+        &self,
+        q: &SVector<f64, N>,
+        solve: impl Fn(&HeldJoints<N>) -> Option<SVector<f64, N>>,
+    ) -> SVector<f64, N> {
+        let mut held = HeldJoints { by: [None; N] };
+        let mut step = SVector::zeros();
+        for _ in 0..=N {
+            let Some(free) = solve(&held) else {
+                return step;
+            };
+            let largest = free.amax();
+            step = free * (STEP_RAD_MAX / largest.max(STEP_RAD_MAX));
+            if !self.hold_worst(q, &step, &mut held) {
+                break;
+            }
+        }
+        step
+    }
+
+    /// Holds the joint that would pass its limit the farthest; false if none would.
+    fn hold_worst(
+        &self,
+        q: &SVector<f64, N>,
+        step: &SVector<f64, N>,
+        held: &mut HeldJoints<N>,
+    ) -> bool {
+        let mut worst = (0, 1e-12, 0.0);
+        for (index, by) in held.by.iter().enumerate() {
+            if by.is_some() {
+                continue;
+            }
+            let to = q[index] + step[index];
+            let bound = to.clamp(self.lower[index], self.upper[index]);
+            if (to - bound).abs() > worst.1 {
+                worst = (index, (to - bound).abs(), bound - q[index]);
+            }
+        }
+        let passes = worst.1 > 1e-12;
+        if passes && let Some(by) = held.by.get_mut(worst.0) {
+            *by = Some(worst.2);
+        }
+        passes
+    }
+}
+
+impl<const N: usize> HeldJoints<N> {
+    fn solve(
+        &self,
+        hessian: &SMatrix<f64, N, N>,
+        gradient: &SVector<f64, N>,
+    ) -> Option<SVector<f64, N>> {
+        let (hessian, gradient) = self.reduce(hessian, gradient);
+        Some(factor(&hessian)?.solve(&gradient))
+    }
+
+    /// `min |direction|² + damping |step|²` where `linear · step = position`.
+    fn solve_exact(
+        &self,
+        hessian: &SMatrix<f64, N, N>,
+        gradient: &SVector<f64, N>,
+        linear: &SMatrix<f64, 3, N>,
+        position: &Vector3<f64>,
+    ) -> Option<SVector<f64, N>> {
+        let (hessian, gradient) = self.reduce(hessian, gradient);
+        let (mut linear, mut position) = (*linear, *position);
+        for (index, by) in self.by.iter().enumerate() {
+            if let Some(by) = by {
+                position -= linear.column(index) * *by;
+                linear.column_mut(index).fill(0.0);
+            }
+        }
+        let factor = factor(&hessian)?;
+        let free = factor.solve(&gradient);
+        let reach: SMatrix<f64, N, 3> = {
+            let mut reach = linear.transpose();
+            factor.solve_mut(&mut reach);
+            reach
+        };
+        let metric = linear * reach;
+        // Relative to its size: at a singular pose the step stays short instead of failing.
+        let damped = metric + Matrix3::identity() * (metric.trace() * 1e-9 + 1e-15);
+        let pull = damped.cholesky()?.solve(&(position - linear * free));
+        Some(free + reach * pull)
+    }
+
+    fn reduce(
+        &self,
+        hessian: &SMatrix<f64, N, N>,
+        gradient: &SVector<f64, N>,
+    ) -> (SMatrix<f64, N, N>, SVector<f64, N>) {
+        let (mut hessian, mut gradient) = (*hessian, *gradient);
+        for (index, by) in self.by.iter().enumerate() {
+            if let Some(by) = by {
+                gradient -= hessian.column(index) * *by;
+                hessian.column_mut(index).fill(0.0);
+                hessian.row_mut(index).fill(0.0);
+            }
+        }
+        for (index, by) in self.by.iter().enumerate() {
+            if let Some(by) = by {
+                hessian[(index, index)] = 1.0;
+                gradient[index] = *by;
+            }
+        }
+        (hessian, gradient)
+    }
+}
+
+fn factor<const N: usize>(
+    hessian: &SMatrix<f64, N, N>,
+) -> Option<nalgebra::Cholesky<f64, nalgebra::Const<N>>>
+where
+{
+    nalgebra::Cholesky::new(*hessian)
+}
+
+/// xorshift: always the same numbers, evenly between 0 and 1.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        let top = u32::try_from(self.0 >> 32).unwrap_or(0);
+        f64::from(top) / f64::from(u32::MAX)
+    }
+}

@@ -1,0 +1,137 @@
+//! Tests of chains against each other's ways of computing the same thing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use nalgebra::{Point3, Unit, Vector3};
+use proptest::prelude::*;
+
+use super::{Chain, Goal, Tip};
+use crate::arm::Arm;
+use crate::units::Joints;
+
+fn arm(text: &str) -> Arm {
+    Arm::new(toml::from_str(text).unwrap()).unwrap()
+}
+
+fn so101() -> Arm {
+    arm(include_str!("../../scenes/arms/so101.toml"))
+}
+
+fn widowx() -> Arm {
+    arm(include_str!("../../scenes/arms/widowx250s.toml"))
+}
+
+fn tip() -> Tip {
+    Tip {
+        point_m: Point3::new(0.01, -0.04, 0.005),
+        axis: Unit::new_normalize(Vector3::new(0.1, -1.0, 0.05)),
+    }
+}
+
+/// Joints within limits, from one number between 0 and 1 a joint.
+fn joints(chain: &Chain, shares: &[f64]) -> Joints {
+    let shares = Joints::from_slice(shares);
+    let limits = chain.joints();
+    Joints::zeros(chain.dof())
+        .map(|i, _| limits[i].lower_rad + (limits[i].upper_rad - limits[i].lower_rad) * shares[i])
+}
+
+fn goal_at(chain: &Chain, q: &Joints) -> (Goal, Goal, Goal) {
+    let (point_m, axis) = chain.tip(q, &tip());
+    let mut pose = chain.forward(q);
+    pose.translation = point_m.into();
+    (
+        Goal::Pose(pose),
+        Goal::PointAndAxis { point_m, axis },
+        Goal::PointThenAxis { point_m, axis },
+    )
+}
+
+/// Recomputes where the tip is by the other way, and compares.
+fn check(chain: &Chain, q: &Joints, point_m: &Point3<f64>, axis: Option<&Unit<Vector3<f64>>>) {
+    let mount = chain.forward(q);
+    let off_m = (mount * tip().point_m - point_m).norm();
+    assert!(off_m < 2e-6, "{off_m} m off");
+    if let Some(axis) = axis {
+        let off_rad = (mount.rotation * tip().axis).angle(axis);
+        assert!(off_rad < 2e-5, "{off_rad} rad off");
+    }
+    for (joint, angle) in chain.joints().iter().zip(q.iter()) {
+        assert!(*angle >= joint.lower_rad && *angle <= joint.upper_rad);
+    }
+}
+
+fn shares(count: usize) -> impl Strategy<Value = Vec<f64>> {
+    proptest::collection::vec(0.05..0.95_f64, count)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn frames_agree_with_forward(of in shares(6)) {
+        let chain = widowx().chain;
+        let q = joints(&chain, &of);
+        let (a, b) = (chain.forward(&q), chain.frames(&q).tool);
+        prop_assert!((a.translation.vector - b.translation.vector).norm() < 1e-12);
+        prop_assert!((a.rotation.to_rotation_matrix().matrix() - b.rotation.matrix()).norm() < 1e-12);
+    }
+
+    #[test]
+    fn the_jacobian_is_the_slope(of in shares(5), which in 0..5_usize) {
+        let chain = so101().chain;
+        let q = joints(&chain, &of);
+        let step = 1e-6;
+        let moved = q.map(|i, v| if i == which { v + step } else { v });
+        let slope = (chain.tip(&moved, &tip()).0 - chain.tip(&q, &tip()).0) / step;
+        let column = chain.jacobian(&q, &tip())[which];
+        prop_assert!((slope - Vector3::new(column[0], column[1], column[2])).norm() < 1e-5);
+    }
+
+    #[test]
+    fn any_reachable_goal_is_found_cold(of in shares(6)) {
+        let chain = widowx().chain;
+        let q = joints(&chain, &of);
+        let (pose, axis, _) = goal_at(&chain, &q);
+        let (point, direction) = chain.tip(&q, &tip());
+        for goal in [pose, axis] {
+            let found = chain.solve_anywhere(&tip(), &goal, &Joints::zeros(6), 300).unwrap();
+            check(&chain, &found.q_rad, &point, Some(&direction));
+        }
+    }
+
+    #[test]
+    fn five_joints_find_every_reachable_point(of in shares(5)) {
+        let chain = so101().chain;
+        let q = joints(&chain, &of);
+        let (_, _, goal) = goal_at(&chain, &q);
+        let found = chain.solve_anywhere(&tip(), &goal, &Joints::zeros(5), 300).unwrap();
+        check(&chain, &found.q_rad, &chain.tip(&q, &tip()).0, None);
+    }
+
+    #[test]
+    fn a_warm_start_is_met_in_a_few_steps(of in shares(5), by in -0.01..0.01_f64) {
+        let chain = so101().chain;
+        let q = joints(&chain, &of);
+        let (_, _, goal) = goal_at(&chain, &q);
+        let seed = q.map(|_, v| v + by);
+        let found = chain.solve(&tip(), &goal, &seed);
+        prop_assert!(found.is_ok_and(|found| found.q_rad.distance_max(&q) < 0.5));
+    }
+}
+
+#[test]
+fn a_point_out_of_reach_is_missed_by_its_distance() {
+    let chain = so101().chain;
+    let goal = Goal::PointThenAxis {
+        point_m: Point3::new(1.0, 0.0, 0.1),
+        axis: -Vector3::z_axis(),
+    };
+    let missed = chain
+        .solve_anywhere(&tip(), &goal, &Joints::zeros(5), 20)
+        .unwrap_err();
+    assert!(missed.nearest.off_m > 0.4);
+}

@@ -1,0 +1,342 @@
+//! The way out: this node as a client, of another node over HTTP or of its own server in the same process.
+//!
+//! Arguments go out exactly as they were given, objects or not, so that a person can send what a model would.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{
+    CallToolResult, ClientCapabilities, ClientConfig, ClientRequest, ContentBlock, CustomRequest,
+    Implementation, ProgressNotificationParam, ProgressToken, ServerResult, Tool,
+};
+use rmcp::service::{
+    NotificationContext, PeerRequestOptions, RequestHandle, RunningService, ServiceError,
+    ServiceExt,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{ClientHandler, RoleClient};
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::desk::{Answer, CallWatch, Desk, Hints, Received, ToolCard, Via};
+use super::http_client::HttpClient;
+use super::inlet::never_repair;
+use super::progress::{Progress, ProgressSender};
+use super::{keys, stdio};
+
+/// Longest wait for another node to open the protocol.
+pub const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// Bytes under way between client and server in one process.
+const PIPE_BYTES: usize = 64 * 1024;
+
+/// Why a call to a server got no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The server cannot be reached, or speaks something else.
+    #[error("cannot talk to {at}: {why}")]
+    Unreachable {
+        /// Its address.
+        at: String,
+        /// What happened.
+        why: String,
+    },
+    /// The server did not open the protocol in time.
+    #[error("{at} did not answer within {} s", CONNECT_MAX.as_secs())]
+    Silent {
+        /// Its address.
+        at: String,
+    },
+    /// The server answered with a protocol error.
+    #[error("the server refused the request: {message} ({code})")]
+    Refused {
+        /// JSON-RPC code.
+        code: i32,
+        /// Its words.
+        message: String,
+    },
+    /// The connection ended before the answer.
+    #[error("the connection ended before the answer: {0}")]
+    Broken(String),
+    /// The caller gave up; the server was told.
+    #[error("the call was cancelled")]
+    Cancelled,
+}
+
+impl From<ServiceError> for ClientError {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::McpError(error) => Self::Refused {
+                code: error.code.0,
+                message: error.message.into_owned(),
+            },
+            ServiceError::Cancelled { .. } => Self::Cancelled,
+            other => Self::Broken(other.to_string()),
+        }
+    }
+}
+
+/// What a person typed, as arguments: JSON where it is JSON and loses nothing by it, otherwise the text itself.
+#[must_use]
+pub fn as_typed(text: &str) -> Received {
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::String(text)) => Received::Text(text),
+        Ok(value) if keys::said_twice(text.as_bytes()).is_empty() => Received::Value(value),
+        _ => Received::Text(text.to_owned()),
+    }
+}
+
+/// An open connection to one server. Calls may run side by side.
+#[derive(Debug)]
+pub struct Client {
+    service: RunningService<RoleClient, Listener>,
+    listener: Listener,
+    /// Set when a server in this process may end.
+    end: CancellationToken,
+}
+
+/// Opens the protocol with the server at `url`, such as `http://127.0.0.1:8700/mcp`.
+///
+/// # Errors
+/// Nobody listens there, or not a server of this protocol, or not within [`CONNECT_MAX`].
+pub async fn connect(url: &str) -> Result<Client, ClientError> {
+    let config = StreamableHttpClientTransportConfig::with_uri(url);
+    let transport = StreamableHttpClientTransport::with_client(HttpClient, config);
+    let listener = Listener::default();
+    let opening = listener.clone().serve(transport);
+    let at = || url.to_owned();
+    match tokio::time::timeout(CONNECT_MAX, opening).await {
+        Err(_) => Err(ClientError::Silent { at: at() }),
+        Ok(Err(error)) => Err(ClientError::Unreachable {
+            at: at(),
+            why: innermost(&error),
+        }),
+        Ok(Ok(service)) => Ok(Client::new(service, listener)),
+    }
+}
+
+/// Connects client and server in this process, through the same protocol as any other caller.
+///
+/// # Errors
+/// The protocol could not be opened.
+pub async fn in_process(desk: Arc<dyn Desk>) -> Result<Client, ClientError> {
+    let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+    let end = CancellationToken::new();
+    let stop = end.clone();
+    tokio::spawn(async move {
+        let ends = tokio::io::split(theirs);
+        let served = stdio::serve_on(desk, Via::InProcess, never_repair, ends, || (), stop).await;
+        if let Err(error) = served {
+            tracing::warn!(%error, "the server in this process ended");
+        }
+    });
+    let listener = Listener::default();
+    match listener.clone().serve(ours).await {
+        Ok(service) => Ok(Client {
+            end,
+            ..Client::new(service, listener)
+        }),
+        Err(error) => Err(ClientError::Unreachable {
+            at: "this process".to_owned(),
+            why: innermost(&error),
+        }),
+    }
+}
+
+/// The cause that a person can act on stands last in the chain.
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(next) = cause.source() {
+        cause = next;
+    }
+    if cause.to_string().len() > error.to_string().len() {
+        return cause.to_string();
+    }
+    error.to_string()
+}
+
+impl Client {
+    fn new(service: RunningService<RoleClient, Listener>, listener: Listener) -> Self {
+        let end = CancellationToken::new();
+        Self {
+            service,
+            listener,
+            end,
+        }
+    }
+
+    /// The server's name and version, as `name version`.
+    #[must_use]
+    pub fn server(&self) -> Option<String> {
+        let info = self.service.peer_info()?;
+        let server = info.server_info.as_ref()?;
+        Some(format!("{} {}", server.name, server.version))
+    }
+
+    /// The tools as the server lists them.
+    ///
+    /// # Errors
+    /// The connection ended, or the server refused.
+    pub async fn list(&self) -> Result<Vec<ToolCard>, ClientError> {
+        let tools = self.service.list_all_tools().await?;
+        Ok(tools.into_iter().map(card).collect())
+    }
+
+    /// Calls one tool and waits for its answer, however long that takes. Setting `watch.cancelled` tells the server,
+    /// which sends no answer then.
+    ///
+    /// # Errors
+    /// The connection ended, the server refused, or the call was cancelled. A tool that failed is an [`Answer`].
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: Received,
+        watch: CallWatch,
+    ) -> Result<Answer, ClientError> {
+        let request = request(tool, arguments);
+        let options = PeerRequestOptions::no_options();
+        let mut handle = self
+            .service
+            .send_cancellable_request(request, options)
+            .await?;
+        let _heard = watch
+            .progress
+            .map(|sender| self.listener.hear(&handle, sender));
+        let answered = tokio::select! {
+            answered = &mut handle.rx => answered,
+            () = watch.cancelled.cancelled() => {
+                handle.cancel(Some("the caller gave up".to_owned())).await?;
+                return Err(ClientError::Cancelled);
+            }
+        };
+        match answered {
+            Ok(result) => answer(result?),
+            Err(_) => Err(ClientError::Broken("the connection closed".to_owned())),
+        }
+    }
+
+    /// Closes the connection; a server in this process ends with it.
+    pub async fn close(self) {
+        let _ = self.service.cancel().await;
+        self.end.cancel();
+    }
+}
+
+fn request(tool: &str, arguments: Received) -> ClientRequest {
+    let mut params = Map::new();
+    params.insert("name".to_owned(), json!(tool));
+    match arguments {
+        Received::Absent => None,
+        Received::Value(value) => params.insert("arguments".to_owned(), value),
+        Received::Text(text) => params.insert("arguments".to_owned(), Value::String(text)),
+    };
+    let params = Some(Value::Object(params));
+    ClientRequest::CustomRequest(CustomRequest::new("tools/call", params))
+}
+
+fn answer(result: ServerResult) -> Result<Answer, ClientError> {
+    match result {
+        ServerResult::CallToolResult(result) => Ok(plain(result)),
+        _ => Err(ClientError::Broken(
+            "the server's answer is no tool result".to_owned(),
+        )),
+    }
+}
+
+fn plain(result: CallToolResult) -> Answer {
+    let mut answer = Answer {
+        is_error: result.is_error.unwrap_or(false),
+        ..Answer::default()
+    };
+    if let Some(Value::Object(structured)) = result.structured_content {
+        answer.structured = structured;
+    }
+    for block in result.content {
+        match block {
+            ContentBlock::Text(text) if answer.text.is_empty() => answer.text = text.text,
+            ContentBlock::Text(text) => answer.text = format!("{}\n{}", answer.text, text.text),
+            ContentBlock::Image(image) => {
+                let bytes = STANDARD.decode(image.data).unwrap_or_default();
+                answer.images.push((image.mime_type, bytes));
+            }
+            _ => {}
+        }
+    }
+    answer
+}
+
+fn card(tool: Tool) -> ToolCard {
+    let hints = tool.annotations.unwrap_or_default();
+    ToolCard {
+        name: tool.name.into_owned(),
+        title: tool.title,
+        description: tool.description.unwrap_or_default().into_owned(),
+        input_schema: tool.input_schema.as_ref().clone(),
+        output_schema: tool.output_schema.map(|schema| schema.as_ref().clone()),
+        hints: Hints {
+            read_only: hints.read_only_hint.unwrap_or(false),
+            destructive: hints.is_destructive(),
+            idempotent: hints.is_idempotent(),
+            open_world: hints.open_world_hint.unwrap_or(true),
+        },
+    }
+}
+
+/// Where progress of each call goes.
+#[derive(Debug, Clone, Default)]
+struct Listener {
+    calls: Arc<Mutex<HashMap<ProgressToken, ProgressSender>>>,
+}
+
+impl Listener {
+    fn hear(&self, call: &RequestHandle<RoleClient>, sender: ProgressSender) -> Heard {
+        let token = call.progress_token.clone();
+        let calls = self.calls.clone();
+        with(&calls, |calls| calls.insert(token.clone(), sender));
+        Heard { calls, token }
+    }
+}
+
+fn with<T, R>(shared: &Mutex<T>, change: impl FnOnce(&mut T) -> R) -> R {
+    change(&mut shared.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Listens for one call's progress while it lives.
+struct Heard {
+    calls: Arc<Mutex<HashMap<ProgressToken, ProgressSender>>>,
+    token: ProgressToken,
+}
+
+impl Drop for Heard {
+    fn drop(&mut self) {
+        with(&self.calls, |calls| calls.remove(&self.token));
+    }
+}
+
+impl ClientHandler for Listener {
+    fn get_info(&self) -> ClientConfig {
+        let me = Implementation::new("steadyhand", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), me)
+    }
+
+    async fn on_progress(
+        &self,
+        notice: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let sender = with(&self.calls, |calls| {
+            calls.get(&notice.progress_token).cloned()
+        });
+        if let Some(sender) = sender {
+            sender.tell(Progress {
+                done: notice.progress,
+                total: notice.total,
+                message: notice.message.unwrap_or_default(),
+            });
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! The way in by streamable HTTP at `/mcp`: both eras of the protocol, with sessions and without, on one address.
+//!
+//! Every POST is read here first. What the protocol library would answer with a 404, a 406 or a 415 (a broken body, a
+//! narrow `Accept`, a sloppy `Content-Type`) is mended or gets a JSON-RPC error that says what was wrong.
+
+use std::future::IntoFuture;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::{any, get};
+use axum::serve::ListenerExt;
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::desk::{Desk, Via};
+use super::inlet::{self, Admitted, Passed, Repair};
+use super::server::{Handler, HungUp};
+
+/// Longest body that is read.
+pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// How long calls may still be answered after the server was told to stop.
+pub const DRAIN_MAX: Duration = Duration::from_millis(1_500);
+
+/// How long connections may linger after that.
+const CLOSE_MAX: Duration = Duration::from_secs(1);
+
+/// A session of a client that is never heard of again is forgotten after so long. A call in progress keeps its own alive.
+pub const SESSION_IDLE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Where to listen and whom to believe.
+#[derive(Debug, Clone, Default)]
+pub struct HttpConfig {
+    /// Hosts, or `host:port`, by which clients may call this node beside `localhost` and the address it listens on.
+    /// A name that is not here is refused: a web page could have put it there.
+    pub hosts: Vec<String>,
+    /// Origins of web pages that may call, `https://app.example:443`, beside the server's own. As shipped no other may.
+    pub origins: Vec<String>,
+}
+
+/// Why the server is not listening, or no longer.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpError {
+    /// Another program listens there.
+    #[error(
+        "{address} is in use by another program; choose another port, or port 0 for a free one"
+    )]
+    InUse {
+        /// Where it should have listened.
+        address: SocketAddr,
+    },
+    /// The address is none of this machine, or its port is reserved.
+    #[error("cannot listen on {address}: {source}")]
+    Bind {
+        /// Where it should have listened.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system took the socket away.
+    #[error("the listening socket failed: {0}")]
+    Accept(#[from] io::Error),
+}
+
+/// A socket that listens and does not answer yet.
+#[derive(Debug)]
+pub struct Listening {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// Opens the socket.
+///
+/// # Errors
+/// The address is in use, is none of this machine, or is reserved.
+pub async fn listen(address: SocketAddr) -> Result<Listening, HttpError> {
+    let refused = |source: io::Error| match source.kind() {
+        io::ErrorKind::AddrInUse => HttpError::InUse { address },
+        _ => HttpError::Bind { address, source },
+    };
+    let listener = TcpListener::bind(address).await.map_err(refused)?;
+    let address = listener.local_addr()?;
+    Ok(Listening { listener, address })
+}
+
+impl Listening {
+    /// Where it listens; with port 0 asked for, the port that was given.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers until `stop` is set; then takes no new connection, lets running calls be answered for [`DRAIN_MAX`],
+    /// and returns.
+    ///
+    /// # Errors
+    /// The socket failed.
+    pub async fn serve(
+        self,
+        desk: Arc<dyn Desk>,
+        config: HttpConfig,
+        repair: Repair,
+        stop: CancellationToken,
+    ) -> Result<(), HttpError> {
+        let handler = Handler::new(desk, Via::Http);
+        self.serve_with(handler, config, repair, stop).await
+    }
+
+    /// The same for any handler of the protocol library, of which each connection gets a clone.
+    ///
+    /// # Errors
+    /// The socket failed.
+    pub async fn serve_with<H: ServerHandler + Clone>(
+        self,
+        handler: H,
+        config: HttpConfig,
+        repair: Repair,
+        stop: CancellationToken,
+    ) -> Result<(), HttpError> {
+        let quit = CancellationToken::new();
+        let door = Door::new(&handler, &config, self.address, repair, &quit);
+        let calls = door.calls.clone();
+        let router = Router::new()
+            .route("/mcp", any(enter::<H>))
+            .route("/mcp/", any(enter::<H>))
+            .route("/healthz", get(async || "ok\n"))
+            .with_state(Arc::new(door));
+        // Small answers in two segments would each wait 40 ms for the other side's delayed acknowledgement.
+        let listener = self.listener.tap_io(|stream| {
+            let _ = stream.set_nodelay(true);
+        });
+        let server = axum::serve(listener, router)
+            .with_graceful_shutdown(stop.clone().cancelled_owned())
+            .into_future();
+        let closed = async {
+            stop.cancelled().await;
+            drained(calls.subscribe()).await;
+            quit.cancel();
+            let lingering = std::future::pending::<()>();
+            let _ = tokio::time::timeout(CLOSE_MAX, lingering).await;
+        };
+        tokio::select! {
+            served = server => served.map_err(HttpError::from),
+            () = closed => Ok(()),
+        }
+    }
+}
+
+async fn drained(mut calls: watch::Receiver<usize>) {
+    let none = calls.wait_for(|calls| *calls == 0);
+    let _ = tokio::time::timeout(DRAIN_MAX, none).await;
+}
+
+type Sessions<H> = StreamableHttpService<H, LocalSessionManager>;
+type Stateless<H> = StreamableHttpService<H, NeverSessionManager>;
+
+/// The one address and the three ways behind it.
+struct Door<H> {
+    /// Clients that said `initialize` and take streams.
+    sessions: Sessions<H>,
+    /// Requests that stand alone; answered by a stream, so that progress can come before the answer.
+    streams: Stateless<H>,
+    /// Requests that stand alone, from clients that did not ask for a stream: plain JSON unless progress was asked for.
+    plain: Stateless<H>,
+    repair: Repair,
+    /// How many requests are being answered.
+    calls: watch::Sender<usize>,
+}
+
+impl<H: ServerHandler + Clone> Door<H> {
+    fn new(
+        handler: &H,
+        config: &HttpConfig,
+        address: SocketAddr,
+        repair: Repair,
+        quit: &CancellationToken,
+    ) -> Self {
+        let base = base(config, address, quit);
+        let handler = handler.clone();
+        let factory = move || Ok(handler.clone());
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(SESSION_IDLE_MAX);
+        let never = Arc::new(NeverSessionManager::default());
+        let alone = base.clone().with_legacy_session_mode(false);
+        let plain = alone.clone().with_json_response(true);
+        Self {
+            sessions: Sessions::new(factory.clone(), Arc::new(sessions), base),
+            streams: Stateless::new(factory.clone(), never.clone(), alone),
+            plain: Stateless::new(factory, never, plain),
+            repair,
+            calls: watch::Sender::new(0),
+        }
+    }
+
+    async fn answer(&self, way: Way, request: Request) -> Response {
+        match way {
+            Way::Session => self.sessions.handle(request).await.map(Body::new),
+            Way::Stream => self.streams.handle(request).await.map(Body::new),
+            Way::Plain => self.plain.handle(request).await.map(Body::new),
+        }
+    }
+}
+
+fn base(
+    config: &HttpConfig,
+    address: SocketAddr,
+    quit: &CancellationToken,
+) -> StreamableHttpServerConfig {
+    let own = own_hosts(address);
+    // A page that this very server could have sent; pages from other ports of this machine are strangers.
+    let port = address.port();
+    let pages = own.iter().map(|host| match host.contains(':') {
+        true => format!("http://[{host}]:{port}"),
+        false => format!("http://{host}:{port}"),
+    });
+    let origins: Vec<String> = pages.chain(config.origins.iter().cloned()).collect();
+    StreamableHttpServerConfig::default()
+        .with_allowed_hosts(own.iter().chain(&config.hosts))
+        .with_allowed_origins(origins)
+        .with_max_request_body_bytes(BODY_BYTES_MAX)
+        .with_cancellation_token(quit.clone())
+}
+
+fn own_hosts(address: SocketAddr) -> Vec<String> {
+    let mut hosts = vec![
+        "localhost".to_owned(),
+        "127.0.0.1".to_owned(),
+        "::1".to_owned(),
+    ];
+    let here = address.ip().to_string();
+    if !address.ip().is_unspecified() && !hosts.contains(&here) {
+        hosts.push(here);
+    }
+    hosts
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Session,
+    Stream,
+    Plain,
+}
+
+impl Way {
+    fn of(headers: &HeaderMap, passed: &Passed) -> Self {
+        let streams = accepts_streams(headers);
+        if headers.contains_key("mcp-session-id") {
+            Self::Session
+        } else if !streams {
+            Self::Plain
+        } else if passed.method.as_deref() == Some("initialize") {
+            Self::Session
+        } else {
+            Self::Stream
+        }
+    }
+}
+
+fn accepts_streams(headers: &HeaderMap) -> bool {
+    let mut accept = headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    accept.any(|value| value.to_ascii_lowercase().contains("text/event-stream"))
+}
+
+async fn enter<H: ServerHandler + Clone>(
+    State(door): State<Arc<Door<H>>>,
+    request: Request,
+) -> Response {
+    if request.method() != Method::POST {
+        return door.answer(Way::Session, request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) => return unread(&*error),
+    };
+    match inlet::admit(&body, door.repair) {
+        Admitted::Pass(passed) => post(&door, parts, passed).await,
+        Admitted::Reply(reply) => json(StatusCode::BAD_REQUEST, &reply),
+        Admitted::Nothing => json(
+            StatusCode::BAD_REQUEST,
+            &inlet::refusal(inlet::PARSE_ERROR, None, "the body is empty"),
+        ),
+    }
+}
+
+async fn post<H: ServerHandler + Clone>(
+    door: &Door<H>,
+    mut parts: http::request::Parts,
+    passed: Passed,
+) -> Response {
+    let way = Way::of(&parts.headers, &passed);
+    let hung_up = CancellationToken::new();
+    let watched = Watched {
+        unanswered: Some(hung_up.clone().drop_guard()),
+        _counted: Counted::new(&door.calls),
+        body: Body::empty(),
+    };
+    let headers = &mut parts.headers;
+    headers.insert(
+        ACCEPT,
+        HeaderValue::from_static("application/json, text/event-stream"),
+    );
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(passed.bytes.len()));
+    parts.extensions.insert(HungUp(hung_up));
+    let request = Request::from_parts(parts, Body::from(passed.bytes));
+    let response = door.answer(way, request).await;
+    response.map(|body| Body::new(Watched { body, ..watched }))
+}
+
+fn unread(error: &(dyn std::error::Error + 'static)) -> Response {
+    let (status, why) = if error.is::<LengthLimitError>() {
+        let why = format!("the body is longer than {BODY_BYTES_MAX} bytes");
+        (StatusCode::PAYLOAD_TOO_LARGE, why)
+    } else {
+        (
+            StatusCode::BAD_REQUEST,
+            format!("the body could not be read: {error}"),
+        )
+    };
+    json(status, &inlet::refusal(inlet::INVALID_REQUEST, None, &why))
+}
+
+fn json(status: StatusCode, value: &Value) -> Response {
+    let mut response = Response::new(Body::from(value.to_string()));
+    *response.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+/// One more request that is being answered, while this lives.
+struct Counted(watch::Sender<usize>);
+
+impl Counted {
+    fn new(calls: &watch::Sender<usize>) -> Self {
+        calls.send_modify(|calls| *calls = calls.saturating_add(1));
+        Self(calls.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.send_modify(|calls| *calls = calls.saturating_sub(1));
+    }
+}
+
+/// A response's body that tells when its reader has gone before its end. Before there is a body, it stands for the
+/// request in the same way: dropped early, it tells.
+struct Watched {
+    unanswered: Option<DropGuard>,
+    _counted: Counted,
+    body: Body,
+}
+
+impl HttpBody for Watched {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if let Poll::Ready(None) = frame
+            && let Some(guard) = self.unanswered.take()
+        {
+            guard.disarm();
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,261 @@
+//! A small HTTP/1.1 client for the protocol library, which asks for one: plain `http://`, one connection per request.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper_util::rt::TokioIo;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    SseError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Sse, SseStream};
+use tokio::net::TcpStream;
+
+/// Longest JSON answer that is read; pictures come inside.
+pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Longest part of an error's body that is kept for its message.
+const COMPLAINT_CHARS_MAX: usize = 300;
+
+const SESSION: &str = "mcp-session-id";
+const JSON: &str = "application/json";
+const STREAM: &str = "text/event-stream";
+
+/// Why a request did not get through.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpClientError {
+    /// The address is not one this client can reach.
+    #[error("{0} is no address of the form http://HOST:PORT/mcp")]
+    Address(String),
+    /// Nobody answered.
+    #[error("cannot reach {host}: {source}")]
+    Connect {
+        /// Host and port.
+        host: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The connection broke.
+    #[error("the connection broke: {0}")]
+    Broken(#[from] hyper::Error),
+    /// The request could not be written down.
+    #[error("the request cannot be sent: {0}")]
+    Request(#[from] http::Error),
+    /// The answer could not be read.
+    #[error("the answer could not be read: {0}")]
+    Answer(String),
+}
+
+type Failure = StreamableHttpError<HttpClientError>;
+
+impl From<HttpClientError> for Failure {
+    fn from(error: HttpClientError) -> Self {
+        StreamableHttpError::Client(error)
+    }
+}
+
+/// The client. It holds nothing: a request opens its own connection and closes it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HttpClient;
+
+/// What every request says beside its body.
+struct Head {
+    session: Option<Arc<str>>,
+    token: Option<String>,
+    headers: HashMap<HeaderName, HeaderValue>,
+}
+
+impl Head {
+    fn request(
+        self,
+        method: Method,
+        uri: &str,
+        body: Vec<u8>,
+    ) -> Result<Request<Full<Bytes>>, HttpClientError> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(ACCEPT, format!("{JSON}, {STREAM}"))
+            .header(CONTENT_TYPE, JSON);
+        if let Some(token) = self.token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        if let Some(session) = self.session {
+            request = request.header(SESSION, session.as_ref());
+        }
+        for (name, value) in self.headers {
+            request = request.header(name, value);
+        }
+        Ok(request.body(Full::new(Bytes::from(body)))?)
+    }
+}
+
+async fn send(mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, HttpClientError> {
+    let (host, path) = target(request.uri())?;
+    let value = HeaderValue::from_str(&host).map_err(http::Error::from)?;
+    request.headers_mut().insert(HOST, value);
+    *request.uri_mut() = path;
+    let stream = TcpStream::connect(&host)
+        .await
+        .map_err(|source| HttpClientError::Connect { host, source })?;
+    let _ = stream.set_nodelay(true);
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to another node ended");
+        }
+    });
+    Ok(sender.send_request(request).await?)
+}
+
+/// `host:port` to connect to and the path to ask for.
+fn target(uri: &Uri) -> Result<(String, Uri), HttpClientError> {
+    let wrong = || HttpClientError::Address(uri.to_string());
+    let authority = uri.authority().ok_or_else(wrong)?;
+    if uri.scheme_str() != Some("http") {
+        return Err(wrong());
+    }
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let path = path.parse().map_err(|_| wrong())?;
+    let port = authority.port_u16().unwrap_or(80);
+    Ok((format!("{}:{port}", authority.host()), path))
+}
+
+fn kind(response: &Response<Incoming>) -> &str {
+    let kind = response.headers().get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().unwrap_or_default().trim()
+}
+
+async fn read(response: Response<Incoming>) -> Result<Bytes, HttpClientError> {
+    let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
+    let body = body
+        .await
+        .map_err(|error| HttpClientError::Answer(error.to_string()))?;
+    Ok(body.to_bytes())
+}
+
+fn events(response: Response<Incoming>) -> BoxStream<'static, Result<Sse, SseError>> {
+    let chunks = response
+        .into_body()
+        .into_data_stream()
+        .map_err(HttpClientError::from);
+    SseStream::from_bytes_stream(chunks).boxed()
+}
+
+/// The server's complaint in one line.
+async fn complaint(response: Response<Incoming>) -> Failure {
+    let status = response.status();
+    let body = read(response).await.unwrap_or_default();
+    let text: String = String::from_utf8_lossy(&body)
+        .chars()
+        .take(COMPLAINT_CHARS_MAX)
+        .collect();
+    StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("{status}: {text}")))
+}
+
+impl StreamableHttpClient for HttpClient {
+    type Error = HttpClientError;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Failure> {
+        let had_session = session.is_some();
+        let body = serde_json::to_vec(&message)?;
+        let head = Head {
+            session,
+            token,
+            headers,
+        };
+        let response = send(head.request(Method::POST, &uri, body)?).await?;
+        let status = response.status();
+        if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if status == StatusCode::NOT_FOUND && had_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let session = response
+            .headers()
+            .get(SESSION)
+            .and_then(|id| id.to_str().ok());
+        let session = session.map(str::to_owned);
+        match kind(&response) {
+            STREAM if status.is_success() => {
+                Ok(StreamableHttpPostResponse::Sse(events(response), session))
+            }
+            JSON => answer(response, session).await,
+            _ => Err(complaint(response).await),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Failure> {
+        let head = Head {
+            session: Some(session),
+            token,
+            headers,
+        };
+        let response = send(head.request(Method::DELETE, &uri, Vec::new())?).await?;
+        match response.status() {
+            // The server keeps its sessions until they are idle.
+            StatusCode::METHOD_NOT_ALLOWED => Ok(()),
+            status if status.is_success() => Ok(()),
+            _ => Err(complaint(response).await),
+        }
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last_event: Option<String>,
+        token: Option<String>,
+        mut headers: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failure> {
+        if let Some(id) = last_event.and_then(|id| HeaderValue::from_str(&id).ok()) {
+            headers.insert(HeaderName::from_static("last-event-id"), id);
+        }
+        let head = Head {
+            session,
+            token,
+            headers,
+        };
+        let response = send(head.request(Method::GET, &uri, Vec::new())?).await?;
+        match (response.status(), kind(&response)) {
+            (StatusCode::METHOD_NOT_ALLOWED, _) => {
+                Err(StreamableHttpError::ServerDoesNotSupportSse)
+            }
+            (status, STREAM) if status.is_success() => Ok(events(response)),
+            _ => Err(complaint(response).await),
+        }
+    }
+}
+
+/// A JSON answer, which is a message whatever the status says: an error's code and words are inside.
+async fn answer(
+    response: Response<Incoming>,
+    session: Option<String>,
+) -> Result<StreamableHttpPostResponse, Failure> {
+    let body = read(response).await?;
+    let message: ServerJsonRpcMessage = serde_json::from_slice(&body)?;
+    Ok(StreamableHttpPostResponse::Json(message, session))
+}

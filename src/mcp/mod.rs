@@ -1,0 +1,28 @@
+//! The only room that knows MCP: bytes come in, a [`Call`] goes to the [`Desk`], an [`Answer`] goes back.
+//!
+//! It knows no tool. Whoever implements [`Desk`] says what there is and does it.
+//!
+//! * [`inlet`]: what may be wrong with a message before the protocol library sees it, and what is said about it
+//! * [`server`]: the protocol library's handler over a desk
+//! * [`stdio`], [`http`]: the two ways in
+//! * [`client`]: the way out, to other nodes, and into our own server in the same process
+
+pub mod client;
+pub mod desk;
+pub mod http;
+pub mod http_client;
+pub mod inlet;
+pub mod server;
+pub mod stdio;
+
+mod keys;
+mod offers;
+mod progress;
+
+pub use desk::{
+    Answer, Call, CallWatch, Caller, Change, Completion, Desk, Hints, Offers, PromptCard,
+    PromptParameter, PromptText, Received, ResourceBody, ResourceCard, ResourceText, TemplateCard,
+    ToolCard, Unknown, Via,
+};
+pub use inlet::{Repair, Repaired, never_repair};
+pub use progress::{Progress, ProgressSender};

@@ -1,0 +1,134 @@
+//! Progress of one call: the desk says where it is, the wire hears of it at least once a second and never backwards.
+
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use rmcp::service::Peer;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+/// Longest silence towards a caller that asked for progress: clients and session reapers count from the last message.
+pub(super) const PROGRESS_PERIOD_MAX: Duration = Duration::from_millis(900);
+
+/// Shortest time between two notices, so that a fast job does not flood a slow client.
+pub(super) const PROGRESS_PERIOD_MIN: Duration = Duration::from_millis(100);
+
+/// Step by which a notice without news rises, because the protocol wants each greater than the last.
+const STEP_WITHOUT_NEWS: f64 = 1e-6;
+
+/// How far a call has come.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Progress {
+    /// So much is done, in the same unit as `total`. A step back is not sent.
+    pub done: f64,
+    /// Of so much, where it is known.
+    pub total: Option<f64>,
+    /// One line for a person; empty: none.
+    pub message: String,
+}
+
+/// Where a call tells its progress. Telling costs nothing and never waits; only the newest is kept.
+#[derive(Debug, Clone)]
+pub struct ProgressSender(watch::Sender<Progress>);
+
+impl ProgressSender {
+    /// A sender and the place where its newest word can be read.
+    #[must_use]
+    pub fn pair() -> (Self, watch::Receiver<Progress>) {
+        let (sender, receiver) = watch::channel(Progress::default());
+        (Self(sender), receiver)
+    }
+
+    /// Tells how far the call has come.
+    pub fn tell(&self, progress: Progress) {
+        self.0.send_replace(progress);
+    }
+}
+
+/// Sends what `news` says, at once when it is new and at least every [`PROGRESS_PERIOD_MAX`], until `finish`.
+///
+/// The last word is sent before this returns, so that nothing follows the answer.
+pub(super) async fn pump(
+    mut news: watch::Receiver<Progress>,
+    peer: Peer<RoleServer>,
+    token: ProgressToken,
+    finish: CancellationToken,
+) {
+    let mut wire = Wire::default();
+    let mut earliest = Instant::now();
+    loop {
+        let finished = wait(&mut news, earliest, &finish).await;
+        if finished && !news.has_changed().unwrap_or(false) {
+            return;
+        }
+        let progress = news.borrow_and_update().clone();
+        let sent = peer.notify_progress(wire.notice(&token, progress)).await;
+        if finished || sent.is_err() {
+            return;
+        }
+        earliest = Instant::now() + PROGRESS_PERIOD_MIN;
+    }
+}
+
+/// Waits for news, not before `earliest`, or for a silence that is long enough; `true` when the call is finished.
+async fn wait(
+    news: &mut watch::Receiver<Progress>,
+    earliest: Instant,
+    finish: &CancellationToken,
+) -> bool {
+    let silence = earliest + PROGRESS_PERIOD_MAX - PROGRESS_PERIOD_MIN;
+    let due = async {
+        sleep_until(earliest).await;
+        // A sender that is gone has no more news; the call itself says when it is finished.
+        if let Ok(Err(_)) = timeout_at(silence, news.changed()).await {
+            sleep_until(silence).await;
+        }
+    };
+    tokio::select! {
+        () = finish.cancelled() => true,
+        () = due => false,
+    }
+}
+
+/// What the wire has heard so far.
+#[derive(Debug, Default)]
+struct Wire {
+    last: Option<f64>,
+}
+
+impl Wire {
+    fn notice(&mut self, token: &ProgressToken, progress: Progress) -> ProgressNotificationParam {
+        let done = self.rise(progress.done);
+        let mut notice = ProgressNotificationParam::new(token.clone(), done);
+        notice.total = progress.total.filter(|total| total.is_finite());
+        notice.message = Some(progress.message).filter(|message| !message.is_empty());
+        notice
+    }
+
+    fn rise(&mut self, done: f64) -> f64 {
+        let floor = self.last.map_or(0.0, |last| last + STEP_WITHOUT_NEWS);
+        let next = if done.is_finite() {
+            done.max(floor)
+        } else {
+            floor
+        };
+        self.last = Some(next);
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Wire;
+
+    #[test]
+    fn each_notice_is_greater_than_the_last() {
+        let mut wire = Wire::default();
+        let said = [0.0, 0.0, 2.0, 1.0, f64::NAN, 2.0, 3.0];
+        let sent: Vec<f64> = said.into_iter().map(|done| wire.rise(done)).collect();
+        assert!(sent.is_sorted_by(|a, b| a < b), "{sent:?}");
+        assert!(sent.iter().all(|done| *done <= 3.0), "{sent:?}");
+    }
+}

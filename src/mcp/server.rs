@@ -1,0 +1,454 @@
+//! The protocol library's handler over a desk: every `tools/call`, well formed or not, reaches the desk as it came.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResponse, ClientRequest, CompleteRequestMethod,
+    CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest, CustomResult, ErrorCode,
+    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, ListPromptsRequestMethod,
+    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
+    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerConfig, SubscriptionFilter,
+};
+use rmcp::service::{NotificationContext, Peer, RequestContext, Service, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Map, Value, json};
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use super::desk::{Answer, Call, CallWatch, Caller, Change, Completion, Desk, Received, Via};
+use super::offers;
+use super::progress::{self, ProgressSender};
+
+/// Longest wait for the last progress notice of a call whose client does not read.
+const LAST_NOTICE_WAIT: Duration = Duration::from_millis(500);
+
+/// Most values in one completion, by the protocol.
+const COMPLETIONS_MAX: usize = 100;
+
+/// Requests that the library knows by type: where one of them arrives untyped, its parameters did not fit.
+/// `initialize` is none of them: by the newest revision there is no such method, and by the older ones it always fits.
+const TYPED: [&str; 8] = [
+    "completion/complete",
+    "prompts/get",
+    "prompts/list",
+    "resources/list",
+    "resources/read",
+    "resources/templates/list",
+    "server/discover",
+    "tools/list",
+];
+
+/// Set when the connection that carries one request is gone. The HTTP side puts it into the request's extensions,
+/// because a session outlives the connection and the library then lets the handler run on.
+#[derive(Debug, Clone)]
+pub(super) struct HungUp(pub(super) CancellationToken);
+
+/// Arguments that the library's type cannot hold, on their way through it.
+#[derive(Debug, Clone)]
+struct Raw(Received);
+
+/// One connection's handler; all of them share the desk.
+#[derive(Clone)]
+pub(super) struct Handler {
+    desk: Arc<dyn Desk>,
+    via: Via,
+    /// Set when this connection has ended for good.
+    gone: CancellationToken,
+}
+
+impl Handler {
+    pub(super) fn new(desk: Arc<dyn Desk>, via: Via) -> Self {
+        let gone = CancellationToken::new();
+        Self { desk, via, gone }
+    }
+
+    /// The same handler for a connection whose end `gone` tells.
+    pub(super) fn until(self, gone: CancellationToken) -> Self {
+        Self { gone, ..self }
+    }
+
+    async fn run(
+        &self,
+        tool: String,
+        arguments: Received,
+        context: &RequestContext<RoleServer>,
+    ) -> Answer {
+        let cancelled = CancellationToken::new();
+        let _link = Link::new(
+            [context.ct.clone(), hung_up(context), self.gone.clone()],
+            cancelled.clone(),
+        );
+        // Dropped half way, this future takes the call's watch with it; the call itself goes on to its rest.
+        let abandoned = cancelled.clone().drop_guard();
+        let (sender, notices) = match context.meta.get_progress_token() {
+            None => (None, None),
+            Some(token) => {
+                let (sender, news) = ProgressSender::pair();
+                let finish = CancellationToken::new();
+                let pump = progress::pump(news, context.peer.clone(), token, finish.clone());
+                (Some(sender), Some((tokio::spawn(pump), finish)))
+            }
+        };
+        let call = Call {
+            tool,
+            arguments,
+            caller: self.caller(context),
+        };
+        let watch = CallWatch {
+            cancelled,
+            progress: sender,
+        };
+        let answer = tokio::spawn(self.desk.call(call, watch)).await;
+        abandoned.disarm();
+        if let Some((pump, finish)) = notices {
+            finish.cancel();
+            let _ = tokio::time::timeout(LAST_NOTICE_WAIT, pump).await;
+        }
+        answer.unwrap_or_else(|error| broken(&error))
+    }
+
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
+        let client = context.client_info();
+        let header = |name: &str| {
+            let parts = context.extensions.get::<http::request::Parts>()?;
+            let value = parts.headers.get(name)?;
+            value.to_str().ok().map(str::to_owned)
+        };
+        Caller {
+            via: self.via,
+            session: header("mcp-session-id"),
+            client_name: client.as_ref().map(|client| client.name.clone()),
+            client_version: client.map(|client| client.version),
+            protocol: context
+                .protocol_version()
+                .map(|version| version.as_str().to_owned()),
+        }
+    }
+
+    async fn forward_changes(self, peer: Peer<RoleServer>) {
+        let Some(mut changes) = self.desk.changes() else {
+            return;
+        };
+        loop {
+            let sent = match changes.recv().await {
+                Ok(Change::Tools) => peer.notify_tool_list_changed().await,
+                Ok(Change::Resources) => peer.notify_resource_list_changed().await,
+                Ok(Change::Prompts) => peer.notify_prompt_list_changed().await,
+                Err(RecvError::Lagged(_)) => Ok(()),
+                Err(RecvError::Closed) => return,
+            };
+            if sent.is_err() || peer.is_transport_closed() {
+                return;
+            }
+        }
+    }
+}
+
+/// Answers a request that fitted none of the library's types: a `tools/call` goes round again in a shape that does fit,
+/// its arguments beside it as they came; a method that is known got parameters that do not fit; the rest is unknown.
+///
+/// # Errors
+/// JSON-RPC errors, as the caller gets them.
+pub async fn reroute<H: ServerHandler>(
+    handler: &H,
+    request: CustomRequest,
+    context: RequestContext<RoleServer>,
+) -> Result<CustomResult, ErrorData> {
+    let CustomRequest { method, params, .. } = request;
+    if method == "tools/call" {
+        return call_untyped(handler, params, context).await;
+    }
+    if TYPED.contains(&method.as_str()) {
+        let why = format!("the parameters of {method} do not fit");
+        return Err(ErrorData::invalid_params(why, None));
+    }
+    Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+}
+
+async fn call_untyped<H: ServerHandler>(
+    handler: &H,
+    params: Option<Value>,
+    mut context: RequestContext<RoleServer>,
+) -> Result<CustomResult, ErrorData> {
+    let mut params = match params {
+        Some(Value::Object(params)) => params,
+        _ => Map::new(),
+    };
+    let mut call = CallToolRequestParams::new(spelled(params.remove("name")));
+    if let Some(Value::Object(responses)) = params.remove("inputResponses") {
+        call = call.with_input_responses(responses.into_iter().collect());
+    }
+    if let Some(Value::String(state)) = params.remove("requestState") {
+        call = call.with_request_state(state);
+    }
+    let arguments = received(params.remove("arguments"));
+    context.extensions.insert(Raw(arguments));
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(call));
+    let result = <H as Service<RoleServer>>::handle_request(handler, request, context).await?;
+    serde_json::to_value(&result)
+        .map(CustomResult::new)
+        .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+}
+
+/// Passes a client's giving up on to the call until the call is answered. It must not outlive the answer: the library
+/// cancels a request's token once it is answered, and a job that goes on then belongs to the node.
+struct Link(tokio::task::JoinHandle<()>);
+
+impl Link {
+    fn new([cancel, hung_up, gone]: [CancellationToken; 3], cancelled: CancellationToken) -> Self {
+        Self(tokio::spawn(async move {
+            tokio::select! {
+                () = cancel.cancelled() => {}
+                () = hung_up.cancelled() => {}
+                () = gone.cancelled() => {}
+            }
+            cancelled.cancel();
+        }))
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn hung_up(context: &RequestContext<RoleServer>) -> CancellationToken {
+    let parts = context.extensions.get::<http::request::Parts>();
+    parts
+        .and_then(|parts| parts.extensions.get::<HungUp>())
+        .map(|hung_up| hung_up.0.clone())
+        .unwrap_or_default()
+}
+
+/// A tool's name as text: a number stands for its digits, anything else that is no text for no name.
+fn spelled(name: Option<Value>) -> String {
+    match name {
+        Some(Value::String(name)) => name,
+        Some(Value::Number(number)) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn received(arguments: Option<Value>) -> Received {
+    match arguments {
+        None => Received::Absent,
+        Some(Value::String(text)) => Received::Text(text),
+        Some(value) => Received::Value(value),
+    }
+}
+
+fn broken(error: &tokio::task::JoinError) -> Answer {
+    tracing::error!(%error, "a tool broke");
+    let message = "the node broke while it answered; its log says why";
+    let structured = [("success", json!(false)), ("message", json!(message))];
+    Answer {
+        structured: structured
+            .map(|(key, value)| (key.to_owned(), value))
+            .into_iter()
+            .collect(),
+        text: message.to_owned(),
+        is_error: true,
+        images: Vec::new(),
+    }
+}
+
+#[allow(
+    refining_impl_trait,
+    reason = "a boxed future is how the round trip through the library may call itself"
+)]
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        offers::introduction(self.desk.as_ref())
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = self.desk.list().into_iter().map(offers::tool).collect();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = match context.extensions.get::<Raw>() {
+            Some(Raw(arguments)) => arguments.clone(),
+            None => received(request.arguments.map(Value::Object)),
+        };
+        let answer = self
+            .run(request.name.into_owned(), arguments, &context)
+            .await;
+        Ok(offers::result(answer).into())
+    }
+
+    fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> BoxFuture<'_, Result<CustomResult, ErrorData>> {
+        Box::pin(reroute(self, request, context))
+    }
+
+    async fn list_resources(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        if !self.desk.offers().resources {
+            return Err(ErrorData::method_not_found::<ListResourcesRequestMethod>());
+        }
+        let all = self
+            .desk
+            .resources()
+            .into_iter()
+            .map(offers::resource)
+            .collect();
+        Ok(ListResourcesResult::with_all_items(all))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        if !self.desk.offers().resources {
+            return Err(ErrorData::method_not_found::<
+                ListResourceTemplatesRequestMethod,
+            >());
+        }
+        let all = self
+            .desk
+            .templates()
+            .into_iter()
+            .map(offers::template)
+            .collect();
+        Ok(ListResourceTemplatesResult::with_all_items(all))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        if !self.desk.offers().resources {
+            return Err(ErrorData::method_not_found::<ReadResourceRequestMethod>());
+        }
+        let uri = request.uri;
+        let read = self.desk.read(uri.clone()).await;
+        let read = read.map_err(|unknown| offers::no_resource(unknown, &uri))?;
+        let contents = offers::contents(uri, read);
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        if !self.desk.offers().prompts {
+            return Err(ErrorData::method_not_found::<ListPromptsRequestMethod>());
+        }
+        let all = self
+            .desk
+            .prompts()
+            .into_iter()
+            .map(offers::prompt)
+            .collect();
+        Ok(ListPromptsResult::with_all_items(all))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        if !self.desk.offers().prompts {
+            return Err(ErrorData::method_not_found::<GetPromptRequestMethod>());
+        }
+        let filled = self
+            .desk
+            .prompt(&request.name, &texts(request.arguments))
+            .map_err(offers::no_prompt)?;
+        Ok(offers::prompt_text(filled).into())
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        if !self.desk.offers().completion {
+            return Err(ErrorData::method_not_found::<CompleteRequestMethod>());
+        }
+        let completion = Completion {
+            of: offers::completed(&request.r#ref),
+            argument: request.argument.name,
+            typed: request.argument.value,
+        };
+        let mut values = self.desk.complete(&completion);
+        values.truncate(COMPLETIONS_MAX);
+        CompletionInfo::with_all_values(values)
+            .map(CompleteResult::new)
+            .map_err(|why| ErrorData::internal_error(why, None))
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.desk.offers().changes {
+            tokio::spawn(self.clone().forward_changes(context.peer));
+        }
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let mut accepted = requested.clone();
+        accepted.resource_subscriptions = None;
+        self.desk.offers().changes.then_some(accepted)
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let Some(mut changes) = self.desk.changes() else {
+            subscription.cancelled().await;
+            return Ok(());
+        };
+        loop {
+            let change = tokio::select! {
+                () = subscription.cancelled() => return Ok(()),
+                change = changes.recv() => change,
+            };
+            let sink = subscription.sink();
+            // A category that this listener did not ask for is refused by the sink; that is no fault.
+            let _ = match change {
+                Ok(Change::Tools) => sink.notify_tool_list_changed().await,
+                Ok(Change::Resources) => sink.notify_resource_list_changed().await,
+                Ok(Change::Prompts) => sink.notify_prompt_list_changed().await,
+                Err(RecvError::Lagged(_)) => Ok(()),
+                Err(RecvError::Closed) => return Ok(()),
+            };
+        }
+    }
+}
+
+/// A prompt's arguments as text, whatever JSON they came as.
+fn texts(arguments: Option<Map<String, Value>>) -> BTreeMap<String, String> {
+    let text = |value: Value| match value {
+        Value::String(text) => text,
+        other => other.to_string(),
+    };
+    arguments
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(key, value)| (key, text(value)))
+        .collect()
+}

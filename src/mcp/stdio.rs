@@ -1,0 +1,282 @@
+//! The way in by standard input and output: one message a line.
+//!
+//! Our own task reads the lines, so that a broken one is answered, a first message out of turn does not end the process,
+//! and the end of input is known at once and not after the protocol library's five seconds of waiting for answers.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::service::{ServerInitializeError, ServiceExt};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{Mutex, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::desk::{Desk, Via};
+use super::inlet::{self, Admitted, Passed, Repair};
+use super::server::Handler;
+
+/// Longest line that is read; a longer one is refused and skipped.
+pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Messages read ahead of the protocol library.
+const READ_AHEAD: usize = 64;
+
+/// Why serving a pair of streams ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum StdioError {
+    /// The opening of the protocol failed.
+    #[error("the client and this server could not open the protocol: {0}")]
+    Opening(String),
+    /// The protocol's task broke.
+    #[error("the protocol's task broke: {0}")]
+    Broken(#[from] tokio::task::JoinError),
+}
+
+/// Serves standard input and output until input ends or `stop` is set.
+///
+/// `ended` runs as soon as input has ended, before anything else: the arm stops there.
+///
+/// # Errors
+/// See [`StdioError`]. The end of input is none.
+pub async fn serve(
+    desk: Arc<dyn Desk>,
+    repair: Repair,
+    ended: impl FnOnce() + Send + 'static,
+    stop: CancellationToken,
+) -> Result<(), StdioError> {
+    let (input, output) = rmcp::transport::stdio_pipes();
+    serve_on(desk, Via::Stdio, repair, (input, output), ended, stop).await
+}
+
+/// Serves any pair of streams as [`serve`] does standard input and output.
+///
+/// # Errors
+/// See [`StdioError`].
+pub async fn serve_on<R, W>(
+    desk: Arc<dyn Desk>,
+    via: Via,
+    repair: Repair,
+    (input, output): (R, W),
+    ended: impl FnOnce() + Send + 'static,
+    stop: CancellationToken,
+) -> Result<(), StdioError>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let gone = CancellationToken::new();
+    let output = Arc::new(Mutex::new(output));
+    let (forward, inbound) = mpsc::channel(READ_AHEAD);
+    let reader = Reader {
+        repair,
+        output: output.clone(),
+        forward,
+        opened: false,
+    };
+    let end = gone.clone();
+    let reading = tokio::spawn(async move {
+        reader.run(input).await;
+        ended();
+        end.cancel();
+    });
+    let handler = Handler::new(desk, via).until(gone);
+    let served = run(handler, Lines { inbound, output }, stop).await;
+    reading.abort();
+    served
+}
+
+async fn run<W>(
+    handler: Handler,
+    lines: Lines<W>,
+    stop: CancellationToken,
+) -> Result<(), StdioError>
+where
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    match handler.serve_with_ct(lines, stop).await {
+        Ok(service) => service
+            .waiting()
+            .await
+            .map(|_| ())
+            .map_err(StdioError::from),
+        Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
+            Ok(())
+        }
+        Err(error) => Err(StdioError::Opening(error.to_string())),
+    }
+}
+
+/// Reads lines, answers what cannot go on, forwards the rest.
+struct Reader<W> {
+    repair: Repair,
+    output: Arc<Mutex<W>>,
+    forward: mpsc::Sender<ClientJsonRpcMessage>,
+    /// Whether the client has opened the protocol. Until then only requests may come; anything else would end the server.
+    opened: bool,
+}
+
+impl<W: AsyncWrite + Send + Unpin> Reader<W> {
+    /// Returns when input has ended or nobody listens any more.
+    async fn run(mut self, input: impl AsyncRead + Unpin) {
+        let mut input = BufReader::new(input);
+        let mut line = Vec::new();
+        loop {
+            let on = match next_line(&mut input, &mut line).await {
+                Line::Whole => self.take(&line).await,
+                Line::TooLong => self.reply(&too_long()).await,
+                Line::Last => {
+                    self.take(&line).await;
+                    false
+                }
+                Line::End => false,
+            };
+            if !on {
+                return;
+            }
+        }
+    }
+
+    /// Deals with one line; `false` when nobody listens any more.
+    async fn take(&mut self, line: &[u8]) -> bool {
+        match inlet::admit(line, self.repair) {
+            Admitted::Nothing => true,
+            Admitted::Reply(reply) => self.reply(&reply).await,
+            Admitted::Pass(passed) => self.pass(passed).await,
+        }
+    }
+
+    async fn pass(&mut self, passed: Passed) -> bool {
+        if !self.opened {
+            match Opening::of(&passed) {
+                Opening::Opens => self.opened = true,
+                Opening::MayCome => {}
+                Opening::Dropped => return true,
+                Opening::TooEarly => return self.reply(&too_early(passed.id)).await,
+            }
+        }
+        match serde_json::from_slice(&passed.bytes) {
+            Ok(message) => self.forward.send(message).await.is_ok(),
+            Err(error) => {
+                let why = format!("the message is no request: {error}");
+                let reply = inlet::refusal(inlet::INVALID_REQUEST, passed.id, &why);
+                self.reply(&reply).await
+            }
+        }
+    }
+
+    async fn reply(&self, reply: &Value) -> bool {
+        let mut line = reply.to_string().into_bytes();
+        line.push(b'\n');
+        write_line(&self.output, &line).await.is_ok()
+    }
+}
+
+fn too_early(id: Option<Value>) -> Value {
+    let why = "send `initialize` first, or name the protocol revision in the request's own `_meta`";
+    inlet::refusal(inlet::INVALID_PARAMS, id, why)
+}
+
+fn too_long() -> Value {
+    let why = format!("the line is longer than {LINE_BYTES_MAX} bytes");
+    inlet::refusal(inlet::INVALID_REQUEST, None, &why)
+}
+
+/// What a message does before the protocol is open.
+enum Opening {
+    Opens,
+    MayCome,
+    Dropped,
+    TooEarly,
+}
+
+impl Opening {
+    fn of(passed: &Passed) -> Self {
+        match (passed.method.as_deref(), &passed.id) {
+            (Some("initialize"), Some(_)) => Self::Opens,
+            (Some("ping" | "server/discover"), Some(_)) => Self::MayCome,
+            (Some(_), Some(_)) if passed.stands_alone => Self::Opens,
+            (Some(_), Some(_)) => Self::TooEarly,
+            _ => Self::Dropped,
+        }
+    }
+}
+
+enum Line {
+    /// A line without its end.
+    Whole,
+    /// What stood before the end of input without a line's end.
+    Last,
+    TooLong,
+    End,
+}
+
+async fn next_line(input: &mut BufReader<impl AsyncRead + Unpin>, line: &mut Vec<u8>) -> Line {
+    line.clear();
+    let mut too_long = false;
+    loop {
+        let Ok(chunk) = input.fill_buf().await else {
+            return Line::End;
+        };
+        if chunk.is_empty() {
+            return if line.is_empty() {
+                Line::End
+            } else {
+                Line::Last
+            };
+        }
+        let end = chunk.iter().position(|byte| *byte == b'\n');
+        let text = chunk.get(..end.unwrap_or(chunk.len())).unwrap_or(chunk);
+        too_long |= line.len() + text.len() > LINE_BYTES_MAX;
+        if too_long {
+            line.clear();
+        } else {
+            line.extend_from_slice(text);
+        }
+        let used = end.map_or(chunk.len(), |end| end + 1);
+        input.consume(used);
+        if end.is_some() {
+            return if too_long { Line::TooLong } else { Line::Whole };
+        }
+    }
+}
+
+/// The protocol library's view of the two streams.
+struct Lines<W> {
+    inbound: mpsc::Receiver<ClientJsonRpcMessage>,
+    output: Arc<Mutex<W>>,
+}
+
+impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Lines<W> {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        let output = self.output.clone();
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            write_line(&output, &line).await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        self.inbound.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        self.inbound.close();
+        Ok(())
+    }
+}
+
+async fn write_line<W: AsyncWrite + Unpin>(output: &Mutex<W>, line: &[u8]) -> io::Result<()> {
+    let mut output = output.lock().await;
+    output.write_all(line).await?;
+    output.flush().await
+}

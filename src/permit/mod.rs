@@ -1,0 +1,299 @@
+//! What a person has enabled, until when; and which stops are latched, by whom.
+//!
+//! A planner's default is not an operator's consent: motion needs a [`Permit`], and only what an
+//! operator enabled gives one. Enabling names a revision, so that a design swapped afterwards is
+//! not enabled.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::scene::{Revision, Scene};
+use crate::units::Instant;
+
+/// What may move on one node. One for all threads.
+#[derive(Debug)]
+pub struct Permits(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    everything: bool,
+    grants: Vec<Grant>,
+    latch: Option<Latch>,
+}
+
+/// A scene that a person has enabled.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Grant {
+    /// The scene's name.
+    pub scene: String,
+    /// The overlay that was laid over it.
+    pub overlay: Option<String>,
+    /// What it was made from when it was enabled.
+    pub revision: Revision,
+    /// When it ends; `None` lasts as long as the node runs.
+    pub until: Option<Instant>,
+}
+
+/// Who did something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Who {
+    /// A language model or another program, by a tool call.
+    Planner,
+    /// A person at the node.
+    Operator,
+    /// The node itself.
+    Node,
+}
+
+/// A stop that lasts until somebody ends it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Latch {
+    /// An ordinary stop: `reset` ends it, by an operator if an operator stopped.
+    Stopped(Who),
+    /// An emergency stop: only an operator's `clear` ends it.
+    Emergency(Who),
+    /// Something broke; the text says what. `reset` tries again.
+    Fault(String),
+}
+
+/// Leave to move in one scene. Made only by [`Permits::ask`] and [`Permits::ask_reset`].
+#[derive(Clone, Debug)]
+pub struct Permit {
+    revision: Revision,
+    until: Option<Instant>,
+}
+
+/// Why there is no leave.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// Nobody enabled this scene as it is now.
+    #[error(
+        "motion is not enabled for scene `{scene}` (revision {revision}); an operator enables it with `steadyhand enable --scene {scene} --for 30m`; enabled now: {enabled}"
+    )]
+    NeedsEnabling {
+        /// The scene, with its overlay.
+        scene: String,
+        /// Its revision.
+        revision: String,
+        /// What is enabled.
+        enabled: String,
+    },
+    /// Stopped before, and not reset.
+    #[error("the arm was stopped by {by}; call `reset` first", by = who(*.0))]
+    Stopped(Who),
+    /// An ordinary stop that a planner may not end.
+    #[error(
+        "the arm was stopped by an operator, and an operator must reset it: `steadyhand reset`"
+    )]
+    OperatorMustReset,
+    /// An emergency stop stands.
+    #[error("an emergency stop is latched; an operator ends it with `steadyhand clear`")]
+    Emergency,
+    /// Something broke, and nobody has reset it.
+    #[error("the arm has a fault: {0}; mend it, then call `reset`")]
+    Fault(String),
+}
+
+fn who(who: Who) -> &'static str {
+    match who {
+        Who::Planner => "a tool call",
+        Who::Operator => "an operator",
+        Who::Node => "the node",
+    }
+}
+
+impl Permit {
+    /// Whether it covers a scene at a moment.
+    #[must_use]
+    pub fn covers(&self, scene: &Scene, now: Instant) -> bool {
+        self.revision == scene.revision && self.until.is_none_or(|until| now < until)
+    }
+}
+
+impl Permits {
+    /// Nothing is enabled: for hardware.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(Mutex::new(State::default()))
+    }
+
+    /// Everything is enabled: for the embedded simulator.
+    #[must_use]
+    pub fn everything() -> Self {
+        Self(Mutex::new(State {
+            everything: true,
+            ..State::default()
+        }))
+    }
+
+    /// Enables a scene as it is now. A second time for the same scene replaces the first.
+    pub fn enable(&self, scene: &Scene, now: Instant, for_: Option<Duration>) {
+        let grant = Grant {
+            scene: scene.name.clone(),
+            overlay: scene.overlay.clone(),
+            revision: scene.revision,
+            until: for_.map(|for_| now.after(for_)),
+        };
+        let mut state = self.state();
+        state
+            .grants
+            .retain(|old| (&old.scene, &old.overlay) != (&grant.scene, &grant.overlay));
+        state.grants.push(grant);
+    }
+
+    /// Takes back all that was enabled, on a simulator too.
+    pub fn disable(&self) {
+        let mut state = self.state();
+        state.everything = false;
+        state.grants.clear();
+    }
+
+    /// What is enabled at a moment, in words.
+    #[must_use]
+    pub fn enabled(&self, now: Instant) -> String {
+        let state = self.state();
+        if state.everything {
+            return "everything (embedded simulator)".to_owned();
+        }
+        let names: Vec<String> = state.live(now).map(Grant::words).collect();
+        if names.is_empty() {
+            "nothing".to_owned()
+        } else {
+            names.join(", ")
+        }
+    }
+
+    /// Whether anything may move at a moment.
+    #[must_use]
+    pub fn any(&self, now: Instant) -> bool {
+        let state = self.state();
+        state.everything || state.live(now).next().is_some()
+    }
+
+    /// Whether a scene is all that is enabled, so that garbage can mean nothing else.
+    #[must_use]
+    pub fn is_only(&self, scene: &str, now: Instant) -> bool {
+        let state = self.state();
+        let mut live = state.live(now);
+        !state.everything
+            && live.next().is_some_and(|grant| grant.scene == scene)
+            && live.next().is_none()
+    }
+
+    /// Leave to move in a scene.
+    ///
+    /// # Errors
+    /// [`Denied`] says what an operator or caller must do first.
+    pub fn ask(&self, scene: &Scene, now: Instant) -> Result<Permit, Denied> {
+        match self.latched() {
+            None => self.grant(scene, now),
+            Some(Latch::Stopped(by)) => Err(Denied::Stopped(by)),
+            Some(Latch::Emergency(_)) => Err(Denied::Emergency),
+            Some(Latch::Fault(why)) => Err(Denied::Fault(why)),
+        }
+    }
+
+    /// Leave to move out of an ordinary stop or a fault, in the scene last moved in.
+    ///
+    /// # Errors
+    /// As [`Permits::ask`]; [`Denied::OperatorMustReset`] where a planner may not.
+    pub fn ask_reset(&self, scene: &Scene, by: Who, now: Instant) -> Result<Permit, Denied> {
+        match self.latched() {
+            Some(Latch::Emergency(_)) => Err(Denied::Emergency),
+            Some(Latch::Stopped(Who::Operator)) if by == Who::Planner => {
+                Err(Denied::OperatorMustReset)
+            }
+            _ => self.grant(scene, now),
+        }
+    }
+
+    fn grant(&self, scene: &Scene, now: Instant) -> Result<Permit, Denied> {
+        let state = self.state();
+        if state.everything {
+            return Ok(Permit {
+                revision: scene.revision,
+                until: None,
+            });
+        }
+        let found = state
+            .live(now)
+            .find(|grant| grant.revision == scene.revision);
+        match found {
+            Some(grant) => Ok(Permit {
+                revision: grant.revision,
+                until: grant.until,
+            }),
+            None => {
+                drop(state);
+                Err(Denied::NeedsEnabling {
+                    scene: scene.title(),
+                    revision: scene.revision.to_string(),
+                    enabled: self.enabled(now),
+                })
+            }
+        }
+    }
+
+    /// Latches a stop. An emergency stop is never replaced by a lesser one, nor an operator's stop
+    /// by a planner's.
+    pub fn latch(&self, new: Latch) {
+        let mut state = self.state();
+        let keep = matches!(
+            (&state.latch, &new),
+            (
+                Some(Latch::Emergency(_)),
+                Latch::Stopped(_) | Latch::Fault(_)
+            ) | (Some(Latch::Stopped(Who::Operator)), Latch::Stopped(_))
+        );
+        if !keep {
+            state.latch = Some(new);
+        }
+    }
+
+    /// What is latched.
+    #[must_use]
+    pub fn latched(&self) -> Option<Latch> {
+        self.state().latch.clone()
+    }
+
+    /// Ends an ordinary stop or a fault, once the arm has been reset.
+    pub fn unlatch(&self) {
+        let mut state = self.state();
+        if !matches!(state.latch, Some(Latch::Emergency(_))) {
+            state.latch = None;
+        }
+    }
+
+    /// Ends an emergency stop: an operator's word.
+    pub fn clear_emergency(&self) {
+        let mut state = self.state();
+        if matches!(state.latch, Some(Latch::Emergency(_))) {
+            state.latch = Some(Latch::Stopped(Who::Operator));
+        }
+    }
+
+    /// A thread that panicked while it held the lock has changed whole values only.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn live(&self, now: Instant) -> impl Iterator<Item = &Grant> {
+        self.grants
+            .iter()
+            .filter(move |grant| grant.until.is_none_or(|until| now < until))
+    }
+}
+
+impl Grant {
+    fn words(&self) -> String {
+        match &self.overlay {
+            Some(overlay) => format!("{} + {overlay}", self.scene),
+            None => self.scene.clone(),
+        }
+    }
+}

@@ -1,0 +1,497 @@
+//! A trajectory in the making: where the arm stands, and what has been put together so far.
+
+use nalgebra::{Point3, Vector3};
+
+use super::course::{Course, Piece, Place};
+use super::error::{Cause, PlanError, Refusal};
+use super::hand::Hand;
+use super::timed::{self, Asked, Manner};
+use super::trace::{Stuck, trace};
+use super::trajectory::{Span, SpanKind, Trajectory};
+use super::{PERIOD, PERIOD_S, Watch, swing};
+use crate::scene::{Scene, ToolKind};
+use crate::units::Joints;
+
+/// Hardest acceleration of a tip that does not draw.
+const TRAVEL_M_S2: f64 = 1.0;
+/// And how fast that acceleration rises.
+const TRAVEL_M_S3: f64 = 20.0;
+/// How long a drawing tip takes to reach its hardest acceleration, at the least.
+const DRAW_RISE_S: f64 = 0.04;
+/// A needle is slow below this height, whatever else it is asked for.
+const NEEDLE_NEAR_MM: f64 = 20.0;
+const NEEDLE_M_S: f64 = 0.025;
+/// Heights that a swing is tried over where the straight one comes too near the surface.
+const OVER_MM: [f64; 4] = [15.0, 40.0, 70.0, 100.0];
+/// A swing may come this much nearer to the surface than its ends.
+const DIP_MM: f64 = 0.5;
+/// Samples of a whole plan: ten hours.
+const SAMPLES_MAX: usize = 3_600_000;
+
+/// What a span is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct What {
+    pub(super) kind: SpanKind,
+    pub(super) item: Option<usize>,
+    pub(super) pen: usize,
+}
+
+/// Where the arm stands between movements.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Stand {
+    /// Anywhere.
+    Unknown,
+    /// Over the sheet, at the height of travel.
+    Sheet([f64; 2]),
+    /// Over a point in space, the pen pointing down.
+    Space(Point3<f64>),
+}
+
+pub(super) struct Build<'a> {
+    pub(super) scene: &'a Scene,
+    pub(super) hands: Vec<Hand<'a>>,
+    pub(super) stand: Stand,
+    pub(super) pen: Option<usize>,
+    pub(super) refusals: Vec<Refusal>,
+    /// Where the part begins that does not depend on the start.
+    pub(super) hover_from: Option<usize>,
+    samples: Vec<Joints>,
+    spans: Vec<Span>,
+    watch: &'a dyn Watch,
+}
+
+/// How far a build had come.
+pub(super) struct Mark {
+    samples: usize,
+    spans: usize,
+    stand: Stand,
+    pen: Option<usize>,
+    hover_from: Option<usize>,
+}
+
+impl<'a> Build<'a> {
+    pub(super) fn new(
+        scene: &'a Scene,
+        start: &Joints,
+        watch: &'a dyn Watch,
+    ) -> Result<Self, PlanError> {
+        fits(scene, "the arm's present place", start)?;
+        Ok(Self {
+            scene,
+            hands: scene.pens.iter().map(|pen| Hand::new(scene, pen)).collect(),
+            stand: Stand::Unknown,
+            pen: None,
+            refusals: Vec::new(),
+            hover_from: None,
+            samples: vec![*start],
+            spans: Vec::new(),
+            watch,
+        })
+    }
+
+    pub(super) fn check_wanted(&self) -> Result<(), PlanError> {
+        if self.watch.cancelled() {
+            Err(PlanError::Cancelled)
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(super) fn progress(&self, done: usize, of: usize) {
+        self.watch.progress(done, of);
+    }
+
+    pub(super) fn here(&self) -> Joints {
+        self.samples.last().copied().unwrap_or(self.scene.rest_rad)
+    }
+
+    pub(super) fn hand(&self, pen: usize) -> Result<Hand<'a>, Cause> {
+        self.hands.get(pen).copied().ok_or_else(|| Cause::Unfit {
+            why: format!(
+                "asks for pen {pen}; the scene has {} of them, counted from 0",
+                self.hands.len()
+            ),
+        })
+    }
+
+    pub(super) fn mark_samples(&self) -> usize {
+        self.samples.len()
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            samples: self.samples.len(),
+            spans: self.spans.len(),
+            stand: self.stand,
+            pen: self.pen,
+            hover_from: self.hover_from,
+        }
+    }
+
+    pub(super) fn back_to(&mut self, mark: &Mark) {
+        self.samples.truncate(mark.samples);
+        self.spans.truncate(mark.spans);
+        if let Some(last) = self.spans.last_mut() {
+            last.end = last.end.min(mark.samples);
+        }
+        (self.stand, self.pen, self.hover_from) = (mark.stand, mark.pen, mark.hover_from);
+    }
+
+    /// Appends samples; neighbours of one kind and item are one span.
+    pub(super) fn append(&mut self, what: What, samples: &[Joints]) -> Result<(), Cause> {
+        if self.samples.len() + samples.len() > SAMPLES_MAX {
+            return Err(Cause::TooLong {
+                waypoints: self.samples.len() + samples.len(),
+                most: SAMPLES_MAX,
+            });
+        }
+        // The very first sample is the start, and belongs to the first span.
+        let first = if self.spans.is_empty() {
+            0
+        } else {
+            self.samples.len()
+        };
+        self.samples.extend_from_slice(samples);
+        let end = self.samples.len();
+        match self.spans.last_mut() {
+            Some(last) if (last.kind, last.item, last.pen) == (what.kind, what.item, what.pen) => {
+                last.end = end;
+            }
+            _ if first < end => self.spans.push(Span {
+                kind: what.kind,
+                item: what.item,
+                pen: what.pen,
+                first,
+                end,
+            }),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Follows courses from where the arm is; the largest tilt on the way, in radians.
+    pub(super) fn follow(
+        &mut self,
+        what: What,
+        courses: &[Course],
+        asked: Asked,
+    ) -> Result<f64, Stuck> {
+        let hand = self.hand(what.pen).map_err(nowhere)?;
+        let mut tilt_rad: f64 = 0.0;
+        for course in courses {
+            self.check_wanted().map_err(|_| nowhere(Cause::Cancelled))?;
+            let asked = self.careful(what.pen, course, asked);
+            let knots = trace(&hand, &self.scene.surface, course, &self.here())?;
+            tilt_rad = knots
+                .iter()
+                .map(|knot| knot.tilt_rad)
+                .fold(tilt_rad, f64::max);
+            let samples = timed::samples(&hand, &self.scene.surface, course, &knots, asked)
+                .map_err(|cause| Stuck {
+                    at_mm: course
+                        .first()
+                        .filter(|piece| !matches!(piece, Piece::Across { .. }))
+                        .map(|piece| piece.on_sheet(0.0)),
+                    cause,
+                })?;
+            self.append(what, &samples).map_err(nowhere)?;
+        }
+        Ok(tilt_rad)
+    }
+
+    pub(super) fn travelling(&self) -> Asked {
+        Asked {
+            speed_m_s: self.scene.limits.travel_mm_s / 1e3,
+            acceleration_m_s2: TRAVEL_M_S2,
+            jerk_m_s3: TRAVEL_M_S3,
+            manner: Manner::Ramp,
+        }
+    }
+
+    pub(super) fn drawing(&self) -> Asked {
+        let limits = &self.scene.limits;
+        Asked {
+            speed_m_s: limits.draw_mm_s / 1e3,
+            acceleration_m_s2: limits.draw_mm_s2 / 1e3,
+            jerk_m_s3: limits.draw_mm_s2 / 1e3 / DRAW_RISE_S,
+            manner: Manner::Soonest,
+        }
+    }
+
+    /// A needle near the surface is slow.
+    fn careful(&self, pen: usize, course: &Course, asked: Asked) -> Asked {
+        let needle = |pen: &crate::scene::Pen| pen.kind == ToolKind::Needle;
+        let height_mm = |place: Place| self.scene.surface.project(&place.point_m).height_mm;
+        let ends = |piece: &Piece| {
+            let at = |t| height_mm(piece.at(&self.scene.surface, t));
+            at(0.0).min(at(1.0))
+        };
+        let lowest_mm = course.iter().map(ends).fold(f64::INFINITY, f64::min);
+        if self.scene.pens.get(pen).is_some_and(needle) && lowest_mm < NEEDLE_NEAR_MM {
+            Asked {
+                speed_m_s: asked.speed_m_s.min(NEEDLE_M_S),
+                ..asked
+            }
+        } else {
+            asked
+        }
+    }
+
+    /// Stands still where the arm is.
+    pub(super) fn wait(&mut self, what: What, seconds: f64) -> Result<(), Cause> {
+        let count = super::course::whole((seconds / PERIOD_S).ceil().max(0.0));
+        if count > SAMPLES_MAX {
+            return Err(Cause::TooLong {
+                waypoints: count,
+                most: SAMPLES_MAX,
+            });
+        }
+        let still = vec![self.here(); count];
+        self.append(what, &still)
+    }
+
+    /// How high the lowest of all tips is over the surface, and whose it is.
+    pub(super) fn lowest(&self, q: &Joints) -> (f64, usize) {
+        let mut lowest = (f64::INFINITY, 0);
+        for (pen, hand) in self.hands.iter().enumerate() {
+            let height_mm = self.scene.surface.project(&hand.point(q)).height_mm;
+            if height_mm < lowest.0 {
+                lowest = (height_mm, pen);
+            }
+        }
+        lowest
+    }
+
+    /// Lifts the lowest tip along the surface's normal if it is below the height of travel.
+    pub(super) fn lift_if_low(&mut self, kind: SpanKind) -> Result<(), Stuck> {
+        let lift_mm = self.scene.heights.lift_mm;
+        let (height_mm, pen) = self.lowest(&self.here());
+        if height_mm >= lift_mm - DIP_MM {
+            return Ok(());
+        }
+        self.enter_limits(kind, pen)?;
+        let hand = self.hand(pen).map_err(nowhere)?;
+        let from = hand.place(&self.here());
+        let seen = self.scene.surface.project(&from.point_m);
+        let normal = self.scene.surface.at(seen.at_mm).normal;
+        let to = Place {
+            point_m: from.point_m + normal.scale((lift_mm - seen.height_mm) / 1e3),
+            axis: from.axis,
+        };
+        let item = None;
+        let what = What { kind, item, pen };
+        let asked = self.travelling();
+        self.follow(what, &[vec![Piece::Across { from, to }]], asked)?;
+        Ok(())
+    }
+
+    /// An arm that was found beyond its limits is first brought to them.
+    fn enter_limits(&mut self, kind: SpanKind, pen: usize) -> Result<(), Stuck> {
+        let here = self.here();
+        let limits = &self.scene.arm.limits;
+        let within = here
+            .zip(&limits.lower_rad, f64::max)
+            .zip(&limits.upper_rad, f64::min);
+        if within == here {
+            return Ok(());
+        }
+        let item = None;
+        self.swing_straight(What { kind, item, pen }, &within)
+            .map_err(nowhere)
+    }
+
+    fn swing_straight(&mut self, what: What, to: &Joints) -> Result<(), Cause> {
+        let samples = self.swing_samples(&self.here(), to);
+        self.append(what, &samples)
+    }
+
+    fn swing_samples(&self, from: &Joints, to: &Joints) -> Vec<Joints> {
+        let tips: Vec<_> = self.hands.iter().map(|hand| hand.tip).collect();
+        let speed_m_s = self.scene.limits.travel_mm_s / 1e3;
+        let samples = swing::swing(&self.scene.arm, &tips, from, to, speed_m_s);
+        let needle = self
+            .scene
+            .pens
+            .iter()
+            .any(|pen| pen.kind == ToolKind::Needle);
+        if needle && samples.iter().any(|q| self.lowest(q).0 < NEEDLE_NEAR_MM) {
+            return swing::swing(&self.scene.arm, &tips, from, to, speed_m_s.min(NEEDLE_M_S));
+        }
+        samples
+    }
+
+    /// Swings to a pose, over vias above both ends where the straight way comes too low.
+    pub(super) fn swing_to(&mut self, what: What, to: &Joints) -> Result<(), Cause> {
+        if self.here().distance_max(to) == 0.0 {
+            return Ok(());
+        }
+        let mut height_mm = f64::NEG_INFINITY;
+        let straight = std::iter::once(Some(vec![*to]));
+        let from = self.here();
+        let over = OVER_MM.map(|mm| self.over(what.pen, &from, to, mm));
+        for vias in straight.chain(over).flatten() {
+            let (samples, lowest_mm) = self.way(&vias);
+            if lowest_mm >= 0.0 {
+                return self.append(what, &samples);
+            }
+            height_mm = height_mm.max(lowest_mm);
+        }
+        Err(Cause::NoWay {
+            height_mm: height_mm + self.least_mm(),
+            least_mm: self.least_mm(),
+        })
+    }
+
+    /// Half of the height of travel.
+    fn least_mm(&self) -> f64 {
+        self.scene.heights.lift_mm / 2.0
+    }
+
+    /// A way over poses, and how much higher its lowest point is than it must be.
+    fn way(&self, vias: &[Joints]) -> (Vec<Joints>, f64) {
+        let from = self.here();
+        let end = vias.last().copied().unwrap_or(from);
+        let least_mm = self
+            .least_mm()
+            .min(self.lowest(&from).0 - DIP_MM)
+            .min(self.lowest(&end).0 - DIP_MM);
+        let mut samples = Vec::new();
+        let mut at = from;
+        for via in vias {
+            samples.extend(self.swing_samples(&at, via));
+            at = *via;
+        }
+        let lowest_mm = samples
+            .iter()
+            .map(|q| self.lowest(q).0)
+            .fold(f64::INFINITY, f64::min);
+        (samples, lowest_mm - least_mm)
+    }
+
+    /// The poses of a way that first rises and last descends.
+    fn over(&self, pen: usize, from: &Joints, to: &Joints, by_mm: f64) -> Option<Vec<Joints>> {
+        let hand = self.hand(pen).ok()?;
+        let raised = |q: &Joints| {
+            let place = hand.place(q);
+            let seen = self.scene.surface.project(&place.point_m);
+            let normal = self.scene.surface.at(seen.at_mm).normal;
+            let higher = Place {
+                point_m: place.point_m + normal.scale(by_mm / 1e3),
+                ..place
+            };
+            hand.reach(&higher, q).ok().map(|found| found.q_rad)
+        };
+        Some(vec![raised(from)?, raised(to)?, *to])
+    }
+
+    /// From where the arm stands to above a point: over the sheet along the sheet, otherwise up,
+    /// across and down.
+    pub(super) fn travel_to(&mut self, what: What, to: Stand) -> Result<(), Stuck> {
+        let asked = self.travelling();
+        let courses = self.way_over(self.stand, to);
+        self.follow(what, &courses, asked)?;
+        self.stand = to;
+        Ok(())
+    }
+
+    pub(super) fn place_of(&self, stand: Stand) -> Option<Place> {
+        match stand {
+            Stand::Unknown => None,
+            Stand::Sheet(at_mm) => Some(Place::over(
+                &self.scene.surface,
+                at_mm,
+                self.scene.heights.lift_mm,
+            )),
+            Stand::Space(point_m) => Some(Place::above(point_m)),
+        }
+    }
+
+    fn way_over(&self, from: Stand, to: Stand) -> Vec<Course> {
+        if let (Stand::Sheet(from_mm), Stand::Sheet(to_mm)) = (from, to) {
+            let apart = super::course::distance(from_mm, to_mm) > 1e-6;
+            let height_mm = self.scene.heights.lift_mm;
+            let along = Piece::Along {
+                from_mm,
+                to_mm,
+                height_mm,
+            };
+            return if apart { vec![vec![along]] } else { Vec::new() };
+        }
+        let (Some(from), Some(to)) = (self.place_of(from), self.place_of(to)) else {
+            return Vec::new();
+        };
+        let top_m = from.point_m.z.max(to.point_m.z);
+        let above = |place: Place| Place {
+            point_m: place.point_m + Vector3::z() * (top_m - place.point_m.z),
+            ..place
+        };
+        [
+            (from, above(from)),
+            (above(from), above(to)),
+            (above(to), to),
+        ]
+        .into_iter()
+        .filter(|(a, b)| (b.point_m - a.point_m).norm() > 1e-6 || a.axis.angle(&b.axis) > 1e-6)
+        .map(|(from, to)| vec![Piece::Across { from, to }])
+        .collect()
+    }
+
+    pub(super) fn refuse(&mut self, stroke: Option<usize>, source: &str, stuck: Stuck) {
+        self.refusals.push(Refusal {
+            stroke,
+            source: source.to_owned(),
+            at_mm: stuck.at_mm,
+            cause: stuck.cause,
+        });
+    }
+
+    /// The trajectory, or every refusal.
+    pub(super) fn finish(mut self) -> Result<(Trajectory, usize), PlanError> {
+        if !self.refusals.is_empty() {
+            return Err(PlanError::Refused(self.refusals));
+        }
+        self.check_wanted()?;
+        if self.spans.is_empty() {
+            self.spans.push(Span {
+                kind: SpanKind::Approach,
+                item: None,
+                pen: 0,
+                first: 0,
+                end: self.samples.len(),
+            });
+        }
+        let hover_from = self.hover_from.unwrap_or(self.samples.len());
+        Ok((
+            Trajectory {
+                period: PERIOD,
+                samples: self.samples,
+                spans: self.spans,
+            },
+            hover_from,
+        ))
+    }
+}
+
+pub(super) fn nowhere(cause: Cause) -> Stuck {
+    Stuck { at_mm: None, cause }
+}
+
+/// Refuses joints that are not this arm's.
+pub(super) fn fits(scene: &Scene, name: &str, q: &Joints) -> Result<(), PlanError> {
+    let joints = scene.arm.dof();
+    if q.len() == joints && q.is_finite() {
+        return Ok(());
+    }
+    Err(PlanError::Refused(vec![Refusal {
+        stroke: None,
+        source: name.to_owned(),
+        at_mm: None,
+        cause: Cause::Unfit {
+            why: format!(
+                "has {} joint angles; arm {} needs {joints} finite ones",
+                q.len(),
+                scene.arm.file.name
+            ),
+        },
+    }]))
+}

@@ -1,0 +1,149 @@
+//! Why there is no plan: every stroke that cannot be drawn well, with the place, value and limit.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// The one who asked no longer wants it.
+    #[error("planning was cancelled")]
+    Cancelled,
+    /// There is nothing to do.
+    #[error("there is nothing to draw; give the scene a design with at least one stroke")]
+    Nothing,
+    /// Rules said no; all of them at once.
+    #[error("{}", sum_up(.0))]
+    Refused(Vec<Refusal>),
+}
+
+/// One thing that cannot be done, and where.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Refusal {
+    /// Which of the strokes as they were given; absent where it is not about one.
+    pub stroke: Option<usize>,
+    /// Where that stroke stands in the author's file, or what else it is about.
+    pub source: String,
+    /// Where on the sheet.
+    pub at_mm: Option<[f64; 2]>,
+    /// Why not.
+    pub cause: Cause,
+}
+
+/// Why something cannot be done.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "what")]
+pub enum Cause {
+    /// The tip does not get there.
+    OutOfReach {
+        /// How much is missing.
+        by_mm: f64,
+    },
+    /// The tool leans more than its cone allows.
+    Tilt {
+        /// How much it would lean.
+        tilt_deg: f64,
+        /// How much it may.
+        cone_deg: f64,
+    },
+    /// Joints would have to jump to follow the line.
+    Jump {
+        /// By how much.
+        by_deg: f64,
+        /// Which joint.
+        joint: String,
+    },
+    /// No way there keeps the tip above the surface.
+    NoWay {
+        /// How low the tip would come; negative below the surface.
+        height_mm: f64,
+        /// How low it may.
+        least_mm: f64,
+    },
+    /// The line could not be timed within the limits.
+    TooFast {
+        /// The largest ratio to a limit that was left.
+        ratio: f64,
+    },
+    /// A pen, pose or point that does not fit the arm.
+    Unfit {
+        /// What is wrong with it, and what would be right.
+        why: String,
+    },
+    /// The one who asked no longer wants it.
+    Cancelled,
+    /// A stroke that is longer or finer than can be planned.
+    TooLong {
+        /// How many waypoints it needs.
+        waypoints: usize,
+        /// How many there may be.
+        most: usize,
+    },
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OutOfReach { by_mm } => write!(
+                f,
+                "is beyond reach by {by_mm:.1} mm; move the sheet or make the design smaller"
+            ),
+            Self::Tilt { tilt_deg, cone_deg } => write!(
+                f,
+                "makes the tool lean {tilt_deg:.1}°, and its cone is {cone_deg:.1}°; move the sheet or mount the tool at another angle"
+            ),
+            Self::Jump { by_deg, joint } => write!(
+                f,
+                "would make {joint} jump by {by_deg:.1}°; move the sheet away from there"
+            ),
+            Self::NoWay {
+                height_mm,
+                least_mm,
+            } => write!(
+                f,
+                "cannot be gone to with the tip {least_mm:.1} mm above the surface, it would come to {height_mm:.1} mm; choose another pose"
+            ),
+            Self::TooFast { ratio } => write!(
+                f,
+                "stays {ratio:.2} times above a limit however slow it is; ask for less speed"
+            ),
+            Self::Unfit { why } => write!(f, "{why}"),
+            Self::Cancelled => write!(f, "was cancelled"),
+            Self::TooLong { waypoints, most } => write!(
+                f,
+                "needs {waypoints} waypoints, and {most} are possible; split or simplify it"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.source)?;
+        if let Some(stroke) = self.stroke {
+            write!(f, " (stroke {stroke})")?;
+        }
+        if let Some([x, y]) = self.at_mm {
+            write!(f, " at ({x:.1}, {y:.1}) mm")?;
+        }
+        write!(f, " {}", self.cause)
+    }
+}
+
+/// How many refusals a message names.
+const NAMED_MAX: usize = 3;
+
+fn sum_up(refusals: &[Refusal]) -> String {
+    let named: Vec<String> = refusals
+        .iter()
+        .take(NAMED_MAX)
+        .map(ToString::to_string)
+        .collect();
+    let more = refusals.len().saturating_sub(NAMED_MAX);
+    if more == 0 {
+        named.join("; ")
+    } else {
+        format!("{}; and {more} more", named.join("; "))
+    }
+}

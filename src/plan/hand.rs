@@ -1,0 +1,115 @@
+//! An arm with one of its pens: which joints put the pen's tip somewhere.
+
+use nalgebra::Point3;
+
+use super::course::Place;
+use super::error::Cause;
+use crate::arm::Arm;
+use crate::kin::{Goal, Missed, Solution, Tip};
+use crate::scene::{Pen, Scene};
+use crate::units::Joints;
+
+/// An arm holding a pen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hand<'a> {
+    pub(super) arm: &'a Arm,
+    pub(super) tip: Tip,
+    pub(super) cone_rad: f64,
+}
+
+/// How many other beginnings are tried for a place that nothing near leads to.
+const RESTARTS: usize = 60;
+
+impl<'a> Hand<'a> {
+    pub(super) fn new(scene: &'a Scene, pen: &Pen) -> Self {
+        Self {
+            arm: &scene.arm,
+            tip: Tip {
+                point_m: pen.tip_m,
+                axis: pen.axis,
+            },
+            cone_rad: pen.cone_rad,
+        }
+    }
+
+    /// Where the tip is.
+    pub(super) fn place(&self, q: &Joints) -> Place {
+        let (point_m, axis) = self.arm.chain.tip(q, &self.tip);
+        Place { point_m, axis }
+    }
+
+    pub(super) fn point(&self, q: &Joints) -> Point3<f64> {
+        self.place(q).point_m
+    }
+
+    /// The tip exactly there and the pen as upright as it can be, near `seed`.
+    pub(super) fn reach(&self, place: &Place, seed: &Joints) -> Result<Solution, Missed> {
+        self.arm.chain.solve(&self.tip, &then_axis(place), seed)
+    }
+
+    /// All ways of being there that can be told apart, the most upright first, then the one
+    /// farthest from its limits.
+    pub(super) fn ways(&self, place: &Place, seeds: &[Joints]) -> Result<Vec<Solution>, Cause> {
+        let chain = &self.arm.chain;
+        let others = chain.beginnings(RESTARTS);
+        let mut found: Vec<Solution> = Vec::new();
+        let mut missed_m = f64::INFINITY;
+        for seed in seeds.iter().chain(&others) {
+            match chain.solve(&self.tip, &then_axis(place), seed) {
+                Ok(way) => keep(&mut found, way),
+                Err(missed) => missed_m = missed_m.min(missed.nearest.off_m),
+            }
+        }
+        if found.is_empty() {
+            return Err(Cause::OutOfReach {
+                by_mm: missed_m * 1e3,
+            });
+        }
+        found.sort_by(|a, b| self.preference(a).total_cmp(&self.preference(b)));
+        Ok(found)
+    }
+
+    /// Smaller is better: a degree of lean weighs as much as 0.1 rad of margin.
+    fn preference(&self, way: &Solution) -> f64 {
+        (way.off_rad - UPRIGHT_RAD).max(0.0) * LEAN_WEIGHT
+            - self.margin_rad(&way.q_rad).min(MARGIN_ENOUGH_RAD)
+    }
+
+    /// How far the nearest joint limit is.
+    pub(super) fn margin_rad(&self, q: &Joints) -> f64 {
+        margin_rad(self.arm, q).0
+    }
+}
+
+const UPRIGHT_RAD: f64 = 1e-4;
+const LEAN_WEIGHT: f64 = 5.7;
+const MARGIN_ENOUGH_RAD: f64 = 0.3;
+const APART_RAD: f64 = 0.05;
+
+fn then_axis(place: &Place) -> Goal {
+    Goal::PointThenAxis {
+        point_m: place.point_m,
+        axis: place.axis,
+    }
+}
+
+fn keep(found: &mut Vec<Solution>, way: Solution) {
+    if found
+        .iter()
+        .all(|other| other.q_rad.distance_max(&way.q_rad) > APART_RAD)
+    {
+        found.push(way);
+    }
+}
+
+/// The distance to the nearest joint limit, negative beyond it, and which joint's it is.
+pub(super) fn margin_rad(arm: &Arm, q: &Joints) -> (f64, usize) {
+    let mut least = (f64::INFINITY, 0);
+    for (index, (angle, joint)) in q.iter().zip(arm.chain.joints()).enumerate() {
+        let margin = (angle - joint.lower_rad).min(joint.upper_rad - angle);
+        if margin < least.0 {
+            least = (margin, index);
+        }
+    }
+    least
+}

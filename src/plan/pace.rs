@@ -1,0 +1,217 @@
+//! How fast along a path: as fast as linear limits on speed and acceleration allow.
+//!
+//! The path is fixed. With `x` the squared speed along it and `u` the acceleration, every limit is
+//! `u·a + x·b ≤ c`. A pass backwards finds the largest `x` from which the end can still be
+//! reached, a pass forwards takes the largest `u` that stays below it (TOPP-RA).
+
+/// A limit: `u·a + x·b ≤ c`, with `c ≥ 0`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Row {
+    /// Of the acceleration along the path.
+    pub a: f64,
+    /// Of the squared speed along the path.
+    pub b: f64,
+    /// The most.
+    pub c: f64,
+}
+
+/// A path's limits at its stations.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// Distance along the path, growing.
+    pub s: Vec<f64>,
+    /// The largest squared speed.
+    pub x_max: Vec<f64>,
+    /// `stride` limits a station.
+    pub rows: Vec<Row>,
+    /// How many limits a station has.
+    pub stride: usize,
+}
+
+/// Newton's method on a concave function of lines ends after as many steps as there are lines.
+const NEWTON_MAX: usize = 40;
+const ROUNDING: f64 = 1e-12;
+
+/// The squared speed at each station, from rest to rest. Zeros where there are fewer than three
+/// stations: a path needs one between its ends to move at all.
+#[must_use]
+pub fn pace(limits: &Limits) -> Vec<f64> {
+    let ceilings = backwards(limits);
+    let mut speeds = Vec::with_capacity(ceilings.len());
+    let mut x = 0.0;
+    for (index, next) in ceilings.iter().skip(1).enumerate() {
+        speeds.push(x);
+        let stretch = Stretch::of(limits, index, *next);
+        let (hi, _, lo, _) = stretch.range(x);
+        let u = hi.max(lo.min(0.0));
+        x = 2.0_f64.mul_add(stretch.length * u, x).clamp(0.0, *next);
+    }
+    speeds.push(0.0);
+    speeds
+}
+
+/// Backwards: the largest squared speed at each station from which the end can be reached.
+fn backwards(limits: &Limits) -> Vec<f64> {
+    let count = limits.s.len();
+    let mut ceilings = vec![0.0; count];
+    let mut next = 0.0;
+    for index in (0..count.saturating_sub(1)).rev() {
+        let most = limits.x_max.get(index).copied().unwrap_or(0.0);
+        next = Stretch::of(limits, index, next).fastest(most);
+        if let Some(to) = ceilings.get_mut(index) {
+            *to = next;
+        }
+    }
+    ceilings
+}
+
+/// From one station to the next.
+struct Stretch<'a> {
+    here: &'a [Row],
+    there: &'a [Row],
+    length: f64,
+    next: f64,
+}
+
+impl<'a> Stretch<'a> {
+    fn of(limits: &'a Limits, index: usize, next: f64) -> Self {
+        let at = |index: usize| {
+            let first = index * limits.stride;
+            limits.rows.get(first..first + limits.stride).unwrap_or(&[])
+        };
+        let s = |index: usize| limits.s.get(index).copied().unwrap_or(0.0);
+        Self {
+            here: at(index),
+            there: at(index + 1),
+            length: s(index + 1) - s(index),
+            next,
+        }
+    }
+
+    /// Every limit of this stretch, those at its far end told in terms of its near end.
+    fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        let gain = 2.0 * self.length;
+        let far = self.there.iter().map(move |row| Row {
+            a: row.b.mul_add(gain, row.a),
+            ..*row
+        });
+        let ends = [
+            Row {
+                a: gain,
+                b: 1.0,
+                c: self.next,
+            },
+            Row {
+                a: -gain,
+                b: -1.0,
+                c: 0.0,
+            },
+        ];
+        self.here.iter().copied().chain(far).chain(ends)
+    }
+
+    /// The highest and lowest acceleration at squared speed `x`, each with its slope over `x`.
+    fn range(&self, x: f64) -> (f64, f64, f64, f64) {
+        let (mut hi, mut hi_slope) = (f64::INFINITY, 0.0);
+        let (mut lo, mut lo_slope) = (f64::NEG_INFINITY, 0.0);
+        for row in self.rows() {
+            let bound = (row.c - row.b * x) / row.a;
+            if row.a > ROUNDING && bound < hi {
+                (hi, hi_slope) = (bound, -row.b / row.a);
+            } else if row.a < -ROUNDING && bound > lo {
+                (lo, lo_slope) = (bound, -row.b / row.a);
+            }
+        }
+        (hi, hi_slope, lo, lo_slope)
+    }
+
+    /// The largest squared speed, up to `most`, at which some acceleration is possible. The room
+    /// between highest and lowest is concave in `x` and open at 0, so Newton's steps from above
+    /// never pass its end.
+    fn fastest(&self, most: f64) -> f64 {
+        let mut x = self
+            .rows()
+            .filter(|row| row.a.abs() <= ROUNDING && row.b > ROUNDING)
+            .map(|row| row.c / row.b)
+            .fold(most, f64::min);
+        for _ in 0..NEWTON_MAX {
+            let (hi, hi_slope, lo, lo_slope) = self.range(x);
+            let (room, slope) = (hi - lo, hi_slope - lo_slope);
+            if room >= -ROUNDING * hi.abs().max(1.0) {
+                return x;
+            }
+            if slope >= 0.0 {
+                return 0.0;
+            }
+            x = (x - room / slope).max(0.0);
+        }
+        x
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    /// A straight path of `length` with one acceleration limit.
+    fn straight(length: f64, stations: usize, speed: f64, most: f64) -> Limits {
+        let mut limits = Limits {
+            stride: 2,
+            ..Limits::default()
+        };
+        for index in 0..stations {
+            #[expect(clippy::cast_precision_loss, reason = "few stations")]
+            let share = index as f64 / (stations - 1) as f64;
+            limits.s.push(share * length);
+            limits.x_max.push(speed * speed);
+            limits.rows.push(Row {
+                a: 1.0,
+                b: 0.0,
+                c: most,
+            });
+            limits.rows.push(Row {
+                a: -1.0,
+                b: 0.0,
+                c: most,
+            });
+        }
+        limits
+    }
+
+    fn duration(limits: &Limits) -> f64 {
+        let x = pace(limits);
+        (1..x.len())
+            .map(|i| 2.0 * (limits.s[i] - limits.s[i - 1]) / (x[i].sqrt() + x[i - 1].sqrt()))
+            .sum()
+    }
+
+    #[test]
+    fn a_straight_path_takes_as_long_as_a_trapezoid() {
+        // 1 m at 0.5 m/s and 1 m/s²: 0.5 s up, 0.5 s down, 0.75 m between.
+        let limits = straight(1.0, 401, 0.5, 1.0);
+        assert!((duration(&limits) - 2.5).abs() < 1e-3);
+    }
+
+    #[test]
+    fn a_short_path_never_reaches_its_speed() {
+        let limits = straight(0.01, 101, 0.5, 1.0);
+        assert!((duration(&limits) - 0.2).abs() < 1e-4);
+    }
+
+    #[test]
+    fn a_narrow_place_is_braked_for() {
+        let mut limits = straight(1.0, 401, 0.5, 1.0);
+        limits.x_max[200] = 0.01;
+        let x = pace(&limits);
+        assert!(x[200] <= 0.01 + 1e-12);
+        for i in 1..x.len() {
+            let u = (x[i] - x[i - 1]) / (2.0 * (limits.s[i] - limits.s[i - 1]));
+            assert!(u.abs() <= 1.0 + 1e-9);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! From one pose of the joints to another, all joints together, beginning and ending gently.
+
+use nalgebra::Point3;
+
+use super::PERIOD_S;
+use super::course::whole;
+use super::ramp::{Most, Ramp};
+use crate::arm::Arm;
+use crate::kin::Tip;
+use crate::units::Joints;
+
+/// How long a joint takes to reach its hardest acceleration, at the least.
+const RISE_S: f64 = 0.1;
+/// Samples of one swing: a minute.
+const SAMPLES_MAX: usize = 6_000;
+const ROUNDS_MAX: usize = 40;
+
+/// Samples after the first. No joint passes its limits, no tip passes `tip_m_s`.
+pub(super) fn swing(
+    arm: &Arm,
+    tips: &[Tip],
+    from: &Joints,
+    to: &Joints,
+    tip_m_s: f64,
+) -> Vec<Joints> {
+    let mut most = most(arm, from, to);
+    let mut samples = sampled(from, to, most);
+    for _ in 0..ROUNDS_MAX {
+        let fastest = fastest_m_s(arm, tips, from, &samples);
+        if fastest <= tip_m_s || samples.len() >= SAMPLES_MAX {
+            break;
+        }
+        most.speed /= (fastest / tip_m_s).max(1.01);
+        samples = sampled(from, to, most);
+    }
+    samples
+}
+
+/// The limits of the way as a whole, its length being 1.
+fn most(arm: &Arm, from: &Joints, to: &Joints) -> Most {
+    let limits = arm
+        .limits
+        .velocity_rad_s
+        .iter()
+        .zip(arm.limits.acceleration_rad_s2.iter());
+    let (mut speed, mut acceleration) = (1.0 / PERIOD_S, 1.0 / PERIOD_S / PERIOD_S);
+    for ((a, b), (v, hardest)) in from.iter().zip(to.iter()).zip(limits) {
+        let way = (b - a).abs().max(1e-9);
+        speed = f64::min(speed, v / way);
+        acceleration = f64::min(acceleration, hardest / way);
+    }
+    Most {
+        speed,
+        acceleration,
+        jerk: acceleration / RISE_S,
+    }
+}
+
+fn sampled(from: &Joints, to: &Joints, most: Most) -> Vec<Joints> {
+    let Some(ramp) = Ramp::new(1.0, most) else {
+        return vec![*to];
+    };
+    let periods = (ramp.duration_s() / PERIOD_S).ceil().max(1.0);
+    let count = whole(periods).clamp(1, SAMPLES_MAX);
+    let rate = ramp.duration_s() / periods;
+    (1..=count)
+        .map(|n| {
+            if n == count {
+                return *to;
+            }
+            #[expect(clippy::cast_precision_loss, reason = "at most SAMPLES_MAX")]
+            let share = ramp.at(n as f64 * rate);
+            from.zip(to, |a, b| a + (b - a) * share)
+        })
+        .collect()
+}
+
+fn fastest_m_s(arm: &Arm, tips: &[Tip], from: &Joints, samples: &[Joints]) -> f64 {
+    let places = |q: &Joints| -> Vec<Point3<f64>> {
+        let mount = arm.chain.frames(q).tool;
+        tips.iter().map(|tip| mount * tip.point_m).collect()
+    };
+    let mut before = places(from);
+    let mut fastest = 0.0;
+    for sample in samples {
+        let now = places(sample);
+        for (a, b) in before.iter().zip(&now) {
+            fastest = f64::max(fastest, (b - a).norm() / PERIOD_S);
+        }
+        before = now;
+    }
+    fastest
+}

@@ -1,0 +1,637 @@
+//! Tests of whole plans: limits, geometry, determinism, refusals.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    reason = "a failing test may panic"
+)]
+
+use std::sync::Arc;
+
+use nalgebra::{Point3, Unit, Vector3};
+use proptest::prelude::*;
+
+use super::*;
+use crate::arm::Arm;
+use crate::kin::Tip;
+use crate::scene::file::SheetFile;
+use crate::scene::{
+    Corners, Heights, Ink, Order, Pen, Revision, Scene, SceneLimits, SheetStroke, Surface, ToolKind,
+};
+use crate::units::{Finite, Joints};
+
+fn numbers<const N: usize>(of: [f64; N]) -> [Finite; N] {
+    of.map(|v| Finite::new(v).unwrap())
+}
+
+fn pen(axis: [f64; 3]) -> Pen {
+    let axis = Unit::new_normalize(Vector3::from(axis));
+    Pen {
+        name: "pen".to_owned(),
+        kind: ToolKind::Pen,
+        tip_m: Point3::from(axis.into_inner() * 0.04),
+        axis,
+        cone_rad: 0.3,
+        width_mm: 0.5,
+        colour: [0, 0, 0],
+        ink: None,
+    }
+}
+
+fn sheet(origin: [f64; 3], x: [f64; 3], y: [f64; 3]) -> Surface {
+    Surface::new(&SheetFile {
+        origin_m: numbers(origin),
+        x_axis: numbers(x),
+        y_axis: numbers(y),
+        size_mm: numbers([100.0, 100.0]),
+        cylinder_radius_mm: None,
+    })
+    .unwrap()
+}
+
+fn scene(arm: &str, pens: Vec<Pen>, surface: Surface, ready: &[f64], rest: &[f64]) -> Scene {
+    Scene {
+        name: "test".to_owned(),
+        overlay: None,
+        about: String::new(),
+        arm: Arc::new(Arm::new(toml::from_str(arm).unwrap()).unwrap()),
+        strokes: Vec::new(),
+        order: Order::Fastest,
+        surface,
+        pens,
+        inks: Vec::new(),
+        calibrator_m: None,
+        rest_rad: Joints::from_slice(rest),
+        ready_rad: Joints::from_slice(ready),
+        heights: Heights {
+            lift_mm: 8.0,
+            press_mm: 1.0,
+            hover_mm: 5.0,
+        },
+        limits: SceneLimits {
+            draw_mm_s: 40.0,
+            travel_mm_s: 100.0,
+            draw_mm_s2: 400.0,
+            workspace: Corners {
+                min_m: Point3::new(-1.0, -1.0, -1.0),
+                max_m: Point3::new(1.0, 1.0, 1.0),
+            },
+        },
+        keep_outs: Vec::new(),
+        attended: false,
+        revision: Revision([7; 32]),
+    }
+}
+
+fn so101() -> Scene {
+    scene(
+        include_str!("../../scenes/arms/so101.toml"),
+        vec![pen([0.0, -0.965_926, -0.258_819])],
+        sheet([0.0708, -0.1731, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]),
+        &[-0.002, -0.2344, 0.3043, 1.2391, 0.0],
+        &[0.0, -1.5, 1.2, 0.8, 0.0],
+    )
+}
+
+fn widowx() -> Scene {
+    scene(
+        include_str!("../../scenes/arms/widowx250s.toml"),
+        vec![pen([1.0, 0.0, 0.0])],
+        sheet([0.27, 0.05, 0.005], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]),
+        &[0.0, 0.2329, 0.3112, 0.0, 1.0267, 0.0],
+        &[0.0, -1.6, 1.4, 0.0, 0.5, 0.0],
+    )
+}
+
+fn stroke(points_mm: &[[f64; 2]]) -> SheetStroke {
+    SheetStroke {
+        points_mm: points_mm.to_vec(),
+        pen: 0,
+        source: "line 1".to_owned(),
+    }
+}
+
+fn circle(middle: [f64; 2], radius: f64) -> Vec<[f64; 2]> {
+    (0..=72)
+        .map(|i| {
+            let angle = f64::from(i) * std::f64::consts::TAU / 72.0;
+            [
+                middle[0] + radius * angle.cos(),
+                middle[1] + radius * angle.sin(),
+            ]
+        })
+        .collect()
+}
+
+fn drawing() -> Vec<SheetStroke> {
+    vec![
+        stroke(&circle([50.0, 50.0], 30.0)),
+        stroke(&[
+            [20.0, 20.0],
+            [80.0, 20.0],
+            [80.0, 80.0],
+            [20.0, 80.0],
+            [20.0, 20.0],
+        ]),
+        stroke(&[[10.0, 10.0], [90.0, 90.0]]),
+        stroke(&[
+            [30.0, 50.0],
+            [40.0, 60.0],
+            [50.0, 50.0],
+            [60.0, 60.0],
+            [70.0, 50.0],
+        ]),
+        stroke(&[[50.0, 50.0], [50.5, 50.0]]),
+    ]
+}
+
+fn tip(scene: &Scene, pen: usize) -> Tip {
+    Tip {
+        point_m: scene.pens[pen].tip_m,
+        axis: scene.pens[pen].axis,
+    }
+}
+
+/// How far a point is from a polyline.
+fn off(points: &[[f64; 2]], [x, y]: [f64; 2]) -> f64 {
+    points
+        .windows(2)
+        .map(|pair| {
+            let ([ax, ay], [bx, by]) = (pair[0], pair[1]);
+            let (dx, dy) = (bx - ax, by - ay);
+            let along = ((x - ax) * dx + (y - ay) * dy) / (dx * dx + dy * dy).max(1e-12);
+            let t = along.clamp(0.0, 1.0);
+            (x - ax - t * dx).hypot(y - ay - t * dy)
+        })
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// What must be true of every plan.
+fn check(scene: &Scene, start: &Joints, trajectory: &Trajectory) {
+    let samples = &trajectory.samples;
+    assert_eq!(samples[0], *start);
+    let mut next = 0;
+    for span in &trajectory.spans {
+        assert_eq!(span.first, next);
+        assert!(span.end > span.first);
+        next = span.end;
+    }
+    assert_eq!(next, samples.len());
+    check_joints(scene, samples);
+    check_tips(scene, trajectory);
+}
+
+fn check_joints(scene: &Scene, samples: &[Joints]) {
+    let limits = &scene.arm.limits;
+    let still = |n: usize| samples[n.min(samples.len() - 1)];
+    for n in 0..samples.len() {
+        let (a, b, c) = (still(n.saturating_sub(1)), still(n), still(n + 1));
+        for joint in 0..b.len() {
+            assert!(b[joint] >= limits.lower_rad[joint] - 1e-9);
+            assert!(b[joint] <= limits.upper_rad[joint] + 1e-9);
+            let speed = (c[joint] - b[joint]) / PERIOD_S;
+            assert!(speed.abs() <= limits.velocity_rad_s[joint] * 1.000_01);
+            let change = (c[joint] - 2.0 * b[joint] + a[joint]) / PERIOD_S / PERIOD_S;
+            let most = limits.acceleration_rad_s2[joint];
+            assert!(
+                change.abs() <= most * 1.001,
+                "{change} rad/s² at sample {n}, joint {joint}"
+            );
+        }
+    }
+}
+
+fn check_tips(scene: &Scene, trajectory: &Trajectory) {
+    for span in &trajectory.spans {
+        let at = |n: usize| {
+            scene
+                .arm
+                .chain
+                .tip(&trajectory.samples[n], &tip(scene, span.pen))
+                .0
+        };
+        for n in span.first.max(1)..span.end {
+            let speed_mm_s = (at(n) - at(n - 1)).norm() * 1e3 / PERIOD_S;
+            let most = match span.kind {
+                SpanKind::Draw => scene.limits.draw_mm_s,
+                _ => scene.limits.travel_mm_s,
+            };
+            assert!(
+                speed_mm_s <= most * 1.000_1,
+                "{speed_mm_s} mm/s in {span:?}"
+            );
+            let height_mm = scene.surface.project(&at(n)).height_mm;
+            assert!(height_mm >= -scene.heights.press_mm - 1e-3);
+        }
+    }
+}
+
+/// Every drawn sample is near its stroke, and the stroke's points are near what is drawn.
+fn check_lines(scene: &Scene, strokes: &[SheetStroke], plan: &Plan) {
+    for span in plan
+        .trajectory
+        .spans
+        .iter()
+        .filter(|span| span.kind == SpanKind::Draw)
+    {
+        let item = span.item.unwrap();
+        let points = &plan.strokes[item].points_mm;
+        for at in points {
+            let parts = plan.report.strokes[item].parts.iter();
+            let nearest = parts.map(|part| off(&strokes[*part].points_mm, *at));
+            assert!(nearest.fold(f64::INFINITY, f64::min) <= 0.005);
+        }
+        let tip = tip(scene, span.pen);
+        let drawn: Vec<[f64; 2]> = plan.trajectory.samples[span.first - 1..span.end]
+            .iter()
+            .map(|q| scene.surface.project(&scene.arm.chain.tip(q, &tip).0).at_mm)
+            .collect();
+        for at in &drawn {
+            assert!(
+                off(points, *at) <= 0.02,
+                "{} mm off at {at:?}",
+                off(points, *at)
+            );
+        }
+        for at in points {
+            assert!(
+                off(&drawn, *at) <= 0.03,
+                "{at:?} is {} mm off",
+                off(&drawn, *at)
+            );
+        }
+    }
+}
+
+#[test]
+fn draws_within_every_limit_on_five_joints() {
+    let scene = so101();
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &drawing(),
+        Order::Fastest,
+        &Patient,
+    )
+    .unwrap();
+    check(&scene, &scene.rest_rad, &plan.trajectory);
+    check_lines(&scene, &drawing(), &plan);
+    assert!((4..=5).contains(&plan.report.stroke_count));
+    assert!(plan.report.tilt_max_deg < 0.1);
+}
+
+#[test]
+fn draws_within_every_limit_on_six_joints() {
+    let scene = widowx();
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &drawing(),
+        Order::AsDrawn,
+        &Patient,
+    )
+    .unwrap();
+    check(&scene, &scene.rest_rad, &plan.trajectory);
+    check_lines(&scene, &drawing(), &plan);
+    assert!(
+        plan.report
+            .strokes
+            .iter()
+            .enumerate()
+            .all(|(i, s)| s.stroke == i && !s.reversed)
+    );
+}
+
+#[test]
+fn the_same_again_gives_the_same_bits_and_the_approach_is_not_in_the_hash() {
+    let scene = so101();
+    let plan =
+        |start: &Joints| draw_strokes(&scene, start, &drawing(), Order::Fastest, &Patient).unwrap();
+    assert_eq!(plan(&scene.rest_rad), plan(&scene.rest_rad));
+    let other = plan(&scene.ready_rad);
+    assert_eq!(other.hash, plan(&scene.rest_rad).hash);
+    assert_ne!(
+        other.trajectory.samples.len(),
+        plan(&scene.rest_rad).trajectory.samples.len()
+    );
+}
+
+#[test]
+fn every_stroke_beyond_reach_is_named_with_the_distance() {
+    let mut scene = so101();
+    scene.surface = sheet([0.0708, -0.3731, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    let strokes = [
+        stroke(&[[10.0, 90.0], [90.0, 90.0]]),
+        stroke(&[[10.0, 95.0], [90.0, 95.0]]),
+    ];
+    let Err(PlanError::Refused(refusals)) =
+        draw_strokes(&scene, &scene.rest_rad, &strokes, Order::AsDrawn, &Patient)
+    else {
+        panic!("drew beyond reach");
+    };
+    assert_eq!(refusals.len(), 2);
+    for (index, refusal) in refusals.iter().enumerate() {
+        assert_eq!(refusal.stroke, Some(index));
+        let Cause::OutOfReach { by_mm } = refusal.cause else {
+            panic!("{refusal}");
+        };
+        assert!(by_mm > 20.0, "{refusal}");
+        assert!(refusal.at_mm.is_some());
+    }
+}
+
+#[test]
+fn a_pen_with_ink_is_dipped_first_and_again_after_its_length() {
+    let mut scene = so101();
+    scene.pens[0].ink = Some(0);
+    scene.inks.push(Ink {
+        name: "black".to_owned(),
+        rim_m: Point3::new(0.085, -0.2231, 0.02),
+        depth_m: 0.012,
+        dip_every_mm: 100.0,
+        wait_s: 0.2,
+    });
+    let strokes: Vec<_> = (0..4)
+        .map(|i| {
+            stroke(&[
+                [20.0, 20.0 + 5.0 * f64::from(i)],
+                [80.0, 20.0 + 5.0 * f64::from(i)],
+            ])
+        })
+        .collect();
+    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::AsDrawn, &Patient).unwrap();
+    assert_eq!(plan.report.dips, 4);
+    let dip = plan
+        .trajectory
+        .spans
+        .iter()
+        .find(|s| s.kind == SpanKind::Dip)
+        .unwrap();
+    let lowest = plan.trajectory.samples[dip.first..dip.end]
+        .iter()
+        .map(|q| scene.arm.chain.tip(q, &tip(&scene, 0)).0.z)
+        .fold(f64::INFINITY, f64::min);
+    assert!((lowest - 0.016).abs() < 1e-5, "{lowest}");
+    check_joints(&scene, &plan.trajectory.samples);
+}
+
+#[test]
+fn two_pens_take_turns() {
+    let mut scene = so101();
+    scene.pens = vec![
+        pen([0.422_618, -0.906_308, 0.0]),
+        pen([-0.422_618, -0.906_308, 0.0]),
+    ];
+    scene.surface = sheet([0.0708, -0.1931, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    let mut strokes = drawing();
+    strokes[1].pen = 1;
+    strokes[3].pen = 1;
+    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+    check(&scene, &scene.rest_rad, &plan.trajectory);
+    check_lines(&scene, &strokes, &plan);
+    assert!(plan.report.tilt_max_deg < 0.1);
+}
+
+#[test]
+fn visits_stand_still_at_their_points() {
+    let scene = so101();
+    let point_m = Point3::new(0.03, -0.24, 0.03);
+    let points = [
+        Visit {
+            name: "corner".to_owned(),
+            target: VisitTarget::Sheet {
+                at_mm: [10.0, 10.0],
+                height_mm: 5.0,
+            },
+            pen: 0,
+            dwell_s: 0.5,
+        },
+        Visit {
+            name: "calibrator".to_owned(),
+            target: VisitTarget::Point { point_m },
+            pen: 0,
+            dwell_s: 0.3,
+        },
+    ];
+    let plan = visit(&scene, &scene.rest_rad, &points, &Patient).unwrap();
+    check(&scene, &scene.rest_rad, &plan.trajectory);
+    let dwells: Vec<_> = plan
+        .trajectory
+        .spans
+        .iter()
+        .filter(|s| s.kind == SpanKind::Dwell)
+        .collect();
+    assert_eq!(dwells.len(), 2);
+    assert_eq!(
+        (dwells[0].end - dwells[0].first, dwells[1].item),
+        (50, Some(1))
+    );
+    let at = |span: &Span| {
+        scene
+            .arm
+            .chain
+            .tip(&plan.trajectory.samples[span.first], &tip(&scene, 0))
+            .0
+    };
+    assert!((at(dwells[1]) - point_m).norm() < 1e-6);
+    let seen = scene.surface.project(&at(dwells[0]));
+    assert!((seen.height_mm - 5.0).abs() < 1e-3 && (seen.at_mm[0] - 10.0).abs() < 1e-3);
+}
+
+#[test]
+fn going_to_a_pose_lifts_a_low_tip_first() {
+    let scene = so101();
+    let strokes = [stroke(&[[30.0, 30.0], [70.0, 70.0]])];
+    let drawn = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+    let span = drawn
+        .trajectory
+        .spans
+        .iter()
+        .find(|s| s.kind == SpanKind::Draw)
+        .unwrap();
+    let down = drawn.trajectory.samples[(span.first + span.end) / 2];
+    let plan = go_to(&scene, &down, &[scene.ready_rad, scene.rest_rad], &Patient).unwrap();
+    check(&scene, &down, &plan.trajectory);
+    assert_eq!(plan.trajectory.spans[0].kind, SpanKind::Lift);
+    assert_eq!(*plan.trajectory.samples.last().unwrap(), scene.rest_rad);
+    let lifted = plan.trajectory.samples[plan.trajectory.spans[0].end - 1];
+    let place = scene
+        .surface
+        .project(&scene.arm.chain.tip(&lifted, &tip(&scene, 0)).0);
+    assert!((place.height_mm - 8.0).abs() < 0.01);
+    assert!((place.at_mm[0] - place.at_mm[1]).abs() < 0.01);
+}
+
+/// A millimetre grid of what is inked, coarse enough to forgive where points fall.
+fn ink(strokes: &[SheetStroke]) -> std::collections::BTreeSet<[i64; 2]> {
+    let mut cells = std::collections::BTreeSet::new();
+    for pair in strokes
+        .iter()
+        .flat_map(|stroke| stroke.points_mm.windows(2))
+    {
+        for step in 0..=200 {
+            let t = f64::from(step) / 200.0;
+            let at = |axis: usize| pair[0][axis] + (pair[1][axis] - pair[0][axis]) * t;
+            #[allow(clippy::cast_possible_truncation, reason = "a small grid")]
+            cells.insert([0, 1].map(|axis| (at(axis) * 2.0).round() as i64));
+        }
+    }
+    cells
+}
+
+fn drawn_by(scene: &Scene, strokes: &[SheetStroke]) -> Vec<SheetStroke> {
+    draw_strokes(scene, &scene.rest_rad, strokes, Order::Fastest, &Patient)
+        .unwrap()
+        .strokes
+}
+
+#[test]
+fn reversing_or_shuffling_strokes_changes_no_ink() {
+    let scene = so101();
+    let given = drawing();
+    let mut other = drawing();
+    other.rotate_left(2);
+    for stroke in &mut other {
+        stroke.points_mm.reverse();
+    }
+    assert_eq!(
+        ink(&drawn_by(&scene, &given)),
+        ink(&drawn_by(&scene, &other))
+    );
+    assert_eq!(ink(&drawn_by(&scene, &given)), ink(&given));
+}
+
+#[test]
+fn drawing_begins_and_ends_without_a_jerk() {
+    let scene = so101();
+    let line = [stroke(&[[20.0, 50.0], [80.0, 50.0]])];
+    let plan = draw_strokes(&scene, &scene.rest_rad, &line, Order::Fastest, &Patient).unwrap();
+    let span = plan
+        .trajectory
+        .spans
+        .iter()
+        .find(|s| s.kind == SpanKind::Draw)
+        .unwrap();
+    let at = |n: usize| {
+        scene
+            .arm
+            .chain
+            .tip(&plan.trajectory.samples[n], &tip(&scene, 0))
+            .0
+    };
+    for n in [span.first, span.first + 1, span.end - 2, span.end - 1] {
+        let change = (at(n + 1) - at(n)) - (at(n) - at(n - 1));
+        let acceleration = change.norm() * 1e3 / PERIOD_S / PERIOD_S;
+        assert!(
+            acceleration < 0.65 * scene.limits.draw_mm_s2,
+            "{acceleration} mm/s² at {n}"
+        );
+    }
+}
+
+#[test]
+fn a_cylinder_is_drawn_on_with_the_pen_upright_on_it() {
+    let mut scene = widowx();
+    scene.surface = Surface::new(&SheetFile {
+        origin_m: numbers([0.28, 0.04, 0.03]),
+        x_axis: numbers([0.0, -1.0, 0.0]),
+        y_axis: numbers([1.0, 0.0, 0.0]),
+        size_mm: numbers([80.0, 80.0]),
+        cylinder_radius_mm: Some(Finite::new(60.0).unwrap()),
+    })
+    .unwrap();
+    let strokes = [
+        stroke(&[[15.0, 20.0], [65.0, 60.0]]),
+        stroke(&circle([40.0, 40.0], 25.0)),
+    ];
+    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+    check(&scene, &scene.rest_rad, &plan.trajectory);
+    check_lines(&scene, &strokes, &plan);
+    assert!(
+        plan.report.tilt_max_deg < 0.1,
+        "{}",
+        plan.report.tilt_max_deg
+    );
+}
+
+#[test]
+fn a_needle_is_slow_near_the_surface() {
+    let mut scene = so101();
+    scene.pens[0].kind = ToolKind::Needle;
+    let line = [
+        stroke(&[[20.0, 50.0], [80.0, 50.0]]),
+        stroke(&[[20.0, 60.0], [80.0, 60.0]]),
+    ];
+    let plan = draw_strokes(&scene, &scene.rest_rad, &line, Order::Fastest, &Patient).unwrap();
+    let at = |n: usize| {
+        scene
+            .arm
+            .chain
+            .tip(&plan.trajectory.samples[n], &tip(&scene, 0))
+            .0
+    };
+    for n in 1..plan.trajectory.samples.len() {
+        if scene.surface.project(&at(n)).height_mm < 20.0 {
+            let speed_mm_s = (at(n) - at(n - 1)).norm() * 1e3 / PERIOD_S;
+            assert!(
+                speed_mm_s <= 25.0 * 1.001,
+                "{speed_mm_s} mm/s at sample {n}"
+            );
+        }
+    }
+}
+
+struct Impatient;
+
+impl Watch for Impatient {
+    fn progress(&self, _: usize, _: usize) {}
+    fn cancelled(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_plan_that_is_not_wanted_is_not_made() {
+    let scene = so101();
+    let plan = draw_strokes(
+        &scene,
+        &scene.rest_rad,
+        &drawing(),
+        Order::Fastest,
+        &Impatient,
+    );
+    assert_eq!(plan, Err(PlanError::Cancelled));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn any_polyline_on_the_sheet_is_drawn_within_limits(
+        points in proptest::collection::vec([5.0..95.0_f64, 5.0..95.0_f64], 2..8),
+        six in proptest::bool::ANY,
+    ) {
+        let scene = if six { widowx() } else { so101() };
+        let strokes = [stroke(&points)];
+        let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+        check(&scene, &scene.rest_rad, &plan.trajectory);
+        check_lines(&scene, &strokes, &plan);
+    }
+}
+
+#[test]
+fn a_sheet_that_lies_well_needs_no_move_and_one_that_does_not_is_told_where_to() {
+    let mut scene = so101();
+    let good = reach(&scene, 0, &Patient).unwrap();
+    assert!(
+        good.shares.iter().all(|(_, share)| *share > 0.999),
+        "{:?}",
+        good.shares
+    );
+    scene.surface = sheet([0.0708, -0.2931, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    let far = reach(&scene, 0, &Patient).unwrap();
+    assert!(far.shares[3].1 < 0.5, "{:?}", far.shares);
+    let better = far.suggestion.unwrap();
+    assert!(better.share > 0.999 && better.tilt_max_deg < 1.0);
+    assert!((-0.22..-0.12).contains(&better.origin_m[1]), "{better:?}");
+}

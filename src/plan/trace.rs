@@ -1,0 +1,185 @@
+//! Joints along a course: each waypoint solved from the ones before it.
+
+use nalgebra::Point3;
+
+use super::course::{Course, Piece};
+use super::error::Cause;
+use super::hand::Hand;
+use crate::kin::Solution;
+use crate::scene::Surface;
+use crate::units::Joints;
+
+/// A waypoint of a course.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Knot {
+    /// The piece that it ends, or begins at the very first.
+    pub(super) piece: usize,
+    /// Where in that piece.
+    pub(super) t: f64,
+    /// Distance of the tip from the course's beginning.
+    pub(super) s_m: f64,
+    pub(super) point_m: Point3<f64>,
+    pub(super) q: Joints,
+    pub(super) tilt_rad: f64,
+    /// How unevenly the joints move the tip here; 1 is best.
+    pub(super) condition: f64,
+}
+
+/// Where a course cannot be followed, and why.
+#[derive(Clone, Debug)]
+pub(super) struct Stuck {
+    pub(super) at_mm: Option<[f64; 2]>,
+    pub(super) cause: Cause,
+}
+
+/// Waypoints of one course.
+const KNOTS_MAX: usize = 400_000;
+/// From one waypoint to the next, no joint may turn more.
+const JUMP_RAD: f64 = 0.2;
+
+/// Solves a course from `start`, which must hold the tip at the course's beginning.
+pub(super) fn trace(
+    hand: &Hand<'_>,
+    surface: &Surface,
+    course: &Course,
+    start: &Joints,
+) -> Result<Vec<Knot>, Stuck> {
+    let waypoints: usize = course.iter().map(Piece::steps).sum();
+    if waypoints > KNOTS_MAX {
+        return Err(Stuck {
+            at_mm: None,
+            cause: Cause::TooLong {
+                waypoints,
+                most: KNOTS_MAX,
+            },
+        });
+    }
+    let mut knots = Vec::with_capacity(waypoints + 1);
+    knots.push(first(hand, surface, course, start));
+    for (index, piece) in course.iter().enumerate() {
+        let ends = (index == 0, index + 1 == course.len());
+        for t in shares(piece.steps(), ends) {
+            let knot = next(hand, surface, &knots, (index, piece), t)?;
+            knots.push(knot);
+        }
+    }
+    Ok(knots)
+}
+
+/// A piece's waypoints. Near the ends of a course, where the speed rises from nothing, they lie
+/// as close as an evenly rising acceleration needs.
+fn shares(steps: usize, (begins, ends): (bool, bool)) -> impl Iterator<Item = f64> {
+    #[expect(clippy::cast_precision_loss, reason = "both are below 2^53")]
+    let (even, step) = (move |n: usize| n as f64 / steps as f64, 1.0 / steps as f64);
+    let rising = RISING
+        .iter()
+        .filter(move |_| begins)
+        .map(move |share| share * step);
+    let falling = RISING
+        .iter()
+        .rev()
+        .filter(move |_| ends)
+        .map(move |share| 1.0 - share * step);
+    // With a single step both would overlap: it is divided in two halves first.
+    let single = steps == 1 && begins && ends;
+    let halve = move |share: f64| if single { share / 2.0 } else { share };
+    let mirror = move |share: f64| if single { 0.5 + share / 2.0 } else { share };
+    rising
+        .map(halve)
+        .chain(single.then_some(0.5))
+        .chain((1..steps).map(even))
+        .chain(falling.map(mirror))
+        .chain(std::iter::once(1.0))
+}
+
+/// Cubes of sixths: passed at even times while the acceleration rises evenly.
+const RISING: [f64; 5] = [
+    1.0 / 216.0,
+    8.0 / 216.0,
+    27.0 / 216.0,
+    64.0 / 216.0,
+    125.0 / 216.0,
+];
+
+fn first(hand: &Hand<'_>, surface: &Surface, course: &Course, start: &Joints) -> Knot {
+    let place = hand.place(start);
+    let tilt_rad = course
+        .first()
+        .map_or(0.0, |piece| place.axis.angle(&piece.at(surface, 0.0).axis));
+    Knot {
+        piece: 0,
+        t: 0.0,
+        s_m: 0.0,
+        point_m: place.point_m,
+        q: *start,
+        tilt_rad,
+        condition: hand.arm.chain.condition(start, &hand.tip),
+    }
+}
+
+fn next(
+    hand: &Hand<'_>,
+    surface: &Surface,
+    before: &[Knot],
+    (index, piece): (usize, &Piece),
+    t: f64,
+) -> Result<Knot, Stuck> {
+    let place = piece.at(surface, t);
+    let stuck = |cause| Stuck {
+        at_mm: (!matches!(piece, Piece::Across { .. })).then(|| piece.on_sheet(t)),
+        cause,
+    };
+    let (Some(last), seed) = (before.last(), seed(before, &place.point_m)) else {
+        return Err(stuck(Cause::OutOfReach { by_mm: 0.0 }));
+    };
+    let found = hand
+        .reach(&place, &seed)
+        .or_else(|_| hand.reach(&place, &last.q))
+        .map_err(|missed| {
+            stuck(Cause::OutOfReach {
+                by_mm: missed.nearest.off_m * 1e3,
+            })
+        })?;
+    judge(hand, piece, &found, last).map_err(stuck)?;
+    Ok(Knot {
+        piece: index,
+        t,
+        s_m: last.s_m + (place.point_m - last.point_m).norm(),
+        point_m: place.point_m,
+        q: found.q_rad,
+        tilt_rad: found.off_rad,
+        condition: hand.arm.chain.condition(&found.q_rad, &hand.tip),
+    })
+}
+
+/// The last two waypoints' joints carried on in a straight line.
+fn seed(before: &[Knot], to: &Point3<f64>) -> Joints {
+    match before {
+        [.., a, b] if b.s_m > a.s_m => {
+            let share = ((to - b.point_m).norm() / (b.s_m - a.s_m)).min(1.0);
+            b.q.zip(&a.q, |now, then| now + (now - then) * share)
+        }
+        [.., b] => b.q,
+        [] => Joints::zeros(0),
+    }
+}
+
+fn judge(hand: &Hand<'_>, piece: &Piece, found: &Solution, last: &Knot) -> Result<(), Cause> {
+    let turns = found.q_rad.zip(&last.q, |to, from| (to - from).abs());
+    let most = turns.iter().copied().fold(0.0, f64::max);
+    if most > JUMP_RAD {
+        let joint = turns.iter().position(|turn| *turn >= most).unwrap_or(0);
+        return Err(Cause::Jump {
+            by_deg: most.to_degrees(),
+            joint: hand.arm.joint_name(joint),
+        });
+    }
+    let free = matches!(piece, Piece::Across { .. });
+    if !free && found.off_rad > hand.cone_rad {
+        return Err(Cause::Tilt {
+            tilt_deg: found.off_rad.to_degrees(),
+            cone_deg: hand.cone_rad.to_degrees(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,393 @@
+//! A scene's file, checked, made a [`Scene`].
+
+use std::sync::Arc;
+
+use nalgebra::{Point3, Unit, Vector3};
+
+use super::file::{BoxFile, CornersFile, DesignFile, InkFile, LimitsFile, PenFile, SceneFile};
+use super::{
+    Corners, Heights, Ink, KeepOut, Pen, Revision, Scene, SceneLimits, SheetStroke, Surface,
+    ToolKind,
+};
+use crate::arm::Arm;
+use crate::design::Design;
+use crate::units::{Finite, Joints};
+
+/// Fastest that any tip may ever be: ISO 10218's reduced speed.
+pub const TIP_MM_S_MAX: f64 = 250.0;
+
+/// What a scene is made from, beside its file.
+pub(super) struct Parts {
+    pub(super) arm: Arc<Arm>,
+    pub(super) design: Design,
+    pub(super) overlay: Option<String>,
+    pub(super) revision: Revision,
+}
+
+/// Checks every value and collects all that is wrong.
+pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Vec<String>> {
+    let mut wrong = Vec::new();
+    let surface = keep(Surface::new(&file.sheet), &mut wrong);
+    let pens = pens(file, &mut wrong);
+    let inks = file
+        .inks
+        .iter()
+        .filter_map(|ink| keep(ink_of(ink), &mut wrong))
+        .collect();
+    let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
+    let heights = keep(heights(file), &mut wrong);
+    let rest_rad = keep(
+        pose("rest_rad", &file.poses.rest_rad, &parts.arm),
+        &mut wrong,
+    );
+    let ready_rad = keep(
+        pose("ready_rad", &file.poses.ready_rad, &parts.arm),
+        &mut wrong,
+    );
+    let keep_outs = file
+        .keep_outs
+        .iter()
+        .filter_map(|b| keep(keep_out(b), &mut wrong))
+        .collect();
+    check_needle(file, &mut wrong);
+    let strokes = surface.as_ref().map_or_else(Vec::new, |surface| {
+        place(&file.design, &parts.design, surface, &pens, &mut wrong)
+    });
+    let (Some(surface), Some(limits), Some(heights), Some(rest_rad), Some(ready_rad), true) = (
+        surface,
+        limits,
+        heights,
+        rest_rad,
+        ready_rad,
+        wrong.is_empty(),
+    ) else {
+        return Err(wrong);
+    };
+    Ok(Scene {
+        name: file.name.clone(),
+        overlay: parts.overlay,
+        about: file.about.clone(),
+        arm: parts.arm,
+        strokes,
+        order: file.design.order,
+        surface,
+        pens,
+        inks,
+        calibrator_m: file.calibrator_m.map(point),
+        rest_rad,
+        ready_rad,
+        heights,
+        limits,
+        keep_outs,
+        attended: file.attended,
+        revision: parts.revision,
+    })
+}
+
+fn keep<T>(result: Result<T, String>, wrong: &mut Vec<String>) -> Option<T> {
+    result.map_err(|what| wrong.push(what)).ok()
+}
+
+fn point(of: [Finite; 3]) -> Point3<f64> {
+    Point3::from(of.map(Finite::get))
+}
+
+fn pens(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<Pen> {
+    if file.pens.is_empty() {
+        wrong.push("there are no pens; a scene needs at least one [[pens]]".to_owned());
+    }
+    file.pens
+        .iter()
+        .filter_map(|pen| keep(pen_of(pen, &file.inks), wrong))
+        .collect()
+}
+
+fn pen_of(pen: &PenFile, inks: &[InkFile]) -> Result<Pen, String> {
+    let name = &pen.name;
+    let axis = Unit::try_new(Vector3::from(pen.axis.map(Finite::get)), 1e-9)
+        .ok_or_else(|| format!("pen `{name}`: axis must have a length above 0"))?;
+    within(&format!("pen `{name}`: cone_deg"), pen.cone_deg, 0.0, 80.0)?;
+    within(&format!("pen `{name}`: width_mm"), pen.width_mm, 0.01, 20.0)?;
+    let ink = match &pen.ink {
+        None => None,
+        Some(ink) => Some(
+            inks.iter()
+                .position(|known| known.name == *ink)
+                .ok_or_else(|| {
+                    let known: Vec<&str> = inks.iter().map(|ink| ink.name.as_str()).collect();
+                    format!("pen `{name}`: there is no ink `{ink}`; the scene has {known:?}")
+                })?,
+        ),
+    };
+    Ok(Pen {
+        name: name.clone(),
+        kind: pen.kind,
+        tip_m: point(pen.tip_m),
+        axis,
+        cone_rad: pen.cone_deg.get().to_radians(),
+        width_mm: pen.width_mm.get(),
+        colour: colour(&pen.colour).ok_or_else(|| {
+            format!(
+                "pen `{name}`: colour `{}` is not of the form #rrggbb",
+                pen.colour
+            )
+        })?,
+        ink,
+    })
+}
+
+fn colour(text: &str) -> Option<[u8; 3]> {
+    let digits = text
+        .strip_prefix('#')
+        .filter(|digits| digits.len() == 6 && digits.is_ascii())?;
+    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    Some([byte(0)?, byte(2)?, byte(4)?])
+}
+
+fn within(what: &str, value: Finite, least: f64, most: f64) -> Result<f64, String> {
+    let value = value.get();
+    if (least..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err(format!("{what} is {value}; {least} to {most} are possible"))
+    }
+}
+
+fn ink_of(ink: &InkFile) -> Result<Ink, String> {
+    let what = |field: &str| format!("ink `{}`: {field}", ink.name);
+    Ok(Ink {
+        name: ink.name.clone(),
+        rim_m: point(ink.rim_m),
+        depth_m: within(&what("depth_mm"), ink.depth_mm, 0.5, 100.0)? / 1e3,
+        dip_every_mm: within(&what("dip_every_mm"), ink.dip_every_mm, 1.0, 1e6)?,
+        wait_s: within(&what("wait_s"), ink.wait_s, 0.0, 60.0)?,
+    })
+}
+
+fn heights(file: &SceneFile) -> Result<Heights, String> {
+    let h = &file.heights;
+    Ok(Heights {
+        lift_mm: within("heights.lift_mm", h.lift_mm, 1.0, 200.0)?,
+        press_mm: within("heights.press_mm", h.press_mm, 0.0, 5.0)?,
+        hover_mm: within("heights.hover_mm", h.hover_mm, 0.5, 200.0)?,
+    })
+}
+
+fn limits(file: &LimitsFile, arm: &Arm) -> Result<SceneLimits, String> {
+    Ok(SceneLimits {
+        draw_mm_s: within("limits.draw_mm_s", file.draw_mm_s, 0.1, TIP_MM_S_MAX)?,
+        travel_mm_s: within("limits.travel_mm_s", file.travel_mm_s, 0.1, TIP_MM_S_MAX)?,
+        draw_mm_s2: within("limits.draw_mm_s2", file.draw_mm_s2, 1.0, 1e5)?,
+        workspace: match &file.workspace {
+            Some(CornersFile { min_m, max_m }) => corners("limits.workspace", *min_m, *max_m)?,
+            None => everywhere(arm),
+        },
+    })
+}
+
+/// A box that holds all that the arm could reach; the tip may never be outside of it.
+fn everywhere(arm: &Arm) -> Corners {
+    let length = |of: [Finite; 3]| Vector3::from(of.map(Finite::get)).norm();
+    let joints: f64 = arm
+        .file
+        .joints
+        .iter()
+        .map(|joint| length(joint.origin_m))
+        .sum();
+    let reach = joints + length(arm.file.tool_mount.origin_m) + TOOL_M_MAX;
+    Corners {
+        min_m: Point3::new(-reach, -reach, -reach),
+        max_m: Point3::new(reach, reach, reach),
+    }
+}
+
+/// Longer tools need a workspace written out.
+const TOOL_M_MAX: f64 = 0.3;
+
+fn corners(what: &str, min: [Finite; 3], max: [Finite; 3]) -> Result<Corners, String> {
+    let (min_m, max_m) = (point(min), point(max));
+    if min_m.iter().zip(max_m.iter()).all(|(low, high)| low < high) {
+        Ok(Corners { min_m, max_m })
+    } else {
+        Err(format!(
+            "{what}: min_m {min_m} must be below max_m {max_m} along each axis"
+        ))
+    }
+}
+
+fn keep_out(file: &BoxFile) -> Result<KeepOut, String> {
+    let corners = corners(&format!("keep-out `{}`", file.name), file.min_m, file.max_m)?;
+    Ok(KeepOut {
+        name: file.name.clone(),
+        corners,
+    })
+}
+
+fn pose(name: &str, angles: &[Finite], arm: &Arm) -> Result<Joints, String> {
+    if angles.len() != arm.dof() {
+        return Err(format!(
+            "poses.{name} has {} angles; {} has {} joints",
+            angles.len(),
+            arm.file.name,
+            arm.dof()
+        ));
+    }
+    let pose = Joints::from_slice(&angles.iter().map(|angle| angle.get()).collect::<Vec<_>>());
+    for (index, angle) in pose.iter().enumerate() {
+        let (lower, upper) = (
+            arm.limits.lower_rad.get(index),
+            arm.limits.upper_rad.get(index),
+        );
+        let (Some(lower), Some(upper)) = (lower, upper) else {
+            continue;
+        };
+        if !(*lower..=*upper).contains(angle) {
+            let joint = arm.joint_name(index);
+            return Err(format!(
+                "poses.{name}: {joint} is {angle} rad; {lower:.3} to {upper:.3} are possible"
+            ));
+        }
+    }
+    Ok(pose)
+}
+
+fn check_needle(file: &SceneFile, wrong: &mut Vec<String>) {
+    let Some(needle) = file.pens.iter().find(|pen| pen.kind == ToolKind::Needle) else {
+        return;
+    };
+    if !file.attended {
+        wrong.push(format!(
+            "`{}` is a needle: write `attended = true` and stay beside it",
+            needle.name
+        ));
+    }
+    if file.keep_outs.is_empty() {
+        wrong.push(format!(
+            "`{}` is a needle: name at least one [[keep_outs]] box that it must never enter",
+            needle.name
+        ));
+    }
+}
+
+/// Lays the page on the sheet and gives each stroke its pen.
+fn place(
+    file: &DesignFile,
+    design: &Design,
+    surface: &Surface,
+    pens: &[Pen],
+    wrong: &mut Vec<String>,
+) -> Vec<SheetStroke> {
+    let to_sheet = match page_to_sheet(file, design, surface) {
+        Ok(to_sheet) => to_sheet,
+        Err(what) => {
+            wrong.push(what);
+            return Vec::new();
+        }
+    };
+    let mut strokes = Vec::with_capacity(design.strokes.len());
+    for stroke in &design.strokes {
+        let points_mm: Vec<[f64; 2]> = stroke
+            .points_mm
+            .iter()
+            .map(|p| to_sheet.apply(*p))
+            .collect();
+        if let Some(off) = points_mm.iter().find(|point| !surface.holds(**point)) {
+            let ([x, y], [width, height]) = (*off, surface.size_mm());
+            wrong.push(format!(
+                "design: {} reaches ({x:.1}, {y:.1}) mm; the sheet ends at ({width}, {height}) mm: make design.size_mm smaller or move design.at_mm",
+                stroke.source
+            ));
+            continue;
+        }
+        match choose_pen(stroke.pen, stroke.colour, pens) {
+            Ok(pen) => strokes.push(SheetStroke {
+                points_mm,
+                pen,
+                source: stroke.source.clone(),
+            }),
+            Err(what) => wrong.push(format!("design: {}: {what}", stroke.source)),
+        }
+    }
+    strokes
+}
+
+struct PageToSheet {
+    scale: f64,
+    sin: f64,
+    cos: f64,
+    middle_mm: [f64; 2],
+    to_mm: [f64; 2],
+}
+
+impl PageToSheet {
+    fn apply(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+        let [mx, my] = self.middle_mm;
+        let [tx, ty] = self.to_mm;
+        let (x, y) = ((x - mx) * self.scale, (y - my) * self.scale);
+        [
+            tx + x * self.cos - y * self.sin,
+            ty + x * self.sin + y * self.cos,
+        ]
+    }
+}
+
+fn page_to_sheet(
+    file: &DesignFile,
+    design: &Design,
+    surface: &Surface,
+) -> Result<PageToSheet, String> {
+    let [width, height] = design.page_mm;
+    let long = width.max(height);
+    let scale = match file.size_mm {
+        Some(size) if long > 0.0 => within("design.size_mm", size, 1.0, 2000.0)? / long,
+        _ => 1.0,
+    };
+    let [sheet_width, sheet_height] = surface.size_mm();
+    let to_mm = match file.at_mm {
+        Some([x, y]) => [
+            x.get() + width * scale / 2.0,
+            y.get() + height * scale / 2.0,
+        ],
+        None => [sheet_width / 2.0, sheet_height / 2.0],
+    };
+    let (sin, cos) = file
+        .rotate_deg
+        .unwrap_or_default()
+        .get()
+        .to_radians()
+        .sin_cos();
+    Ok(PageToSheet {
+        scale,
+        sin,
+        cos,
+        middle_mm: [width / 2.0, height / 2.0],
+        to_mm,
+    })
+}
+
+fn choose_pen(pen: Option<u16>, colour: Option<[u8; 3]>, pens: &[Pen]) -> Result<usize, String> {
+    if let Some(number) = pen {
+        let index = usize::from(number);
+        return if index < pens.len() {
+            Ok(index)
+        } else {
+            Err(format!(
+                "it asks for pen {number}; the scene's pens are 0 to {}",
+                pens.len().saturating_sub(1)
+            ))
+        };
+    }
+    let Some(colour) = colour else { return Ok(0) };
+    let away = |pen: &Pen| -> i32 {
+        pen.colour
+            .iter()
+            .zip(colour)
+            .map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2))
+            .sum()
+    };
+    Ok(pens
+        .iter()
+        .enumerate()
+        .min_by_key(|(_, pen)| away(pen))
+        .map_or(0, |(index, _)| index))
+}

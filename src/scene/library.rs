@@ -1,0 +1,326 @@
+//! Scenes by name: those in the binary, and a folder that comes before them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::build::{self, Parts};
+use super::embedded::{self, Embedded};
+use super::file::{DesignFile, SceneFile};
+use super::{Revision, Scene};
+use crate::arm::{Arm, ArmError, ArmFile};
+use crate::config::toml::{self as strict, FileError};
+use crate::design::{self, Caps, Design, DesignError};
+
+/// Where scenes are found.
+#[derive(Clone, Debug, Default)]
+pub struct Library {
+    folder: Option<PathBuf>,
+}
+
+/// A file larger than this is not read.
+const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// How many near names an error shows.
+const NEAREST_MAX: usize = 12;
+
+/// Why there is no such scene.
+#[derive(Debug, thiserror::Error)]
+pub enum SceneError {
+    /// No scene, overlay or arm of that name.
+    #[error("there is no {what} `{name}`; valid: {}", valid.join(", "))]
+    Unknown {
+        /// "scene", "overlay" or "arm".
+        what: &'static str,
+        /// The name that was asked for.
+        name: String,
+        /// The names there are, the nearest first.
+        valid: Vec<String>,
+    },
+    /// The file cannot be read.
+    #[error("cannot read {file}: {why}")]
+    Missing {
+        /// The file.
+        file: String,
+        /// What the system said.
+        why: String,
+    },
+    /// The file is not what a scene must be.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The arm's file is not what an arm must be.
+    #[error(transparent)]
+    Arm(#[from] ArmError),
+    /// The design cannot be drawn.
+    #[error("{file}: {source}")]
+    Design {
+        /// The design's file.
+        file: String,
+        /// Why not.
+        source: DesignError,
+    },
+}
+
+impl Library {
+    /// The scenes in the binary, and before them those in `folder`.
+    #[must_use]
+    pub fn new(folder: Option<PathBuf>) -> Self {
+        Self { folder }
+    }
+
+    /// Every scene's name, in order.
+    #[must_use]
+    pub fn scenes(&self) -> Vec<String> {
+        self.names("", "toml")
+    }
+
+    /// Every overlay's name, in order.
+    #[must_use]
+    pub fn overlays(&self) -> Vec<String> {
+        self.names("overlays/", "toml")
+    }
+
+    /// Every arm's name, in order.
+    #[must_use]
+    pub fn arms(&self) -> Vec<String> {
+        self.names("arms/", "toml")
+    }
+
+    /// A scene, with an overlay laid over it where one is named.
+    ///
+    /// # Errors
+    /// Names that are not known, files that cannot be read, everything wrong with a file.
+    pub fn scene(&self, name: &str, overlay: Option<&str>) -> Result<Arc<Scene>, SceneError> {
+        let text = self.text("scene", "", name, &self.scenes())?;
+        self.build(&format!("{name}.toml"), Some(name), &text, overlay)
+    }
+
+    /// A scene from a file anywhere; its designs are looked for beside it first.
+    ///
+    /// # Errors
+    /// As [`Library::scene`].
+    pub fn scene_file(&self, path: &Path, overlay: Option<&str>) -> Result<Arc<Scene>, SceneError> {
+        let text = String::from_utf8(read_file(path)?)
+            .map_err(|_| FileError::one(&path.display().to_string(), "is not UTF-8 text"))?;
+        let beside = path
+            .parent()
+            .map(Path::to_path_buf)
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let library = Self {
+            folder: Some(beside.unwrap_or_else(|| PathBuf::from("."))),
+        };
+        library.build(&path.display().to_string(), None, &text, overlay)
+    }
+
+    /// An arm.
+    ///
+    /// # Errors
+    /// As [`Library::scene`].
+    pub fn arm(&self, name: &str) -> Result<Arc<Arm>, SceneError> {
+        let text = self.text("arm", "arms/", name, &self.arms())?;
+        let file: ArmFile = strict::read(&format!("arms/{name}.toml"), &text)?;
+        Ok(Arc::new(Arm::new(file)?))
+    }
+
+    fn build(
+        &self,
+        file: &str,
+        name: Option<&str>,
+        text: &str,
+        overlay: Option<&str>,
+    ) -> Result<Arc<Scene>, SceneError> {
+        let mut hash = blake3::Hasher::new();
+        hash_part(&mut hash, text.as_bytes());
+        let scene = self.overlaid(file, text, overlay, &mut hash)?;
+        if let Some(name) = name.filter(|name| *name != scene.name) {
+            let why = format!(
+                "name is `{}`; it must be `{name}`, as the file is called",
+                scene.name
+            );
+            return Err(FileError::one(file, why).into());
+        }
+        let arm = self.arm(&scene.arm)?;
+        hash_part(
+            &mut hash,
+            &serde_json::to_vec(&arm.file).unwrap_or_default(),
+        );
+        let design = self.design(file, &scene.design, &mut hash)?;
+        let revision = Revision(*hash.finalize().as_bytes());
+        let parts = Parts {
+            arm,
+            design,
+            overlay: overlay.map(str::to_owned),
+            revision,
+        };
+        build::scene(&scene, parts)
+            .map(Arc::new)
+            .map_err(|problems| {
+                FileError {
+                    file: file.to_owned(),
+                    problems,
+                }
+                .into()
+            })
+    }
+
+    fn overlaid(
+        &self,
+        file: &str,
+        text: &str,
+        overlay: Option<&str>,
+        hash: &mut blake3::Hasher,
+    ) -> Result<SceneFile, SceneError> {
+        let scene: SceneFile = strict::read(file, text)?;
+        let Some(name) = overlay else {
+            return Ok(scene);
+        };
+        let over = self.text("overlay", "overlays/", name, &self.overlays())?;
+        hash_part(hash, over.as_bytes());
+        let over_file = format!("overlays/{name}.toml");
+        let over: super::file::OverlayFile = strict::read(&over_file, &over)?;
+        Ok(over.lay_over(scene))
+    }
+
+    fn design(
+        &self,
+        scene: &str,
+        file: &DesignFile,
+        hash: &mut blake3::Hasher,
+    ) -> Result<Design, SceneError> {
+        let wrap = |name: &str| {
+            let file = format!("{scene}: design {name}");
+            move |source| SceneError::Design { file, source }
+        };
+        match (&file.file, &file.text, &file.polylines) {
+            (Some(name), None, None) => {
+                let bytes = self.design_bytes(scene, name)?;
+                hash_part(hash, &bytes);
+                design::load(name, &bytes, &Caps::default()).map_err(wrap(name))
+            }
+            (None, Some(text), None) => {
+                let height_mm = file.letter_height_mm.map_or(LETTER_HEIGHT_MM, |h| h.get());
+                design::letters(text, height_mm).map_err(wrap("text"))
+            }
+            (None, None, Some(paths)) => {
+                let paths: Vec<Vec<[f64; 2]>> = paths
+                    .iter()
+                    .map(|path| path.iter().map(|point| point.map(|v| v.get())).collect())
+                    .collect();
+                design::polylines(&paths).map_err(wrap("polylines"))
+            }
+            _ => Err(FileError::one(
+                scene,
+                "[design] needs exactly one of `file`, `text` and `polylines`",
+            )
+            .into()),
+        }
+    }
+
+    fn design_bytes(&self, scene: &str, name: &str) -> Result<Vec<u8>, SceneError> {
+        if !is_plain(name) {
+            let why = format!("design.file `{name}` must be a file name without folders");
+            return Err(FileError::one(scene, why).into());
+        }
+        for place in [name.to_owned(), format!("designs/{name}")] {
+            if let Some(bytes) = self.bytes(&place)? {
+                return Ok(bytes);
+            }
+        }
+        let known = self.files("designs/");
+        let valid = nearest(name, known.into_iter().collect());
+        Err(SceneError::Unknown {
+            what: "design file",
+            name: name.to_owned(),
+            valid,
+        })
+    }
+
+    fn text(
+        &self,
+        what: &'static str,
+        folder: &str,
+        name: &str,
+        valid: &[String],
+    ) -> Result<String, SceneError> {
+        let unknown = || SceneError::Unknown {
+            what,
+            name: name.to_owned(),
+            valid: nearest(name, valid.to_vec()),
+        };
+        if !is_plain(name) {
+            return Err(unknown());
+        }
+        let file = format!("{folder}{name}.toml");
+        let bytes = self.bytes(&file)?.ok_or_else(unknown)?;
+        String::from_utf8(bytes).map_err(|_| FileError::one(&file, "is not UTF-8 text").into())
+    }
+
+    fn bytes(&self, place: &str) -> Result<Option<Vec<u8>>, SceneError> {
+        if let Some(path) = self
+            .folder
+            .as_ref()
+            .map(|folder| folder.join(place))
+            .filter(|p| p.is_file())
+        {
+            return read_file(&path).map(Some);
+        }
+        Ok(embedded::find(place).map(|file| file.bytes.to_vec()))
+    }
+
+    fn names(&self, folder: &str, ending: &str) -> Vec<String> {
+        let ending = format!(".{ending}");
+        let stem = |file: &String| file.strip_suffix(&ending).map(str::to_owned);
+        self.files(folder).iter().filter_map(stem).collect()
+    }
+
+    fn files(&self, folder: &str) -> BTreeSet<String> {
+        let inner = |file: &Embedded| {
+            let rest = file.place.strip_prefix(folder)?;
+            (!rest.contains('/')).then(|| rest.to_owned())
+        };
+        let mut files: BTreeSet<String> = embedded::FILES.iter().filter_map(inner).collect();
+        let own = self
+            .folder
+            .as_ref()
+            .and_then(|own| std::fs::read_dir(own.join(folder)).ok());
+        for entry in own.into_iter().flatten().flatten() {
+            if entry.path().is_file() {
+                files.insert(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        files
+    }
+}
+
+const LETTER_HEIGHT_MM: f64 = 10.0;
+
+fn is_plain(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, SceneError> {
+    let missing = |why: String| SceneError::Missing {
+        file: path.display().to_string(),
+        why,
+    };
+    let size = std::fs::metadata(path)
+        .map_err(|error| missing(error.to_string()))?
+        .len();
+    if size > FILE_BYTES_MAX {
+        return Err(missing(format!(
+            "it has {size} bytes; at most {FILE_BYTES_MAX} are read"
+        )));
+    }
+    std::fs::read(path).map_err(|error| missing(error.to_string()))
+}
+
+fn hash_part(hash: &mut blake3::Hasher, part: &[u8]) {
+    hash.update(&(part.len() as u64).to_le_bytes());
+    hash.update(part);
+}
+
+fn nearest(name: &str, mut valid: Vec<String>) -> Vec<String> {
+    valid.sort_by_key(|known| strsim::damerau_levenshtein(known, name));
+    valid.truncate(NEAREST_MAX);
+    valid
+}

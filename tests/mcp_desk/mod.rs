@@ -1,0 +1,205 @@
+//! A desk for tests of the wire: it answers what it received, and has one tool that takes its time.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use steadyhand::mcp::{
+    Answer, Call, CallWatch, Change, Completion, Desk, Hints, Offers, Progress, PromptCard,
+    PromptText, Received, ResourceBody, ResourceCard, ResourceText, ToolCard, Unknown,
+};
+use tokio::sync::broadcast;
+
+/// Steps of the tool that takes its time, and how long each lasts.
+pub(crate) const STEPS: u32 = 30;
+const STEP: Duration = Duration::from_millis(100);
+
+/// What became of the calls so far.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// Calls that ran to their end.
+    pub(crate) finished: AtomicUsize,
+    /// Calls that saw their caller give up.
+    pub(crate) cancelled: AtomicUsize,
+    /// Everything that arrived.
+    pub(crate) calls: Mutex<Vec<Call>>,
+}
+
+/// The desk.
+pub(crate) struct Echo {
+    pub(crate) seen: Arc<Seen>,
+    pub(crate) offers: Offers,
+    pub(crate) changes: broadcast::Sender<Change>,
+}
+
+impl Echo {
+    pub(crate) fn new() -> Arc<Self> {
+        Self::offering(Offers::default())
+    }
+
+    pub(crate) fn offering(offers: Offers) -> Arc<Self> {
+        let changes = broadcast::Sender::new(8);
+        let seen = Arc::default();
+        Arc::new(Self {
+            seen,
+            offers,
+            changes,
+        })
+    }
+}
+
+fn card(name: &str) -> ToolCard {
+    let Value::Object(schema) = json!({"type": "object", "properties": {}}) else {
+        unreachable!("it is an object")
+    };
+    ToolCard {
+        name: name.to_owned(),
+        title: None,
+        description: format!("{name}: for tests of the wire"),
+        input_schema: schema.clone(),
+        output_schema: Some(schema),
+        hints: Hints {
+            read_only: true,
+            destructive: false,
+            idempotent: true,
+            open_world: false,
+        },
+    }
+}
+
+impl Desk for Echo {
+    fn list(&self) -> Vec<ToolCard> {
+        vec![card("echo"), card("slow")]
+    }
+
+    fn instructions(&self) -> String {
+        "Echo.".to_owned()
+    }
+
+    fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {
+        self.seen.calls.lock().unwrap().push(call.clone());
+        let seen = self.seen.clone();
+        Box::pin(async move {
+            match call.tool.as_str() {
+                "echo" => echo(&call),
+                "slow" => slow(&seen, watch).await,
+                "break" => panic!("the tool broke"),
+                other => said(
+                    &format!("there is no tool {other:?}; there are echo and slow"),
+                    true,
+                    Map::new(),
+                ),
+            }
+        })
+    }
+
+    fn offers(&self) -> Offers {
+        self.offers
+    }
+
+    fn changes(&self) -> Option<broadcast::Receiver<Change>> {
+        Some(self.changes.subscribe())
+    }
+
+    fn resources(&self) -> Vec<ResourceCard> {
+        vec![ResourceCard {
+            uri: "test://one".to_owned(),
+            name: "one".to_owned(),
+            description: "the one".to_owned(),
+            mime: "text/plain".to_owned(),
+        }]
+    }
+
+    fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, Unknown>> {
+        let body = ResourceBody::Text("one".to_owned());
+        let read = match uri.as_str() {
+            "test://one" => Ok(ResourceText {
+                mime: "text/plain".to_owned(),
+                body,
+            }),
+            _ => Err(Unknown {
+                message: format!("there is no {uri}; there is test://one"),
+            }),
+        };
+        Box::pin(std::future::ready(read))
+    }
+
+    fn prompts(&self) -> Vec<PromptCard> {
+        vec![PromptCard {
+            name: "draw".to_owned(),
+            description: "draw it".to_owned(),
+            parameters: Vec::new(),
+        }]
+    }
+
+    fn prompt(
+        &self,
+        name: &str,
+        arguments: &BTreeMap<String, String>,
+    ) -> Result<PromptText, Unknown> {
+        match name {
+            "draw" => Ok(PromptText {
+                description: "draw it".to_owned(),
+                text: format!("draw {arguments:?}"),
+            }),
+            _ => Err(Unknown {
+                message: format!("there is no prompt {name}; there is draw"),
+            }),
+        }
+    }
+
+    fn complete(&self, completion: &Completion) -> Vec<String> {
+        vec![format!("{}{}", completion.typed, completion.argument)]
+    }
+}
+
+fn echo(call: &Call) -> Answer {
+    let (kind, value) = match &call.arguments {
+        Received::Absent => ("absent", Value::Null),
+        Received::Value(value) => ("value", value.clone()),
+        Received::Text(text) => ("text", Value::from(text.clone())),
+    };
+    let structured = Map::from_iter([
+        ("received".to_owned(), Value::from(kind)),
+        ("value".to_owned(), value),
+    ]);
+    let mut answer = said(&format!("received {kind}"), false, structured);
+    answer.images.push(("image/png".to_owned(), vec![1, 2, 3]));
+    answer
+}
+
+async fn slow(seen: &Seen, watch: CallWatch) -> Answer {
+    for step in 0..STEPS {
+        if let Some(progress) = &watch.progress {
+            let message = format!("step {step}");
+            progress.tell(Progress {
+                done: f64::from(step),
+                total: Some(f64::from(STEPS)),
+                message,
+            });
+        }
+        let given_up = tokio::time::timeout(STEP, watch.cancelled.cancelled())
+            .await
+            .is_ok();
+        if given_up {
+            seen.cancelled.fetch_add(1, Ordering::SeqCst);
+            return said("stopped", true, Map::new());
+        }
+    }
+    // The caller has its answer when this returns; what it does afterwards is no longer this call's.
+    seen.finished.fetch_add(1, Ordering::SeqCst);
+    said("finished", false, Map::new())
+}
+
+fn said(text: &str, is_error: bool, mut structured: Map<String, Value>) -> Answer {
+    structured.insert("success".to_owned(), Value::from(!is_error));
+    Answer {
+        structured,
+        text: text.to_owned(),
+        is_error,
+        images: Vec::new(),
+    }
+}
