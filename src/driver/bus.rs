@@ -44,6 +44,18 @@ impl Status {
         self.data.get(at).copied().unwrap_or(0)
     }
 
+    /// The whole reply as one little-endian number of at most four bytes.
+    pub(crate) fn number(&self) -> i32 {
+        let bytes = [0, 1, 2, 3].map(|at| self.byte(at));
+        i32::from_le_bytes(bytes)
+    }
+
+    /// Four bytes of the reply as a little-endian number.
+    pub(crate) fn long(&self, at: usize) -> i32 {
+        let bytes = [at, at + 1, at + 2, at + 3].map(|at| self.byte(at));
+        i32::from_le_bytes(bytes)
+    }
+
     /// A little-endian word of the reply.
     pub(crate) fn word(&self, at: usize) -> u16 {
         u16::from_le_bytes([self.byte(at), self.byte(at + 1)])

@@ -12,6 +12,7 @@ use super::*;
 use crate::link::memory::MemoryLink;
 use crate::sim::{Fault, Simulator};
 
+mod dynamixel;
 mod faults;
 
 pub(super) const PERIOD: Duration = Duration::from_millis(10);
@@ -35,10 +36,10 @@ impl Bench {
         let arm = arm_file(name);
         let clock = Clock::simulated();
         let start = Joints::zeros(arm.dof()).map(|joint, _| 0.1 * joint as f64);
-        let sim = Simulator::new(&arm, &start).unwrap();
+        let sim = Simulator::new(&arm, &start);
         Self {
             link: MemoryLink::new(sim.clone(), &clock, "bench").unwrap(),
-            driver: Driver::new(&arm, &clock).unwrap(),
+            driver: Driver::new(&arm, &clock),
             clock,
             sim,
             arm,

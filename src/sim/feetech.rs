@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use crate::sim::body::{Body, Drive, Felt};
+use crate::sim::device::{Answer, Device};
 use crate::units::Instant;
 
 const MEMORY: usize = 128;
@@ -52,14 +53,6 @@ const FACTORY: [(usize, u8); 24] = [
 pub(crate) struct Servos {
     listener: Listener,
     servos: Vec<Servo>,
-}
-
-/// A servo's answer on the wire, still to be sent.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) id: u8,
-    pub(crate) delay: Duration,
-    pub(crate) bytes: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -131,21 +124,6 @@ impl Servos {
         }
     }
 
-    /// A byte arrived; what the servos answer to the request that it completes.
-    pub(crate) fn hear(&mut self, byte: u8, body: &mut Body, at: Instant) -> Vec<Answer> {
-        let Some(request) = self.listener.hear(byte) else {
-            return Vec::new();
-        };
-        match (request.instruction, request.parameters.as_slice()) {
-            (0x82, [address, length, ids @ ..]) => self.sync_read(*address, *length, ids, body, at),
-            (0x83, [address, length, blocks @ ..]) => {
-                self.sync_write(*address, *length, blocks, body, at);
-                Vec::new()
-            }
-            _ => self.each(&request, body, at),
-        }
-    }
-
     fn sync_read(
         &self,
         address: u8,
@@ -187,9 +165,31 @@ impl Servos {
         }
         answers
     }
+}
 
-    /// Everything but what is kept over power cycles is lost.
-    pub(crate) fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant) {
+impl Device for Servos {
+    fn hear(&mut self, byte: u8, body: &mut Body, at: Instant) -> Vec<Answer> {
+        let Some(request) = self.listener.hear(byte) else {
+            return Vec::new();
+        };
+        match (request.instruction, request.parameters.as_slice()) {
+            (0x82, [address, length, ids @ ..]) => self.sync_read(*address, *length, ids, body, at),
+            (0x83, [address, length, blocks @ ..]) => {
+                self.sync_write(*address, *length, blocks, body, at);
+                Vec::new()
+            }
+            _ => self.each(&request, body, at),
+        }
+    }
+
+    /// These servos have no watchdog.
+    fn next_due(&self) -> Option<Instant> {
+        None
+    }
+
+    fn wake(&mut self, _body: &mut Body, _now: Instant) {}
+
+    fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant) {
         for (place, servo) in self.servos.iter_mut().enumerate() {
             if servo.id() == id {
                 servo.restart(place, body, at);
@@ -197,8 +197,7 @@ impl Servos {
         }
     }
 
-    /// Sets a byte of memory as if it had always been there.
-    pub(crate) fn poke(&mut self, id: u8, address: u16, value: u8) {
+    fn poke(&mut self, id: u8, address: u16, value: u8) {
         for servo in self.servos.iter_mut().filter(|servo| servo.id() == id) {
             if let Some(byte) = servo.memory.get_mut(usize::from(address)) {
                 *byte = value;
@@ -206,8 +205,7 @@ impl Servos {
         }
     }
 
-    /// Sets the error bits that the servo reports.
-    pub(crate) fn set_error(&mut self, id: u8, bits: u8, body: &mut Body) {
+    fn set_error(&mut self, id: u8, bits: u8, body: &mut Body) {
         for (place, servo) in self.servos.iter_mut().enumerate() {
             if servo.id() == id {
                 servo.error = bits;
@@ -216,20 +214,17 @@ impl Servos {
         }
     }
 
-    /// Makes a servo report this word as its position; `None` lets it tell the truth.
-    pub(crate) fn force_position(&mut self, id: u8, word: Option<u16>) {
+    fn force_position(&mut self, id: u8, word: Option<u16>) {
         for servo in self.servos.iter_mut().filter(|servo| servo.id() == id) {
             servo.forced_position = word;
         }
     }
 
-    /// Bytes that somebody tried to write into memory that outlives the power.
-    pub(crate) fn kept_writes(&self) -> u64 {
+    fn kept_writes(&self) -> u64 {
         self.servos.iter().map(|servo| servo.kept_writes).sum()
     }
 
-    /// Where a servo stands on the bus, by its id.
-    pub(crate) fn place(&self, id: u8) -> Option<usize> {
+    fn place(&self, id: u8) -> Option<usize> {
         self.servos.iter().position(|servo| servo.id() == id)
     }
 }
