@@ -1,1 +1,20 @@
-fn main() {}
+//! The `steadyhand` command.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use steadyhand::cli::{self, Exit};
+
+#[expect(
+    clippy::print_stderr,
+    reason = "the last word of a command that failed"
+)]
+fn main() -> ExitCode {
+    match cli::run(cli::Cli::parse()) {
+        Ok(exit) => ExitCode::from(exit as u8),
+        Err(error) => {
+            eprintln!("steadyhand: {error:#}");
+            ExitCode::from(Exit::Refused as u8)
+        }
+    }
+}

@@ -82,6 +82,8 @@ struct Score {
     exact: usize,
     wrong: usize,
     refused: usize,
+    /// What was not read exactly, for the message of a failing test.
+    misses: Vec<String>,
 }
 
 fn score(rows: &[Value], shape: impl Fn(&Value) -> Shape) -> Score {
@@ -95,26 +97,27 @@ fn score(rows: &[Value], shape: impl Fn(&Value) -> Shape) -> Score {
             (Line::Understood { understood, .. }, Some(want))
                 if same(&Value::Object(understood.clone()), want) =>
             {
-                score.exact += 1
+                score.exact += 1;
             }
             (Line::Refused { .. }, None) => score.exact += 1,
             (Line::Understood { understood, .. }, want) => {
                 score.wrong += 1;
-                println!(
+                score.misses.push(format!(
                     "wrong {}: {} -> {} want {:?}",
                     row["cls"],
                     row["s"],
                     Value::Object(understood),
                     want.map(Value::to_string)
-                );
+                ));
             }
             (Line::Refused { refused, .. }, Some(_)) => {
                 score.refused += 1;
-                println!("refused {}: {} -> {refused}", row["cls"], row["s"]);
+                score
+                    .misses
+                    .push(format!("refused {}: {} -> {refused}", row["cls"], row["s"]));
             }
         }
     }
-    println!("{score:?}");
     score
 }
 
@@ -124,7 +127,7 @@ fn handmade_forms_are_read_exactly() {
         "debug": {"type": "boolean"}, "fps": {"type": "integer"}}});
     let shape = Shape::from_json_schema(&schema).unwrap();
     let score = score(&rows("forms.jsonl"), |_| shape.clone());
-    assert_eq!(score.exact, score.rows, "{score:?}");
+    assert_eq!(score.exact, score.rows, "{score:#?}");
 }
 
 #[test]
@@ -132,8 +135,8 @@ fn malformed_renderings_are_read_exactly() {
     let score = score(&rows("bfcl.jsonl"), |row| {
         Shape::from_json_schema(&row["schema"]).unwrap()
     });
-    assert!(score.wrong <= 3, "{score:?}");
-    assert!(score.exact * 1000 >= score.rows * 995, "{score:?}");
+    assert!(score.wrong <= 3, "{score:#?}");
+    assert!(score.exact * 1000 >= score.rows * 995, "{score:#?}");
 }
 
 /// What a text says: letters and digits in lower case, so that form does not matter.
@@ -177,7 +180,7 @@ fn nothing_moves_with_a_value_that_was_not_emitted() {
 fn nothing_moves_after_text_that_cannot_be_trusted() {
     let shape = stroke();
     let bad = ["not_json", "truncated", "schema_echo", "template_echo"];
-    let mut ran = 0;
+    let mut ran = Vec::new();
     for row in rows("models.jsonl") {
         let labels: Vec<&str> = row["labels"]
             .as_array()
@@ -196,12 +199,58 @@ fn nothing_moves_after_text_that_cannot_be_trusted() {
             &Policy::new(Effect::Moves, Profile::Guarded),
             Received::Text(text.into()),
         ) {
-            ran += 1;
-            println!(
-                "ran {labels:?}: {text} -> {}",
+            ran.push(format!(
+                "{labels:?}: {text} -> {}",
                 Value::Object(reading.understood)
-            );
+            ));
         }
     }
-    assert_eq!(ran, 0);
+    assert!(ran.is_empty(), "{ran:#?}");
+}
+
+#[test]
+fn a_schema_echoed_back_is_never_a_call() {
+    let mut accepted = Vec::new();
+    for row in rows("bfcl.jsonl").iter().step_by(7) {
+        let shape = Shape::from_json_schema(&row["schema"]).unwrap();
+        if shape.params.is_empty() {
+            continue;
+        }
+        for echo in [&row["schema"], &row["schema"]["properties"]] {
+            if let Line::Understood { understood, .. } = explain_line(&shape, &echo.to_string()) {
+                accepted.push(format!("{echo} -> {}", Value::Object(understood)));
+            }
+        }
+    }
+    assert!(accepted.is_empty(), "{accepted:#?}");
+}
+
+#[test]
+fn a_call_cut_anywhere_is_never_a_call() {
+    let mut accepted = Vec::new();
+    let rows = rows("bfcl.jsonl");
+    let closed = [
+        "strict",
+        "pretty",
+        "pyliteral",
+        "trailing",
+        "unquoted",
+        "smart",
+        "comment",
+        "double",
+    ];
+    for row in rows
+        .iter()
+        .filter(|row| closed.contains(&row["cls"].as_str().unwrap()))
+        .step_by(9)
+    {
+        let shape = Shape::from_json_schema(&row["schema"]).unwrap();
+        let text = row["s"].as_str().unwrap();
+        for (at, _) in text.char_indices().skip(1) {
+            if let Line::Understood { understood, .. } = explain_line(&shape, &text[..at]) {
+                accepted.push(format!("{} -> {}", &text[..at], Value::Object(understood)));
+            }
+        }
+    }
+    assert!(accepted.is_empty(), "{accepted:#?}");
 }

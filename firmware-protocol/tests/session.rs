@@ -209,12 +209,54 @@ fn an_emergency_stop_overtakes_everything_that_waits() {
     let mut session = Session::new(0, 5);
     session.arm();
     session.host.command(Message::Hold, session.now_us);
-    session.host.emergency_stop();
+    session.host.emergency_stop(session.now_us);
     let mut bytes = [0; 27];
     assert_eq!(session.host.transmit(&mut bytes), 27);
     assert_eq!(bytes[..9], firmware_protocol::frame::ESTOP_BYTES);
     assert_eq!(bytes[18..], firmware_protocol::frame::ESTOP_BYTES);
     assert_eq!(session.host.unacknowledged(), 0);
+}
+
+#[test]
+fn an_emergency_stop_is_repeated_until_the_device_shows_it() {
+    let mut session = Session::new(0, 5);
+    session.arm();
+    session.down.harm_permille = 1_000;
+    session.host.emergency_stop(session.now_us);
+    session.run_ms(100);
+    assert_eq!(session.device.mode(), Mode::Idle, "none came through");
+    session.down.harm_permille = 0;
+    session.run_ms(100);
+    assert_eq!(session.device.mode(), Mode::Estop);
+    session.events.clear();
+    session.run_ms(40);
+    let Some(Event::State(state)) = session.events.last().copied() else {
+        panic!("no state")
+    };
+    session.command(Message::ClearFault(state.nonce));
+    session.run_ms(200);
+    assert_eq!(
+        session.device.mode(),
+        Mode::Idle,
+        "an answered stop is not sent again"
+    );
+}
+
+#[test]
+fn a_refusal_within_an_epoch_keeps_the_count_of_its_segments() {
+    let mut session = Session::new(0, 6);
+    session.arm();
+    session.draw(40);
+    session.command(Message::Hold);
+    let here = session.device.setpoints().joints;
+    let start_us = (session.host.clock().device_us(session.now_us).unwrap() + 100_000) as u32;
+    session.host.open(start_us, &here, session.now_us).unwrap();
+    session.run_ms(50);
+    let not_ready = |event: &Event| matches!(event, Event::Refused(ack) if ack.status == SegmentStatus::NotReady);
+    assert!(session.events.iter().any(not_ready));
+    session.command(Message::Resume);
+    let goal = session.draw(40);
+    assert_eq!(session.device.setpoints().joints, goal);
 }
 
 #[test]
@@ -276,18 +318,19 @@ fn a_dead_line_is_noticed() {
     assert_eq!(session.events, [Event::LinkLost]);
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
-
-    #[test]
-    fn a_motion_survives_one_frame_in_fifty_being_corrupt(seed: u64) {
-        let mut session = Session::new(20, seed);
+#[test]
+fn a_motion_survives_one_frame_in_fifty_being_corrupt() {
+    for seed in 0..20 {
+        // A frame travels in two pieces, its first delimiter and the rest; either may be hit.
+        let mut session = Session::new(10, seed);
         session.arm();
         let goal = session.draw(100);
-        prop_assert_eq!(session.device.setpoints().joints, goal);
-        prop_assert_eq!(session.device.cause(), Cause::None);
+        assert_eq!(session.device.cause(), Cause::None, "seed {seed}");
+        assert_eq!(session.device.setpoints().joints, goal, "seed {seed}");
     }
+}
 
+proptest! {
     #[test]
     fn a_host_takes_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
         let mut host = Host::new(LostHost::Hold, 0);

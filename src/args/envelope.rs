@@ -79,7 +79,7 @@ pub fn read(bytes: &[u8]) -> Result<Envelope, EnvelopeError> {
     let text = std::str::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8"))?;
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}' || c == '\0');
     match strict::parse(text) {
-        Some(node) if !node.contradicts_itself() => message(node, Vec::new()),
+        Some(node) if !node.contradicts_itself() => message(&node, Vec::new()),
         Some(_) => tolerantly(text, "a key is given twice with different values"),
         None => tolerantly(text, "it is not an object"),
     }
@@ -116,7 +116,7 @@ fn tolerantly(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> 
         repairs.push(repair("message", "text around the message skipped"));
     }
     let node = with_arguments_as_written(text, node, parser.arguments, parser.cut)?;
-    message(node, repairs)
+    message(&node, repairs)
 }
 
 /// A whole message inside quotes, or a list.
@@ -130,7 +130,7 @@ fn whole_text(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> 
         });
     }
     message(
-        candidate.node,
+        &candidate.node,
         candidate
             .forms
             .iter()
@@ -204,7 +204,7 @@ fn repair(field: &str, why: &str) -> Repair {
 }
 
 /// Supplies what a message must have, where there is only one thing it can be.
-fn message(node: Node, mut repairs: Vec<Repair>) -> Result<Envelope, EnvelopeError> {
+fn message(node: &Node, mut repairs: Vec<Repair>) -> Result<Envelope, EnvelopeError> {
     match node.to_value() {
         Value::Object(mut map) => {
             normalise(&mut map, &mut repairs)?;

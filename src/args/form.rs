@@ -14,6 +14,7 @@ pub(super) enum Form {
     ExtraComma,
     MissingComma,
     MissingColon,
+    Semicolon,
     UnquotedKey,
     UnquotedText,
     PythonLiteral,
@@ -52,6 +53,7 @@ impl Form {
             | Self::TextInText
             | Self::CurlyQuotes => 1,
             Self::ExtraComma
+            | Self::Semicolon
             | Self::UnquotedText
             | Self::Arrow
             | Self::ExtraCloser
@@ -82,6 +84,7 @@ impl Form {
             Self::TrailingComma => "a comma before the end dropped",
             Self::ExtraComma => "a comma too many dropped",
             Self::MissingComma => "a missing comma supplied",
+            Self::Semicolon => "a semicolon read as a comma",
             Self::MissingColon => "a missing colon supplied",
             Self::UnquotedKey => "a key without quotes",
             Self::UnquotedText => "a text without quotes",

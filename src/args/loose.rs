@@ -2,7 +2,7 @@
 
 use super::{
     form::{Form, Forms},
-    limits::NODES_MAX,
+    limits::PAIRS_MAX,
     node::Node,
     quote::Quotes,
     tolerant::{self, End, Parser},
@@ -33,6 +33,9 @@ impl Loose {
 
 /// `scene="koi", debug=True` and `scene: koi, debug: true`.
 pub(super) fn keywords(text: &str, quotes: Quotes) -> Option<Loose> {
+    if !text.contains([':', '=']) {
+        return None;
+    }
     let mut parser = Parser::new(text, 0, quotes);
     let pairs = parser.pairs(End::Text, 0).ok()?;
     let mut loose = Loose::of(Form::Keywords);
@@ -45,33 +48,41 @@ pub(super) fn keywords(text: &str, quotes: Quotes) -> Option<Loose> {
     .filter(|loose| loose.cut || !loose.pairs.is_empty())
 }
 
-/// `stroke(scene="koi")`, with the name that was called.
+/// `stroke(scene="koi")`, with the name that was called; `Calling:` may stand before it.
 pub(super) fn call(text: &str, quotes: Quotes) -> Option<(String, Loose)> {
     let open = text.find('(')?;
-    let name = text.get(..open)?.trim();
+    let head = text.get(..open)?;
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
-    if name.is_empty() || !name.chars().all(is_name) {
+    let name = head.trim_end_matches(is_name).len();
+    let (before, name) = head.split_at_checked(name)?;
+    let is_prose = |part: &str| !part.contains(['{', '}', '[', ']', '(', ')', '=', '"']);
+    // Only an announcement may stand before a call: in a sentence it is talked about, not made.
+    let is_announced = before.trim().is_empty() || before.trim_end().ends_with(':');
+    if !is_prose(before) || !is_announced || (name.is_empty() && !before.is_empty()) {
         return None;
     }
     let mut parser = Parser::new(text, open + 1, quotes);
     let pairs = call_pairs(&mut parser)?;
-    parser.filler();
-    let rest = text
-        .get(parser.position()..)?
-        .trim_start_matches([';', '.'])
-        .trim();
     let mut loose = Loose::of(Form::Call);
     loose.forms.extend(&parser.forms);
-    rest.is_empty().then(|| {
-        (
+    if parser.cut {
+        return Some((
             name.to_owned(),
             Loose {
+                cut: true,
                 pairs,
-                cut: parser.cut,
                 ..loose
             },
-        )
-    })
+        ));
+    }
+    let after = text.get(parser.position()..)?;
+    if after.contains(char::is_alphanumeric) || !is_prose(after) {
+        return None;
+    }
+    if !before.trim().is_empty() || !after.trim_matches([';', '.', ' ', '\n']).is_empty() {
+        loose.forms.add(Form::Prose);
+    }
+    Some((name.to_owned(), Loose { pairs, ..loose }))
 }
 
 /// What stands between the brackets: keywords, or one object.
@@ -95,7 +106,10 @@ pub(super) fn lines(text: &str) -> Option<Loose> {
         .map(str::trim)
         .filter(|line| !line.is_empty() && !matches!(*line, "---" | "..."))
     {
-        if loose.pairs.len() == NODES_MAX || line.starts_with('#') {
+        if loose.pairs.len() == PAIRS_MAX {
+            return None;
+        }
+        if line.starts_with('#') {
             continue;
         }
         let line = line
@@ -111,7 +125,7 @@ pub(super) fn lines(text: &str) -> Option<Loose> {
             return None;
         }
         let value = line.get(at + 1..)?.trim().trim_end_matches(',').trim();
-        loose.cut |= value.is_empty();
+        loose.cut |= value.is_empty() || value == ",";
         loose.push(key, value);
     }
     (!loose.pairs.is_empty()).then_some(loose)
@@ -124,7 +138,7 @@ pub(super) fn options(text: &str) -> Option<Loose> {
     while let Some(word) = words.next() {
         let option = word
             .strip_prefix("--")
-            .filter(|name| !name.is_empty() && loose.pairs.len() < NODES_MAX)?;
+            .filter(|name| !name.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
         if let Some((key, value)) = option.split_once('=') {
             loose.push(key, value);
         } else if let Some(value) = words.next_if(|next| !next.starts_with("--")) {
@@ -145,7 +159,7 @@ pub(super) fn url_pairs(text: &str) -> Option<Loose> {
     for part in text.trim_start_matches('?').split('&') {
         let (key, value) = part
             .split_once('=')
-            .filter(|(key, _)| !key.is_empty() && loose.pairs.len() < NODES_MAX)?;
+            .filter(|(key, _)| !key.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
         loose.push(
             &percent_decoded(&key.replace('+', " "))?,
             &percent_decoded(&value.replace('+', " "))?,
@@ -189,10 +203,11 @@ pub(super) fn bare(value: &str) -> Node {
     }
     if value.starts_with(['{', '[']) {
         let mut parser = Parser::new(value, 0, Quotes::Exact);
-        if let Ok(Some(node)) = parser.value(0) {
-            if !parser.cut && parser.position() == value.len() {
-                return node;
-            }
+        if let Ok(Some(node)) = parser.value(0)
+            && !parser.cut
+            && parser.position() == value.len()
+        {
+            return node;
         }
     }
     tolerant::scalar(value.to_owned()).0

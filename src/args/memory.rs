@@ -22,7 +22,7 @@ pub struct Memory {
 struct Entry {
     caller: String,
     tool: String,
-    refusal: Refusal,
+    refusal: Box<Refusal>,
     failures: u32,
 }
 
@@ -45,8 +45,8 @@ impl Memory {
         caller: &str,
         tool: &str,
         policy: &Policy,
-        outcome: Result<Reading, Refusal>,
-    ) -> Result<Reading, (Refusal, Advice)> {
+        outcome: Result<Reading, Box<Refusal>>,
+    ) -> Result<Reading, (Box<Refusal>, Advice)> {
         let last = self.take(caller).filter(|entry| entry.tool == tool);
         let outcome = match (outcome, &last) {
             (Ok(reading), Some(last)) => last.compare(reading, policy),
@@ -95,15 +95,15 @@ impl Memory {
 }
 
 impl Entry {
-    fn compare(&self, mut reading: Reading, policy: &Policy) -> Result<Reading, Refusal> {
+    fn compare(&self, mut reading: Reading, policy: &Policy) -> Result<Reading, Box<Refusal>> {
         let Some(field) = self.left_out(&reading.given) else {
             return Ok(reading);
         };
         if policy.refuses(Rule::RefusedArgumentLeftOut) {
-            return Err(Refusal {
+            return Err(Box::new(Refusal {
                 kind: Rule::RefusedArgumentLeftOut,
-                ..self.refusal.clone()
-            });
+                ..(*self.refusal).clone()
+            }));
         }
         reading.repairs.push(Repair {
             field: field.to_owned(),
@@ -166,7 +166,7 @@ mod tests {
         memory: &mut Memory,
         profile: Profile,
         arguments: Value,
-    ) -> Result<Reading, (Refusal, Advice)> {
+    ) -> Result<Reading, (Box<Refusal>, Advice)> {
         let shape = Shape::new(vec![
             Param::new("scene", Kind::name(["default", "tiger", "koi"])).default("default"),
             Param::new("debug", Kind::Bool).default(false),

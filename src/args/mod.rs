@@ -13,7 +13,9 @@ mod meaning;
 mod memory;
 pub mod name;
 mod nearest;
+mod nested;
 mod node;
+mod numbers;
 mod numeral;
 mod objects;
 mod outcome;
@@ -37,3 +39,8 @@ pub use rules::{Class, Effect, Policy, Profile, Render, Rule, UnknownKeys};
 pub use schema::SchemaError;
 pub use shape::{Kind, Param, Range, Shape};
 pub use unit::{Dimension, Unit};
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

@@ -140,21 +140,21 @@ impl Repairs {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Trouble {
     pub(super) rule: Rule,
-    pub(super) complaint: Complaint,
+    pub(super) complaint: Box<Complaint>,
     /// A valid value for the corrected call.
     pub(super) fix: Option<Value>,
 }
 
 impl Trouble {
     pub(super) fn new(rule: Rule, code: &'static str, path: &str, why: impl Into<String>) -> Self {
-        let complaint = Complaint {
+        let complaint = Box::new(Complaint {
             code,
             path: path.to_owned(),
             received: String::new(),
             expected: String::new(),
             valid: Vec::new(),
             why: why.into(),
-        };
+        });
         Self {
             rule,
             complaint,
@@ -188,6 +188,6 @@ pub(super) fn complaints(refused: &[Trouble]) -> Vec<Complaint> {
     refused
         .iter()
         .take(COMPLAINTS_MAX)
-        .map(|trouble| trouble.complaint.clone())
+        .map(|trouble| (*trouble.complaint).clone())
         .collect()
 }

@@ -26,33 +26,38 @@ pub enum Received {
 /// # Errors
 /// Every complaint at once, with arguments that would be accepted, where the policy refuses to run on what was received.
 /// A tool that stops is never refused.
-pub fn read(shape: &Shape, policy: &Policy, received: Received) -> Result<Reading, Refusal> {
-    let judged = candidates(received)
-        .iter()
-        .map(|candidate| arguments::judge(shape, policy, candidate))
-        .collect();
-    choose(judged, policy)
+pub fn read(shape: &Shape, policy: &Policy, received: Received) -> Result<Reading, Box<Refusal>> {
+    choose(judged(shape, policy, received).collect(), policy)
 }
 
-/// Every way of reading what was received.
-pub(super) fn candidates(received: Received) -> Vec<Candidate> {
-    match received {
-        Received::Absent => vec![Candidate::of_node(Node::Null)],
-        Received::Text(text) | Received::Value(Value::String(text)) => candidates::of_text(&text),
-        Received::Value(value) => vec![Candidate::of_node(Node::from(value))],
-    }
+/// Every way of reading what was received, judged.
+pub(super) fn judged<'a>(
+    shape: &'a Shape,
+    policy: &'a Policy,
+    received: Received,
+) -> impl Iterator<Item = Judged> {
+    let (candidates, text) = match received {
+        Received::Absent => (vec![Candidate::of_node(Node::Null)], String::new()),
+        Received::Text(text) | Received::Value(Value::String(text)) => {
+            (candidates::of_text(&text), text)
+        }
+        Received::Value(value) => (vec![Candidate::of_node(Node::from(value))], String::new()),
+    };
+    candidates
+        .into_iter()
+        .map(move |candidate| arguments::judge(shape, policy, candidate, &text))
 }
 
 /// The cheapest reading, if no other is as cheap and different; otherwise the cheapest refusal.
-fn choose(judged: Vec<Judged>, policy: &Policy) -> Result<Reading, Refusal> {
-    let mut refusal: Option<(u32, Refusal)> = None;
+fn choose(judged: Vec<Judged>, policy: &Policy) -> Result<Reading, Box<Refusal>> {
+    let mut refusal: Option<(u32, Box<Refusal>)> = None;
     let mut best: Option<(u32, Reading)> = None;
     let mut tie = false;
     for Judged { outcome, cost } in judged {
         match outcome {
             Ok(reading) => match &best {
                 Some((least, chosen)) if cost >= *least => {
-                    tie |= cost == *least && reading.given != chosen.given
+                    tie |= cost == *least && reading.given != chosen.given;
                 }
                 _ => {
                     tie = false;
@@ -60,18 +65,18 @@ fn choose(judged: Vec<Judged>, policy: &Policy) -> Result<Reading, Refusal> {
                 }
             },
             Err(found) if refusal.as_ref().is_none_or(|(least, _)| cost < *least) => {
-                refusal = Some((cost, found))
+                refusal = Some((cost, found));
             }
             Err(_) => {}
         }
     }
     match (best, refusal) {
         (Some((_, reading)), _) if tie && policy.refuses(Rule::Contradiction) => {
-            Err(ambiguous(reading))
+            Err(Box::new(ambiguous(reading)))
         }
         (Some((_, reading)), _) => Ok(reading),
         (None, Some((_, refusal))) => Err(refusal),
-        (None, None) => Err(ambiguous_text()),
+        (None, None) => Err(Box::new(ambiguous_text())),
     }
 }
 

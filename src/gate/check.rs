@@ -76,6 +76,27 @@ pub fn check(
     })
 }
 
+/// Judges all of a trajectory but the leave to move and where the arm is, and mints nothing: for
+/// previews.
+///
+/// # Errors
+/// As [`check`].
+pub fn preview(scene: &Arc<Scene>, trajectory: &Trajectory) -> Result<(), Refused> {
+    let mut judge = Judge {
+        scene,
+        trajectory,
+        refusals: Vec::new(),
+    };
+    judge.form();
+    if judge.refusals.is_empty() {
+        judge.samples();
+    }
+    judge.verdict()?;
+    Stops::prove(scene, trajectory)
+        .map(|_| ())
+        .map_err(|refusal| Refused(vec![refusal]))
+}
+
 struct Judge<'a> {
     scene: &'a Scene,
     trajectory: &'a Trajectory,

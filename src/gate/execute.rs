@@ -34,6 +34,7 @@ pub struct Execution {
     goal_rad: Joints,
     held_ticks: u32,
     stopped: bool,
+    lifted: bool,
 }
 
 #[derive(Debug)]
@@ -125,6 +126,7 @@ impl CheckedTrajectory {
             goal_rad: first,
             held_ticks: 0,
             stopped: false,
+            lifted: false,
         })
     }
 }
@@ -173,6 +175,12 @@ impl Execution {
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         self.stopped
+    }
+
+    /// Whether a stop has lifted the tip, or begun to.
+    #[must_use]
+    pub fn has_lifted(&self) -> bool {
+        self.lifted
     }
 
     /// Where it is.
@@ -308,6 +316,7 @@ impl Execution {
             None => Mode::Stand,
             Some(by_rad) => {
                 let ticks = self.lift_ticks(&by_rad);
+                self.lifted = true;
                 Mode::Rise {
                     from_rad: *from,
                     by_rad,

@@ -51,7 +51,7 @@ use crate::plan::{SpanKind, Trajectory};
 use crate::scene::{Revision, Scene};
 use crate::units::Joints;
 
-pub use check::check;
+pub use check::{check, preview};
 pub use execute::{Broken, Execution, Progress, Step};
 
 /// A trajectory that was judged against a scene, a permit and a start, with a proven stop from

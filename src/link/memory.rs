@@ -16,6 +16,14 @@ pub trait FarEnd: Send {
 
     /// Appends what the device has put on the wire up to `now`.
     fn speak(&mut self, now: Instant, into: &mut Vec<u8>);
+
+    /// The line's speed, where the wire has one: what comes at another speed is not understood.
+    fn tune(&mut self, _baud: u32) {}
+
+    /// Whether it is still there; a wire to a device that is not says that it was unplugged.
+    fn is_plugged(&self) -> bool {
+        true
+    }
 }
 
 /// The near end of a wire to a [`FarEnd`].
@@ -44,6 +52,14 @@ impl<D: FarEnd> MemoryLink<D> {
         })
     }
 
+    fn check_plug(&self) -> Result<(), LinkError> {
+        if self.device.is_plugged() {
+            Ok(())
+        } else {
+            Err(LinkError::Unplugged)
+        }
+    }
+
     fn collect(&mut self) {
         self.scratch.clear();
         self.device.speak(self.clock.now(), &mut self.scratch);
@@ -60,6 +76,7 @@ impl<D: FarEnd> MemoryLink<D> {
 
     async fn receive_some(&mut self, into: &mut [u8], until: Instant) -> Result<usize, LinkError> {
         loop {
+            self.check_plug()?;
             self.collect();
             if !self.arrived.is_empty() {
                 return Ok(self.take(into));
@@ -76,6 +93,7 @@ impl<D: FarEnd> MemoryLink<D> {
 impl<D: FarEnd> Link for MemoryLink<D> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         Box::pin(async move {
+            self.check_plug()?;
             self.device.hear(self.clock.now(), bytes);
             Ok(())
         })
@@ -86,6 +104,7 @@ impl<D: FarEnd> Link for MemoryLink<D> {
     }
 
     fn discard_input(&mut self) -> Result<(), LinkError> {
+        self.check_plug()?;
         self.collect();
         self.arrived.clear();
         Ok(())

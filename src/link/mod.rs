@@ -10,6 +10,7 @@ use std::pin::Pin;
 use crate::units::Instant;
 
 pub mod memory;
+pub mod pty;
 pub mod serial;
 
 /// What a link's operation gives when it is awaited. It borrows the link, so one is under way at a

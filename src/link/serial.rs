@@ -1,1 +1,162 @@
 //! A real serial port, by tokio-serial.
+//!
+//! The port is opened for one process alone: exclusive, and with an advisory lock that also keeps
+//! a second node out where the first runs as root. Nothing here ever waits for the wire to be
+//! empty: on some adapters that blocks for ever.
+
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{Access, access};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_serial::{ClearBuffer, SerialPort, SerialStream};
+
+use crate::clock::{Alarm, Clock};
+use crate::link::{Link, LinkError, LinkFuture};
+use crate::units::Instant;
+
+/// An open serial port. Must be made and used within one runtime.
+#[derive(Debug)]
+pub struct SerialLink {
+    stream: SerialStream,
+    alarm: Alarm,
+    path: String,
+}
+
+impl SerialLink {
+    /// Opens `path` at `baud`, eight bits, no parity, one stop bit, and forgets what another
+    /// program left in its buffers.
+    ///
+    /// # Errors
+    /// Tells a port that is missing from one that is busy and from one that may not be opened.
+    pub fn open(path: &str, baud: u32, clock: &Clock) -> Result<Self, LinkError> {
+        let builder = tokio_serial::new(path, baud);
+        #[expect(clippy::disallowed_methods, reason = "the one home of serial ports")]
+        let stream = SerialStream::open(&builder).map_err(|error| why(path, error))?;
+        let mut link = Self {
+            stream,
+            alarm: clock.alarm().map_err(|source| open_error(path, source))?,
+            path: path.to_owned(),
+        };
+        link.discard_input()?;
+        Ok(link)
+    }
+
+    async fn receive_some(&mut self, into: &mut [u8], until: Instant) -> Result<usize, LinkError> {
+        tokio::select! {
+            biased;
+            read = self.stream.read(into) => match read {
+                // A port has no end: nothing read means that nothing is there to read from.
+                Ok(0) => Err(LinkError::Unplugged),
+                Ok(count) => Ok(count),
+                Err(error) => Err(lost_or(error, LinkError::Read)),
+            },
+            waited = self.alarm.until(until) => waited.map(|()| 0).map_err(LinkError::Read),
+        }
+    }
+}
+
+impl Link for SerialLink {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
+        Box::pin(async move {
+            let written = self.stream.write_all(bytes).await;
+            written.map_err(|error| lost_or(error, LinkError::Write))
+        })
+    }
+
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+        Box::pin(self.receive_some(into, until))
+    }
+
+    fn discard_input(&mut self) -> Result<(), LinkError> {
+        let cleared = self.stream.clear(ClearBuffer::Input);
+        cleared.map_err(|error| lost_or(error.into(), LinkError::Read))
+    }
+
+    fn name(&self) -> &str {
+        &self.path
+    }
+}
+
+/// System errors that a vanished adapter gives, and everything else.
+fn lost_or(error: io::Error, otherwise: impl Fn(io::Error) -> LinkError) -> LinkError {
+    use rustix::io::Errno;
+    let gone = [
+        Errno::IO,
+        Errno::NXIO,
+        Errno::NODEV,
+        Errno::BADF,
+        Errno::PIPE,
+    ];
+    match rustix::io::Errno::from_io_error(&error) {
+        Some(errno) if gone.contains(&errno) => LinkError::Unplugged,
+        _ => otherwise(error),
+    }
+}
+
+fn open_error(path: &str, source: io::Error) -> LinkError {
+    LinkError::Open {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The serial crate calls both a missing and a busy port "no device": the file system knows better.
+fn why(path: &str, error: tokio_serial::Error) -> LinkError {
+    let busy = matches!(error.kind, tokio_serial::ErrorKind::NoDevice);
+    let path_owned = path.to_owned();
+    if !Path::new(path).exists() {
+        LinkError::Missing { path: path_owned }
+    } else if access(path, Access::READ_OK | Access::WRITE_OK).is_err() {
+        LinkError::Permission { path: path_owned }
+    } else if busy {
+        LinkError::Busy { path: path_owned }
+    } else {
+        open_error(path, error.into())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::link::pty::Pty;
+
+    #[tokio::test]
+    async fn missing_busy_and_not_a_port_are_told_apart() {
+        let clock = Clock::real();
+        let missing = SerialLink::open("/dev/no-such-port", 1_000_000, &clock);
+        assert!(matches!(missing, Err(LinkError::Missing { .. })));
+        let pty = Pty::open().unwrap();
+        let path = pty.path().to_str().unwrap().to_owned();
+        let first = SerialLink::open(&path, 1_000_000, &clock).unwrap();
+        let second = SerialLink::open(&path, 1_000_000, &clock);
+        assert!(matches!(second, Err(LinkError::Busy { .. })), "{second:?}");
+        drop(first);
+        assert!(SerialLink::open(&path, 1_000_000, &clock).is_ok());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let none = SerialLink::open(file.path().to_str().unwrap(), 1_000_000, &clock);
+        assert!(matches!(none, Err(LinkError::Open { .. })), "{none:?}");
+    }
+
+    #[tokio::test]
+    async fn silence_ends_at_its_moment_and_an_unplug_at_once() {
+        let clock = Clock::real();
+        let pty = Pty::open().unwrap();
+        let mut link = SerialLink::open(pty.path().to_str().unwrap(), 1_000_000, &clock).unwrap();
+        let mut buffer = [0; 8];
+        let until = clock.now().after(Duration::from_millis(3));
+        assert_eq!(link.receive(&mut buffer, until).await.unwrap(), 0);
+        assert!(clock.now() >= until);
+        drop(pty);
+        let far = clock.now().after(Duration::from_secs(60));
+        for _ in 0..3 {
+            let lost = link.receive(&mut buffer, far).await;
+            assert!(matches!(lost, Err(LinkError::Unplugged)), "{lost:?}");
+        }
+        let lost = link.send(&[1]).await;
+        assert!(matches!(lost, Err(LinkError::Unplugged)), "{lost:?}");
+    }
+}

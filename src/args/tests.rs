@@ -1,0 +1,708 @@
+//! What is accepted, noted and refused: the agreed table row by row, and the forms that callers really use.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::result_large_err,
+    reason = "a failing test may panic"
+)]
+
+use super::{
+    Class, Effect, Kind, Line, Param, Policy, Profile, Reading, Received, Refusal, Rule, Shape,
+    Unit, explain, explain_line, read,
+};
+use serde_json::{Value, json};
+
+const COLUMNS: [(Effect, Profile); 4] = [
+    (Effect::Stops, Profile::Guarded),
+    (Effect::Reads, Profile::Guarded),
+    (Effect::Moves, Profile::Lenient),
+    (Effect::Moves, Profile::Guarded),
+];
+
+/// A drawing tool such as the node has.
+fn stroke() -> Shape {
+    Shape::new(vec![
+        Param::new(
+            "scene",
+            Kind::name(["default", "koi", "star", "tiger", "practice_skin"]),
+        )
+        .default("default"),
+        Param::new("overlay", Kind::name(["crosses", "leaf"])).alias("meta"),
+        Param::new("debug", Kind::Bool).default(false),
+        Param::new("fps", Kind::integer(1, 120)).default(10),
+        Param::new("lift", Kind::number(0.001, 0.6, Unit::named("m"))).default(0.01),
+        Param::new("note", Kind::Text),
+    ])
+    .with_foreign(["num_plys", "calibrate_extrinsics"])
+    .with_tool_names(["stroke", "draw"])
+}
+
+fn run(effect: Effect, profile: Profile, text: &str) -> Result<Reading, Box<Refusal>> {
+    read(
+        &stroke(),
+        &Policy::new(effect, profile),
+        Received::Text(text.into()),
+    )
+}
+
+fn guarded(text: &str) -> Result<Reading, Box<Refusal>> {
+    run(Effect::Moves, Profile::Guarded, text)
+}
+
+/// One letter per column of the table: `.` runs, `!` runs after a loss, `r` is refused.
+fn columns(text: &str) -> String {
+    let letter = |outcome: Result<Reading, Box<Refusal>>| match outcome {
+        Ok(reading) if reading.loss == Class::L2 => '!',
+        Ok(_) => '.',
+        Err(_) => 'r',
+    };
+    COLUMNS
+        .iter()
+        .map(|(effect, profile)| letter(run(*effect, *profile, text)))
+        .collect()
+}
+
+fn check(rows: &[(&str, &str)]) {
+    for (text, want) in rows {
+        assert_eq!(
+            columns(text),
+            *want,
+            "{text}: {:?}",
+            guarded(text).map_err(|refusal| refusal.to_string())
+        );
+    }
+}
+
+#[test]
+fn nothing_said_is_defaults() {
+    for text in [
+        "",
+        "  ",
+        "null",
+        "None",
+        "undefined",
+        "{}",
+        "[]",
+        "\"null\"",
+        "\"None\"",
+        "\"undefined\"",
+        "''",
+        "\"\"",
+        "\"{}\"",
+        "'{}'",
+        "nil",
+        "None.",
+        "[object]",
+    ] {
+        check(&[(text, "....")]);
+        assert_eq!(
+            guarded(text).unwrap().understood["scene"],
+            "default",
+            "{text}"
+        );
+        assert!(guarded(text).unwrap().given.is_empty(), "{text}");
+    }
+    assert!(
+        read(
+            &stroke(),
+            &Policy::new(Effect::Moves, Profile::Guarded),
+            Received::Absent
+        )
+        .is_ok()
+    );
+}
+
+#[test]
+fn a_lost_payload_is_told_apart() {
+    for text in [
+        "[object Object]",
+        "\"[object Object]\"",
+        "[object Array]",
+        "\"[object Map]\"",
+    ] {
+        check(&[(text, "!!!r")]);
+        assert!(
+            guarded(text)
+                .unwrap_err()
+                .to_string()
+                .contains("send {} for defaults")
+        );
+        let policy = Policy {
+            default_is_all_enabled: true,
+            ..Policy::new(Effect::Moves, Profile::Guarded)
+        };
+        assert!(
+            read(&stroke(), &policy, Received::Text(text.into()))
+                .unwrap()
+                .is_payload_lost()
+        );
+    }
+}
+
+#[test]
+fn empty_optional_values_are_defaults() {
+    for value in ["\"\"", "[]", "{}", "\"null\"", "\"None\"", "null", "None"] {
+        for name in ["scene", "overlay", "debug", "fps", "lift", "note"] {
+            let reading = guarded(&format!("{{\"{name}\": {value}}}")).unwrap();
+            assert!(reading.given.is_empty(), "{name} {value}");
+            assert_eq!(
+                reading
+                    .repairs
+                    .iter()
+                    .filter(|repair| repair.code == "empty")
+                    .map(|repair| repair.class)
+                    .collect::<Vec<_>>(),
+                [Class::L1],
+                "{name} {value}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sloppy_form_keeps_its_meaning() {
+    let want = json!({"scene": "koi", "debug": true, "fps": 5});
+    for text in [
+        r#"{"scene":"koi","debug":true,"fps":5}"#,
+        r#""{\"scene\":\"koi\",\"debug\":true,\"fps\":5}""#,
+        r#""\"{\\\"scene\\\":\\\"koi\\\",\\\"debug\\\":true,\\\"fps\\\":5}\"""#,
+        r#"{\"scene\":\"koi\",\"debug\":true,\"fps\":5}"#,
+        "{'scene': 'koi', 'debug': True, 'fps': 5}",
+        "{u'scene': u'koi', 'debug': True, 'fps': 5,}",
+        "{scene: koi, debug: yes, fps: 5}",
+        "{“scene”: “koi”, “debug”: “on”, “fps”: 5}",
+        "{“scene\": \"koi”, 'debug': true, \"fps\": 5}",
+        "```json\n{\"scene\":\"koi\",\"debug\":true,\"fps\":5}\n```",
+        "```{\"scene\":\"koi\",\"debug\":true,\"fps\":5}```",
+        "Sure, I'd love to! {\"scene\":\"koi\",\"debug\":true,\"fps\":5} Don't worry.",
+        "Result: {\"scene\":\"koi\",\"debug\":true,\"fps\":5}",
+        "<tool_call>{\"scene\":\"koi\",\"debug\":true,\"fps\":5}</tool_call>",
+        "<tool_call>{\"name\":\"stroke\",\"arguments\":{\"scene\":\"koi\",\"debug\":true,\"fps\":5}}</tool_call>",
+        "<tool_call>\n<function=stroke>\n<parameter=scene>\nkoi\n</parameter>\n<parameter=debug>true</parameter><parameter=fps>5</parameter></function></tool_call>",
+        "<scene>koi</scene><debug>true</debug><fps>5</fps>",
+        "Action: stroke\nAction Input: {\"scene\":\"koi\",\"debug\":true,\"fps\":5}",
+        "stroke(scene=\"koi\", debug=True, fps=5)",
+        "`stroke(scene='koi', debug=True, fps=5)`",
+        "stroke({\"scene\":\"koi\",\"debug\":true,\"fps\":5})",
+        "Calling: stroke(scene=\"koi\", debug=True, fps=5)",
+        "(scene=\"koi\", debug=True, fps=5)",
+        "[TOOL_CALLS][{\"name\":\"stroke\",\"arguments\":{\"scene\":\"koi\",\"debug\":true,\"fps\":5}}]",
+        "{\"scene\" \"koi\", \"debug\" true, \"fps\" 5}",
+        "{\"scene\":\"koi\"; \"debug\":true; \"fps\":5}",
+        "Output: ```{\"scene\":\"koi\",\"debug\":true,\"fps\":5}``` as asked",
+        "```json\n{\"scene\":\"koi\",\"debug\":true,\"fps\":5}",
+        "{\"tool_calls\":[{\"function\":{\"name\":\"stroke\",\"arguments\":\"{\\\"scene\\\":\\\"koi\\\",\\\"debug\\\":true,\\\"fps\\\":5}\"}}]}",
+        "scene=\"koi\", debug=True, fps=5",
+        "scene=koi debug=true fps=5",
+        "scene: koi, debug: true, fps: 5",
+        "scene: koi\ndebug: true\nfps: 5\n",
+        "- scene: koi\n- debug: true\n- fps: 5",
+        "scene=koi&debug=true&fps=5",
+        "%7B%22scene%22%3A%22koi%22%2C%22debug%22%3Atrue%2C%22fps%22%3A5%7D",
+        "--scene koi --debug --fps 5",
+        "{\"scene\":\"koi\" \"debug\":true \"fps\":5}",
+        "{\"scene\" \"koi\", \"debug\"=>true, fps=5}",
+        "{/* fish */\"scene\":\"koi\", // yes\n\"debug\":true, # no\n\"fps\":5}",
+        "{\"scene\":\"koi\",\"debug\":true,\"fps\":5}}",
+        "{\"scene\":\"koi\",\"debug\":true,\"fps\":5}\n</tool_call>",
+        r#"{"scene":["koi"],"debug":"yes","fps":"5"}"#,
+        r#"{"sceneName":"Koi","DEBUG":"TRUE","f-p-s":5.0}"#,
+        r#"{"scene_name":"koi","scene":"koi","debug?":1,"fps":05}"#,
+        r#"{"scene":"koi","debug":true,"fps":"5 fps"}"#.trim_end_matches(" fps").replace("5 fps", "5").as_str(),
+        r#"{"input":{"scene":"koi","debug":true,"fps":5}}"#,
+        r#"{"arguments":"{\"scene\":\"koi\",\"debug\":true,\"fps\":5}"}"#,
+        r#"{"input_data":{"kwargs":{"scene":"koi","debug":true,"fps":5}}}"#,
+        r#"{"name":"stroke","parameters":{"scene":"koi","debug":true,"fps":5}}"#,
+        r#"{"function":{"name":"draw","arguments":"{\"scene\":\"koi\",\"debug\":true,\"fps\":5}"},"type":"function"}"#,
+        r#"{"method":"tools/call","params":{"name":"stroke","arguments":{"scene":"koi","debug":true,"fps":5}}}"#,
+        r#"[{"scene":"koi","debug":true,"fps":5}]"#,
+        "{\"scene\":\"koi\",\"debug\":true,\"fps\":0x5}",
+        "{\"scene\":\"koi\",\"debug\":true,\"fps\":5.}",
+        "\u{feff}{\"scene\":\"koi\",\"debug\":true,\"fps\":5}\n",
+    ] {
+        let reading = guarded(text).unwrap_or_else(|refusal| panic!("{text}: {refusal}"));
+        assert_eq!(Value::Object(reading.given), want, "{text}");
+        assert!(reading.loss <= Class::L1, "{text}: {:?}", reading.repairs);
+        assert_eq!(columns(text), "....", "{text}");
+    }
+}
+
+#[test]
+fn envelopes_are_opened_and_never_overlooked() {
+    for text in [
+        r#"{"args": {"scene": "koi"}, "style": "bold"}"#,
+        r#"{"stroke": {"scene": "koi"}}"#,
+        r#"{"scene": "koi", "arguments": {}}"#,
+        r#"{"kwargs": {"scene": "koi"}, "scene": "koi"}"#,
+        r#"{"input": "{'scene': 'koi'}", "ctx": 1}"#,
+        r#"{"action": "draw", "action_input": {"scene": "koi"}, "thought": "a fish"}"#,
+    ] {
+        assert_eq!(
+            Value::Object(guarded(text).unwrap().given),
+            json!({"scene": "koi"}),
+            "{text}"
+        );
+    }
+    check(&[
+        (r#"{"options": {"scene": "koi"}}"#, "!!!r"),
+        (r#"{"input": "koi"}"#, "!!!r"),
+        (
+            r#"{"args": {"scene": "koi"}, "params": {"scene": "star"}}"#,
+            "!!rr",
+        ),
+        (
+            r#"{"args": {"scene": "koi"}, "args": {"scene": "koi"}}"#,
+            "!!rr",
+        ),
+        (r#"{"kwargs": {"scene": "koi"}, "scene": "star"}"#, "!!rr"),
+        (r#"{"style": "a", "style": "b"}"#, "!!rr"),
+        (r#"{"style": {"a": 1, "a": 2}}"#, "!!rr"),
+    ]);
+}
+
+#[test]
+fn one_value_for_a_list_is_one_unless_it_may_be_several() {
+    let shape = Shape::new(vec![Param::new("tags", Kind::List(Box::new(Kind::Text)))]);
+    let read = |text: &str| line(&shape, text).ok();
+    assert_eq!(read("{tags: 'a'}"), Some(json!({"tags": ["a"]})));
+    assert_eq!(
+        read("{tags: '[\"a\", \"b\"]'}"),
+        Some(json!({"tags": ["a", "b"]}))
+    );
+    assert_eq!(read("{tags: 'a, b'}"), None);
+}
+
+#[test]
+fn frameworks_keys_and_inert_ones_are_ignored() {
+    check(&[
+        (r#"{"ctx": {"a": 1}, "scene": "koi"}"#, "...."),
+        (
+            r#"{"context": "x", "mcp_context": 1, "toolContext": []}"#,
+            "....",
+        ),
+        (r#"{"style": "bold", "comment": "please"}"#, "...."),
+        (r#"{"depth": null, "speed": ""}"#, "...."),
+        (r#"{"name": "stroke"}"#, "...."),
+        (r#"{"tool": "Draw", "scene": "koi"}"#, "...."),
+    ]);
+}
+
+#[test]
+fn physical_keys_and_other_tools_parameters_count_as_lost() {
+    check(&[
+        (r#"{"depth": 2}"#, "!!!r"),
+        (r#"{"scene": "koi", "penSpeed": "fast"}"#, "!!!r"),
+        (r#"{"x": 1, "y": 2}"#, "!!!r"),
+        (r#"{"num_plys": 6}"#, "!!!r"),
+        (r#"{"calibrateExtrinsics": true}"#, "!!!r"),
+        (r#"{"name": "align"}"#, "!!!r"),
+        (
+            r#"{"name": "align", "arguments": {"scene": "koi"}}"#,
+            "!!!r",
+        ),
+        ("align(scene=\"koi\")", "!!!r"),
+    ]);
+}
+
+#[test]
+fn text_without_arguments_is_not_a_call() {
+    for text in [
+        "draw the koi, please",
+        "0",
+        "\"koi\"",
+        "true",
+        "koi",
+        "Remark: koi",
+        "5",
+        "[1, 2]",
+        "[\"koi\", \"star\"]",
+        "stroke",
+        "a = b",
+        "do not call stroke(scene=\"koi\") now",
+        "<b>x</b>",
+    ] {
+        check(&[(text, "!!!r")]);
+    }
+}
+
+#[test]
+fn contradictions_never_move() {
+    for text in [
+        r#"{"scene": "ko"#,
+        r#"{"scene": "koi", "fps": 1"#,
+        r#"{"scene":"koi"#,
+        r#"{"scene": "koi", "debug": tr"#,
+        "{",
+        "[{\"scene\":\"koi\"}",
+        "scene=\"koi\",",
+        "stroke(scene=\"koi\", ",
+        "<scene>koi",
+        "```json\n{\"scene\": \"koi\",\n",
+        r#"{"scene":"koi"} {"scene":"star"}"#,
+        r#"{"scene":"koi"}{"scene":"koi"}"#,
+        r#"[{"scene":"koi"},{"scene":"star"}]"#,
+        r#"{"scene":"koi","scene":"star"}"#,
+        r#"{"scene":"koi","scene_name":"star"}"#,
+        r#"{"scene": <scene-name>}"#,
+        r#"{"scene": "<scene-name>"}"#,
+        r#"{"scene": "{{scene}}"}"#,
+        r#"{"note": "${NOTE}"}"#,
+        r#"{"scene": ...}"#,
+        "<function-name>",
+        "{scene}",
+        "...",
+        r#"{"scene": {"type": "string"}}"#,
+        r#"{"type": "object", "properties": {"scene": "koi"}}"#,
+        r#"{"type":"function","description":"Draws","parameters":{"scene":"koi"}}"#,
+        r#"{"debug": {"description": "whether"}}"#,
+        r#"{"properties": {"scene": {"type": "string", "default": "koi"}}}"#,
+        r#"{"scene": , "debug": true}"#,
+        r#"{"scene": "koi" star}"#,
+        r#"2, "parameters": {"fps": 6}}"#,
+        r#"{"scene":"koi"}, "fps": 5"#,
+    ] {
+        check(&[(text, "!!rr")]);
+        let reading = run(Effect::Reads, Profile::Guarded, text).unwrap();
+        assert_eq!(reading.understood["scene"], "default", "{text}");
+    }
+}
+
+#[test]
+fn values_that_cannot_be_placed_are_refused() {
+    for text in [
+        r#"{"scene": "tigger"}"#,
+        r#"{"scene": "koi.toml"}"#,
+        r#"{"scene": 5}"#,
+        r#"{"scene": ["koi", "star"]}"#,
+        r#"{"scene": true}"#,
+        r#"{"overlay": "lea"}"#,
+        r#"{"debug": "maybe"}"#,
+        r#"{"debug": "not true"}"#,
+        r#"{"debug": 2}"#,
+        r#"{"debug": 1.5}"#,
+        r#"{"debug": "truthy"}"#,
+        r#"{"fps": 0}"#,
+        r#"{"fps": 121}"#,
+        r#"{"fps": 2.5}"#,
+        r#"{"fps": "High"}"#,
+        r#"{"fps": true}"#,
+        r#"{"fps": NaN}"#,
+        r#"{"fps": Infinity}"#,
+        r#"{"fps": 1e999}"#,
+        r#"{"fps": "1/5"}"#,
+        r#"{"fps": "5, 6"}"#,
+        r#"{"fps": 010}"#,
+        r#"{"fps": "5mm"}"#,
+        r#"{"fps": 123456789012345678901234567890}"#,
+        r#"{"fps": {"a": 1}}"#,
+        r#"{"lift": 80}"#,
+        r#"{"lift": "5 kg"}"#,
+        r#"{"lift": "5 s"}"#,
+        r#"{"lift": "80m"}"#,
+        r#"{"lift": -1}"#,
+        r#"{"note": {"a": 1}}"#,
+    ] {
+        check(&[(text, ".rrr".replace('.', "!").as_str())]);
+    }
+}
+
+#[test]
+fn units_are_converted_and_echoed() {
+    for (text, want) in [
+        ("5mm", 0.005),
+        ("3 cm", 0.03),
+        ("0.02", 0.02),
+        ("20 millimetres", 0.02),
+        ("1in", 0.0254),
+    ] {
+        let reading = guarded(&json!({"lift": text}).to_string()).unwrap();
+        assert_eq!(reading.given["lift"], json!(want), "{text}");
+        assert_eq!(reading.loss, Class::L0);
+    }
+    let reading = guarded(r#"{"lift": "5mm"}"#).unwrap();
+    assert_eq!(
+        (
+            reading.repairs[0].got.as_str(),
+            reading.repairs[0].used.as_str()
+        ),
+        ("5mm", "0.005 m")
+    );
+}
+
+#[test]
+fn a_number_that_fits_another_unit_is_refused_with_that_thought() {
+    let refusal = guarded(r#"{"lift": 80}"#).unwrap_err();
+    assert_eq!(refusal.complaints[0].code, "other_unit");
+    assert!(
+        refusal.complaints[0].valid.contains(&"80mm".to_owned()),
+        "{refusal}"
+    );
+    assert!(refusal.to_string().contains("0.08 m"), "{refusal}");
+    assert!(
+        guarded(&format!(
+            "{{\"lift\": \"{}\"}}",
+            refusal.complaints[0].valid[0]
+        ))
+        .is_ok()
+    );
+}
+
+#[test]
+fn every_complaint_comes_at_once_with_a_call_that_works() {
+    let refusal =
+        guarded(r#"{"scene": "tigger", "debug": "maybe", "fps": 0, "note": "hi", "depth": 3}"#)
+            .unwrap_err();
+    assert_eq!(refusal.complaints.len(), 4, "{refusal}");
+    assert_eq!(
+        refusal
+            .complaints
+            .iter()
+            .find(|c| c.path == "scene")
+            .unwrap()
+            .valid[0],
+        "tiger"
+    );
+    assert_eq!(
+        Value::Object(refusal.corrected.clone()),
+        json!({"scene": "tiger", "debug": false, "fps": 10, "note": "hi"})
+    );
+    assert_eq!(refusal.kind, Rule::Unplaceable);
+    assert!(guarded(&Value::Object(refusal.corrected).to_string()).is_ok());
+}
+
+#[test]
+fn a_stop_is_never_refused() {
+    let shape = Shape::new(vec![
+        Param::new("node", Kind::name(["left", "right"])).required(),
+    ]);
+    for profile in [Profile::Lenient, Profile::Guarded] {
+        for text in [
+            "",
+            "stop!!!",
+            "{\"node\": \"midle\"}",
+            "{\"node\": \"left\", \"node\": \"right\"}",
+            "{",
+            "[object Object]",
+            "{\"a\": {\"type\": \"string\"}}",
+            "\u{0}\u{1}",
+            "[[[[",
+        ] {
+            assert!(
+                read(
+                    &shape,
+                    &Policy::new(Effect::Stops, profile),
+                    Received::Text(text.into())
+                )
+                .is_ok(),
+                "{text}"
+            );
+        }
+    }
+    let reading = read(
+        &shape,
+        &Policy::new(Effect::Stops, Profile::Guarded),
+        Received::Text("{node: 'LEFT'}".into()),
+    )
+    .unwrap();
+    assert_eq!(reading.understood["node"], "left");
+}
+
+#[test]
+fn text_parameters_are_not_looked_into() {
+    for note in [
+        "5",
+        "{\"a\": 1}",
+        "true",
+        "[1]",
+        "1_000",
+        "a, b: c",
+        "it's \"so\"",
+        "// no",
+        "```x```",
+    ] {
+        let reading = guarded(&json!({"note": note}).to_string()).unwrap();
+        assert_eq!(reading.given["note"], note);
+        assert!(reading.repairs.is_empty(), "{note}");
+    }
+}
+
+#[test]
+fn values_from_a_client_are_read_like_text() {
+    let policy = Policy::new(Effect::Moves, Profile::Guarded);
+    for value in [
+        json!({"scene": "koi"}),
+        json!("{\"scene\": \"koi\"}"),
+        json!([{"scene": "koi"}]),
+        json!({"arguments": {"scene": "koi"}}),
+        json!("scene='koi'"),
+    ] {
+        assert_eq!(
+            read(&stroke(), &policy, Received::Value(value.clone()))
+                .unwrap()
+                .given,
+            *json!({"scene": "koi"}).as_object().unwrap(),
+            "{value}"
+        );
+    }
+    for value in [json!(5), json!(true), json!(["koi"]), json!("koi")] {
+        assert!(
+            read(&stroke(), &policy, Received::Value(value.clone())).is_err(),
+            "{value}"
+        );
+    }
+}
+
+/// A schema of a kind that models misuse.
+fn alerts() -> Shape {
+    Shape::from_json_schema(
+        &json!({"type": "object", "required": ["title"], "properties": {
+            "title": {"type": "string"},
+            "id": {"type": "string"}, "owner_id": {"type": ["string", "null"]},
+            "priority": {"type": "integer", "minimum": 1, "maximum": 5},
+            "threshold_operator": {"type": "string", "enum": [">", ">=", "<", "<=", "=="]},
+            "score_type": {"type": "string", "enum": ["numeric", "categorical", "boolean"]},
+            "categories": {"type": "array", "items": {"type": "string"}},
+        }}),
+    )
+    .unwrap()
+}
+
+fn line(shape: &Shape, text: &str) -> Result<Value, Line> {
+    match explain_line(shape, text) {
+        Line::Understood { understood, .. } => Ok(Value::Object(understood)),
+        refused @ Line::Refused { .. } => Err(refused),
+    }
+}
+
+#[test]
+fn empty_values_of_a_foreign_schema_read_as_absent() {
+    for extra in [
+        "\"priority\": \"\"",
+        "\"categories\": []",
+        "\"id\": \"\"",
+        "\"owner_id\": null",
+        "\"id\": null",
+        "\"owner_id\": \"\"",
+        "\"unknown\": {\"a\": 1}",
+        "\"depth\": 4",
+        "\"threshold_operator\": \"\"",
+    ] {
+        assert_eq!(
+            line(&alerts(), &format!("{{\"title\": \"t\", {extra}}}")).unwrap(),
+            json!({"title": "t"}),
+            "{extra}"
+        );
+    }
+}
+
+#[test]
+fn misused_values_of_a_foreign_schema_are_refused_with_the_valid_ones() {
+    for (extra, path, valid) in [
+        ("\"priority\": \"High\"", "priority", None),
+        ("\"priority\": \"medium\"", "priority", None),
+        (
+            "\"threshold_operator\": \"gte\"",
+            "threshold_operator",
+            Some(">="),
+        ),
+        ("\"score_type\": \"binary\"", "score_type", Some("numeric")),
+    ] {
+        let Err(Line::Refused {
+            complaints,
+            corrected,
+            ..
+        }) = line(&alerts(), &format!("{{\"title\": \"t\", {extra}}}"))
+        else {
+            panic!("{extra}")
+        };
+        assert_eq!((complaints.len(), complaints[0].path.as_str()), (1, path));
+        assert!(
+            valid.is_none_or(|valid| complaints[0].valid.iter().any(|v| v == valid)),
+            "{complaints:?}"
+        );
+        assert_eq!(
+            line(&alerts(), &Value::Object(corrected.clone()).to_string()).unwrap(),
+            Value::Object(corrected)
+        );
+    }
+}
+
+#[test]
+fn declared_synonyms_resolve() {
+    let shape = Shape::from_json_schema(&json!({"properties": {"threshold_operator": {"type": "string", "enum": [">", ">=", "<", "<="],
+        "x-synonyms": {"gte": ">=", "lte": "<=", "gt": ">", "lt": "<"}}}})).unwrap();
+    for (word, want) in [("gte", ">="), ("GTE", ">="), ("lt", "<"), (">=", ">=")] {
+        assert_eq!(
+            line(&shape, &json!({"threshold_operator": word}).to_string()).unwrap(),
+            json!({"threshold_operator": want})
+        );
+    }
+    assert!(line(&shape, "{\"threshold_operator\": \"ge\"}").is_err());
+}
+
+#[test]
+fn nested_schemas_are_judged_through() {
+    let shape = Shape::from_json_schema(&json!({"properties": {"filter": {"type": "object", "required": ["age"], "properties": {"age": {"type": "integer"}, "on": {"type": "boolean"}}},
+        "points": {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}}})).unwrap();
+    let read = |text: &str| line(&shape, text).ok();
+    assert_eq!(
+        read("{filter: {age: '5', on: 'yes'}}"),
+        Some(json!({"filter": {"age": 5, "on": true}}))
+    );
+    assert_eq!(
+        read(r#"{"filter": "{\"age\": 5}"}"#),
+        Some(json!({"filter": {"age": 5}}))
+    );
+    assert_eq!(
+        read("{points: [(1, 2), [3, 4.5]]}"),
+        Some(json!({"points": [[1, 2], [3, 4.5]]}))
+    );
+    assert_eq!(
+        read(r#"{"points": "[[1,2]]"}"#),
+        Some(json!({"points": [[1, 2]]}))
+    );
+    for text in [
+        "{filter: {age: 'old'}}",
+        "{filter: {on: true}}",
+        "{points: [[1, 'x']]}",
+        r#"{"filter": {"age": 1, "age": 2}}"#,
+        r#"{"points": "[[1,2"}"#,
+    ] {
+        assert_eq!(read(text), None, "{text}");
+    }
+}
+
+#[test]
+fn explaining_shows_candidates_and_both_profiles() {
+    let explanation = explain(&stroke(), Effect::Moves, "{scene: 'koi', depth: 2}");
+    assert_eq!(explanation.candidates.len(), 1);
+    assert_eq!(
+        explanation
+            .profiles
+            .iter()
+            .map(|verdict| verdict.runs)
+            .collect::<Vec<_>>(),
+        [true, false]
+    );
+    assert!(
+        explanation.profiles[1]
+            .refused
+            .as_ref()
+            .unwrap()
+            .contains("depth")
+    );
+    let shown = serde_json::to_value(&explanation).unwrap();
+    assert_eq!(shown["profiles"][0]["repairs"][0]["class"], "L0");
+}
+
+#[test]
+fn what_is_shown_is_cut_and_escaped() {
+    let refusal =
+        guarded(&json!({"scene": "x\u{1b}[2J\u{202e}".to_owned() + &"y".repeat(500)}).to_string())
+            .unwrap_err();
+    let shown = &refusal.complaints[0].received;
+    assert!(
+        shown.chars().count() < 120 && !shown.contains(['\u{1b}', '\u{202e}']),
+        "{shown}"
+    );
+}

@@ -1,0 +1,318 @@
+//! The control socket: how operators on the same machine reach a node, a stdio one too.
+//!
+//! One line of JSON each way. The socket is this user's alone, and the kernel says who calls.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::args::Received;
+use crate::permit::Who;
+use crate::tools::{Node, Request, Watch};
+
+/// What an operator asks.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case", tag = "verb")]
+pub(super) enum Verb {
+    /// Allow motion in a scene as it is now.
+    Enable {
+        /// The scene.
+        scene: String,
+        /// The overlay on it.
+        meta: Option<String>,
+        /// For how long.
+        for_s: Option<u64>,
+    },
+    /// Take back all that was enabled.
+    Disable,
+    /// Stop, as an operator.
+    Stop,
+    /// Emergency stop.
+    Estop,
+    /// End an emergency stop.
+    Clear,
+    /// Bring the arm to rest, as an operator.
+    Reset {
+        /// The scene that says which way is up, where the node does not know.
+        scene: Option<String>,
+    },
+    /// What the node is doing.
+    Status,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Told {
+    /// Whether it was done.
+    pub(super) done: bool,
+    /// In words.
+    pub(super) text: String,
+}
+
+/// Longer lines are not read.
+const LINE_BYTES_MAX: u64 = 64 * 1024;
+
+/// An open control socket; its file goes with it.
+pub(super) struct Door {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // A file that is gone already needs no removing.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Where sockets are: the unit's runtime directory, the user's, or a folder of this user's own.
+pub(super) fn folder() -> PathBuf {
+    let own = std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from);
+    let users =
+        || std::env::var_os("XDG_RUNTIME_DIR").map(|dir| PathBuf::from(dir).join("steadyhand"));
+    own.or_else(users).unwrap_or_else(|| {
+        std::env::temp_dir().join(format!(
+            "steadyhand-{}",
+            rustix::process::geteuid().as_raw()
+        ))
+    })
+}
+
+/// Opens the socket of a node.
+pub(super) fn open(path: Option<&Path>, node: &str) -> anyhow::Result<Door> {
+    let path = match path {
+        Some(path) => path.to_path_buf(),
+        None => in_folder(&folder(), node)?,
+    };
+    if std::os::unix::net::UnixStream::connect(&path).is_ok() {
+        bail!(
+            "a node answers at {} already; give this one another name in its node file, or another --socket",
+            path.display()
+        );
+    }
+    // Nobody answers there: what is left is a dead node's.
+    let _ = std::fs::remove_file(&path);
+    let listener = UnixListener::bind(&path)
+        .with_context(|| format!("cannot open the control socket {}", path.display()))?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(Door { listener, path })
+}
+
+fn in_folder(folder: &Path, node: &str) -> anyhow::Result<PathBuf> {
+    let made = std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder);
+    made.with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let owner = rustix::fs::stat(folder)?.st_uid;
+    if owner != rustix::process::geteuid().as_raw() {
+        bail!(
+            "the folder {} belongs to another user; name a socket with --socket",
+            folder.display()
+        );
+    }
+    Ok(folder.join(format!("{node}.sock")))
+}
+
+/// Answers operators until it is dropped.
+pub(super) async fn serve(door: &Door, node: &Arc<Node>) -> io::Result<()> {
+    loop {
+        let (stream, _) = door.listener.accept().await?;
+        let node = Arc::clone(node);
+        tokio::spawn(async move {
+            if let Err(error) = one(stream, node).await {
+                tracing::warn!("control socket: {error:#}");
+            }
+        });
+    }
+}
+
+async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
+    let caller = stream.peer_cred()?.uid();
+    let (read, mut write) = stream.split();
+    if caller != rustix::process::geteuid().as_raw() && caller != 0 {
+        bail!("user {caller} was turned away");
+    }
+    let mut line = String::new();
+    BufReader::new(read.take(LINE_BYTES_MAX))
+        .read_line(&mut line)
+        .await?;
+    let told = match serde_json::from_str::<Verb>(&line) {
+        Ok(verb) => {
+            tracing::info!(caller, ?verb, "operator");
+            act(&node, verb).await
+        }
+        Err(error) => Told {
+            done: false,
+            text: format!("not understood: {error}"),
+        },
+    };
+    let mut answer = serde_json::to_vec(&told)?;
+    answer.push(b'\n');
+    write.write_all(&answer).await?;
+    Ok(())
+}
+
+async fn act(node: &Arc<Node>, verb: Verb) -> Told {
+    match verb {
+        Verb::Enable { scene, meta, for_s } => enable(node, &scene, meta.as_deref(), for_s),
+        Verb::Disable => {
+            node.seats.iter().for_each(|seat| seat.permits().disable());
+            Told {
+                done: true,
+                text:
+                    "nothing is enabled now; a motion under way goes on: `steadyhand stop` stops it"
+                        .to_owned(),
+            }
+        }
+        Verb::Stop => call(node, "stop", Received::Absent).await,
+        Verb::Estop => estop(node).await,
+        Verb::Clear => {
+            node.seats
+                .iter()
+                .for_each(|seat| seat.permits().clear_emergency());
+            Told {
+                done: true,
+                text: "the emergency stop is ended; `steadyhand reset` comes next".to_owned(),
+            }
+        }
+        Verb::Reset { scene } => {
+            let arguments = scene.map_or(Received::Absent, |scene| {
+                Received::Value(serde_json::json!({ "scene": scene }))
+            });
+            call(node, "reset", arguments).await
+        }
+        Verb::Status => call(node, "sense", Received::Absent).await,
+    }
+}
+
+fn enable(node: &Node, name: &str, overlay: Option<&str>, for_s: Option<u64>) -> Told {
+    let scene = match node.library.scene(name, overlay) {
+        Ok(scene) => scene,
+        Err(error) => {
+            return Told {
+                done: false,
+                text: error.to_string(),
+            };
+        }
+    };
+    let mut any = false;
+    for seat in node
+        .seats
+        .iter()
+        .filter(|seat| seat.motion.arm().file.name == scene.arm.file.name)
+    {
+        seat.permits().enable(
+            &scene,
+            seat.motion.clock().now(),
+            for_s.map(Duration::from_secs),
+        );
+        any = true;
+    }
+    let title = scene.title();
+    if any {
+        let until = for_s.map_or_else(
+            || "as long as the node runs".to_owned(),
+            |s| format!("for {s} s"),
+        );
+        Told {
+            done: true,
+            text: format!(
+                "motion is enabled for scene {title} (revision {}) {until}",
+                scene.revision
+            ),
+        }
+    } else {
+        Told {
+            done: false,
+            text: format!(
+                "scene {title} is for the arm {}, which this node does not have",
+                scene.arm.file.name
+            ),
+        }
+    }
+}
+
+async fn estop(node: &Node) -> Told {
+    let tickets: Vec<_> = node
+        .seats
+        .iter()
+        .map(|seat| (seat, seat.motion.stop(Who::Operator, true)))
+        .collect();
+    let mut done = true;
+    let mut lines = Vec::new();
+    for (seat, ticket) in tickets {
+        let report = seat.motion.stopped(ticket).await;
+        let verified = report.as_ref().is_some_and(|report| report.verified);
+        done &= verified;
+        lines.push(match report.and_then(|report| report.standstill_ms) {
+            Some(ms) if verified => format!(
+                "{}: stands still after {ms:.0} ms; latched until `steadyhand clear`",
+                seat.name
+            ),
+            _ => format!(
+                "{}: standstill could not be verified: cut its power",
+                seat.name
+            ),
+        });
+    }
+    Told {
+        done,
+        text: lines.join("; "),
+    }
+}
+
+async fn call(node: &Arc<Node>, tool: &str, arguments: Received) -> Told {
+    let request = Request {
+        tool: tool.to_owned(),
+        arguments,
+        caller: "operator".to_owned(),
+        who: Who::Operator,
+    };
+    let reply = Arc::clone(node).call(request, Watch::nobody()).await;
+    Told {
+        done: !reply.is_error,
+        text: reply.text,
+    }
+}
+
+/// Asks the node at a socket.
+pub(super) async fn ask(path: &Path, verb: &Verb) -> anyhow::Result<Told> {
+    let missing = || format!("no node answers at {}; is it running?", path.display());
+    let mut stream = UnixStream::connect(path).await.with_context(missing)?;
+    let mut line = serde_json::to_vec(verb)?;
+    line.push(b'\n');
+    stream.write_all(&line).await?;
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).await?;
+    serde_json::from_str(&answer)
+        .with_context(|| format!("the node's answer cannot be read: {answer:?}"))
+}
+
+/// The one socket there is, where none is named.
+pub(super) fn only_socket() -> anyhow::Result<PathBuf> {
+    let folder = folder();
+    let entries = std::fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    let sockets: Vec<PathBuf> = entries
+        .filter(|path| path.extension().is_some_and(|end| end == "sock"))
+        .collect();
+    match sockets.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => bail!(
+            "no node runs here: there is no control socket in {}",
+            folder.display()
+        ),
+        several => bail!("several nodes run here; name one with --socket: {several:?}"),
+    }
+}

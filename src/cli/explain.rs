@@ -1,0 +1,88 @@
+//! `explain`: what would be understood, without doing it.
+
+use std::io::BufRead;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use super::{Exit, ExplainArgs, NodeArgs, show};
+use crate::args::{self, Effect, Shape};
+use crate::catalogue;
+use crate::tools;
+
+pub(super) fn run(node: &NodeArgs, args: &ExplainArgs) -> anyhow::Result<Exit> {
+    match (&args.schema, &args.tool) {
+        (Some(schema), _) => lines(schema),
+        (None, Some(tool)) => one(node, tool, args.arguments.as_deref().unwrap_or_default()),
+        (None, None) => bail!("name a tool, or a schema with --schema FILE"),
+    }
+}
+
+fn one(node: &NodeArgs, name: &str, text: &str) -> anyhow::Result<Exit> {
+    let Some(tool) = catalogue::find(name) else {
+        let names: Vec<&str> = catalogue::TOOLS.iter().map(|tool| tool.name).collect();
+        bail!("there is no tool {name:?}; valid: {}", names.join(", "));
+    };
+    let effect = match tool.effect {
+        catalogue::Effect::Stops => Effect::Stops,
+        catalogue::Effect::Reads => Effect::Reads,
+        catalogue::Effect::Moves => Effect::Moves,
+    };
+    let shape = tools::shape(tool, &show::here(node)?);
+    let explanation = args::explain(&shape, effect, text);
+    show::line(&serde_json::to_string_pretty(&explanation)?);
+    Ok(Exit::Done)
+}
+
+/// One JSON line for each line of standard input, in order.
+fn lines(schema: &Path) -> anyhow::Result<Exit> {
+    let common = if schema.as_os_str() == "-" {
+        None
+    } else {
+        Some(shape(&read(schema)?)?)
+    };
+    for line in std::io::stdin().lock().lines() {
+        let line = line.context("cannot read standard input")?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        show::line(&answer(&line, common.as_ref()));
+    }
+    Ok(Exit::Done)
+}
+
+fn read(path: &Path) -> anyhow::Result<Value> {
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))
+}
+
+fn shape(schema: &Value) -> anyhow::Result<Shape> {
+    Ok(Shape::from_json_schema(schema)?)
+}
+
+fn answer(line: &str, common: Option<&Shape>) -> String {
+    let explained = explain(line, common).unwrap_or_else(|why| serde_json::json!({ "error": why }));
+    explained.to_string()
+}
+
+fn explain(line: &str, common: Option<&Shape>) -> Result<Value, String> {
+    let case: Value =
+        serde_json::from_str(line).map_err(|error| format!("the line is not JSON: {error}"))?;
+    let text = match case.get("s") {
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+        None => return Err("the line has no \"s\"".to_owned()),
+    };
+    let own = case
+        .get("schema")
+        .map(Shape::from_json_schema)
+        .transpose()
+        .map_err(|error| error.to_string())?;
+    let shape = own
+        .as_ref()
+        .or(common)
+        .ok_or("the line has no \"schema\", and no --schema FILE was given")?;
+    serde_json::to_value(args::explain_line(shape, &text)).map_err(|error| error.to_string())
+}

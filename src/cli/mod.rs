@@ -1,0 +1,297 @@
+//! The command line: wiring only. Everything that a command does is done in another room.
+
+mod call;
+mod control;
+mod desk;
+mod explain;
+mod open;
+mod operate;
+mod scenes;
+mod serve;
+mod show;
+mod sim;
+mod systemd;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+/// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
+#[derive(Debug, Parser)]
+#[command(name = "steadyhand", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    node: NodeArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Which node this process is, if it is one.
+#[derive(Debug, Clone, Args)]
+struct NodeArgs {
+    /// The node file; without one, a node with an embedded simulated SO-101
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// A folder of scenes that come before the ones in the binary
+    #[arg(long, global = true, value_name = "DIR")]
+    scenes: Option<PathBuf>,
+    /// Where pictures and reports are written [default: a folder in the system's temporary one]
+    #[arg(long, global = true, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The serial port of the node's first arm, instead of what the node file says
+    #[arg(long, global = true, value_name = "PATH")]
+    port: Option<String>,
+    /// Drive a real serial port although this process runs as root
+    #[arg(long, global = true)]
+    allow_root: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Call a tool and show what came of it: here on a node of its own, or on another node
+    Call(CallArgs),
+    /// Serve MCP: on standard input and output, or over HTTP with --http
+    Serve(ServeArgs),
+    /// Show the tools as a model sees them
+    Tools {
+        /// text, markdown, json, openai or hermes
+        #[arg(long, default_value = "text")]
+        format: String,
+    },
+    /// List, check and preview scenes
+    #[command(subcommand)]
+    Scene(SceneCommand),
+    /// Show what a tool would understand, and what each profile would do; nothing is called
+    Explain(ExplainArgs),
+    /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
+    Sim(SimArgs),
+    /// Allow motion for scenes, on the node that runs on this machine
+    Enable {
+        /// The scene; say it once for each
+        #[arg(long = "scene", required = true)]
+        scenes: Vec<String>,
+        /// The overlay on it
+        #[arg(long)]
+        meta: Option<String>,
+        /// For how long, such as 90s, 30m or 2h; without it as long as the node runs
+        #[arg(long = "for", value_parser = duration)]
+        for_: Option<Duration>,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Take back all that was enabled
+    Disable(AtArgs),
+    /// Stop the arm: decelerate, lift the pen, hold. Only an operator's reset goes on
+    Stop(AtArgs),
+    /// Emergency stop: stand where the arm is, no lift. Only `clear` ends it
+    Estop(AtArgs),
+    /// End an emergency stop; `reset` comes next
+    Clear(AtArgs),
+    /// Lift the pen and bring the arm to rest, as an operator
+    Reset {
+        /// The scene that says which way is up, where the node does not know
+        #[arg(long)]
+        scene: Option<String>,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Show what the node on this machine is doing
+    Status(AtArgs),
+}
+
+/// Which node of this machine.
+#[derive(Debug, Clone, Args)]
+struct AtArgs {
+    /// The node's control socket, where several nodes run on this machine
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct CallArgs {
+    /// The tool, such as stroke
+    tool: String,
+    /// Its arguments, sent as typed: `{"scene":"letters"}`, or anything that a model might send
+    arguments: Option<String>,
+    /// Another node, such as http://127.0.0.1:8700/mcp, instead of one in this process
+    #[arg(long, value_name = "URL")]
+    node: Option<String>,
+    /// Print the structured result alone
+    #[arg(long)]
+    json: bool,
+    /// Scenes to enable first, where the arm is not the embedded simulator
+    #[arg(long, value_name = "SCENE", num_args = 1..)]
+    enable: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+struct ServeArgs {
+    /// Speak streamable HTTP at this address, under /mcp
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<SocketAddr>,
+    /// Names by which clients may call this node beside localhost
+    #[arg(long, value_name = "HOST")]
+    host: Vec<String>,
+    /// Scenes in which motion is allowed from the start, where the arm is not the embedded simulator
+    #[arg(long, value_name = "SCENE", num_args = 1..)]
+    enable: Vec<String>,
+    #[command(flatten)]
+    at: AtArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum SceneCommand {
+    /// Names and what they are
+    List,
+    /// Say everything that is wrong with a scene, or that it can be drawn
+    Check {
+        /// A scene's file, or its name
+        scene: String,
+        /// The overlay on it
+        #[arg(long)]
+        meta: Option<String>,
+    },
+    /// Plan a scene's drawing and write plan.png; nothing moves
+    Preview {
+        /// A scene's file, or its name
+        scene: String,
+        /// The overlay on it
+        #[arg(long)]
+        meta: Option<String>,
+        /// Where plan.png is written
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        out: PathBuf,
+    },
+    /// Print the JSON Schema of scene files, for editors
+    Schema,
+}
+
+#[derive(Debug, Args)]
+struct ExplainArgs {
+    /// The tool
+    #[arg(required_unless_present = "schema")]
+    tool: Option<String>,
+    /// Its arguments, as a model might send them
+    arguments: Option<String>,
+    /// A JSON Schema to read lines of {"s": …} from standard input by, instead of a tool
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    schema: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct SimArgs {
+    /// On a pseudo-terminal, whose path is the first line of standard output
+    #[arg(long, required = true)]
+    pty: bool,
+    /// Which arm
+    #[arg(long, default_value = "so101")]
+    arm: String,
+    /// The scene whose sheet lies before it and whose pens it holds
+    #[arg(long, default_value = "default")]
+    scene: String,
+    /// Where the picture of what was drawn is written, every second while it changes
+    #[arg(long, value_name = "FILE")]
+    ink: Option<PathBuf>,
+    /// Answer as fast as the bytes come, not as fast as a wire
+    #[arg(long)]
+    unpaced: bool,
+}
+
+/// What a command came to; the process's exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done = 0,
+    /// The caller did not get what was asked; nothing broke.
+    Refused = 1,
+    /// Something broke, or the arm's standstill was not verified.
+    Broken = 70,
+}
+
+/// Does what the command line says.
+///
+/// # Errors
+/// One message that names the value, the limit and the fix.
+pub fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let quiet = !matches!(cli.command, Command::Serve(_) | Command::Sim(_));
+    show::log_to_stderr(quiet);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(command(cli));
+    // A thread that still reads standard input must not hold the process.
+    runtime.shutdown_background();
+    result
+}
+
+async fn command(cli: Cli) -> anyhow::Result<Exit> {
+    let node = cli.node;
+    match cli.command {
+        Command::Call(args) => call::run(&node, args).await,
+        Command::Serve(args) => serve::run(&node, args).await,
+        Command::Tools { format } => show::tools(&node, &format),
+        Command::Scene(what) => scenes::run(&node, what),
+        Command::Explain(args) => explain::run(&node, &args),
+        Command::Sim(args) => sim::run(&node, args).await,
+        Command::Enable {
+            scenes,
+            meta,
+            for_,
+            at,
+        } => operate::enable(&at, scenes, meta, for_).await,
+        Command::Disable(at) => operate::verb(&at, control::Verb::Disable).await,
+        Command::Stop(at) => operate::verb(&at, control::Verb::Stop).await,
+        Command::Estop(at) => operate::verb(&at, control::Verb::Estop).await,
+        Command::Clear(at) => operate::verb(&at, control::Verb::Clear).await,
+        Command::Reset { scene, at } => operate::verb(&at, control::Verb::Reset { scene }).await,
+        Command::Status(at) => operate::verb(&at, control::Verb::Status).await,
+    }
+}
+
+/// A time such as `90s`, `30m`, `2h`; a bare number is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let split = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "" | "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        _ => return Err(format!("{unit:?} is no unit of time; write 90s, 30m or 2h")),
+    };
+    let number: u64 = number
+        .parse()
+        .map_err(|_| "write a whole number, such as 90s, 30m or 2h".to_owned())?;
+    match number
+        .checked_mul(seconds)
+        .filter(|all| (1..=7 * 24 * 3600).contains(all))
+    {
+        Some(all) => Ok(Duration::from_secs(all)),
+        None => Err("1 second to 7 days are possible".to_owned()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_have_units_and_bounds() {
+        assert_eq!(duration("30m").unwrap(), Duration::from_secs(1800));
+        assert!(duration("0").is_err());
+        assert!(duration("8d").is_err());
+        assert!(duration("9999999999h").is_err());
+    }
+}

@@ -1,0 +1,227 @@
+//! Opens a node: its file, its scenes, its arms.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use nalgebra::Point3;
+
+use super::NodeArgs;
+use crate::arm::Arm;
+use crate::clock::Clock;
+use crate::config::{ArmEntry, NodeFile};
+use crate::link::Link;
+use crate::link::memory::MemoryLink;
+use crate::link::serial::SerialLink;
+use crate::motion::{Motion, Opener};
+use crate::permit::Permits;
+use crate::scene::{Library, Scene, Surface};
+use crate::sim::{Paper, SimPen, Simulator};
+use crate::tools::{Node, Seat, Studio};
+use crate::units::Joints;
+
+/// How an embedded simulated arm's time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pace {
+    /// As everybody's.
+    Real,
+    /// As fast as it can be computed, where every arm of the node is simulated.
+    Fast,
+}
+
+/// The node file, with what the command line says instead.
+pub(super) fn file(args: &NodeArgs) -> anyhow::Result<NodeFile> {
+    let mut file = match &args.config {
+        None => NodeFile::default(),
+        Some(path) => {
+            let name = path.display().to_string();
+            let text =
+                std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+            NodeFile::read(&name, &text)?
+        }
+    };
+    if let (Some(port), Some(arm)) = (&args.port, file.arms.first_mut()) {
+        arm.port.clone_from(port);
+    }
+    Ok(file)
+}
+
+/// The node's scenes.
+pub(super) fn library(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<Library> {
+    let folder = args.scenes.clone().or_else(|| file.scenes.clone());
+    if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
+        bail!(
+            "there is no folder {} to read scenes from; correct --scenes or `scenes` in the node file",
+            folder.display()
+        );
+    }
+    Ok(Library::new(folder))
+}
+
+/// The node with its arms attached; nothing has moved.
+pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
+    let file = file(args)?;
+    let library = library(args, &file)?;
+    let fast = pace == Pace::Fast && file.arms.iter().all(ArmEntry::is_simulated);
+    let clock = if fast {
+        Clock::simulated()
+    } else {
+        Clock::real()
+    };
+    let mut seats = Vec::with_capacity(file.arms.len());
+    for entry in &file.arms {
+        let arm = library.arm(&entry.model)?;
+        let seat = if entry.is_simulated() {
+            simulated(entry, arm, &clock, &library)?
+        } else {
+            on_port(entry, arm, &clock, args.allow_root)?
+        };
+        seats.push(Arc::new(seat));
+    }
+    let output = args
+        .output
+        .clone()
+        .or_else(|| file.output.clone())
+        .unwrap_or_else(default_output);
+    Ok(Arc::new(Node::new(file, library, seats, output)))
+}
+
+/// A folder of this user's and this process's own: others may not have laid links there.
+fn default_output() -> PathBuf {
+    let (user, process) = (rustix::process::geteuid().as_raw(), std::process::id());
+    std::env::temp_dir()
+        .join(format!("steadyhand-{user}"))
+        .join(process.to_string())
+}
+
+fn simulated(
+    entry: &ArmEntry,
+    arm: Arc<Arm>,
+    clock: &Clock,
+    library: &Library,
+) -> anyhow::Result<Seat> {
+    let scene = first_scene(&arm, library);
+    let start = scene
+        .as_ref()
+        .map_or_else(|| Joints::zeros(arm.dof()), |scene| scene.rest_rad);
+    let simulator = Simulator::new(&arm, &start)?;
+    let device = simulator.clone();
+    let open: Opener = Box::new(move |clock| {
+        let link = MemoryLink::new(device.clone(), clock, "simulated arm")
+            .map_err(crate::link::LinkError::Read)?;
+        Ok(Box::new(link) as Box<dyn Link>)
+    });
+    let permits = Arc::new(Permits::everything());
+    let motion = attach(entry, arm, clock, permits, open)?;
+    let seat = Seat::new(&entry.name, motion, Some(Box::new(SimStudio(simulator))));
+    // This process has put the simulated arm where this scene rests it.
+    if let Some(scene) = scene {
+        seat.moved_in(&scene);
+    }
+    Ok(seat)
+}
+
+/// `default`, or the first scene that is for this arm.
+fn first_scene(arm: &Arm, library: &Library) -> Option<Arc<Scene>> {
+    let names = std::iter::once("default".to_owned()).chain(library.scenes());
+    names
+        .filter_map(|name| library.scene(&name, None).ok())
+        .find(|scene| scene.arm.file.name == arm.file.name)
+}
+
+fn on_port(
+    entry: &ArmEntry,
+    arm: Arc<Arm>,
+    clock: &Clock,
+    allow_root: bool,
+) -> anyhow::Result<Seat> {
+    let is_pseudo_terminal = entry.port.starts_with("/dev/pts/");
+    if rustix::process::geteuid().is_root() && !is_pseudo_terminal && !allow_root {
+        bail!(
+            "this process runs as root, where the lock on {} protects nothing: run it as another user, or say --allow-root",
+            entry.port
+        );
+    }
+    let (path, baud) = (entry.port.clone(), arm.file.baud);
+    let open: Opener = Box::new(move |clock| {
+        SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn Link>)
+    });
+    let motion = attach(entry, arm, clock, Arc::new(Permits::none()), open)?;
+    Ok(Seat::new(&entry.name, motion, None))
+}
+
+fn attach(
+    entry: &ArmEntry,
+    arm: Arc<Arm>,
+    clock: &Clock,
+    permits: Arc<Permits>,
+    open: Opener,
+) -> anyhow::Result<Motion> {
+    Motion::start(arm, clock.clone(), permits, open)
+        .map_err(|why| anyhow::anyhow!("arm `{}` cannot be used: {why}; nothing moved", entry.name))
+}
+
+/// Enables scenes on every arm that they are for.
+pub(super) fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
+    for name in scenes {
+        let scene = node.library.scene(name, None)?;
+        let arms = node
+            .seats
+            .iter()
+            .filter(|seat| seat.motion.arm().file.name == scene.arm.file.name);
+        let mut any = false;
+        for seat in arms {
+            seat.permits()
+                .enable(&scene, seat.motion.clock().now(), None);
+            any = true;
+        }
+        if !any {
+            bail!(
+                "scene `{name}` is for the arm {}, which this node does not have",
+                scene.arm.file.name
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The person and the camera beside an embedded simulated arm.
+struct SimStudio(Simulator);
+
+impl Studio for SimStudio {
+    fn lay(&self, scene: &Scene) {
+        lay(&self.0, scene);
+    }
+
+    fn ink(&self) -> Vec<(usize, Vec<[f64; 2]>)> {
+        self.0
+            .ink()
+            .into_iter()
+            .map(|ink| (ink.pen, ink.points_mm))
+            .collect()
+    }
+}
+
+/// Lays a scene's sheet before a simulated arm and puts its pens into the holder.
+pub(super) fn lay(simulator: &Simulator, scene: &Scene) {
+    let pens = scene.pens.iter().map(|pen| {
+        let [r, g, b] = pen.colour;
+        SimPen {
+            tip_m: pen.tip_m.coords.into(),
+            colour: format!("#{r:02x}{g:02x}{b:02x}"),
+            width_mm: pen.width_mm,
+        }
+    });
+    simulator.lay(Box::new(Sheet(scene.surface.clone())), pens.collect());
+}
+
+struct Sheet(Surface);
+
+impl Paper for Sheet {
+    fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)> {
+        let seen = self.0.project(&Point3::from(tip_m));
+        self.0
+            .holds(seen.at_mm)
+            .then_some((seen.at_mm, seen.height_mm))
+    }
+}

@@ -1,0 +1,98 @@
+//! What people see: standard output, standard error, the log.
+
+#![expect(clippy::print_stderr, reason = "the one home of standard error")]
+
+use std::io::{IsTerminal, Write};
+
+use anyhow::bail;
+use serde_json::{Map, Value};
+use tracing_subscriber::EnvFilter;
+
+use super::{Exit, NodeArgs, open};
+use crate::catalogue::{Format, Here};
+
+/// A line on standard output. A reader that has seen enough and closed it is no error.
+pub(super) fn line(text: &str) {
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
+}
+
+/// A line on standard error.
+pub(super) fn note(text: &str) {
+    eprintln!("{text}");
+}
+
+/// Logs go to standard error: standard output belongs to MCP and to results.
+pub(super) fn log_to_stderr(quiet: bool) {
+    let level = if quiet { "error" } else { "info" };
+    let filter = EnvFilter::try_from_env("STEADYHAND_LOG")
+        .unwrap_or_else(|_| EnvFilter::new(format!("{level},rmcp=error")));
+    let set = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .try_init();
+    if let Err(error) = set {
+        note(&format!("the log cannot be set up: {error}"));
+    }
+}
+
+/// The catalogue, as a model sees it.
+pub(super) fn tools(args: &NodeArgs, format: &str) -> anyhow::Result<Exit> {
+    let Some((_, format)) = Format::ALL.into_iter().find(|(name, _)| *name == format) else {
+        let names: Vec<&str> = Format::ALL.iter().map(|(name, _)| *name).collect();
+        bail!("there is no format {format:?}; valid: {}", names.join(", "));
+    };
+    line(format.render(&here(args)?).trim_end());
+    Ok(Exit::Done)
+}
+
+/// What a node of this file knows by name, without its arms.
+pub(super) fn here(args: &NodeArgs) -> anyhow::Result<Here> {
+    let file = open::file(args)?;
+    let library = open::library(args, &file)?;
+    let mut scenes = library.scenes();
+    scenes.sort_by_key(|name| name != "default");
+    let others = file.nodes.iter().map(|peer| peer.name.clone());
+    Ok(Here {
+        scenes,
+        overlays: library.overlays(),
+        arms: file.arms.iter().map(|arm| arm.name.clone()).collect(),
+        nodes: std::iter::once(file.name.clone()).chain(others).collect(),
+        aliases_listed: file.list_aliases,
+    })
+}
+
+/// Facts of a result that have a line of their own, with what stands before and after the value.
+const FACTS: [(&str, &str, &str); 8] = [
+    ("arm", "arm", ""),
+    ("stroke_count", "strokes drawn", ""),
+    ("pen_down_mm", "pen-down length", " mm"),
+    ("arm_time_s", "time", " s of arm time"),
+    ("deviation_mm_p95", "deviation, 95 %", " mm"),
+    ("deviation_mm_max", "largest deviation", " mm"),
+    ("tracking_error_mm_max", "largest tracking error", " mm"),
+    ("stopped_after_ms", "stopped after", " ms"),
+];
+
+/// One line per fact of a result.
+pub(super) fn facts(structured: &Map<String, Value>) {
+    for (field, label, unit) in FACTS {
+        match structured.get(field) {
+            Some(Value::String(text)) => line(&format!("{label:<24}{text}{unit}")),
+            Some(value @ Value::Number(_)) => line(&format!("{label:<24}{value}{unit}")),
+            _ => {}
+        }
+    }
+    for field in ["files", "captured_files"] {
+        for path in structured
+            .get(field)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+        {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            line(&format!("{name:<24}{path}"));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `sim --pty`: a simulated arm that any program can open as a serial port.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::bail;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Exit, NodeArgs, SimArgs, open, show};
+use crate::clock::Clock;
+use crate::link::pty;
+use crate::scene::Scene;
+use crate::sim::Simulator;
+use crate::tools;
+
+/// How often the picture is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+pub(super) async fn run(node: &NodeArgs, args: SimArgs) -> anyhow::Result<Exit> {
+    let library = open::library(node, &open::file(node)?)?;
+    let arm = library.arm(&args.arm)?;
+    let scene = library.scene(&args.scene, None)?;
+    if scene.arm.file.name != arm.file.name {
+        bail!(
+            "scene `{}` is for the arm {}; choose another with --scene",
+            scene.name,
+            scene.arm.file.name
+        );
+    }
+    let simulator = Simulator::new(&arm, &scene.rest_rad)?;
+    simulator.pace(!args.unpaced);
+    open::lay(&simulator, &scene);
+    let clock = Clock::real();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let wire = pty::serve(simulator.clone(), &clock, |path| {
+        show::line(&path.display().to_string());
+    });
+    tokio::select! {
+        served = wire => served?,
+        () = keep_picture(&simulator, &scene, args.ink.as_deref()) => {}
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+    save(&simulator, &scene, args.ink.as_deref());
+    Ok(Exit::Done)
+}
+
+/// Never returns: writes the picture whenever there is new ink.
+async fn keep_picture(simulator: &Simulator, scene: &Arc<Scene>, path: Option<&Path>) {
+    let mut seen = 0;
+    let mut look = tokio::time::interval(LOOK);
+    loop {
+        look.tick().await;
+        let points = simulator.ink().iter().map(|ink| ink.points_mm.len()).sum();
+        if points != seen {
+            seen = points;
+            save(simulator, scene, path);
+        }
+    }
+}
+
+fn save(simulator: &Simulator, scene: &Scene, path: Option<&Path>) {
+    let Some(path) = path else { return };
+    let ink: Vec<_> = simulator
+        .ink()
+        .into_iter()
+        .map(|ink| (ink.pen, ink.points_mm))
+        .collect();
+    let Some(picture) = tools::ink_picture(scene, &ink) else {
+        return;
+    };
+    if let Err(error) = std::fs::write(path, picture) {
+        show::note(&format!("cannot write {}: {error}", path.display()));
+    }
+}

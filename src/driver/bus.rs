@@ -1,0 +1,290 @@
+//! One transaction on a half-duplex bus: discard, ask, gather the replies that were asked for.
+//!
+//! Nothing that was not asked for is ever used: a reply must have the right id, the right length
+//! and come in its place. What the bytes mean is the families' business.
+
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::driver::BusCounts;
+use crate::driver::error::DriverError;
+use crate::link::Link;
+use crate::units::Instant;
+
+/// Bits on the wire for one byte: start, eight, stop.
+const BITS_A_BYTE: u64 = 10;
+
+/// More bytes than this in answer to one request are noise without end.
+const BYTES_MAX: usize = 4096;
+
+/// The longest that an adapter is given to pass a reply on, before it has been measured.
+pub(crate) const SLACK_UNKNOWN: Duration = Duration::from_millis(34);
+
+/// The shortest that an adapter is given, however quick it was.
+const SLACK_MIN: Duration = Duration::from_millis(2);
+
+/// A reply, still in the decoder's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reply<'a> {
+    pub(crate) id: u8,
+    pub(crate) error: u8,
+    pub(crate) parameters: &'a [u8],
+}
+
+/// A reply that was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Status {
+    pub(crate) error: u8,
+    pub(crate) data: Vec<u8>,
+}
+
+impl Status {
+    /// A byte of the reply, 0 beyond its end. Lengths were checked when the reply was taken.
+    pub(crate) fn byte(&self, at: usize) -> u8 {
+        self.data.get(at).copied().unwrap_or(0)
+    }
+
+    /// A little-endian word of the reply.
+    pub(crate) fn word(&self, at: usize) -> u16 {
+        u16::from_le_bytes([self.byte(at), self.byte(at + 1)])
+    }
+}
+
+/// A family's frames, without I/O.
+pub(crate) trait Framing: Send {
+    /// Forgets every byte.
+    fn clear(&mut self);
+    /// Takes bytes from the wire.
+    fn push(&mut self, bytes: &[u8]);
+    /// The next whole and correct reply with at most that many parameter bytes.
+    fn next(&mut self, parameters_max: usize) -> Option<Reply<'_>>;
+    /// Frames given up for a wrong checksum, ever.
+    fn corrupt(&self) -> u64;
+    /// Bytes of a reply around its parameters.
+    fn overhead(&self) -> usize;
+}
+
+/// What is awaited in answer to one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expect<'a> {
+    /// Who answers, in this order.
+    pub(crate) ids: &'a [u8],
+    /// Parameter bytes of each reply.
+    pub(crate) parameters: usize,
+    /// When to stop waiting at the latest.
+    pub(crate) until: Instant,
+}
+
+/// The near end of a servo bus.
+pub(crate) struct Bus<F> {
+    framing: F,
+    pub(crate) clock: Clock,
+    pub(crate) baud: u32,
+    pub(crate) return_delay: Duration,
+    pub(crate) slack: Duration,
+    /// Whether the adapter returns what it is sent.
+    pub(crate) echoes: bool,
+    pub(crate) counts: BusCounts,
+}
+
+impl<F: Framing> Bus<F> {
+    pub(crate) fn new(framing: F, clock: &Clock, baud: u32, counts: BusCounts) -> Self {
+        Self {
+            framing,
+            clock: clock.clone(),
+            baud,
+            return_delay: Duration::from_micros(500),
+            slack: SLACK_UNKNOWN,
+            echoes: false,
+            counts,
+        }
+    }
+
+    /// Adapts the waiting to the slowest turn-round seen so far.
+    pub(crate) fn learn_latency(&mut self, worst: Duration) {
+        self.slack = (2 * worst + Duration::from_millis(1)).clamp(SLACK_MIN, SLACK_UNKNOWN);
+    }
+
+    /// Sends `request` and gathers the replies; `None` where one did not come.
+    pub(crate) async fn ask(
+        &mut self,
+        link: &mut dyn Link,
+        request: &[u8],
+        expect: Expect<'_>,
+    ) -> Result<Vec<Option<Status>>, DriverError> {
+        self.tell(link, request).await?;
+        let until = expect.until.min(self.patience(request.len(), &expect));
+        let corrupt_before = self.framing.corrupt();
+        let mut gather = Gather::new(request, &expect, self.echoes);
+        let mut buffer = [0_u8; 256];
+        while !gather.is_complete() && gather.heard < BYTES_MAX {
+            let count = link
+                .receive(&mut buffer, until)
+                .await
+                .map_err(DriverError::Read)?;
+            if count == 0 {
+                break;
+            }
+            gather.take(
+                buffer.get(..count).unwrap_or_default(),
+                &mut self.framing,
+                &mut self.counts,
+            );
+        }
+        self.echoes |= gather.echoed;
+        self.counts.corrupt += self.framing.corrupt() - corrupt_before;
+        Ok(gather.replies)
+    }
+
+    /// Sends a request that nobody answers.
+    pub(crate) async fn tell(
+        &mut self,
+        link: &mut dyn Link,
+        request: &[u8],
+    ) -> Result<(), DriverError> {
+        link.discard_input().map_err(DriverError::Read)?;
+        self.framing.clear();
+        self.counts.transactions += 1;
+        link.send(request).await.map_err(DriverError::Write)
+    }
+
+    /// When a transaction that starts now has certainly ended.
+    fn patience(&self, request: usize, expect: &Expect<'_>) -> Instant {
+        let replies = expect.ids.len() * (expect.parameters + self.framing.overhead());
+        let turns = u32::try_from(expect.ids.len()).unwrap_or(u32::MAX);
+        let waiting = self.return_delay.saturating_mul(turns);
+        self.clock
+            .now()
+            .after(self.wire_time(request + replies) + waiting + self.slack)
+    }
+
+    /// How long so many bytes take on the wire.
+    pub(crate) fn wire_time(&self, bytes: usize) -> Duration {
+        let bits = u64::try_from(bytes).unwrap_or(u64::MAX) * BITS_A_BYTE;
+        Duration::from_nanos(bits.saturating_mul(1_000_000_000) / u64::from(self.baud.max(1)))
+    }
+}
+
+/// The replies of one transaction as they come in.
+struct Gather<'a> {
+    ids: &'a [u8],
+    parameters: usize,
+    echo: Echo<'a>,
+    echoed: bool,
+    next_place: usize,
+    heard: usize,
+    replies: Vec<Option<Status>>,
+}
+
+impl<'a> Gather<'a> {
+    fn new(request: &'a [u8], expect: &Expect<'a>, echoes: bool) -> Self {
+        Self {
+            ids: expect.ids,
+            parameters: expect.parameters,
+            echo: Echo::new(request, echoes),
+            echoed: false,
+            next_place: 0,
+            heard: 0,
+            replies: vec![None; expect.ids.len()],
+        }
+    }
+
+    /// Once the last servo in the row has spoken the ones before it will not.
+    fn is_complete(&self) -> bool {
+        self.next_place >= self.ids.len()
+    }
+
+    fn take<F: Framing>(&mut self, bytes: &[u8], framing: &mut F, counts: &mut BusCounts) {
+        self.heard += bytes.len();
+        let ended = self.echo.pass(bytes, |fresh| framing.push(fresh));
+        counts.echoes += u64::from(ended);
+        self.echoed |= ended;
+        while let Some(reply) = framing.next(self.parameters) {
+            match self.place_of(&reply) {
+                Some(place) => {
+                    self.next_place = place + 1;
+                    if let Some(slot) = self.replies.get_mut(place) {
+                        *slot = Some(Status {
+                            error: reply.error,
+                            data: reply.parameters.to_vec(),
+                        });
+                    }
+                }
+                None => counts.foreign += 1,
+            }
+        }
+    }
+
+    fn place_of(&self, reply: &Reply<'_>) -> Option<usize> {
+        let later = self.ids.get(self.next_place..)?;
+        let offset = later.iter().position(|id| *id == reply.id)?;
+        (reply.parameters.len() == self.parameters).then_some(self.next_place + offset)
+    }
+}
+
+/// Drops our own bytes where a half-duplex adapter returns them.
+///
+/// Whether it does is found out on a quiet line, from the first replies. From then on everything up
+/// to the end of our request is ours: the rest of an earlier request may come before it.
+struct Echo<'a> {
+    awaited: &'a [u8],
+    held: Vec<u8>,
+    state: EchoState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EchoState {
+    /// Nothing is known yet: what comes may be our own bytes from the first one on.
+    Comparing,
+    /// Our own bytes will come.
+    Searching,
+    /// What comes now is not ours.
+    Past,
+}
+
+impl<'a> Echo<'a> {
+    fn new(awaited: &'a [u8], known: bool) -> Self {
+        Self {
+            awaited,
+            held: Vec::new(),
+            state: if known {
+                EchoState::Searching
+            } else {
+                EchoState::Comparing
+            },
+        }
+    }
+
+    /// Hands on what is not ours; whether our own bytes have just ended.
+    fn pass(&mut self, bytes: &[u8], mut fresh: impl FnMut(&[u8])) -> bool {
+        if self.state == EchoState::Past {
+            fresh(bytes);
+            return false;
+        }
+        self.held.extend(bytes);
+        let end = match self.state {
+            EchoState::Searching => find(&self.held, self.awaited),
+            _ => self
+                .held
+                .starts_with(self.awaited)
+                .then_some(self.awaited.len()),
+        };
+        if let Some(end) = end {
+            fresh(self.held.get(end..).unwrap_or_default());
+        } else if self.state == EchoState::Searching || self.awaited.starts_with(&self.held) {
+            return false;
+        } else {
+            // It was no echo: what looked like one belongs to a reply.
+            fresh(&self.held);
+        }
+        self.state = EchoState::Past;
+        end.is_some()
+    }
+}
+
+/// Where `wanted` ends in `bytes`.
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    let places = bytes.windows(wanted.len().max(1));
+    let begin = places.into_iter().position(|window| window == wanted)?;
+    Some(begin + wanted.len())
+}

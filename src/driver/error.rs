@@ -1,0 +1,181 @@
+//! What can go wrong with servos, by phase; each message names the servo, the cause and a fix.
+
+use crate::link::LinkError;
+use crate::units::Measured;
+
+/// A servo by its id and by the joint it turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServoName {
+    /// Its id on the bus.
+    pub id: u8,
+    /// The joint that it turns, or what the arm file calls it.
+    pub name: String,
+}
+
+impl std::fmt::Display for ServoName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "servo {} ({})", self.id, self.name)
+    }
+}
+
+/// What failed while speaking with servos.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    /// The request did not reach the wire.
+    #[error("while writing to the servos: {0}")]
+    Write(#[source] LinkError),
+    /// The line failed while a reply was awaited.
+    #[error("while reading from the servos: {0}")]
+    Read(#[source] LinkError),
+    /// A servo said nothing that could be used.
+    #[error(
+        "no reply from {servo} after {tries} tries: check its cable and power, and that no other servo has id {}", .servo.id
+    )]
+    NoReply {
+        /// Who.
+        servo: ServoName,
+        /// How often it was asked.
+        tries: u32,
+    },
+    /// Not one servo answered: it is the bus, not a servo.
+    #[error(
+        "none of the {servos} servos answers: switch the servo supply on, check the cable and that the bus runs at {baud} baud"
+    )]
+    SilentBus {
+        /// How many were asked.
+        servos: usize,
+        /// The speed they were asked at.
+        baud: u32,
+    },
+    /// Several readings in a row that no movement explains.
+    #[error(
+        "{servo} jumped from {from_ticks} to {to_ticks} ticks, more than the {bound_ticks} that its speed allows, three times in a row: check its cable, and for a second servo with the same id"
+    )]
+    Jump {
+        /// Who.
+        servo: ServoName,
+        /// The last reading that was believed.
+        from_ticks: i32,
+        /// The last reading that was not.
+        to_ticks: i32,
+        /// The largest step that would have been believed.
+        bound_ticks: i32,
+    },
+    /// A servo is not set up as this arm needs it.
+    #[error("{servo}: {what}")]
+    Setup {
+        /// Who.
+        servo: ServoName,
+        /// The register, its value, the value needed and the fix.
+        what: String,
+    },
+    /// A servo reports that something is wrong with it.
+    #[error("{servo}: {ailment}")]
+    Device {
+        /// Who.
+        servo: ServoName,
+        /// What it reports.
+        ailment: Ailment,
+        /// The readings of that cycle where they were complete.
+        measured: Option<Box<Measured>>,
+    },
+    /// A register did not take what was written.
+    #[error("{servo}: {register} reads {found} after {wanted} was written")]
+    NotTaken {
+        /// Who.
+        servo: ServoName,
+        /// The register, as the manual calls it.
+        register: &'static str,
+        /// What was written.
+        wanted: i32,
+        /// What was read back.
+        found: i32,
+    },
+    /// A goal that must not go out. It should have been refused long before.
+    #[error("goal for {servo} is {goal_rad} rad, outside {lower_rad} to {upper_rad}")]
+    Goal {
+        /// Who.
+        servo: ServoName,
+        /// What was asked for.
+        goal_rad: f64,
+        /// The joint's lower limit.
+        lower_rad: f64,
+        /// The joint's upper limit.
+        upper_rad: f64,
+    },
+    /// Motion was asked of an arm without torque.
+    #[error("the arm is not energised; energise it first")]
+    Limp,
+    /// The arm's description belongs to another driver.
+    #[error("arm `{0}` has no servos that this driver speaks with")]
+    Family(String),
+}
+
+/// What a servo reports of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Ailment {
+    /// Supply outside the servo's limits.
+    #[error("supply voltage outside the servo's limits: check the supply and its cable")]
+    Voltage,
+    /// The position sensor is not believed by the servo itself.
+    #[error("position sensor fault: switch the supply off and on, replace the servo if it stays")]
+    Encoder,
+    /// Too hot.
+    #[error("overheating: let it cool, and lessen the load")]
+    Heat,
+    /// Too much current.
+    #[error("over-current: something blocks it or its wiring is damaged")]
+    Current,
+    /// Pushed too hard for too long.
+    #[error("overload: free the arm, then release and energise it again")]
+    Overload,
+    /// Torque reads off although it was switched on.
+    #[error("torque is off although it was on: the servo lost power or restarted")]
+    TorqueLost,
+    /// The servo's own watchdog has tripped.
+    #[error("its bus watchdog tripped: the bus was silent for too long")]
+    Watchdog,
+    /// A latched hardware error without a closer name.
+    #[error("it reports a hardware error: switch its supply off and on")]
+    Hardware,
+}
+
+impl DriverError {
+    /// Whether a later cycle may succeed without anybody's help: a reading was lost, nothing broke.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::NoReply { .. } | Self::SilentBus { .. })
+    }
+
+    /// Whether the adapter itself is gone.
+    #[must_use]
+    pub fn is_unplugged(&self) -> bool {
+        matches!(
+            self,
+            Self::Write(LinkError::Unplugged) | Self::Read(LinkError::Unplugged)
+        )
+    }
+
+    /// The servo that it is about, where it is about one.
+    #[must_use]
+    pub fn servo(&self) -> Option<&ServoName> {
+        match self {
+            Self::NoReply { servo, .. }
+            | Self::Jump { servo, .. }
+            | Self::Setup { servo, .. }
+            | Self::Device { servo, .. }
+            | Self::NotTaken { servo, .. }
+            | Self::Goal { servo, .. } => Some(servo),
+            _ => None,
+        }
+    }
+
+    /// The readings of the cycle that failed, where they were complete nevertheless.
+    #[must_use]
+    pub fn measured(&self) -> Option<&Measured> {
+        match self {
+            Self::Device { measured, .. } => measured.as_deref(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Frames of the Feetech STS protocol, without I/O.
+//!
+//! `FF FF id length instruction parameters… checksum`, where the checksum is the inverted sum
+//! from the id on. Eight bits of sum let one damaged frame in 256 pass: who uses a reply must
+//! also ask whether it is plausible.
+
+use crate::driver::bus::{Framing, Reply};
+
+/// The id that every servo obeys and none answers.
+pub const BROADCAST: u8 = 0xFE;
+
+/// Parameter bytes that fit into a frame.
+pub const PARAMETERS_MAX: usize = 250;
+
+/// Undecoded bytes that are kept; older ones are given up.
+const PENDING_MAX: usize = 1024;
+
+const HEADER: u8 = 0xFF;
+
+/// Header, id, length, error and checksum.
+const OVERHEAD: usize = 6;
+
+/// What a servo is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Instruction {
+    /// Answer.
+    Ping = 0x01,
+    /// Address, length.
+    Read = 0x02,
+    /// Address, data.
+    Write = 0x03,
+    /// Address, length, ids: each answers in that order.
+    SyncRead = 0x82,
+    /// Address, length, then an id and its data for each; nobody answers.
+    SyncWrite = 0x83,
+}
+
+/// Appends a frame; parameters beyond [`PARAMETERS_MAX`] do not fit and are never passed.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "cut to PARAMETERS_MAX, which fits"
+)]
+pub fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+    let fitting = parameters
+        .get(..parameters.len().min(PARAMETERS_MAX))
+        .unwrap_or_default();
+    let length = fitting.len() as u8 + 2;
+    let begin = out.len() + 2;
+    out.extend([HEADER, HEADER, id, length, instruction as u8]);
+    out.extend(fitting);
+    out.push(checksum(out.get(begin..).unwrap_or_default()));
+}
+
+/// The inverted eight-bit sum.
+fn checksum(bytes: &[u8]) -> u8 {
+    !bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte))
+}
+
+/// A magnitude with its sign in bit `sign_bit`, as Feetech counts; not two's complement.
+#[must_use]
+pub fn from_sign_magnitude(word: u16, sign_bit: u32) -> i32 {
+    let sign = 1_u16.checked_shl(sign_bit).unwrap_or(0);
+    let magnitude = i32::from(word & !sign);
+    if word & sign == 0 {
+        magnitude
+    } else {
+        -magnitude
+    }
+}
+
+/// The reverse of [`from_sign_magnitude`]; magnitudes that do not fit are cut to the largest.
+#[must_use]
+pub fn to_sign_magnitude(value: i32, sign_bit: u32) -> u16 {
+    let sign = 1_u16.checked_shl(sign_bit).unwrap_or(0);
+    let largest = sign.saturating_sub(1);
+    let magnitude = u16::try_from(value.unsigned_abs()).map_or(largest, |m| m.min(largest));
+    if value < 0 {
+        magnitude | sign
+    } else {
+        magnitude
+    }
+}
+
+/// Finds replies in a stream that may hold anything.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    pending: Vec<u8>,
+    read: usize,
+    corrupt: u64,
+}
+
+enum Found {
+    Reply { end: usize },
+    Incomplete,
+    NotHere { corrupt: bool },
+}
+
+impl Decoder {
+    /// Looks at the next undecoded byte. A length beyond what is expected now cannot begin a
+    /// reply: believed, it would swallow the good ones behind it.
+    fn look(&self, parameters_max: usize) -> Found {
+        let rest = self.pending.get(self.read..).unwrap_or_default();
+        let &[HEADER, HEADER, id, length, ..] = rest else {
+            let begun = rest.len() < 4 && rest.iter().take(2).all(|byte| *byte == HEADER);
+            return if begun {
+                Found::Incomplete
+            } else {
+                Found::NotHere { corrupt: false }
+            };
+        };
+        let length = usize::from(length);
+        if id == HEADER || length < 2 || length - 2 > parameters_max {
+            return Found::NotHere { corrupt: false };
+        }
+        let Some((body, check)) = rest.get(2..3 + length).zip(rest.get(3 + length)) else {
+            return Found::Incomplete;
+        };
+        if checksum(body) == *check {
+            Found::Reply {
+                end: self.read + length + 4,
+            }
+        } else {
+            Found::NotHere { corrupt: true }
+        }
+    }
+}
+
+impl Framing for Decoder {
+    fn clear(&mut self) {
+        self.pending.clear();
+        self.read = 0;
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.pending.drain(..self.read);
+        self.read = 0;
+        self.pending.extend(bytes);
+        let excess = self.pending.len().saturating_sub(PENDING_MAX);
+        self.pending.drain(..excess);
+    }
+
+    fn next(&mut self, parameters_max: usize) -> Option<Reply<'_>> {
+        while self.read < self.pending.len() {
+            match self.look(parameters_max) {
+                Found::Incomplete => return None,
+                Found::NotHere { corrupt } => {
+                    self.corrupt += u64::from(corrupt);
+                    self.read += 1;
+                }
+                Found::Reply { end } => {
+                    let begin = std::mem::replace(&mut self.read, end);
+                    let [_, _, id, _, error, parameters @ .., _] = self.pending.get(begin..end)?
+                    else {
+                        return None;
+                    };
+                    return Some(Reply {
+                        id: *id,
+                        error: *error,
+                        parameters,
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    fn corrupt(&self) -> u64 {
+        self.corrupt
+    }
+
+    fn overhead(&self) -> usize {
+        OVERHEAD
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn frame(id: u8, instruction: Instruction, parameters: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode(&mut out, id, instruction, parameters);
+        out
+    }
+
+    fn hex(text: &str) -> Vec<u8> {
+        text.split_whitespace()
+            .map(|byte| u8::from_str_radix(byte, 16).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn frames_are_the_manufacturers() {
+        for (made, known) in [
+            (frame(1, Instruction::Ping, &[]), "FF FF 01 02 01 FB"),
+            (
+                frame(1, Instruction::Read, &[56, 8]),
+                "FF FF 01 04 02 38 08 B8",
+            ),
+            (
+                frame(1, Instruction::Write, &[41, 50, 0, 8, 0, 0, 0x58, 2]),
+                "FF FF 01 0A 03 29 32 00 08 00 00 58 02 34",
+            ),
+            (
+                frame(
+                    BROADCAST,
+                    Instruction::SyncWrite,
+                    &[42, 2, 1, 0, 8, 2, 0, 8],
+                ),
+                "FF FF FE 0A 83 2A 02 01 00 08 02 00 08 35",
+            ),
+            (
+                frame(BROADCAST, Instruction::SyncRead, &[56, 8, 1, 2]),
+                "FF FF FE 06 82 38 08 01 02 36",
+            ),
+            (
+                frame(BROADCAST, Instruction::Write, &[40, 0]),
+                "FF FF FE 04 03 28 00 D2",
+            ),
+        ] {
+            assert_eq!(made, hex(known));
+        }
+    }
+
+    #[test]
+    fn reads_a_reply_among_rubbish() {
+        let mut decoder = Decoder::default();
+        // A false header with a great length, then half a frame, then the reply.
+        decoder.push(&hex(
+            "FF FF 01 F0 FF FF FF 01 04 FF FF 01 04 00 00 08 F2 FF",
+        ));
+        let reply = decoder.next(2).unwrap();
+        assert_eq!(
+            (reply.id, reply.error, reply.parameters),
+            (1, 0, &[0, 8][..])
+        );
+        assert_eq!(decoder.next(2), None);
+    }
+
+    #[test]
+    fn a_reply_may_come_byte_by_byte() {
+        let mut decoder = Decoder::default();
+        for byte in hex("FF FF 01 04 00 00 08") {
+            decoder.push(&[byte]);
+            assert_eq!(decoder.next(2), None);
+        }
+        decoder.push(&[0xF2]);
+        assert!(decoder.next(2).is_some());
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_counted_and_skipped() {
+        let mut decoder = Decoder::default();
+        decoder.push(&hex("FF FF 01 04 00 00 08 F3 FF FF 01 04 00 00 08 F2"));
+        assert!(decoder.next(2).is_some());
+        assert_eq!(decoder.corrupt(), 1);
+    }
+
+    #[test]
+    fn minus_zero_and_the_extremes_have_one_meaning() {
+        for (word, bit, value) in [
+            (0x0000, 15, 0),
+            (0x8000, 15, 0),
+            (0x8001, 15, -1),
+            (0x7FFF, 15, 32767),
+            (0xFFFF, 15, -32767),
+            (0x0800 | 20, 11, -20),
+            (0x0400 | 1000, 10, -1000),
+        ] {
+            assert_eq!(from_sign_magnitude(word, bit), value);
+        }
+        assert_eq!(to_sign_magnitude(-1, 15), 0x8001);
+        assert_eq!(to_sign_magnitude(40_000, 15), 0x7FFF);
+        assert_eq!(to_sign_magnitude(-2047, 11), 0x0FFF);
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics_and_always_finds_the_reply_behind(
+            noise in proptest::collection::vec(any::<u8>(), 0..64),
+            position in any::<[u8; 2]>(),
+        ) {
+            let mut decoder = Decoder::default();
+            decoder.push(&noise);
+            let mut good = vec![0xFF, 0xFF, 9, 4, 0, position[0], position[1]];
+            good.push(checksum(&good[2..]));
+            // Enough behind it that no false header can still be waiting.
+            decoder.push(&good);
+            decoder.push(&[0; 8]);
+            let mut found = false;
+            while let Some(reply) = decoder.next(2) {
+                found |= reply.id == 9 && reply.parameters == position;
+            }
+            // Rubbish whose end makes a correct frame with the reply's own bytes may hide it:
+            // one header in 256 does.
+            prop_assert!(found || noise.windows(2).any(|pair| pair == [0xFF, 0xFF])
+                || noise.last() == Some(&0xFF));
+        }
+
+        #[test]
+        fn sign_and_magnitude_round_trip(value in -2047_i32..=2047) {
+            prop_assert_eq!(from_sign_magnitude(to_sign_magnitude(value, 11), 11), value);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Where an STS3215 keeps what, under the manual's names.
+
+/// A place in a servo's memory: address and length in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// The manual's name.
+    pub name: &'static str,
+    /// Address of its first byte.
+    pub address: u8,
+    /// Bytes.
+    pub length: u8,
+}
+
+const fn register(name: &'static str, address: u8, length: u8) -> Register {
+    Register {
+        name,
+        address,
+        length,
+    }
+}
+
+/// The model number of an STS3215.
+pub const MODEL_STS3215: u16 = 777;
+
+/// Addresses below this are kept over power cycles; nothing here ever writes them.
+pub const EEPROM_END: u8 = 40;
+
+/// Everything kept over power cycles.
+pub const SETTINGS: Register = register("settings", 0, 40);
+/// Torque on or off. 128 would re-centre the servo: nothing but 0 and 1 is ever written.
+pub const TORQUE_ENABLE: Register = register("torque enable", 40, 1);
+/// Acceleration, goal position, goal time and goal speed, always written together so that a cap
+/// travels with every goal.
+pub const GOAL: Register = register("goal", 41, 7);
+/// Share of stall torque in thousandths, until the power is cycled.
+pub const TORQUE_LIMIT: Register = register("torque limit", 48, 2);
+/// From torque enable to torque limit: both are as they were written, unless the servo restarted.
+pub const TORQUE_STATE: Register = register("torque state", 40, 10);
+/// Position, speed, load, voltage and temperature.
+pub const PRESENT: Register = register("present state", 56, 8);
+
+/// Places within [`SETTINGS`].
+pub mod settings {
+    /// Firmware, major then minor.
+    pub const FIRMWARE: usize = 0;
+    /// Model number, a word.
+    pub const MODEL: usize = 3;
+    /// Return delay in steps of 2 µs.
+    pub const RETURN_DELAY: usize = 7;
+    /// Response level: 0 answers reads and pings only, 1 writes too.
+    pub const RESPONSE_LEVEL: usize = 8;
+    /// Least position, a word.
+    pub const POSITION_MIN: usize = 9;
+    /// Greatest position, a word.
+    pub const POSITION_MAX: usize = 11;
+    /// Greatest voltage in 0.1 V.
+    pub const VOLTAGE_MAX: usize = 14;
+    /// Least voltage in 0.1 V.
+    pub const VOLTAGE_MIN: usize = 15;
+    /// Phase bits; see [`super::PHASE_MULTI_TURN`].
+    pub const PHASE: usize = 18;
+    /// Homing offset, a word with its sign in bit 11.
+    pub const HOMING_OFFSET: usize = 31;
+    /// Operating mode; 0 is position.
+    pub const MODE: usize = 33;
+}
+
+/// In the phase byte: positions count on beyond one turn.
+pub const PHASE_MULTI_TURN: u8 = 0x10;
+
+/// Places within [`PRESENT`].
+pub mod present {
+    /// Position, sign in bit 15.
+    pub const POSITION: usize = 0;
+    /// Speed in ticks/s, sign in bit 15.
+    pub const SPEED: usize = 2;
+    /// Load in thousandths, sign in bit 10.
+    pub const LOAD: usize = 4;
+    /// Voltage in 0.1 V.
+    pub const VOLTAGE: usize = 6;
+    /// Temperature in °C.
+    pub const TEMPERATURE: usize = 7;
+}
+
+/// One step of the acceleration register, in ticks/s².
+pub const ACCELERATION_STEP_TICKS_S2: f64 = 100.0;
+
+/// The largest value of the acceleration register.
+pub const ACCELERATION_MAX: u8 = 254;
+
+/// The largest goal speed that is ever written, in ticks/s.
+pub const SPEED_MAX: u16 = 4095;
+
+/// Ticks that an unwrapped position may have.
+pub const POSITIONS: std::ops::RangeInclusive<i32> = 0..=4095;

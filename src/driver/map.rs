@@ -1,0 +1,185 @@
+//! Which servo turns which joint: goals in radians to counts, counts to joints.
+
+use std::f64::consts::TAU;
+
+use crate::arm::{Arm, Servo};
+use crate::driver::error::{DriverError, ServoName};
+use crate::driver::{BusCounts, ServoCounts};
+use crate::units::Joints;
+
+/// Where the joints shall go, and how fast at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Command {
+    /// Goal of each joint.
+    pub(crate) goal_rad: Joints,
+    /// Speed cap of each joint on its way there, above 0.
+    pub(crate) velocity_cap_rad_s: Joints,
+}
+
+/// How far a goal may lie beyond a limit for rounding's sake.
+const ROUNDING_RAD: f64 = 1e-6;
+
+/// A servo of the arm.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) name: ServoName,
+    /// The joint that it turns; `None` for one that only holds.
+    pub(crate) turns: Option<(usize, Servo)>,
+    pub(crate) velocity_max_ticks_s: f64,
+    pub(crate) acceleration_max_ticks_s2: f64,
+    lower_rad: f64,
+    upper_rad: f64,
+}
+
+/// Every servo on the port, in the arm file's order, the held ones last.
+#[derive(Clone, Debug)]
+pub(crate) struct ServoMap {
+    pub(crate) entries: Vec<Entry>,
+    dof: usize,
+}
+
+/// Speed and acceleration of a servo that only holds, in ticks.
+const HELD_TICKS: (f64, f64) = (200.0, 1000.0);
+
+impl ServoMap {
+    pub(crate) fn new(arm: &Arm) -> Self {
+        let turning = arm
+            .servos()
+            .map(|(joint, servo)| turning(arm, joint, servo));
+        let held = arm.file.held.iter().map(|held| Entry {
+            name: ServoName {
+                id: held.id,
+                name: held.name.clone(),
+            },
+            turns: None,
+            velocity_max_ticks_s: HELD_TICKS.0,
+            acceleration_max_ticks_s2: HELD_TICKS.1,
+            lower_rad: 0.0,
+            upper_rad: 0.0,
+        });
+        Self {
+            entries: turning.chain(held).collect(),
+            dof: arm.dof(),
+        }
+    }
+
+    pub(crate) fn ids(&self) -> Vec<u8> {
+        self.entries.iter().map(|entry| entry.name.id).collect()
+    }
+
+    pub(crate) fn name(&self, place: usize) -> ServoName {
+        self.entries.get(place).map_or_else(
+            || ServoName {
+                id: u8::MAX,
+                name: "unknown".to_owned(),
+            },
+            |entry| entry.name.clone(),
+        )
+    }
+
+    pub(crate) fn counts(&self) -> BusCounts {
+        let servos = self.entries.iter().map(|entry| ServoCounts {
+            id: entry.name.id,
+            ..ServoCounts::default()
+        });
+        BusCounts {
+            servos: servos.collect(),
+            ..BusCounts::default()
+        }
+    }
+
+    /// Joints from one number a servo, the mean where two servos turn one joint.
+    pub(crate) fn joints(&self, of: impl Fn(usize, Servo) -> f64) -> Joints {
+        let mut sum = Joints::zeros(self.dof);
+        let mut count = Joints::zeros(self.dof);
+        for (place, entry) in self.entries.iter().enumerate() {
+            let Some((joint, servo)) = entry.turns else {
+                continue;
+            };
+            if let Some((sum, count)) = sum.get_mut(joint).zip(count.get_mut(joint)) {
+                *sum += of(place, servo);
+                *count += 1.0;
+            }
+        }
+        sum.zip(&count, |sum, count| sum / count.max(1.0))
+    }
+
+    /// Goal and speed cap of every servo that turns a joint, in ticks and ticks/s, checked against
+    /// the joint's limits; where the arm was found beyond a limit, up to there.
+    pub(crate) fn goals(
+        &self,
+        command: &Command,
+        found_ticks: &[i32],
+    ) -> Result<Vec<Option<(i32, f64)>>, DriverError> {
+        self.entries
+            .iter()
+            .enumerate()
+            .map(|(place, entry)| {
+                let Some((joint, servo)) = entry.turns else {
+                    return Ok(None);
+                };
+                let goal_rad = number(&command.goal_rad, joint);
+                let cap_rad_s = number(&command.velocity_cap_rad_s, joint);
+                entry
+                    .goal(servo, goal_rad, cap_rad_s, found_ticks.get(place).copied())
+                    .map(Some)
+            })
+            .collect()
+    }
+}
+
+/// A joint's number, NaN where the command has none: it is then refused.
+fn number(joints: &Joints, joint: usize) -> f64 {
+    joints.get(joint).copied().unwrap_or(f64::NAN)
+}
+
+impl Entry {
+    /// The counts of the joint's limits, the lower first; `None` for a servo that only holds.
+    pub(crate) fn range_ticks(&self) -> Option<(i32, i32)> {
+        let (_, servo) = self.turns?;
+        let (a, b) = (servo.ticks(self.lower_rad), servo.ticks(self.upper_rad));
+        Some((a.min(b), a.max(b)))
+    }
+
+    fn goal(
+        &self,
+        servo: Servo,
+        goal_rad: f64,
+        cap_rad_s: f64,
+        found_ticks: Option<i32>,
+    ) -> Result<(i32, f64), DriverError> {
+        let found_rad = found_ticks.map_or(self.lower_rad, |ticks| servo.angle_rad(ticks));
+        let lower_rad = self.lower_rad.min(found_rad) - ROUNDING_RAD;
+        let upper_rad = self.upper_rad.max(found_rad) + ROUNDING_RAD;
+        let usable = (lower_rad..=upper_rad).contains(&goal_rad) && cap_rad_s > 0.0;
+        if !usable || !cap_rad_s.is_finite() {
+            return Err(DriverError::Goal {
+                servo: self.name.clone(),
+                goal_rad,
+                lower_rad: self.lower_rad,
+                upper_rad: self.upper_rad,
+            });
+        }
+        Ok((servo.ticks(goal_rad), cap_rad_s * ticks_a_radian(servo)))
+    }
+}
+
+fn turning(arm: &Arm, joint: usize, servo: Servo) -> Entry {
+    let of = |joints: &Joints| joints.get(joint).copied().unwrap_or(0.0);
+    let scale = ticks_a_radian(servo);
+    Entry {
+        name: ServoName {
+            id: servo.id,
+            name: arm.joint_name(joint),
+        },
+        turns: Some((joint, servo)),
+        velocity_max_ticks_s: of(&arm.limits.velocity_rad_s) * scale,
+        acceleration_max_ticks_s2: of(&arm.limits.acceleration_rad_s2) * scale,
+        lower_rad: of(&arm.limits.lower_rad),
+        upper_rad: of(&arm.limits.upper_rad),
+    }
+}
+
+pub(crate) fn ticks_a_radian(servo: Servo) -> f64 {
+    f64::from(servo.ticks_per_turn) / TAU
+}

@@ -1,0 +1,229 @@
+//! Setpoints to frames and frames to measurements, one folder per device family.
+//!
+//! A driver owns no port and no thread: each of its calls borrows the link for as long as it runs
+//! and must be awaited to its end, or a frame is cut. It knows nothing of plans or scenes. It
+//! writes no memory that outlives the servos' power.
+
+use std::time::Duration;
+
+use crate::arm::{Arm, Family};
+use crate::clock::Clock;
+use crate::gate::Setpoint;
+use crate::link::Link;
+use crate::units::{Instant, Joints, Measured};
+
+pub mod error;
+pub mod feetech;
+
+mod bus;
+mod map;
+mod plausible;
+#[cfg(test)]
+mod tests;
+
+pub use error::{Ailment, DriverError, ServoName};
+pub use map::Command;
+
+/// How often a servo that did not answer is asked again within one cycle.
+pub const RETRIES_MAX: u32 = 2;
+
+/// What a servo is, read when the driver attaches. Nothing in it changes while it is attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Who it is.
+    pub servo: ServoName,
+    /// Model number.
+    pub model: u16,
+    /// Firmware, major and minor.
+    pub firmware: (u8, u8),
+    /// How long it waits before a reply.
+    pub return_delay: Duration,
+    /// Least position that it goes to.
+    pub position_min_ticks: i32,
+    /// Greatest position that it goes to.
+    pub position_max_ticks: i32,
+    /// What it adds to its own count.
+    pub homing_offset_ticks: i32,
+    /// Whether its torque was on.
+    pub torque_on: bool,
+    /// Its error bits as its manual numbers them.
+    pub error_bits: u8,
+}
+
+/// What was found on the bus.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attached {
+    /// Where every joint stands.
+    pub measured: Measured,
+    /// Every servo, in the servo map's order.
+    pub servos: Vec<Identity>,
+    /// What a person should know and what does not keep the arm from moving.
+    pub warnings: Vec<String>,
+    /// The slowest turn-round of a ping, adapter and return delay included.
+    pub latency: Duration,
+}
+
+/// What became of every servo when torque was taken off.
+#[derive(Debug, Default)]
+pub struct Released {
+    /// Torque reads off.
+    pub off: Vec<ServoName>,
+    /// Torque may still be on, and why.
+    pub failed: Vec<(ServoName, DriverError)>,
+}
+
+/// What happened on one port since the driver was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BusCounts {
+    /// Cycles that were begun.
+    pub cycles: u64,
+    /// Requests sent.
+    pub transactions: u64,
+    /// Replies dropped for a wrong checksum.
+    pub corrupt: u64,
+    /// Replies that nobody had asked for, late ones among them.
+    pub foreign: u64,
+    /// Transactions whose own bytes came back.
+    pub echoes: u64,
+    /// Each servo, in the servo map's order.
+    pub servos: Vec<ServoCounts>,
+}
+
+/// What happened to one servo since the driver was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServoCounts {
+    /// Its id.
+    pub id: u8,
+    /// Times that it was asked again.
+    pub retries: u64,
+    /// Cycles in which it gave no reading in the end.
+    pub blind: u64,
+    /// Readings that no movement explains.
+    pub jumps: u64,
+}
+
+/// A driver for one arm.
+pub enum Driver {
+    /// Feetech STS and SMS servos.
+    Feetech(Box<feetech::Feetech>),
+}
+
+impl Driver {
+    /// A driver for the family that the arm's file names.
+    ///
+    /// # Errors
+    /// [`DriverError::Family`] where there is none.
+    pub fn new(arm: &Arm, clock: &Clock) -> Result<Self, DriverError> {
+        match arm.file.family {
+            Family::FeetechSts => Ok(Self::Feetech(Box::new(feetech::Feetech::new(arm, clock)))),
+            Family::Dynamixel2 => Err(DriverError::Family(arm.file.name.clone())),
+        }
+    }
+
+    /// Finds and checks every servo and reads where it stands. Moves nothing, leaves torque and
+    /// settings as they are, and may be repeated at any time.
+    ///
+    /// # Errors
+    /// The first servo that is missing, is set up otherwise than this arm needs, or cannot be
+    /// believed.
+    pub async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
+        match self {
+            Self::Feetech(driver) => driver.attach(link).await,
+        }
+    }
+
+    /// Switches torque on where every servo stands: the goal becomes the present position and is
+    /// read back before.
+    ///
+    /// # Errors
+    /// When a servo does not take what is written or reports a fault; those that were limp before
+    /// are then limp again.
+    pub async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
+        match self {
+            Self::Feetech(driver) => driver.energise(link).await,
+        }
+    }
+
+    /// Sends a setpoint to every servo, or the last one again, and reads every servo back. Before
+    /// [`Self::energise`] it only reads.
+    ///
+    /// # Errors
+    /// When a servo cannot be read before `deadline` or reports a fault. The goal was sent
+    /// nevertheless, except with [`DriverError::Write`], [`DriverError::Goal`] and
+    /// [`DriverError::Limp`].
+    pub async fn cycle(
+        &mut self,
+        link: &mut dyn Link,
+        goal: Option<&Setpoint>,
+        deadline: Instant,
+    ) -> Result<Measured, DriverError> {
+        let command = goal.map(|goal| Command {
+            goal_rad: *goal.goal_rad(),
+            velocity_cap_rad_s: *goal.velocity_cap_rad_s(),
+        });
+        self.follow(link, command.as_ref(), deadline).await
+    }
+
+    /// Sends the last setpoint again and reads every servo back.
+    ///
+    /// # Errors
+    /// As [`Self::cycle`].
+    pub async fn hold(
+        &mut self,
+        link: &mut dyn Link,
+        deadline: Instant,
+    ) -> Result<Measured, DriverError> {
+        self.follow(link, None, deadline).await
+    }
+
+    pub(crate) async fn follow(
+        &mut self,
+        link: &mut dyn Link,
+        command: Option<&Command>,
+        deadline: Instant,
+    ) -> Result<Measured, DriverError> {
+        match self {
+            Self::Feetech(driver) => driver.cycle(link, command, deadline).await,
+        }
+    }
+
+    /// Takes torque off every servo, whatever the others answer. The arm drops.
+    ///
+    /// # Errors
+    /// Only when the link itself fails; what single servos did is in [`Released`].
+    pub async fn release(&mut self, link: &mut dyn Link) -> Result<Released, DriverError> {
+        match self {
+            Self::Feetech(driver) => driver.release(link).await,
+        }
+    }
+
+    /// Whether [`Self::energise`] succeeded and nothing has taken the torque off since.
+    #[must_use]
+    pub fn is_energised(&self) -> bool {
+        match self {
+            Self::Feetech(driver) => driver.is_energised(),
+        }
+    }
+
+    /// What happened on this port so far.
+    #[must_use]
+    pub fn counts(&self) -> &BusCounts {
+        match self {
+            Self::Feetech(driver) => driver.counts(),
+        }
+    }
+}
+
+impl Command {
+    /// Where each joint shall go.
+    #[must_use]
+    pub fn goal_rad(&self) -> &Joints {
+        &self.goal_rad
+    }
+
+    /// How fast each joint may go there at most.
+    #[must_use]
+    pub fn velocity_cap_rad_s(&self) -> &Joints {
+        &self.velocity_cap_rad_s
+    }
+}

@@ -1,0 +1,121 @@
+//! Whether a position can be true: an eight-bit checksum lets damaged readings pass.
+
+use std::time::Duration;
+
+use crate::units::Instant;
+
+/// Readings in a row that nothing explains before they count as real.
+pub(crate) const JUMPS_MAX: u32 = 3;
+
+/// Ticks that a reading may be off without any movement.
+const NOISE_TICKS: f64 = 4.0;
+
+/// Periods of full speed that a reading may be away from the last one.
+const PERIODS: f64 = 3.0;
+
+/// The positions of one servo that were believed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Filter {
+    last: Option<(i32, Instant)>,
+    jumps: u32,
+}
+
+/// What is to be thought of a reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Movement explains it.
+    Believed,
+    /// It does not; ask again.
+    Doubted,
+    /// It does not, and keeps coming.
+    Jumped { from_ticks: i32, bound_ticks: i32 },
+}
+
+impl Filter {
+    /// Judges a reading taken at `at` of a servo that moves at most at `speed_ticks_s` and is read
+    /// every `period`. Only what is believed is remembered.
+    pub(crate) fn judge(
+        &mut self,
+        ticks: i32,
+        at: Instant,
+        speed_ticks_s: f64,
+        period: Duration,
+    ) -> Verdict {
+        let Some((from_ticks, before)) = self.last else {
+            self.believe(ticks, at);
+            return Verdict::Believed;
+        };
+        let since_s = at.seconds_since(before);
+        let reach_s = (PERIODS * period.as_secs_f64()).max(since_s + period.as_secs_f64());
+        let bound = speed_ticks_s * reach_s + NOISE_TICKS;
+        if f64::from(ticks.saturating_sub(from_ticks)).abs() <= bound {
+            self.believe(ticks, at);
+            return Verdict::Believed;
+        }
+        self.jumps += 1;
+        if self.jumps < JUMPS_MAX {
+            return Verdict::Doubted;
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
+        let bound_ticks = bound as i32;
+        Verdict::Jumped {
+            from_ticks,
+            bound_ticks,
+        }
+    }
+
+    /// Takes a reading as the truth whatever was before.
+    pub(crate) fn believe(&mut self, ticks: i32, at: Instant) {
+        *self = Self {
+            last: Some((ticks, at)),
+            jumps: 0,
+        };
+    }
+
+    /// Forgets everything: the next reading is the first.
+    pub(crate) fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERIOD: Duration = Duration::from_millis(10);
+
+    #[test]
+    fn a_step_that_speed_explains_is_believed_and_a_jump_is_not() {
+        let mut filter = Filter::default();
+        let at = Instant::ZERO;
+        assert_eq!(filter.judge(2048, at, 2000.0, PERIOD), Verdict::Believed);
+        let later = at.after(PERIOD);
+        assert_eq!(filter.judge(2100, later, 2000.0, PERIOD), Verdict::Believed);
+        assert_eq!(filter.judge(2300, later, 2000.0, PERIOD), Verdict::Doubted);
+        assert_eq!(filter.judge(2110, later, 2000.0, PERIOD), Verdict::Believed);
+        assert_eq!(filter.last.map(|(ticks, _)| ticks), Some(2110));
+    }
+
+    #[test]
+    fn a_jump_that_stays_is_reported_with_its_bound() {
+        let mut filter = Filter::default();
+        filter.believe(0, Instant::ZERO);
+        let judged = [(); 3].map(|()| filter.judge(4095, Instant::ZERO, 1000.0, PERIOD));
+        assert_eq!(judged[0], Verdict::Doubted);
+        assert_eq!(
+            judged[2],
+            Verdict::Jumped {
+                from_ticks: 0,
+                bound_ticks: 34
+            }
+        );
+    }
+
+    #[test]
+    fn after_a_blind_time_more_is_believed() {
+        let mut filter = Filter::default();
+        filter.believe(0, Instant::ZERO);
+        let late = Instant::ZERO.after(Duration::from_millis(90));
+        assert_eq!(filter.judge(100, late, 1000.0, PERIOD), Verdict::Believed);
+    }
+}

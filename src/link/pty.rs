@@ -1,0 +1,130 @@
+//! A device on a pseudo-terminal, so that any program can open it as a serial port.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::OpenptFlags;
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+use tokio::io::unix::AsyncFd;
+
+use crate::clock::Clock;
+use crate::link::memory::FarEnd;
+
+/// How often a silent device is looked at: it may have been unplugged.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// A pseudo-terminal's far side. Dropping it is pulling the plug.
+#[derive(Debug)]
+pub struct Pty {
+    master: AsyncFd<OwnedFd>,
+    /// Kept so that programs may come and go.
+    _slave: OwnedFd,
+    path: PathBuf,
+}
+
+impl Pty {
+    /// A new pseudo-terminal that passes every byte as it is. Must be called within a runtime.
+    ///
+    /// # Errors
+    /// When the system has none left.
+    pub fn open() -> io::Result<Self> {
+        let master =
+            rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        rustix::pty::grantpt(&master)?;
+        rustix::pty::unlockpt(&master)?;
+        let name = rustix::pty::ptsname(&master, Vec::new())?;
+        let path = PathBuf::from(OsStr::from_bytes(name.as_bytes()));
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let slave = rustix::fs::open(&path, flags, Mode::empty())?;
+        let mut settings = tcgetattr(&slave)?;
+        settings.make_raw();
+        tcsetattr(&slave, OptionalActions::Now, &settings)?;
+        rustix::fs::fcntl_setfl(&master, OFlags::RDWR | OFlags::NONBLOCK)?;
+        Ok(Self {
+            master: watched(master)?,
+            _slave: slave,
+            path,
+        })
+    }
+
+    /// What to open as a serial port.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The speed that the program at the near side has set.
+    ///
+    /// # Errors
+    /// When the system refuses to tell.
+    pub fn baud(&self) -> io::Result<u32> {
+        Ok(tcgetattr(self.master.get_ref())?.output_speed())
+    }
+
+    async fn read(&self, into: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let mut ready = self.master.readable().await?;
+            let read = ready.try_io(|fd| Ok(rustix::io::read(fd.get_ref(), &mut *into)?));
+            if let Ok(result) = read {
+                return result;
+            }
+        }
+    }
+
+    /// Bytes that nobody reads for so long that they do not fit are lost, as in an adapter.
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        match rustix::io::write(self.master.get_ref(), bytes) {
+            Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "sound for a descriptor that is owned here; its successor is unsafe"
+)]
+fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::new(fd)
+}
+
+/// Runs `device` on a new pseudo-terminal, whose path `on_open` is told, until the device is
+/// unplugged. Dropping the future pulls the plug too.
+///
+/// # Errors
+/// When the system gives no pseudo-terminal or takes it away.
+pub async fn serve(
+    mut device: impl FarEnd,
+    clock: &Clock,
+    on_open: impl FnOnce(&Path),
+) -> io::Result<()> {
+    let pty = Pty::open()?;
+    let mut alarm = clock.alarm()?;
+    on_open(pty.path());
+    let mut heard = [0_u8; 1024];
+    let mut said = Vec::new();
+    while device.is_plugged() {
+        said.clear();
+        device.speak(clock.now(), &mut said);
+        if !said.is_empty() {
+            pty.write(&said)?;
+        }
+        let look = clock.now().after(LOOK_AGAIN);
+        let next = device.next_due().map_or(look, |due| due.min(look));
+        tokio::select! {
+            biased;
+            count = pty.read(&mut heard) => {
+                let count = count?;
+                device.tune(pty.baud()?);
+                device.hear(clock.now(), heard.get(..count).unwrap_or_default());
+            }
+            waited = alarm.until(next) => waited?,
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! How a stop reaches the arm's thread: atomics and a wake-up, never a lock or a queue.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+use tokio::sync::Notify;
+
+use crate::permit::Who;
+use crate::units::Instant;
+
+/// A line that anybody may pull, at any time, as often as they like.
+#[derive(Debug, Default)]
+pub(super) struct StopLine {
+    asked: AtomicU64,
+    at_nanos: AtomicU64,
+    by: AtomicU8,
+    emergency: AtomicBool,
+    bell: Notify,
+}
+
+/// What was asked since the thread last looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) serial: u64,
+    pub(super) at: Instant,
+    pub(super) by: Who,
+    pub(super) emergency: bool,
+}
+
+impl StopLine {
+    /// Asks for a stop; the ticket counts requests from 1.
+    pub(super) fn ask(&self, by: Who, emergency: bool, now: Instant) -> u64 {
+        self.at_nanos.store(now.as_nanos(), Ordering::SeqCst);
+        self.by.fetch_max(rank(by), Ordering::SeqCst);
+        self.emergency.fetch_or(emergency, Ordering::SeqCst);
+        let ticket = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        self.wake();
+        ticket
+    }
+
+    /// What was asked beyond the `seen` requests; whoever asked highest counts.
+    pub(super) fn look(&self, seen: u64) -> Option<Asked> {
+        let serial = self.asked.load(Ordering::SeqCst);
+        (serial > seen).then(|| Asked {
+            serial,
+            at: Instant::from_nanos(self.at_nanos.load(Ordering::SeqCst)),
+            by: who(self.by.swap(0, Ordering::SeqCst)),
+            emergency: self.emergency.swap(false, Ordering::SeqCst),
+        })
+    }
+
+    /// How many stops were ever asked for.
+    pub(super) fn count(&self) -> u64 {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// Whether a stop was asked beyond the `seen` requests.
+    pub(super) fn is_pulled(&self, seen: u64) -> bool {
+        self.asked.load(Ordering::SeqCst) > seen
+    }
+
+    /// Wakes the thread, for a stop or for an order.
+    pub(super) fn wake(&self) {
+        self.bell.notify_one();
+    }
+
+    /// Returns at the next wake-up, at once if one came since the last.
+    pub(super) async fn woken(&self) {
+        self.bell.notified().await;
+    }
+}
+
+const fn rank(who: Who) -> u8 {
+    match who {
+        Who::Node => 0,
+        Who::Planner => 1,
+        Who::Operator => 2,
+    }
+}
+
+const fn who(rank: u8) -> Who {
+    match rank {
+        0 => Who::Node,
+        1 => Who::Planner,
+        _ => Who::Operator,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_among_planners_counts() {
+        let line = StopLine::default();
+        line.ask(Who::Planner, false, Instant::ZERO);
+        line.ask(Who::Operator, true, Instant::from_nanos(5));
+        let ticket = line.ask(Who::Planner, false, Instant::from_nanos(7));
+        let asked = line.look(0);
+        let at = Instant::from_nanos(7);
+        assert_eq!(
+            asked,
+            Some(Asked {
+                serial: ticket,
+                at,
+                by: Who::Operator,
+                emergency: true
+            })
+        );
+        assert_eq!(line.look(ticket), None);
+    }
+}

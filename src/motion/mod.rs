@@ -1,0 +1,322 @@
+//! One thread owns one port: run, hold, stop. It publishes snapshots; nobody else touches the bus.
+//!
+//! It knows nothing of tools, MCP, JSON or plans in the making: it is handed proofs and asked to
+//! stop. A stop request is an atomic and a wake-up, so that it waits for no lock, queue or plan.
+
+mod line;
+mod thread;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::arm::Arm;
+use crate::clock::Clock;
+use crate::driver::{BusCounts, Identity};
+use crate::gate::{CheckedTrajectory, Progress};
+use crate::link::{Link, LinkError};
+use crate::permit::{Permits, Who};
+use crate::units::{Instant, Joints, Measured};
+
+use line::StopLine;
+
+/// Opens the port, on the thread that will own it. Called again after the cable was unplugged.
+pub type Opener = Box<dyn Fn(&Clock) -> Result<Box<dyn Link>, LinkError> + Send>;
+
+/// A handle to an arm's thread. Dropping it stops the arm and ends the thread.
+pub struct Motion {
+    arm: Arc<Arm>,
+    clock: Clock,
+    permits: Arc<Permits>,
+    snapshots: watch::Receiver<Snapshot>,
+    orders: mpsc::UnboundedSender<Order>,
+    stop: Arc<StopLine>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the arm's thread is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// The port is not open.
+    Detached,
+    /// Standing still.
+    Holding,
+    /// Carrying out a motion.
+    Moving,
+    /// Coming to a stop.
+    Stopping,
+    /// Stopped; `reset` comes next.
+    Stopped,
+    /// Something broke; the snapshot says what.
+    Faulted,
+}
+
+/// What the arm's thread knows, as of its last tick.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// What it is doing.
+    pub state: State,
+    /// The last valid reading; `None` before the first.
+    pub measured: Option<Arc<Measured>>,
+    /// Where the present motion is.
+    pub progress: Option<Progress>,
+    /// Whether torque was switched on by this node.
+    pub energised: bool,
+    /// What broke.
+    pub fault: Option<String>,
+    /// Each servo's model and firmware, since the port was opened.
+    pub identity: Arc<Vec<Identity>>,
+    /// What the bus counted since the port was opened.
+    pub counts: BusCounts,
+    /// How many stop requests have been seen to their end.
+    pub stops_done: u64,
+    /// The last stop.
+    pub stop: Option<StopReport>,
+}
+
+/// How a stop went, measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StopReport {
+    /// Who asked.
+    pub by: Who,
+    /// Whether it was an emergency stop: no lift, stand where the arm is.
+    pub emergency: bool,
+    /// From the request to the first frame of the stop; `None` if the arm was not moving.
+    pub first_frame_ms: Option<f64>,
+    /// From the request to standstill as read back.
+    pub standstill_ms: Option<f64>,
+    /// Fastest joint when last read.
+    pub speed_rad_s: f64,
+    /// Whether the arm was read back to stand still. If not, this stop is not a success.
+    pub verified: bool,
+    /// Whether the tip was lifted on the way.
+    pub lifted: bool,
+}
+
+/// How a motion ended.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// At its end, read back.
+    Reached {
+        /// What was read at each visited point, in order.
+        visits: Vec<Visited>,
+        /// The largest distance of a joint from its last goal.
+        off_rad: f64,
+    },
+    /// A stop ended it.
+    Stopped(StopReport),
+    /// It did not begin, and nothing moved: the reason.
+    Refused(String),
+    /// Something broke on the way: the reason. The arm holds.
+    Faulted(String),
+}
+
+/// What was read while the arm stood over a visited point.
+#[derive(Clone, Debug)]
+pub struct Visited {
+    /// Which point, as the plan counts them.
+    pub item: usize,
+    /// Where the joints were read to be.
+    pub position_rad: Joints,
+}
+
+/// Counts stops from another thread, without the handle.
+#[derive(Clone, Debug)]
+pub struct Asks(Arc<StopLine>);
+
+impl Asks {
+    /// How many stops have been asked for.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.count()
+    }
+}
+
+/// What the thread is asked to do.
+enum Order {
+    Run {
+        proof: Box<CheckedTrajectory>,
+        seen_stops: u64,
+        done: oneshot::Sender<Outcome>,
+    },
+    End,
+}
+
+/// A joint slower than this stands still: one count of a 4096-count servo in a tick.
+pub const STANDSTILL_RAD_S: f64 = 0.16;
+
+/// How long a stop may take until it is called unverified.
+pub const STOP_LIMIT: Duration = Duration::from_secs(3);
+
+impl Motion {
+    /// Starts an arm's thread and waits until the port is open and the servos have said who they
+    /// are. Nothing moves and torque is not touched.
+    ///
+    /// # Errors
+    /// Why the port could not be opened, or which servo is not what the arm's description says.
+    pub fn start(
+        arm: Arc<Arm>,
+        clock: Clock,
+        permits: Arc<Permits>,
+        open: Opener,
+    ) -> Result<Self, String> {
+        let (orders, taken) = mpsc::unbounded_channel();
+        let (publish, snapshots) = watch::channel(Snapshot::detached());
+        let stop = Arc::new(StopLine::default());
+        let (attached, answer) = std::sync::mpsc::channel();
+        let own = thread::Own {
+            arm: Arc::clone(&arm),
+            clock: clock.clone(),
+            permits: Arc::clone(&permits),
+            open,
+            orders: taken,
+            stop: Arc::clone(&stop),
+            publish,
+        };
+        let thread = std::thread::Builder::new()
+            .name(format!("arm {}", arm.file.name))
+            .spawn(move || thread::main(own, &attached))
+            .map_err(|error| format!("cannot start the arm's thread: {error}"))?;
+        let motion = Self {
+            arm,
+            clock,
+            permits,
+            snapshots,
+            orders,
+            stop,
+            thread: Some(thread),
+        };
+        answer
+            .recv()
+            .unwrap_or_else(|_| Err("the arm's thread ended at once".to_owned()))?;
+        Ok(motion)
+    }
+
+    /// The arm.
+    #[must_use]
+    pub fn arm(&self) -> &Arc<Arm> {
+        &self.arm
+    }
+
+    /// The clock that the arm's thread keeps.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// What may move.
+    #[must_use]
+    pub fn permits(&self) -> &Arc<Permits> {
+        &self.permits
+    }
+
+    /// What the thread knows now.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.snapshots.borrow().clone()
+    }
+
+    /// Snapshots as they come.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Snapshot> {
+        self.snapshots.clone()
+    }
+
+    /// How many stops have been asked for so far; [`Motion::run`] wants to know it from before
+    /// the motion was planned.
+    #[must_use]
+    pub fn stops_asked(&self) -> u64 {
+        self.stop.count()
+    }
+
+    /// The same count for a thread that has no handle, such as a planner's.
+    #[must_use]
+    pub fn asks(&self) -> Asks {
+        Asks(Arc::clone(&self.stop))
+    }
+
+    /// Spends a proof. It is refused if more than `seen_stops` stops were asked for: one came
+    /// while the motion was planned. The answer comes when the motion has ended, however it
+    /// ended; dropping the receiver does not stop the motion.
+    pub fn run(&self, proof: CheckedTrajectory, seen_stops: u64) -> oneshot::Receiver<Outcome> {
+        let (done, answer) = oneshot::channel();
+        let order = Order::Run {
+            proof: Box::new(proof),
+            seen_stops,
+            done,
+        };
+        if let Err(mpsc::error::SendError(Order::Run { done, .. })) = self.orders.send(order) {
+            let gone = "the arm's thread has ended; restart the node".to_owned();
+            // The receiver is in our hands.
+            let _ = done.send(Outcome::Refused(gone));
+        }
+        self.stop.wake();
+        answer
+    }
+
+    /// Asks for a stop and returns at once; the ticket is for [`Motion::stopped`].
+    pub fn stop(&self, by: Who, emergency: bool) -> u64 {
+        self.stop.ask(by, emergency, self.clock.now())
+    }
+
+    /// Waits until a stop has been seen to its end.
+    ///
+    /// `None` when the arm's thread has ended, so that nothing was verified.
+    pub async fn stopped(&self, ticket: u64) -> Option<StopReport> {
+        let mut snapshots = self.snapshots.clone();
+        let seen = snapshots
+            .wait_for(|snapshot| snapshot.stops_done >= ticket)
+            .await
+            .ok()?;
+        seen.stop.clone()
+    }
+}
+
+impl Drop for Motion {
+    fn drop(&mut self) {
+        self.stop(Who::Node, false);
+        // A thread that has ended needs no order.
+        let _ = self.orders.send(Order::End);
+        self.stop.wake();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the arm's thread ended in a panic");
+        }
+    }
+}
+
+impl Snapshot {
+    fn detached() -> Self {
+        Self {
+            state: State::Detached,
+            measured: None,
+            progress: None,
+            energised: false,
+            fault: None,
+            identity: Arc::new(Vec::new()),
+            counts: BusCounts::default(),
+            stops_done: 0,
+            stop: None,
+        }
+    }
+}
+
+/// The fastest joint of a reading.
+#[must_use]
+pub fn fastest_rad_s(measured: &Measured) -> f64 {
+    measured
+        .velocity_rad_s
+        .iter()
+        .map(|speed| speed.abs())
+        .fold(0.0, f64::max)
+}
+
+/// A moment's distance to an earlier one, for reports.
+fn ms_since(now: Instant, then: Instant) -> f64 {
+    now.seconds_since(then) * 1e3
+}

@@ -1,0 +1,257 @@
+//! Paper to draw a picture on: lines, words and frames in pixels, y down.
+
+use tiny_skia::{Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Rect, Transform};
+use tiny_skia::{Mask, Path, Stroke};
+
+use crate::design::letters;
+
+use super::{BYTES_MAX, PictureError, Rgb};
+
+pub(super) const PAPER: Rgb = [255, 255, 255];
+pub(super) const DESK: Rgb = [246, 245, 242];
+pub(super) const INK: Rgb = [38, 38, 46];
+pub(super) const QUIET: Rgb = [132, 132, 140];
+pub(super) const PALE: Rgb = [214, 213, 208];
+pub(super) const AIR: Rgb = [150, 184, 214];
+pub(super) const REFUSED: Rgb = [214, 40, 40];
+
+/// At most so many points of a view are drawn; the rest changes nothing that could be seen.
+const POINTS_MAX: usize = 400_000;
+
+/// Smaller pictures are tried while the file is too large, at most so often.
+const TRIES_MAX: u32 = 4;
+
+pub(super) type Point = [f64; 2];
+
+/// A rectangle in pixels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Area {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+pub(super) struct Canvas {
+    pixels: Pixmap,
+    /// From the picture's own units to pixels.
+    scale: f64,
+    points_left: usize,
+    /// What may be drawn on, none for everything.
+    window: Option<Mask>,
+}
+
+/// Draws at full size, and smaller where the file would be too large.
+pub(super) fn png(
+    width: f64,
+    height: f64,
+    draw: impl Fn(&mut Canvas),
+) -> Result<Vec<u8>, PictureError> {
+    let mut scale = 1.0;
+    for _ in 0..TRIES_MAX {
+        let bytes = drawn(width, height, scale, &draw)?;
+        if bytes.len() <= BYTES_MAX {
+            return Ok(bytes);
+        }
+        scale *= 0.7;
+    }
+    Err(PictureError::Encoding(format!(
+        "it has more than {BYTES_MAX} bytes even when it is small"
+    )))
+}
+
+fn drawn(
+    width: f64,
+    height: f64,
+    scale: f64,
+    draw: &impl Fn(&mut Canvas),
+) -> Result<Vec<u8>, PictureError> {
+    let side = |length: f64| {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 1 and the largest side"
+        )]
+        let px = (length * scale)
+            .round()
+            .clamp(1.0, f64::from(super::SIDE_MAX_PX)) as u32;
+        px
+    };
+    let pixels = Pixmap::new(side(width), side(height));
+    let mut pixels = pixels.ok_or_else(|| PictureError::Encoding("no room for it".to_owned()))?;
+    pixels.fill(colour(DESK));
+    let mut canvas = Canvas {
+        pixels,
+        scale,
+        points_left: POINTS_MAX,
+        window: None,
+    };
+    draw(&mut canvas);
+    let bytes = canvas.pixels.encode_png();
+    bytes.map_err(|error| PictureError::Encoding(error.to_string()))
+}
+
+fn colour([red, green, blue]: Rgb) -> Color {
+    Color::from_rgba8(red, green, blue, 255)
+}
+
+fn paint(rgb: Rgb) -> Paint<'static> {
+    let mut paint = Paint::default();
+    paint.set_color(colour(rgb));
+    paint.anti_alias = true;
+    paint
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "pixels need no more than f32"
+)]
+fn f32_of(value: f64) -> f32 {
+    value.clamp(-1e6, 1e6) as f32
+}
+
+impl Canvas {
+    fn transform(&self) -> Transform {
+        Transform::from_scale(f32_of(self.scale), f32_of(self.scale))
+    }
+
+    /// From now on only what lies in `area` is drawn; none ends that.
+    pub(super) fn look_through(&mut self, area: Option<Area>) {
+        self.window = area.and_then(|area| {
+            let [x, y, width, height] = [area.x, area.y, area.width, area.height].map(f32_of);
+            let rect = Rect::from_xywh(x, y, width, height)?;
+            let mut mask = Mask::new(self.pixels.width(), self.pixels.height())?;
+            let path = PathBuilder::from_rect(rect);
+            mask.fill_path(&path, FillRule::Winding, true, self.transform());
+            Some(mask)
+        });
+    }
+
+    /// A filled rectangle.
+    pub(super) fn fill(&mut self, area: Area, rgb: Rgb) {
+        let sides = [area.x, area.y, area.width, area.height].map(f32_of);
+        let [x, y, width, height] = sides;
+        if let Some(rect) = Rect::from_xywh(x, y, width, height) {
+            let transform = self.transform();
+            self.pixels.fill_rect(rect, &paint(rgb), transform, None);
+        }
+    }
+
+    /// A thin frame around a rectangle.
+    pub(super) fn frame(&mut self, area: Area, rgb: Rgb) {
+        let (right, bottom) = (area.x + area.width, area.y + area.height);
+        let corners = [
+            [area.x, area.y],
+            [right, area.y],
+            [right, bottom],
+            [area.x, bottom],
+            [area.x, area.y],
+        ];
+        self.line(&corners, rgb, 1.0);
+    }
+
+    /// A line with round ends. Points that are not finite are skipped.
+    pub(super) fn line(&mut self, points: &[Point], rgb: Rgb, width: f64) {
+        self.lines(std::iter::once(points), rgb, width);
+    }
+
+    /// Many lines at once.
+    pub(super) fn lines<'p>(
+        &mut self,
+        lines: impl Iterator<Item = &'p [Point]>,
+        rgb: Rgb,
+        width: f64,
+    ) {
+        let Some(path) = self.path(lines) else { return };
+        let stroke = Stroke {
+            width: f32_of(width),
+            line_cap: LineCap::Round,
+            line_join: LineJoin::Round,
+            ..Stroke::default()
+        };
+        let transform = self.transform();
+        self.pixels
+            .stroke_path(&path, &paint(rgb), &stroke, transform, self.window.as_ref());
+    }
+
+    /// A filled polygon.
+    pub(super) fn polygon(&mut self, points: &[Point], rgb: Rgb) {
+        let Some(path) = self.path(std::iter::once(points)) else {
+            return;
+        };
+        let transform = self.transform();
+        let rule = FillRule::Winding;
+        self.pixels
+            .fill_path(&path, &paint(rgb), rule, transform, None);
+    }
+
+    /// A filled disc.
+    pub(super) fn disc(&mut self, [x, y]: Point, radius: f64, rgb: Rgb) {
+        let path = PathBuilder::from_circle(f32_of(x), f32_of(y), f32_of(radius));
+        let transform = self.transform();
+        if let Some(path) = path {
+            let rule = FillRule::Winding;
+            self.pixels
+                .fill_path(&path, &paint(rgb), rule, transform, None);
+        }
+    }
+
+    fn path<'p>(&mut self, lines: impl Iterator<Item = &'p [Point]>) -> Option<Path> {
+        let mut path = PathBuilder::new();
+        for line in lines {
+            let finite = line.iter().filter(|[x, y]| x.is_finite() && y.is_finite());
+            for (index, [x, y]) in finite.enumerate() {
+                self.points_left = self.points_left.checked_sub(1)?;
+                match index {
+                    0 => path.move_to(f32_of(*x), f32_of(*y)),
+                    _ => path.line_to(f32_of(*x), f32_of(*y)),
+                }
+            }
+        }
+        path.finish()
+    }
+
+    /// Words whose baseline starts at a point. Letters that do not exist are left out.
+    pub(super) fn words(&mut self, text: &str, [x, y]: Point, height: f64, rgb: Rgb) {
+        let line = written(text);
+        let place = |[px, py]: &Point| [x + px * height, y - py * height];
+        let strokes: Vec<Vec<Point>> = line
+            .strokes
+            .iter()
+            .map(|stroke| stroke.iter().map(place).collect())
+            .collect();
+        let weight = (height * 0.13).max(1.0);
+        self.lines(strokes.iter().map(Vec::as_slice), rgb, weight);
+    }
+}
+
+/// How wide words are, for a height of 1.
+pub(super) fn width_of(text: &str) -> f64 {
+    written(text).advance
+}
+
+/// The longest beginning of `text` that is no wider than `width` at this height.
+pub(super) fn fitted(text: &str, height: f64, width: f64) -> String {
+    if width_of(text) * height <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for letter in text.chars() {
+        kept.push(letter);
+        if width_of(&format!("{kept}…")) * height > width {
+            kept.pop();
+            break;
+        }
+    }
+    format!("{}…", kept.trim_end())
+}
+
+fn written(text: &str) -> letters::Line {
+    letters::line(text).unwrap_or_else(|_| {
+        let known: String = text
+            .chars()
+            .filter(|letter| letters::line(letter.encode_utf8(&mut [0; 4])).is_ok())
+            .collect();
+        letters::line(&known).unwrap_or_default()
+    })
+}

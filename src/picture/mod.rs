@@ -1,0 +1,108 @@
+//! Pictures for people: what is planned, and what was drawn. Plain data in, PNG bytes out.
+
+mod canvas;
+mod drawn;
+mod plan;
+mod sheet;
+
+pub use drawn::ink_png;
+pub use plan::plan_png;
+
+/// The longer side of every picture.
+pub const SIDE_MAX_PX: u32 = 1000;
+
+/// The size of every picture's file.
+pub const BYTES_MAX: usize = 150_000;
+
+/// sRGB bytes.
+pub type Rgb = [u8; 3];
+
+/// Why there is no picture.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PictureError {
+    /// The sheet cannot be shown.
+    #[error("a sheet of {0} mm cannot be shown: both sides must be above 0 and at most 100 m")]
+    Sheet(String),
+    /// The picture could not be made.
+    #[error("the picture could not be made: {0}")]
+    Encoding(String),
+}
+
+/// A line on the sheet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// On the sheet, from its lower left corner, y up. Points that are not finite are skipped.
+    pub points_mm: Vec<[f64; 2]>,
+    /// The pen's.
+    pub colour: Rgb,
+    /// How wide the pen writes; lines are shown at least thinly.
+    pub width_mm: f64,
+}
+
+/// A planned stroke.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlannedStroke {
+    /// In the pen's colour and width.
+    pub line: Line,
+    /// Its place in the drawing order, counted from 1; none shows no number.
+    pub order: Option<usize>,
+    /// A rule said no to it: it is shown red.
+    pub is_refused: bool,
+}
+
+/// Something over time, shown as a strip.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Strip {
+    /// What it is, with its unit: `tilt, deg`. Letters that do not exist are left out.
+    pub name: String,
+    /// Time in seconds, rising, and value.
+    pub samples: Vec<[f64; 2]>,
+    /// A limit worth a line.
+    pub limit: Option<f64>,
+}
+
+/// What `plan.png` shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlanView {
+    /// The scene's name.
+    pub title: String,
+    /// Length, time, dips: one line under the title.
+    pub caption: String,
+    /// The sheet's width and height.
+    pub sheet_mm: [f64; 2],
+    /// In any order.
+    pub strokes: Vec<PlannedStroke>,
+    /// Where the tip goes in the air.
+    pub travels_mm: Vec<Vec<[f64; 2]>>,
+    /// Tip height above the sheet (second) along x (first), in mm, in drawing order.
+    pub side_mm: Vec<[f64; 2]>,
+    /// Margin of joint limits, tilt, speed.
+    pub strips: Vec<Strip>,
+}
+
+/// What `drawn.png` shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InkView {
+    /// The scene's name.
+    pub title: String,
+    /// Deviation, length, time: one line under the title.
+    pub caption: String,
+    /// The sheet's width and height.
+    pub sheet_mm: [f64; 2],
+    /// What should be drawn, shown grey beneath.
+    pub design_mm: Vec<Vec<[f64; 2]>>,
+    /// What the pen drew.
+    pub ink: Vec<Line>,
+}
+
+fn check_sheet(sheet_mm: [f64; 2]) -> Result<(), PictureError> {
+    let is_side = |side: &f64| *side > 0.0 && *side <= 100_000.0;
+    if sheet_mm.iter().all(is_side) {
+        return Ok(());
+    }
+    let [width, height] = sheet_mm;
+    Err(PictureError::Sheet(format!("{width} by {height}")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,351 @@
+//! How the simulated arm moves: servos that follow their goals, gears with play, and an arm that
+//! may be blocked.
+//!
+//! Everything happens on a grid of one millisecond of the clock, so that what the arm does never
+//! depends on how often somebody looks. A servo follows its goal with a first-order lag, within the
+//! speed and acceleration it was given. A limp arm stays where it is: gravity is not modelled.
+
+use std::f64::consts::TAU;
+use std::time::Duration;
+
+use crate::arm::{Arm, Servo};
+use crate::units::{Instant, Joints};
+
+/// The grid of simulated movement.
+pub(crate) const STEP: Duration = Duration::from_millis(1);
+
+const STEP_S: f64 = 0.001;
+const STEP_NANOS: u64 = 1_000_000;
+
+/// Room temperature.
+const AMBIENT_C: f64 = 25.0;
+
+/// How much hotter a servo gets in the end at full load.
+const HEATING_C: f64 = 60.0;
+
+/// How slowly it gets there.
+const HEATING_S: f64 = 300.0;
+
+/// Error at which a servo pushes with all it has.
+const FULL_LOAD_TICKS: f64 = 100.0;
+
+/// Current of one servo at full load and at none.
+const CURRENT_A: (f64, f64) = (2.0, 0.02);
+
+/// How far the supply sinks under load.
+const SUPPLY_OHM: f64 = 0.05;
+
+/// What a servo was told, in its own ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Drive {
+    pub(crate) torque_on: bool,
+    pub(crate) goal_ticks: f64,
+    /// Infinite for "as fast as it can".
+    pub(crate) speed_ticks_s: f64,
+    /// Infinite for "as hard as it can".
+    pub(crate) acceleration_ticks_s2: f64,
+    /// Share of its stall torque that it may use.
+    pub(crate) torque_ratio: f64,
+}
+
+/// What a servo feels, in its own ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Felt {
+    pub(crate) ticks: f64,
+    pub(crate) speed_ticks_s: f64,
+    /// Signed share of its stall torque.
+    pub(crate) load_ratio: f64,
+    pub(crate) current_a: f64,
+    pub(crate) voltage_v: f64,
+    pub(crate) temperature_c: f64,
+    pub(crate) moving: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Unit {
+    axle: usize,
+    servo: Servo,
+    drive: Drive,
+    load_ratio: f64,
+    temperature_c: f64,
+}
+
+/// One turning part with the servos on it; the first ones are the arm's joints.
+#[derive(Clone, Copy, Debug, Default)]
+struct Axle {
+    angle_rad: f64,
+    velocity_rad_s: f64,
+    /// Beyond the play of the gears.
+    joint_rad: f64,
+    blocked_at_rad: Option<(f64, f64)>,
+}
+
+/// All that turns.
+#[derive(Clone, Debug)]
+pub(crate) struct Body {
+    axles: Vec<Axle>,
+    units: Vec<Unit>,
+    dof: usize,
+    lag_s: f64,
+    speed_max_rad_s: f64,
+    dead_band_ticks: f64,
+    play_rad: f64,
+    pub(crate) supply_v: f64,
+    now: Instant,
+}
+
+impl Body {
+    pub(crate) fn new(arm: &Arm, start_rad: &Joints, supply_v: f64) -> Self {
+        let simulation = &arm.file.simulation;
+        let mut units: Vec<Unit> = arm
+            .servos()
+            .map(|(axle, servo)| unit(axle, servo))
+            .collect();
+        let held = (arm.dof()..).zip(&arm.file.held);
+        units.extend(held.map(|(axle, held)| unit(axle, held_servo(held.id))));
+        let axles = (0..arm.dof() + arm.file.held.len()).map(|axle| {
+            let angle_rad = start_rad.get(axle).copied().unwrap_or(0.0);
+            Axle {
+                angle_rad,
+                joint_rad: angle_rad,
+                ..Axle::default()
+            }
+        });
+        Self {
+            axles: axles.collect(),
+            units,
+            dof: arm.dof(),
+            lag_s: simulation.lag_s.get().max(STEP_S),
+            speed_max_rad_s: simulation.speed_max_rad_s.get(),
+            dead_band_ticks: f64::from(simulation.dead_band_ticks),
+            play_rad: simulation.backlash_deg.get().to_radians().max(0.0),
+            supply_v,
+            now: Instant::ZERO,
+        }
+    }
+
+    /// The ids of all servos, the held ones last.
+    pub(crate) fn servos(&self) -> impl Iterator<Item = Servo> {
+        self.units.iter().map(|unit| unit.servo)
+    }
+
+    /// Moves on to the last whole step before `to`; `each` sees the true joints after every step
+    /// in which something moved.
+    pub(crate) fn advance(&mut self, to: Instant, mut each: impl FnMut(&Joints)) {
+        while to.since(self.now) >= STEP {
+            if self.is_still() {
+                self.rest(to);
+                return;
+            }
+            for axle in 0..self.axles.len() {
+                self.step(axle);
+            }
+            self.warm(STEP_S);
+            self.now = self.now.after(STEP);
+            each(&self.truth_rad());
+        }
+    }
+
+    /// Where the joints really are, play included.
+    pub(crate) fn truth_rad(&self) -> Joints {
+        let joints: Vec<f64> = self
+            .axles
+            .iter()
+            .take(self.dof)
+            .map(|axle| axle.joint_rad)
+            .collect();
+        Joints::from_slice(&joints)
+    }
+
+    /// What the servo at `place` feels at `at`, at most one step after the last.
+    pub(crate) fn felt(&self, place: usize, at: Instant) -> Option<Felt> {
+        let unit = self.units.get(place)?;
+        let axle = self.axles.get(unit.axle)?;
+        let since_s = at.seconds_since(self.now).min(STEP_S);
+        let scale = ticks_a_radian(unit.servo);
+        let angle_rad = axle.angle_rad + axle.velocity_rad_s * since_s;
+        let all_a: f64 = self.units.iter().map(current_a).sum();
+        Some(Felt {
+            ticks: f64::from(unit.servo.zero_tick) + scale * angle_rad,
+            speed_ticks_s: scale * axle.velocity_rad_s,
+            load_ratio: unit.load_ratio,
+            current_a: current_a(unit),
+            voltage_v: (self.supply_v - SUPPLY_OHM * all_a).max(0.0),
+            temperature_c: unit.temperature_c,
+            moving: axle.velocity_rad_s.abs() > 1e-9,
+        })
+    }
+
+    /// Tells the servo at `place` what to do.
+    pub(crate) fn drive(&mut self, place: usize, drive: Drive) {
+        if let Some(unit) = self.units.get_mut(place) {
+            unit.drive = drive;
+        }
+    }
+
+    /// Puts an obstacle beside a joint: it cannot cross that angle. `None` takes it away.
+    pub(crate) fn block(&mut self, joint: usize, at_rad: Option<f64>) {
+        if let Some(axle) = self.axles.get_mut(joint) {
+            axle.blocked_at_rad = at_rad.map(|at| {
+                if axle.angle_rad <= at {
+                    (f64::NEG_INFINITY, at)
+                } else {
+                    (at, f64::INFINITY)
+                }
+            });
+        }
+    }
+
+    /// Makes a servo as hot as that, to cool from there.
+    pub(crate) fn heat(&mut self, place: usize, temperature_c: f64) {
+        if let Some(unit) = self.units.get_mut(place) {
+            unit.temperature_c = temperature_c;
+        }
+    }
+
+    /// Nothing moves and nothing wants to.
+    fn is_still(&self) -> bool {
+        let stands = self
+            .axles
+            .iter()
+            .all(|axle| axle.velocity_rad_s.abs() < 1e-12);
+        stands && self.units.iter().all(|unit| self.wish(unit).abs() < 1e-12)
+    }
+
+    fn rest(&mut self, to: Instant) {
+        let steps = to.since(self.now).as_nanos() / u128::from(STEP_NANOS);
+        let nanos = u64::try_from(steps)
+            .unwrap_or(u64::MAX)
+            .saturating_mul(STEP_NANOS);
+        let waited = Duration::from_nanos(nanos);
+        self.warm(waited.as_secs_f64());
+        self.now = self.now.after(waited);
+    }
+
+    fn step(&mut self, index: usize) {
+        let Some(axle) = self.axles.get(index).copied() else {
+            return;
+        };
+        let (wish_rad_s, acceleration_rad_s2) = self.wishes(index);
+        let change = (wish_rad_s - axle.velocity_rad_s)
+            .clamp(-acceleration_rad_s2 * STEP_S, acceleration_rad_s2 * STEP_S);
+        let (low, high) = axle
+            .blocked_at_rad
+            .unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let velocity_rad_s = axle.velocity_rad_s + change;
+        let angle_rad = (axle.angle_rad + velocity_rad_s * STEP_S).clamp(low, high);
+        self.feel_load(index, angle_rad);
+        if let Some(axle) = self.axles.get_mut(index) {
+            axle.velocity_rad_s = (angle_rad - axle.angle_rad) / STEP_S;
+            axle.angle_rad = angle_rad;
+            let half = self.play_rad / 2.0;
+            axle.joint_rad = axle.joint_rad.clamp(angle_rad - half, angle_rad + half);
+        }
+    }
+
+    /// The mean of what the energised servos of an axle want, and the strictest acceleration.
+    fn wishes(&self, index: usize) -> (f64, f64) {
+        let mut sum_rad_s = 0.0;
+        let mut count = 0.0;
+        let mut acceleration_rad_s2 = f64::INFINITY;
+        for unit in self
+            .units
+            .iter()
+            .filter(|unit| unit.axle == index && unit.drive.torque_on)
+        {
+            sum_rad_s += self.wish(unit);
+            count += 1.0;
+            let limit = unit.drive.acceleration_ticks_s2 / ticks_a_radian(unit.servo).abs();
+            acceleration_rad_s2 = acceleration_rad_s2.min(limit);
+        }
+        if count > 0.0 {
+            (sum_rad_s / count, acceleration_rad_s2)
+        } else {
+            (0.0, f64::INFINITY)
+        }
+    }
+
+    /// The axle speed that one servo wants now.
+    fn wish(&self, unit: &Unit) -> f64 {
+        let drive = &unit.drive;
+        if !drive.torque_on || drive.torque_ratio <= 0.0 {
+            return 0.0;
+        }
+        let error_ticks = self.error_ticks(unit);
+        // The servo's own eye is quantised: it cannot see errors within its dead band.
+        let seen = drive.goal_ticks.round() - (drive.goal_ticks - error_ticks).round();
+        if seen.abs() <= self.dead_band_ticks {
+            return 0.0;
+        }
+        let scale = ticks_a_radian(unit.servo);
+        let error_rad = error_ticks.abs() / scale.abs();
+        let acceleration = drive.acceleration_ticks_s2 / scale.abs();
+        let speed_rad_s = (error_rad / self.lag_s)
+            .min(drive.speed_ticks_s / scale.abs())
+            .min(self.speed_max_rad_s)
+            .min((2.0 * acceleration * error_rad).sqrt());
+        speed_rad_s * error_ticks.signum() * scale.signum()
+    }
+
+    fn error_ticks(&self, unit: &Unit) -> f64 {
+        let angle_rad = self.axles.get(unit.axle).map_or(0.0, |axle| axle.angle_rad);
+        let ticks = f64::from(unit.servo.zero_tick) + ticks_a_radian(unit.servo) * angle_rad;
+        unit.drive.goal_ticks - ticks
+    }
+
+    fn feel_load(&mut self, index: usize, angle_rad: f64) {
+        for unit in self.units.iter_mut().filter(|unit| unit.axle == index) {
+            let ticks = f64::from(unit.servo.zero_tick) + ticks_a_radian(unit.servo) * angle_rad;
+            let drive = &unit.drive;
+            let push = if drive.torque_on {
+                (drive.goal_ticks - ticks) / FULL_LOAD_TICKS
+            } else {
+                0.0
+            };
+            unit.load_ratio = push.clamp(-drive.torque_ratio, drive.torque_ratio);
+        }
+    }
+
+    fn warm(&mut self, for_s: f64) {
+        let share = 1.0 - (-for_s / HEATING_S).exp();
+        for unit in &mut self.units {
+            let towards_c = AMBIENT_C + HEATING_C * unit.load_ratio * unit.load_ratio;
+            unit.temperature_c += (towards_c - unit.temperature_c) * share;
+        }
+    }
+}
+
+fn unit(axle: usize, servo: Servo) -> Unit {
+    Unit {
+        axle,
+        servo,
+        drive: Drive {
+            torque_on: false,
+            goal_ticks: f64::from(servo.zero_tick),
+            speed_ticks_s: f64::INFINITY,
+            acceleration_ticks_s2: f64::INFINITY,
+            torque_ratio: 1.0,
+        },
+        load_ratio: 0.0,
+        temperature_c: AMBIENT_C,
+    }
+}
+
+fn held_servo(id: u8) -> Servo {
+    Servo {
+        id,
+        sign: 1,
+        zero_tick: 2048,
+        ticks_per_turn: 4096,
+    }
+}
+
+fn current_a(unit: &Unit) -> f64 {
+    let (full_a, idle_a) = CURRENT_A;
+    idle_a + (full_a - idle_a) * unit.load_ratio.abs()
+}
+
+/// Signed by the servo's sense of rotation.
+fn ticks_a_radian(servo: Servo) -> f64 {
+    f64::from(servo.sign) * f64::from(servo.ticks_per_turn) / TAU
+}

@@ -1,0 +1,166 @@
+//! Powers to break the simulated arm, and the chance that some of them need.
+
+use std::time::Duration;
+
+/// Something that goes wrong from now on, until the same fault is set to nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fault {
+    /// This share of replies never leaves its servo.
+    DropReplies(f64),
+    /// This share of replies has so many of its bits flipped.
+    CorruptReplies {
+        /// 0 to 1.
+        share: f64,
+        /// Bits a reply.
+        bits: u32,
+    },
+    /// This share of replies comes so much later.
+    LateReplies {
+        /// 0 to 1.
+        share: f64,
+        /// How much later.
+        by: Duration,
+    },
+    /// A servo says nothing more; it goes on holding.
+    Silence(u8),
+    /// A silent servo speaks again.
+    Speak(u8),
+    /// A second servo with the same id answers over the first.
+    Duplicate(u8),
+    /// The adapter returns what it is sent.
+    Echo(bool),
+    /// Bytes that nobody sent are on the wire now.
+    Noise(Vec<u8>),
+    /// The adapter is gone.
+    Unplug,
+    /// The adapter is back; the servos were on all the time.
+    Plug,
+    /// What the supply gives without load.
+    SupplyV(f64),
+    /// A servo loses power for a moment.
+    PowerCycle(u8),
+    /// A servo reports these error bits; with the overload bit it also goes limp.
+    ErrorBits {
+        /// Who.
+        id: u8,
+        /// As the servo's manual numbers them.
+        bits: u8,
+    },
+    /// Something stands in a joint's way.
+    Block {
+        /// Which joint, from 0.
+        joint: usize,
+        /// The angle that it cannot cross; `None` takes the obstacle away.
+        at_rad: Option<f64>,
+    },
+    /// A servo is as hot as that.
+    Heat {
+        /// Who.
+        id: u8,
+        /// Degrees.
+        temperature_c: f64,
+    },
+    /// A byte of a servo's memory is another one.
+    Register {
+        /// Who.
+        id: u8,
+        /// Where.
+        address: u16,
+        /// What.
+        value: u8,
+    },
+    /// A servo reports this as its position, as a raw word.
+    Position {
+        /// Who.
+        id: u8,
+        /// `None` for the truth.
+        word: Option<u16>,
+    },
+}
+
+/// The faults of replies that are in force.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Faults {
+    pub(crate) drop: f64,
+    pub(crate) corrupt: f64,
+    pub(crate) corrupt_bits: u32,
+    pub(crate) late: f64,
+    pub(crate) late_by: Duration,
+    pub(crate) silent: Vec<u8>,
+    pub(crate) duplicate: Vec<u8>,
+    pub(crate) echo: bool,
+    pub(crate) unplugged: bool,
+}
+
+/// What becomes of a reply.
+pub(crate) enum Fate {
+    Lost,
+    Heard,
+    Late(Duration),
+}
+
+/// Chance from a seed: the same faults at the same moments every time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// SplitMix64.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// True in that share of calls; costs no chance where it is 0.
+    fn happens(&mut self, share: f64) -> bool {
+        #[expect(clippy::cast_precision_loss, reason = "53 bits are enough")]
+        let drawn = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        drawn < share
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        let bound = u64::try_from(bound.max(1)).unwrap_or(1);
+        usize::try_from(self.next() % bound).unwrap_or(0)
+    }
+}
+
+impl Faults {
+    /// Damages a reply as the faults in force say, and says whether it is heard.
+    pub(crate) fn befall(&self, id: u8, bytes: &mut [u8], chance: &mut Chance) -> Fate {
+        if self.silent.contains(&id) || chance.happens(self.drop) {
+            return Fate::Lost;
+        }
+        if self.duplicate.contains(&id) {
+            collide(bytes);
+        }
+        if chance.happens(self.corrupt) {
+            flip(bytes, self.corrupt_bits, chance);
+        }
+        if chance.happens(self.late) {
+            return Fate::Late(self.late_by);
+        }
+        Fate::Heard
+    }
+}
+
+/// Two speakers at once: a zero of either wins, and the second stands somewhere else.
+fn collide(bytes: &mut [u8]) {
+    for byte in bytes.iter_mut().skip(4) {
+        *byte &= byte.rotate_left(3) ^ 0x5A;
+    }
+}
+
+fn flip(bytes: &mut [u8], bits: u32, chance: &mut Chance) {
+    for _ in 0..bits {
+        let bit = chance.below(bytes.len() * 8);
+        if let Some(byte) = bytes.get_mut(bit / 8) {
+            *byte ^= 1 << (bit % 8);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What the simulated pens have drawn.
+
+use nalgebra::Point3;
+
+use crate::kin::Chain;
+use crate::units::Joints;
+
+/// Points closer than this to the one before are left out.
+const POINT_APART_MM: f64 = 0.01;
+
+/// More points than this are not kept.
+const POINTS_MAX: usize = 4_000_000;
+
+/// A pen in the simulated gripper.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SimPen {
+    /// Its tip in the tool mount's frame.
+    pub tip_m: [f64; 3],
+    /// The colour of its line, as the scene calls it.
+    pub colour: String,
+    /// The width of its line.
+    pub width_mm: f64,
+}
+
+/// A line that a pen drew without leaving the sheet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ink {
+    /// Which of the pens that were laid.
+    pub pen: usize,
+    /// Sheet coordinates.
+    pub points_mm: Vec<[f64; 2]>,
+}
+
+/// The sheet that lies before the simulated arm.
+pub trait Paper: Send {
+    /// Sheet coordinates and height above the sheet, in mm, of a point in the arm's base frame;
+    /// `None` beside the sheet.
+    fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)>;
+}
+
+/// Pens over a sheet.
+#[derive(Default)]
+pub(crate) struct Desk {
+    paper: Option<Box<dyn Paper>>,
+    pens: Vec<SimPen>,
+    drawing: Vec<bool>,
+    ink: Vec<Ink>,
+    points: usize,
+}
+
+impl Desk {
+    /// Lays a clean sheet.
+    pub(crate) fn lay(&mut self, paper: Box<dyn Paper>, pens: Vec<SimPen>) {
+        *self = Self {
+            paper: Some(paper),
+            drawing: vec![false; pens.len()],
+            pens,
+            ..Self::default()
+        };
+    }
+
+    pub(crate) fn ink(&self) -> &[Ink] {
+        &self.ink
+    }
+
+    /// The arm now stands like this.
+    pub(crate) fn trace(&mut self, chain: &Chain, joints_rad: &Joints) {
+        let Some(paper) = &self.paper else { return };
+        let mount = chain.forward(joints_rad);
+        for pen in 0..self.pens.len() {
+            let Some(tip) = self
+                .pens
+                .get(pen)
+                .map(|pen| mount * Point3::from(pen.tip_m))
+            else {
+                continue;
+            };
+            let touched = paper
+                .touch(tip.coords.into())
+                .filter(|(_, height_mm)| *height_mm <= 0.0);
+            let was_drawing = self.drawing.get(pen).copied().unwrap_or(false);
+            if let Some(drawing) = self.drawing.get_mut(pen) {
+                *drawing = touched.is_some();
+            }
+            if let Some((at_mm, _)) = touched
+                && self.points < POINTS_MAX
+            {
+                self.points += mark(&mut self.ink, pen, at_mm, was_drawing);
+            }
+        }
+    }
+}
+
+/// How many points were added: none where the pen has hardly moved.
+fn mark(ink: &mut Vec<Ink>, pen: usize, at_mm: [f64; 2], goes_on: bool) -> usize {
+    let line = ink.iter_mut().rev().find(|line| line.pen == pen);
+    match line.filter(|_| goes_on) {
+        Some(line) => {
+            let near = line
+                .points_mm
+                .last()
+                .is_some_and(|last| apart_mm(*last, at_mm) < POINT_APART_MM);
+            if !near {
+                line.points_mm.push(at_mm);
+            }
+            usize::from(!near)
+        }
+        None => {
+            ink.push(Ink {
+                pen,
+                points_mm: vec![at_mm],
+            });
+            1
+        }
+    }
+}
+
+fn apart_mm([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
+    (ax - bx).hypot(ay - by)
+}

@@ -1,0 +1,232 @@
+//! The far end of a link: a simulated arm that moves, speaks its servos' bytes, draws, and can be
+//! broken.
+//!
+//! It has no thread and asks for no time: whoever holds the wire tells it. Same bytes at the same
+//! moments, same arm. What its pens draw follows the true joints, behind the play of the gears and
+//! before any rounding to counts, for paper knows nothing of encoders.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::arm::{Arm, Family};
+use crate::kin::Chain;
+use crate::link::memory::FarEnd;
+use crate::units::{Instant, Joints};
+
+mod body;
+mod fault;
+mod feetech;
+mod ink;
+mod wire;
+
+pub use fault::Fault;
+pub use ink::{Ink, Paper, SimPen};
+
+use body::Body;
+use fault::{Chance, Fate, Faults};
+use feetech::Answer;
+use ink::Desk;
+use wire::Wire;
+
+/// What the supply of a simulated arm gives.
+const SUPPLY_V: f64 = 12.0;
+
+/// Where chance begins.
+const SEED: u64 = 0x5EED_0F1A_7E57;
+
+/// An arm that cannot be simulated.
+#[derive(Debug, thiserror::Error)]
+pub enum SimError {
+    /// Nobody has written the device side of its servos.
+    #[error("arm `{0}` has servos that cannot be simulated")]
+    Family(String),
+}
+
+/// A simulated arm; clones are the same arm.
+#[derive(Clone)]
+pub struct Simulator(Arc<Mutex<World>>);
+
+struct World {
+    chain: Chain,
+    body: Body,
+    servos: feetech::Servos,
+    wire: Wire,
+    desk: Desk,
+    faults: Faults,
+    chance: Chance,
+    baud: u32,
+    understood: bool,
+    now: Instant,
+}
+
+impl Simulator {
+    /// An arm that stands limp at `start_rad`.
+    ///
+    /// # Errors
+    /// [`SimError::Family`] for servos without a simulated counterpart.
+    pub fn new(arm: &Arm, start_rad: &Joints) -> Result<Self, SimError> {
+        if arm.file.family != Family::FeetechSts {
+            return Err(SimError::Family(arm.file.name.clone()));
+        }
+        let body = Body::new(arm, start_rad, SUPPLY_V);
+        let return_delay = Duration::from_micros(u64::from(arm.file.simulation.return_delay_us));
+        Ok(Self(Arc::new(Mutex::new(World {
+            chain: arm.chain.clone(),
+            servos: feetech::Servos::new(&body, return_delay),
+            body,
+            wire: Wire::new(arm.file.baud),
+            desk: Desk::default(),
+            faults: Faults::default(),
+            chance: Chance::new(SEED),
+            baud: arm.file.baud,
+            understood: true,
+            now: Instant::ZERO,
+        }))))
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether bytes and return delays take their time on the wire; they do at first.
+    pub fn pace(&self, paced: bool) {
+        self.world().wire.pace(paced);
+    }
+
+    /// Lays a clean sheet before the arm and puts pens into its gripper.
+    pub fn lay(&self, paper: Box<dyn Paper>, pens: Vec<SimPen>) {
+        self.world().desk.lay(paper, pens);
+    }
+
+    /// What has been drawn since the sheet was laid.
+    #[must_use]
+    pub fn ink(&self) -> Vec<Ink> {
+        self.world().desk.ink().to_vec()
+    }
+
+    /// Where the joints really are, as of the last moment it was told.
+    #[must_use]
+    pub fn truth(&self) -> Joints {
+        self.world().body.truth_rad()
+    }
+
+    /// Bytes that were written, with or without success, into memory that outlives the power.
+    #[must_use]
+    pub fn kept_writes(&self) -> u64 {
+        self.world().servos.kept_writes()
+    }
+
+    /// Lets the arm move on to `now`. Speaking with it does so too.
+    pub fn advance(&self, now: Instant) {
+        self.world().advance(now);
+    }
+
+    /// Breaks something, or mends it.
+    pub fn break_it(&self, fault: Fault) {
+        self.world().break_it(fault);
+    }
+}
+
+impl FarEnd for Simulator {
+    fn hear(&mut self, at: Instant, bytes: &[u8]) {
+        self.world().hear(at, bytes);
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.world().wire.next_due()
+    }
+
+    fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
+        let mut world = self.world();
+        world.advance(now);
+        world.wire.take(now, into);
+    }
+
+    fn tune(&mut self, baud: u32) {
+        let mut world = self.world();
+        world.understood = baud == world.baud;
+    }
+
+    fn is_plugged(&self) -> bool {
+        !self.world().faults.unplugged
+    }
+}
+
+impl World {
+    fn advance(&mut self, to: Instant) {
+        let Self {
+            body, desk, chain, ..
+        } = self;
+        body.advance(to, |joints_rad| desk.trace(chain, joints_rad));
+        self.now = self.now.max(to);
+    }
+
+    fn hear(&mut self, at: Instant, bytes: &[u8]) {
+        if self.faults.unplugged || !self.understood {
+            return;
+        }
+        for byte in bytes {
+            let arrived = self.wire.arrival(at);
+            if self.faults.echo {
+                self.wire.queue(arrived, vec![*byte]);
+            }
+            self.advance(arrived);
+            for answer in self.servos.hear(*byte, &mut self.body, arrived) {
+                self.answer(arrived, answer);
+            }
+        }
+    }
+
+    fn answer(&mut self, at: Instant, mut answer: Answer) {
+        match self
+            .faults
+            .befall(answer.id, &mut answer.bytes, &mut self.chance)
+        {
+            Fate::Lost => {}
+            Fate::Heard => {
+                self.wire.say(at, answer.delay, answer.bytes);
+            }
+            Fate::Late(by) => self.wire.queue(at.after(answer.delay + by), answer.bytes),
+        }
+    }
+
+    fn break_it(&mut self, fault: Fault) {
+        let faults = &mut self.faults;
+        match fault {
+            Fault::DropReplies(share) => faults.drop = share,
+            Fault::CorruptReplies { share, bits } => {
+                (faults.corrupt, faults.corrupt_bits) = (share, bits);
+            }
+            Fault::LateReplies { share, by } => (faults.late, faults.late_by) = (share, by),
+            Fault::Silence(id) => faults.silent.push(id),
+            Fault::Speak(id) => faults.silent.retain(|silent| *silent != id),
+            Fault::Duplicate(id) => faults.duplicate.push(id),
+            Fault::Echo(on) => faults.echo = on,
+            Fault::Noise(bytes) => self.wire.queue(self.now, bytes),
+            Fault::Unplug => {
+                faults.unplugged = true;
+                self.wire.clear();
+            }
+            Fault::Plug => faults.unplugged = false,
+            other => self.break_arm(&other),
+        }
+    }
+
+    /// The faults of the arm itself, where [`Self::break_it`] has those of the wire.
+    fn break_arm(&mut self, fault: &Fault) {
+        match *fault {
+            Fault::SupplyV(volts) => self.body.supply_v = volts,
+            Fault::PowerCycle(id) => self.servos.power_cycle(id, &mut self.body, self.now),
+            Fault::ErrorBits { id, bits } => self.servos.set_error(id, bits, &mut self.body),
+            Fault::Block { joint, at_rad } => self.body.block(joint, at_rad),
+            Fault::Heat { id, temperature_c } => {
+                if let Some(place) = self.servos.place(id) {
+                    self.body.heat(place, temperature_c);
+                }
+            }
+            Fault::Register { id, address, value } => self.servos.poke(id, address, value),
+            Fault::Position { id, word } => self.servos.force_position(id, word),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! When bytes are on the simulated wire: ten bits a byte, one speaker at a time.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::units::Instant;
+
+/// Bytes that may wait to be heard; beyond that the oldest are lost, as in an adapter.
+const WAITING_MAX: usize = 64 * 1024;
+
+/// The wire as the device sees it.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    byte_time: Duration,
+    paced: bool,
+    free_from: Instant,
+    out: VecDeque<(Instant, Vec<u8>)>,
+    waiting: usize,
+}
+
+impl Wire {
+    pub(crate) fn new(baud: u32) -> Self {
+        Self {
+            byte_time: Duration::from_nanos(10_000_000_000 / u64::from(baud.max(1))),
+            paced: true,
+            free_from: Instant::ZERO,
+            out: VecDeque::new(),
+            waiting: 0,
+        }
+    }
+
+    /// Whether bytes and return delays take their time.
+    pub(crate) fn pace(&mut self, paced: bool) {
+        self.paced = paced;
+    }
+
+    /// When the next byte of a burst handed over at `at` has arrived at the device.
+    pub(crate) fn arrival(&mut self, at: Instant) -> Instant {
+        self.free_from = self.free_from.max(at);
+        if self.paced {
+            self.free_from = self.free_from.after(self.byte_time);
+        }
+        self.free_from
+    }
+
+    /// Puts a reply on the wire, `delay` after it was last in use; when it has been heard.
+    pub(crate) fn say(&mut self, at: Instant, delay: Duration, bytes: Vec<u8>) -> Instant {
+        let count = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let begin = self.free_from.max(at);
+        let end = if self.paced {
+            begin.after(delay + self.byte_time * count)
+        } else {
+            begin
+        };
+        self.free_from = end;
+        self.queue(end, bytes);
+        end
+    }
+
+    /// Lets bytes be heard at `at` whatever else is on the wire.
+    pub(crate) fn queue(&mut self, at: Instant, bytes: Vec<u8>) {
+        self.waiting += bytes.len();
+        let place = self.out.partition_point(|(due, _)| *due <= at);
+        self.out.insert(place, (at, bytes));
+        while self.waiting > WAITING_MAX {
+            let lost = self.out.pop_front().map_or(0, |(_, bytes)| bytes.len());
+            self.waiting -= lost;
+        }
+    }
+
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        self.out.front().map(|(due, _)| *due)
+    }
+
+    pub(crate) fn take(&mut self, now: Instant, into: &mut Vec<u8>) {
+        while self.next_due().is_some_and(|due| due <= now) {
+            if let Some((_, bytes)) = self.out.pop_front() {
+                self.waiting -= bytes.len();
+                into.extend(bytes);
+            }
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.out.clear();
+        self.waiting = 0;
+    }
+}

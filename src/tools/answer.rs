@@ -1,0 +1,98 @@
+//! How a tool answers: the same fields for every tool, and those that are its own.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::args::{Reading, Repair};
+
+/// A tool's answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    /// As data.
+    pub structured: Map<String, Value>,
+    /// As short text.
+    pub text: String,
+    /// Whether the caller did not get what was asked.
+    pub is_error: bool,
+    /// PNG pictures.
+    pub pictures: Vec<Vec<u8>>,
+}
+
+impl Reply {
+    /// It was done.
+    pub(super) fn done(message: impl Into<String>) -> Self {
+        Self::new(true, message.into())
+    }
+
+    /// It was not, and why.
+    pub(super) fn failed(message: impl Into<String>) -> Self {
+        Self::new(false, message.into())
+    }
+
+    fn new(success: bool, message: String) -> Self {
+        let mut reply = Self {
+            is_error: !success,
+            text: message.clone(),
+            ..Self::default()
+        };
+        reply.set("success", success);
+        reply.set("message", message);
+        reply
+    }
+
+    /// With one more field.
+    pub(super) fn with(mut self, field: &str, value: impl Serialize) -> Self {
+        self.set(field, value);
+        self
+    }
+
+    pub(super) fn set(&mut self, field: &str, value: impl Serialize) {
+        let value = serde_json::to_value(value).unwrap_or(Value::Null);
+        self.structured.insert(field.to_owned(), value);
+    }
+
+    /// With a hint on what to call next.
+    pub(super) fn hint(mut self, hint: &str) -> Self {
+        let hints = self
+            .structured
+            .entry("usage_hints")
+            .or_insert_with(|| json!([]));
+        if let Value::Array(hints) = hints {
+            hints.push(hint.into());
+        }
+        self
+    }
+
+    /// On the heap, as the error of a step.
+    pub(super) fn boxed(self) -> Box<Self> {
+        Box::new(self)
+    }
+
+    /// With what was understood and repaired; what a tool has said of it itself stays.
+    pub(super) fn understood(mut self, reading: &Reading) -> Self {
+        self.structured
+            .entry("understood")
+            .or_insert_with(|| Value::Object(reading.understood.clone()));
+        self.set("repairs", &reading.repairs);
+        let lines: Vec<String> = reading.repairs.iter().map(repair_line).collect();
+        if !lines.is_empty() {
+            self.text = format!("{}\n{}", self.text, lines.join("\n"));
+        }
+        self
+    }
+}
+
+fn repair_line(repair: &Repair) -> String {
+    let Repair {
+        field,
+        got,
+        used,
+        why,
+        ..
+    } = repair;
+    match (got.is_empty(), used.is_empty()) {
+        (true, true) => format!("note: {field}: {why}"),
+        (false, true) => format!("note: {field}: {got}: {why}"),
+        _ => format!("note: {field}: {got} was read as {used} ({why})"),
+    }
+}

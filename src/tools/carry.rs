@@ -1,0 +1,406 @@
+//! What every motion has in common: a job, a plan on a thread of its own, a proof, a run, an end.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::answer::Reply;
+use super::job::{Card, Claim, Job};
+use super::{Node, Seat, Watch};
+use crate::gate;
+use crate::motion::{Asks, Outcome, StopReport, Visited};
+use crate::permit::{Denied, Permit, Who};
+use crate::plan::{Plan, PlanError};
+use crate::scene::Scene;
+use crate::units::{Joints, Measured};
+
+/// How often a waiting call looks at its job.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How far the planner's thread steps back for the arm's.
+const PLANNER_NICE: i32 = 10;
+
+/// Why a motion is not, or not wholly, done.
+pub(super) enum Trouble {
+    /// A person has to enable or reset first.
+    Denied(Denied),
+    /// There is no plan.
+    Plan(PlanError),
+    /// Rules said no.
+    Gate(gate::Refused),
+    /// It did not begin; nothing moved.
+    Refused(String),
+    /// It was stopped.
+    Stopped(StopReport),
+    /// It broke on the way.
+    Faulted(String),
+}
+
+/// A motion that was done.
+pub(super) struct Done {
+    pub(super) visits: Vec<Visited>,
+    pub(super) off_rad: f64,
+    pub(super) arm_time_s: f64,
+}
+
+/// A call that wants to move.
+pub(super) struct Errand {
+    pub(super) node: Arc<Node>,
+    pub(super) seat: Arc<Seat>,
+    pub(super) job: Arc<Job>,
+    /// Stops asked for before it was planned.
+    pub(super) seen_stops: u64,
+}
+
+impl Errand {
+    /// Leave to move in a scene.
+    pub(super) fn ask(&self, scene: &Scene) -> Result<Permit, Trouble> {
+        self.seat
+            .permits()
+            .ask(scene, self.seat.motion.clock().now())
+            .map_err(Trouble::Denied)
+    }
+
+    /// Where the arm is.
+    pub(super) fn start(&self) -> Result<Arc<Measured>, Trouble> {
+        measured(&self.seat).map_err(Trouble::Refused)
+    }
+
+    /// Plans on a thread of its own; a stop cancels it.
+    pub(super) async fn plan<F>(&self, plan: F) -> Result<Plan, Trouble>
+    where
+        F: FnOnce(&dyn crate::plan::Watch) -> Result<Plan, PlanError> + Send + 'static,
+    {
+        let watch = Planning {
+            job: Some(Arc::clone(&self.job)),
+            asks: self.seat.motion.asks(),
+            seen_stops: self.seen_stops,
+            cancelled: CancellationToken::new(),
+        };
+        on_planner(watch, plan).await
+    }
+
+    /// Judges a plan and carries it out to its end.
+    pub(super) async fn run(
+        &self,
+        scene: &Arc<Scene>,
+        permit: Permit,
+        plan: &Plan,
+    ) -> Result<Done, Trouble> {
+        let motion = &self.seat.motion;
+        let start = self.start()?;
+        let checked = gate::check(
+            scene,
+            permit,
+            &start,
+            motion.clock().now(),
+            plan.trajectory.clone(),
+        )
+        .map_err(Trouble::Gate)?;
+        self.job.update(|card| {
+            card.state = "moving";
+            card.eta_s = plan.report.duration_s;
+        });
+        self.seat.moved_in(scene);
+        let began = motion.clock().now();
+        let outcome = motion.run(checked, self.seen_stops).await;
+        let arm_time_s = motion.clock().now().seconds_since(began);
+        match outcome {
+            Ok(Outcome::Reached { visits, off_rad }) => Ok(Done {
+                visits,
+                off_rad,
+                arm_time_s,
+            }),
+            Ok(Outcome::Stopped(report)) => Err(Trouble::Stopped(report)),
+            Ok(Outcome::Refused(why)) => Err(Trouble::Refused(why)),
+            Ok(Outcome::Faulted(why)) => Err(Trouble::Faulted(why)),
+            Err(_) => Err(Trouble::Faulted(
+                "the arm's thread ended; restart the node".to_owned(),
+            )),
+        }
+    }
+}
+
+/// Where an arm is, as last read.
+pub(super) fn measured(seat: &Seat) -> Result<Arc<Measured>, String> {
+    let snapshot = seat.motion.snapshot();
+    snapshot.measured.ok_or_else(|| {
+        snapshot
+            .fault
+            .unwrap_or_else(|| "the arm has not been read yet".to_owned())
+    })
+}
+
+struct Planning {
+    job: Option<Arc<Job>>,
+    asks: Asks,
+    seen_stops: u64,
+    cancelled: CancellationToken,
+}
+
+impl crate::plan::Watch for Planning {
+    fn progress(&self, done: usize, of: usize) {
+        if let Some(job) = &self.job {
+            job.update(|card| (card.done, card.of) = (done, of));
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.cancelled.is_cancelled() || self.asks.count() > self.seen_stops
+    }
+}
+
+/// Plans without a job: for a preview.
+pub(super) async fn preview<F>(seat: &Seat, watch: &Watch, plan: F) -> Result<Plan, Trouble>
+where
+    F: FnOnce(&dyn crate::plan::Watch) -> Result<Plan, PlanError> + Send + 'static,
+{
+    let planning = Planning {
+        job: None,
+        asks: seat.motion.asks(),
+        seen_stops: u64::MAX,
+        cancelled: watch.cancelled.clone(),
+    };
+    on_planner(planning, plan).await
+}
+
+async fn on_planner<F>(watch: Planning, plan: F) -> Result<Plan, Trouble>
+where
+    F: FnOnce(&dyn crate::plan::Watch) -> Result<Plan, PlanError> + Send + 'static,
+{
+    let (done, answer) = oneshot::channel();
+    let thread = std::thread::Builder::new()
+        .name("planner".to_owned())
+        .spawn(move || {
+            if let Err(error) = rustix::process::nice(PLANNER_NICE) {
+                tracing::debug!("the planner keeps its priority: {error}");
+            }
+            // A caller that is gone wants no plan.
+            let _ = done.send(plan(&watch));
+        });
+    if let Err(error) = thread {
+        return Err(Trouble::Refused(format!(
+            "cannot start the planner: {error}"
+        )));
+    }
+    match answer.await {
+        Ok(planned) => planned.map_err(Trouble::Plan),
+        Err(_) => Err(Trouble::Refused(
+            "the planner failed on this design; nothing moved".to_owned(),
+        )),
+    }
+}
+
+/// Does `work` as the arm's job and waits for its end, as long as the node waits at all.
+pub(super) async fn as_job<W, F>(
+    node: &Arc<Node>,
+    seat: &Arc<Seat>,
+    call: (&'static str, String, bool),
+    watch: &Watch,
+    work: W,
+) -> Reply
+where
+    W: FnOnce(Errand) -> F + Send + 'static,
+    F: Future<Output = Result<Reply, Trouble>> + Send + 'static,
+{
+    let (tool, key, again) = call;
+    let seen_stops = seat.motion.stops_asked();
+    let card = Card {
+        id: format!("job-{}", node.number()),
+        tool: tool.to_owned(),
+        state: "planning",
+        done: 0,
+        of: 0,
+        eta_s: 0.0,
+    };
+    let now = seat.motion.clock().now();
+    let job = match seat.board.claim(key, card, again, now) {
+        Claim::Busy(card) => return busy(&card),
+        Claim::Same(job) => job,
+        Claim::Mine(job) => {
+            let errand = Errand {
+                node: Arc::clone(node),
+                seat: Arc::clone(seat),
+                job: Arc::clone(&job),
+                seen_stops,
+            };
+            tokio::spawn(carry_out(errand, work));
+            job
+        }
+    };
+    wait(node, seat, &job, watch).await
+}
+
+async fn carry_out<W, F>(errand: Errand, work: W)
+where
+    W: FnOnce(Errand) -> F + Send,
+    F: Future<Output = Result<Reply, Trouble>> + Send + 'static,
+{
+    let (seat, job) = (Arc::clone(&errand.seat), Arc::clone(&errand.job));
+    let work = tokio::spawn(work(errand));
+    let (state, reply) = match work.await {
+        Ok(Ok(reply)) => ("finished", reply),
+        Ok(Err(trouble)) => trouble.reply(),
+        Err(_) => {
+            // Whatever failed, the arm must not go on alone.
+            seat.motion.stop(Who::Node, false);
+            (
+                "faulted",
+                Reply::failed("the node failed while the job ran; the arm was told to stop")
+                    .with("moved", "unknown"),
+            )
+        }
+    };
+    let card = job.card();
+    let reply = reply.with("arm", seat.title()).with(
+        "job",
+        Card {
+            state,
+            eta_s: 0.0,
+            ..card
+        },
+    );
+    job.end(state, reply, seat.motion.clock().now());
+}
+
+/// Until the job ends, the caller gives up, or the node's patience does.
+async fn wait(node: &Node, seat: &Seat, job: &Arc<Job>, watch: &Watch) -> Reply {
+    let patience =
+        tokio::time::Instant::now() + Duration::from_secs(u64::from(node.file.answer_within_s));
+    let mut cancelled = false;
+    loop {
+        tokio::select! {
+            reply = job.reply() => return reply.map_or_else(gone, |reply| (*reply).clone()),
+            () = watch.cancelled.cancelled(), if !cancelled => {
+                cancelled = true;
+                seat.motion.stop(Who::Planner, false);
+            }
+            _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {
+                look(seat, job);
+                let card = job.card();
+                watch.tell(card.done as f64, card.of as f64, &line(&card));
+                if !cancelled && tokio::time::Instant::now() > patience {
+                    return still_moving(seat, &card);
+                }
+            }
+        }
+    }
+}
+
+fn gone() -> Reply {
+    Reply::failed("the job ended without an answer; call `sense`")
+}
+
+/// Brings the job's card up to what the arm is doing.
+pub(super) fn look(seat: &Seat, job: &Job) {
+    let Some(progress) = seat.motion.snapshot().progress else {
+        return;
+    };
+    let left = progress.of.saturating_sub(progress.sample);
+    job.update(|card| {
+        if card.state == "moving" {
+            card.done = progress.item.unwrap_or(card.done);
+            card.eta_s = crate::plan::PERIOD.as_secs_f64() * left as f64;
+        }
+    });
+}
+
+fn line(card: &Card) -> String {
+    match card.state {
+        "planning" => format!("planning: {} of {}", card.done, card.of),
+        _ => format!(
+            "{}: {} of {} done, {:.0} s left",
+            card.state, card.done, card.of, card.eta_s
+        ),
+    }
+}
+
+fn still_moving(seat: &Seat, card: &Card) -> Reply {
+    let message = format!("{} is still moving ({})", card.id, line(card));
+    Reply::done(message)
+        .with("arm", seat.title())
+        .with("state", "moving")
+        .with("job", card)
+        .hint("sense reports the job; stop stops it; the same call again returns this job and draws nothing twice")
+}
+
+fn busy(card: &Card) -> Reply {
+    Reply::failed(format!(
+        "the arm is busy with {} ({}); nothing moved for this call",
+        card.id,
+        line(card)
+    ))
+    .with("code", "busy")
+    .with("job", card)
+    .hint("sense reports the job; stop stops it")
+}
+
+impl Trouble {
+    /// How a job ended that did not finish, and what its caller is told.
+    pub(super) fn reply(self) -> (&'static str, Reply) {
+        match self {
+            Self::Denied(denied) => ("refused", denied_reply(&denied)),
+            Self::Plan(PlanError::Cancelled) => (
+                "stopped",
+                Reply::failed("stopped while it was planned; nothing moved")
+                    .with("code", "stopped"),
+            ),
+            Self::Plan(error) => ("refused", refused("plan_refused", &error.to_string())),
+            Self::Gate(error) => (
+                "refused",
+                refused("gate_refused", &error.to_string()).with("refusals", &error.0),
+            ),
+            Self::Refused(why) => ("refused", refused("refused", &why)),
+            Self::Stopped(report) => ("stopped", stopped(&report)),
+            Self::Faulted(why) => (
+                "faulted",
+                Reply::failed(format!("fault on the way: {why}"))
+                    .with("code", "fault")
+                    .hint("sense shows where the arm is; after mending the cause call reset"),
+            ),
+        }
+    }
+}
+
+fn refused(code: &str, why: &str) -> Reply {
+    Reply::failed(format!("{why}; nothing moved")).with("code", code)
+}
+
+fn denied_reply(denied: &Denied) -> Reply {
+    let code = match denied {
+        Denied::NeedsEnabling { .. } => "needs_enabling",
+        Denied::Stopped(_) | Denied::OperatorMustReset => "needs_reset",
+        Denied::Emergency => "emergency_stop",
+        Denied::Fault(_) => "fault",
+    };
+    refused(code, &denied.to_string())
+}
+
+fn stopped(report: &StopReport) -> Reply {
+    let how = if report.lifted {
+        "the pen was lifted"
+    } else {
+        "the pen was not lifted"
+    };
+    let message = match report.standstill_ms {
+        Some(ms) => format!(
+            "stopped before the end; standing still {ms:.0} ms after the stop was asked for, {how}"
+        ),
+        None => {
+            "a stop was asked for, and standstill could not be verified: look at the arm".to_owned()
+        }
+    };
+    Reply::failed(message)
+        .with("code", "stopped")
+        .with("stop", report)
+        .hint("motion needs reset first")
+}
+
+/// The tip of a pen for joint angles, in the base frame, in millimetres.
+pub(super) fn tip_mm(scene: &Scene, pen: usize, q_rad: &Joints) -> Option<[f64; 3]> {
+    let tip = scene.arm.chain.forward(q_rad) * scene.pen(pen)?.tip_m;
+    Some([tip.x * 1e3, tip.y * 1e3, tip.z * 1e3])
+}

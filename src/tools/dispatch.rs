@@ -1,0 +1,263 @@
+//! From a call as it came to the tool that does it: find, read, do, say what was understood.
+
+use std::sync::{Arc, PoisonError};
+
+use serde_json::{Map, Value};
+
+use super::answer::Reply;
+use super::{Node, Seat, Watch, align, list_nodes, reset, sense, stop, stroke};
+use crate::args::name::Resolution;
+use crate::args::{self, Advice, Param, Policy, Reading, Received, Refusal, Shape};
+use crate::catalogue::{self, Effect, Given, Here, Kind, Tool};
+use crate::permit::Who;
+use crate::scene::Scene;
+
+pub(super) use crate::args::Memory;
+
+/// A call as it came.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The tool's name, perhaps decorated.
+    pub tool: String,
+    /// The arguments.
+    pub arguments: Received,
+    /// The same text for the same caller.
+    pub caller: String,
+    /// Whether a person at the node calls.
+    pub who: Who,
+}
+
+/// What a tool is given.
+pub(super) struct Order<'a> {
+    pub(super) node: &'a Arc<Node>,
+    pub(super) reading: &'a Reading,
+    pub(super) watch: &'a Watch,
+    pub(super) who: Who,
+}
+
+impl Node {
+    /// What this node knows by name now.
+    #[must_use]
+    pub fn here(&self) -> Here {
+        let mut scenes = self.library.scenes();
+        // The default one first, as lists show it.
+        scenes.sort_by_key(|name| name != "default");
+        let others = self.file.nodes.iter().map(|peer| peer.name.clone());
+        Here {
+            scenes,
+            overlays: self.library.overlays(),
+            arms: self.seats.iter().map(|seat| seat.name.clone()).collect(),
+            nodes: std::iter::once(self.file.name.clone())
+                .chain(others)
+                .collect(),
+            aliases_listed: self.file.list_aliases,
+        }
+    }
+
+    /// Does a call. The future must be run to its end: a caller that gives up says so with `watch`.
+    pub async fn call(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
+        let Some(tool) = resolve(&request.tool) else {
+            return unknown_tool(&request.tool);
+        };
+        let reading = match self.read(tool, &request) {
+            Ok(reading) => reading,
+            Err((refusal, advice)) => return refused(tool, &refusal, advice),
+        };
+        let order = Order {
+            node: &self,
+            reading: &reading,
+            watch: &watch,
+            who: request.who,
+        };
+        let reply = match tool.name {
+            "align" => align::call(&order).await,
+            "reset" => reset::call(&order).await,
+            "sense" => sense::call(&order).await,
+            "stroke" => stroke::call(&order).await,
+            "stop" => stop::call(&order).await,
+            _ => list_nodes::call(&order),
+        };
+        let reply = reply.understood(&reading);
+        if self.is_daring() {
+            reply.hint(
+                "this node reads leniently though its arm is real (forgiveness = \"lenient\")",
+            )
+        } else {
+            reply
+        }
+    }
+
+    fn read(&self, tool: &Tool, request: &Request) -> Result<Reading, (Box<Refusal>, Advice)> {
+        let here = self.here();
+        let policy = self.policy(tool.effect);
+        let outcome = args::read(&shape(tool, &here), &policy, request.arguments.clone());
+        self.memory
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .judge(&request.caller, tool.name, &policy, outcome)
+    }
+
+    fn policy(&self, effect: Effect) -> Policy {
+        let effect = match effect {
+            Effect::Stops => args::Effect::Stops,
+            Effect::Reads => args::Effect::Reads,
+            Effect::Moves => args::Effect::Moves,
+        };
+        let only_default =
+            |seat: &Arc<Seat>| seat.permits().is_only("default", seat.motion.clock().now());
+        Policy {
+            default_is_all_enabled: self.seats.iter().all(only_default),
+            ..Policy::new(effect, self.profile())
+        }
+    }
+}
+
+impl Order<'_> {
+    /// A text argument, as understood.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.reading.understood.get(name).and_then(Value::as_str)
+    }
+
+    /// A truth, as understood.
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.reading
+            .understood
+            .get(name)
+            .and_then(Value::as_bool)
+            .unwrap_or(false)
+    }
+
+    /// The arm that is meant.
+    pub(super) fn seat(&self) -> Result<&Arc<Seat>, Box<Reply>> {
+        let name = self.text("arm");
+        self.node.seat(name).ok_or_else(|| {
+            Reply::failed(format!(
+                "this node has no arm `{}`; nothing moved",
+                name.unwrap_or("default")
+            ))
+            .boxed()
+        })
+    }
+
+    /// The scene that is meant, with its overlay.
+    pub(super) fn scene(&self, seat: &Seat) -> Result<Arc<Scene>, Box<Reply>> {
+        let name = self.text("scene").unwrap_or("default");
+        self.node
+            .scene(seat, name, self.text("meta"))
+            .map_err(|why| {
+                Reply::failed(format!("{why}; nothing moved"))
+                    .with("code", "scene")
+                    .boxed()
+            })
+    }
+
+    /// Refuses what is meant for another node: calls are not passed on yet.
+    pub(super) fn for_this_node(&self) -> Result<(), Box<Reply>> {
+        match self.text("node") {
+            Some(name) if name != self.node.file.name => {
+                let url = self
+                    .node
+                    .file
+                    .nodes
+                    .iter()
+                    .find(|peer| peer.name == name)
+                    .map_or("", |peer| &peer.url);
+                Err(Reply::failed(format!(
+                    "this is node `{}`; call node `{name}` itself at {url}; nothing moved",
+                    self.node.file.name
+                ))
+                .with("code", "other_node")
+                .boxed())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells one call from another: the tool, what was understood, and what the scene is made of.
+    pub(super) fn key(&self, tool: &str, revision: &str) -> String {
+        let mut understood = self.reading.understood.clone();
+        understood.remove("again");
+        understood.remove("debug");
+        format!("{tool} {} {revision}", Value::Object(understood))
+    }
+}
+
+/// The tool that a name means, form aside.
+fn resolve(name: &str) -> Option<&'static Tool> {
+    let names: Vec<&str> = catalogue::names().map(|(name, _)| name).collect();
+    match args::name::resolve(name, &names) {
+        Resolution::Resolved { index, .. } => catalogue::find(names.get(index)?),
+        // `e_stop` and `estop` differ in form only, and are one tool.
+        Resolution::Ambiguous { among } => {
+            let mut tools = among.iter().filter_map(|name| catalogue::find(name));
+            let first = tools.next()?;
+            tools.all(|tool| tool.name == first.name).then_some(first)
+        }
+        Resolution::Unknown { .. } => None,
+    }
+}
+
+fn unknown_tool(name: &str) -> Reply {
+    let names: Vec<&str> = catalogue::TOOLS.iter().map(|tool| tool.name).collect();
+    let nearest = args::nearest(name, names).join(", ");
+    let name: String = name.chars().take(80).collect();
+    Reply::failed(format!(
+        "there is no tool {name:?}; the tools, nearest first: {nearest}; nothing moved"
+    ))
+    .with("code", "unknown_tool")
+}
+
+/// The shape of a tool's arguments on this node now.
+#[must_use]
+pub fn shape(tool: &Tool, here: &Here) -> Shape {
+    let own: Vec<&str> = tool
+        .parameters
+        .iter()
+        .map(|parameter| parameter.name)
+        .collect();
+    let foreign = catalogue::TOOLS
+        .iter()
+        .flat_map(|other| other.parameters)
+        .map(|parameter| parameter.name)
+        .filter(|name| !own.contains(name));
+    let params = tool.parameters.iter().map(|parameter| {
+        let kind = match parameter.kind {
+            Kind::Bool => args::Kind::Bool,
+            Kind::Name(names) => args::Kind::name(here.names(names).iter().cloned()),
+        };
+        let mut param = Param::new(parameter.name, kind);
+        param.aliases = parameter
+            .aliases
+            .iter()
+            .map(|alias| (*alias).to_owned())
+            .collect();
+        if parameter.default != Given::Nothing {
+            param.default = parameter.default.value();
+        }
+        param
+    });
+    Shape::new(params.collect())
+        .with_foreign(foreign)
+        .with_tool_names(tool.names())
+}
+
+fn refused(tool: &Tool, refusal: &Refusal, advice: Advice) -> Reply {
+    let corrected = Value::Object(refusal.corrected.clone());
+    let advice = match advice {
+        Advice::Mend => format!("corrected call: {} {corrected}", tool.name),
+        Advice::AskTheOperator => format!(
+            "this failed the same way before: ask the operator; corrected call: {} {corrected}",
+            tool.name
+        ),
+    };
+    let mut call = Map::new();
+    call.insert("tool".to_owned(), tool.name.into());
+    call.insert("arguments".to_owned(), corrected);
+    Reply::failed(format!("{refusal}; {advice}; nothing moved"))
+        .with("code", "arguments_refused")
+        .with("complaints", &refusal.complaints)
+        .with("corrected_call", call)
+        .with("repairs", &refusal.repairs)
+        .with("understood", &refusal.good)
+        .with("moved", false)
+}

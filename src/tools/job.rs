@@ -1,0 +1,137 @@
+//! Motions that outlast their call: what is being done, how far it is, how it ended.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::watch;
+
+use super::answer::Reply;
+use crate::units::Instant;
+
+/// The same call within this time of a job's end returns that job.
+const REMEMBERED: Duration = Duration::from_secs(120);
+
+/// A job as results show it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Card {
+    /// Its name, unique on this node since it started.
+    pub(super) id: String,
+    /// The tool that began it.
+    pub(super) tool: String,
+    /// `planning`, `moving`, or how it ended.
+    pub(super) state: &'static str,
+    /// Strokes or points done.
+    pub(super) done: usize,
+    /// Of so many.
+    pub(super) of: usize,
+    /// Time left, by the plan.
+    pub(super) eta_s: f64,
+}
+
+/// A job.
+pub(super) struct Job {
+    /// What it is, for the same call made again.
+    key: String,
+    card: Mutex<Card>,
+    reply: watch::Sender<Option<Arc<Reply>>>,
+    ended: Mutex<Option<Instant>>,
+}
+
+/// An arm's present or last job.
+#[derive(Default)]
+pub(super) struct Board(Mutex<Option<Arc<Job>>>);
+
+/// What a call finds on the board.
+pub(super) enum Claim {
+    /// The arm is free, and the job is on the board now.
+    Mine(Arc<Job>),
+    /// The same call was made already.
+    Same(Arc<Job>),
+    /// Another job is under way.
+    Busy(Card),
+}
+
+impl Job {
+    pub(super) fn card(&self) -> Card {
+        self.card
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(super) fn update(&self, change: impl FnOnce(&mut Card)) {
+        change(&mut self.card.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Ends the job with its answer.
+    pub(super) fn end(&self, state: &'static str, reply: Reply, now: Instant) {
+        self.update(|card| {
+            card.state = state;
+            card.eta_s = 0.0;
+        });
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+        self.reply.send_replace(Some(Arc::new(reply)));
+    }
+
+    /// The answer, when there is one.
+    pub(super) async fn reply(&self) -> Option<Arc<Reply>> {
+        let mut replies = self.reply.subscribe();
+        replies
+            .wait_for(Option::is_some)
+            .await
+            .ok()
+            .and_then(|reply| reply.clone())
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.reply.borrow().is_some()
+    }
+
+    fn is_remembered(&self, now: Instant) -> bool {
+        let ended = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.is_none_or(|ended| now.since(ended) < REMEMBERED)
+    }
+
+    fn succeeded(&self) -> bool {
+        self.reply
+            .borrow()
+            .as_ref()
+            .is_some_and(|reply| !reply.is_error)
+    }
+}
+
+impl Board {
+    /// Puts a new job up, unless the arm is busy or the same call is known. `again` asks for a
+    /// new one though the last was the same.
+    pub(super) fn claim(&self, key: String, card: Card, again: bool, now: Instant) -> Claim {
+        let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(job) = board.as_ref() {
+            let same = job.key == key;
+            match (job.is_over(), same) {
+                (false, true) => return Claim::Same(Arc::clone(job)),
+                (false, false) => return Claim::Busy(job.card()),
+                (true, true) if !again && job.is_remembered(now) && job.succeeded() => {
+                    return Claim::Same(Arc::clone(job));
+                }
+                _ => {}
+            }
+        }
+        let job = Arc::new(Job {
+            key,
+            card: Mutex::new(card),
+            reply: watch::Sender::new(None),
+            ended: Mutex::default(),
+        });
+        *board = Some(Arc::clone(&job));
+        Claim::Mine(job)
+    }
+
+    /// The present or last job.
+    pub(super) fn job(&self) -> Option<Arc<Job>> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}

@@ -1,0 +1,44 @@
+//! `list_nodes`: this node with its state, and the others of the node file.
+
+use serde_json::{Value, json};
+
+use super::answer::Reply;
+use super::dispatch::Order;
+use super::{Node, Seat};
+
+pub(super) fn call(order: &Order<'_>) -> Reply {
+    let node = order.node;
+    let others = node.file.nodes.iter().map(
+        |peer| json!({"name": peer.name, "url": peer.url, "this": false, "state": "not asked"}),
+    );
+    let nodes: Vec<Value> = std::iter::once(own(node)).chain(others).collect();
+    let names: Vec<&str> = nodes
+        .iter()
+        .filter_map(|node| node.get("name")?.as_str())
+        .collect();
+    Reply::done(format!("{} node(s): {}", nodes.len(), names.join(", "))).with("nodes", nodes)
+}
+
+fn own(node: &Node) -> Value {
+    json!({
+        "name": node.file.name,
+        "this": true,
+        "version": env!("CARGO_PKG_VERSION"),
+        "forgiveness": node.file.forgiveness(),
+        "arms": node.seats.iter().map(|seat| arm(seat)).collect::<Vec<_>>(),
+        "scenes": node.library.scenes(),
+        "overlays": node.library.overlays(),
+    })
+}
+
+fn arm(seat: &Seat) -> Value {
+    let snapshot = seat.motion.snapshot();
+    json!({
+        "name": seat.name,
+        "arm": seat.title(),
+        "simulated": seat.studio.is_some(),
+        "state": snapshot.state,
+        "enabled": seat.permits().enabled(seat.motion.clock().now()),
+        "job": seat.board.job().filter(|job| !job.is_over()).map(|job| job.card()),
+    })
+}

@@ -1,0 +1,52 @@
+//! What each tool does: dispatch, and one file a tool. Knows nothing of how a call arrived.
+
+mod align;
+mod answer;
+mod carry;
+mod dispatch;
+mod job;
+mod list_nodes;
+mod node;
+mod pictures;
+mod reset;
+mod sense;
+mod stop;
+mod stroke;
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+pub use answer::Reply;
+pub use dispatch::{Request, shape};
+pub use node::{Node, Seat, Studio};
+pub use pictures::{ink as ink_picture, plan as plan_picture};
+
+/// Told how far a call is: so much done, of how much, and what is going on.
+pub type Progress = Arc<dyn Fn(f64, f64, &str) + Send + Sync>;
+
+/// What a call may look at and tell while it runs.
+#[derive(Clone)]
+pub struct Watch {
+    /// Set when the caller gave up: motion stops.
+    pub cancelled: CancellationToken,
+    /// Where progress goes, if the caller wants any.
+    pub progress: Option<Progress>,
+}
+
+impl Watch {
+    /// Nobody gives up and nobody is told.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self {
+            cancelled: CancellationToken::new(),
+            progress: None,
+        }
+    }
+
+    fn tell(&self, done: f64, of: f64, message: &str) {
+        if let Some(progress) = &self.progress {
+            progress(done, of, message);
+        }
+    }
+}

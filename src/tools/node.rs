@@ -1,0 +1,188 @@
+//! A node: its arms, its scenes and what it remembers between calls.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::args::Profile;
+use crate::config::{Forgiveness, NodeFile};
+use crate::motion::Motion;
+use crate::permit::Permits;
+use crate::scene::{Library, Scene, SceneError};
+
+use super::job::Board;
+
+/// What a person and a camera do beside an arm: lay a sheet, and look at it. The embedded
+/// simulator has one; an arm on a port has none.
+pub trait Studio: Send + Sync {
+    /// Lays a clean sheet of this scene before the arm and puts its pens into the holder.
+    fn lay(&self, scene: &Scene);
+
+    /// What is on the sheet: pen index and points in sheet millimetres.
+    fn ink(&self) -> Vec<(usize, Vec<[f64; 2]>)>;
+}
+
+/// One arm of a node.
+pub struct Seat {
+    /// What callers call it.
+    pub name: String,
+    /// Its thread.
+    pub motion: Motion,
+    /// Where it is simulated, what lies before it.
+    pub studio: Option<Box<dyn Studio>>,
+    pub(super) board: Board,
+    last_scene: Mutex<Option<Arc<Scene>>>,
+    laid: Mutex<Option<Arc<Scene>>>,
+}
+
+/// A node.
+pub struct Node {
+    /// As its file describes it.
+    pub file: NodeFile,
+    /// Its scenes.
+    pub library: Library,
+    /// Its arms, at least one.
+    pub seats: Vec<Arc<Seat>>,
+    /// Where reports and pictures are written.
+    pub output: PathBuf,
+    pub(super) memory: Mutex<super::dispatch::Memory>,
+    numbers: AtomicU64,
+}
+
+impl Seat {
+    /// An arm that is attached.
+    #[must_use]
+    pub fn new(name: &str, motion: Motion, studio: Option<Box<dyn Studio>>) -> Self {
+        Self {
+            name: name.to_owned(),
+            motion,
+            studio,
+            board: Board::default(),
+            last_scene: Mutex::default(),
+            laid: Mutex::default(),
+        }
+    }
+
+    /// What results call this arm.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let model = &self.motion.arm().file.name;
+        if self.studio.is_some() {
+            format!("simulated {model}")
+        } else {
+            model.clone()
+        }
+    }
+
+    /// What may move.
+    #[must_use]
+    pub fn permits(&self) -> &Arc<Permits> {
+        self.motion.permits()
+    }
+
+    /// The scene that the arm last moved in.
+    #[must_use]
+    pub fn last_scene(&self) -> Option<Arc<Scene>> {
+        self.last_scene
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Remembers the scene that the arm moves in.
+    pub fn moved_in(&self, scene: &Arc<Scene>) {
+        *self
+            .last_scene
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(scene));
+    }
+
+    /// Lays a clean sheet for a drawing, where there is somebody to lay it.
+    pub(super) fn lay(&self, scene: &Arc<Scene>) {
+        if let Some(studio) = &self.studio {
+            studio.lay(scene);
+            *self.laid.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(scene));
+        }
+    }
+
+    /// The scene whose sheet lies before a simulated arm.
+    pub(super) fn laid(&self) -> Option<Arc<Scene>> {
+        self.laid
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl Node {
+    /// A node with its arms attached.
+    #[must_use]
+    pub fn new(file: NodeFile, library: Library, seats: Vec<Arc<Seat>>, output: PathBuf) -> Self {
+        Self {
+            file,
+            library,
+            seats,
+            output,
+            memory: Mutex::default(),
+            numbers: AtomicU64::new(1),
+        }
+    }
+
+    /// How much is guessed for a caller.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        match self.file.forgiveness() {
+            Forgiveness::Lenient => Profile::Lenient,
+            Forgiveness::Guarded => Profile::Guarded,
+        }
+    }
+
+    /// Whether a serial arm is read leniently, which every result must say.
+    #[must_use]
+    pub fn is_daring(&self) -> bool {
+        self.profile() == Profile::Lenient && self.seats.iter().any(|seat| seat.studio.is_none())
+    }
+
+    /// The arm of a name; the only one, or `default`, where none is named.
+    #[must_use]
+    pub fn seat(&self, name: Option<&str>) -> Option<&Arc<Seat>> {
+        match name {
+            Some(name) => self.seats.iter().find(|seat| seat.name == name),
+            None => self
+                .seats
+                .iter()
+                .find(|seat| seat.name == "default")
+                .or_else(|| self.seats.first()),
+        }
+    }
+
+    /// A scene for an arm.
+    ///
+    /// # Errors
+    /// Why there is no such scene, or that it is for another arm.
+    pub fn scene(
+        &self,
+        seat: &Seat,
+        name: &str,
+        overlay: Option<&str>,
+    ) -> Result<Arc<Scene>, String> {
+        let scene = self
+            .library
+            .scene(name, overlay)
+            .map_err(|error: SceneError| error.to_string())?;
+        let model = &seat.motion.arm().file.name;
+        if scene.arm.file.name == *model {
+            Ok(scene)
+        } else {
+            Err(format!(
+                "scene `{name}` is for the arm {}; this arm is a {model}",
+                scene.arm.file.name
+            ))
+        }
+    }
+
+    /// The next job's number.
+    pub(super) fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+}

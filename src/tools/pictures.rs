@@ -1,0 +1,193 @@
+//! Pictures of plans and of ink, and where they are written.
+
+use std::path::Path;
+
+use nalgebra::Point3;
+
+use super::Node;
+use crate::picture::{InkView, Line, PlanView, PlannedStroke, Strip, ink_png, plan_png};
+use crate::plan::{Plan, SpanKind};
+use crate::scene::Scene;
+
+/// Points of a strip: more are not seen.
+const STRIP_POINTS: usize = 800;
+
+/// What a plan will draw. `None` when there is no picture of it; the reason is logged.
+#[must_use]
+pub fn plan(scene: &Scene, plan: &Plan) -> Option<Vec<u8>> {
+    let report = &plan.report;
+    let walk = Walk::new(scene, plan);
+    let view = PlanView {
+        title: scene.title(),
+        caption: format!(
+            "{} strokes, {:.0} mm of line, {:.1} s, {} dips",
+            report.stroke_count, report.pen_down_mm, report.duration_s, report.dips
+        ),
+        sheet_mm: scene.surface.size_mm(),
+        strokes: strokes(scene, plan),
+        travels_mm: walk.travels_mm,
+        side_mm: walk.side_mm,
+        strips: vec![
+            strip("joint margin, deg", walk.margin_deg, Some(0.0)),
+            strip(
+                "tilt, deg",
+                walk.tilt_deg,
+                scene.pens.first().map(|pen| pen.cone_rad.to_degrees()),
+            ),
+            strip(
+                "tip speed, mm/s",
+                walk.speed_mm_s,
+                Some(scene.limits.travel_mm_s),
+            ),
+        ],
+    };
+    told(plan_png(&view))
+}
+
+/// What pens have drawn, over the design.
+#[must_use]
+pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
+    let lines = ink
+        .iter()
+        .map(|(pen, points_mm)| line(scene, *pen, points_mm.clone()))
+        .collect();
+    let view = InkView {
+        title: scene.title(),
+        caption: "ink over the design in grey".to_owned(),
+        sheet_mm: scene.surface.size_mm(),
+        design_mm: scene
+            .strokes
+            .iter()
+            .map(|stroke| stroke.points_mm.clone())
+            .collect(),
+        ink: lines,
+    };
+    told(ink_png(&view))
+}
+
+fn told(picture: Result<Vec<u8>, crate::picture::PictureError>) -> Option<Vec<u8>> {
+    picture.map_err(|error| tracing::warn!("{error}")).ok()
+}
+
+fn line(scene: &Scene, pen: usize, points_mm: Vec<[f64; 2]>) -> Line {
+    let pen = scene.pen(pen);
+    Line {
+        points_mm,
+        colour: pen.map_or([0; 3], |pen| pen.colour),
+        width_mm: pen.map_or(0.5, |pen| pen.width_mm),
+    }
+}
+
+fn strokes(scene: &Scene, plan: &Plan) -> Vec<PlannedStroke> {
+    let drawn = plan.report.strokes.iter().enumerate();
+    drawn
+        .filter_map(|(order, report)| {
+            let stroke = scene.strokes.get(report.stroke)?;
+            Some(PlannedStroke {
+                line: line(scene, stroke.pen, stroke.points_mm.clone()),
+                order: Some(order + 1),
+                is_refused: false,
+            })
+        })
+        .collect()
+}
+
+fn strip(name: &str, samples: Vec<[f64; 2]>, limit: Option<f64>) -> Strip {
+    let every = samples.len().div_ceil(STRIP_POINTS).max(1);
+    Strip {
+        name: name.to_owned(),
+        samples: samples.into_iter().step_by(every).collect(),
+        limit,
+    }
+}
+
+/// What the tip does over a plan.
+#[derive(Default)]
+struct Walk {
+    travels_mm: Vec<Vec<[f64; 2]>>,
+    side_mm: Vec<[f64; 2]>,
+    margin_deg: Vec<[f64; 2]>,
+    tilt_deg: Vec<[f64; 2]>,
+    speed_mm_s: Vec<[f64; 2]>,
+}
+
+impl Walk {
+    fn new(scene: &Scene, plan: &Plan) -> Self {
+        let mut walk = Self::default();
+        let trajectory = &plan.trajectory;
+        let period_s = trajectory.period.as_secs_f64();
+        for span in &trajectory.spans {
+            let Some(pen) = scene.pen(span.pen) else {
+                continue;
+            };
+            let mut travel = Vec::new();
+            let mut before: Option<Point3<f64>> = None;
+            for (sample, q) in trajectory
+                .samples
+                .iter()
+                .enumerate()
+                .take(span.end)
+                .skip(span.first)
+            {
+                let mount = scene.arm.chain.forward(q);
+                let tip = mount * pen.tip_m;
+                let seen = scene.surface.project(&tip);
+                let lean = -(mount * pen.axis).dot(&scene.surface.at(seen.at_mm).normal);
+                let at_s = sample as f64 * period_s;
+                walk.tilt_deg
+                    .push([at_s, lean.clamp(-1.0, 1.0).acos().to_degrees()]);
+                walk.margin_deg
+                    .push([at_s, margin_rad(scene, q).to_degrees()]);
+                if let Some(before) = before {
+                    walk.speed_mm_s
+                        .push([at_s, (tip - before).norm() * 1e3 / period_s]);
+                }
+                before = Some(tip);
+                if span.kind != SpanKind::Approach {
+                    walk.side_mm.push([seen.at_mm[0], seen.height_mm]);
+                }
+                travel.push(seen.at_mm);
+            }
+            if span.kind == SpanKind::Travel {
+                walk.travels_mm.push(travel);
+            }
+        }
+        walk
+    }
+}
+
+fn margin_rad(scene: &Scene, q: &crate::units::Joints) -> f64 {
+    let limits = &scene.arm.limits;
+    let low = q.zip(&limits.lower_rad, |q, low| q - low);
+    let high = limits.upper_rad.zip(q, |high, q| high - q);
+    low.iter()
+        .chain(high.iter())
+        .copied()
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// Writes what there is into a folder of the node's output; the paths of what was written.
+/// A file that cannot be written is logged and left out: the picture itself is in the answer.
+pub(super) fn write(node: &Node, folder: &str, files: &[(&str, Option<&[u8]>)]) -> Vec<String> {
+    let folder = node.output.join(folder);
+    files
+        .iter()
+        .filter_map(|(name, bytes)| {
+            let path = folder.join(name);
+            match bytes.map(|bytes| save(&path, bytes))? {
+                Ok(()) => Some(path.display().to_string()),
+                Err(error) => {
+                    tracing::warn!("cannot write {}: {error}", path.display());
+                    None
+                }
+            }
+        })
+        .collect()
+}
+
+fn save(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    std::fs::write(path, bytes)
+}

@@ -1,0 +1,85 @@
+//! `reset`: lifts the tip, goes to the ready pose and to rest, ends an ordinary stop.
+
+use std::sync::Arc;
+
+use super::answer::Reply;
+use super::carry::{self, Errand, Trouble};
+use super::dispatch::Order;
+use crate::permit::{Latch, Who};
+use crate::plan;
+use crate::scene::Scene;
+
+pub(super) async fn call(order: &Order<'_>) -> Reply {
+    match begin(order).await {
+        Ok(reply) => reply,
+        Err(reply) => *reply,
+    }
+}
+
+async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
+    order.for_this_node()?;
+    let seat = order.seat()?;
+    let scene = scene(order)?;
+    let who = order.who;
+    let call = (
+        "reset",
+        order.key("reset", &scene.revision.to_string()),
+        true,
+    );
+    let reply = carry::as_job(order.node, seat, call, order.watch, {
+        let scene = Arc::clone(&scene);
+        move |errand| go(errand, scene, who)
+    })
+    .await;
+    let mut understood = order.reading.understood.clone();
+    understood.insert("scene".to_owned(), scene.name.as_str().into());
+    Ok(reply.with("understood", understood))
+}
+
+/// The scene last moved in: its sheet is where the tip is, whatever the caller believes.
+fn scene(order: &Order<'_>) -> Result<Arc<Scene>, Box<Reply>> {
+    let seat = order.seat()?;
+    let asked = order.text("scene");
+    match (seat.last_scene(), asked) {
+        (Some(last), Some(asked)) if last.name != asked => Err(Reply::failed(format!(
+            "the arm last moved in scene `{}`, so only that one says which way is up; corrected call: reset {{\"scene\":\"{}\"}}; nothing moved",
+            last.name, last.name
+        ))
+        .with("code", "other_scene")
+        .boxed()),
+        (Some(last), _) => Ok(last),
+        (None, _) if order.who == Who::Operator => order.scene(seat),
+        (None, _) => Err(Reply::failed(
+            "this arm has not moved since the node started, so nobody knows which way is up; an operator must reset it: `steadyhand reset --scene NAME`; nothing moved",
+        )
+        .with("code", "operator_must_reset")
+        .boxed()),
+    }
+}
+
+async fn go(errand: Errand, scene: Arc<Scene>, who: Who) -> Result<Reply, Trouble> {
+    let permits = Arc::clone(errand.seat.permits());
+    let now = errand.seat.motion.clock().now();
+    let permit = permits
+        .ask_reset(&scene, who, now)
+        .map_err(Trouble::Denied)?;
+    let before = permits.latched();
+    let (planned, start) = (Arc::clone(&scene), errand.start()?);
+    let poses = [scene.ready_rad, scene.rest_rad];
+    let plan = errand
+        .plan(move |watch| plan::go_to(&planned, &start.position_rad, &poses, watch))
+        .await?;
+    let done = errand.run(&scene, permit, &plan).await?;
+    permits.unlatch();
+    let ended = match before {
+        Some(Latch::Stopped(_)) => "; the stop is over",
+        Some(Latch::Fault(_)) => "; the fault is over",
+        _ => "",
+    };
+    Ok(Reply::done(format!(
+        "the pen is up and the arm is at rest, read back within {:.1}°{ended}",
+        done.off_rad.to_degrees()
+    ))
+    .with("state", "rest")
+    .with("arm_time_s", super::stroke::rounded(done.arm_time_s)))
+}

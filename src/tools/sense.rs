@@ -1,0 +1,151 @@
+//! `sense`: what the arm measures, what it is doing, and what a camera sees. Moves nothing.
+
+use serde_json::{Value, json};
+
+use super::Seat;
+use super::answer::Reply;
+use super::carry::{look, tip_mm};
+use super::dispatch::Order;
+use super::pictures;
+use super::stroke::rounded;
+use crate::motion::Snapshot;
+use crate::permit::Latch;
+use crate::units::{Measured, ServoState};
+
+pub(super) async fn call(order: &Order<'_>) -> Reply {
+    match report(order) {
+        Ok(reply) => reply,
+        Err(reply) => *reply,
+    }
+}
+
+fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
+    order.for_this_node()?;
+    let seat = order.seat()?;
+    let snapshot = seat.motion.snapshot();
+    let mut reply = Reply::done(message(seat, &snapshot))
+        .with("arm", seat.title())
+        .with("state", snapshot.state)
+        .with("enabled", seat.permits().enabled(seat.motion.clock().now()))
+        .with("energised", snapshot.energised);
+    if let Some(fault) = &snapshot.fault {
+        reply.set("fault", fault);
+    }
+    if let Some(latch) = seat.permits().latched() {
+        reply.set("latched", latch_words(&latch));
+    }
+    if let Some(measured) = snapshot.measured.as_deref() {
+        readings(&mut reply, order, seat, measured);
+    }
+    if let Some(job) = seat.board.job() {
+        look(seat, &job);
+        reply.set("job", job.card());
+    }
+    if order.is("debug") {
+        reply.set("bus", bus(&snapshot));
+    }
+    picture(&mut reply, order, seat);
+    Ok(reply)
+}
+
+fn message(seat: &Seat, snapshot: &Snapshot) -> String {
+    let state = serde_json::to_value(snapshot.state)
+        .ok()
+        .and_then(|state| state.as_str().map(str::to_owned))
+        .unwrap_or_default();
+    let fault = snapshot
+        .fault
+        .as_ref()
+        .map(|fault| format!("; fault: {fault}"))
+        .unwrap_or_default();
+    format!("{} is {state}{fault}", seat.title())
+}
+
+fn latch_words(latch: &Latch) -> &'static str {
+    match latch {
+        Latch::Stopped(_) => "stopped: call reset",
+        Latch::Emergency(_) => "emergency stop: an operator must clear it",
+        Latch::Fault(_) => "fault: mend it, then call reset",
+    }
+}
+
+fn readings(reply: &mut Reply, order: &Order<'_>, seat: &Seat, measured: &Measured) {
+    let arm = seat.motion.arm();
+    let joints: Vec<Value> = measured
+        .position_rad
+        .iter()
+        .zip(measured.velocity_rad_s.iter())
+        .enumerate()
+        .map(|(index, (angle, speed))| {
+            json!({"name": arm.joint_name(index), "angle_deg": rounded(angle.to_degrees()), "speed_deg_s": rounded(speed.to_degrees())})
+        })
+        .collect();
+    let age_s = seat.motion.clock().now().seconds_since(measured.at);
+    reply.set("joints", joints);
+    reply.set("age_ms", rounded(age_s * 1e3));
+    reply.set(
+        "servos",
+        measured.servos.iter().map(servo).collect::<Vec<_>>(),
+    );
+    // The pen is the scene's: the one last moved in, or the one that is asked about.
+    let scene = seat.last_scene().or_else(|| {
+        order
+            .node
+            .scene(seat, order.text("scene")?, order.text("meta"))
+            .ok()
+    });
+    if let Some((scene, [x, y, z])) = scene.and_then(|scene| {
+        let tip = tip_mm(&scene, 0, &measured.position_rad)?;
+        Some((scene, tip))
+    }) {
+        let seen = scene
+            .surface
+            .project(&nalgebra::Point3::new(x / 1e3, y / 1e3, z / 1e3));
+        let [across, up] = seen.at_mm.map(rounded);
+        reply.set(
+            "tip",
+            json!({
+                "pen": scene.pens.first().map(|pen| pen.name.clone()),
+                "base_mm": [rounded(x), rounded(y), rounded(z)],
+                "sheet_mm": [across, up],
+                "height_mm": rounded(seen.height_mm),
+            }),
+        );
+    }
+}
+
+/// What was not read is left out, never shown as zero.
+fn servo(servo: &ServoState) -> Value {
+    let value = serde_json::to_value(servo).unwrap_or(Value::Null);
+    match value {
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect(),
+        other => other,
+    }
+}
+
+fn bus(snapshot: &Snapshot) -> Value {
+    let counts = &snapshot.counts;
+    let identity: Vec<Value> = snapshot
+        .identity
+        .iter()
+        .map(|one| json!({"servo": one.servo.to_string(), "model": one.model, "firmware": format!("{}.{}", one.firmware.0, one.firmware.1)}))
+        .collect();
+    let servos: Vec<Value> = counts
+        .servos
+        .iter()
+        .map(|one| json!({"id": one.id, "retries": one.retries, "blind": one.blind, "jumps": one.jumps}))
+        .collect();
+    json!({"cycles": counts.cycles, "transactions": counts.transactions, "corrupt": counts.corrupt, "foreign": counts.foreign, "echoes": counts.echoes, "servos": servos, "identity": identity})
+}
+
+fn picture(reply: &mut Reply, order: &Order<'_>, seat: &Seat) {
+    let seen = seat.studio.as_ref().zip(seat.laid());
+    let picture = seen.and_then(|(studio, scene)| pictures::ink(&scene, &studio.ink()));
+    let name = format!("sense-{}", order.node.number());
+    let files = pictures::write(order.node, &name, &[("sheet.png", picture.as_deref())]);
+    reply.set("captured_files", files);
+    reply.pictures.extend(picture);
+}

@@ -1,0 +1,103 @@
+//! `stop`: decelerate, lift, hold, and read back that the arm stands. Never refused, never queued.
+
+use std::sync::Arc;
+
+use super::answer::Reply;
+use super::carry::tip_mm;
+use super::dispatch::Order;
+use super::stroke::rounded;
+use super::{Node, Seat};
+use crate::motion::StopReport;
+
+pub(super) async fn call(order: &Order<'_>) -> Reply {
+    // Every arm of the node, all asked before any is waited for.
+    let tickets: Vec<(&Arc<Seat>, u64)> = order
+        .node
+        .seats
+        .iter()
+        .map(|seat| (seat, seat.motion.stop(order.who, false)))
+        .collect();
+    let mut reports = Vec::with_capacity(tickets.len());
+    for (seat, ticket) in tickets {
+        reports.push((seat, seat.motion.stopped(ticket).await));
+    }
+    let reply = reply(&reports);
+    match other_node(order.node, order.text("node")) {
+        Some(name) => reply.hint(&format!(
+            "only this node was stopped; stop node `{name}` at its own address as well"
+        )),
+        None => reply,
+    }
+}
+
+/// A node that was named and is not this one.
+fn other_node<'a>(node: &Node, named: Option<&'a str>) -> Option<&'a str> {
+    named.filter(|name| *name != node.file.name)
+}
+
+fn reply(reports: &[(&Arc<Seat>, Option<StopReport>)]) -> Reply {
+    let verified = reports
+        .iter()
+        .all(|(_, report)| report.as_ref().is_some_and(|report| report.verified));
+    let lines: Vec<String> = reports
+        .iter()
+        .map(|(seat, report)| line(seat, report.as_ref()))
+        .collect();
+    let reply = if verified {
+        Reply::done(lines.join("; "))
+    } else {
+        Reply::failed(lines.join("; "))
+    };
+    let slowest = reports
+        .iter()
+        .filter_map(|(_, report)| report.as_ref()?.standstill_ms)
+        .fold(0.0, f64::max);
+    let arms: Vec<_> = reports
+        .iter()
+        .map(|(seat, report)| card(seat, report.as_ref()))
+        .collect();
+    let names: Vec<String> = reports.iter().map(|(seat, _)| seat.title()).collect();
+    let reply = reply
+        .with("arm", names.join(", "))
+        .with("state", "stopped")
+        .with("arms", arms);
+    let reply = if verified {
+        reply.with("stopped_after_ms", rounded(slowest))
+    } else {
+        reply
+    };
+    reply.hint("motion needs reset first")
+}
+
+fn line(seat: &Seat, report: Option<&StopReport>) -> String {
+    let name = &seat.name;
+    match report {
+        None => format!("{name}: its thread has ended, so no stop could be sent: cut its power"),
+        Some(report) => match (report.verified, report.first_frame_ms, report.standstill_ms) {
+            (true, Some(first), Some(still)) => {
+                let lift = if report.lifted { ", pen lifted" } else { "" };
+                format!(
+                    "{name}: stopped; first stop frame after {first:.1} ms, standing still after {still:.0} ms{lift}"
+                )
+            }
+            (true, _, _) => format!("{name}: was not moving and stands still"),
+            (false, _, _) => format!(
+                "{name}: standstill could not be verified: look at the arm, cut its power if it moves"
+            ),
+        },
+    }
+}
+
+fn card(seat: &Seat, report: Option<&StopReport>) -> serde_json::Value {
+    let snapshot = seat.motion.snapshot();
+    let tip = seat
+        .last_scene()
+        .zip(snapshot.measured)
+        .and_then(|(scene, seen)| tip_mm(&scene, 0, &seen.position_rad));
+    serde_json::json!({
+        "arm": seat.name,
+        "report": report,
+        "tip_mm": tip.map(|tip| tip.map(rounded)),
+        "fault": snapshot.fault,
+    })
+}

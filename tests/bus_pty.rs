@@ -1,0 +1,80 @@
+//! The driver against the simulated arm through a real serial port crate, a pseudo-terminal and
+//! the machine's clock.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
+
+use std::time::Duration;
+
+use steadyhand::arm::Arm;
+use steadyhand::clock::Clock;
+use steadyhand::driver::Driver;
+use steadyhand::link::pty;
+use steadyhand::link::serial::SerialLink;
+use steadyhand::sim::{Fault, Simulator};
+use steadyhand::units::Joints;
+
+fn arm(name: &str) -> Arm {
+    let path = format!("{}/scenes/arms/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    Arm::new(toml::from_str(&text).unwrap()).unwrap()
+}
+
+async fn open(sim: &Simulator, clock: &Clock, baud: u32) -> SerialLink {
+    let (tell, path) = tokio::sync::oneshot::channel();
+    let (device, device_clock) = (sim.clone(), clock.clone());
+    tokio::spawn(async move {
+        pty::serve(device, &device_clock, |path| {
+            tell.send(path.to_str().unwrap().to_owned()).unwrap();
+        })
+        .await
+        .unwrap();
+    });
+    SerialLink::open(&path.await.unwrap(), baud, clock).unwrap()
+}
+
+async fn holds_a_hundred_cycles(name: &str) {
+    let arm = arm(name);
+    let clock = Clock::real();
+    let sim = Simulator::new(&arm, &Joints::zeros(arm.dof())).unwrap();
+    let mut link = open(&sim, &clock, arm.file.baud).await;
+    let mut driver = Driver::new(&arm, &clock).unwrap();
+    driver.attach(&mut link).await.unwrap();
+    driver.energise(&mut link).await.unwrap();
+    for _ in 0..100 {
+        let deadline = clock.now().after(Duration::from_millis(100));
+        driver.hold(&mut link, deadline).await.unwrap();
+    }
+    assert!(sim.truth().distance_max(&Joints::zeros(arm.dof())) < 0.01);
+    sim.break_it(Fault::Unplug);
+    let deadline = clock.now().after(Duration::from_millis(500));
+    let mut lost = driver.hold(&mut link, deadline).await;
+    if matches!(&lost, Err(error) if !error.is_unplugged()) {
+        lost = driver.hold(&mut link, deadline).await;
+    }
+    assert!(lost.unwrap_err().is_unplugged());
+}
+
+#[tokio::test]
+async fn feetech_servos_hold_over_a_pseudo_terminal() {
+    holds_a_hundred_cycles("so101").await;
+}
+
+#[tokio::test]
+async fn a_wrong_speed_is_a_silent_bus() {
+    let arm = arm("so101");
+    let clock = Clock::real();
+    let sim = Simulator::new(&arm, &Joints::zeros(arm.dof())).unwrap();
+    let mut link = open(&sim, &clock, 115_200).await;
+    let error = Driver::new(&arm, &clock)
+        .unwrap()
+        .attach(&mut link)
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("none of the 6 servos answers"),
+        "{error}"
+    );
+}
