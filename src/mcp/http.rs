@@ -198,6 +198,7 @@ impl<H: ServerHandler + Clone> Door<H> {
         let factory = move || Ok(handler.clone());
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(SESSION_IDLE_MAX);
+        sessions.session_config.sse_retry = None;
         let never = Arc::new(NeverSessionManager::default());
         let alone = base.clone().with_legacy_session_mode(false);
         let plain = alone.clone().with_json_response(true);
@@ -236,6 +237,9 @@ fn base(
         .with_allowed_hosts(own.iter().chain(&config.hosts))
         .with_allowed_origins(origins)
         .with_max_request_body_bytes(BODY_BYTES_MAX)
+        // An empty first event would invite clients to hang up and come back for the answer. Here hanging up stops the arm;
+        // and simple clients take an empty event for broken JSON.
+        .with_sse_retry(None)
         .with_cancellation_token(quit.clone())
 }
 

@@ -35,7 +35,7 @@ pub enum Repaired {
 pub fn never_repair(raw: &[u8]) -> Repaired {
     match serde_json::from_slice::<Value>(raw) {
         Ok(message) => Repaired::Message(message),
-        Err(error) => Repaired::Hopeless(error.to_string()),
+        Err(error) => Repaired::Hopeless(format!("the message is not JSON: {error}")),
     }
 }
 
@@ -82,7 +82,6 @@ pub(super) fn admit(raw: &[u8], repair: Repair) -> Admitted {
         Err(_) => match repair(raw) {
             Repaired::Message(message) => (message, Vec::new()),
             Repaired::Hopeless(why) => {
-                let why = format!("the message is not JSON: {why}");
                 return Admitted::Reply(refusal(PARSE_ERROR, id_in_broken(raw), &why));
             }
         },
