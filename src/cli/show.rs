@@ -50,7 +50,8 @@ pub(super) fn tools(args: &NodeArgs, format: &str) -> anyhow::Result<Exit> {
 pub(super) fn here(args: &NodeArgs) -> anyhow::Result<Here> {
     let file = open::file(args)?;
     let library = open::library(args, &file)?;
-    let mut scenes = library.scenes();
+    let arms: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
+    let mut scenes = library.scenes_for(&arms);
     scenes.sort_by_key(|name| name != "default");
     let others = file.nodes.iter().map(|peer| peer.name.clone());
     Ok(Here {

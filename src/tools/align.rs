@@ -45,11 +45,7 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let scene = order.scene(seat)?;
     // The arm is measured anew each time; only a call under way is the same one.
-    let call = (
-        "align",
-        order.key("align", &scene.revision.to_string()),
-        true,
-    );
+    let call = order.job("align", &scene, true);
     Ok(
         carry::as_job(order.node, seat, call, order.watch, move |errand| {
             align(errand, scene)

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use serde_json::{Map, Value};
 
 use super::answer::Reply;
+use super::carry::Call;
 use super::{Node, Seat, Watch, align, list_nodes, reset, sense, stop, stroke};
 use crate::args::name::Resolution;
 use crate::args::{self, Advice, Param, Policy, Reading, Received, Refusal, Shape};
@@ -39,7 +40,12 @@ impl Node {
     /// What this node knows by name now.
     #[must_use]
     pub fn here(&self) -> Here {
-        let mut scenes = self.library.scenes();
+        let arms: Vec<&str> = self
+            .seats
+            .iter()
+            .map(|seat| seat.motion.arm().file.name.as_str())
+            .collect();
+        let mut scenes = self.library.scenes_for(&arms);
         // The default one first, as lists show it.
         scenes.sort_by_key(|name| name != "default");
         let others = self.file.nodes.iter().map(|peer| peer.name.clone());
@@ -173,12 +179,19 @@ impl Order<'_> {
         }
     }
 
-    /// Tells one call from another: the tool, what was understood, and what the scene is made of.
-    pub(super) fn key(&self, tool: &str, revision: &str) -> String {
+    /// What is asked for, as a job. Two calls are the same one if tool, arguments and what the
+    /// scene is made of are.
+    pub(super) fn job(&self, tool: &'static str, scene: &Scene, again: bool) -> Call {
         let mut understood = self.reading.understood.clone();
         understood.remove("again");
         understood.remove("debug");
-        format!("{tool} {} {revision}", Value::Object(understood))
+        let key = format!("{tool} {} {}", Value::Object(understood), scene.revision);
+        Call {
+            tool,
+            scene: scene.title(),
+            key,
+            again,
+        }
     }
 }
 

@@ -21,11 +21,7 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let scene = scene(order)?;
     let who = order.who;
-    let call = (
-        "reset",
-        order.key("reset", &scene.revision.to_string()),
-        true,
-    );
+    let call = order.job("reset", &scene, true);
     let reply = carry::as_job(order.node, seat, call, order.watch, {
         let scene = Arc::clone(&scene);
         move |errand| go(errand, scene, who)

@@ -27,8 +27,7 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
             .await
             .unwrap_or_else(|trouble| trouble.reply().1));
     }
-    let key = order.key("stroke", &scene.revision.to_string());
-    let call = ("stroke", key, order.is("again"));
+    let call = order.job("stroke", &scene, order.is("again"));
     let work = move |errand| draw(errand, scene);
     Ok(carry::as_job(order.node, seat, call, order.watch, work).await)
 }
