@@ -28,7 +28,7 @@ pub(super) async fn run(node: &NodeArgs, args: SimArgs) -> anyhow::Result<Exit> 
             scene.arm.file.name
         );
     }
-    let simulator = Simulator::new(&arm, &scene.rest_rad)?;
+    let simulator = Simulator::new(&arm, &scene.rest_rad);
     simulator.pace(!args.unpaced);
     open::lay(&simulator, &scene);
     let clock = Clock::real();
