@@ -79,8 +79,9 @@ impl<D: Dialect> Servos<D> {
         &self.bus.counts
     }
 
+    /// A servo that lost its torque needs energising again, whatever the others do.
     pub(crate) fn is_energised(&self) -> bool {
-        self.goals.is_some()
+        self.goals.is_some() && self.ailing.iter().all(Option::is_none)
     }
 
     pub(crate) async fn cycle(
@@ -99,8 +100,16 @@ impl<D: Dialect> Servos<D> {
             self.read_state(link, deadline).await?;
         }
         let measured = self.measure(&readings);
+        self.count_time();
         self.find_ailment(&readings, &measured)?;
         Ok(measured)
+    }
+
+    fn count_time(&mut self) {
+        if let Some(begun) = self.begun {
+            let took = self.bus.clock.now().since(begun);
+            self.bus.counts.cycle_time.note(took);
+        }
     }
 
     fn count_period(&mut self) {

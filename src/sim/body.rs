@@ -146,6 +146,12 @@ impl Body {
         }
     }
 
+    /// The last step that was taken.
+    #[cfg(test)]
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
     /// Where the joints really are, play included.
     pub(crate) fn truth_rad(&self) -> Joints {
         let joints: Vec<f64> = self
