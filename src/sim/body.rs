@@ -343,6 +343,7 @@ fn held_servo(id: u8) -> Servo {
         sign: 1,
         zero_tick: 2048,
         ticks_per_turn: 4096,
+        dead_band_ticks: 0,
     }
 }
 
