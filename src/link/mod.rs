@@ -10,6 +10,7 @@ use std::pin::Pin;
 
 use crate::units::Instant;
 
+pub mod fault;
 pub mod memory;
 pub mod pty;
 pub mod record;
