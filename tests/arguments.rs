@@ -207,3 +207,50 @@ fn nothing_moves_after_text_that_cannot_be_trusted() {
     }
     assert!(ran.is_empty(), "{ran:#?}");
 }
+
+#[test]
+fn a_schema_echoed_back_is_never_a_call() {
+    let mut accepted = Vec::new();
+    for row in rows("bfcl.jsonl").iter().step_by(7) {
+        let shape = Shape::from_json_schema(&row["schema"]).unwrap();
+        if shape.params.is_empty() {
+            continue;
+        }
+        for echo in [&row["schema"], &row["schema"]["properties"]] {
+            if let Line::Understood { understood, .. } = explain_line(&shape, &echo.to_string()) {
+                accepted.push(format!("{echo} -> {}", Value::Object(understood)));
+            }
+        }
+    }
+    assert!(accepted.is_empty(), "{accepted:#?}");
+}
+
+#[test]
+fn a_call_cut_anywhere_is_never_a_call() {
+    let mut accepted = Vec::new();
+    let rows = rows("bfcl.jsonl");
+    let closed = [
+        "strict",
+        "pretty",
+        "pyliteral",
+        "trailing",
+        "unquoted",
+        "smart",
+        "comment",
+        "double",
+    ];
+    for row in rows
+        .iter()
+        .filter(|row| closed.contains(&row["cls"].as_str().unwrap()))
+        .step_by(9)
+    {
+        let shape = Shape::from_json_schema(&row["schema"]).unwrap();
+        let text = row["s"].as_str().unwrap();
+        for (at, _) in text.char_indices().skip(1) {
+            if let Line::Understood { understood, .. } = explain_line(&shape, &text[..at]) {
+                accepted.push(format!("{} -> {}", &text[..at], Value::Object(understood)));
+            }
+        }
+    }
+    assert!(accepted.is_empty(), "{accepted:#?}");
+}

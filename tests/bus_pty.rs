@@ -38,9 +38,9 @@ async fn open(sim: &Simulator, clock: &Clock, baud: u32) -> SerialLink {
 async fn holds_a_hundred_cycles(name: &str) {
     let arm = arm(name);
     let clock = Clock::real();
-    let sim = Simulator::new(&arm, &Joints::zeros(arm.dof())).unwrap();
+    let sim = Simulator::new(&arm, &Joints::zeros(arm.dof()));
     let mut link = open(&sim, &clock, arm.file.baud).await;
-    let mut driver = Driver::new(&arm, &clock).unwrap();
+    let mut driver = Driver::new(&arm, &clock);
     driver.attach(&mut link).await.unwrap();
     driver.energise(&mut link).await.unwrap();
     for _ in 0..100 {
@@ -63,13 +63,17 @@ async fn feetech_servos_hold_over_a_pseudo_terminal() {
 }
 
 #[tokio::test]
+async fn dynamixel_servos_hold_over_a_pseudo_terminal() {
+    holds_a_hundred_cycles("widowx250s").await;
+}
+
+#[tokio::test]
 async fn a_wrong_speed_is_a_silent_bus() {
     let arm = arm("so101");
     let clock = Clock::real();
-    let sim = Simulator::new(&arm, &Joints::zeros(arm.dof())).unwrap();
+    let sim = Simulator::new(&arm, &Joints::zeros(arm.dof()));
     let mut link = open(&sim, &clock, 115_200).await;
     let error = Driver::new(&arm, &clock)
-        .unwrap()
         .attach(&mut link)
         .await
         .unwrap_err();

@@ -19,9 +19,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use steadyhand::mcp::client::{self, ClientError};
 use steadyhand::mcp::http::{HttpConfig, HttpError, listen};
-use steadyhand::mcp::{
-    CallWatch, Change, Offers, ProgressSender, Received, Via, never_repair, stdio,
-};
+use steadyhand::mcp::{CallWatch, Change, Offers, ProgressSender, Received, Repaired, Via, stdio};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +29,14 @@ mod mcp_desk;
 mod snapshots;
 
 use mcp_desk::{Echo, STEPS};
+
+/// As the node does: broken envelopes are mended where they have one meaning.
+fn repair(raw: &[u8]) -> Repaired {
+    match steadyhand::args::envelope::read(raw) {
+        Ok(envelope) => Repaired::Message(envelope.message),
+        Err(error) => Repaired::Hopeless(error.to_string()),
+    }
+}
 
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
@@ -52,8 +58,7 @@ impl Server {
         let at = listening.address();
         let stop = CancellationToken::new();
         let config = HttpConfig::default();
-        let serving =
-            tokio::spawn(listening.serve(desk.clone(), config, never_repair, stop.clone()));
+        let serving = tokio::spawn(listening.serve(desk.clone(), config, repair, stop.clone()));
         Self {
             desk,
             at,
@@ -127,7 +132,7 @@ impl Pipe {
         tokio::spawn(stdio::serve_on(
             desk.clone(),
             Via::Stdio,
-            never_repair,
+            repair,
             ends,
             told,
             CancellationToken::new(),
@@ -452,7 +457,20 @@ async fn a_sloppy_client_over_http_gets_its_answer() {
 async fn strangers_are_refused() {
     let server = Server::start().await;
     let call = Params(r#""name":"echo""#).legacy();
-    for stranger in [("origin", "https://evil.example"), ("origin", "null")] {
+    let own = format!("http://localhost:{}", server.at.port());
+    assert_eq!(
+        server
+            .post(&[STREAMS, JSON, ("origin", &own)], &call)
+            .await
+            .0,
+        200
+    );
+    server.desk.seen.calls.lock().unwrap().clear();
+    for stranger in [
+        ("origin", "https://evil.example"),
+        ("origin", "http://localhost:1"),
+        ("origin", "null"),
+    ] {
         assert_eq!(
             server.post(&[STREAMS, JSON, stranger], &call).await.0,
             403,
@@ -815,7 +833,7 @@ async fn a_changed_list_is_told_to_whoever_listens() {
     tokio::spawn(stdio::serve_on(
         desk.clone(),
         Via::Stdio,
-        never_repair,
+        repair,
         ends,
         || (),
         CancellationToken::new(),

@@ -14,6 +14,11 @@
 #[cfg(test)]
 extern crate std;
 
+/// Makes the examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 pub mod cobs;
 pub mod crc;
 pub mod device;

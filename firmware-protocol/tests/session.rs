@@ -209,12 +209,54 @@ fn an_emergency_stop_overtakes_everything_that_waits() {
     let mut session = Session::new(0, 5);
     session.arm();
     session.host.command(Message::Hold, session.now_us);
-    session.host.emergency_stop();
+    session.host.emergency_stop(session.now_us);
     let mut bytes = [0; 27];
     assert_eq!(session.host.transmit(&mut bytes), 27);
     assert_eq!(bytes[..9], firmware_protocol::frame::ESTOP_BYTES);
     assert_eq!(bytes[18..], firmware_protocol::frame::ESTOP_BYTES);
     assert_eq!(session.host.unacknowledged(), 0);
+}
+
+#[test]
+fn an_emergency_stop_is_repeated_until_the_device_shows_it() {
+    let mut session = Session::new(0, 5);
+    session.arm();
+    session.down.harm_permille = 1_000;
+    session.host.emergency_stop(session.now_us);
+    session.run_ms(100);
+    assert_eq!(session.device.mode(), Mode::Idle, "none came through");
+    session.down.harm_permille = 0;
+    session.run_ms(100);
+    assert_eq!(session.device.mode(), Mode::Estop);
+    session.events.clear();
+    session.run_ms(40);
+    let Some(Event::State(state)) = session.events.last().copied() else {
+        panic!("no state")
+    };
+    session.command(Message::ClearFault(state.nonce));
+    session.run_ms(200);
+    assert_eq!(
+        session.device.mode(),
+        Mode::Idle,
+        "an answered stop is not sent again"
+    );
+}
+
+#[test]
+fn a_refusal_within_an_epoch_keeps_the_count_of_its_segments() {
+    let mut session = Session::new(0, 6);
+    session.arm();
+    session.draw(40);
+    session.command(Message::Hold);
+    let here = session.device.setpoints().joints;
+    let start_us = (session.host.clock().device_us(session.now_us).unwrap() + 100_000) as u32;
+    session.host.open(start_us, &here, session.now_us).unwrap();
+    session.run_ms(50);
+    let not_ready = |event: &Event| matches!(event, Event::Refused(ack) if ack.status == SegmentStatus::NotReady);
+    assert!(session.events.iter().any(not_ready));
+    session.command(Message::Resume);
+    let goal = session.draw(40);
+    assert_eq!(session.device.setpoints().joints, goal);
 }
 
 #[test]

@@ -3,11 +3,11 @@
 use super::{
     candidates::{self, Candidate, Flaw},
     form::{Form, Forms},
-    limits::{COST_MAX, UNWRAP_MAX},
+    limits::{COST_MAX, PAIRS_MAX, UNWRAP_MAX},
     meaning, name,
     node::{self, Node},
     outcome::{self, Reading, Refusal, Repair, Repairs, Trouble},
-    rules::{Class, Policy, Rule},
+    rules::{Class, Policy, Rule, UnknownKeys},
     shape::{Kind, Param, Shape},
     values::{self, At, Coercer, dropped},
 };
@@ -19,8 +19,8 @@ pub(super) struct Judged {
     pub(super) cost: u32,
 }
 
-/// Judges one reading of a text by the shape and the policy.
-pub(super) fn judge(shape: &Shape, policy: &Policy, candidate: &Candidate) -> Judged {
+/// Judges one reading of `text` by the shape and the policy; `text` is empty where a value arrived.
+pub(super) fn judge(shape: &Shape, policy: &Policy, candidate: Candidate, text: &str) -> Judged {
     let mut call = Call {
         shape,
         policy,
@@ -31,7 +31,7 @@ pub(super) fn judge(shape: &Shape, policy: &Policy, candidate: &Candidate) -> Ju
         refused: Vec::new(),
         given: Map::new(),
     };
-    call.read(candidate);
+    call.read(candidate, text);
     let cost = call.coercer.repairs.cost;
     Judged {
         cost,
@@ -50,29 +50,59 @@ struct Call<'a> {
 type Pairs = Vec<(String, Node)>;
 
 impl Call<'_> {
-    fn read(&mut self, candidate: &Candidate) {
+    fn read(&mut self, candidate: Candidate, text: &str) {
         self.note_forms(&candidate.forms);
+        if let Some(first) = self.coercer.repairs.list.first_mut() {
+            first.got = node::shown(text);
+        }
         if candidate.forms.cost() > COST_MAX {
-            return self.trouble(
-                whole_text(
-                    Rule::NoArguments,
-                    "too_many_repairs",
-                    "so many repairs are no reading",
-                ),
-                &candidate.node,
-            );
+            let why = "so many repairs are no reading";
+            return self.whole(whole_text(Rule::NoArguments, "too_many_repairs", why), text);
         }
         if let Some(flaw) = candidate.flaw {
             self.keep_what_is_good(&candidate.node);
-            return self.trouble(flaw_trouble(flaw), &candidate.node);
+            return self.whole(flaw_trouble(flaw), text);
         }
-        if let Some(tool) = &candidate.tool {
-            self.tool_name(tool, &Node::Text(tool.clone()));
+        if let Some(tool) = candidate.tool {
+            self.tool_name(&tool, &Node::Text(tool.clone()));
         }
-        match self.opened(candidate.node.clone(), UNWRAP_MAX) {
+        self.note_nothing(&candidate.node, text);
+        match self.opened(candidate.node, UNWRAP_MAX) {
             Ok(pairs) => self.pairs(&pairs, candidate.is_loose),
-            Err(trouble) => self.trouble(trouble, &candidate.node),
+            Err(trouble) => self.whole(trouble, text),
         }
+    }
+
+    /// A word for nothing is noted; nothing at all and `{}` are calls as they should be.
+    fn note_nothing(&mut self, node: &Node, text: &str) {
+        let is_plain = matches!(node, Node::Map(_)) || (text.is_empty() && *node == Node::Null);
+        if node.is_empty() && !is_plain {
+            let why = "nothing is said, so defaults are used";
+            let got = if text.is_empty() {
+                node::shown_node(node)
+            } else {
+                node::shown(text)
+            };
+            let repair = dropped("arguments", node, "nothing_said", Rule::Form, why);
+            self.coercer.repairs.push(Repair {
+                got,
+                used: "{}".into(),
+                cost: 0,
+                ..repair
+            });
+        }
+    }
+
+    /// Trouble with the text as a whole.
+    fn whole(&mut self, trouble: Trouble, text: &str) {
+        let received: String = text
+            .chars()
+            .take(2 * super::limits::SHOWN_CHARS_MAX)
+            .collect();
+        self.trouble(
+            trouble.received(node::shown(&received)),
+            &Node::Text(received),
+        );
     }
 
     /// What a cut-off text did say completely goes into the corrected call; it is not used otherwise.
@@ -101,7 +131,7 @@ impl Call<'_> {
                 used: String::new(),
                 class: Class::L0,
                 cost: form.cost(),
-                code: "form",
+                code: form.code(),
                 why: form.why().into(),
             };
             self.coercer.repairs.push(repair);
@@ -143,9 +173,6 @@ impl Call<'_> {
                 "there are no arguments in this",
             )
         };
-        let Some(left) = left.checked_sub(1) else {
-            return Err(no_arguments());
-        };
         match node {
             _ if node.is_empty() => Ok(Vec::new()),
             Node::Map(pairs) => self.without_envelope(pairs, left),
@@ -162,10 +189,17 @@ impl Call<'_> {
     }
 
     fn opened_text(&mut self, text: &str, left: usize) -> Result<Pairs, Trouble> {
+        let left = one_less(left)?;
         let mut found = candidates::of_text(text);
         let candidate = found.swap_remove(0);
         self.note_form(Form::TextInText);
         self.note_forms(&candidate.forms);
+        if let Some(tool) = &candidate.tool {
+            self.tool_name(tool, &Node::Text(tool.clone()));
+        }
+        if candidate.is_loose && !self.knows_a_key(&candidate.node) {
+            return Err(flaw_trouble(Flaw::NoArguments));
+        }
         match candidate.flaw {
             Some(flaw) => Err(flaw_trouble(flaw)),
             None if matches!(candidate.node, Node::Text(_) | Node::Word(_)) => {
@@ -175,6 +209,14 @@ impl Call<'_> {
         }
     }
 
+    fn knows_a_key(&self, node: &Node) -> bool {
+        let Node::Map(pairs) = node else { return true };
+        pairs.is_empty()
+            || pairs
+                .iter()
+                .any(|(key, _)| find(&self.shape.params, key).is_some())
+    }
+
     fn note_form(&mut self, form: Form) {
         let mut forms = Forms::default();
         forms.add(form);
@@ -182,6 +224,10 @@ impl Call<'_> {
     }
 
     fn without_envelope(&mut self, pairs: Pairs, left: usize) -> Result<Pairs, Trouble> {
+        if pairs.len() > PAIRS_MAX {
+            let why = "there are more keys than any tool has arguments";
+            return Err(whole_text(Rule::NoArguments, "too_many_keys", why));
+        }
         let is_param = |key: &str| find(&self.shape.params, key).is_some();
         if meaning::is_schema_of_arguments(&pairs, &is_param) {
             return Err(whole_text(
@@ -190,49 +236,61 @@ impl Call<'_> {
                 "this is a schema, not arguments",
             ));
         }
+        let names = &self.shape.tool_names;
         let wraps = |(key, value): &(String, Node)| {
-            !is_param(key) && (meaning::is_wrapper(key) || meaning::is_call(key, value))
+            !is_param(key)
+                && (meaning::is_envelope(key, value)
+                    || meaning::is_call(key, value)
+                    || is_named_call(names, key, value))
         };
         let mut wrappers = pairs.iter().enumerate().filter(|(_, pair)| wraps(pair));
-        let Some((at, _)) = wrappers.next().filter(|_| wrappers.next().is_none()) else {
-            return Ok(pairs);
-        };
-        let is_beside = |key: &str| {
-            meaning::is_tool_name(key)
-                || meaning::stands_beside_a_call(key)
-                || meaning::is_framework(key)
-        };
-        let others_are_call = pairs
-            .iter()
-            .enumerate()
-            .all(|(index, (key, _))| index == at || (!is_param(key) && is_beside(key)));
-        let others_are_params = pairs.iter().any(|(key, _)| is_param(key))
-            && pairs
-                .get(at)
-                .is_some_and(|(_, value)| matches!(value, Node::Map(_)) || value.is_empty());
-        if !others_are_call && !others_are_params {
-            return Ok(pairs);
+        match (wrappers.next(), wrappers.next()) {
+            (None, _) => self.scalar_envelope(pairs, left),
+            (Some(_), Some(_)) => Err(flaw_trouble(Flaw::TwoObjects)),
+            (Some((at, _)), None) => {
+                self.note_form(Form::Envelope);
+                self.unwrapped(pairs, at, left)
+            }
         }
-        self.note_form(Form::Envelope);
-        self.unwrapped(pairs, at, left)
+    }
+
+    /// `{"arguments": ""}` and `{"input": "koi"}`: a sole envelope that holds no object.
+    fn scalar_envelope(&mut self, pairs: Pairs, left: usize) -> Result<Pairs, Trouble> {
+        let is_envelope =
+            |key: &str| meaning::is_wrapper(key) && find(&self.shape.params, key).is_none();
+        let is_call = |(key, _): &(String, Node)| {
+            is_envelope(key)
+                || (find(&self.shape.params, key).is_none()
+                    && (meaning::is_tool_name(key) || meaning::stands_beside_a_call(key)))
+        };
+        match pairs.iter().position(|(key, _)| is_envelope(key)) {
+            Some(at) if pairs.iter().all(is_call) => {
+                self.note_form(Form::Envelope);
+                self.unwrapped(pairs, at, left)
+            }
+            _ => Ok(pairs),
+        }
     }
 
     fn unwrapped(&mut self, mut pairs: Pairs, at: usize, left: usize) -> Result<Pairs, Trouble> {
+        let left = one_less(left)?;
         let (_, inner) = pairs.remove(at);
         let mut out = Vec::new();
         for (key, value) in pairs {
+            let is_param = find(&self.shape.params, &key).is_some();
             match &value {
-                _ if find(&self.shape.params, &key).is_some() => out.push((key, value)),
-                Node::Text(tool) | Node::Word(tool) if meaning::is_tool_name(&key) => {
+                Node::Text(tool) | Node::Word(tool) if !is_param && meaning::is_tool_name(&key) => {
                     self.tool_name(tool, &value);
                 }
-                _ => self.coercer.repairs.push(dropped(
-                    &key,
-                    &value,
-                    "envelope",
-                    Rule::Form,
-                    "stands beside the arguments",
-                )),
+                _ if !is_param && meaning::stands_beside_a_call(&key) => {
+                    self.ignored(
+                        &key,
+                        &value,
+                        "envelope",
+                        "stands beside the arguments; ignored",
+                    );
+                }
+                _ => out.push((key, value)),
             }
         }
         out.extend(self.opened(inner, left)?);
@@ -246,7 +304,7 @@ impl Call<'_> {
             name::resolve(tool, ours),
             name::Resolution::Resolved { .. } | name::Resolution::Ambiguous { .. }
         );
-        if ours.is_empty() || is_ours || tool == "tools/call" {
+        if ours.is_empty() || is_ours || matches!(tool, "tools/call" | "dict") {
             self.coercer.repairs.push(dropped(
                 "name",
                 node,
@@ -273,6 +331,10 @@ impl Call<'_> {
             .collect();
         if is_loose && !pairs.is_empty() && owners.iter().all(Option::is_none) {
             return self.trouble(flaw_trouble(Flaw::NoArguments), &Node::Map(pairs.to_vec()));
+        }
+        if contradicts(pairs, &owners) {
+            let why = "a key is given twice with different values";
+            return self.whole(whole_text(Rule::Contradiction, "duplicate_keys", why), "");
         }
         for ((key, node), owner) in pairs.iter().zip(&owners) {
             match owner {
@@ -313,60 +375,55 @@ impl Call<'_> {
 
     fn unknown(&mut self, key: &str, node: &Node) {
         let shown = node::shown(key);
-        let ignored = self.policy.unknown_keys == super::rules::UnknownKeys::Ignored;
-        let folded = meaning::fold_key(key);
         if meaning::holds_schema(node) {
-            self.trouble(
-                whole_text(
-                    Rule::Contradiction,
-                    "schema_echo",
-                    "this is a piece of a schema, not arguments",
-                ),
-                node,
-            );
+            let why = "this is a piece of a schema, not arguments";
+            self.trouble(whole_text(Rule::Contradiction, "schema_echo", why), node);
         } else if self.shape.open && !node.is_empty() {
             self.given.insert(key.to_owned(), node.to_value());
         } else if node.is_empty() || meaning::is_framework(key) {
-            self.coercer.repairs.push(dropped(
-                &shown,
-                node,
-                "ignored_key",
-                Rule::Meaningless,
-                "supplied by the server or empty; ignored",
-            ));
-        } else if let (Node::Text(tool), true) = (node, meaning::is_tool_name(key) && !ignored) {
-            self.tool_name(tool, node);
-        } else if !ignored
-            && self
-                .shape
-                .foreign
-                .iter()
-                .any(|name| meaning::fold_key(name) == folded)
-        {
-            self.stray(
-                Rule::ForeignKey,
-                "foreign_key",
-                &shown,
-                "this is a parameter of another tool",
-                node,
-            );
-        } else if !ignored && meaning::is_physical(key) {
-            self.stray(
-                Rule::PhysicalKey,
-                "physical_key",
-                &shown,
-                "this tool has no such parameter, and leaving it out would change the act",
-                node,
-            );
+            let why = "supplied by the server or empty; ignored";
+            self.ignored(&shown, node, "ignored_key", why);
+        } else if self.policy.unknown_keys == UnknownKeys::Ignored {
+            self.ignored(&shown, node, "unknown_key", "no such parameter; ignored");
         } else {
-            self.coercer.repairs.push(dropped(
-                &shown,
-                node,
-                "unknown_key",
-                Rule::Meaningless,
-                "no such parameter; ignored",
-            ));
+            self.judged_unknown(key, &shown, node);
         }
+    }
+
+    /// Whether leaving out an unknown key would change the act.
+    fn judged_unknown(&mut self, key: &str, shown: &str, node: &Node) {
+        let is_foreign = self
+            .shape
+            .foreign
+            .iter()
+            .any(|name| meaning::same_key(name, key));
+        match node {
+            Node::Text(tool) if meaning::is_tool_name(key) => self.tool_name(tool, node),
+            _ if is_foreign => {
+                let why = "this is a parameter of another tool";
+                self.stray(Rule::ForeignKey, "foreign_key", shown, why, node);
+            }
+            _ if meaning::is_physical(key) => {
+                let why =
+                    "this tool has no such parameter, and leaving it out would change the act";
+                self.stray(Rule::PhysicalKey, "physical_key", shown, why, node);
+            }
+            Node::Map(pairs)
+                if pairs.iter().any(|(key, node)| {
+                    !node.is_empty() && find(&self.shape.params, key).is_some()
+                }) =>
+            {
+                let why = "this holds arguments where none are looked for; send them at the top";
+                self.stray(Rule::ForeignKey, "nested_arguments", shown, why, node);
+            }
+            _ => self.ignored(shown, node, "unknown_key", "no such parameter; ignored"),
+        }
+    }
+
+    fn ignored(&mut self, key: &str, node: &Node, code: &'static str, why: &str) {
+        self.coercer
+            .repairs
+            .push(dropped(key, node, code, Rule::Meaningless, why));
     }
 
     fn stray(&mut self, rule: Rule, code: &'static str, key: &str, why: &str, node: &Node) {
@@ -400,36 +457,13 @@ impl Call<'_> {
             }
         }
         if values.len() > 1 {
-            let trouble = Trouble::new(
-                Rule::Contradiction,
-                "duplicate_keys",
-                &param.name,
-                "given twice with different values",
-            );
-            let shown = said
-                .iter()
-                .map(|node| node::shown_node(node))
-                .collect::<Vec<_>>()
-                .join(" and ");
-            return self.trouble(
-                with_default(
-                    trouble.received(node::shown(&shown)).expected("one value"),
-                    param,
-                ),
-                first,
-            );
+            return self.trouble(given_twice(param, &said), first);
         }
         if said.len() > 1 {
-            self.coercer.repairs.push(Repair {
-                class: Class::L0,
-                ..dropped(
-                    &param.name,
-                    first,
-                    "same_twice",
-                    Rule::Form,
-                    "given twice with the same value",
-                )
-            });
+            let why = "given twice with the same value";
+            self.coercer
+                .repairs
+                .push(dropped(&param.name, first, "same_twice", Rule::Form, why));
         }
         self.given
             .extend(values.pop().map(|value| (param.name.clone(), value)));
@@ -505,6 +539,31 @@ impl Call<'_> {
             kind: worst,
         }))
     }
+}
+
+/// Whether keys that are no parameter contradict each other; those that are one are compared as values.
+fn contradicts(pairs: &[(String, Node)], owners: &[Option<usize>]) -> bool {
+    let mut seen = std::collections::HashMap::new();
+    let unknown = pairs
+        .iter()
+        .zip(owners)
+        .filter(|(_, owner)| owner.is_none());
+    unknown.map(|(pair, _)| pair).any(|(key, node)| {
+        seen.insert(key, node).is_some_and(|before| before != node) || node.contradicts_itself()
+    })
+}
+
+/// One parameter, several values.
+fn given_twice(param: &Param, said: &[&Node]) -> Trouble {
+    let why = "given twice with different values";
+    let shown: Vec<_> = said.iter().map(|node| node::shown_node(node)).collect();
+    let trouble = Trouble::new(Rule::Contradiction, "duplicate_keys", &param.name, why);
+    with_default(
+        trouble
+            .received(node::shown(&shown.join(" and ")))
+            .expected("one value"),
+        param,
+    )
 }
 
 /// Whether an empty-looking word is one of the parameter's own values.
@@ -598,27 +657,47 @@ fn find(params: &[Param], key: &str) -> Option<usize> {
     {
         return Some(index);
     }
-    let folded = meaning::fold_key(key);
     let mut same = params
         .iter()
         .enumerate()
-        .filter(|(_, param)| answers_to(param, &folded));
+        .filter(|(_, param)| answers_to(param, key));
     let (index, _) = same.next()?;
     same.next().is_none().then_some(index)
 }
 
 /// `scene_name` names a scene as well as `scene` does.
-fn answers_to(param: &Param, folded: &str) -> bool {
-    let names = || {
-        std::iter::once(&param.name)
-            .chain(&param.aliases)
-            .map(|name| meaning::fold_key(name))
-    };
-    let named = matches!(param.kind, Kind::Name { .. })
-        && folded
-            .strip_suffix("name")
-            .is_some_and(|stem| names().any(|name| name == stem));
-    !folded.is_empty() && (named || names().any(|name| name == folded))
+fn answers_to(param: &Param, key: &str) -> bool {
+    let stem = key
+        .len()
+        .checked_sub("name".len())
+        .filter(|_| matches!(param.kind, Kind::Name { .. }))
+        .filter(|at| {
+            key.get(*at..)
+                .is_some_and(|end| end.eq_ignore_ascii_case("name"))
+        })
+        .and_then(|at| key.get(..at));
+    let has_letters = key.chars().any(char::is_alphanumeric);
+    let mut names = std::iter::once(&param.name).chain(&param.aliases);
+    has_letters
+        && names.any(|name| {
+            meaning::same_key(name, key) || stem.is_some_and(|stem| meaning::same_key(name, stem))
+        })
+}
+
+/// `{"stroke": {"scene": "koi"}}`: the tool's own name as an envelope.
+fn is_named_call(names: &[String], key: &str, value: &Node) -> bool {
+    matches!(value, Node::Map(_)) && names.iter().any(|name| meaning::same_key(name, key))
+}
+
+/// One envelope or text less may be opened.
+fn one_less(left: usize) -> Result<usize, Trouble> {
+    left.checked_sub(1).ok_or_else(|| {
+        whole_text(
+            Rule::NoArguments,
+            "too_deep",
+            "the arguments are wrapped too many times",
+        )
+    })
 }
 
 fn whole_text(rule: Rule, code: &'static str, why: &str) -> Trouble {

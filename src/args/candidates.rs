@@ -2,7 +2,7 @@
 
 use super::{
     form::{Form, Forms},
-    limits::{STARTS_MAX, TEXT_BYTES_MAX, UNWRAP_MAX},
+    limits::{TEXT_BYTES_MAX, UNWRAP_MAX},
     loose::{self, Loose},
     node::{self, Node},
     quote::Quotes,
@@ -139,11 +139,23 @@ fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
     if let Some(inner) = quoted_whole(text) {
         return inside(&inner, depth, Form::TextInText);
     }
-    if let Some(inner) = fenced(text) {
-        return inside(inner, depth, Form::Fence);
+    if let Some((inner, form)) = fenced(text) {
+        return inside(inner, depth, form)
+            .into_iter()
+            .map(|candidate| candidate.with(Form::Fence))
+            .collect();
+    }
+    if let Some(inner) = unwrapped(text) {
+        let found = inside(inner, depth, Form::Tag);
+        if !found.is_empty() {
+            return found;
+        }
     }
     if let Some(plain) = without_backslashes(text) {
         return inside(&plain, depth, Form::Backslashes);
+    }
+    if let Some(plain) = without_entities(text) {
+        return inside(&plain, depth, Form::Entities);
     }
     if text.starts_with("%7B") || text.starts_with("%7b") {
         return loose::percent_decoded(text)
@@ -152,19 +164,19 @@ fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
     let mut bracketless = without_brackets(text);
     if !bracketless.is_empty() {
         if bracketless.iter().any(is_announced) {
-            bracketless.extend(super::objects::find(text, STARTS_MAX));
+            bracketless.extend(super::objects::find(text));
         }
         return bracketless;
     }
     if text.starts_with(['[', '(']) {
-        return whole(text);
+        let found = whole(text);
+        return if found.is_empty() {
+            call(text).into_iter().collect()
+        } else {
+            found
+        };
     }
-    let found = super::objects::find(text, STARTS_MAX);
-    if found.is_empty() {
-        untagged(text, depth)
-    } else {
-        found
-    }
+    super::objects::find(text)
 }
 
 /// `'{"scene": "koi"}'`: quotes around everything.
@@ -178,9 +190,14 @@ fn quoted_whole(text: &str) -> Option<String> {
     }
 }
 
-/// The inside of the only code fence, where nothing but a fence surrounds it.
-fn fenced(text: &str) -> Option<&str> {
-    let body = text.strip_prefix("```")?.strip_suffix("```")?;
+/// The inside of the only code fence, around which there are at most words; its end may be missing.
+fn fenced(text: &str) -> Option<(&str, Form)> {
+    let (before, body) = text.split_once("```")?;
+    let (body, after) = body.split_once("```").unwrap_or((body, ""));
+    let is_prose = |part: &str| !part.contains(['{', '}', '[', ']', '(', '=', '"', '\'', '`']);
+    if !is_prose(before) || !is_prose(after) {
+        return None;
+    }
     let language = body
         .find(|c: char| !c.is_ascii_alphanumeric())
         .unwrap_or(body.len());
@@ -192,7 +209,24 @@ fn fenced(text: &str) -> Option<&str> {
     } else {
         body
     };
-    (!body.contains("```")).then_some(body)
+    let has_words = !before.trim().is_empty() || !after.trim().is_empty();
+    Some((body, if has_words { Form::Prose } else { Form::Fence }))
+}
+
+/// `<tool_call>…</tool_call>` around everything, or a marker before it.
+fn unwrapped(text: &str) -> Option<&str> {
+    let marker = text
+        .strip_prefix("[TOOL_CALLS]")
+        .or_else(|| text.strip_prefix("[TOOL_CALL]"));
+    if marker.is_some() {
+        return marker;
+    }
+    let (name, rest) = text.strip_prefix('<')?.split_once('>')?;
+    let inner = rest
+        .strip_suffix('>')?
+        .strip_suffix(name)?
+        .strip_suffix("</")?;
+    (tags::is_wrapper(name) && !inner.contains("</")).then_some(inner)
 }
 
 /// `{\"scene\": \"koi\"}`: the text was escaped once and its outer quotes are gone.
@@ -204,6 +238,25 @@ fn without_backslashes(text: &str) -> Option<String> {
             .replace("\\\"", "\"")
             .replace("\\'", "'")
             .replace("\\\\", "\\")
+    })
+}
+
+/// `{&quot;scene&quot;: &quot;koi&quot;}`: the text went through a web page.
+fn without_entities(text: &str) -> Option<String> {
+    let inner = text.strip_prefix(['{', '['])?.trim_start();
+    let escaped = ["&quot;", "&#34;", "&#39;", "&apos;"]
+        .iter()
+        .any(|entity| inner.starts_with(entity));
+    escaped.then(|| {
+        let quotes = text
+            .replace("&quot;", "\"")
+            .replace("&#34;", "\"")
+            .replace("&#39;", "'")
+            .replace("&apos;", "'");
+        quotes
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&amp;", "&")
     })
 }
 
@@ -283,7 +336,7 @@ fn call(text: &str) -> Option<Candidate> {
     let (name, loose) =
         loose::call(text, Quotes::Exact).or_else(|| loose::call(text, Quotes::Loose))?;
     Some(Candidate {
-        tool: Some(name),
+        tool: Some(name).filter(|name| !name.is_empty()),
         ..of_loose(loose)
     })
 }
@@ -297,17 +350,6 @@ fn pairs(text: &str) -> Vec<Candidate> {
         .into_iter()
         .map(of_loose)
         .collect()
-}
-
-/// `<tool_call>scene="koi"</tool_call>`: one pair of tags around something that can be read.
-fn untagged(text: &str, depth: usize) -> Vec<Candidate> {
-    let inner = || {
-        let name_end = text.strip_prefix('<')?.find('>')? + 1;
-        let name = text.get(1..name_end)?;
-        text.get(name_end + 1..)?
-            .strip_suffix(&format!("</{name}>"))
-    };
-    inner().map_or_else(Vec::new, |inner| inside(inner, depth, Form::Tag))
 }
 
 /// The words of a text, as a parameter of type text would see them, read once more as a value.

@@ -1,7 +1,7 @@
 //! What would be understood and what each profile would do about it, without doing it.
 
 use super::{
-    arguments,
+    arguments::Judged,
     outcome::{Complaint, Reading, Repair},
     read::{self, Received},
     rules::{Class, Effect, Policy, Profile},
@@ -62,20 +62,17 @@ pub struct Explanation {
 #[must_use]
 pub fn explain(shape: &Shape, effect: Effect, text: &str) -> Explanation {
     let guarded = Policy::new(effect, Profile::Guarded);
-    let candidates = read::candidates(Received::Text(text.to_owned()));
+    let judged = read::judged(shape, &guarded, Received::Text(text.to_owned()));
     Explanation {
         effect,
-        candidates: candidates
-            .iter()
-            .map(|candidate| alternative(arguments::judge(shape, &guarded, candidate)))
-            .collect(),
+        candidates: judged.map(alternative).collect(),
         profiles: [Profile::Lenient, Profile::Guarded]
             .map(|profile| verdict(shape, effect, profile, text))
             .into(),
     }
 }
 
-fn alternative(judged: arguments::Judged) -> Alternative {
+fn alternative(judged: Judged) -> Alternative {
     let cost = judged.cost;
     match judged.outcome {
         Ok(Reading {

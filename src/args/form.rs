@@ -1,10 +1,7 @@
 //! The ways in which a text can differ from JSON and still mean one thing, each with its price.
 
-use serde::Serialize;
-
 /// One repair of form. Counted once per text, however often it occurs: the oddity is the dialect, not its length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     SingleQuotes,
     CurlyQuotes,
@@ -14,6 +11,7 @@ pub(super) enum Form {
     ExtraComma,
     MissingComma,
     MissingColon,
+    OtherPunctuation,
     UnquotedKey,
     UnquotedText,
     PythonLiteral,
@@ -33,6 +31,7 @@ pub(super) enum Form {
     UrlEncoded,
     TextInText,
     Backslashes,
+    Entities,
     ListOfOne,
     Envelope,
 }
@@ -52,6 +51,7 @@ impl Form {
             | Self::TextInText
             | Self::CurlyQuotes => 1,
             Self::ExtraComma
+            | Self::OtherPunctuation
             | Self::UnquotedText
             | Self::Arrow
             | Self::ExtraCloser
@@ -65,10 +65,48 @@ impl Form {
             Self::MissingComma
             | Self::OddEscape
             | Self::Backslashes
+            | Self::Entities
             | Self::Lines
             | Self::Options
             | Self::MixedQuotes => 3,
             Self::MissingColon | Self::InnerQuotes => 4,
+        }
+    }
+
+    /// A stable word for programs.
+    pub(super) const fn code(self) -> &'static str {
+        match self {
+            Self::SingleQuotes => "single_quotes",
+            Self::CurlyQuotes => "curly_quotes",
+            Self::MixedQuotes => "mixed_quotes",
+            Self::InnerQuotes => "inner_quotes",
+            Self::TrailingComma => "trailing_comma",
+            Self::ExtraComma => "extra_comma",
+            Self::MissingComma => "missing_comma",
+            Self::MissingColon => "missing_colon",
+            Self::OtherPunctuation => "other_punctuation",
+            Self::UnquotedKey => "unquoted_key",
+            Self::UnquotedText => "unquoted_text",
+            Self::PythonLiteral => "python_literal",
+            Self::Tuple => "tuple",
+            Self::Comment => "comment",
+            Self::Arrow => "arrow",
+            Self::RawControl => "raw_control",
+            Self::OddEscape => "odd_escape",
+            Self::ExtraCloser => "extra_closer",
+            Self::Fence => "fence",
+            Self::Prose => "prose",
+            Self::Tag => "tag",
+            Self::Keywords => "keywords",
+            Self::Call => "call",
+            Self::Lines => "lines",
+            Self::Options => "options",
+            Self::UrlEncoded => "url_encoded",
+            Self::TextInText => "text_in_text",
+            Self::Backslashes => "backslashes",
+            Self::Entities => "entities",
+            Self::ListOfOne => "list_of_one",
+            Self::Envelope => "envelope",
         }
     }
 
@@ -82,6 +120,7 @@ impl Form {
             Self::TrailingComma => "a comma before the end dropped",
             Self::ExtraComma => "a comma too many dropped",
             Self::MissingComma => "a missing comma supplied",
+            Self::OtherPunctuation => "punctuation of another kind read as comma or colon",
             Self::MissingColon => "a missing colon supplied",
             Self::UnquotedKey => "a key without quotes",
             Self::UnquotedText => "a text without quotes",
@@ -101,6 +140,7 @@ impl Form {
             Self::Options => "command-line options read",
             Self::UrlEncoded => "url-encoded text decoded",
             Self::TextInText => "JSON inside a text read",
+            Self::Entities => "HTML entities decoded",
             Self::Backslashes => "needless backslashes removed",
             Self::ListOfOne => "a list of one read as its element",
             Self::Envelope => "an envelope around the arguments opened",

@@ -6,10 +6,10 @@ pub(super) const TEXT_BYTES_MAX: usize = 1 << 20;
 pub(super) const DEPTH_MAX: usize = 48;
 /// Most values in one text; keeps memory within a small multiple of the text.
 pub(super) const NODES_MAX: usize = 20_000;
+/// Most arguments in one call; more keys than this are data, not arguments.
+pub(super) const PAIRS_MAX: usize = 512;
 /// How often text inside text, or an envelope inside an envelope, is opened.
 pub(super) const UNWRAP_MAX: usize = 4;
-/// How many places of a text are tried as the start of an object.
-pub(super) const STARTS_MAX: usize = 8;
 /// Blank bytes looked through to see what follows a quote.
 pub(super) const LOOK_MAX: usize = 64;
 /// A reading dearer than this is not a reading.

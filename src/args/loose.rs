@@ -2,7 +2,7 @@
 
 use super::{
     form::{Form, Forms},
-    limits::NODES_MAX,
+    limits::PAIRS_MAX,
     node::Node,
     quote::Quotes,
     tolerant::{self, End, Parser},
@@ -26,8 +26,14 @@ impl Loose {
         }
     }
 
-    fn push(&mut self, key: &str, value: &str) {
-        self.pairs.push((key.to_owned(), bare(value)));
+    /// Adds a pair; `None` where the value has brackets or quotes that do not come out, so that a piece of JSON is no value.
+    fn push(&mut self, key: &str, value: &str) -> Option<()> {
+        let node = bare(value);
+        if matches!(&node, Node::Word(word) if word.contains(['{', '}', '[', ']', '"'])) {
+            return None;
+        }
+        self.pairs.push((key.to_owned(), node));
+        Some(())
     }
 }
 
@@ -48,33 +54,41 @@ pub(super) fn keywords(text: &str, quotes: Quotes) -> Option<Loose> {
     .filter(|loose| loose.cut || !loose.pairs.is_empty())
 }
 
-/// `stroke(scene="koi")`, with the name that was called.
+/// `stroke(scene="koi")`, with the name that was called; `Calling:` may stand before it.
 pub(super) fn call(text: &str, quotes: Quotes) -> Option<(String, Loose)> {
     let open = text.find('(')?;
-    let name = text.get(..open)?.trim();
+    let head = text.get(..open)?;
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
-    if name.is_empty() || !name.chars().all(is_name) {
+    let name = head.trim_end_matches(is_name).len();
+    let (before, name) = head.split_at_checked(name)?;
+    let is_prose = |part: &str| !part.contains(['{', '}', '[', ']', '(', ')', '=', '"']);
+    // Only an announcement may stand before a call: in a sentence it is talked about, not made.
+    let is_announced = before.trim().is_empty() || before.trim_end().ends_with(':');
+    if !is_prose(before) || !is_announced || (name.is_empty() && !before.is_empty()) {
         return None;
     }
     let mut parser = Parser::new(text, open + 1, quotes);
     let pairs = call_pairs(&mut parser)?;
-    parser.filler();
-    let rest = text
-        .get(parser.position()..)?
-        .trim_start_matches([';', '.'])
-        .trim();
     let mut loose = Loose::of(Form::Call);
     loose.forms.extend(&parser.forms);
-    rest.is_empty().then(|| {
-        (
+    if parser.cut {
+        return Some((
             name.to_owned(),
             Loose {
+                cut: true,
                 pairs,
-                cut: parser.cut,
                 ..loose
             },
-        )
-    })
+        ));
+    }
+    let after = text.get(parser.position()..)?;
+    if after.contains(char::is_alphanumeric) || !is_prose(after) {
+        return None;
+    }
+    if !before.trim().is_empty() || !after.trim_matches([';', '.', ' ', '\n']).is_empty() {
+        loose.forms.add(Form::Prose);
+    }
+    Some((name.to_owned(), Loose { pairs, ..loose }))
 }
 
 /// What stands between the brackets: keywords, or one object.
@@ -98,7 +112,10 @@ pub(super) fn lines(text: &str) -> Option<Loose> {
         .map(str::trim)
         .filter(|line| !line.is_empty() && !matches!(*line, "---" | "..."))
     {
-        if loose.pairs.len() == NODES_MAX || line.starts_with('#') {
+        if loose.pairs.len() == PAIRS_MAX {
+            return None;
+        }
+        if line.starts_with('#') {
             continue;
         }
         let line = line
@@ -115,7 +132,7 @@ pub(super) fn lines(text: &str) -> Option<Loose> {
         }
         let value = line.get(at + 1..)?.trim().trim_end_matches(',').trim();
         loose.cut |= value.is_empty() || value == ",";
-        loose.push(key, value);
+        loose.push(key, value)?;
     }
     (!loose.pairs.is_empty()).then_some(loose)
 }
@@ -127,13 +144,13 @@ pub(super) fn options(text: &str) -> Option<Loose> {
     while let Some(word) = words.next() {
         let option = word
             .strip_prefix("--")
-            .filter(|name| !name.is_empty() && loose.pairs.len() < NODES_MAX)?;
+            .filter(|name| !name.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
         if let Some((key, value)) = option.split_once('=') {
-            loose.push(key, value);
+            loose.push(key, value)?;
         } else if let Some(value) = words.next_if(|next| !next.starts_with("--")) {
-            loose.push(option, value);
+            loose.push(option, value)?;
         } else {
-            loose.push(option, "true");
+            loose.push(option, "true")?;
         }
     }
     (!loose.pairs.is_empty()).then_some(loose)
@@ -148,11 +165,11 @@ pub(super) fn url_pairs(text: &str) -> Option<Loose> {
     for part in text.trim_start_matches('?').split('&') {
         let (key, value) = part
             .split_once('=')
-            .filter(|(key, _)| !key.is_empty() && loose.pairs.len() < NODES_MAX)?;
+            .filter(|(key, _)| !key.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
         loose.push(
             &percent_decoded(&key.replace('+', " "))?,
             &percent_decoded(&value.replace('+', " "))?,
-        );
+        )?;
     }
     Some(loose)
 }

@@ -57,7 +57,7 @@ const BESIDE: [&str; 8] = [
     "index",
 ];
 /// Words for types, as schemas have them.
-const TYPES: [&str; 16] = [
+const TYPES: [&str; 17] = [
     "string",
     "integer",
     "number",
@@ -73,6 +73,7 @@ const TYPES: [&str; 16] = [
     "percentage",
     "json",
     "dict",
+    "json_object",
     "list",
 ];
 /// Keys of schemas.
@@ -165,12 +166,33 @@ pub(super) fn fold_key(key: &str) -> String {
         .collect()
 }
 
+/// Whether two keys are alike when only letters and digits count; nothing is allocated.
+pub(super) fn same_key(a: &str, b: &str) -> bool {
+    fn letters(key: &str) -> impl Iterator<Item = char> {
+        key.chars()
+            .filter(|c| c.is_alphanumeric())
+            .flat_map(char::to_lowercase)
+    }
+    letters(a).eq(letters(b))
+}
+
 pub(super) fn is_framework(key: &str) -> bool {
     FRAMEWORK.contains(&fold_key(key).as_str())
 }
 
 pub(super) fn is_wrapper(key: &str) -> bool {
     WRAPPERS.contains(&fold_key(key).as_str())
+}
+
+/// An envelope with something in it that can be opened.
+pub(super) fn is_envelope(key: &str, value: &Node) -> bool {
+    let holds_object = match value {
+        Node::Map(pairs) => !pairs.is_empty(),
+        Node::List(items) => matches!(items.as_slice(), [Node::Map(_)]),
+        Node::Text(text) => text.trim_start().starts_with(['{', '[']),
+        _ => false,
+    };
+    holds_object && is_wrapper(key)
 }
 
 pub(super) fn is_call(key: &str, value: &Node) -> bool {
@@ -226,8 +248,7 @@ pub(super) fn is_template(text: &str) -> bool {
 
 fn is_stand_in(inner: &str) -> bool {
     let inner = inner.trim();
-    let allowed =
-        |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '|' | ':' | '?');
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '|' | '?');
     inner.starts_with(char::is_alphabetic) && inner.len() <= 80 && inner.chars().all(allowed)
         || inner == "..."
         || inner == "…"

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// Identical failures in a row after which a person is asked for.
 const SAME_FAILURES_MAX: u32 = 2;
 
-/// The last refusal of each caller, the most recent [`CALLERS_MAX`] callers. No clock, no I/O.
+/// The last refusal of each caller, the most recent 256 callers. No clock, no I/O.
 #[derive(Debug, Default)]
 pub struct Memory {
     /// The caller heard from last stands at the back.

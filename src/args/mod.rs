@@ -1,6 +1,26 @@
 //! The forgiving reader: whatever form arguments arrive in, their meaning is found or asked for, never guessed.
 //!
 //! It knows no tool and no scene: a [`Shape`] says what may be sent, a [`Policy`] what the tool does and how much is forgiven.
+//!
+//! ```text
+//! text ─▶ strict JSON, else: quotes, fences, tags, objects in prose, calls, keywords, lines, options   (candidates)
+//!      ─▶ envelopes opened, keys matched, values coerced by kind, each oddity under a rule of the table (arguments, values, rules)
+//!      ─▶ the cheapest unique reading with its repairs, or a refusal with every complaint               (read)
+//! ```
+//!
+//! What never happens here: an end that is missing is supplied, a near name is chosen, a number is clamped, a boolean is
+//! taken from a substring, a text parameter is looked into.
+//!
+//! ```
+//! use steadyhand::args::{Effect, Kind, Param, Policy, Profile, Received, Shape, read};
+//!
+//! let shape = Shape::new(vec![Param::new("scene", Kind::name(["default", "koi"])).default("default")]);
+//! let policy = Policy::new(Effect::Moves, Profile::Guarded);
+//! let reading = read(&shape, &policy, Received::Text("{'scene': 'Koi',}".into())).unwrap();
+//! assert_eq!(reading.understood["scene"], "koi");
+//! let refusal = read(&shape, &policy, Received::Text("{'scene': 'koy'}".into())).unwrap_err();
+//! assert_eq!(refusal.corrected["scene"], "koi");
+//! ```
 
 mod arguments;
 mod candidates;
@@ -13,7 +33,9 @@ mod meaning;
 mod memory;
 pub mod name;
 mod nearest;
+mod nested;
 mod node;
+mod numbers;
 mod numeral;
 mod objects;
 mod outcome;
@@ -38,5 +60,7 @@ pub use schema::SchemaError;
 pub use shape::{Kind, Param, Range, Shape};
 pub use unit::{Dimension, Unit};
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;

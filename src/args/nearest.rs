@@ -5,7 +5,7 @@ use super::limits::VALID_MAX;
 /// Longest name that is compared letter by letter; what is longer is a sentence, not a slip.
 const COMPARED_CHARS_MAX: usize = 64;
 
-/// At most [`VALID_MAX`] of `candidates`, the nearest to `received` first; those equally near keep their order.
+/// At most twelve of `candidates`, the nearest to `received` first; those equally near keep their order.
 #[must_use]
 pub fn nearest<'a>(received: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let received = super::name::fold(

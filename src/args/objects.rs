@@ -19,7 +19,7 @@ struct Found {
 }
 
 /// The object in `text`, or what keeps it from being one; empty where there is no opening brace.
-pub(super) fn find(text: &str, starts_max: usize) -> Vec<Candidate> {
+pub(super) fn find(text: &str) -> Vec<Candidate> {
     let Some(first) = text.find('{') else {
         return Vec::new();
     };
@@ -39,7 +39,7 @@ pub(super) fn find(text: &str, starts_max: usize) -> Vec<Candidate> {
         Some(Flaw::Cut)
     } else {
         let after = closers_dropped(after, &mut forms);
-        surroundings(before, after, starts_max, &mut forms)
+        surroundings(before, after, &mut forms)
     };
     vec![Candidate {
         flaw,
@@ -80,12 +80,9 @@ fn closers_dropped<'a>(after: &'a str, forms: &mut Forms) -> &'a str {
 }
 
 /// Says whether what stands around an object is only words, and notes which sort.
-fn surroundings(before: &str, after: &str, starts_max: usize, forms: &mut Forms) -> Option<Flaw> {
+fn surroundings(before: &str, after: &str, forms: &mut Forms) -> Option<Flaw> {
     for part in [before, after] {
-        if part
-            .trim_matches(|c: char| c.is_whitespace() || matches!(c, ';' | ',' | '.'))
-            .is_empty()
-        {
+        if part.trim().is_empty() {
             continue;
         }
         forms.add(if part.contains("```") {
@@ -97,7 +94,7 @@ fn surroundings(before: &str, after: &str, starts_max: usize, forms: &mut Forms)
         });
     }
     if after.contains('{') {
-        return Some(if holds_object(after, starts_max) {
+        return Some(if holds_object(after) {
             Flaw::TwoObjects
         } else {
             Flaw::Garbled
@@ -112,10 +109,10 @@ fn surroundings(before: &str, after: &str, starts_max: usize, forms: &mut Forms)
     is_fragment.then_some(Flaw::Garbled)
 }
 
-fn holds_object(text: &str, starts_max: usize) -> bool {
-    text.match_indices('{')
-        .take(starts_max)
-        .any(|(at, _)| object_at(text, at).is_some_and(|found| !found.cut))
+/// Whether the next brace begins an object too; only the first is tried, so that braces without end cost nothing.
+fn holds_object(text: &str) -> bool {
+    let found = text.find('{').and_then(|at| object_at(text, at));
+    found.is_some_and(|found| !found.cut)
 }
 
 /// A quoted text next to a colon, a comma or an equals sign is a piece of JSON, not prose.
@@ -144,7 +141,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> String {
-        match find(text, 8).pop() {
+        match find(text).pop() {
             None => "none".into(),
             Some(Candidate {
                 flaw: Some(flaw), ..

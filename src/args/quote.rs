@@ -157,8 +157,8 @@ impl Scan<'_> {
         let after = self.text.get(self.at + c.len_utf8()..).unwrap_or_default();
         match (self.place, follower(after)) {
             (_, None)
-            | (Place::Value, Some(',' | '}' | ']' | ')' | ';'))
-            | (Place::Key, Some(':' | '=')) => Ok(true),
+            | (Place::Value, Some(',' | '，' | '}' | ']' | ')' | ';'))
+            | (Place::Key, Some(':' | '：' | '=')) => Ok(true),
             (Place::Value, Some(':')) | (Place::Key, Some(',' | '}' | ']')) => Err(Bad::Broken),
             (_, Some(next)) if is_quote(next) => Err(Bad::Broken),
             _ => {

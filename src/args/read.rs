@@ -27,20 +27,25 @@ pub enum Received {
 /// Every complaint at once, with arguments that would be accepted, where the policy refuses to run on what was received.
 /// A tool that stops is never refused.
 pub fn read(shape: &Shape, policy: &Policy, received: Received) -> Result<Reading, Box<Refusal>> {
-    let judged = candidates(received)
-        .iter()
-        .map(|candidate| arguments::judge(shape, policy, candidate))
-        .collect();
-    choose(judged, policy)
+    choose(judged(shape, policy, received).collect(), policy)
 }
 
-/// Every way of reading what was received.
-pub(super) fn candidates(received: Received) -> Vec<Candidate> {
-    match received {
-        Received::Absent => vec![Candidate::of_node(Node::Null)],
-        Received::Text(text) | Received::Value(Value::String(text)) => candidates::of_text(&text),
-        Received::Value(value) => vec![Candidate::of_node(Node::from(value))],
-    }
+/// Every way of reading what was received, judged.
+pub(super) fn judged<'a>(
+    shape: &'a Shape,
+    policy: &'a Policy,
+    received: Received,
+) -> impl Iterator<Item = Judged> {
+    let (candidates, text) = match received {
+        Received::Absent => (vec![Candidate::of_node(Node::Null)], String::new()),
+        Received::Text(text) | Received::Value(Value::String(text)) => {
+            (candidates::of_text(&text), text)
+        }
+        Received::Value(value) => (vec![Candidate::of_node(Node::from(value))], String::new()),
+    };
+    candidates
+        .into_iter()
+        .map(move |candidate| arguments::judge(shape, policy, candidate, &text))
 }
 
 /// The cheapest reading, if no other is as cheap and different; otherwise the cheapest refusal.

@@ -125,7 +125,7 @@ fn param(
         .as_ref()
         .map_or_else(|| describes_empty_default(schema), is_empty);
     Ok(Param {
-        aliases: texts(schema.get("x-aliases")),
+        aliases: texts(schema.get("x-aliases").or_else(|| schema.get("aliases"))),
         required: (required.iter().any(|r| r == name) || says_required) && !optional,
         default: default.or_else(|| schema.get("const").cloned()),
         empty_is_default,
@@ -352,15 +352,18 @@ fn choice(object: &Map<String, Value>) -> Kind {
 
 /// `{"gte": ">="}`, `{">=": ["gte", "ge"]}`, or names listed beside the values.
 fn synonyms(object: &Map<String, Value>, values: &[Value]) -> Vec<(String, Value)> {
-    const MAPS: [&str; 8] = [
+    const MAPS: [&str; 11] = [
         "x-synonyms",
         "synonyms",
         "x-enum-synonyms",
         "enumSynonyms",
         "enum_synonyms",
         "x-enum-aliases",
+        "enumAliases",
+        "enum_aliases",
         "aliases",
         "x-aliases",
+        "x-enumAliases",
     ];
     const LISTS: [&str; 4] = [
         "x-enum-varnames",

@@ -1,6 +1,6 @@
 //! Tags as some models write calls: `<scene>koi</scene>`, `<parameter=scene>koi</parameter>`, `<arg name="scene">koi</arg>`.
 
-use super::{limits::NODES_MAX, loose, node::Node};
+use super::{limits::PAIRS_MAX, loose, node::Node};
 
 /// Deepest nesting of tags that is followed.
 const OPEN_MAX: usize = 16;
@@ -84,7 +84,7 @@ fn has_no_words(between: &str, open: &[Open<'_>]) -> Option<()> {
     (between.trim().is_empty() || open.last().is_some_and(|tag| is_wrapper(tag.name))).then_some(())
 }
 
-fn is_wrapper(name: &str) -> bool {
+pub(super) fn is_wrapper(name: &str) -> bool {
     WRAPPERS
         .iter()
         .any(|wrapper| name.eq_ignore_ascii_case(wrapper))
@@ -106,7 +106,7 @@ fn start<'a>(
         && name
             .chars()
             .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    if !is_name || open.len() == OPEN_MAX || tagged.pairs.len() == NODES_MAX {
+    if !is_name || open.len() == OPEN_MAX || tagged.pairs.len() == PAIRS_MAX {
         return None;
     }
     if let Some(parent) = open.last_mut() {

@@ -184,6 +184,19 @@ fn sloppy_form_keeps_its_meaning() {
         "stroke(scene=\"koi\", debug=True, fps=5)",
         "`stroke(scene='koi', debug=True, fps=5)`",
         "stroke({\"scene\":\"koi\",\"debug\":true,\"fps\":5})",
+        "Calling: stroke(scene=\"koi\", debug=True, fps=5)",
+        "(scene=\"koi\", debug=True, fps=5)",
+        "{&quot;scene&quot;: &quot;koi&quot;, &quot;debug&quot;: true, &quot;fps&quot;: 5}",
+        "{“scene”：“koi”，“debug”：true，“fps”：5}",
+        "dict(scene=\"koi\", debug=True, fps=5)",
+        "\"scene\": \"koi\", \"debug\": true, \"fps\": 5",
+        r#"{"input": "scene=koi, debug=True, fps=5"}"#,
+        "[TOOL_CALLS][{\"name\":\"stroke\",\"arguments\":{\"scene\":\"koi\",\"debug\":true,\"fps\":5}}]",
+        "{\"scene\" \"koi\", \"debug\" true, \"fps\" 5}",
+        "{\"scene\":\"koi\"; \"debug\":true; \"fps\":5}",
+        "Output: ```{\"scene\":\"koi\",\"debug\":true,\"fps\":5}``` as asked",
+        "```json\n{\"scene\":\"koi\",\"debug\":true,\"fps\":5}",
+        "{\"tool_calls\":[{\"function\":{\"name\":\"stroke\",\"arguments\":\"{\\\"scene\\\":\\\"koi\\\",\\\"debug\\\":true,\\\"fps\\\":5}\"}}]}",
         "scene=\"koi\", debug=True, fps=5",
         "scene=koi debug=true fps=5",
         "scene: koi, debug: true, fps: 5",
@@ -217,6 +230,56 @@ fn sloppy_form_keeps_its_meaning() {
         assert!(reading.loss <= Class::L1, "{text}: {:?}", reading.repairs);
         assert_eq!(columns(text), "....", "{text}");
     }
+}
+
+#[test]
+fn envelopes_are_opened_and_never_overlooked() {
+    for text in [
+        r#"{"args": {"scene": "koi"}, "style": "bold"}"#,
+        r#"{"stroke": {"scene": "koi"}}"#,
+        r#"{"scene": "koi", "arguments": {}}"#,
+        r#"{"kwargs": {"scene": "koi"}, "scene": "koi"}"#,
+        r#"{"input": "{'scene': 'koi'}", "ctx": 1}"#,
+        r#"{"action": "draw", "action_input": {"scene": "koi"}, "thought": "a fish"}"#,
+    ] {
+        assert_eq!(
+            Value::Object(guarded(text).unwrap().given),
+            json!({"scene": "koi"}),
+            "{text}"
+        );
+    }
+    check(&[
+        (r#"{"options": {"scene": "koi"}}"#, "!!!r"),
+        (r#"{"input": "koi"}"#, "!!!r"),
+        (r#"{"input": "Remark: koi"}"#, "!!!r"),
+        (r#"{"input": "align(scene='koi')"}"#, "!!!r"),
+        (r#""note": "koi"}"#, "!!!r"),
+        ("note: koi}", "!!!r"),
+        ("--note koi}", "!!!r"),
+        (
+            r#"{"args": {"scene": "koi"}, "params": {"scene": "star"}}"#,
+            "!!rr",
+        ),
+        (
+            r#"{"args": {"scene": "koi"}, "args": {"scene": "koi"}}"#,
+            "!!rr",
+        ),
+        (r#"{"kwargs": {"scene": "koi"}, "scene": "star"}"#, "!!rr"),
+        (r#"{"style": "a", "style": "b"}"#, "!!rr"),
+        (r#"{"style": {"a": 1, "a": 2}}"#, "!!rr"),
+    ]);
+}
+
+#[test]
+fn one_value_for_a_list_is_one_unless_it_may_be_several() {
+    let shape = Shape::new(vec![Param::new("tags", Kind::List(Box::new(Kind::Text)))]);
+    let read = |text: &str| line(&shape, text).ok();
+    assert_eq!(read("{tags: 'a'}"), Some(json!({"tags": ["a"]})));
+    assert_eq!(
+        read("{tags: '[\"a\", \"b\"]'}"),
+        Some(json!({"tags": ["a", "b"]}))
+    );
+    assert_eq!(read("{tags: 'a, b'}"), None);
 }
 
 #[test]
@@ -265,6 +328,7 @@ fn text_without_arguments_is_not_a_call() {
         "[\"koi\", \"star\"]",
         "stroke",
         "a = b",
+        "do not call stroke(scene=\"koi\") now",
         "<b>x</b>",
     ] {
         check(&[(text, "!!!r")]);

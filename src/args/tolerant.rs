@@ -2,7 +2,7 @@
 
 use super::{
     form::{Form, Forms},
-    limits::{DEPTH_MAX, LOOK_MAX, NODES_MAX},
+    limits::{DEPTH_MAX, LOOK_MAX, NODES_MAX, PAIRS_MAX},
     node::Node,
     quote::{self, Bad, Place, Quotes},
 };
@@ -103,6 +103,9 @@ impl<'a> Parser<'a> {
                 return Ok(pairs);
             }
             self.note_commas(commas, pairs.is_empty(), false);
+            if depth == 0 && pairs.len() == PAIRS_MAX {
+                return Err(Broken);
+            }
             match self.pair(depth)? {
                 Some(pair) => pairs.push(pair),
                 None => return Ok(pairs),
@@ -178,9 +181,11 @@ impl<'a> Parser<'a> {
                 (2, Some(Form::Arrow))
             } else if rest.starts_with(':') {
                 (1, None)
+            } else if rest.starts_with('：') {
+                ('：'.len_utf8(), Some(Form::OtherPunctuation))
             } else if rest.starts_with('=') && !rest.starts_with("==") {
                 (1, Some(Form::Arrow))
-            } else if is_quoted && rest.starts_with(quote::is_quote) {
+            } else if is_quoted && starts_value(rest) {
                 (0, Some(Form::MissingColon))
             } else {
                 return Err(Broken);
@@ -298,7 +303,7 @@ impl<'a> Parser<'a> {
         for (at, c) in rest.char_indices() {
             let tail = rest.get(at..).unwrap_or_default();
             match c {
-                ',' | '}' | ']' | ')' | ';' | '\n' | '\r' => return Ok(at),
+                ',' | '}' | ']' | ')' | ';' | '，' | '、' | '\n' | '\r' => return Ok(at),
                 '{' | '[' | '(' => return Err(Broken),
                 '#' | '/' if before == ' ' && starts_comment(tail) => return Ok(at),
                 ' ' | '\t' if before != ' ' && !blank_then_separator(tail) => {
@@ -381,7 +386,11 @@ impl<'a> Parser<'a> {
         loop {
             self.filler();
             match self.peek() {
-                Some(',' | ';') => self.pos += 1,
+                Some(',') => self.pos += 1,
+                Some(c @ (';' | '，' | '、')) => {
+                    self.pos += c.len_utf8();
+                    self.forms.add(Form::OtherPunctuation);
+                }
                 _ => return commas,
             }
             commas += 1;
@@ -413,6 +422,18 @@ pub(super) fn scalar(word: String) -> (Node, Option<Form>) {
         Some(_) => (Node::Word(word), None),
         None => (Node::Word(word), Some(Form::UnquotedText)),
     }
+}
+
+/// Whether a value begins here beyond doubt, so that only a colon can be missing before it.
+fn starts_value(text: &str) -> bool {
+    let is_literal = |word: &&str| {
+        let rest = text.strip_prefix(*word);
+        rest.is_some_and(|rest| !rest.starts_with(is_key_char))
+    };
+    let literals = ["true", "false", "null", "True", "False", "None"];
+    text.starts_with(|c: char| {
+        quote::is_quote(c) || c.is_ascii_digit() || matches!(c, '-' | '{' | '[')
+    }) || literals.iter().any(is_literal)
 }
 
 fn is_key_char(c: char) -> bool {

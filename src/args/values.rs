@@ -1,21 +1,15 @@
 //! One value and one kind: the value in the declared type, with its repairs, or the trouble with it.
 
 use super::{
-    candidates,
     form::Form,
     meaning, name,
     nearest::nearest,
     node::{self, Node},
-    numeral::{self, Numeral},
     outcome::{Repair, Repairs, Trouble},
     rules::{Class, Policy, Render, Rule},
     shape::{Kind, Param, Range},
-    unit::{self, Unit},
 };
-use serde_json::{Map, Number, Value};
-
-/// Largest double that counts whole numbers one by one.
-const WHOLE_DOUBLE_MAX: f64 = 9_007_199_254_740_992.0;
+use serde_json::Value;
 
 /// Coerces values and collects what that took.
 pub(super) struct Coercer<'a> {
@@ -31,7 +25,7 @@ pub(super) struct At<'a> {
     pub(super) is_inner: bool,
 }
 
-type Coerced = Result<Value, Trouble>;
+pub(super) type Coerced = Result<Value, Trouble>;
 
 impl Coercer<'_> {
     /// The value of `node` as `kind` has it.
@@ -98,9 +92,7 @@ impl Coercer<'_> {
             Kind::Name { known } => self.name(kind, known, node, at),
             Kind::Choice { values, synonyms } => self.choice(kind, values, synonyms, node, at),
             Kind::Bool => self.boolean(kind, node, at),
-            Kind::Integer { range, unit } | Kind::Number { range, unit } => {
-                self.number(kind, range, *unit, node, at)
-            }
+            Kind::Integer { .. } | Kind::Number { .. } => self.number(kind, node, at),
             _ => Err(unplaceable(
                 "wrong_type",
                 kind,
@@ -111,7 +103,13 @@ impl Coercer<'_> {
         }
     }
 
-    fn list_of_one(&mut self, kind: &Kind, list: &Node, only: &Node, at: At<'_>) -> Coerced {
+    pub(super) fn list_of_one(
+        &mut self,
+        kind: &Kind,
+        list: &Node,
+        only: &Node,
+        at: At<'_>,
+    ) -> Coerced {
         let value = self.value(
             kind,
             only,
@@ -301,261 +299,7 @@ impl Coercer<'_> {
         Ok(value)
     }
 
-    fn number(
-        &mut self,
-        kind: &Kind,
-        range: &Range,
-        unit: Option<Unit>,
-        node: &Node,
-        at: At<'_>,
-    ) -> Coerced {
-        let (number, unit_given) = match node {
-            Node::Number(number) => (number.clone(), false),
-            Node::Text(text) | Node::Word(text) => read_number(kind, unit, text, node, at)?,
-            _ => {
-                return Err(
-                    unplaceable("not_a_number", kind, node, at, "this is not a number")
-                        .fix(bound(range)),
-                );
-            }
-        };
-        let number = if matches!(kind, Kind::Integer { .. }) {
-            whole(kind, range, &number, node, at)?
-        } else {
-            number
-        };
-        if !range.contains(&number) {
-            return Err(out_of_range(
-                kind,
-                range,
-                unit.filter(|_| !unit_given),
-                &number,
-                node,
-                at,
-            ));
-        }
-        let value = Value::Number(number);
-        if unit_given {
-            let shown = format!("{value} {}", unit.map_or("", Unit::symbol));
-            self.repairs.push(repair(
-                at.path,
-                node::shown_node(node),
-                shown,
-                "unit",
-                1,
-                "converted to the parameter's unit",
-            ));
-        } else if node.to_value() != value || matches!(node, Node::Text(_)) {
-            self.note(
-                at,
-                node,
-                &value,
-                "number_form",
-                1,
-                "a number in another spelling",
-            );
-        }
-        Ok(value)
-    }
-
-    fn list(&mut self, item: &Kind, node: &Node, at: At<'_>) -> Coerced {
-        let inner = At {
-            is_inner: true,
-            ..at
-        };
-        match node {
-            Node::List(items) => {
-                let mut values = Vec::with_capacity(items.len());
-                for (index, node) in items.iter().enumerate() {
-                    let path = format!("{}[{index}]", at.path);
-                    values.push(self.value(
-                        item,
-                        node,
-                        At {
-                            path: &path,
-                            ..inner
-                        },
-                    )?);
-                }
-                Ok(Value::Array(values))
-            }
-            Node::Text(text) if text.trim_start().starts_with(['[', '(']) => match opened(text) {
-                Some(list @ Node::List(_)) => {
-                    let value = self.list(item, &list, at)?;
-                    self.note(
-                        at,
-                        node,
-                        &value,
-                        "text_in_text",
-                        Form::TextInText.cost(),
-                        Form::TextInText.why(),
-                    );
-                    Ok(value)
-                }
-                _ => Err(unplaceable(
-                    "not_a_list",
-                    &Kind::List(Box::new(item.clone())),
-                    node,
-                    at,
-                    "this text is not a whole list",
-                )),
-            },
-            _ => {
-                let value = Value::Array(vec![self.value(item, node, inner)?]);
-                self.note(
-                    at,
-                    node,
-                    &value,
-                    "single_for_list",
-                    2,
-                    "a single value read as a list of one",
-                );
-                Ok(value)
-            }
-        }
-    }
-
-    fn object(
-        &mut self,
-        kind: &Kind,
-        fields: &[Param],
-        open: bool,
-        node: &Node,
-        at: At<'_>,
-    ) -> Coerced {
-        match node {
-            Node::Map(pairs) => self.fields(fields, open, pairs, at),
-            Node::Text(text) => match opened(text) {
-                Some(Node::Map(pairs)) => {
-                    let value = self.fields(fields, open, &pairs, at)?;
-                    self.note(
-                        at,
-                        node,
-                        &value,
-                        "text_in_text",
-                        Form::TextInText.cost(),
-                        Form::TextInText.why(),
-                    );
-                    Ok(value)
-                }
-                _ => Err(unplaceable(
-                    "not_an_object",
-                    kind,
-                    node,
-                    at,
-                    "this text is not a whole object",
-                )),
-            },
-            Node::List(items) if items.len() == 1 && !at.is_inner => {
-                let only = items.first().unwrap_or(node);
-                self.list_of_one(kind, node, only, at)
-            }
-            _ => Err(unplaceable(
-                "not_an_object",
-                kind,
-                node,
-                at,
-                "this is not an object",
-            )),
-        }
-    }
-
-    fn fields(
-        &mut self,
-        fields: &[Param],
-        open: bool,
-        pairs: &[(String, Node)],
-        at: At<'_>,
-    ) -> Coerced {
-        let mut map = Map::new();
-        for (key, node) in pairs {
-            let field = fields
-                .iter()
-                .find(|field| field.name == *key)
-                .or_else(|| only_by_form(fields, key));
-            let name = field.map_or(key, |field| &field.name);
-            let path = format!("{}.{name}", at.path);
-            let at = At {
-                path: &path,
-                is_inner: true,
-            };
-            let value = match field {
-                Some(_) if *node == Node::Null => Value::Null,
-                Some(field) if node.is_empty() && !field.required => node.to_value(),
-                Some(field) => self.value(&field.kind, node, at)?,
-                None if open => node.to_value(),
-                None => {
-                    self.repairs.push(dropped(
-                        &path,
-                        node,
-                        "unknown_key",
-                        Rule::Meaningless,
-                        "no such field; ignored",
-                    ));
-                    continue;
-                }
-            };
-            let before = map.insert(name.clone(), value.clone());
-            if before.is_some_and(|before| before != value) {
-                return Err(Trouble::new(
-                    Rule::Contradiction,
-                    "duplicate_keys",
-                    &path,
-                    "given twice with different values",
-                ));
-            }
-        }
-        if let Some(field) = fields
-            .iter()
-            .find(|field| field.required && !map.contains_key(&field.name))
-        {
-            return Err(missing(field, &format!("{}.{}", at.path, field.name)));
-        }
-        Ok(Value::Object(map))
-    }
-
-    /// The alternative that takes the least repair; the first of equals.
-    fn any_of(&mut self, kind: &Kind, kinds: &[Kind], node: &Node, at: At<'_>) -> Coerced {
-        let mut best: Option<(u32, Value, Repairs)> = None;
-        let mut trouble = None;
-        for alternative in kinds {
-            let mut trial = Coercer {
-                policy: self.policy,
-                repairs: Repairs::default(),
-            };
-            match trial.value(alternative, node, at) {
-                Ok(value)
-                    if best
-                        .as_ref()
-                        .is_none_or(|(cost, ..)| trial.repairs.cost < *cost) =>
-                {
-                    best = Some((trial.repairs.cost, value, trial.repairs));
-                }
-                Ok(_) => {}
-                Err(found) => trouble = trouble.or(Some(found)),
-            }
-        }
-        let Some((_, value, repairs)) = best else {
-            return Err(trouble
-                .unwrap_or_else(|| {
-                    unplaceable(
-                        "no_alternative",
-                        kind,
-                        node,
-                        at,
-                        "this fits none of the alternatives",
-                    )
-                })
-                .expected(kind.words()));
-        };
-        repairs
-            .list
-            .into_iter()
-            .for_each(|repair| self.repairs.push(repair));
-        Ok(value)
-    }
-
-    fn note(
+    pub(super) fn note(
         &mut self,
         at: At<'_>,
         node: &Node,
@@ -575,7 +319,7 @@ impl Coercer<'_> {
     }
 }
 
-fn repair(
+pub(super) fn repair(
     path: &str,
     got: String,
     used: String,
@@ -609,7 +353,13 @@ pub(super) fn dropped(
     }
 }
 
-fn unplaceable(code: &'static str, kind: &Kind, node: &Node, at: At<'_>, why: &str) -> Trouble {
+pub(super) fn unplaceable(
+    code: &'static str,
+    kind: &Kind,
+    node: &Node,
+    at: At<'_>,
+    why: &str,
+) -> Trouble {
     Trouble::new(Rule::Unplaceable, code, at.path, why)
         .received(node::shown_node(node))
         .expected(kind.words())
@@ -692,227 +442,4 @@ pub(super) fn is_declared(kind: &Kind, text: &str) -> bool {
         Kind::AnyOf(kinds) => kinds.iter().any(|kind| is_declared(kind, text)),
         _ => false,
     }
-}
-
-fn only_by_form<'a>(fields: &'a [Param], key: &str) -> Option<&'a Param> {
-    let folded = meaning::fold_key(key);
-    let mut same = fields
-        .iter()
-        .filter(|field| meaning::fold_key(&field.name) == folded);
-    same.next().filter(|_| same.next().is_none())
-}
-
-/// A text that is a whole list or object, opened.
-fn opened(text: &str) -> Option<Node> {
-    candidates::of_inner_text(text)
-        .into_iter()
-        .next()
-        .map(|candidate| candidate.node)
-        .filter(|node| !node.contradicts_itself())
-}
-
-/// A number in text, with whether a unit was converted.
-fn read_number(
-    kind: &Kind,
-    unit: Option<Unit>,
-    text: &str,
-    node: &Node,
-    at: At<'_>,
-) -> Result<(Number, bool), Trouble> {
-    let Some(quantity) = unit::quantity(text) else {
-        return Err(unplaceable(
-            "not_a_number",
-            kind,
-            node,
-            at,
-            "this is not a number",
-        ));
-    };
-    match quantity.numeral {
-        Numeral::NotFinite => {
-            return Err(unplaceable(
-                "not_finite",
-                kind,
-                node,
-                at,
-                "this is not a finite number",
-            ));
-        }
-        Numeral::Ambiguous => {
-            return Err(unplaceable(
-                "ambiguous_number",
-                kind,
-                node,
-                at,
-                "a leading zero makes this octal to some and decimal to others",
-            ));
-        }
-        Numeral::Whole(_) | Numeral::Decimal(_) => {}
-    }
-    if quantity.suffix.is_empty() {
-        let number = numeral::number(&quantity.numeral).ok_or_else(|| {
-            unplaceable(
-                "too_large",
-                kind,
-                node,
-                at,
-                "this number does not fit 64 bits",
-            )
-        })?;
-        return Ok((number, false));
-    }
-    let Some(unit) = unit else {
-        return Err(unplaceable(
-            "unexpected_unit",
-            kind,
-            node,
-            at,
-            "a bare number is expected, without unit or other words",
-        ));
-    };
-    let converted =
-        Unit::named(quantity.suffix).and_then(|from| unit.convert(&quantity.numeral, from));
-    let why = || {
-        format!(
-            "'{}' is no unit that converts to {}",
-            node::shown(quantity.suffix),
-            unit.symbol()
-        )
-    };
-    converted
-        .map(|number| (number, true))
-        .ok_or_else(|| unplaceable("wrong_unit", kind, node, at, &why()))
-}
-
-/// A whole number, exactly.
-fn whole(
-    kind: &Kind,
-    range: &Range,
-    number: &Number,
-    node: &Node,
-    at: At<'_>,
-) -> Result<Number, Trouble> {
-    if number.is_i64() || number.is_u64() {
-        return Ok(number.clone());
-    }
-    let value = number.as_f64().unwrap_or(f64::NAN);
-    if value.abs() >= WHOLE_DOUBLE_MAX {
-        return Err(unplaceable(
-            "too_large",
-            kind,
-            node,
-            at,
-            "too large to be exact",
-        ));
-    }
-    if value.fract() != 0.0 {
-        return Err(
-            unplaceable("fraction", kind, node, at, "a whole number is needed")
-                .valid(neighbours(range, value)),
-        );
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
-    let whole = value as i64;
-    Ok(whole.into())
-}
-
-fn neighbours(range: &Range, value: f64) -> Vec<String> {
-    let mut both = [value.floor(), value.ceil()];
-    both.sort_by(|a, b| (a - value).abs().total_cmp(&(b - value).abs()));
-    let within =
-        |number: &f64| Number::from_f64(*number).is_some_and(|number| range.contains(&number));
-    both.into_iter()
-        .filter(within)
-        .map(|number| format!("{number:.0}"))
-        .collect()
-}
-
-/// Nothing is clamped; where another unit would make sense of the number, that thought is offered.
-fn out_of_range(
-    kind: &Kind,
-    range: &Range,
-    unit: Option<Unit>,
-    number: &Number,
-    node: &Node,
-    at: At<'_>,
-) -> Trouble {
-    let bounds = nearest_bounds(range, number);
-    let trouble = unplaceable(
-        "out_of_range",
-        kind,
-        node,
-        at,
-        &format!("{number} is out of range"),
-    );
-    let Some(unit) = unit else {
-        return trouble
-            .fix(bounds.first().cloned().map(Value::Number))
-            .valid(bounds.iter().map(Number::to_string).collect());
-    };
-    let thoughts = other_units(range, unit, number);
-    let Some((symbol, converted)) = thoughts.first() else {
-        return trouble
-            .fix(bounds.first().cloned().map(Value::Number))
-            .valid(
-                bounds
-                    .iter()
-                    .map(|bound| format!("{bound} {}", unit.symbol()))
-                    .collect(),
-            );
-    };
-    let why = format!(
-        "{number} {} is out of range; if {number} {symbol} is meant, which is {converted} {}, write \"{number}{symbol}\"",
-        unit.symbol(),
-        unit.symbol()
-    );
-    let mut trouble = trouble
-        .valid(
-            thoughts
-                .iter()
-                .map(|(symbol, _)| format!("{number}{symbol}"))
-                .collect(),
-        )
-        .fix(bounds.first().cloned().map(Value::Number));
-    trouble.complaint.code = "other_unit";
-    trouble.complaint.why = why;
-    trouble
-}
-
-fn nearest_bounds(range: &Range, number: &Number) -> Vec<Number> {
-    let distance =
-        |bound: &Number| (bound.as_f64().unwrap_or(0.0) - number.as_f64().unwrap_or(0.0)).abs();
-    let mut bounds: Vec<_> = [&range.min, &range.max]
-        .into_iter()
-        .flatten()
-        .filter(|bound| range.contains(bound))
-        .cloned()
-        .collect();
-    bounds.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
-    bounds
-}
-
-/// Units in which the bare number would be in range, the commonest first.
-fn other_units(range: &Range, unit: Unit, number: &Number) -> Vec<(&'static str, Number)> {
-    const COMMON: [&str; 8] = ["mm", "cm", "deg", "ms", "mm/s", "mm/min", "m", "rad"];
-    let Some(numeral) = numeral::parse(&number.to_string()) else {
-        return Vec::new();
-    };
-    let mut found: Vec<_> = unit
-        .kin()
-        .filter_map(|kin| {
-            Some((
-                kin.symbol(),
-                unit.convert(&numeral, kin)
-                    .filter(|number| range.contains(number))?,
-            ))
-        })
-        .collect();
-    found.sort_by_key(|(symbol, _)| {
-        COMMON
-            .iter()
-            .position(|common| common == symbol)
-            .unwrap_or(COMMON.len())
-    });
-    found.truncate(3);
-    found
 }

@@ -104,7 +104,7 @@ fn simulated(
     let start = scene
         .as_ref()
         .map_or_else(|| Joints::zeros(arm.dof()), |scene| scene.rest_rad);
-    let simulator = Simulator::new(&arm, &start)?;
+    let simulator = Simulator::new(&arm, &start);
     let device = simulator.clone();
     let open: Opener = Box::new(move |clock| {
         let link = MemoryLink::new(device.clone(), clock, "simulated arm")

@@ -1,12 +1,8 @@
 //! What people see: standard output, standard error, the log.
 
-#![expect(
-    clippy::print_stdout,
-    reason = "the one home of standard output, beside MCP's own"
-)]
 #![expect(clippy::print_stderr, reason = "the one home of standard error")]
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use anyhow::bail;
 use serde_json::{Map, Value};
@@ -15,9 +11,9 @@ use tracing_subscriber::EnvFilter;
 use super::{Exit, NodeArgs, open};
 use crate::catalogue::{Format, Here};
 
-/// A line on standard output.
+/// A line on standard output. A reader that has seen enough and closed it is no error.
 pub(super) fn line(text: &str) {
-    println!("{text}");
+    let _ = writeln!(std::io::stdout().lock(), "{text}");
 }
 
 /// A line on standard error.
@@ -54,7 +50,8 @@ pub(super) fn tools(args: &NodeArgs, format: &str) -> anyhow::Result<Exit> {
 pub(super) fn here(args: &NodeArgs) -> anyhow::Result<Here> {
     let file = open::file(args)?;
     let library = open::library(args, &file)?;
-    let mut scenes = library.scenes();
+    let arms: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
+    let mut scenes = library.scenes_for(&arms);
     scenes.sort_by_key(|name| name != "default");
     let others = file.nodes.iter().map(|peer| peer.name.clone());
     Ok(Here {

@@ -28,13 +28,13 @@ pub(super) async fn run(node: &NodeArgs, args: SimArgs) -> anyhow::Result<Exit> 
             scene.arm.file.name
         );
     }
-    let simulator = Simulator::new(&arm, &scene.rest_rad)?;
+    let simulator = Simulator::new(&arm, &scene.rest_rad);
     simulator.pace(!args.unpaced);
     open::lay(&simulator, &scene);
     let clock = Clock::real();
     let mut terminate = signal(SignalKind::terminate())?;
     let wire = pty::serve(simulator.clone(), &clock, |path| {
-        show::line(&path.display().to_string())
+        show::line(&path.display().to_string());
     });
     tokio::select! {
         served = wire => served?,

@@ -8,6 +8,9 @@ const APART_MM: f64 = 1e-4;
 /// How long the mark is that a path without length leaves.
 pub const DOT_MM: f64 = 0.1;
 
+/// On small pages, which may be drawn larger, dots are no longer than this share of the page.
+const DOT_SHARE: f64 = 1e-3;
+
 /// How far from its origin a drawing may reach.
 const REACH_MAX_MM: f64 = 100_000.0;
 
@@ -25,6 +28,7 @@ pub(crate) struct Mark {
 /// The strokes so far.
 pub(crate) struct Collector<'c> {
     caps: &'c Caps,
+    dot_mm: f64,
     points: usize,
     strokes: Vec<Stroke>,
 }
@@ -33,8 +37,18 @@ impl<'c> Collector<'c> {
     pub(crate) fn new(caps: &'c Caps) -> Self {
         Self {
             caps,
+            dot_mm: DOT_MM,
             points: 0,
             strokes: Vec::new(),
+        }
+    }
+
+    /// With dots that suit a page of this size.
+    pub(crate) fn for_page(caps: &'c Caps, page_mm: [f64; 2]) -> Self {
+        let dot_mm = page_mm[0].max(page_mm[1]) * DOT_SHARE;
+        Self {
+            dot_mm: dot_mm.clamp(2.0 * APART_MM, DOT_MM),
+            ..Self::new(caps)
         }
     }
 
@@ -70,7 +84,7 @@ impl<'c> Collector<'c> {
             });
         }
         refuse_far_points(&points_mm, &mark.source)?;
-        let Some(points_mm) = tidy(points_mm) else {
+        let Some(points_mm) = tidy(points_mm, self.dot_mm) else {
             return Ok(());
         };
         self.points += points_mm.len();
@@ -144,12 +158,12 @@ fn refuse_far_points(points_mm: &[[f64; 2]], source: &str) -> Result<(), DesignE
 }
 
 /// Drops points that repeat their neighbour; none for no points, a dot where one is left.
-fn tidy(mut points: Vec<[f64; 2]>) -> Option<Vec<[f64; 2]>> {
+fn tidy(mut points: Vec<[f64; 2]>, dot_mm: f64) -> Option<Vec<[f64; 2]>> {
     let first = *points.first()?;
     let last = *points.last()?;
     points.dedup_by(|next, kept| (next[0] - kept[0]).hypot(next[1] - kept[1]) < APART_MM);
     if points.len() < 2 {
-        let half = DOT_MM / 2.0;
+        let half = dot_mm / 2.0;
         return Some(vec![
             [first[0] - half, first[1]],
             [first[0] + half, first[1]],

@@ -13,7 +13,7 @@ pub const STEP_MM: f64 = 0.1;
 pub const MISSING_MM: f64 = 1.0;
 
 /// The side of a grid cell.
-const CELL_MM: f64 = 2.0;
+const CELL_MM: f64 = 1.0;
 
 /// At most so many samples on a side; longer lines are looked at in larger steps.
 const SAMPLES_MAX: f64 = 400_000.0;
@@ -213,7 +213,7 @@ fn ring_of(centre: [i64; 2], ring: i64) -> impl Iterator<Item = [i64; 2]> {
     level.chain(upright)
 }
 
-fn to_piece(from: Point, [a, b]: &[Point; 2]) -> f64 {
+pub(super) fn to_piece(from: Point, [a, b]: &[Point; 2]) -> f64 {
     let d = [b[0] - a[0], b[1] - a[1]];
     let square = d[0] * d[0] + d[1] * d[1];
     let dot = (from[0] - a[0]) * d[0] + (from[1] - a[1]) * d[1];

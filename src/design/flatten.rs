@@ -3,16 +3,25 @@
 /// How far a chord may lie from its curve.
 pub const CHORD_ERROR_MM: f64 = 0.02;
 
+/// Smaller pages are flattened as if they were drawn this large, because they may be.
+const DRAWN_AT_MM: f64 = 200.0;
+
 /// The most pieces that one curve is cut into.
 const PIECES_MAX: f64 = 4096.0;
 
 type Point = [f64; 2];
 
+/// The chord error for a page of this size: a small drawing may be drawn larger.
+pub(crate) fn chord_error_mm(page_mm: [f64; 2]) -> f64 {
+    let longer_mm = page_mm[0].max(page_mm[1]);
+    CHORD_ERROR_MM * (longer_mm / DRAWN_AT_MM).clamp(1e-4, 1.0)
+}
+
 /// Appends a quadratic Bézier curve from the last of `points`, without that point.
-pub(crate) fn quadratic(points: &mut Vec<Point>, control: Point, end: Point) {
+pub(crate) fn quadratic(points: &mut Vec<Point>, control: Point, end: Point, error_mm: f64) {
     let Some(&start) = points.last() else { return };
     let bend = second_difference(start, control, end);
-    let pieces = pieces(bend * 2.0 / 8.0);
+    let pieces = pieces(bend * 2.0 / 8.0, error_mm);
     append(points, pieces, end, |t| {
         let s = 1.0 - t;
         blend(&[(s * s, start), (2.0 * s * t, control), (t * t, end)])
@@ -20,10 +29,10 @@ pub(crate) fn quadratic(points: &mut Vec<Point>, control: Point, end: Point) {
 }
 
 /// Appends a cubic Bézier curve from the last of `points`, without that point.
-pub(crate) fn cubic(points: &mut Vec<Point>, first: Point, second: Point, end: Point) {
+pub(crate) fn cubic(points: &mut Vec<Point>, [first, second, end]: [Point; 3], error_mm: f64) {
     let Some(&start) = points.last() else { return };
     let bend = second_difference(start, first, second).max(second_difference(first, second, end));
-    let pieces = pieces(bend * 6.0 / 8.0);
+    let pieces = pieces(bend * 6.0 / 8.0, error_mm);
     append(points, pieces, end, |t| {
         let s = 1.0 - t;
         blend(&[
@@ -60,11 +69,8 @@ fn second_difference(a: Point, b: Point, c: Point) -> f64 {
 }
 
 /// So many equal steps of the parameter keep the chord error, by Wang's bound.
-fn pieces(bound_mm: f64) -> f64 {
-    (bound_mm / CHORD_ERROR_MM)
-        .sqrt()
-        .ceil()
-        .clamp(1.0, PIECES_MAX)
+fn pieces(bound_mm: f64, error_mm: f64) -> f64 {
+    (bound_mm / error_mm).sqrt().ceil().clamp(1.0, PIECES_MAX)
 }
 
 fn append(points: &mut Vec<Point>, pieces: f64, end: Point, at: impl Fn(f64) -> Point) {
@@ -118,7 +124,7 @@ mod tests {
         ) {
             let (p0, p1, p2, p3) = ([c[0], c[1]], [c[2], c[3]], [c[4], c[5]], [c[6], c[7]]);
             let mut points = vec![p0];
-            cubic(&mut points, p1, p2, p3);
+            cubic(&mut points, [p1, p2, p3], CHORD_ERROR_MM);
             let curve = |t: f64| {
                 let s = 1.0 - t;
                 blend(&[(s*s*s, p0), (3.0*s*s*t, p1), (3.0*s*t*t, p2), (t*t*t, p3)])
@@ -138,7 +144,7 @@ mod tests {
     #[test]
     fn a_straight_curve_is_one_piece() {
         let mut points = vec![[0.0, 0.0]];
-        quadratic(&mut points, [1.0, 0.0], [2.0, 0.0]);
+        quadratic(&mut points, [1.0, 0.0], [2.0, 0.0], CHORD_ERROR_MM);
         assert_eq!(points, [[0.0, 0.0], [2.0, 0.0]]);
     }
 }

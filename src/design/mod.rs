@@ -1,5 +1,6 @@
 //! Drawings as people have them, made strokes on a flat page: geometry, no time, no joints.
 
+mod area;
 mod collect;
 pub mod compare;
 mod dash;
@@ -9,7 +10,9 @@ mod gcode;
 mod json;
 pub mod letters;
 mod svg;
+pub mod tidy;
 
+pub use area::Fill;
 pub use collect::DOT_MM;
 pub use error::DesignError;
 pub use flatten::CHORD_ERROR_MM;
@@ -84,6 +87,19 @@ impl Default for Caps {
 /// Whatever cannot be read or drawn, by its place in the file; nothing is guessed or skipped,
 /// but what cannot be seen: hidden elements, and white areas without an outline.
 pub fn load(name: &str, bytes: &[u8], caps: &Caps) -> Result<Design, DesignError> {
+    load_filled(name, bytes, caps, Fill::Outline)
+}
+
+/// Reads a drawing like [`load`], and fills the coloured areas of an SVG with lines.
+///
+/// # Errors
+/// As [`load`]; and areas that need too many lines.
+pub fn load_filled(
+    name: &str,
+    bytes: &[u8],
+    caps: &Caps,
+    fill: Fill,
+) -> Result<Design, DesignError> {
     if bytes.len() > caps.bytes_max {
         return Err(DesignError::TooLarge {
             bytes: bytes.len(),
@@ -93,7 +109,7 @@ pub fn load(name: &str, bytes: &[u8], caps: &Caps) -> Result<Design, DesignError
     let text = utf8(bytes)?;
     let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
     match extension.to_ascii_lowercase().as_str() {
-        "svg" => svg::read(text, caps),
+        "svg" => svg::read(text, caps, fill),
         "gcode" | "gco" | "nc" | "ngc" => gcode::read(name, text, caps),
         "json" => json::read(text, caps),
         _ => Err(DesignError::Kind {

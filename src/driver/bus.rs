@@ -44,6 +44,18 @@ impl Status {
         self.data.get(at).copied().unwrap_or(0)
     }
 
+    /// The whole reply as one little-endian number of at most four bytes.
+    pub(crate) fn number(&self) -> i32 {
+        let bytes = [0, 1, 2, 3].map(|at| self.byte(at));
+        i32::from_le_bytes(bytes)
+    }
+
+    /// Four bytes of the reply as a little-endian number.
+    pub(crate) fn long(&self, at: usize) -> i32 {
+        let bytes = [at, at + 1, at + 2, at + 3].map(|at| self.byte(at));
+        i32::from_le_bytes(bytes)
+    }
+
     /// A little-endian word of the reply.
     pub(crate) fn word(&self, at: usize) -> u16 {
         u16::from_le_bytes([self.byte(at), self.byte(at + 1)])
@@ -82,6 +94,8 @@ pub(crate) struct Bus<F> {
     pub(crate) baud: u32,
     pub(crate) return_delay: Duration,
     pub(crate) slack: Duration,
+    /// Whether the adapter returns what it is sent.
+    pub(crate) echoes: bool,
     pub(crate) counts: BusCounts,
 }
 
@@ -93,6 +107,7 @@ impl<F: Framing> Bus<F> {
             baud,
             return_delay: Duration::from_micros(500),
             slack: SLACK_UNKNOWN,
+            echoes: false,
             counts,
         }
     }
@@ -112,7 +127,7 @@ impl<F: Framing> Bus<F> {
         self.tell(link, request).await?;
         let until = expect.until.min(self.patience(request.len(), &expect));
         let corrupt_before = self.framing.corrupt();
-        let mut gather = Gather::new(request, &expect);
+        let mut gather = Gather::new(request, &expect, self.echoes);
         let mut buffer = [0_u8; 256];
         while !gather.is_complete() && gather.heard < BYTES_MAX {
             let count = link
@@ -128,6 +143,7 @@ impl<F: Framing> Bus<F> {
                 &mut self.counts,
             );
         }
+        self.echoes |= gather.echoed;
         self.counts.corrupt += self.framing.corrupt() - corrupt_before;
         Ok(gather.replies)
     }
@@ -166,17 +182,19 @@ struct Gather<'a> {
     ids: &'a [u8],
     parameters: usize,
     echo: Echo<'a>,
+    echoed: bool,
     next_place: usize,
     heard: usize,
     replies: Vec<Option<Status>>,
 }
 
 impl<'a> Gather<'a> {
-    fn new(request: &'a [u8], expect: &Expect<'a>) -> Self {
+    fn new(request: &'a [u8], expect: &Expect<'a>, echoes: bool) -> Self {
         Self {
             ids: expect.ids,
             parameters: expect.parameters,
-            echo: Echo::new(request),
+            echo: Echo::new(request, echoes),
+            echoed: false,
             next_place: 0,
             heard: 0,
             replies: vec![None; expect.ids.len()],
@@ -190,8 +208,9 @@ impl<'a> Gather<'a> {
 
     fn take<F: Framing>(&mut self, bytes: &[u8], framing: &mut F, counts: &mut BusCounts) {
         self.heard += bytes.len();
-        self.echo.pass(bytes, |fresh| framing.push(fresh));
-        counts.echoes += u64::from(self.echo.just_ended());
+        let ended = self.echo.pass(bytes, |fresh| framing.push(fresh));
+        counts.echoes += u64::from(ended);
+        self.echoed |= ended;
         while let Some(reply) = framing.next(self.parameters) {
             match self.place_of(&reply) {
                 Some(place) => {
@@ -216,51 +235,68 @@ impl<'a> Gather<'a> {
 }
 
 /// Drops our own bytes where a half-duplex adapter returns them.
+///
+/// Whether it does is found out on a quiet line, from the first replies. From then on everything up
+/// to the end of our request is ours: the rest of an earlier request may come before it.
 struct Echo<'a> {
     awaited: &'a [u8],
-    seen: usize,
+    held: Vec<u8>,
     state: EchoState,
 }
 
-#[derive(PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EchoState {
+    /// Nothing is known yet: what comes may be our own bytes from the first one on.
     Comparing,
-    JustEnded,
+    /// Our own bytes will come.
+    Searching,
+    /// What comes now is not ours.
     Past,
 }
 
 impl<'a> Echo<'a> {
-    fn new(awaited: &'a [u8]) -> Self {
+    fn new(awaited: &'a [u8], known: bool) -> Self {
         Self {
             awaited,
-            seen: 0,
-            state: EchoState::Comparing,
+            held: Vec::new(),
+            state: if known {
+                EchoState::Searching
+            } else {
+                EchoState::Comparing
+            },
         }
     }
 
-    fn pass(&mut self, bytes: &[u8], mut fresh: impl FnMut(&[u8])) {
-        if self.state != EchoState::Comparing {
-            return fresh(bytes);
+    /// Hands on what is not ours; whether our own bytes have just ended.
+    fn pass(&mut self, bytes: &[u8], mut fresh: impl FnMut(&[u8])) -> bool {
+        if self.state == EchoState::Past {
+            fresh(bytes);
+            return false;
         }
-        let rest = self.awaited.get(self.seen..).unwrap_or_default();
-        let same = rest.iter().zip(bytes).take_while(|(a, b)| a == b).count();
-        self.seen += same;
-        if self.seen == self.awaited.len() {
-            self.state = EchoState::JustEnded;
-            fresh(bytes.get(same..).unwrap_or_default());
-        } else if same < bytes.len() {
+        self.held.extend(bytes);
+        let end = match self.state {
+            EchoState::Searching => find(&self.held, self.awaited),
+            _ => self
+                .held
+                .starts_with(self.awaited)
+                .then_some(self.awaited.len()),
+        };
+        if let Some(end) = end {
+            fresh(self.held.get(end..).unwrap_or_default());
+        } else if self.state == EchoState::Searching || self.awaited.starts_with(&self.held) {
+            return false;
+        } else {
             // It was no echo: what looked like one belongs to a reply.
-            self.state = EchoState::Past;
-            fresh(self.awaited.get(..self.seen).unwrap_or_default());
-            fresh(bytes.get(same..).unwrap_or_default());
+            fresh(&self.held);
         }
+        self.state = EchoState::Past;
+        end.is_some()
     }
+}
 
-    fn just_ended(&mut self) -> bool {
-        let ended = self.state == EchoState::JustEnded;
-        if ended {
-            self.state = EchoState::Past;
-        }
-        ended
-    }
+/// Where `wanted` ends in `bytes`.
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    let places = bytes.windows(wanted.len().max(1));
+    let begin = places.into_iter().position(|window| window == wanted)?;
+    Some(begin + wanted.len())
 }

@@ -106,9 +106,6 @@ pub enum DriverError {
     /// Motion was asked of an arm without torque.
     #[error("the arm is not energised; energise it first")]
     Limp,
-    /// The arm's description belongs to another driver.
-    #[error("arm `{0}` has no servos that this driver speaks with")]
-    Family(String),
 }
 
 /// What a servo reports of itself.

@@ -11,16 +11,21 @@ use crate::clock::Clock;
 use crate::gate::Setpoint;
 use crate::link::Link;
 use crate::units::{Instant, Joints, Measured};
+use servos::Servos;
 
+pub mod dynamixel;
 pub mod error;
 pub mod feetech;
 
 mod bus;
+mod dialect;
 mod map;
 mod plausible;
+mod servos;
 #[cfg(test)]
 mod tests;
 
+pub use dialect::Register;
 pub use error::{Ailment, DriverError, ServoName};
 pub use map::Command;
 
@@ -103,21 +108,31 @@ pub struct ServoCounts {
 }
 
 /// A driver for one arm.
-pub enum Driver {
-    /// Feetech STS and SMS servos.
-    Feetech(Box<feetech::Feetech>),
+pub struct Driver(Kind);
+
+enum Kind {
+    Feetech(Box<Servos<feetech::Feetech>>),
+    Dynamixel(Box<Servos<dynamixel::Dynamixel>>),
+}
+
+/// The same for every family.
+macro_rules! each {
+    ($kind:expr, $driver:ident => $what:expr) => {
+        match $kind {
+            Kind::Feetech($driver) => $what,
+            Kind::Dynamixel($driver) => $what,
+        }
+    };
 }
 
 impl Driver {
     /// A driver for the family that the arm's file names.
-    ///
-    /// # Errors
-    /// [`DriverError::Family`] where there is none.
-    pub fn new(arm: &Arm, clock: &Clock) -> Result<Self, DriverError> {
-        match arm.file.family {
-            Family::FeetechSts => Ok(Self::Feetech(Box::new(feetech::Feetech::new(arm, clock)))),
-            Family::Dynamixel2 => Err(DriverError::Family(arm.file.name.clone())),
-        }
+    #[must_use]
+    pub fn new(arm: &Arm, clock: &Clock) -> Self {
+        Self(match arm.file.family {
+            Family::FeetechSts => Kind::Feetech(Box::new(Servos::new(arm, clock))),
+            Family::Dynamixel2 => Kind::Dynamixel(Box::new(Servos::new(arm, clock))),
+        })
     }
 
     /// Finds and checks every servo and reads where it stands. Moves nothing, leaves torque and
@@ -127,9 +142,7 @@ impl Driver {
     /// The first servo that is missing, is set up otherwise than this arm needs, or cannot be
     /// believed.
     pub async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
-        match self {
-            Self::Feetech(driver) => driver.attach(link).await,
-        }
+        each!(&mut self.0, driver => driver.attach(link).await)
     }
 
     /// Switches torque on where every servo stands: the goal becomes the present position and is
@@ -139,9 +152,7 @@ impl Driver {
     /// When a servo does not take what is written or reports a fault; those that were limp before
     /// are then limp again.
     pub async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
-        match self {
-            Self::Feetech(driver) => driver.energise(link).await,
-        }
+        each!(&mut self.0, driver => driver.energise(link).await)
     }
 
     /// Sends a setpoint to every servo, or the last one again, and reads every servo back. Before
@@ -182,9 +193,7 @@ impl Driver {
         command: Option<&Command>,
         deadline: Instant,
     ) -> Result<Measured, DriverError> {
-        match self {
-            Self::Feetech(driver) => driver.cycle(link, command, deadline).await,
-        }
+        each!(&mut self.0, driver => driver.cycle(link, command, deadline).await)
     }
 
     /// Takes torque off every servo, whatever the others answer. The arm drops.
@@ -192,25 +201,19 @@ impl Driver {
     /// # Errors
     /// Only when the link itself fails; what single servos did is in [`Released`].
     pub async fn release(&mut self, link: &mut dyn Link) -> Result<Released, DriverError> {
-        match self {
-            Self::Feetech(driver) => driver.release(link).await,
-        }
+        each!(&mut self.0, driver => driver.release(link).await)
     }
 
     /// Whether [`Self::energise`] succeeded and nothing has taken the torque off since.
     #[must_use]
     pub fn is_energised(&self) -> bool {
-        match self {
-            Self::Feetech(driver) => driver.is_energised(),
-        }
+        each!(&self.0, driver => driver.is_energised())
     }
 
     /// What happened on this port so far.
     #[must_use]
     pub fn counts(&self) -> &BusCounts {
-        match self {
-            Self::Feetech(driver) => driver.counts(),
-        }
+        each!(&self.0, driver => driver.counts())
     }
 }
 

@@ -12,6 +12,9 @@ use super::*;
 use crate::link::memory::MemoryLink;
 use crate::sim::{Fault, Simulator};
 
+mod dynamixel;
+mod faults;
+
 pub(super) const PERIOD: Duration = Duration::from_millis(10);
 
 pub(super) struct Bench {
@@ -33,10 +36,10 @@ impl Bench {
         let arm = arm_file(name);
         let clock = Clock::simulated();
         let start = Joints::zeros(arm.dof()).map(|joint, _| 0.1 * joint as f64);
-        let sim = Simulator::new(&arm, &start).unwrap();
+        let sim = Simulator::new(&arm, &start);
         Self {
             link: MemoryLink::new(sim.clone(), &clock, "bench").unwrap(),
-            driver: Driver::new(&arm, &clock).unwrap(),
+            driver: Driver::new(&arm, &clock),
             clock,
             sim,
             arm,
@@ -149,6 +152,7 @@ async fn a_step_is_followed_within_the_caps_that_travel_with_it() {
             }))
             .await
             .unwrap();
+        bench.sim.advance(bench.clock.now());
         fastest = fastest.max(bench.sim.truth().distance_max(&before) / PERIOD.as_secs_f64());
         before = bench.sim.truth();
     }

@@ -8,6 +8,7 @@ use nalgebra::{Isometry3, IsometryMatrix3, Matrix3, Point3, SMatrix, SVector, Un
 
 use crate::units::{JOINTS_MAX, Joints};
 
+pub mod capsule;
 mod solve;
 
 pub use solve::{Goal, Missed, Solution};
@@ -212,6 +213,47 @@ impl Chain {
         jacobian
     }
 
+    /// How unevenly joints move a tip: the largest over the smallest movement that a unit of joint
+    /// movement can make. Six joints and more: of place (over 0.25 m) and direction, turning about
+    /// the tip's axis left out. Fewer: of place alone, for they cannot serve both everywhere.
+    /// 1 is best; very large at a singular pose, never infinite.
+    #[must_use]
+    pub fn condition(&self, q_rad: &Joints, tip: &Tip) -> f64 {
+        let jacobian = self.jacobian(q_rad, tip);
+        if self.joints.len() < 6 {
+            let mut product = Matrix3::zeros();
+            for [x, y, z, ..] in jacobian.iter() {
+                let of = Vector3::new(*x, *y, *z) / LENGTH_M;
+                product += of * of.transpose();
+            }
+            return spread(&product.symmetric_eigenvalues());
+        }
+        let (_, axis) = self.tip(q_rad, tip);
+        let across = Matrix3::identity() - axis.into_inner() * axis.transpose();
+        let mut rows = SMatrix::<f64, 6, 6>::zeros();
+        for column in jacobian.iter() {
+            let [x, y, z, rx, ry, rz] = *column;
+            let v = Vector3::new(x, y, z) / LENGTH_M;
+            let w = across * Vector3::new(rx, ry, rz);
+            let both = SVector::<f64, 6>::new(v.x, v.y, v.z, w.x, w.y, w.z);
+            rows += both * both.transpose();
+        }
+        let mut values = rows.symmetric_eigenvalues();
+        // The direction left out is the smallest by construction, and no shortcoming.
+        let least = values.imin();
+        if let Some(value) = values.get_mut(least) {
+            *value = f64::INFINITY;
+        }
+        let kept = values.map(|value| {
+            if value.is_finite() {
+                value
+            } else {
+                values.min()
+            }
+        });
+        spread(&kept)
+    }
+
     /// The tip's motion, in fixed sizes; `N` is the number of joints.
     pub(crate) fn motion<const N: usize>(&self, q: &SVector<f64, N>, tip: &Tip) -> Motion<N> {
         let mut rotation = Matrix3::identity();
@@ -266,6 +308,14 @@ impl Link {
             nalgebra::Rotation3::from_matrix_unchecked(rotation),
         )
     }
+}
+
+/// Metres that weigh as much as a radian.
+const LENGTH_M: f64 = 0.25;
+
+/// The root of the largest over the smallest.
+fn spread<const R: usize>(squares: &SVector<f64, R>) -> f64 {
+    (squares.max() / squares.min().max(1e-12)).max(1.0).sqrt()
 }
 
 fn matrices(pose: &Isometry3<f64>) -> IsometryMatrix3<f64> {

@@ -12,7 +12,7 @@
 
 use nalgebra::{Isometry3, Matrix3, Point3, SMatrix, SVector, Unit, Vector3};
 
-use super::{Chain, Motion, Tip};
+use super::{Chain, LENGTH_M, Motion, Tip};
 use crate::units::{JOINTS_MAX, Joints};
 
 /// What the tip shall do.
@@ -60,9 +60,9 @@ pub struct Missed {
 /// Good to a ten-thousandth of a millimetre: derivatives over time stay smooth.
 const REACHED_M: f64 = 1e-7;
 const REACHED_RAD: f64 = 1e-6;
-/// Metres that weigh as much as a radian.
-const LENGTH_M: f64 = 0.25;
 const STEPS_MAX: usize = 60;
+/// Of one beginning among many: the next one is the better use of time.
+const STEPS_COLD_MAX: usize = 20;
 const STEP_RAD_MAX: f64 = 0.8;
 const DAMPING_LEAST: f64 = 1e-9;
 /// Of the step that meets the position exactly: small enough not to be seen in the direction.
@@ -75,7 +75,7 @@ impl Chain {
     /// # Errors
     /// [`Missed`] with the nearest that was found.
     pub fn solve(&self, tip: &Tip, goal: &Goal, seed: &Joints) -> Result<Solution, Missed> {
-        let nearest = self.descend(tip, goal, seed);
+        let nearest = self.descend(tip, goal, seed, STEPS_MAX);
         if nearest.meets(goal) {
             Ok(nearest)
         } else {
@@ -95,14 +95,14 @@ impl Chain {
         seed: &Joints,
         restarts: usize,
     ) -> Result<Solution, Missed> {
-        let mut nearest = self.descend(tip, goal, seed);
+        let mut nearest = self.descend(tip, goal, seed, STEPS_COLD_MAX);
         let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
         for _ in 0..restarts {
             if nearest.meets(goal) {
                 break;
             }
             let steps = nearest.steps;
-            let found = self.descend(tip, goal, &self.anywhere(&mut chance));
+            let found = self.descend(tip, goal, &self.anywhere(&mut chance), STEPS_COLD_MAX);
             if found.cost() < nearest.cost() {
                 nearest = found;
             }
@@ -134,26 +134,32 @@ impl Chain {
         q
     }
 
-    fn descend(&self, tip: &Tip, goal: &Goal, seed: &Joints) -> Solution {
+    fn descend(&self, tip: &Tip, goal: &Goal, seed: &Joints, steps_max: usize) -> Solution {
         match self.dof() {
-            1 => self.descend_in::<1>(tip, goal, seed),
-            2 => self.descend_in::<2>(tip, goal, seed),
-            3 => self.descend_in::<3>(tip, goal, seed),
-            4 => self.descend_in::<4>(tip, goal, seed),
-            5 => self.descend_in::<5>(tip, goal, seed),
-            6 => self.descend_in::<6>(tip, goal, seed),
-            _ => self.descend_in::<JOINTS_MAX>(tip, goal, seed),
+            1 => self.descend_in::<1>(tip, goal, seed, steps_max),
+            2 => self.descend_in::<2>(tip, goal, seed, steps_max),
+            3 => self.descend_in::<3>(tip, goal, seed, steps_max),
+            4 => self.descend_in::<4>(tip, goal, seed, steps_max),
+            5 => self.descend_in::<5>(tip, goal, seed, steps_max),
+            6 => self.descend_in::<6>(tip, goal, seed, steps_max),
+            _ => self.descend_in::<JOINTS_MAX>(tip, goal, seed, steps_max),
         }
     }
 
-    fn descend_in<const N: usize>(&self, tip: &Tip, goal: &Goal, seed: &Joints) -> Solution {
+    fn descend_in<const N: usize>(
+        &self,
+        tip: &Tip,
+        goal: &Goal,
+        seed: &Joints,
+        steps_max: usize,
+    ) -> Solution {
         let bounds = Bounds::of(self);
         let q = bounds.within(&SVector::<f64, N>::from_iterator(
             seed.iter().copied().chain(std::iter::repeat(0.0)),
         ));
         match goal {
-            Goal::PointThenAxis { .. } => self.descend_exact(tip, goal, &bounds, q),
-            _ => self.descend_damped(tip, goal, &bounds, q),
+            Goal::PointThenAxis { .. } => self.descend_exact(tip, goal, (&bounds, steps_max), q),
+            _ => self.descend_damped(tip, goal, (&bounds, steps_max), q),
         }
     }
 
@@ -163,13 +169,13 @@ impl Chain {
         &self,
         tip: &Tip,
         goal: &Goal,
-        bounds: &Bounds<N>,
+        (bounds, steps_max): (&Bounds<N>, usize),
         mut q: SVector<f64, N>,
     ) -> Solution {
         let mut now = Residual::of(&self.motion(&q, tip), goal);
         let mut trust = 1.0;
         let mut steps = 0;
-        while steps < STEPS_MAX && !now.small() && trust < 1e9 {
+        while steps < steps_max && !now.small() && trust < 1e9 {
             steps += 1;
             let damping = trust * 1e-3 * now.cost() + DAMPING_LEAST;
             let (hessian, gradient) = now.normal(damping);
@@ -191,12 +197,12 @@ impl Chain {
         &self,
         tip: &Tip,
         goal: &Goal,
-        bounds: &Bounds<N>,
+        (bounds, steps_max): (&Bounds<N>, usize),
         mut q: SVector<f64, N>,
     ) -> Solution {
         let mut now = Residual::of(&self.motion(&q, tip), goal);
         let mut steps = 0;
-        while steps < STEPS_MAX && !now.small() {
+        while steps < steps_max && !now.small() {
             steps += 1;
             let (hessian, gradient) = now.direction_only();
             let step = bounds.step(&q, |held| {

@@ -21,6 +21,7 @@ use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
@@ -51,7 +52,7 @@ pub struct HttpConfig {
     /// Hosts, or `host:port`, by which clients may call this node beside `localhost` and the address it listens on.
     /// A name that is not here is refused: a web page could have put it there.
     pub hosts: Vec<String>,
-    /// Origins of web pages that may call, `https://app.example:443`. As shipped none may.
+    /// Origins of web pages that may call, `https://app.example:443`, beside the server's own. As shipped no other may.
     pub origins: Vec<String>,
 }
 
@@ -119,12 +120,27 @@ impl Listening {
         repair: Repair,
         stop: CancellationToken,
     ) -> Result<(), HttpError> {
+        let handler = Handler::new(desk, Via::Http);
+        self.serve_with(handler, config, repair, stop).await
+    }
+
+    /// The same for any handler of the protocol library, of which each connection gets a clone.
+    ///
+    /// # Errors
+    /// The socket failed.
+    pub async fn serve_with<H: ServerHandler + Clone>(
+        self,
+        handler: H,
+        config: HttpConfig,
+        repair: Repair,
+        stop: CancellationToken,
+    ) -> Result<(), HttpError> {
         let quit = CancellationToken::new();
-        let door = Door::new(&desk, &config, self.address, repair, &quit);
+        let door = Door::new(&handler, &config, self.address, repair, &quit);
         let calls = door.calls.clone();
         let router = Router::new()
-            .route("/mcp", any(enter))
-            .route("/mcp/", any(enter))
+            .route("/mcp", any(enter::<H>))
+            .route("/mcp/", any(enter::<H>))
             .route("/healthz", get(async || "ok\n"))
             .with_state(Arc::new(door));
         // Small answers in two segments would each wait 40 ms for the other side's delayed acknowledgement.
@@ -153,35 +169,36 @@ async fn drained(mut calls: watch::Receiver<usize>) {
     let _ = tokio::time::timeout(DRAIN_MAX, none).await;
 }
 
-type Sessions = StreamableHttpService<Handler, LocalSessionManager>;
-type Stateless = StreamableHttpService<Handler, NeverSessionManager>;
+type Sessions<H> = StreamableHttpService<H, LocalSessionManager>;
+type Stateless<H> = StreamableHttpService<H, NeverSessionManager>;
 
 /// The one address and the three ways behind it.
-struct Door {
+struct Door<H> {
     /// Clients that said `initialize` and take streams.
-    sessions: Sessions,
+    sessions: Sessions<H>,
     /// Requests that stand alone; answered by a stream, so that progress can come before the answer.
-    streams: Stateless,
+    streams: Stateless<H>,
     /// Requests that stand alone, from clients that did not ask for a stream: plain JSON unless progress was asked for.
-    plain: Stateless,
+    plain: Stateless<H>,
     repair: Repair,
     /// How many requests are being answered.
     calls: watch::Sender<usize>,
 }
 
-impl Door {
+impl<H: ServerHandler + Clone> Door<H> {
     fn new(
-        desk: &Arc<dyn Desk>,
+        handler: &H,
         config: &HttpConfig,
         address: SocketAddr,
         repair: Repair,
         quit: &CancellationToken,
     ) -> Self {
         let base = base(config, address, quit);
-        let handler = Handler::new(desk.clone(), Via::Http);
+        let handler = handler.clone();
         let factory = move || Ok(handler.clone());
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(SESSION_IDLE_MAX);
+        sessions.session_config.sse_retry = None;
         let never = Arc::new(NeverSessionManager::default());
         let alone = base.clone().with_legacy_session_mode(false);
         let plain = alone.clone().with_json_response(true);
@@ -208,21 +225,35 @@ fn base(
     address: SocketAddr,
     quit: &CancellationToken,
 ) -> StreamableHttpServerConfig {
+    let own = own_hosts(address);
+    // A page that this very server could have sent; pages from other ports of this machine are strangers.
+    let port = address.port();
+    let pages = own.iter().map(|host| match host.contains(':') {
+        true => format!("http://[{host}]:{port}"),
+        false => format!("http://{host}:{port}"),
+    });
+    let origins: Vec<String> = pages.chain(config.origins.iter().cloned()).collect();
+    StreamableHttpServerConfig::default()
+        .with_allowed_hosts(own.iter().chain(&config.hosts))
+        .with_allowed_origins(origins)
+        .with_max_request_body_bytes(BODY_BYTES_MAX)
+        // An empty first event would invite clients to hang up and come back for the answer. Here hanging up stops the arm;
+        // and simple clients take an empty event for broken JSON.
+        .with_sse_retry(None)
+        .with_cancellation_token(quit.clone())
+}
+
+fn own_hosts(address: SocketAddr) -> Vec<String> {
     let mut hosts = vec![
         "localhost".to_owned(),
         "127.0.0.1".to_owned(),
         "::1".to_owned(),
     ];
-    if !address.ip().is_unspecified() {
-        hosts.push(address.ip().to_string());
+    let here = address.ip().to_string();
+    if !address.ip().is_unspecified() && !hosts.contains(&here) {
+        hosts.push(here);
     }
-    hosts.extend(config.hosts.iter().cloned());
-    StreamableHttpServerConfig::default()
-        .with_allowed_hosts(hosts)
-        .with_allowed_origins(config.origins.iter().cloned())
-        .enforce_origin_validation()
-        .with_max_request_body_bytes(BODY_BYTES_MAX)
-        .with_cancellation_token(quit.clone())
+    hosts
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -255,7 +286,10 @@ fn accepts_streams(headers: &HeaderMap) -> bool {
     accept.any(|value| value.to_ascii_lowercase().contains("text/event-stream"))
 }
 
-async fn enter(State(door): State<Arc<Door>>, request: Request) -> Response {
+async fn enter<H: ServerHandler + Clone>(
+    State(door): State<Arc<Door<H>>>,
+    request: Request,
+) -> Response {
     if request.method() != Method::POST {
         return door.answer(Way::Session, request).await;
     }
@@ -274,7 +308,11 @@ async fn enter(State(door): State<Arc<Door>>, request: Request) -> Response {
     }
 }
 
-async fn post(door: &Door, mut parts: http::request::Parts, passed: Passed) -> Response {
+async fn post<H: ServerHandler + Clone>(
+    door: &Door<H>,
+    mut parts: http::request::Parts,
+    passed: Passed,
+) -> Response {
     let way = Way::of(&parts.headers, &passed);
     let hung_up = CancellationToken::new();
     let watched = Watched {

@@ -35,7 +35,7 @@ pub enum Repaired {
 pub fn never_repair(raw: &[u8]) -> Repaired {
     match serde_json::from_slice::<Value>(raw) {
         Ok(message) => Repaired::Message(message),
-        Err(error) => Repaired::Hopeless(error.to_string()),
+        Err(error) => Repaired::Hopeless(format!("the message is not JSON: {error}")),
     }
 }
 
@@ -82,7 +82,6 @@ pub(super) fn admit(raw: &[u8], repair: Repair) -> Admitted {
         Err(_) => match repair(raw) {
             Repaired::Message(message) => (message, Vec::new()),
             Repaired::Hopeless(why) => {
-                let why = format!("the message is not JSON: {why}");
                 return Admitted::Reply(refusal(PARSE_ERROR, id_in_broken(raw), &why));
             }
         },
@@ -243,6 +242,13 @@ fn introduce(message: &mut Object) {
     let Some(Value::Object(params)) = message.get_mut("params") else {
         return;
     };
+    if params
+        .get("_meta")
+        .is_some_and(|meta| meta.get(META_VERSION).is_some())
+    {
+        // A revision that needs no introduction: the method does not exist there, and is answered so.
+        return;
+    }
     if !params.get("protocolVersion").is_some_and(Value::is_string) {
         params.insert("protocolVersion".to_owned(), Value::from(UNNAMED_VERSION));
     }

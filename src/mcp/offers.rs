@@ -10,7 +10,7 @@ use rmcp::model::{
     PromptMessage, Reference, Resource, ResourceContents, ResourceTemplate, Role,
     ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::desk::{
     Answer, Desk, Hints, Offers, PromptCard, PromptText, ResourceBody, ResourceCard, ResourceText,
@@ -127,8 +127,8 @@ pub(super) fn completed(reference: &Reference) -> String {
     }
 }
 
-pub(super) fn no_resource(unknown: Unknown) -> ErrorData {
-    ErrorData::resource_not_found(unknown.message, None)
+pub(super) fn no_resource(unknown: Unknown, uri: &str) -> ErrorData {
+    ErrorData::invalid_params(unknown.message, Some(json!({"uri": uri})))
 }
 
 pub(super) fn no_prompt(unknown: Unknown) -> ErrorData {

@@ -31,9 +31,9 @@ const LAST_NOTICE_WAIT: Duration = Duration::from_millis(500);
 const COMPLETIONS_MAX: usize = 100;
 
 /// Requests that the library knows by type: where one of them arrives untyped, its parameters did not fit.
-const TYPED: [&str; 9] = [
+/// `initialize` is none of them: by the newest revision there is no such method, and by the older ones it always fits.
+const TYPED: [&str; 8] = [
     "completion/complete",
-    "initialize",
     "prompts/get",
     "prompts/list",
     "resources/list",
@@ -130,27 +130,6 @@ impl Handler {
         }
     }
 
-    /// A `tools/call` that did not fit the library's type, sent round again in a shape that does.
-    async fn call_untyped(
-        &self,
-        params: Option<Value>,
-        mut context: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        let mut params = match params {
-            Some(Value::Object(params)) => params,
-            _ => Map::new(),
-        };
-        let tool = spelled(params.remove("name"));
-        let arguments = received(params.remove("arguments"));
-        context.extensions.insert(Raw(arguments));
-        let request =
-            ClientRequest::CallToolRequest(CallToolRequest::new(CallToolRequestParams::new(tool)));
-        let result = <Self as Service<RoleServer>>::handle_request(self, request, context).await?;
-        serde_json::to_value(&result)
-            .map(CustomResult::new)
-            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
-    }
-
     async fn forward_changes(self, peer: Peer<RoleServer>) {
         let Some(mut changes) = self.desk.changes() else {
             return;
@@ -168,6 +147,52 @@ impl Handler {
             }
         }
     }
+}
+
+/// Answers a request that fitted none of the library's types: a `tools/call` goes round again in a shape that does fit,
+/// its arguments beside it as they came; a method that is known got parameters that do not fit; the rest is unknown.
+///
+/// # Errors
+/// JSON-RPC errors, as the caller gets them.
+pub async fn reroute<H: ServerHandler>(
+    handler: &H,
+    request: CustomRequest,
+    context: RequestContext<RoleServer>,
+) -> Result<CustomResult, ErrorData> {
+    let CustomRequest { method, params, .. } = request;
+    if method == "tools/call" {
+        return call_untyped(handler, params, context).await;
+    }
+    if TYPED.contains(&method.as_str()) {
+        let why = format!("the parameters of {method} do not fit");
+        return Err(ErrorData::invalid_params(why, None));
+    }
+    Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+}
+
+async fn call_untyped<H: ServerHandler>(
+    handler: &H,
+    params: Option<Value>,
+    mut context: RequestContext<RoleServer>,
+) -> Result<CustomResult, ErrorData> {
+    let mut params = match params {
+        Some(Value::Object(params)) => params,
+        _ => Map::new(),
+    };
+    let mut call = CallToolRequestParams::new(spelled(params.remove("name")));
+    if let Some(Value::Object(responses)) = params.remove("inputResponses") {
+        call = call.with_input_responses(responses.into_iter().collect());
+    }
+    if let Some(Value::String(state)) = params.remove("requestState") {
+        call = call.with_request_state(state);
+    }
+    let arguments = received(params.remove("arguments"));
+    context.extensions.insert(Raw(arguments));
+    let request = ClientRequest::CallToolRequest(CallToolRequest::new(call));
+    let result = <H as Service<RoleServer>>::handle_request(handler, request, context).await?;
+    serde_json::to_value(&result)
+        .map(CustomResult::new)
+        .map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
 /// Passes a client's giving up on to the call until the call is answered. It must not outlive the answer: the library
@@ -271,17 +296,7 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> BoxFuture<'_, Result<CustomResult, ErrorData>> {
-        Box::pin(async move {
-            let CustomRequest { method, params, .. } = request;
-            if method == "tools/call" {
-                return self.call_untyped(params, context).await;
-            }
-            if TYPED.contains(&method.as_str()) {
-                let why = format!("the parameters of {method} do not fit");
-                return Err(ErrorData::invalid_params(why, None));
-            }
-            Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
-        })
+        Box::pin(reroute(self, request, context))
     }
 
     async fn list_resources(
@@ -330,7 +345,8 @@ impl ServerHandler for Handler {
         }
         let uri = request.uri;
         let read = self.desk.read(uri.clone()).await;
-        let contents = offers::contents(uri, read.map_err(offers::no_resource)?);
+        let read = read.map_err(|unknown| offers::no_resource(unknown, &uri))?;
+        let contents = offers::contents(uri, read);
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
 

@@ -127,7 +127,7 @@ impl Worker {
             .clock
             .alarm()
             .map_err(|error| format!("no timer: {error}"))?;
-        let driver = Driver::new(&own.arm, &own.clock).map_err(|error| error.to_string())?;
+        let driver = Driver::new(&own.arm, &own.clock);
         let mut worker = Self {
             next_tick: own.clock.now(),
             own,
@@ -231,9 +231,9 @@ impl Worker {
         });
         if let Some(job) = &mut self.job {
             if asked.emergency {
-                job.execution.stand()
+                job.execution.stand();
             } else {
-                job.execution.stop()
+                job.execution.stop();
             }
         }
         let before = self.stopping.take();

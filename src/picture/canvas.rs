@@ -1,7 +1,7 @@
 //! Paper to draw a picture on: lines, words and frames in pixels, y down.
 
 use tiny_skia::{Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Rect, Transform};
-use tiny_skia::{Path, Stroke};
+use tiny_skia::{Mask, Path, Stroke};
 
 use crate::design::letters;
 
@@ -37,6 +37,8 @@ pub(super) struct Canvas {
     /// From the picture's own units to pixels.
     scale: f64,
     points_left: usize,
+    /// What may be drawn on, none for everything.
+    window: Option<Mask>,
 }
 
 /// Draws at full size, and smaller where the file would be too large.
@@ -82,6 +84,7 @@ fn drawn(
         pixels,
         scale,
         points_left: POINTS_MAX,
+        window: None,
     };
     draw(&mut canvas);
     let bytes = canvas.pixels.encode_png();
@@ -110,6 +113,18 @@ fn f32_of(value: f64) -> f32 {
 impl Canvas {
     fn transform(&self) -> Transform {
         Transform::from_scale(f32_of(self.scale), f32_of(self.scale))
+    }
+
+    /// From now on only what lies in `area` is drawn; none ends that.
+    pub(super) fn look_through(&mut self, area: Option<Area>) {
+        self.window = area.and_then(|area| {
+            let [x, y, width, height] = [area.x, area.y, area.width, area.height].map(f32_of);
+            let rect = Rect::from_xywh(x, y, width, height)?;
+            let mut mask = Mask::new(self.pixels.width(), self.pixels.height())?;
+            let path = PathBuilder::from_rect(rect);
+            mask.fill_path(&path, FillRule::Winding, true, self.transform());
+            Some(mask)
+        });
     }
 
     /// A filled rectangle.
@@ -156,7 +171,7 @@ impl Canvas {
         };
         let transform = self.transform();
         self.pixels
-            .stroke_path(&path, &paint(rgb), &stroke, transform, None);
+            .stroke_path(&path, &paint(rgb), &stroke, transform, self.window.as_ref());
     }
 
     /// A filled polygon.

@@ -1,13 +1,13 @@
 //! `plan.png`: what is planned, on the sheet, from the side, and over time.
 
 use super::canvas::{AIR, Area, Canvas, INK, PALE, PAPER, Point, QUIET, REFUSED, png, width_of};
-use super::sheet::{HEAD, MARGIN, Sheet, head};
+use super::sheet::{HEAD, MARGIN, Part, Sheet, head};
 use super::{PictureError, PlanView, PlannedStroke, Strip, check_sheet};
 
 const SIDE: f64 = 1000.0;
 /// Of the charts beside or below the sheet.
 const CHART_HEIGHT: f64 = 84.0;
-const CHART_GAP: f64 = 34.0;
+const CHART_GAP: f64 = 40.0;
 const COLUMN: f64 = 300.0;
 const FOOT: f64 = 40.0;
 
@@ -28,7 +28,7 @@ pub fn plan_png(view: &PlanView) -> Result<Vec<u8>, PictureError> {
         layout.sheet.measure(canvas, [MARGIN, foot]);
         let mut areas = layout.charts.iter();
         if let Some(area) = areas.next().filter(|_| !view.side_mm.is_empty()) {
-            side_view(canvas, view, *area);
+            side_view(canvas, view, &layout.sheet.part, *area);
         }
         for (strip, area) in view.strips.iter().zip(areas) {
             chart(canvas, strip, *area);
@@ -47,15 +47,18 @@ struct Layout {
 impl Layout {
     /// Charts stand beside the sheet; below it where the sheet is much wider than high.
     fn of(view: &PlanView) -> Self {
-        let count = 1.0 + view.strips.len().min(4).to_string().parse().unwrap_or(0.0);
+        let strips = u8::try_from(view.strips.len().min(4)).unwrap_or(4);
+        let count = 1.0 + f64::from(strips);
         let charts_height = count * (CHART_HEIGHT + CHART_GAP);
-        let is_wide = view.sheet_mm[0] > 1.8 * view.sheet_mm[1];
+        let drawn = view.strokes.iter().flat_map(|s| &s.line.points_mm);
+        let part = Part::around(view.sheet_mm, drawn);
+        let is_wide = part.size_mm[0] > 1.8 * part.size_mm[1];
         let room = if is_wide {
             [SIDE - 2.0 * MARGIN, SIDE - HEAD - FOOT - charts_height]
         } else {
             [SIDE - 3.0 * MARGIN - COLUMN, SIDE - HEAD - FOOT - MARGIN]
         };
-        let sheet = Sheet::fit(view.sheet_mm, [MARGIN, HEAD], room[0], room[1].max(200.0));
+        let sheet = Sheet::fit(part, [MARGIN, HEAD], room[0], room[1].max(200.0));
         let below = HEAD + sheet.area.height + FOOT;
         let (x, y, width) = if is_wide {
             (MARGIN, below, SIDE - 2.0 * MARGIN)
@@ -93,6 +96,7 @@ fn column(x: f64, y: f64, width: f64, count: usize) -> Vec<Area> {
 
 fn drawing(canvas: &mut Canvas, view: &PlanView, sheet: &Sheet) {
     sheet.draw(canvas);
+    sheet.enter(canvas);
     let travels: Vec<Vec<Point>> = view.travels_mm.iter().map(|p| sheet.path(p)).collect();
     canvas.lines(travels.iter().map(Vec::as_slice), AIR, 0.8);
     for stroke in view.strokes.iter().filter(|stroke| !stroke.is_refused) {
@@ -108,6 +112,7 @@ fn drawing(canvas: &mut Canvas, view: &PlanView, sheet: &Sheet) {
         let width = sheet.width(stroke.line.width_mm).max(3.0);
         canvas.line(&sheet.path(&stroke.line.points_mm), REFUSED, width);
     }
+    canvas.look_through(None);
     if view.strokes.len() <= NUMBERS_MAX {
         numbers(canvas, &view.strokes, sheet);
     }
@@ -168,7 +173,7 @@ fn label(canvas: &mut Canvas, area: Area, name: &str, range: &str) {
 }
 
 /// Tip height along x: the tip's way seen from the sheet's lower edge.
-fn side_view(canvas: &mut Canvas, view: &PlanView, area: Area) {
+fn side_view(canvas: &mut Canvas, view: &PlanView, part: &Part, area: Area) {
     let heights = view.side_mm.iter().map(|[_, z]| *z);
     let [low, high] = bounds(heights).unwrap_or([0.0, 1.0]);
     let (low, high) = (low.min(0.0), high.max(low + 0.5));
@@ -178,9 +183,9 @@ fn side_view(canvas: &mut Canvas, view: &PlanView, area: Area) {
         "side view: tip height, mm",
         &format!("{low:.1} to {high:.1}"),
     );
-    let x_max = view.sheet_mm[0];
+    let ([start, _], [length, _]) = (part.low_mm, part.size_mm);
     let place = |[x, z]: &Point| {
-        let x = (x / x_max).clamp(-0.02, 1.02);
+        let x = ((x - start) / length).clamp(0.0, 1.0);
         [area.x + x * area.width, level(*z, low, high, area)]
     };
     let points: Vec<Point> = view.side_mm.iter().map(place).collect();

@@ -5,15 +5,22 @@ use nalgebra::{Point3, Vector3};
 use super::course::{Course, Piece, Place};
 use super::error::{Cause, PlanError, Refusal};
 use super::hand::Hand;
-use super::timed::{self, Asked};
+use super::timed::{self, Asked, Manner};
 use super::trace::{Stuck, trace};
 use super::trajectory::{Span, SpanKind, Trajectory};
 use super::{PERIOD, PERIOD_S, Watch, swing};
-use crate::scene::Scene;
+use crate::scene::{Scene, ToolKind};
 use crate::units::Joints;
 
 /// Hardest acceleration of a tip that does not draw.
 const TRAVEL_M_S2: f64 = 1.0;
+/// And how fast that acceleration rises.
+const TRAVEL_M_S3: f64 = 20.0;
+/// How long a drawing tip takes to reach its hardest acceleration, at the least.
+const DRAW_RISE_S: f64 = 0.04;
+/// A needle is slow below this height, whatever else it is asked for.
+const NEEDLE_NEAR_MM: f64 = 20.0;
+const NEEDLE_M_S: f64 = 0.025;
 /// Heights that a swing is tried over where the straight one comes too near the surface.
 const OVER_MM: [f64; 4] = [15.0, 40.0, 70.0, 100.0];
 /// A swing may come this much nearer to the surface than its ends.
@@ -172,6 +179,8 @@ impl<'a> Build<'a> {
         let hand = self.hand(what.pen).map_err(nowhere)?;
         let mut tilt_rad: f64 = 0.0;
         for course in courses {
+            self.check_wanted().map_err(|_| nowhere(Cause::Cancelled))?;
+            let asked = self.careful(what.pen, course, asked);
             let knots = trace(&hand, &self.scene.surface, course, &self.here())?;
             tilt_rad = knots
                 .iter()
@@ -194,6 +203,8 @@ impl<'a> Build<'a> {
         Asked {
             speed_m_s: self.scene.limits.travel_mm_s / 1e3,
             acceleration_m_s2: TRAVEL_M_S2,
+            jerk_m_s3: TRAVEL_M_S3,
+            manner: Manner::Ramp,
         }
     }
 
@@ -202,6 +213,27 @@ impl<'a> Build<'a> {
         Asked {
             speed_m_s: limits.draw_mm_s / 1e3,
             acceleration_m_s2: limits.draw_mm_s2 / 1e3,
+            jerk_m_s3: limits.draw_mm_s2 / 1e3 / DRAW_RISE_S,
+            manner: Manner::Soonest,
+        }
+    }
+
+    /// A needle near the surface is slow.
+    fn careful(&self, pen: usize, course: &Course, asked: Asked) -> Asked {
+        let needle = |pen: &crate::scene::Pen| pen.kind == ToolKind::Needle;
+        let height_mm = |place: Place| self.scene.surface.project(&place.point_m).height_mm;
+        let ends = |piece: &Piece| {
+            let at = |t| height_mm(piece.at(&self.scene.surface, t));
+            at(0.0).min(at(1.0))
+        };
+        let lowest_mm = course.iter().map(ends).fold(f64::INFINITY, f64::min);
+        if self.scene.pens.get(pen).is_some_and(needle) && lowest_mm < NEEDLE_NEAR_MM {
+            Asked {
+                speed_m_s: asked.speed_m_s.min(NEEDLE_M_S),
+                ..asked
+            }
+        } else {
+            asked
         }
     }
 
@@ -276,7 +308,16 @@ impl<'a> Build<'a> {
     fn swing_samples(&self, from: &Joints, to: &Joints) -> Vec<Joints> {
         let tips: Vec<_> = self.hands.iter().map(|hand| hand.tip).collect();
         let speed_m_s = self.scene.limits.travel_mm_s / 1e3;
-        swing::swing(&self.scene.arm, &tips, from, to, speed_m_s)
+        let samples = swing::swing(&self.scene.arm, &tips, from, to, speed_m_s);
+        let needle = self
+            .scene
+            .pens
+            .iter()
+            .any(|pen| pen.kind == ToolKind::Needle);
+        if needle && samples.iter().any(|q| self.lowest(q).0 < NEEDLE_NEAR_MM) {
+            return swing::swing(&self.scene.arm, &tips, from, to, speed_m_s.min(NEEDLE_M_S));
+        }
+        samples
     }
 
     /// Swings to a pose, over vias above both ends where the straight way comes too low.

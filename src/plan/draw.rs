@@ -8,6 +8,7 @@ use super::error::{Cause, PlanError, Refusal};
 use super::hand::Hand;
 use super::order::{Turn, order};
 use super::report::{self, StrokeReport};
+use super::tidy::{Tidied, tidy};
 use super::trace::Stuck;
 use super::trajectory::SpanKind;
 use super::{Plan, Watch, bend};
@@ -42,25 +43,36 @@ pub fn draw_strokes(
     watch: &dyn Watch,
 ) -> Result<Plan, PlanError> {
     check(strokes)?;
-    let turns = order(strokes, how);
+    let tidied = tidy(strokes, how);
+    let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();
+    let turns = order(&alone, how);
     let mut drawing = Drawing {
         build: Build::new(scene, start, watch)?,
-        strokes,
+        given: strokes,
         since_dip_mm: vec![f64::INFINITY; scene.pens.len()],
         reports: Vec::with_capacity(turns.len()),
+        drawn: Vec::with_capacity(turns.len()),
         dips: 0,
     };
-    for (item, turn) in turns.iter().enumerate() {
+    for (done, turn) in turns.iter().enumerate() {
         drawing.build.check_wanted()?;
-        drawing.turn(item, turn);
-        drawing.build.progress(item + 1, turns.len());
+        if let Some(tidied) = tidied.get(turn.stroke) {
+            drawing.turn(turn, tidied);
+        }
+        drawing.build.progress(done + 1, turns.len());
         if drawing.build.refusals.len() >= REFUSALS_MAX {
             break;
         }
     }
-    let (reports, dips) = (drawing.reports, drawing.dips);
+    let (reports, drawn, dips) = (drawing.reports, drawing.drawn, drawing.dips);
     let (trajectory, hover_from) = drawing.build.finish()?;
-    Ok(report::plan(scene, trajectory, hover_from, reports, dips))
+    Ok(report::plan(
+        scene,
+        trajectory,
+        hover_from,
+        (reports, drawn),
+        dips,
+    ))
 }
 
 fn check(strokes: &[SheetStroke]) -> Result<(), PlanError> {
@@ -90,38 +102,112 @@ fn check(strokes: &[SheetStroke]) -> Result<(), PlanError> {
 
 struct Drawing<'a> {
     build: Build<'a>,
-    strokes: &'a [SheetStroke],
+    given: &'a [SheetStroke],
     since_dip_mm: Vec<f64>,
     reports: Vec<StrokeReport>,
+    drawn: Vec<SheetStroke>,
     dips: usize,
 }
 
 impl Drawing<'_> {
-    /// One stroke with all that goes before and after it; refused, it leaves no trace.
-    fn turn(&mut self, item: usize, turn: &Turn) {
-        let mark = self.build.mark();
-        if let Err(stuck) = self.try_turn(item, turn) {
-            self.build.back_to(&mark);
-            let source = self
-                .strokes
-                .get(turn.stroke)
-                .map_or("", |stroke| stroke.source.as_str());
-            self.build.refuse(Some(turn.stroke), source, stuck);
+    /// One stroke with all that goes before and after it. Where that fails, it is tried once more
+    /// with the arm held in the way that serves this stroke best; refused, it leaves no trace.
+    fn turn(&mut self, turn: &Turn, tidied: &Tidied) {
+        let mut stroke = tidied.stroke.clone();
+        if turn.reversed {
+            stroke.points_mm.reverse();
+        }
+        let mark = (self.build.mark(), self.since_dip_mm.clone(), self.dips);
+        let mut failed = None;
+        for retake in [false, true] {
+            match self.try_turn(&stroke, retake) {
+                Ok(tilt_rad) => {
+                    self.report(turn, tidied, stroke, tilt_rad);
+                    return;
+                }
+                Err(stuck) => failed = Some(stuck),
+            }
+            self.build.back_to(&mark.0);
+            (self.since_dip_mm, self.dips) = (mark.1.clone(), mark.2);
+        }
+        if let Some(stuck) = failed {
+            self.refuse(&stroke, tidied, stuck);
         }
     }
 
-    fn try_turn(&mut self, item: usize, turn: &Turn) -> Result<(), Stuck> {
-        let Some(stroke) = self.strokes.get(turn.stroke) else {
-            return Ok(());
+    fn report(&mut self, turn: &Turn, tidied: &Tidied, stroke: SheetStroke, tilt_rad: f64) {
+        self.reports.push(StrokeReport {
+            stroke: tidied.parts.first().copied().unwrap_or(0),
+            parts: tidied.parts.clone(),
+            source: stroke.source.clone(),
+            pen: stroke.pen,
+            reversed: turn.reversed,
+            length_mm: length(&stroke.points_mm),
+            tilt_max_deg: tilt_rad.to_degrees(),
+            ..StrokeReport::default()
+        });
+        self.drawn.push(stroke);
+    }
+
+    /// Refuses the part that the place belongs to, with the farthest point where it is out of
+    /// reach.
+    fn refuse(&mut self, stroke: &SheetStroke, tidied: &Tidied, mut stuck: Stuck) {
+        if matches!(stuck.cause, Cause::OutOfReach { .. })
+            && let Some((at_mm, by_mm)) = self.farthest(stroke)
+        {
+            stuck.at_mm = Some(at_mm);
+            stuck.cause = Cause::OutOfReach { by_mm };
+        }
+        let at_mm = stuck.at_mm.or(stroke.points_mm.first().copied());
+        let near = |part: &usize| {
+            let points = self.given.get(*part).map(|given| given.points_mm.iter());
+            let far = |point: &[f64; 2]| at_mm.map_or(0.0, |at| distance(*point, at));
+            points.map_or(f64::INFINITY, |points| {
+                points.map(far).fold(f64::INFINITY, f64::min)
+            })
         };
-        let points = turn.points(self.strokes);
+        let part = tidied
+            .parts
+            .iter()
+            .min_by(|a, b| near(a).total_cmp(&near(b)))
+            .copied();
+        let source = part
+            .and_then(|part| self.given.get(part))
+            .map_or(stroke.source.as_str(), |given| given.source.as_str());
+        self.build.refuse(part, source, stuck);
+    }
+
+    /// The point of a stroke that the tip misses by most, if it misses any.
+    fn farthest(&self, stroke: &SheetStroke) -> Option<([f64; 2], f64)> {
+        let scene = self.build.scene;
+        let hand = self.build.hand(stroke.pen).ok()?;
+        let mut seed = scene.ready_rad;
+        let mut worst: Option<([f64; 2], f64)> = None;
+        for at_mm in sparse(&stroke.points_mm) {
+            let place = Place::over(&scene.surface, at_mm, -scene.heights.press_mm);
+            match hand.reach(&place, &seed) {
+                Ok(found) => seed = found.q_rad,
+                Err(missed) => {
+                    let by_mm = missed.nearest.off_m * 1e3;
+                    if worst.is_none_or(|(_, most)| by_mm > most) {
+                        worst = Some((at_mm, by_mm));
+                    }
+                }
+            }
+        }
+        worst
+    }
+
+    /// The largest tilt.
+    fn try_turn(&mut self, stroke: &SheetStroke, retake: bool) -> Result<f64, Stuck> {
+        let item = self.reports.len();
         let heights = self.build.scene.heights;
-        let courses = bend::courses(&points, -heights.press_mm);
+        let courses = bend::courses(&stroke.points_mm, -heights.press_mm);
+        let points = &stroke.points_mm;
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
-            return Ok(());
+            return Ok(0.0);
         };
-        let length_mm = length(&points);
-        self.go_above(item, stroke.pen, *first, length_mm)?;
+        self.go_above(item, stroke, *first, retake)?;
         let what = |kind| What {
             kind,
             item: Some(item),
@@ -137,38 +223,35 @@ impl Drawing<'_> {
         self.build
             .follow(what(SpanKind::Lift), &[vec![raise]], travelling)?;
         self.build.stand = Stand::Sheet(*last);
-        self.reports.push(StrokeReport {
-            stroke: turn.stroke,
-            source: stroke.source.clone(),
-            pen: stroke.pen,
-            reversed: turn.reversed,
-            length_mm,
-            tilt_max_deg: tilt_rad.to_degrees(),
-            ..StrokeReport::default()
-        });
-        Ok(())
+        Ok(tilt_rad)
     }
 
     /// To above a stroke's beginning, by way of the ink where that is due.
     fn go_above(
         &mut self,
         item: usize,
-        pen: usize,
+        stroke: &SheetStroke,
         at_mm: [f64; 2],
-        length_mm: f64,
+        retake: bool,
     ) -> Result<(), Stuck> {
+        let (pen, length_mm) = (stroke.pen, length(&stroke.points_mm));
         let due = self.ink_due(pen, length_mm);
         let hover = Stand::Sheet(at_mm);
         let first = match &due {
             Some(ink) => Stand::Space(self.above(ink)),
             None => hover,
         };
-        if self.build.pen == Some(pen) {
+        if self.build.pen == Some(pen) && !retake {
             let kind = SpanKind::Travel;
             let item = Some(item);
             self.build.travel_to(What { kind, item, pen }, first)?;
         } else {
-            self.take(item, pen, first)?;
+            let serves = if retake {
+                self.along(stroke)
+            } else {
+                self.corners(pen)
+            };
+            self.take(item, pen, first, &serves)?;
         }
         if let Some(ink) = due {
             self.dip(item, pen, &ink)?;
@@ -194,7 +277,7 @@ impl Drawing<'_> {
     }
 
     /// Begins to use a pen: lifts what is low and swings the pen's tip to where it is needed.
-    fn take(&mut self, item: usize, pen: usize, to: Stand) -> Result<(), Stuck> {
+    fn take(&mut self, item: usize, pen: usize, to: Stand, serves: &[Place]) -> Result<(), Stuck> {
         let begun = self.build.hover_from.is_some();
         let kind = if begun {
             SpanKind::Travel
@@ -211,7 +294,7 @@ impl Drawing<'_> {
             _ => None,
         };
         let pose = self
-            .best_way(&hand, pen, &place)
+            .best_way(&hand, &place, serves)
             .map_err(|cause| Stuck { at_mm, cause })?;
         let item = begun.then_some(item);
         self.build
@@ -225,14 +308,13 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    /// The way of holding the pen that serves the whole of its drawing best.
-    fn best_way(&self, hand: &Hand<'_>, pen: usize, place: &Place) -> Result<Joints, Cause> {
+    /// The way of holding the pen that serves all places, one after the other, best.
+    fn best_way(&self, hand: &Hand<'_>, place: &Place, serves: &[Place]) -> Result<Joints, Cause> {
         let scene = self.build.scene;
         let ways = hand.ways(place, &[scene.ready_rad])?;
-        let corners = self.corners(pen);
         let mut best: Option<(f64, Joints)> = None;
         for way in ways.iter().take(WAYS_MAX) {
-            let cost = self.cost(hand, way, &corners);
+            let cost = self.cost(hand, way, serves);
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, way.q_rad));
             }
@@ -241,28 +323,39 @@ impl Drawing<'_> {
             .ok_or(Cause::OutOfReach { by_mm: f64::NAN })
     }
 
-    /// Smaller is better: places missed, then lean, then margin, then nearness to the ready pose.
-    fn cost(&self, hand: &Hand<'_>, way: &Solution, corners: &[Place]) -> f64 {
-        let mut cost = way.q_rad.distance_max(&self.build.scene.ready_rad) * 0.1;
+    /// Smaller is better: places missed, then lean, then the largest step from one place to the
+    /// next, margin, and nearness to the ready pose.
+    fn cost(&self, hand: &Hand<'_>, way: &Solution, serves: &[Place]) -> f64 {
         let mut margin = hand.margin_rad(&way.q_rad);
-        let mut lean: f64 = 0.0;
-        for corner in corners {
-            match hand.reach(corner, &way.q_rad) {
+        let (mut lean, mut step, mut missed) = (0.0_f64, 0.0_f64, 0.0);
+        let mut at = way.q_rad;
+        for place in serves {
+            match hand.reach(place, &at) {
                 Ok(found) => {
                     lean = lean.max(found.off_rad);
+                    step = step.max(found.q_rad.distance_max(&at));
                     margin = margin.min(hand.margin_rad(&found.q_rad));
+                    at = found.q_rad;
                 }
-                Err(_) => cost += 1000.0,
+                Err(_) => missed += 1000.0,
             }
         }
-        cost += lean * 10.0;
-        cost - margin.min(0.5) * 2.0
+        let away = way.q_rad.distance_max(&self.build.scene.ready_rad);
+        missed + lean * 10.0 + step * 0.2 + away * 0.1 - margin.min(0.5) * 2.0
+    }
+
+    /// Points along a stroke, at the depth of drawing.
+    fn along(&self, stroke: &SheetStroke) -> Vec<Place> {
+        let scene = self.build.scene;
+        sparse(&stroke.points_mm)
+            .map(|at_mm| Place::over(&scene.surface, at_mm, -scene.heights.press_mm))
+            .collect()
     }
 
     /// The corners and the middle of all that a pen draws, at the depth of drawing.
     fn corners(&self, pen: usize) -> Vec<Place> {
         let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
-        let of_pen = self.strokes.iter().filter(|stroke| stroke.pen == pen);
+        let of_pen = self.given.iter().filter(|stroke| stroke.pen == pen);
         for [x, y] in of_pen.flat_map(|stroke| &stroke.points_mm) {
             low = [low[0].min(*x), low[1].min(*y)];
             high = [high[0].max(*x), high[1].max(*y)];
@@ -294,6 +387,16 @@ impl Drawing<'_> {
         }
         Ok(())
     }
+}
+
+/// How many points stand for a whole stroke where ways of holding the arm are compared.
+const SPARSE_MAX: usize = 200;
+
+/// Some of a stroke's points, its first and last among them.
+fn sparse(points_mm: &[[f64; 2]]) -> impl Iterator<Item = [f64; 2]> + '_ {
+    let step = points_mm.len().div_ceil(SPARSE_MAX).max(1);
+    let last = points_mm.last().copied();
+    points_mm.iter().step_by(step).copied().chain(last)
 }
 
 fn rise(at_mm: [f64; 2], from_mm: f64, to_mm: f64) -> Piece {

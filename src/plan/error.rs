@@ -71,6 +71,8 @@ pub enum Cause {
         /// What is wrong with it, and what would be right.
         why: String,
     },
+    /// The one who asked no longer wants it.
+    Cancelled,
     /// A stroke that is longer or finer than can be planned.
     TooLong {
         /// How many waypoints it needs.
@@ -107,6 +109,7 @@ impl fmt::Display for Cause {
                 "stays {ratio:.2} times above a limit however slow it is; ask for less speed"
             ),
             Self::Unfit { why } => write!(f, "{why}"),
+            Self::Cancelled => write!(f, "was cancelled"),
             Self::TooLong { waypoints, most } => write!(
                 f,
                 "needs {waypoints} waypoints, and {most} are possible; split or simplify it"

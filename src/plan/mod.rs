@@ -4,16 +4,21 @@
 
 use std::time::Duration;
 
+use crate::scene::SheetStroke;
+
 mod bend;
 mod build;
 mod course;
 mod draw;
 mod error;
 mod hand;
-mod order;
+pub mod order;
 pub mod pace;
+mod ramp;
+mod reach;
 mod report;
 mod swing;
+mod tidy;
 mod timed;
 mod trace;
 mod trajectory;
@@ -21,6 +26,7 @@ mod visit;
 
 pub use draw::{draw, draw_strokes};
 pub use error::{Cause, PlanError, Refusal};
+pub use reach::{Reach, Spot, Suggestion, reach};
 pub use report::{Report, StrokeReport};
 pub use trajectory::{Span, SpanKind, Trajectory};
 pub use visit::{Visit, VisitTarget, go_to, visit};
@@ -34,6 +40,9 @@ const PERIOD_S: f64 = 0.01;
 pub struct Plan {
     /// Joints over time.
     pub trajectory: Trajectory,
+    /// What is drawn, in drawing order and direction, joined and tidied: a span's `item` is an
+    /// index into it. Empty for visits and poses.
+    pub strokes: Vec<SheetStroke>,
     /// It in numbers.
     pub report: Report,
     /// Of the scene's revision and of the trajectory from the first hover pose on, 32 hexadecimal

@@ -1,44 +1,81 @@
 //! In which order strokes are drawn, and from which end.
+//!
+//! Pen by pen: each time the nearest end of what is left, then exchanges that save time. An
+//! exchange turns a part of the order round (2-opt) or moves up to three strokes elsewhere
+//! (Or-opt); only ends near each other are tried.
 
-use super::course::distance;
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every index is a place in the tour, a stroke of it, or one of its two ends"
+)]
+
+use super::course::{distance, whole};
 use crate::scene::{Order, SheetStroke};
 
 /// A stroke's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Turn {
+pub struct Turn {
     /// Which of the strokes as they were given.
-    pub(super) stroke: usize,
+    pub stroke: usize,
     /// Whether it is drawn from its end.
-    pub(super) reversed: bool,
+    pub reversed: bool,
 }
 
-impl Turn {
-    /// Its points in the direction in which they are drawn.
-    pub(super) fn points(&self, strokes: &[SheetStroke]) -> Vec<[f64; 2]> {
-        let mut points = strokes
-            .get(self.stroke)
-            .map(|stroke| stroke.points_mm.clone())
-            .unwrap_or_default();
-        if self.reversed {
-            points.reverse();
-        }
-        points
-    }
-}
+/// Above how many strokes a pen's order is left as the nearest-first search finds it.
+const IMPROVED_MAX: usize = 50_000;
+/// How many near ends are tried for each end.
+const NEAR: usize = 8;
+/// The longest run of strokes that is moved elsewhere.
+const RUN_MAX: usize = 3;
+/// Rounds of exchanges.
+const ROUNDS_MAX: usize = 60;
+/// An exchange must save this much.
+const SAVING_S: f64 = 1e-9;
+/// Of the travelling tip, as shipped: what matters is that a short way costs more a millimetre.
+const SPEED_MM_S: f64 = 100.0;
+const ACCELERATION_MM_S2: f64 = 1000.0;
 
-/// Every stroke once. Fastest: pen by pen, each time the nearest end of what is left.
-pub(super) fn order(strokes: &[SheetStroke], how: Order) -> Vec<Turn> {
-    let as_drawn = (0..strokes.len()).map(|stroke| Turn {
-        stroke,
-        reversed: false,
-    });
+/// Every stroke once.
+#[must_use]
+pub fn order(strokes: &[SheetStroke], how: Order) -> Vec<Turn> {
     match how {
-        Order::AsDrawn => as_drawn.collect(),
-        Order::Fastest => pens(strokes)
-            .into_iter()
-            .flat_map(|pen| nearest_first(strokes, pen))
+        Order::AsDrawn => (0..strokes.len())
+            .map(|stroke| Turn {
+                stroke,
+                reversed: false,
+            })
             .collect(),
+        Order::Fastest => {
+            let mut turns = Vec::with_capacity(strokes.len());
+            let mut from = [0.0, 0.0];
+            for pen in pens(strokes) {
+                let mut tour = Tour::nearest_first(strokes, pen, from);
+                tour.improve();
+                from = tour.end().unwrap_or(from);
+                turns.extend(tour.turns());
+            }
+            turns
+        }
     }
+}
+
+/// How long the lifted tip travels altogether, in mm, from where it first is to be.
+#[must_use]
+pub fn travelled_mm(strokes: &[SheetStroke], turns: &[Turn]) -> f64 {
+    let ends: Vec<[[f64; 2]; 2]> = turns
+        .iter()
+        .filter_map(|turn| {
+            let [first, last] = ends(strokes.get(turn.stroke)?)?;
+            Some(if turn.reversed {
+                [last, first]
+            } else {
+                [first, last]
+            })
+        })
+        .collect();
+    ends.windows(2)
+        .map(|pair| distance(pair[0][1], pair[1][0]))
+        .sum()
 }
 
 /// The pens in the order in which the author first uses them.
@@ -52,35 +89,508 @@ fn pens(strokes: &[SheetStroke]) -> Vec<usize> {
     pens
 }
 
-fn nearest_first(strokes: &[SheetStroke], pen: usize) -> Vec<Turn> {
-    let mut left: Vec<usize> = (0..strokes.len())
-        .filter(|index| strokes.get(*index).is_some_and(|stroke| stroke.pen == pen))
-        .collect();
-    let mut turns = Vec::with_capacity(left.len());
-    let mut at = [0.0, 0.0];
-    while !left.is_empty() {
-        let mut best = (f64::INFINITY, 0, false);
-        for (place, index) in left.iter().enumerate() {
-            let Some((first, last)) = strokes.get(*index).and_then(ends) else {
-                continue;
-            };
-            for (end, reversed) in [(first, false), (last, true)] {
-                let far = distance(at, end);
-                if far < best.0 {
-                    best = (far, place, reversed);
+fn ends(stroke: &SheetStroke) -> Option<[[f64; 2]; 2]> {
+    Some([*stroke.points_mm.first()?, *stroke.points_mm.last()?])
+}
+
+/// How long a lifted tip takes.
+fn cost_s(from: [f64; 2], to: [f64; 2]) -> f64 {
+    let way = distance(from, to);
+    let ramps = SPEED_MM_S * SPEED_MM_S / ACCELERATION_MM_S2;
+    if way < ramps {
+        2.0 * (way / ACCELERATION_MM_S2).sqrt()
+    } else {
+        way / SPEED_MM_S + SPEED_MM_S / ACCELERATION_MM_S2
+    }
+}
+
+/// Points in squares, for finding what is near.
+struct Squares {
+    low: [f64; 2],
+    side: f64,
+    columns: usize,
+    rows: usize,
+    held: Vec<Vec<(usize, [f64; 2])>>,
+}
+
+impl Squares {
+    /// About two points a square.
+    fn new(points: &[[f64; 2]]) -> Self {
+        let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
+        for [x, y] in points {
+            low = [low[0].min(*x), low[1].min(*y)];
+            high = [high[0].max(*x), high[1].max(*y)];
+        }
+        let (width, height) = ((high[0] - low[0]).max(1e-3), (high[1] - low[1]).max(1e-3));
+        #[expect(clippy::cast_precision_loss, reason = "a count of points")]
+        let wanted = (points.len() as f64 / 2.0).max(1.0);
+        let side = (width * height / wanted)
+            .sqrt()
+            .max(width.max(height) / 2000.0);
+        let (columns, rows) = (whole(width / side) + 1, whole(height / side) + 1);
+        let mut squares = Self {
+            low,
+            side,
+            columns,
+            rows,
+            held: vec![Vec::new(); columns * rows],
+        };
+        for (index, point) in points.iter().enumerate() {
+            let at = squares.square(*point);
+            squares.held[at].push((index, *point));
+        }
+        squares
+    }
+
+    fn column_row(&self, [x, y]: [f64; 2]) -> (usize, usize) {
+        let cut = |v: f64, most: usize| whole((v / self.side).max(0.0)).min(most - 1);
+        (
+            cut(x - self.low[0], self.columns),
+            cut(y - self.low[1], self.rows),
+        )
+    }
+
+    fn square(&self, point: [f64; 2]) -> usize {
+        let (column, row) = self.column_row(point);
+        row * self.columns + column
+    }
+
+    fn remove(&mut self, index: usize, point: [f64; 2]) {
+        let at = self.square(point);
+        self.held[at].retain(|(held, _)| *held != index);
+    }
+
+    /// The squares exactly `ring` away from a point's.
+    fn ring(&self, point: [f64; 2], ring: usize) -> impl Iterator<Item = usize> + '_ {
+        let (column, row) = self.column_row(point);
+        let rows = row.saturating_sub(ring)..=(row + ring).min(self.rows - 1);
+        rows.flat_map(move |r| {
+            let whole_row = r.abs_diff(row) == ring;
+            let first = column.saturating_sub(ring);
+            let last = (column + ring).min(self.columns - 1);
+            let step = if whole_row || ring == 0 { 1 } else { 2 * ring };
+            let inside = move |c: &usize| whole_row || c.abs_diff(column) == ring;
+            // Where the ring is cut off at an edge, stepping would miss its other side.
+            let step = if first + ring == column { step } else { 1 };
+            (first..=last)
+                .step_by(step)
+                .filter(inside)
+                .map(move |c| r * self.columns + c)
+        })
+    }
+
+    /// Up to `count` nearest points that `wanted` lets through, nearest first.
+    fn nearest(
+        &self,
+        point: [f64; 2],
+        count: usize,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Vec<(f64, usize)> {
+        let mut found: Vec<(f64, usize)> = Vec::with_capacity(count + 1);
+        for ring in 0..self.columns.max(self.rows) {
+            #[expect(clippy::cast_precision_loss, reason = "at most 2000")]
+            let reached = ring as f64 * self.side;
+            if found.len() == count
+                && found
+                    .last()
+                    .is_some_and(|(far, _)| *far <= reached - self.side)
+            {
+                break;
+            }
+            for square in self.ring(point, ring) {
+                for (index, at) in &self.held[square] {
+                    if wanted(*index) {
+                        let entry = (distance(point, *at), *index);
+                        let place = found.partition_point(|known| *known <= entry);
+                        found.insert(place, entry);
+                        found.truncate(count);
+                    }
                 }
             }
         }
-        let stroke = left.remove(best.1);
-        let reversed = best.2;
-        if let Some((first, last)) = strokes.get(stroke).and_then(ends) {
-            at = if reversed { first } else { last };
-        }
-        turns.push(Turn { stroke, reversed });
+        found
     }
-    turns
 }
 
-fn ends(stroke: &SheetStroke) -> Option<([f64; 2], [f64; 2])> {
-    Some((*stroke.points_mm.first()?, *stroke.points_mm.last()?))
+/// One pen's strokes in order. An end is `2 · stroke` for the first point and one more for the
+/// last.
+struct Tour {
+    from: [f64; 2],
+    /// Which of all strokes each stroke of the tour is.
+    known_as: Vec<usize>,
+    ends: Vec<[f64; 2]>,
+    /// The end at which each is entered, in order.
+    entries: Vec<usize>,
+    /// Where in the order each stroke is.
+    places: Vec<usize>,
+}
+
+impl Tour {
+    fn nearest_first(strokes: &[SheetStroke], pen: usize, from: [f64; 2]) -> Self {
+        let (mut known_as, mut all) = (Vec::new(), Vec::new());
+        for (index, stroke) in strokes.iter().enumerate() {
+            if let (true, Some(both)) = (stroke.pen == pen, ends(stroke)) {
+                known_as.push(index);
+                all.extend(both);
+            }
+        }
+        let mut squares = Squares::new(&all);
+        let mut entries = Vec::with_capacity(known_as.len());
+        let mut at = from;
+        while let Some((_, entry)) = squares.nearest(at, 1, |_| true).first().copied() {
+            for end in [entry, entry ^ 1] {
+                squares.remove(end, all[end]);
+            }
+            entries.push(entry);
+            at = all[entry ^ 1];
+        }
+        let mut places = vec![0; known_as.len()];
+        for (place, entry) in entries.iter().enumerate() {
+            places[entry / 2] = place;
+        }
+        Self {
+            from,
+            known_as,
+            ends: all,
+            entries,
+            places,
+        }
+    }
+
+    fn turns(&self) -> impl Iterator<Item = Turn> + '_ {
+        self.entries.iter().map(|entry| Turn {
+            stroke: self.known_as[entry / 2],
+            reversed: entry % 2 == 1,
+        })
+    }
+
+    fn end(&self) -> Option<[f64; 2]> {
+        self.entries.last().map(|entry| self.ends[entry ^ 1])
+    }
+
+    /// Where the tip is before the stroke at a place.
+    fn before(&self, place: usize) -> [f64; 2] {
+        match place.checked_sub(1) {
+            Some(before) => self.ends[self.entries[before] ^ 1],
+            None => self.from,
+        }
+    }
+
+    /// Where the stroke at a place is entered, `None` behind the last.
+    fn entry(&self, place: usize) -> Option<[f64; 2]> {
+        self.entries.get(place).map(|entry| self.ends[*entry])
+    }
+
+    /// From the exit before a place into an end; nothing behind the last.
+    fn leg(from: [f64; 2], to: Option<[f64; 2]>) -> f64 {
+        to.map_or(0.0, |to| cost_s(from, to))
+    }
+
+    fn improve(&mut self) {
+        if self.entries.len() < 2 || self.entries.len() > IMPROVED_MAX {
+            return;
+        }
+        let near = self.near();
+        let mut awake = vec![true; self.entries.len()];
+        for _ in 0..ROUNDS_MAX {
+            let mut better = false;
+            for stroke in 0..awake.len() {
+                while std::mem::take(&mut awake[stroke]) {
+                    if self.improve_at(stroke, &near, &mut awake) {
+                        (better, awake[stroke]) = (true, true);
+                    }
+                }
+            }
+            if !better {
+                break;
+            }
+        }
+    }
+
+    /// For each end, the nearest ends of other strokes.
+    fn near(&self) -> Vec<Vec<usize>> {
+        let squares = Squares::new(&self.ends);
+        self.ends
+            .iter()
+            .enumerate()
+            .map(|(end, at)| {
+                squares
+                    .nearest(*at, NEAR, |other| other / 2 != end / 2)
+                    .into_iter()
+                    .map(|(_, other)| other)
+                    .collect()
+            })
+            .collect()
+    }
+
+    /// Tries everything about the ways into and out of a stroke; true if one saved time.
+    fn improve_at(&mut self, stroke: usize, near: &[Vec<usize>], awake: &mut [bool]) -> bool {
+        let place = self.places[stroke];
+        let entry = self.entries[place];
+        let into = cost_s(self.before(place), self.ends[entry]);
+        for other in &near[entry] {
+            if cost_s(self.ends[*other], self.ends[entry]) < into
+                && (self.turn_round_into(place, *other, awake)
+                    || self.move_before(place, *other, awake)
+                    || self.go_to(place, *other, awake))
+            {
+                return true;
+            }
+        }
+        let exit = entry ^ 1;
+        let out = Self::leg(self.ends[exit], self.entry(place + 1));
+        let open = place + 1 == self.entries.len();
+        for other in &near[exit] {
+            if (open || cost_s(self.ends[exit], self.ends[*other]) < out)
+                && (self.turn_round_out(place, *other, awake)
+                    || self.move_behind(place, *other, awake)
+                    || self.come_from(place, *other, awake))
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// 2-opt so that `other` comes right before the entry of the stroke at `place`.
+    fn turn_round_into(&mut self, place: usize, other: usize, awake: &mut [bool]) -> bool {
+        let at = self.places[other / 2];
+        if at > place && self.entries[at] == other {
+            // … a | place … at-1 | at …: turned round, place's entry leads into at's.
+            return self.turn_round(place, at - 1, awake);
+        }
+        if at < place && self.entries[at] == other {
+            // … before | at … place-1 | place …: turned round, at's entry leads into place.
+            return self.turn_round(at, place - 1, awake);
+        }
+        false
+    }
+
+    /// 2-opt so that `other` comes right behind the exit of the stroke at `place`.
+    fn turn_round_out(&mut self, place: usize, other: usize, awake: &mut [bool]) -> bool {
+        let at = self.places[other / 2];
+        if at > place && self.entries[at] != other {
+            return self.turn_round(place + 1, at, awake);
+        }
+        if at < place && self.entries[at] != other {
+            return self.turn_round(at + 1, place, awake);
+        }
+        false
+    }
+
+    /// Turns a part of the order round if that saves time.
+    fn turn_round(&mut self, first: usize, last: usize, awake: &mut [bool]) -> bool {
+        let (before, after) = (self.before(first), self.entry(last + 1));
+        let (Some(head), tail) = (self.entry(first), self.before(last + 1)) else {
+            return false;
+        };
+        let saved = cost_s(before, head) + Self::leg(tail, after)
+            - cost_s(before, tail)
+            - Self::leg(head, after);
+        if saved < SAVING_S {
+            return false;
+        }
+        self.wake(&[first, last + 1], awake);
+        self.entries[first..=last].reverse();
+        for entry in &mut self.entries[first..=last] {
+            *entry ^= 1;
+        }
+        self.replace(first, last);
+        true
+    }
+
+    /// Or-opt: a run that ends at `other` is moved to right before the stroke at `place`.
+    fn move_before(&mut self, place: usize, other: usize, awake: &mut [bool]) -> bool {
+        let at = self.places[other / 2];
+        (1..=RUN_MAX).any(|length| {
+            // `other` must be the run's exit: as it stands, or with the run turned round.
+            let as_is = self.entries[at] != other;
+            let first = if as_is {
+                (at + 1).checked_sub(length)
+            } else {
+                Some(at)
+            };
+            first.is_some_and(|first| self.move_run(first, length, place, !as_is, awake))
+        })
+    }
+
+    /// Or-opt: a run that begins at `other` is moved to right behind the stroke at `place`.
+    fn move_behind(&mut self, place: usize, other: usize, awake: &mut [bool]) -> bool {
+        let at = self.places[other / 2];
+        (1..=RUN_MAX).any(|length| {
+            let as_is = self.entries[at] == other;
+            let first = if as_is {
+                Some(at)
+            } else {
+                (at + 1).checked_sub(length)
+            };
+            first.is_some_and(|first| self.move_run(first, length, place + 1, !as_is, awake))
+        })
+    }
+
+    /// Or-opt: a run that begins with the stroke at `place` is moved to where `other` leads into
+    /// its entry.
+    fn go_to(&mut self, place: usize, other: usize, awake: &mut [bool]) -> bool {
+        let at = self.places[other / 2];
+        let turned = self.entries[at] == other;
+        let to = if turned { at } else { at + 1 };
+        (1..=RUN_MAX).any(|length| self.move_run(place, length, to, turned, awake))
+    }
+
+    /// Or-opt: a run that ends with the stroke at `place` is moved to where its exit leads into
+    /// `other`.
+    fn come_from(&mut self, place: usize, other: usize, awake: &mut [bool]) -> bool {
+        let at = self.places[other / 2];
+        let turned = self.entries[at] != other;
+        let to = if turned { at + 1 } else { at };
+        (1..=RUN_MAX).any(|length| {
+            (place + 1)
+                .checked_sub(length)
+                .is_some_and(|first| self.move_run(first, length, to, turned, awake))
+        })
+    }
+
+    /// Moves a run to before `to` if that saves time.
+    fn move_run(
+        &mut self,
+        first: usize,
+        length: usize,
+        to: usize,
+        turned: bool,
+        awake: &mut [bool],
+    ) -> bool {
+        let end = first + length;
+        if end > self.entries.len() || (first..=end).contains(&to) {
+            return false;
+        }
+        let (Some(head), tail) = (self.entry(first), self.before(end)) else {
+            return false;
+        };
+        let (enter, leave) = if turned { (tail, head) } else { (head, tail) };
+        let (gap_from, gap_to) = (self.before(first), self.entry(end));
+        let (from, into) = (self.before(to), self.entry(to));
+        let old = cost_s(gap_from, head) + Self::leg(tail, gap_to) + Self::leg(from, into);
+        let new = Self::leg(gap_from, gap_to) + cost_s(from, enter) + Self::leg(leave, into);
+        if old - new < SAVING_S {
+            return false;
+        }
+        self.wake(&[first, end, to], awake);
+        let (low, high, at) = if to > first {
+            self.entries[first..to].rotate_left(length);
+            (first, to - 1, to - length)
+        } else {
+            self.entries[to..end].rotate_right(length);
+            (to, end - 1, to)
+        };
+        if turned {
+            let run = &mut self.entries[at..at + length];
+            run.reverse();
+            for entry in run {
+                *entry ^= 1;
+            }
+        }
+        self.replace(low, high);
+        true
+    }
+
+    /// The strokes on both sides of these places are looked at again.
+    fn wake(&self, places: &[usize], awake: &mut [bool]) {
+        for place in places {
+            for place in [place.checked_sub(1), Some(*place)].into_iter().flatten() {
+                if let Some(entry) = self.entries.get(place) {
+                    awake[entry / 2] = true;
+                }
+            }
+        }
+    }
+
+    fn replace(&mut self, first: usize, last: usize) {
+        for place in first..=last {
+            self.places[self.entries[place] / 2] = place;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn strokes(ends: &[([f64; 2], [f64; 2])]) -> Vec<SheetStroke> {
+        ends.iter()
+            .map(|(a, b)| SheetStroke {
+                points_mm: vec![*a, *b],
+                pen: 0,
+                source: String::new(),
+            })
+            .collect()
+    }
+
+    fn end() -> impl Strategy<Value = [f64; 2]> {
+        [0.0..100.0_f64, 0.0..100.0_f64]
+    }
+
+    /// The same search, looking at everything.
+    fn greedy_mm(all: &[SheetStroke]) -> f64 {
+        let mut left: Vec<[[f64; 2]; 2]> = all.iter().filter_map(ends).collect();
+        let (mut at, mut sum, mut first) = ([0.0, 0.0], 0.0, true);
+        while !left.is_empty() {
+            let mut best = (f64::INFINITY, 0, 0);
+            for (index, both) in left.iter().enumerate() {
+                for (which, end) in both.iter().enumerate() {
+                    if distance(at, *end) < best.0 {
+                        best = (distance(at, *end), index, which);
+                    }
+                }
+            }
+            sum += if first { 0.0 } else { best.0 };
+            first = false;
+            at = left.remove(best.1)[1 - best.2];
+        }
+        sum
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn every_stroke_has_one_turn_and_the_order_is_no_worse_than_nearest_first(
+            of in proptest::collection::vec((end(), end()), 1..60)
+        ) {
+            let all = strokes(&of);
+            let turns = order(&all, Order::Fastest);
+            let mut seen: Vec<usize> = turns.iter().map(|turn| turn.stroke).collect();
+            seen.sort_unstable();
+            prop_assert_eq!(seen, (0..all.len()).collect::<Vec<_>>());
+            // Time is what is saved, and the first way in counts as well; so a little slack.
+            prop_assert!(travelled_mm(&all, &turns) <= greedy_mm(&all) * 1.05 + 60.0);
+        }
+
+        #[test]
+        fn what_is_near_is_found(of in proptest::collection::vec(end(), 1..80), at in end()) {
+            let squares = Squares::new(&of);
+            let found = squares.nearest(at, 3, |_| true);
+            let mut all: Vec<f64> = of.iter().map(|point| distance(at, *point)).collect();
+            all.sort_by(f64::total_cmp);
+            for ((far, _), expected) in found.iter().zip(&all) {
+                prop_assert!((far - expected).abs() < 1e-12);
+            }
+            prop_assert_eq!(found.len(), of.len().min(3));
+        }
+    }
+
+    #[test]
+    fn a_crossed_order_is_uncrossed() {
+        // Nearest first is led astray by the middle.
+        let ladder: Vec<_> = (0..20)
+            .map(|i| {
+                let y = f64::from(i) * 5.0;
+                let (a, b) = ([0.0, y], [50.0, y]);
+                if i % 3 == 0 { (b, a) } else { (a, b) }
+            })
+            .collect();
+        let all = strokes(&ladder);
+        let turns = order(&all, Order::Fastest);
+        assert!((travelled_mm(&all, &turns) - 95.0).abs() < 1e-9);
+    }
 }

@@ -6,7 +6,7 @@ use super::hand::margin_rad;
 use super::trajectory::{SpanKind, Trajectory};
 use super::{PERIOD_S, Plan};
 use crate::kin::Tip;
-use crate::scene::Scene;
+use crate::scene::{Scene, SheetStroke};
 use crate::units::Joints;
 
 /// A plan in numbers.
@@ -43,8 +43,10 @@ pub struct Report {
 /// A stroke of a plan in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StrokeReport {
-    /// Which of the strokes as they were given.
+    /// Which of the strokes as they were given; of several, the first.
     pub stroke: usize,
+    /// All that it was joined from.
+    pub parts: Vec<usize>,
     /// Where it stands in the author's file.
     pub source: String,
     /// Index of the pen.
@@ -69,7 +71,7 @@ pub(super) fn plan(
     scene: &Scene,
     trajectory: Trajectory,
     hover_from: usize,
-    strokes: Vec<StrokeReport>,
+    (strokes, drawn): (Vec<StrokeReport>, Vec<SheetStroke>),
     dips: usize,
 ) -> Plan {
     let mut report = Report {
@@ -90,6 +92,7 @@ pub(super) fn plan(
     let hash = hash(scene, &trajectory, hover_from);
     Plan {
         trajectory,
+        strokes: drawn,
         report,
         hash,
     }

@@ -4,14 +4,13 @@ use nalgebra::Point3;
 
 use super::PERIOD_S;
 use super::course::whole;
+use super::ramp::{Most, Ramp};
 use crate::arm::Arm;
 use crate::kin::Tip;
 use crate::units::Joints;
 
-/// The largest speed of [`gentle`], for a way of 1 in a time of 1.
-const SPEED_PEAK: f64 = 1.875;
-/// Its largest acceleration.
-const ACCELERATION_PEAK: f64 = 5.774;
+/// How long a joint takes to reach its hardest acceleration, at the least.
+const RISE_S: f64 = 0.1;
 /// Samples of one swing: a minute.
 const SAMPLES_MAX: usize = 6_000;
 const ROUNDS_MAX: usize = 40;
@@ -24,51 +23,56 @@ pub(super) fn swing(
     to: &Joints,
     tip_m_s: f64,
 ) -> Vec<Joints> {
-    let mut duration_s = shortest_s(arm, from, to);
+    let mut most = most(arm, from, to);
+    let mut samples = sampled(from, to, most);
     for _ in 0..ROUNDS_MAX {
-        let samples = sampled(from, to, duration_s);
         let fastest = fastest_m_s(arm, tips, from, &samples);
         if fastest <= tip_m_s || samples.len() >= SAMPLES_MAX {
-            return samples;
+            break;
         }
-        duration_s *= (fastest / tip_m_s).max(1.01);
+        most.speed /= (fastest / tip_m_s).max(1.01);
+        samples = sampled(from, to, most);
     }
-    sampled(from, to, duration_s)
+    samples
 }
 
-fn shortest_s(arm: &Arm, from: &Joints, to: &Joints) -> f64 {
-    let mut shortest = PERIOD_S;
+/// The limits of the way as a whole, its length being 1.
+fn most(arm: &Arm, from: &Joints, to: &Joints) -> Most {
     let limits = arm
         .limits
         .velocity_rad_s
         .iter()
         .zip(arm.limits.acceleration_rad_s2.iter());
-    for ((a, b), (speed, acceleration)) in from.iter().zip(to.iter()).zip(limits) {
-        let way = (b - a).abs();
-        shortest = shortest
-            .max(SPEED_PEAK * way / speed)
-            .max((ACCELERATION_PEAK * way / acceleration).sqrt());
+    let (mut speed, mut acceleration) = (1.0 / PERIOD_S, 1.0 / PERIOD_S / PERIOD_S);
+    for ((a, b), (v, hardest)) in from.iter().zip(to.iter()).zip(limits) {
+        let way = (b - a).abs().max(1e-9);
+        speed = f64::min(speed, v / way);
+        acceleration = f64::min(acceleration, hardest / way);
     }
-    shortest
+    Most {
+        speed,
+        acceleration,
+        jerk: acceleration / RISE_S,
+    }
 }
 
-fn sampled(from: &Joints, to: &Joints, duration_s: f64) -> Vec<Joints> {
-    let count = whole((duration_s / PERIOD_S).ceil()).clamp(1, SAMPLES_MAX);
+fn sampled(from: &Joints, to: &Joints, most: Most) -> Vec<Joints> {
+    let Some(ramp) = Ramp::new(1.0, most) else {
+        return vec![*to];
+    };
+    let periods = (ramp.duration_s() / PERIOD_S).ceil().max(1.0);
+    let count = whole(periods).clamp(1, SAMPLES_MAX);
+    let rate = ramp.duration_s() / periods;
     (1..=count)
         .map(|n| {
             if n == count {
                 return *to;
             }
             #[expect(clippy::cast_precision_loss, reason = "at most SAMPLES_MAX")]
-            let share = gentle(n as f64 / count as f64);
+            let share = ramp.at(n as f64 * rate);
             from.zip(to, |a, b| a + (b - a) * share)
         })
         .collect()
-}
-
-/// From 0 to 1, with no speed and no acceleration at either end.
-fn gentle(t: f64) -> f64 {
-    t * t * t * (10.0 + t * (6.0 * t - 15.0))
 }
 
 fn fastest_m_s(arm: &Arm, tips: &[Tip], from: &Joints, samples: &[Joints]) -> f64 {

@@ -234,8 +234,13 @@ fn check_lines(scene: &Scene, strokes: &[SheetStroke], plan: &Plan) {
         .iter()
         .filter(|span| span.kind == SpanKind::Draw)
     {
-        let report = &plan.report.strokes[span.item.unwrap()];
-        let points = &strokes[report.stroke].points_mm;
+        let item = span.item.unwrap();
+        let points = &plan.strokes[item].points_mm;
+        for at in points {
+            let parts = plan.report.strokes[item].parts.iter();
+            let nearest = parts.map(|part| off(&strokes[*part].points_mm, *at));
+            assert!(nearest.fold(f64::INFINITY, f64::min) <= 0.005);
+        }
         let tip = tip(scene, span.pen);
         let drawn: Vec<[f64; 2]> = plan.trajectory.samples[span.first - 1..span.end]
             .iter()
@@ -271,7 +276,7 @@ fn draws_within_every_limit_on_five_joints() {
     .unwrap();
     check(&scene, &scene.rest_rad, &plan.trajectory);
     check_lines(&scene, &drawing(), &plan);
-    assert_eq!(plan.report.stroke_count, 5);
+    assert!((4..=5).contains(&plan.report.stroke_count));
     assert!(plan.report.tilt_max_deg < 0.1);
 }
 
@@ -457,6 +462,125 @@ fn going_to_a_pose_lifts_a_low_tip_first() {
     assert!((place.at_mm[0] - place.at_mm[1]).abs() < 0.01);
 }
 
+/// A millimetre grid of what is inked, coarse enough to forgive where points fall.
+fn ink(strokes: &[SheetStroke]) -> std::collections::BTreeSet<[i64; 2]> {
+    let mut cells = std::collections::BTreeSet::new();
+    for pair in strokes
+        .iter()
+        .flat_map(|stroke| stroke.points_mm.windows(2))
+    {
+        for step in 0..=200 {
+            let t = f64::from(step) / 200.0;
+            let at = |axis: usize| pair[0][axis] + (pair[1][axis] - pair[0][axis]) * t;
+            #[allow(clippy::cast_possible_truncation, reason = "a small grid")]
+            cells.insert([0, 1].map(|axis| (at(axis) * 2.0).round() as i64));
+        }
+    }
+    cells
+}
+
+fn drawn_by(scene: &Scene, strokes: &[SheetStroke]) -> Vec<SheetStroke> {
+    draw_strokes(scene, &scene.rest_rad, strokes, Order::Fastest, &Patient)
+        .unwrap()
+        .strokes
+}
+
+#[test]
+fn reversing_or_shuffling_strokes_changes_no_ink() {
+    let scene = so101();
+    let given = drawing();
+    let mut other = drawing();
+    other.rotate_left(2);
+    for stroke in &mut other {
+        stroke.points_mm.reverse();
+    }
+    assert_eq!(
+        ink(&drawn_by(&scene, &given)),
+        ink(&drawn_by(&scene, &other))
+    );
+    assert_eq!(ink(&drawn_by(&scene, &given)), ink(&given));
+}
+
+#[test]
+fn drawing_begins_and_ends_without_a_jerk() {
+    let scene = so101();
+    let line = [stroke(&[[20.0, 50.0], [80.0, 50.0]])];
+    let plan = draw_strokes(&scene, &scene.rest_rad, &line, Order::Fastest, &Patient).unwrap();
+    let span = plan
+        .trajectory
+        .spans
+        .iter()
+        .find(|s| s.kind == SpanKind::Draw)
+        .unwrap();
+    let at = |n: usize| {
+        scene
+            .arm
+            .chain
+            .tip(&plan.trajectory.samples[n], &tip(&scene, 0))
+            .0
+    };
+    for n in [span.first, span.first + 1, span.end - 2, span.end - 1] {
+        let change = (at(n + 1) - at(n)) - (at(n) - at(n - 1));
+        let acceleration = change.norm() * 1e3 / PERIOD_S / PERIOD_S;
+        assert!(
+            acceleration < 0.65 * scene.limits.draw_mm_s2,
+            "{acceleration} mm/s² at {n}"
+        );
+    }
+}
+
+#[test]
+fn a_cylinder_is_drawn_on_with_the_pen_upright_on_it() {
+    let mut scene = widowx();
+    scene.surface = Surface::new(&SheetFile {
+        origin_m: numbers([0.28, 0.04, 0.03]),
+        x_axis: numbers([0.0, -1.0, 0.0]),
+        y_axis: numbers([1.0, 0.0, 0.0]),
+        size_mm: numbers([80.0, 80.0]),
+        cylinder_radius_mm: Some(Finite::new(60.0).unwrap()),
+    })
+    .unwrap();
+    let strokes = [
+        stroke(&[[15.0, 20.0], [65.0, 60.0]]),
+        stroke(&circle([40.0, 40.0], 25.0)),
+    ];
+    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+    check(&scene, &scene.rest_rad, &plan.trajectory);
+    check_lines(&scene, &strokes, &plan);
+    assert!(
+        plan.report.tilt_max_deg < 0.1,
+        "{}",
+        plan.report.tilt_max_deg
+    );
+}
+
+#[test]
+fn a_needle_is_slow_near_the_surface() {
+    let mut scene = so101();
+    scene.pens[0].kind = ToolKind::Needle;
+    let line = [
+        stroke(&[[20.0, 50.0], [80.0, 50.0]]),
+        stroke(&[[20.0, 60.0], [80.0, 60.0]]),
+    ];
+    let plan = draw_strokes(&scene, &scene.rest_rad, &line, Order::Fastest, &Patient).unwrap();
+    let at = |n: usize| {
+        scene
+            .arm
+            .chain
+            .tip(&plan.trajectory.samples[n], &tip(&scene, 0))
+            .0
+    };
+    for n in 1..plan.trajectory.samples.len() {
+        if scene.surface.project(&at(n)).height_mm < 20.0 {
+            let speed_mm_s = (at(n) - at(n - 1)).norm() * 1e3 / PERIOD_S;
+            assert!(
+                speed_mm_s <= 25.0 * 1.001,
+                "{speed_mm_s} mm/s at sample {n}"
+            );
+        }
+    }
+}
+
 struct Impatient;
 
 impl Watch for Impatient {
@@ -493,4 +617,21 @@ proptest! {
         check(&scene, &scene.rest_rad, &plan.trajectory);
         check_lines(&scene, &strokes, &plan);
     }
+}
+
+#[test]
+fn a_sheet_that_lies_well_needs_no_move_and_one_that_does_not_is_told_where_to() {
+    let mut scene = so101();
+    let good = reach(&scene, 0, &Patient).unwrap();
+    assert!(
+        good.shares.iter().all(|(_, share)| *share > 0.999),
+        "{:?}",
+        good.shares
+    );
+    scene.surface = sheet([0.0708, -0.2931, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    let far = reach(&scene, 0, &Patient).unwrap();
+    assert!(far.shares[3].1 < 0.5, "{:?}", far.shares);
+    let better = far.suggestion.unwrap();
+    assert!(better.share > 0.999 && better.tilt_max_deg < 1.0);
+    assert!((-0.22..-0.12).contains(&better.origin_m[1]), "{better:?}");
 }

@@ -8,6 +8,7 @@ use super::course::{Course, whole};
 use super::error::Cause;
 use super::hand::Hand;
 use super::pace::{self, Limits, Row};
+use super::ramp::{Most, Ramp};
 use super::trace::Knot;
 use crate::scene::Surface;
 use crate::units::Joints;
@@ -17,6 +18,19 @@ use crate::units::Joints;
 pub(super) struct Asked {
     pub(super) speed_m_s: f64,
     pub(super) acceleration_m_s2: f64,
+    /// At the beginning and the end; between them, accelerations may change at once.
+    pub(super) jerk_m_s3: f64,
+    /// How the way between is paced.
+    pub(super) manner: Manner,
+}
+
+/// How a way is paced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// As soon as every limit allows, at each place of its own.
+    Soonest,
+    /// With one ramp up and one down; for ways without corners, where jerk matters throughout.
+    Ramp,
 }
 
 /// Rounds of slowing where it is needed, before the whole is slowed.
@@ -24,6 +38,7 @@ const ROUNDS_LOCAL: usize = 12;
 const ROUNDS_WHOLE: usize = 24;
 /// Of each limit, when pacing: stations lie apart, and between them a little more is needed.
 const USED: f64 = 0.97;
+const USED_RAMP: f64 = 0.999;
 /// Around a sample that passes a limit, so many stations are slowed.
 const AROUND: usize = 4;
 /// Samples of one course: an hour.
@@ -39,12 +54,26 @@ pub(super) fn samples(
     knots: &[Knot],
     asked: Asked,
 ) -> Result<Vec<Joints>, Cause> {
+    match asked.manner {
+        Manner::Soonest => soonest(hand, surface, course, knots, asked),
+        Manner::Ramp => ramped(hand, surface, course, knots, asked),
+    }
+}
+
+fn soonest(
+    hand: &Hand<'_>,
+    surface: &Surface,
+    course: &Course,
+    knots: &[Knot],
+    asked: Asked,
+) -> Result<Vec<Joints>, Cause> {
     let mut ease = vec![USED; knots.len()];
     let mut stretch = 1.0;
     let mut worst = f64::INFINITY;
     for round in 0..ROUNDS_LOCAL + ROUNDS_WHOLE {
         let timing = Timing::new(hand, knots, asked, &ease, stretch)?;
-        let run = Run::sample(hand, surface, course, knots, &timing)?;
+        let places = (0..timing.samples + 1).map(|n| timing.find(n));
+        let run = Run::sample(hand, surface, course, knots, places)?;
         worst = 0.0;
         for (knot, ratio) in run.excesses(hand, asked) {
             worst = f64::max(worst, ratio);
@@ -58,6 +87,61 @@ pub(super) fn samples(
         }
     }
     Err(Cause::TooFast { ratio: worst })
+}
+
+fn ramped(
+    hand: &Hand<'_>,
+    surface: &Surface,
+    course: &Course,
+    knots: &[Knot],
+    asked: Asked,
+) -> Result<Vec<Joints>, Cause> {
+    let length = knots.last().map_or(0.0, |knot| knot.s_m);
+    let mut most = Most {
+        speed: asked.speed_m_s * USED_RAMP,
+        acceleration: asked.acceleration_m_s2 * USED_RAMP,
+        jerk: asked.jerk_m_s3,
+    };
+    let mut worst = f64::INFINITY;
+    for _ in 0..ROUNDS_LOCAL + ROUNDS_WHOLE {
+        let ramp = Ramp::new(length, most).ok_or(Cause::TooFast { ratio: worst })?;
+        let periods = (ramp.duration_s() / PERIOD_S).ceil().max(1.0);
+        let samples = whole(periods);
+        if samples > SAMPLES_MAX {
+            return Err(Cause::TooFast { ratio: worst });
+        }
+        let rate = ramp.duration_s() / periods;
+        #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
+        let places = (0..samples + 1).map(|n| place_at(knots, ramp.at(n as f64 * rate)));
+        let run = Run::sample(hand, surface, course, knots, places)?;
+        worst = run
+            .excesses(hand, asked)
+            .iter()
+            .map(|(_, ratio)| *ratio)
+            .fold(0.0, f64::max);
+        if worst <= 1.0 + NOISE {
+            return Ok(run.joints.into_iter().skip(1).collect());
+        }
+        // The ratio is squared where it is a speed's: slower by its root is slow enough for both.
+        let by = (worst * 1.01).min(4.0);
+        most.speed /= by.sqrt();
+        most.acceleration /= by;
+        most.jerk /= by * by.sqrt();
+    }
+    Err(Cause::TooFast { ratio: worst })
+}
+
+/// The waypoint before a distance, and how far on to the next one it is, 0 to 1.
+fn place_at(knots: &[Knot], s_m: f64) -> (usize, f64) {
+    let last = knots.len().saturating_sub(2);
+    let knot = knots
+        .partition_point(|knot| knot.s_m <= s_m)
+        .saturating_sub(1)
+        .min(last);
+    match knots.get(knot..knot + 2) {
+        Some([a, b]) if b.s_m > a.s_m => (knot, ((s_m - a.s_m) / (b.s_m - a.s_m)).clamp(0.0, 1.0)),
+        _ => (knot, 1.0),
+    }
 }
 
 fn slow(ease: &mut [f64], knot: usize, ratio: f64) {
@@ -146,8 +230,10 @@ fn limits(hand: &Hand<'_>, knots: &[Knot], asked: Asked, ease: &[f64]) -> Limits
     };
     limits.x_max.reserve(knots.len());
     limits.rows.reserve(knots.len() * limits.stride);
-    for (index, ease) in (0..knots.len()).zip(ease) {
+    let end_m = knots.last().map_or(0.0, |knot| knot.s_m);
+    for ((index, knot), ease) in knots.iter().enumerate().zip(ease) {
         let slope = Slope::at(knots, index);
+        let from_rest = ramp_x(knot.s_m.min(end_m - knot.s_m), asked.jerk_m_s3);
         let mut x_max = asked
             .speed_m_s
             .powi(2)
@@ -172,9 +258,27 @@ fn limits(hand: &Hand<'_>, knots: &[Knot], asked: Asked, ease: &[f64]) -> Limits
         let b = slope.bend * TOGETHER;
         limits.rows.push(Row { a: 1.0, b, c });
         limits.rows.push(Row { a: -1.0, b, c });
-        limits.x_max.push(x_max * ease);
+        limits
+            .x_max
+            .push((x_max * ease * caution(knot.condition)).min(from_rest));
     }
     limits
+}
+
+/// The squared speed at a distance from rest, where the acceleration rises evenly from nothing:
+/// `s = j·t³/6`, `v = j·t²/2`.
+fn ramp_x(s_m: f64, jerk_m_s3: f64) -> f64 {
+    let t_s = (6.0 * s_m.max(0.0) / jerk_m_s3).cbrt();
+    (jerk_m_s3 * t_s * t_s / 2.0).powi(2)
+}
+
+/// Where small movements of the tip need large ones of the joints, servos' errors grow at the tip.
+const CONDITION_SLOW: f64 = 17.0;
+
+/// By how much the squared speed is cut there.
+fn caution(condition: f64) -> f64 {
+    let ratio = CONDITION_SLOW / condition.max(CONDITION_SLOW);
+    (ratio * ratio).max(0.01)
 }
 
 /// Acceleration along and across the line share one limit. Of the quarter of the circle that they
@@ -241,19 +345,19 @@ impl Run {
         surface: &Surface,
         course: &Course,
         knots: &[Knot],
-        timing: &Timing,
+        places: impl ExactSizeIterator<Item = (usize, f64)>,
     ) -> Result<Self, Cause> {
+        let count = places.len();
         let mut run = Self {
-            joints: Vec::with_capacity(timing.samples + 1),
-            points: Vec::with_capacity(timing.samples + 1),
-            knots: Vec::with_capacity(timing.samples + 1),
+            joints: Vec::with_capacity(count),
+            points: Vec::with_capacity(count),
+            knots: Vec::with_capacity(count),
         };
-        for n in 0..=timing.samples {
-            let (knot, share) = timing.find(n);
+        for (n, (knot, share)) in places.enumerate() {
             let Some([from, to]) = knots.get(knot..knot + 2) else {
                 continue;
             };
-            let (q, point) = match (n, n == timing.samples) {
+            let (q, point) = match (n, n + 1 == count) {
                 (0, _) => (from.q, from.point_m),
                 (_, true) => (to.q, to.point_m),
                 _ => between(hand, surface, course, (from, to), share)?,

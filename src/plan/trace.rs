@@ -21,6 +21,8 @@ pub(super) struct Knot {
     pub(super) point_m: Point3<f64>,
     pub(super) q: Joints,
     pub(super) tilt_rad: f64,
+    /// How unevenly the joints move the tip here; 1 is best.
+    pub(super) condition: f64,
 }
 
 /// Where a course cannot be followed, and why.
@@ -55,16 +57,49 @@ pub(super) fn trace(
     let mut knots = Vec::with_capacity(waypoints + 1);
     knots.push(first(hand, surface, course, start));
     for (index, piece) in course.iter().enumerate() {
-        let steps = piece.steps().max(2 / course.len().max(1));
-        for step in 1..=steps {
-            #[expect(clippy::cast_precision_loss, reason = "both are below 2^53")]
-            let t = step as f64 / steps as f64;
+        let ends = (index == 0, index + 1 == course.len());
+        for t in shares(piece.steps(), ends) {
             let knot = next(hand, surface, &knots, (index, piece), t)?;
             knots.push(knot);
         }
     }
     Ok(knots)
 }
+
+/// A piece's waypoints. Near the ends of a course, where the speed rises from nothing, they lie
+/// as close as an evenly rising acceleration needs.
+fn shares(steps: usize, (begins, ends): (bool, bool)) -> impl Iterator<Item = f64> {
+    #[expect(clippy::cast_precision_loss, reason = "both are below 2^53")]
+    let (even, step) = (move |n: usize| n as f64 / steps as f64, 1.0 / steps as f64);
+    let rising = RISING
+        .iter()
+        .filter(move |_| begins)
+        .map(move |share| share * step);
+    let falling = RISING
+        .iter()
+        .rev()
+        .filter(move |_| ends)
+        .map(move |share| 1.0 - share * step);
+    // With a single step both would overlap: it is divided in two halves first.
+    let single = steps == 1 && begins && ends;
+    let halve = move |share: f64| if single { share / 2.0 } else { share };
+    let mirror = move |share: f64| if single { 0.5 + share / 2.0 } else { share };
+    rising
+        .map(halve)
+        .chain(single.then_some(0.5))
+        .chain((1..steps).map(even))
+        .chain(falling.map(mirror))
+        .chain(std::iter::once(1.0))
+}
+
+/// Cubes of sixths: passed at even times while the acceleration rises evenly.
+const RISING: [f64; 5] = [
+    1.0 / 216.0,
+    8.0 / 216.0,
+    27.0 / 216.0,
+    64.0 / 216.0,
+    125.0 / 216.0,
+];
 
 fn first(hand: &Hand<'_>, surface: &Surface, course: &Course, start: &Joints) -> Knot {
     let place = hand.place(start);
@@ -78,6 +113,7 @@ fn first(hand: &Hand<'_>, surface: &Surface, course: &Course, start: &Joints) ->
         point_m: place.point_m,
         q: *start,
         tilt_rad,
+        condition: hand.arm.chain.condition(start, &hand.tip),
     }
 }
 
@@ -112,6 +148,7 @@ fn next(
         point_m: place.point_m,
         q: found.q_rad,
         tilt_rad: found.off_rad,
+        condition: hand.arm.chain.condition(&found.q_rad, &hand.tip),
     })
 }
 

@@ -69,7 +69,13 @@ pub fn visit(
         build.progress(item + 1, points.len());
     }
     let (trajectory, hover_from) = build.finish()?;
-    Ok(report::plan(scene, trajectory, hover_from, Vec::new(), 0))
+    Ok(report::plan(
+        scene,
+        trajectory,
+        hover_from,
+        <_>::default(),
+        0,
+    ))
 }
 
 fn one(build: &mut Build<'_>, item: usize, visit: &Visit) -> Result<(), Stuck> {
@@ -192,7 +198,13 @@ pub fn go_to(
         build.progress(index + 1, poses.len());
     }
     let (trajectory, hover_from) = build.finish()?;
-    Ok(report::plan(scene, trajectory, hover_from, Vec::new(), 0))
+    Ok(report::plan(
+        scene,
+        trajectory,
+        hover_from,
+        <_>::default(),
+        0,
+    ))
 }
 
 fn refused(build: Build<'_>) -> PlanError {

@@ -74,6 +74,24 @@ impl Library {
         self.names("", "toml")
     }
 
+    /// Every scene's name that is for one of these arms, in order. Files that cannot be read are
+    /// kept: a call for one of them says what is wrong with it.
+    #[must_use]
+    pub fn scenes_for(&self, arms: &[&str]) -> Vec<String> {
+        let is_for = |name: &String| {
+            self.arm_of(name)
+                .is_none_or(|arm| arms.contains(&arm.as_str()))
+        };
+        self.scenes().into_iter().filter(is_for).collect()
+    }
+
+    /// The arm that a scene's file names.
+    fn arm_of(&self, scene: &str) -> Option<String> {
+        let text = String::from_utf8(self.bytes(&format!("{scene}.toml")).ok()??).ok()?;
+        let table: toml::Table = toml::from_str(&text).ok()?;
+        table.get("arm")?.as_str().map(str::to_owned)
+    }
+
     /// Every overlay's name, in order.
     #[must_use]
     pub fn overlays(&self) -> Vec<String> {

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use crate::sim::body::{Body, Drive, Felt};
+use crate::sim::device::{Answer, Device};
 use crate::units::Instant;
 
 const MEMORY: usize = 128;
@@ -54,19 +55,12 @@ pub(crate) struct Servos {
     servos: Vec<Servo>,
 }
 
-/// A servo's answer on the wire, still to be sent.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
-    pub(crate) id: u8,
-    pub(crate) delay: Duration,
-    pub(crate) bytes: Vec<u8>,
-}
-
 #[derive(Debug)]
 struct Servo {
     memory: [u8; MEMORY],
     pending: Option<(u8, Vec<u8>)>,
     error: u8,
+    kept_writes: u64,
     forced_position: Option<u16>,
 }
 
@@ -119,25 +113,14 @@ impl Servos {
         let delay = u8::try_from(return_delay.as_micros() / 2)
             .unwrap_or(254)
             .min(254);
-        let servos = body.servos().map(|servo| Servo::new(servo.id, delay));
+        let servos = body.servos().enumerate().map(|(place, servo)| {
+            let mut servo = Servo::new(servo.id, delay);
+            servo.aim_here(place, body, Instant::ZERO);
+            servo
+        });
         Self {
             listener: Listener::default(),
             servos: servos.collect(),
-        }
-    }
-
-    /// A byte arrived; what the servos answer to the request that it completes.
-    pub(crate) fn hear(&mut self, byte: u8, body: &mut Body, at: Instant) -> Vec<Answer> {
-        let Some(request) = self.listener.hear(byte) else {
-            return Vec::new();
-        };
-        match (request.instruction, request.parameters.as_slice()) {
-            (0x82, [address, length, ids @ ..]) => self.sync_read(*address, *length, ids, body, at),
-            (0x83, [address, length, blocks @ ..]) => {
-                self.sync_write(*address, *length, blocks, body, at);
-                Vec::new()
-            }
-            _ => self.each(&request, body, at),
         }
     }
 
@@ -182,9 +165,31 @@ impl Servos {
         }
         answers
     }
+}
 
-    /// Everything but what is kept over power cycles is lost.
-    pub(crate) fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant) {
+impl Device for Servos {
+    fn hear(&mut self, byte: u8, body: &mut Body, at: Instant) -> Vec<Answer> {
+        let Some(request) = self.listener.hear(byte) else {
+            return Vec::new();
+        };
+        match (request.instruction, request.parameters.as_slice()) {
+            (0x82, [address, length, ids @ ..]) => self.sync_read(*address, *length, ids, body, at),
+            (0x83, [address, length, blocks @ ..]) => {
+                self.sync_write(*address, *length, blocks, body, at);
+                Vec::new()
+            }
+            _ => self.each(&request, body, at),
+        }
+    }
+
+    /// These servos have no watchdog.
+    fn next_due(&self) -> Option<Instant> {
+        None
+    }
+
+    fn wake(&mut self, _body: &mut Body, _now: Instant) {}
+
+    fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant) {
         for (place, servo) in self.servos.iter_mut().enumerate() {
             if servo.id() == id {
                 servo.restart(place, body, at);
@@ -192,8 +197,7 @@ impl Servos {
         }
     }
 
-    /// Sets a byte of memory as if it had always been there.
-    pub(crate) fn poke(&mut self, id: u8, address: u16, value: u8) {
+    fn poke(&mut self, id: u8, address: u16, value: u8) {
         for servo in self.servos.iter_mut().filter(|servo| servo.id() == id) {
             if let Some(byte) = servo.memory.get_mut(usize::from(address)) {
                 *byte = value;
@@ -201,8 +205,7 @@ impl Servos {
         }
     }
 
-    /// Sets the error bits that the servo reports.
-    pub(crate) fn set_error(&mut self, id: u8, bits: u8, body: &mut Body) {
+    fn set_error(&mut self, id: u8, bits: u8, body: &mut Body) {
         for (place, servo) in self.servos.iter_mut().enumerate() {
             if servo.id() == id {
                 servo.error = bits;
@@ -211,15 +214,17 @@ impl Servos {
         }
     }
 
-    /// Makes a servo report this word as its position; `None` lets it tell the truth.
-    pub(crate) fn force_position(&mut self, id: u8, word: Option<u16>) {
+    fn force_position(&mut self, id: u8, word: Option<u16>) {
         for servo in self.servos.iter_mut().filter(|servo| servo.id() == id) {
             servo.forced_position = word;
         }
     }
 
-    /// Where a servo stands on the bus, by its id.
-    pub(crate) fn place(&self, id: u8) -> Option<usize> {
+    fn kept_writes(&self) -> u64 {
+        self.servos.iter().map(|servo| servo.kept_writes).sum()
+    }
+
+    fn place(&self, id: u8) -> Option<usize> {
         self.servos.iter().position(|servo| servo.id() == id)
     }
 }
@@ -236,6 +241,7 @@ impl Servo {
             memory,
             pending: None,
             error: 0,
+            kept_writes: 0,
             forced_position: None,
         };
         servo.set(5, id);
@@ -368,6 +374,7 @@ impl Servo {
         let first = usize::from(address);
         for (address, value) in (first..).zip(data) {
             let kept = address < 40;
+            self.kept_writes += u64::from(kept);
             let locked = kept && self.byte(55) != 0;
             let read_only = address < 5 || (56..=70).contains(&address);
             if !locked && !read_only {
@@ -408,14 +415,19 @@ impl Servo {
         let (low, high) = (self.byte(16), self.byte(17));
         self.set(48, low);
         self.set(49, high);
+        self.aim_here(place, body, at);
+        self.error = 0;
+        self.pending = None;
+        self.drive(place, body);
+    }
+
+    /// A servo wakes up with its goal where it stands.
+    fn aim_here(&mut self, place: usize, body: &Body, at: Instant) {
         if let Some(felt) = body.felt(place, at) {
             let [low, high] = self.reported(felt.ticks).to_le_bytes();
             self.set(42, low);
             self.set(43, high);
         }
-        self.error = 0;
-        self.pending = None;
-        self.drive(place, body);
     }
 
     /// Passes on to the body what the registers now say.

@@ -14,6 +14,8 @@ use crate::link::memory::FarEnd;
 use crate::units::{Instant, Joints};
 
 mod body;
+mod device;
+mod dynamixel;
 mod fault;
 mod feetech;
 mod ink;
@@ -23,8 +25,8 @@ pub use fault::Fault;
 pub use ink::{Ink, Paper, SimPen};
 
 use body::Body;
+use device::{Answer, Device};
 use fault::{Chance, Fate, Faults};
-use feetech::Answer;
 use ink::Desk;
 use wire::Wire;
 
@@ -34,14 +36,6 @@ const SUPPLY_V: f64 = 12.0;
 /// Where chance begins.
 const SEED: u64 = 0x5EED_0F1A_7E57;
 
-/// An arm that cannot be simulated.
-#[derive(Debug, thiserror::Error)]
-pub enum SimError {
-    /// Nobody has written the device side of its servos.
-    #[error("arm `{0}` has servos that cannot be simulated")]
-    Family(String),
-}
-
 /// A simulated arm; clones are the same arm.
 #[derive(Clone)]
 pub struct Simulator(Arc<Mutex<World>>);
@@ -49,7 +43,7 @@ pub struct Simulator(Arc<Mutex<World>>);
 struct World {
     chain: Chain,
     body: Body,
-    servos: feetech::Servos,
+    servos: Box<dyn Device>,
     wire: Wire,
     desk: Desk,
     faults: Faults,
@@ -61,18 +55,17 @@ struct World {
 
 impl Simulator {
     /// An arm that stands limp at `start_rad`.
-    ///
-    /// # Errors
-    /// [`SimError::Family`] for servos without a simulated counterpart.
-    pub fn new(arm: &Arm, start_rad: &Joints) -> Result<Self, SimError> {
-        if arm.file.family != Family::FeetechSts {
-            return Err(SimError::Family(arm.file.name.clone()));
-        }
+    #[must_use]
+    pub fn new(arm: &Arm, start_rad: &Joints) -> Self {
         let body = Body::new(arm, start_rad, SUPPLY_V);
         let return_delay = Duration::from_micros(u64::from(arm.file.simulation.return_delay_us));
-        Ok(Self(Arc::new(Mutex::new(World {
+        let servos: Box<dyn Device> = match arm.file.family {
+            Family::FeetechSts => Box::new(feetech::Servos::new(&body, return_delay)),
+            Family::Dynamixel2 => Box::new(dynamixel::Servos::new(&body, return_delay)),
+        };
+        Self(Arc::new(Mutex::new(World {
             chain: arm.chain.clone(),
-            servos: feetech::Servos::new(&body, return_delay),
+            servos,
             body,
             wire: Wire::new(arm.file.baud),
             desk: Desk::default(),
@@ -81,7 +74,7 @@ impl Simulator {
             baud: arm.file.baud,
             understood: true,
             now: Instant::ZERO,
-        }))))
+        })))
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
@@ -108,6 +101,12 @@ impl Simulator {
     #[must_use]
     pub fn truth(&self) -> Joints {
         self.world().body.truth_rad()
+    }
+
+    /// Bytes that were written, with or without success, into memory that outlives the power.
+    #[must_use]
+    pub fn kept_writes(&self) -> u64 {
+        self.world().servos.kept_writes()
     }
 
     /// Lets the arm move on to `now`. Speaking with it does so too.
@@ -148,6 +147,15 @@ impl FarEnd for Simulator {
 
 impl World {
     fn advance(&mut self, to: Instant) {
+        // What servos do by themselves happens at its own moment, not at the next question.
+        while let Some(due) = self.servos.next_due().filter(|due| *due <= to) {
+            self.move_on(due);
+            self.servos.wake(&mut self.body, due);
+        }
+        self.move_on(to);
+    }
+
+    fn move_on(&mut self, to: Instant) {
         let Self {
             body, desk, chain, ..
         } = self;

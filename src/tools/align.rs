@@ -35,24 +35,17 @@ struct Point {
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
     match begin(order).await {
-        Ok(reply) | Err(reply) => reply,
+        Ok(reply) => reply,
+        Err(reply) => *reply,
     }
 }
 
-async fn begin(order: &Order<'_>) -> Result<Reply, Reply> {
+async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     order.for_this_node()?;
     let seat = order.seat()?;
-    let name = order.text("scene").unwrap_or("default");
-    let scene = order
-        .node
-        .scene(seat, name, order.text("meta"))
-        .map_err(|why| Reply::failed(format!("{why}; nothing moved")).with("code", "scene"))?;
+    let scene = order.scene(seat)?;
     // The arm is measured anew each time; only a call under way is the same one.
-    let call = (
-        "align",
-        order.key("align", &scene.revision.to_string()),
-        true,
-    );
+    let call = order.job("align", &scene, true);
     Ok(
         carry::as_job(order.node, seat, call, order.watch, move |errand| {
             align(errand, scene)

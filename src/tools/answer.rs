@@ -63,6 +63,11 @@ impl Reply {
         self
     }
 
+    /// On the heap, as the error of a step.
+    pub(super) fn boxed(self) -> Box<Self> {
+        Box::new(self)
+    }
+
     /// With what was understood and repaired; what a tool has said of it itself stays.
     pub(super) fn understood(mut self, reading: &Reading) -> Self {
         self.structured
@@ -78,8 +83,16 @@ impl Reply {
 }
 
 fn repair_line(repair: &Repair) -> String {
-    format!(
-        "note: {}: {} was read as {} ({})",
-        repair.field, repair.got, repair.used, repair.why
-    )
+    let Repair {
+        field,
+        got,
+        used,
+        why,
+        ..
+    } = repair;
+    match (got.is_empty(), used.is_empty()) {
+        (true, true) => format!("note: {field}: {why}"),
+        (false, true) => format!("note: {field}: {got}: {why}"),
+        _ => format!("note: {field}: {got} was read as {used} ({why})"),
+    }
 }

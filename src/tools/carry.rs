@@ -46,6 +46,17 @@ pub(super) struct Done {
     pub(super) arm_time_s: f64,
 }
 
+/// What is asked for, as a job.
+pub(super) struct Call {
+    pub(super) tool: &'static str,
+    /// The scene's title, for people.
+    pub(super) scene: String,
+    /// The same text for the same call.
+    pub(super) key: String,
+    /// Whether a call that was just done is done again.
+    pub(super) again: bool,
+}
+
 /// A call that wants to move.
 pub(super) struct Errand {
     pub(super) node: Arc<Node>,
@@ -198,7 +209,7 @@ where
 pub(super) async fn as_job<W, F>(
     node: &Arc<Node>,
     seat: &Arc<Seat>,
-    call: (&'static str, String, bool),
+    call: Call,
     watch: &Watch,
     work: W,
 ) -> Reply
@@ -206,19 +217,20 @@ where
     W: FnOnce(Errand) -> F + Send + 'static,
     F: Future<Output = Result<Reply, Trouble>> + Send + 'static,
 {
-    let (tool, key, again) = call;
     let seen_stops = seat.motion.stops_asked();
     let card = Card {
         id: format!("job-{}", node.number()),
-        tool: tool.to_owned(),
+        tool: call.tool.to_owned(),
+        scene: call.scene,
         state: "planning",
         done: 0,
         of: 0,
         eta_s: 0.0,
     };
     let now = seat.motion.clock().now();
-    let job = match seat.board.claim(key, card, again, now) {
+    let job = match seat.board.claim(call.key, card, call.again, now) {
         Claim::Busy(card) => return busy(&card),
+        Claim::Same(job) if job.is_over() => return done_before(&job).await,
         Claim::Same(job) => job,
         Claim::Mine(job) => {
             let errand = Errand {
@@ -290,6 +302,18 @@ async fn wait(node: &Node, seat: &Seat, job: &Arc<Job>, watch: &Watch) -> Reply 
     }
 }
 
+/// The same call was done moments ago: its answer, and nothing is drawn twice.
+async fn done_before(job: &Job) -> Reply {
+    let mut reply = job
+        .reply()
+        .await
+        .map_or_else(gone, |reply| (*reply).clone());
+    reply.text = format!("done before, not again: {}", reply.text);
+    reply.set("message", reply.text.clone());
+    reply
+        .hint("this call was done moments ago and nothing moved now; again: true does it once more")
+}
+
 fn gone() -> Reply {
     Reply::failed("the job ended without an answer; call `sense`")
 }
@@ -309,12 +333,17 @@ pub(super) fn look(seat: &Seat, job: &Job) {
 }
 
 fn line(card: &Card) -> String {
-    match card.state {
-        "planning" => format!("planning: {} of {}", card.done, card.of),
-        _ => format!(
-            "{}: {} of {} done, {:.0} s left",
-            card.state, card.done, card.of, card.eta_s
-        ),
+    let Card {
+        scene,
+        state,
+        done,
+        of,
+        eta_s,
+        ..
+    } = card;
+    match *state {
+        "moving" => format!("{scene}: {done} of {of} done, {eta_s:.0} s left"),
+        state => format!("{scene}: {state}, {done} of {of}"),
     }
 }
 

@@ -5,11 +5,13 @@ use std::sync::{Arc, PoisonError};
 use serde_json::{Map, Value};
 
 use super::answer::Reply;
+use super::carry::Call;
 use super::{Node, Seat, Watch, align, list_nodes, reset, sense, stop, stroke};
 use crate::args::name::Resolution;
 use crate::args::{self, Advice, Param, Policy, Reading, Received, Refusal, Shape};
 use crate::catalogue::{self, Effect, Given, Here, Kind, Tool};
 use crate::permit::Who;
+use crate::scene::Scene;
 
 pub(super) use crate::args::Memory;
 
@@ -38,7 +40,12 @@ impl Node {
     /// What this node knows by name now.
     #[must_use]
     pub fn here(&self) -> Here {
-        let mut scenes = self.library.scenes();
+        let arms: Vec<&str> = self
+            .seats
+            .iter()
+            .map(|seat| seat.motion.arm().file.name.as_str())
+            .collect();
+        let mut scenes = self.library.scenes_for(&arms);
         // The default one first, as lists show it.
         scenes.sort_by_key(|name| name != "default");
         let others = self.file.nodes.iter().map(|peer| peer.name.clone());
@@ -127,18 +134,31 @@ impl Order<'_> {
     }
 
     /// The arm that is meant.
-    pub(super) fn seat(&self) -> Result<&Arc<Seat>, Reply> {
+    pub(super) fn seat(&self) -> Result<&Arc<Seat>, Box<Reply>> {
         let name = self.text("arm");
         self.node.seat(name).ok_or_else(|| {
             Reply::failed(format!(
                 "this node has no arm `{}`; nothing moved",
                 name.unwrap_or("default")
             ))
+            .boxed()
         })
     }
 
+    /// The scene that is meant, with its overlay.
+    pub(super) fn scene(&self, seat: &Seat) -> Result<Arc<Scene>, Box<Reply>> {
+        let name = self.text("scene").unwrap_or("default");
+        self.node
+            .scene(seat, name, self.text("meta"))
+            .map_err(|why| {
+                Reply::failed(format!("{why}; nothing moved"))
+                    .with("code", "scene")
+                    .boxed()
+            })
+    }
+
     /// Refuses what is meant for another node: calls are not passed on yet.
-    pub(super) fn for_this_node(&self) -> Result<(), Reply> {
+    pub(super) fn for_this_node(&self) -> Result<(), Box<Reply>> {
         match self.text("node") {
             Some(name) if name != self.node.file.name => {
                 let url = self
@@ -152,18 +172,26 @@ impl Order<'_> {
                     "this is node `{}`; call node `{name}` itself at {url}; nothing moved",
                     self.node.file.name
                 ))
-                .with("code", "other_node"))
+                .with("code", "other_node")
+                .boxed())
             }
             _ => Ok(()),
         }
     }
 
-    /// Tells one call from another: the tool, what was understood, and what the scene is made of.
-    pub(super) fn key(&self, tool: &str, revision: &str) -> String {
+    /// What is asked for, as a job. Two calls are the same one if tool, arguments and what the
+    /// scene is made of are.
+    pub(super) fn job(&self, tool: &'static str, scene: &Scene, again: bool) -> Call {
         let mut understood = self.reading.understood.clone();
         understood.remove("again");
         understood.remove("debug");
-        format!("{tool} {} {revision}", Value::Object(understood))
+        let key = format!("{tool} {} {}", Value::Object(understood), scene.revision);
+        Call {
+            tool,
+            scene: scene.title(),
+            key,
+            again,
+        }
     }
 }
 

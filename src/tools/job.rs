@@ -19,6 +19,8 @@ pub(super) struct Card {
     pub(super) id: String,
     /// The tool that began it.
     pub(super) tool: String,
+    /// The scene that it moves in.
+    pub(super) scene: String,
     /// `planning`, `moving`, or how it ended.
     pub(super) state: &'static str,
     /// Strokes or points done.

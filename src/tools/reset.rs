@@ -11,20 +11,17 @@ use crate::scene::Scene;
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
     match begin(order).await {
-        Ok(reply) | Err(reply) => reply,
+        Ok(reply) => reply,
+        Err(reply) => *reply,
     }
 }
 
-async fn begin(order: &Order<'_>) -> Result<Reply, Reply> {
+async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     order.for_this_node()?;
     let seat = order.seat()?;
     let scene = scene(order)?;
     let who = order.who;
-    let call = (
-        "reset",
-        order.key("reset", &scene.revision.to_string()),
-        true,
-    );
+    let call = order.job("reset", &scene, true);
     let reply = carry::as_job(order.node, seat, call, order.watch, {
         let scene = Arc::clone(&scene);
         move |errand| go(errand, scene, who)
@@ -36,7 +33,7 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Reply> {
 }
 
 /// The scene last moved in: its sheet is where the tip is, whatever the caller believes.
-fn scene(order: &Order<'_>) -> Result<Arc<Scene>, Reply> {
+fn scene(order: &Order<'_>) -> Result<Arc<Scene>, Box<Reply>> {
     let seat = order.seat()?;
     let asked = order.text("scene");
     match (seat.last_scene(), asked) {
@@ -44,16 +41,15 @@ fn scene(order: &Order<'_>) -> Result<Arc<Scene>, Reply> {
             "the arm last moved in scene `{}`, so only that one says which way is up; corrected call: reset {{\"scene\":\"{}\"}}; nothing moved",
             last.name, last.name
         ))
-        .with("code", "other_scene")),
+        .with("code", "other_scene")
+        .boxed()),
         (Some(last), _) => Ok(last),
-        (None, asked) if order.who == Who::Operator => order
-            .node
-            .scene(seat, asked.unwrap_or("default"), None)
-            .map_err(|why| Reply::failed(format!("{why}; nothing moved")).with("code", "scene")),
+        (None, _) if order.who == Who::Operator => order.scene(seat),
         (None, _) => Err(Reply::failed(
             "this arm has not moved since the node started, so nobody knows which way is up; an operator must reset it: `steadyhand reset --scene NAME`; nothing moved",
         )
-        .with("code", "operator_must_reset")),
+        .with("code", "operator_must_reset")
+        .boxed()),
     }
 }
 

@@ -14,11 +14,12 @@ use crate::units::{Measured, ServoState};
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
     match report(order) {
-        Ok(reply) | Err(reply) => reply,
+        Ok(reply) => reply,
+        Err(reply) => *reply,
     }
 }
 
-fn report(order: &Order<'_>) -> Result<Reply, Reply> {
+fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     order.for_this_node()?;
     let seat = order.seat()?;
     let snapshot = seat.motion.snapshot();

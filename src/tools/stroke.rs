@@ -13,25 +13,21 @@ use crate::scene::Scene;
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
     match begin(order).await {
-        Ok(reply) | Err(reply) => reply,
+        Ok(reply) => reply,
+        Err(reply) => *reply,
     }
 }
 
-async fn begin(order: &Order<'_>) -> Result<Reply, Reply> {
+async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     order.for_this_node()?;
     let seat = order.seat()?;
-    let name = order.text("scene").unwrap_or("default");
-    let scene = order
-        .node
-        .scene(seat, name, order.text("meta"))
-        .map_err(|why| Reply::failed(format!("{why}; nothing moved")).with("code", "scene"))?;
+    let scene = order.scene(seat)?;
     if order.is("dry_run") {
         return Ok(dry_run(order, &scene)
             .await
             .unwrap_or_else(|trouble| trouble.reply().1));
     }
-    let key = order.key("stroke", &scene.revision.to_string());
-    let call = ("stroke", key, order.is("again"));
+    let call = order.job("stroke", &scene, order.is("again"));
     let work = move |errand| draw(errand, scene);
     Ok(carry::as_job(order.node, seat, call, order.watch, work).await)
 }

@@ -18,6 +18,12 @@ pub const ACCELERATION_MAX_URAD_S2: u32 = 1_000_000_000;
 /// The longest time that a joint may need to stop from its highest speed, in seconds.
 pub const STOP_TIME_MAX_S: u32 = 4;
 
+/// The shortest tick in microseconds.
+pub const TICK_MIN_US: u16 = 200;
+
+/// The longest tick in microseconds; an emergency stop takes effect with the next.
+pub const TICK_MAX_US: u16 = 2_000;
+
 /// What a device must know about its arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceConfig {
@@ -25,7 +31,7 @@ pub struct DeviceConfig {
     pub limits: Joints<JointLimits>,
     /// The park pose in microradians, inside the ranges.
     pub park_urad: Joints<i32>,
-    /// How often [`super::Device::tick`] is called, 200 to 10 000 microseconds.
+    /// How often [`super::Device::tick`] is called: [`TICK_MIN_US`] to [`TICK_MAX_US`].
     pub tick_us: u16,
     /// How often STATE is sent, at least 5 000 microseconds.
     pub state_period_us: u32,
@@ -84,7 +90,7 @@ impl core::fmt::Display for ConfigError {
             ),
             Self::Park(joint) => write!(f, "joint {joint}: park position outside its range"),
             Self::Period => {
-                f.write_str("tick must be 200 to 10000 and state period at least 5000 microseconds")
+                f.write_str("tick must be 200 to 2000 and state period at least 5000 microseconds")
             }
         }
     }
@@ -99,7 +105,7 @@ impl DeviceConfig {
         if joints == 0 || self.park_urad.len() != joints {
             return Err(ConfigError::Joints(joints));
         }
-        if !(200..=10_000).contains(&self.tick_us) || self.state_period_us < 5_000 {
+        if !(TICK_MIN_US..=TICK_MAX_US).contains(&self.tick_us) || self.state_period_us < 5_000 {
             return Err(ConfigError::Period);
         }
         for (joint, (limits, &park)) in self.limits.iter().zip(&self.park_urad).enumerate() {

@@ -19,7 +19,7 @@ mod segment;
 
 pub use config::{
     ACCELERATION_MAX_URAD_S2, ACCELERATION_MIN_URAD_S2, ConfigError, DeviceConfig,
-    POSITION_MAX_URAD, STOP_TIME_MAX_S, VELOCITY_MAX_URAD_S,
+    POSITION_MAX_URAD, STOP_TIME_MAX_S, TICK_MAX_US, TICK_MIN_US, VELOCITY_MAX_URAD_S,
 };
 
 use crate::frame::{Decoder, Frame, Received};

@@ -10,7 +10,7 @@ pub use clock::DeviceClock;
 
 use crate::frame::{Decoder, ESTOP_BYTES, Received};
 use crate::message::{
-    Hello, HelloAck, Knot, Log, LostHost, Message, MessageError, Segment, SegmentAck,
+    Hello, HelloAck, Knot, Log, LostHost, Message, MessageError, Mode, Segment, SegmentAck,
     SegmentStatus, State,
 };
 use crate::schema::SCHEMA_HASH;
@@ -33,8 +33,11 @@ pub const RETRIES_MAX: u32 = 20;
 /// Silence of the device after which the link counts as lost, in microseconds.
 pub const DEVICE_SILENCE_US: u64 = 500_000;
 
-/// How often the bytes of an emergency stop are sent.
+/// How often the bytes of an emergency stop are sent in a row.
 const ESTOP_COPIES: u8 = 3;
+
+/// After this long without a STATE that shows the stop, it is sent again, in microseconds.
+const ESTOP_AGAIN_US: u64 = 25_000;
 
 /// Bytes that can wait to be sent.
 const OUTBOX_BYTES: usize = 4096;
@@ -121,6 +124,8 @@ pub struct Host {
     time_sequence: u8,
     pending: Option<Message>,
     estop_copies: u8,
+    estop_wanted: bool,
+    estop_at_us: u64,
     hello_at_us: u64,
     beat_at_us: u64,
     time_at_us: u64,
@@ -147,6 +152,8 @@ impl Host {
             time_sequence: 0,
             pending: None,
             estop_copies: 0,
+            estop_wanted: false,
+            estop_at_us: now_us,
             hello_at_us: now_us,
             beat_at_us: now_us,
             time_at_us: now_us,
@@ -232,9 +239,12 @@ impl Host {
         self.send_command(now_us);
     }
 
-    /// Puts an emergency stop, three times over, ahead of everything that waits to be sent.
-    pub fn emergency_stop(&mut self) {
+    /// Puts an emergency stop, three times over, ahead of everything that waits to be sent, and sends
+    /// it again until a STATE shows that the device has stopped.
+    pub fn emergency_stop(&mut self, now_us: u64) {
+        self.estop_wanted = true;
         self.estop_copies = ESTOP_COPIES;
+        self.estop_at_us = now_us + ESTOP_AGAIN_US;
         self.pending = None;
         self.window.clear();
         self.outbox = Ring::new(0);
@@ -242,6 +252,10 @@ impl Host {
 
     /// Does what is due: HELLO, BEAT, TIME_REQ, and everything that was not acknowledged in time.
     pub fn poll(&mut self, now_us: u64) {
+        if self.estop_wanted && now_us >= self.estop_at_us {
+            self.estop_copies = ESTOP_COPIES;
+            self.estop_at_us = now_us + ESTOP_AGAIN_US;
+        }
         if self.paired.is_none() {
             self.say_hello(now_us);
             return;
@@ -357,12 +371,16 @@ impl Host {
             }
             _ => {
                 self.change_epoch(ack.epoch);
+                self.window.restart(ack.next_index);
                 self.events.push_over(Some(Event::Refused(*ack)));
             }
         }
     }
 
     fn hear_state(&mut self, state: &State) {
+        if matches!(state.mode, Mode::Estop | Mode::Fault) {
+            self.estop_wanted = false;
+        }
         let Some(paired) = self.paired else { return };
         if state.boot_id != paired.boot_id {
             self.paired = None;

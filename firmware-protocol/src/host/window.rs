@@ -49,10 +49,15 @@ impl Window {
             .wrapping_add(u16::try_from(self.len).unwrap_or(0))
     }
 
-    /// Forgets everything; the next index is 0.
+    /// Forgets everything; the next index is 0, as at the beginning of an epoch.
     pub(super) fn clear(&mut self) {
+        self.restart(0);
+    }
+
+    /// Forgets everything; the next index is what the device says it waits for.
+    pub(super) fn restart(&mut self, next_index: u16) {
         self.len = 0;
-        self.oldest = 0;
+        self.oldest = next_index;
         self.attempts = 0;
     }
 

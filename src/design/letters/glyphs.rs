@@ -20,7 +20,9 @@ pub(super) fn glyph(letter: char) -> Option<Glyph> {
         'A'..='Z' => Some(capital(letter)),
         'a'..='z' => Some(small(letter)),
         '0'..='9' => Some(digit(letter)),
-        _ => sign(letter).or_else(|| special(letter)),
+        _ => sign(letter)
+            .or_else(|| foreign(letter))
+            .or_else(|| symbol(letter)),
     }
 }
 
@@ -198,8 +200,8 @@ fn sign(letter: char) -> Option<Glyph> {
     Some(glyph)
 }
 
-/// Letters and signs beyond ASCII that are no letter with an accent.
-fn special(letter: char) -> Option<Glyph> {
+/// Letters beyond ASCII that are no letter with an accent.
+fn foreign(letter: char) -> Option<Glyph> {
     let glyph = match letter {
         'ß' => (
             8.2,
@@ -245,6 +247,14 @@ fn special(letter: char) -> Option<Glyph> {
         'Ł' => (9.7, "M1.2,14L1.2,0L9.7,0M0,5.4L4.6,8.8"),
         'ı' => (0.0, "M0,9.5L0,0"),
         'ȷ' => (2.6, "M2.6,9.5L2.6,-1.8N0,-4.5"),
+        _ => return None,
+    };
+    Some(glyph)
+}
+
+/// Signs beyond ASCII.
+fn symbol(letter: char) -> Option<Glyph> {
+    let glyph = match letter {
         '°' => (4.4, "M2.2,14E0,11.8N2.2,9.6E4.4,11.8N2.2,14"),
         '·' => (0.0, "M0,6L0,6.5"),
         '•' => (2.4, "M1.2,7.4E0,6.2N1.2,5E2.4,6.2N1.2,7.4"),

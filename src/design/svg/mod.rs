@@ -5,6 +5,7 @@
 //! way to open files.
 
 mod census;
+mod clip;
 mod paint;
 mod words;
 
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use usvg::roxmltree::{Document, ParsingOptions};
 
 use super::error::quoted;
-use super::{Caps, Collector, Design, DesignError};
+use super::{Caps, Collector, Design, DesignError, Fill};
 
 /// CSS pixels, the unit that usvg counts in.
 const PX_PER_IN: f64 = 96.0;
@@ -26,15 +27,15 @@ const FONT_SIZE_PX: f32 = 16.0;
 const NOTHING_SEEN: &str =
     "shapes need a stroke or a fill that is not white, and must not be hidden";
 
-pub(super) fn read(text: &str, caps: &Caps) -> Result<Design, DesignError> {
+pub(super) fn read(text: &str, caps: &Caps, fill: Fill) -> Result<Design, DesignError> {
     let document = parse(text, caps)?;
     census::check(&document, caps)?;
     match words::as_paths(text, &document)? {
-        None => draw(&document, caps),
+        None => draw(&document, caps, fill),
         Some(redrawn) => {
             let document = parse(&redrawn, caps)?;
             census::check(&document, caps)?;
-            draw(&document, caps)
+            draw(&document, caps, fill)
         }
     }
 }
@@ -56,7 +57,7 @@ fn parse<'t>(text: &'t str, caps: &Caps) -> Result<Document<'t>, DesignError> {
     })
 }
 
-fn draw(document: &Document<'_>, caps: &Caps) -> Result<Design, DesignError> {
+fn draw(document: &Document<'_>, caps: &Caps, fill: Fill) -> Result<Design, DesignError> {
     let (tree, has_image) = resolve(document)?;
     if has_image {
         return Err(DesignError::unsupported(
@@ -67,8 +68,8 @@ fn draw(document: &Document<'_>, caps: &Caps) -> Result<Design, DesignError> {
     }
     let mm = MM_PER_IN / PX_PER_IN;
     let page_mm = [tree.size().width(), tree.size().height()].map(|px| f64::from(px) * mm);
-    let mut all = Collector::new(caps);
-    paint::Painter::new(document, page_mm, mm).group(tree.root(), &mut all)?;
+    let mut all = Collector::for_page(caps, page_mm);
+    paint::Painter::new(document, page_mm, mm, fill).group(tree.root(), &mut all)?;
     all.on_page(page_mm, NOTHING_SEEN)
 }
 

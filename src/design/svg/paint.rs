@@ -6,10 +6,11 @@ use usvg::roxmltree::Document;
 use usvg::tiny_skia_path::PathSegment;
 use usvg::{Group, Node, Paint, Path, Transform};
 
+use super::super::area::{Area, Fill, Rule, TooMuch, Work, clipped};
 use super::super::collect::{Collector, Mark};
 use super::super::error::quoted;
 use super::super::{DesignError, dash, flatten};
-use super::words;
+use super::{clip, words};
 
 type Point = [f64; 2];
 
@@ -20,12 +21,17 @@ const PAPER: [u8; 3] = [255, 255, 255];
 
 pub(super) struct Painter {
     height_mm: f64,
+    error_mm: f64,
     mm_per_px: f64,
     /// Ids of groups that are layers → how their author called them.
     layers: HashMap<String, String>,
     /// From the page inwards: what encloses the path being drawn.
     place: Vec<Place>,
     paths: usize,
+    fill: Fill,
+    /// From the page inwards: only what lies in each of them is drawn.
+    clips: Vec<Vec<Area>>,
+    work: Work,
 }
 
 struct Place {
@@ -34,17 +40,26 @@ struct Place {
 }
 
 impl Painter {
-    pub(super) fn new(document: &Document<'_>, page_mm: [f64; 2], mm_per_px: f64) -> Self {
+    pub(super) fn new(
+        document: &Document<'_>,
+        page_mm: [f64; 2],
+        mm_per_px: f64,
+        fill: Fill,
+    ) -> Self {
         let layers = document.descendants().filter_map(|node| {
             let label = node.attribute((INKSCAPE, "label"))?;
             Some((node.attribute("id")?.to_owned(), label.to_owned()))
         });
         Self {
             height_mm: page_mm[1],
+            error_mm: flatten::chord_error_mm(page_mm),
             mm_per_px,
             layers: layers.collect(),
             place: Vec::new(),
             paths: 0,
+            fill,
+            clips: Vec::new(),
+            work: Work::default(),
         }
     }
 
@@ -63,6 +78,9 @@ impl Painter {
                 "cut the paths to what should be seen, or remove the mask",
             ));
         }
+        let clips_before = self.clips.len();
+        let page = self.to_page(group.abs_transform());
+        clip::push(group, &page, &mut self.clips, &mut self.work)?;
         let place = self.place_of(group.id());
         let entered = place.is_some();
         self.place.extend(place);
@@ -76,6 +94,7 @@ impl Painter {
         if entered {
             self.place.pop();
         }
+        self.clips.truncate(clips_before);
         Ok(())
     }
 
@@ -100,35 +119,77 @@ impl Painter {
             pen: self.place.iter().rev().find_map(|place| place.pen),
             source: self.source(path.id()),
         };
-        let transform = path.abs_transform();
-        for points in self.polylines(path, look.closes_areas, all.room(), &mark)? {
-            self.dashed(points, path, transform, &mark, all)?;
+        let page = self.to_page(path.abs_transform());
+        let outlines = outlines(path, &page, look.closes_areas, all.room())
+            .ok_or_else(|| all.full(&mark.source))?;
+        let fill = look.fill.filter(|_| self.fill != Fill::Outline);
+        let area = fill.map(|(_, rule)| Area::new(&outlines, rule));
+        for points in outlines {
+            self.dashed(points, path, &mark, all)?;
+        }
+        let (Some(area), Some((colour, _))) = (area, fill) else {
+            return Ok(());
+        };
+        let lines = area.filled(self.fill, &mut self.work);
+        let mark = Mark { colour, ..mark };
+        for line in lines.map_err(|TooMuch| too_much(&mark))? {
+            self.put(line, &mark, all)?;
         }
         Ok(())
     }
 
+    fn to_page(&self, transform: Transform) -> Page {
+        Page {
+            transform,
+            error_mm: self.error_mm,
+            height_mm: self.height_mm,
+            mm_per_px: self.mm_per_px,
+        }
+    }
+
+    /// Draws what the clips leave of a line.
+    fn put(
+        &mut self,
+        points: Vec<Point>,
+        mark: &Mark,
+        all: &mut Collector<'_>,
+    ) -> Result<(), DesignError> {
+        if self.clips.is_empty() {
+            return all.push(points, mark);
+        }
+        let mut parts = vec![points];
+        for areas in &self.clips {
+            let mut inside = Vec::new();
+            for part in &parts {
+                let kept = clipped(part, areas, &mut self.work);
+                inside.extend(kept.map_err(|TooMuch| too_much(mark))?);
+            }
+            parts = inside;
+        }
+        parts.into_iter().try_for_each(|part| all.push(part, mark))
+    }
+
     fn dashed(
-        &self,
+        &mut self,
         points: Vec<Point>,
         path: &Path,
-        transform: Transform,
         mark: &Mark,
         all: &mut Collector<'_>,
     ) -> Result<(), DesignError> {
         let Some(stroke) = path.stroke() else {
-            return all.push(points, mark);
+            return self.put(points, mark, all);
         };
         let Some(pattern) = stroke.dasharray() else {
-            return all.push(points, mark);
+            return self.put(points, mark, all);
         };
-        let mm = self.mm_per_px * stretch(transform);
+        let mm = self.mm_per_px * stretch(path.abs_transform());
         let pattern: Vec<f64> = pattern.iter().map(|px| f64::from(*px) * mm).collect();
         let offset_mm = f64::from(stroke.dashoffset()) * mm;
         let dashes = dash::dashes(&points, &pattern, offset_mm, all.room())
             .ok_or_else(|| all.full(&mark.source))?;
         dashes
             .into_iter()
-            .try_for_each(|points| all.push(points, mark))
+            .try_for_each(|points| self.put(points, mark, all))
     }
 
     /// The path's id, or its number, and what encloses it.
@@ -143,37 +204,43 @@ impl Painter {
             Some(place) => format!("{own} in {}", quoted(&place.name)),
         }
     }
+}
 
-    fn polylines(
-        &self,
-        path: &Path,
-        closes_areas: bool,
-        points_max: usize,
-        mark: &Mark,
-    ) -> Result<Vec<Vec<Point>>, DesignError> {
-        let to_page = Page {
-            transform: path.abs_transform(),
-            height_mm: self.height_mm,
-            mm_per_px: self.mm_per_px,
-        };
-        let mut pen = Tracer {
-            closes_areas,
-            done: Vec::new(),
-            points: Vec::new(),
-        };
-        let mut points = 0;
-        for segment in path.data().segments() {
-            points += pen.segment(segment, &to_page);
-            if points > points_max {
-                return Err(DesignError::TooMany {
-                    at: mark.source.clone(),
-                    what: "points",
-                    max: points_max,
-                });
-            }
+/// The path's lines on the page; none for more than `points_max` points.
+pub(super) fn outlines(
+    path: &Path,
+    page: &Page,
+    closes_areas: bool,
+    points_max: usize,
+) -> Option<Vec<Vec<Point>>> {
+    let mut tracer = Tracer {
+        closes_areas,
+        done: Vec::new(),
+        points: Vec::new(),
+    };
+    let mut points = 0;
+    for segment in path.data().segments() {
+        points += tracer.segment(segment, page);
+        if points > points_max {
+            return None;
         }
-        pen.lift();
-        Ok(pen.done)
+    }
+    tracer.lift();
+    Some(tracer.done)
+}
+
+fn too_much(mark: &Mark) -> DesignError {
+    DesignError::unsupported(
+        mark.source.clone(),
+        "an area that takes so many lines to fill or clip",
+        "use wider spacing, or simpler outlines",
+    )
+}
+
+pub(super) fn rule(rule: usvg::FillRule) -> Rule {
+    match rule {
+        usvg::FillRule::NonZero => Rule::NonZero,
+        usvg::FillRule::EvenOdd => Rule::EvenOdd,
     }
 }
 
@@ -196,6 +263,8 @@ struct Look {
     colour: Option<[u8; 3]>,
     /// An area's outline is closed even where its author left it open.
     closes_areas: bool,
+    /// What may be filled, with what.
+    fill: Option<(Option<[u8; 3]>, Rule)>,
 }
 
 impl Look {
@@ -204,18 +273,19 @@ impl Look {
         if !path.is_visible() {
             return None;
         }
+        let is_words = words::is_letters(path.id());
+        let fill = path.fill().filter(|f| f.opacity().get() > 0.0);
+        let fill = fill.map(|f| (colour(f.paint()), rule(f.rule())));
+        let fill = fill.filter(|(colour, _)| *colour != Some(PAPER));
         let line = path.stroke().filter(|s| s.opacity().get() > 0.0);
-        if let Some(stroke) = line {
-            return Some(Self {
-                colour: colour(stroke.paint()),
-                closes_areas: false,
-            });
-        }
-        let fill = path.fill().filter(|f| f.opacity().get() > 0.0)?;
-        let colour = colour(fill.paint());
-        (colour != Some(PAPER)).then_some(Self {
-            colour,
-            closes_areas: !words::is_letters(path.id()),
+        let outline = match line {
+            Some(stroke) => colour(stroke.paint()),
+            None => fill?.0,
+        };
+        Some(Self {
+            colour: outline,
+            closes_areas: line.is_none() && !is_words,
+            fill: fill.filter(|_| !is_words),
         })
     }
 }
@@ -232,13 +302,18 @@ fn colour(paint: &Paint) -> Option<[u8; 3]> {
 }
 
 /// From a path's own coordinates to the page's.
-struct Page {
-    transform: Transform,
+pub(super) struct Page {
+    pub(super) transform: Transform,
+    error_mm: f64,
     height_mm: f64,
     mm_per_px: f64,
 }
 
 impl Page {
+    pub(super) fn with(&self, transform: Transform) -> Self {
+        Self { transform, ..*self }
+    }
+
     fn place(&self, point: usvg::tiny_skia_path::Point) -> Point {
         // In f64, because f32 would cost a large page its last hundredths of a millimetre.
         let t = self.transform;
@@ -271,11 +346,12 @@ impl Tracer {
             }
             PathSegment::LineTo(to) => self.points.push(page.place(to)),
             PathSegment::QuadTo(control, to) => {
-                flatten::quadratic(&mut self.points, page.place(control), page.place(to));
+                let (control, to) = (page.place(control), page.place(to));
+                flatten::quadratic(&mut self.points, control, to, page.error_mm);
             }
             PathSegment::CubicTo(first, second, to) => {
-                let [first, second, to] = [first, second, to].map(|p| page.place(p));
-                flatten::cubic(&mut self.points, first, second, to);
+                let points = [first, second, to].map(|p| page.place(p));
+                flatten::cubic(&mut self.points, points, page.error_mm);
             }
             PathSegment::Close => self.close(),
         }

@@ -9,7 +9,7 @@ use usvg::roxmltree::{Document, Node};
 
 use super::super::DesignError;
 use super::super::error::quoted;
-use super::super::letters::{CAPITAL_EM, Line, line};
+use super::super::letters::{CAPITAL_EM, Line, SPACE_AFTER, line};
 use super::census::{name_of, styles};
 
 /// Marks the paths that are letters. Ids of an author may begin like this and do no harm: their
@@ -29,6 +29,7 @@ pub(super) fn as_paths(
     source: &str,
     document: &Document<'_>,
 ) -> Result<Option<String>, DesignError> {
+    refuse_other_words(document)?;
     let is_outermost = |node: &Node<'_, '_>| {
         is(*node, "text") && !node.ancestors().skip(1).any(|above| is(above, "text"))
     };
@@ -65,6 +66,27 @@ fn from_an_entity(node: Node<'_, '_>) -> DesignError {
         "text from an entity",
         "write the text where it stands",
     )
+}
+
+/// usvg leaves these out without a word, but somebody sees them.
+fn refuse_other_words(document: &Document<'_>) -> Result<(), DesignError> {
+    let is_other = |node: &Node<'_, '_>| {
+        let has_words = || {
+            let texts = node.descendants().filter_map(|inner| inner.text());
+            texts.into_iter().any(|text| !text.trim().is_empty())
+        };
+        // What needs an extension is meant for one program only.
+        let is_foreign = is(*node, "foreignObject") && !node.has_attribute("requiredExtensions");
+        (is_foreign || is(*node, "flowRoot")) && has_words()
+    };
+    match document.descendants().find(is_other) {
+        None => Ok(()),
+        Some(node) => Err(DesignError::unsupported(
+            name_of(node),
+            "flowing text",
+            "turn it into plain text or into paths",
+        )),
+    }
 }
 
 /// Style rules may place words in ways that are only known to usvg.
@@ -187,7 +209,8 @@ impl Writer {
     }
 
     fn chunk(&mut self, chunk: &Chunk, anchor: Anchor, rise_em: f64, ns: &str, to: &mut String) {
-        let start = chunk.x.em - anchor.share() * chunk.width_em;
+        let width_em = (chunk.width_em - SPACE_AFTER * CAPITAL_EM).max(0.0);
+        let start = chunk.x.em - anchor.share() * width_em;
         let drop = chunk.y.em + rise_em;
         for run in &chunk.runs {
             for span in &run.spans {

@@ -1,17 +1,8 @@
 //! Where an STS3215 keeps what, under the manual's names.
 
-/// A place in a servo's memory: address and length in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Register {
-    /// The manual's name.
-    pub name: &'static str,
-    /// Address of its first byte.
-    pub address: u8,
-    /// Bytes.
-    pub length: u8,
-}
+use crate::driver::dialect::Register;
 
-const fn register(name: &'static str, address: u8, length: u8) -> Register {
+const fn register(name: &'static str, address: u16, length: u16) -> Register {
     Register {
         name,
         address,
@@ -23,10 +14,10 @@ const fn register(name: &'static str, address: u8, length: u8) -> Register {
 pub const MODEL_STS3215: u16 = 777;
 
 /// Addresses below this are kept over power cycles; nothing here ever writes them.
-pub const EEPROM_END: u8 = 40;
+pub const EEPROM_END: u16 = 40;
 
 /// Everything kept over power cycles.
-pub const SETTINGS: Register = register("settings", 0, 40);
+pub const SETTINGS: Register = register("settings", 0, EEPROM_END);
 /// Torque on or off. 128 would re-centre the servo: nothing but 0 and 1 is ever written.
 pub const TORQUE_ENABLE: Register = register("torque enable", 40, 1);
 /// Acceleration, goal position, goal time and goal speed, always written together so that a cap
@@ -34,6 +25,10 @@ pub const TORQUE_ENABLE: Register = register("torque enable", 40, 1);
 pub const GOAL: Register = register("goal", 41, 7);
 /// Share of stall torque in thousandths, until the power is cycled.
 pub const TORQUE_LIMIT: Register = register("torque limit", 48, 2);
+/// From torque enable to torque limit: both are as they were written, unless the servo restarted.
+pub const TORQUE_STATE: Register = register("torque state", 40, 10);
+/// Where [`TORQUE_LIMIT`] lies within [`TORQUE_STATE`].
+pub const TORQUE_LIMIT_AT: usize = 8;
 /// Position, speed, load, voltage and temperature.
 pub const PRESENT: Register = register("present state", 56, 8);
 

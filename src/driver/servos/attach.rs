@@ -1,6 +1,5 @@
 //! Who is on the bus, and whether each servo is set up as an arm needs it.
 
-use super::registers::{EEPROM_END, MODEL_STS3215, PHASE_MULTI_TURN, settings};
 use super::*;
 
 /// Readings of a position that are compared before the first is believed.
@@ -9,29 +8,26 @@ const FIRST_READINGS: u32 = 4;
 /// How far two first readings may be apart: a limp arm may be moving.
 const FIRST_APART_TICKS: i32 = 40;
 
-impl Feetech {
+impl<D: Dialect> Servos<D> {
     pub(crate) async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
-        self.bus.slack = SLACK_UNKNOWN;
-        self.bus.return_delay = Duration::from_micros(500);
+        self.forget();
         let latency = self.ping_all(link).await?;
         let mut servos = Vec::with_capacity(self.ids.len());
         for place in 0..self.ids.len() {
             servos.push(self.identify(link, place).await?);
         }
         self.bus.learn_latency(latency);
-        self.bus.return_delay = servos
-            .iter()
-            .map(|s| s.return_delay)
-            .max()
-            .unwrap_or_default();
+        let delays = servos.iter().map(|servo| servo.return_delay);
+        self.bus.return_delay = delays.max().unwrap_or_default();
         if servos.iter().any(|servo| !servo.torque_on) {
             self.goals = None;
         }
         let readings = self.first_readings(link).await?;
+        self.probe_fast(link).await?;
         let mut warnings = self.range_warnings(&servos);
-        for (servo, reading) in servos.iter_mut().zip(&readings) {
+        for (place, (servo, reading)) in servos.iter_mut().zip(&readings).enumerate() {
             servo.error_bits = reading.error;
-            if let Some(ailment) = by_bits(reading.error) {
+            if let Some(ailment) = self.complaint(place, reading) {
                 warnings.push(format!("{}: {ailment}", servo.servo));
             }
         }
@@ -41,6 +37,18 @@ impl Feetech {
             warnings,
             latency,
         })
+    }
+
+    /// Nothing that was known of another port or before a break is believed.
+    fn forget(&mut self) {
+        self.bus.slack = SLACK_UNKNOWN;
+        self.bus.return_delay = Duration::from_micros(500);
+        self.bus.echoes = false;
+        self.fast = false;
+        self.known.fill(Known::default());
+        for ailments in [&mut self.suspected, &mut self.doubted, &mut self.ailing] {
+            ailments.fill(None);
+        }
     }
 
     /// Pings every servo; the slowest answer.
@@ -55,10 +63,7 @@ impl Feetech {
         }
         match missing.first() {
             None => Ok(latency),
-            Some(_) if missing.len() == self.ids.len() => Err(DriverError::SilentBus {
-                servos: missing.len(),
-                baud: self.bus.baud,
-            }),
+            Some(_) if missing.len() == self.ids.len() => Err(self.silent_bus()),
             Some(first) => Err(DriverError::NoReply {
                 servo: self.map.name(*first),
                 tries: RETRIES_MAX + 1,
@@ -71,17 +76,15 @@ impl Feetech {
         link: &mut dyn Link,
         place: usize,
     ) -> Result<Option<Duration>, DriverError> {
-        let Some(id) = self.ids.get(place).copied() else {
-            return Ok(None);
-        };
+        let id = self.map.name(place).id;
         let mut request = Vec::new();
-        encode(&mut request, id, Instruction::Ping, &[]);
+        D::encode(&mut request, Request::Ping(id));
         for _ in 0..=RETRIES_MAX {
             let began = self.bus.clock.now();
             let expect = Expect {
                 ids: &[id],
-                parameters: 0,
-                until: Instant::from_nanos(u64::MAX),
+                parameters: D::PING_LENGTH,
+                until: PATIENT,
             };
             let replies = self.bus.ask(link, &request, expect).await?;
             if matches!(replies.first(), Some(Some(_))) {
@@ -100,14 +103,13 @@ impl Feetech {
     ) -> Result<Status, DriverError> {
         let servo = self.map.name(place);
         let mut request = Vec::new();
-        let parameters = [register.address, register.length];
-        encode(&mut request, servo.id, Instruction::Read, &parameters);
+        D::encode(&mut request, Request::Read(servo.id, register));
         for tries in 0..=RETRIES_MAX {
             self.count_retries(&[place], tries);
             let expect = Expect {
                 ids: &[servo.id],
                 parameters: usize::from(register.length),
-                until: Instant::from_nanos(u64::MAX),
+                until: PATIENT,
             };
             let mut replies = self.bus.ask(link, &request, expect).await?;
             if let Some(Some(status)) = replies.pop() {
@@ -125,36 +127,17 @@ impl Feetech {
         link: &mut dyn Link,
         place: usize,
     ) -> Result<Identity, DriverError> {
-        let status = self.read(link, place, registers::SETTINGS).await?;
-        debug_assert_eq!(status.data.len(), usize::from(EEPROM_END));
+        let settings = self.read(link, place, D::SETTINGS).await?;
         let servo = self.map.name(place);
-        check_settings(&status).map_err(|what| DriverError::Setup {
-            servo: servo.clone(),
-            what,
-        })?;
-        let torque = self.read(link, place, registers::TORQUE_ENABLE).await?;
-        let torque_on = torque.byte(0) != 0;
-        if let Some(known) = self.torque.get_mut(place) {
-            *known = Some(torque_on);
+        let identity = D::identify(&settings, servo.clone(), &self.ids);
+        let mut identity = identity.map_err(|what| DriverError::Setup { servo, what })?;
+        let torque = self.read(link, place, D::TORQUE_ENABLE).await?;
+        identity.torque_on = torque.byte(0) != 0;
+        if let Some(known) = self.known.get_mut(place) {
+            known.torque_on = Some(identity.torque_on);
+            known.voltage_limits_v = D::voltage_limits_v(&settings);
         }
-        if let Some(limits) = self.voltage_limits_v.get_mut(place) {
-            let volts = |at| f64::from(status.byte(at)) / 10.0;
-            *limits = (volts(settings::VOLTAGE_MIN), volts(settings::VOLTAGE_MAX));
-        }
-        Ok(Identity {
-            servo,
-            model: status.word(settings::MODEL),
-            firmware: (
-                status.byte(settings::FIRMWARE),
-                status.byte(settings::FIRMWARE + 1),
-            ),
-            return_delay: Duration::from_micros(2 * u64::from(status.byte(settings::RETURN_DELAY))),
-            position_min_ticks: i32::from(status.word(settings::POSITION_MIN)),
-            position_max_ticks: i32::from(status.word(settings::POSITION_MAX)),
-            homing_offset_ticks: from_sign_magnitude(status.word(settings::HOMING_OFFSET), 11),
-            torque_on,
-            error_bits: status.error,
-        })
+        Ok(identity)
     }
 
     /// Positions have no history yet: each must come twice before it is believed.
@@ -162,8 +145,7 @@ impl Feetech {
         let mut last: Option<Vec<Reading>> = None;
         for _ in 0..FIRST_READINGS {
             self.filters.iter_mut().for_each(Filter::reset);
-            let patient = Instant::from_nanos(u64::MAX);
-            let readings = self.read_present(link, Vec::new(), patient).await?;
+            let readings = self.read_present(link, Vec::new(), PATIENT).await?;
             if last.as_ref().is_some_and(|last| agree(last, &readings)) {
                 self.found_ticks = readings.iter().map(|reading| reading.ticks).collect();
                 return Ok(readings);
@@ -177,6 +159,18 @@ impl Feetech {
                 self.arm
             ),
         })
+    }
+
+    /// Whether all servos know how to answer together.
+    async fn probe_fast(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
+        if D::fast_length(D::PRESENT, self.ids.len()) == 0 {
+            return Ok(());
+        }
+        let replies = self
+            .fast_read(link, Vec::new(), D::PRESENT, PATIENT)
+            .await?;
+        self.fast = replies.iter().all(Option::is_some);
+        Ok(())
     }
 
     /// Joints that their servos would stop short of their limits.
@@ -201,34 +195,5 @@ impl Feetech {
 fn agree(a: &[Reading], b: &[Reading]) -> bool {
     a.iter()
         .zip(b)
-        .all(|(a, b)| (a.ticks - b.ticks).abs() <= FIRST_APART_TICKS)
-}
-
-fn check_settings(status: &Status) -> Result<(), String> {
-    let model = status.word(settings::MODEL);
-    let level = status.byte(settings::RESPONSE_LEVEL);
-    let phase = status.byte(settings::PHASE);
-    let mode = status.byte(settings::MODE);
-    if model != MODEL_STS3215 {
-        return Err(format!(
-            "model is {model}, this arm needs {MODEL_STS3215} (STS3215): another servo family counts otherwise; replace the servo or name the right family in the arm file"
-        ));
-    }
-    if level > 1 {
-        return Err(format!(
-            "response level (register 8) is {level}, it must be 0 or 1; set it to 1"
-        ));
-    }
-    if phase & PHASE_MULTI_TURN != 0 {
-        return Err(format!(
-            "phase (register 18) is {phase}: bit 0x10 makes positions count beyond one turn; set it to {}",
-            phase & !PHASE_MULTI_TURN
-        ));
-    }
-    if mode != 0 {
-        return Err(format!(
-            "operating mode (register 33) is {mode}, it must be 0 (position)"
-        ));
-    }
-    Ok(())
+        .all(|(a, b)| a.ticks.saturating_sub(b.ticks).abs() <= FIRST_APART_TICKS)
 }

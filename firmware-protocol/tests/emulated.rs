@@ -1,0 +1,300 @@
+//! The host against the example firmware on an emulated Cortex-M3, over a pseudo-terminal.
+//!
+//! Needs Debian's `gcc-arm-none-eabi`, `make` and `qemu-system-arm`:
+//! `cargo test -p firmware-protocol --test emulated -- --ignored`
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::print_stderr,
+    reason = "tests"
+)]
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use firmware_protocol::message::*;
+use firmware_protocol::{Event, Host, Joints, Message};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const PIECE_US: u32 = 20_000;
+
+fn build() -> PathBuf {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("c/examples/lm3s6965evb");
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lm3s6965evb");
+    let status = Command::new("make")
+        .arg("-C")
+        .arg(&example)
+        .arg(format!("OUT={}", out.display()))
+        .status()
+        .unwrap();
+    assert!(
+        status.success(),
+        "the firmware does not build; is gcc-arm-none-eabi installed?"
+    );
+    out.join("firmware.elf")
+}
+
+/// QEMU with the firmware in it; ends with this value.
+struct Board {
+    qemu: Child,
+    line: File,
+    bytes: Receiver<Vec<u8>>,
+    host: Host,
+    start: Instant,
+    state: Option<State>,
+    events: Vec<Event>,
+    worst_poll_us: u64,
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+    }
+}
+
+impl Board {
+    fn start() -> Self {
+        let mut qemu = Command::new("qemu-system-arm")
+            .args([
+                "-M",
+                "lm3s6965evb",
+                "-nographic",
+                "-monitor",
+                "none",
+                "-serial",
+                "pty",
+                "-kernel",
+            ])
+            .arg(build())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot run qemu-system-arm: {error}"));
+        let path = pty_of(&mut qemu);
+        assert!(
+            Command::new("stty")
+                .args(["-F", &path, "raw", "-echo"])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let line = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&path)
+            .unwrap();
+        let bytes = listen(line.try_clone().unwrap());
+        let host = Host::new(LostHost::Hold, 0);
+        let start = Instant::now();
+        Self {
+            qemu,
+            line,
+            bytes,
+            host,
+            start,
+            state: None,
+            events: Vec::new(),
+            worst_poll_us: 0,
+        }
+    }
+
+    fn now_us(&self) -> u64 {
+        self.start.elapsed().as_micros() as u64
+    }
+
+    /// One turn of a control loop.
+    fn turn(&mut self) {
+        let before_us = self.now_us();
+        self.host.poll(before_us);
+        let mut out = [0; 2048];
+        let len = self.host.transmit(&mut out);
+        self.line.write_all(&out[..len]).unwrap();
+        if let Ok(bytes) = self.bytes.recv_timeout(Duration::from_millis(1)) {
+            self.host.receive(&bytes, self.now_us());
+        }
+        while let Some(event) = self.host.next_event() {
+            match event {
+                Event::State(state) => self.state = Some(state),
+                other => self.events.push(other),
+            }
+        }
+        self.worst_poll_us = self.worst_poll_us.max(self.now_us() - before_us);
+    }
+
+    fn until(&mut self, what: &str, mut done: impl FnMut(&Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !done(self) {
+            let seen = (&self.state, &self.events, self.worst_poll_us);
+            assert!(Instant::now() < deadline, "never {what}: {seen:?}");
+            self.turn();
+        }
+    }
+
+    fn until_mode(&mut self, mode: Mode) {
+        self.state = None;
+        self.until(&format!("{mode:?}"), |board| {
+            board.state.is_some_and(|state| state.mode == mode)
+        });
+    }
+
+    fn command(&mut self, message: Message) -> CommandResult {
+        let now_us = self.now_us();
+        self.host.command(message, now_us);
+        self.until("answered", |board| !board.host.command_pending());
+        self.state.unwrap().result
+    }
+
+    fn here(&self) -> Joints<Knot> {
+        let mut knots = Joints::empty();
+        for joint in &self.state.unwrap().joints {
+            knots.push(Knot {
+                position_urad: joint.commanded_urad,
+                velocity_urad_s: 0,
+            });
+        }
+        knots
+    }
+
+    /// Opens a motion and streams `pieces` of a steady swing, as far ahead as the device has room;
+    /// gives back where it ends.
+    fn swing(&mut self, pieces: u32, of: u32) -> Joints<Knot> {
+        let here = self.here();
+        let now_us = self.now_us();
+        let start_us = (self.host.clock().device_us(now_us).unwrap() + 300_000) as u32;
+        self.host.open(start_us, &here, now_us).unwrap();
+        let mut end = here;
+        for piece in 1..=pieces {
+            end = swing_at(&here, f64::from(piece) / f64::from(of), of);
+            let begins_us = start_us.wrapping_add((piece - 1) * PIECE_US);
+            self.until("room", |board| {
+                let ahead_us = begins_us
+                    .wrapping_sub(board.host.clock().device_us(board.now_us()).unwrap() as u32);
+                ahead_us.cast_signed() < 400_000
+            });
+            let now_us = self.now_us();
+            self.host
+                .push(begins_us, PIECE_US as u16, &end, now_us)
+                .unwrap();
+        }
+        end
+    }
+}
+
+/// Every joint away and back, once, each half as far as the one before.
+fn swing_at(from: &Joints<Knot>, part: f64, pieces: u32) -> Joints<Knot> {
+    let rate = std::f64::consts::TAU / (f64::from(pieces) * f64::from(PIECE_US) / 1e6);
+    let mut knots = *from;
+    for (joint, knot) in (0..).zip(knots.as_mut_slice()) {
+        let reach = 300_000.0 / 2f64.powi(joint);
+        let angle = std::f64::consts::TAU * part;
+        knot.position_urad += (reach * (1.0 - angle.cos())).round() as i32;
+        knot.velocity_urad_s = (reach * rate * angle.sin()).round() as i32;
+    }
+    knots
+}
+
+fn pty_of(qemu: &mut Child) -> String {
+    let mut lines = BufReader::new(qemu.stdout.take().unwrap()).lines();
+    let line = lines
+        .find(|line| line.as_ref().unwrap().contains("/dev/pts/"))
+        .unwrap()
+        .unwrap();
+    line.split_whitespace()
+        .find(|word| word.starts_with("/dev/pts/"))
+        .unwrap()
+        .to_owned()
+}
+
+fn listen(mut line: File) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 1024];
+        while let Ok(len @ 1..) = line.read(&mut buffer) {
+            if sender.send(buffer[..len].to_vec()).is_err() {
+                break;
+            }
+        }
+    });
+    receiver
+}
+
+#[test]
+#[ignore = "needs gcc-arm-none-eabi and qemu-system-arm, and runs in real time"]
+fn a_host_draws_with_an_emulated_controller() {
+    let mut board = Board::start();
+    board.until("paired", |board| board.host.paired().is_some());
+    assert_eq!(&board.host.paired().unwrap().firmware, b"lm3s6965 1.0");
+    board.until("on time", |board| {
+        board.now_us() > 1_500_000 && board.host.clock().is_known()
+    });
+    assert_eq!(board.command(Message::Torque(true)), CommandResult::Done);
+
+    let goal = board.swing(100, 100);
+    board.until_mode(Mode::Idle);
+    assert_eq!(board.here(), goal);
+    for (joint, goal) in board.state.unwrap().joints.iter().zip(&goal) {
+        assert!(
+            joint.measured_urad.abs_diff(goal.position_urad) <= 100,
+            "{joint:?}"
+        );
+    }
+
+    board.swing(40, 100);
+    assert_eq!(board.command(Message::Hold), CommandResult::Done);
+    board.until_mode(Mode::Held);
+    assert_eq!(board.state.unwrap().cause, Cause::Hold);
+    assert_eq!(board.command(Message::Resume), CommandResult::Done);
+    board.until_mode(Mode::Stopped);
+    assert_eq!(
+        board.state.unwrap().cause,
+        Cause::Underrun,
+        "the swing was left half-way"
+    );
+    assert_eq!(board.command(Message::Flush), CommandResult::Done);
+
+    board.swing(50, 100);
+    let now_us = board.now_us();
+    board.host.emergency_stop(now_us);
+    board.until_mode(Mode::Estop);
+    board.until("at rest", |board| {
+        board
+            .state
+            .is_some_and(|state| state.flags & State::MOVING == 0)
+    });
+    assert_eq!(board.command(Message::Resume), CommandResult::Latched);
+    let nonce = board.state.unwrap().nonce;
+    assert_eq!(
+        board.command(Message::ClearFault(nonce)),
+        CommandResult::Done
+    );
+    board.until_mode(Mode::Idle);
+    let state = board.state.unwrap();
+    eprintln!(
+        "corrupt {}, round trip {:?} us",
+        state.corrupt,
+        board.host.clock().round_trip_us()
+    );
+    assert_eq!(state.corrupt, 0);
+}
+
+#[test]
+#[ignore = "needs gcc-arm-none-eabi and qemu-system-arm, and runs in real time"]
+fn a_host_that_falls_silent_leaves_a_held_arm() {
+    let mut board = Board::start();
+    board.until("paired", |board| board.host.paired().is_some());
+    board.until("on time", |board| {
+        board.now_us() > 1_000_000 && board.host.clock().is_known()
+    });
+    assert_eq!(board.command(Message::Torque(true)), CommandResult::Done);
+    board.swing(20, 100);
+    std::thread::sleep(Duration::from_millis(400));
+    board.until_mode(Mode::Held);
+    assert_eq!(board.state.unwrap().cause, Cause::Deadman);
+}

@@ -1,0 +1,237 @@
+//! Lists, objects and alternatives: values made of values.
+
+use super::{
+    candidates,
+    form::Form,
+    meaning,
+    node::Node,
+    outcome::{Repairs, Trouble},
+    rules::Rule,
+    shape::{Kind, Param},
+    values::{At, Coerced, Coercer, dropped, missing, unplaceable},
+};
+use serde_json::{Map, Value};
+
+impl Coercer<'_> {
+    pub(super) fn list(&mut self, item: &Kind, node: &Node, at: At<'_>) -> Coerced {
+        let refuse =
+            |code, why| unplaceable(code, &Kind::List(Box::new(item.clone())), node, at, why);
+        match node {
+            Node::List(items) => self.items(item, items, at),
+            Node::Text(text) if text.trim_start().starts_with(['[', '(']) => {
+                let Some(Node::List(items)) = opened(text) else {
+                    return Err(refuse("not_a_list", "this text is not a whole list"));
+                };
+                let value = self.items(item, &items, at)?;
+                self.note_text_in_text(at, node, &value);
+                Ok(value)
+            }
+            Node::Text(text) | Node::Word(text) if text.contains([',', ';', '\n']) => Err(refuse(
+                "one_or_many",
+                "this may be one value or several; write a list",
+            )),
+            _ => {
+                let value = Value::Array(vec![self.value(
+                    item,
+                    node,
+                    At {
+                        is_inner: true,
+                        ..at
+                    },
+                )?]);
+                self.note(
+                    at,
+                    node,
+                    &value,
+                    "single_for_list",
+                    2,
+                    "a single value read as a list of one",
+                );
+                Ok(value)
+            }
+        }
+    }
+
+    fn items(&mut self, item: &Kind, items: &[Node], at: At<'_>) -> Coerced {
+        let mut values = Vec::with_capacity(items.len());
+        for (index, node) in items.iter().enumerate() {
+            let path = format!("{}[{index}]", at.path);
+            values.push(self.value(
+                item,
+                node,
+                At {
+                    path: &path,
+                    is_inner: true,
+                },
+            )?);
+        }
+        Ok(Value::Array(values))
+    }
+
+    fn note_text_in_text(&mut self, at: At<'_>, node: &Node, value: &Value) {
+        self.note(
+            at,
+            node,
+            value,
+            "text_in_text",
+            Form::TextInText.cost(),
+            Form::TextInText.why(),
+        );
+    }
+
+    pub(super) fn object(
+        &mut self,
+        kind: &Kind,
+        fields: &[Param],
+        open: bool,
+        node: &Node,
+        at: At<'_>,
+    ) -> Coerced {
+        match node {
+            Node::Map(pairs) => self.fields(fields, open, pairs, at),
+            Node::Text(text) => match opened(text) {
+                Some(Node::Map(pairs)) => {
+                    let value = self.fields(fields, open, &pairs, at)?;
+                    self.note_text_in_text(at, node, &value);
+                    Ok(value)
+                }
+                _ => Err(unplaceable(
+                    "not_an_object",
+                    kind,
+                    node,
+                    at,
+                    "this text is not a whole object",
+                )),
+            },
+            Node::List(items) if items.len() == 1 && !at.is_inner => {
+                let only = items.first().unwrap_or(node);
+                self.list_of_one(kind, node, only, at)
+            }
+            _ => Err(unplaceable(
+                "not_an_object",
+                kind,
+                node,
+                at,
+                "this is not an object",
+            )),
+        }
+    }
+
+    fn fields(
+        &mut self,
+        fields: &[Param],
+        open: bool,
+        pairs: &[(String, Node)],
+        at: At<'_>,
+    ) -> Coerced {
+        let mut map = Map::new();
+        for (key, node) in pairs {
+            let field = fields
+                .iter()
+                .find(|field| field.name == *key)
+                .or_else(|| only_by_form(fields, key));
+            let name = field.map_or(key, |field| &field.name);
+            let path = format!("{}.{name}", at.path);
+            let at = At {
+                path: &path,
+                is_inner: true,
+            };
+            let value = match field {
+                Some(_) if *node == Node::Null => Value::Null,
+                Some(field) if node.is_empty() && !field.required => node.to_value(),
+                Some(field) => self.value(&field.kind, node, at)?,
+                None if open => node.to_value(),
+                None => {
+                    self.repairs.push(dropped(
+                        &path,
+                        node,
+                        "unknown_key",
+                        Rule::Meaningless,
+                        "no such field; ignored",
+                    ));
+                    continue;
+                }
+            };
+            let before = map.insert(name.clone(), value.clone());
+            if before.is_some_and(|before| before != value) {
+                return Err(Trouble::new(
+                    Rule::Contradiction,
+                    "duplicate_keys",
+                    &path,
+                    "given twice with different values",
+                ));
+            }
+        }
+        if let Some(field) = fields
+            .iter()
+            .find(|field| field.required && !map.contains_key(&field.name))
+        {
+            return Err(missing(field, &format!("{}.{}", at.path, field.name)));
+        }
+        Ok(Value::Object(map))
+    }
+
+    /// The alternative that takes the least repair; the first of equals.
+    pub(super) fn any_of(
+        &mut self,
+        kind: &Kind,
+        kinds: &[Kind],
+        node: &Node,
+        at: At<'_>,
+    ) -> Coerced {
+        let mut best: Option<(u32, Value, Repairs)> = None;
+        let mut trouble = None;
+        for alternative in kinds {
+            let mut trial = Coercer {
+                policy: self.policy,
+                repairs: Repairs::default(),
+            };
+            match trial.value(alternative, node, at) {
+                Ok(value)
+                    if best
+                        .as_ref()
+                        .is_none_or(|(cost, ..)| trial.repairs.cost < *cost) =>
+                {
+                    best = Some((trial.repairs.cost, value, trial.repairs));
+                }
+                Ok(_) => {}
+                Err(found) => trouble = trouble.or(Some(found)),
+            }
+        }
+        let Some((_, value, repairs)) = best else {
+            return Err(trouble
+                .unwrap_or_else(|| {
+                    unplaceable(
+                        "no_alternative",
+                        kind,
+                        node,
+                        at,
+                        "this fits none of the alternatives",
+                    )
+                })
+                .expected(kind.words()));
+        };
+        repairs
+            .list
+            .into_iter()
+            .for_each(|repair| self.repairs.push(repair));
+        Ok(value)
+    }
+}
+
+fn only_by_form<'a>(fields: &'a [Param], key: &str) -> Option<&'a Param> {
+    let folded = meaning::fold_key(key);
+    let mut same = fields
+        .iter()
+        .filter(|field| meaning::fold_key(&field.name) == folded);
+    same.next().filter(|_| same.next().is_none())
+}
+
+/// A text that is a whole list or object, opened.
+fn opened(text: &str) -> Option<Node> {
+    candidates::of_inner_text(text)
+        .into_iter()
+        .next()
+        .map(|candidate| candidate.node)
+        .filter(|node| !node.contradicts_itself())
+}

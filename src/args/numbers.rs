@@ -1,0 +1,246 @@
+//! Numbers for a parameter: exact, finite, in its unit and within its range, or refused with the thought that helps.
+
+use super::{
+    node::{self, Node},
+    numeral::{self, Numeral},
+    outcome::Trouble,
+    shape::{Kind, Range},
+    unit::{self, Unit},
+    values::{At, Coerced, Coercer, repair, unplaceable},
+};
+use serde_json::{Number, Value};
+
+/// Largest double that counts whole numbers one by one.
+const WHOLE_DOUBLE_MAX: f64 = 9_007_199_254_740_992.0;
+/// Other units that are offered for a bare number.
+const OTHER_UNITS_MAX: usize = 3;
+
+/// A number where it stands, and what may stand there.
+struct Site<'a> {
+    kind: &'a Kind,
+    range: &'a Range,
+    unit: Option<Unit>,
+    node: &'a Node,
+    at: At<'a>,
+}
+
+/// A number that was read, and whether it came with a unit.
+struct Found {
+    number: Number,
+    has_unit: bool,
+}
+
+impl Coercer<'_> {
+    pub(super) fn number(&mut self, kind: &Kind, node: &Node, at: At<'_>) -> Coerced {
+        let (Kind::Integer { range, unit } | Kind::Number { range, unit }) = kind else {
+            return Err(unplaceable(
+                "not_a_number",
+                kind,
+                node,
+                at,
+                "no number belongs here",
+            ));
+        };
+        let site = Site {
+            kind,
+            range,
+            unit: *unit,
+            node,
+            at,
+        };
+        let Found { number, has_unit } = site.found()?;
+        let number = if matches!(kind, Kind::Integer { .. }) {
+            site.whole(&number)?
+        } else {
+            number
+        };
+        if !range.contains(&number) {
+            return Err(site.out_of_range(&number, has_unit));
+        }
+        let value = Value::Number(number);
+        if has_unit {
+            let used = format!("{value} {}", unit.map_or("", Unit::symbol));
+            let why = "converted to the parameter's unit";
+            self.repairs.push(repair(
+                at.path,
+                node::shown_node(node),
+                used,
+                "unit",
+                1,
+                why,
+            ));
+        } else if node.to_value() != value || matches!(node, Node::Text(_) | Node::Word(_)) {
+            self.note(
+                at,
+                node,
+                &value,
+                "number_form",
+                1,
+                "a number in another spelling",
+            );
+        }
+        Ok(value)
+    }
+}
+
+impl Site<'_> {
+    fn refuse(&self, code: &'static str, why: &str) -> Trouble {
+        unplaceable(code, self.kind, self.node, self.at, why)
+    }
+
+    fn found(&self) -> Result<Found, Trouble> {
+        let text = match self.node {
+            Node::Number(number) => {
+                return Ok(Found {
+                    number: number.clone(),
+                    has_unit: false,
+                });
+            }
+            Node::Text(text) | Node::Word(text) => text,
+            _ => return Err(self.refuse("not_a_number", "this is not a number")),
+        };
+        let quantity = unit::quantity(text)
+            .ok_or_else(|| self.refuse("not_a_number", "this is not a number"))?;
+        match quantity.numeral {
+            Numeral::NotFinite => Err(self.refuse("not_finite", "this is not a finite number")),
+            Numeral::Ambiguous => Err(self.refuse(
+                "ambiguous_number",
+                "a leading zero makes this octal to some and decimal to others",
+            )),
+            _ if quantity.suffix.is_empty() => {
+                let number = numeral::number(&quantity.numeral)
+                    .ok_or_else(|| self.refuse("too_large", "this number does not fit 64 bits"))?;
+                Ok(Found {
+                    number,
+                    has_unit: false,
+                })
+            }
+            _ => self.converted(&quantity),
+        }
+    }
+
+    fn converted(&self, quantity: &unit::Quantity<'_>) -> Result<Found, Trouble> {
+        let Some(unit) = self.unit else {
+            return Err(self.refuse(
+                "unexpected_unit",
+                "a bare number is expected, without unit or other words",
+            ));
+        };
+        let converted =
+            Unit::named(quantity.suffix).and_then(|from| unit.convert(&quantity.numeral, from));
+        let number = converted.ok_or_else(|| {
+            let why = format!(
+                "'{}' is no unit that converts to {}",
+                node::shown(quantity.suffix),
+                unit.symbol()
+            );
+            self.refuse("wrong_unit", &why)
+        })?;
+        Ok(Found {
+            number,
+            has_unit: true,
+        })
+    }
+
+    /// A whole number, exactly.
+    fn whole(&self, number: &Number) -> Result<Number, Trouble> {
+        if number.is_i64() || number.is_u64() {
+            return Ok(number.clone());
+        }
+        let value = number.as_f64().unwrap_or(f64::NAN);
+        if value.abs() >= WHOLE_DOUBLE_MAX {
+            return Err(self.refuse("too_large", "too large to be exact"));
+        }
+        if value.fract() != 0.0 {
+            return Err(self
+                .refuse("fraction", "a whole number is needed")
+                .valid(neighbours(self.range, value)));
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
+        let whole = value as i64;
+        Ok(whole.into())
+    }
+
+    /// Nothing is clamped; where another unit would make sense of the number, that thought is offered.
+    fn out_of_range(&self, number: &Number, has_unit: bool) -> Trouble {
+        let bounds = nearest_bounds(self.range, number);
+        let symbol = self
+            .unit
+            .map_or_else(String::new, |unit| format!(" {}", unit.symbol()));
+        let trouble = self
+            .refuse("out_of_range", &format!("{number} is out of range"))
+            .fix(bounds.first().cloned().map(Value::Number));
+        let thoughts = match self.unit {
+            Some(unit) if !has_unit => other_units(self.range, unit, number),
+            _ => Vec::new(),
+        };
+        let Some((other, converted)) = thoughts.first() else {
+            return trouble.valid(
+                bounds
+                    .iter()
+                    .map(|bound| format!("{bound}{symbol}"))
+                    .collect(),
+            );
+        };
+        let why = format!(
+            "{number}{symbol} is out of range; if {number} {other} is meant, which is {converted}{symbol}, write \"{number}{other}\""
+        );
+        let mut trouble = trouble.valid(
+            thoughts
+                .iter()
+                .map(|(symbol, _)| format!("{number}{symbol}"))
+                .collect(),
+        );
+        trouble.complaint.code = "other_unit";
+        trouble.complaint.why = why;
+        trouble
+    }
+}
+
+fn neighbours(range: &Range, value: f64) -> Vec<String> {
+    let mut both = [value.floor(), value.ceil()];
+    both.sort_by(|a, b| (a - value).abs().total_cmp(&(b - value).abs()));
+    let within =
+        |number: &f64| Number::from_f64(*number).is_some_and(|number| range.contains(&number));
+    both.into_iter()
+        .filter(within)
+        .map(|number| format!("{number:.0}"))
+        .collect()
+}
+
+fn nearest_bounds(range: &Range, number: &Number) -> Vec<Number> {
+    let distance =
+        |bound: &Number| (bound.as_f64().unwrap_or(0.0) - number.as_f64().unwrap_or(0.0)).abs();
+    let mut bounds: Vec<_> = [&range.min, &range.max]
+        .into_iter()
+        .flatten()
+        .filter(|bound| range.contains(bound))
+        .cloned()
+        .collect();
+    bounds.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+    bounds
+}
+
+/// Units in which the bare number would be in range, the commonest first.
+fn other_units(range: &Range, unit: Unit, number: &Number) -> Vec<(&'static str, Number)> {
+    const COMMON: [&str; 8] = ["mm", "cm", "deg", "ms", "mm/s", "mm/min", "m", "rad"];
+    let Some(numeral) = numeral::parse(&number.to_string()) else {
+        return Vec::new();
+    };
+    let in_range = |kin: Unit| {
+        Some((
+            kin.symbol(),
+            unit.convert(&numeral, kin)
+                .filter(|number| range.contains(number))?,
+        ))
+    };
+    let mut found: Vec<_> = unit.kin().filter_map(in_range).collect();
+    found.sort_by_key(|(symbol, _)| {
+        COMMON
+            .iter()
+            .position(|common| common == symbol)
+            .unwrap_or(COMMON.len())
+    });
+    found.truncate(OTHER_UNITS_MAX);
+    found
+}

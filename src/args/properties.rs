@@ -1,0 +1,282 @@
+//! Properties of the reader: it never panics, never invents a value, and reads any object back from any sloppy rendering.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use super::{Effect, Kind, Param, Policy, Profile, Received, Shape, envelope, explain_line, read};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+fn shape() -> Shape {
+    Shape::new(vec![
+        Param::new("scene", Kind::name(["default", "koi", "star"])).default("default"),
+        Param::new("debug", Kind::Bool).default(false),
+        Param::new("fps", Kind::integer(1, 120)).default(10),
+        Param::new(
+            "speed_m_s",
+            Kind::number(0.0, 1.0, super::Unit::named("m/s")),
+        ),
+        Param::new("note", Kind::Text),
+        Param::new("tags", Kind::List(Box::new(Kind::Text))),
+    ])
+    .with_tool_names(["stroke"])
+}
+
+const POLICIES: [Policy; 4] = [
+    Policy::new(Effect::Stops, Profile::Guarded),
+    Policy::new(Effect::Reads, Profile::Lenient),
+    Policy::new(Effect::Moves, Profile::Lenient),
+    Policy::new(Effect::Moves, Profile::Guarded),
+];
+
+/// Letters and digits in lower case: what a text says, whatever its form.
+fn said(text: &str) -> String {
+    text.chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// Whether the text says this value: every word of it, or its number, is in there.
+fn is_said(text: &str, value: &Value) -> bool {
+    match value {
+        Value::String(word) => said(text).contains(&said(word)),
+        Value::Array(items) => items.iter().all(|item| is_said(text, item)),
+        Value::Bool(true) if text.contains("--") => true,
+        Value::Bool(_) => ["true", "false", "yes", "no", "on", "off", "0", "1"]
+            .iter()
+            .any(|word| said(text).contains(word)),
+        other => text.chars().any(|c| c.is_ascii_digit()) || other.is_null(),
+    }
+}
+
+/// Pieces of which calls and their ruins are made.
+fn fragments() -> impl Strategy<Value = String> {
+    let pieces = prop::sample::select(vec![
+        "{",
+        "}",
+        "[",
+        "]",
+        "(",
+        ")",
+        "\"",
+        "'",
+        "“",
+        "”",
+        ":",
+        ",",
+        "=",
+        "=>",
+        " ",
+        "\n",
+        "scene",
+        "debug",
+        "fps",
+        "note",
+        "koi",
+        "star",
+        "tigger",
+        "true",
+        "None",
+        "5",
+        "0x10",
+        "05",
+        "1e3",
+        "NaN",
+        "<scene>",
+        "</scene>",
+        "<tool_call>",
+        "```json\n",
+        "```",
+        "stroke(",
+        "--",
+        "&",
+        "%7B",
+        "\\",
+        "\\\"",
+        "//",
+        "/*",
+        "*/",
+        "#",
+        "u'",
+        "{}",
+        "[object Object]",
+        "arguments",
+        "type",
+        "properties",
+        "depth",
+        "5mm",
+        "null",
+        "\"scene\":\"koi\"",
+        "{\"fps\":5}",
+        "'debug': True",
+        "é",
+        "\u{0}",
+    ]);
+    prop::collection::vec(pieces, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+fn plain_text() -> impl Strategy<Value = String> {
+    "[a-zA-Z][a-zA-Z0-9 .,;:!?_'\\-/(){}\\[\\]éß漢]{0,24}[a-zA-Z0-9]".prop_filter(
+        "words for nothing and stand-ins are refused on purpose",
+        |text| !super::node::is_nothing(text) && !super::meaning::is_template(text),
+    )
+}
+
+fn object() -> impl Strategy<Value = Map<String, Value>> {
+    let fields = (
+        prop::option::of(prop::sample::select(vec!["default", "koi", "star"])),
+        prop::option::of(any::<bool>()),
+        prop::option::of(1_i64..=120),
+        prop::option::of((0_u32..=1000).prop_map(|n| f64::from(n) / 1000.0)),
+        prop::option::of(plain_text()),
+        prop::option::of(prop::collection::vec(plain_text(), 1..4)),
+    );
+    fields.prop_map(|(scene, debug, fps, speed, note, tags)| {
+        let fields = [
+            ("scene", json!(scene)),
+            ("debug", json!(debug)),
+            ("fps", json!(fps)),
+            ("speed_m_s", json!(speed)),
+            ("note", json!(note)),
+            ("tags", json!(tags)),
+        ];
+        fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .map(|(key, value)| (key.to_owned(), value))
+            .collect()
+    })
+}
+
+/// A value as Python prints it, in quotes of this sort.
+fn python(value: &Value, quote: char) -> String {
+    match value {
+        Value::String(text) => format!(
+            "{quote}{}{quote}",
+            text.replace('\\', "\\\\")
+                .replace(quote, &format!("\\{quote}"))
+        ),
+        Value::Bool(value) => if *value { "True" } else { "False" }.into(),
+        Value::Array(items) => format!(
+            "[{}]",
+            items
+                .iter()
+                .map(|item| python(item, quote))
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+        other => other.to_string(),
+    }
+}
+
+fn pairs(
+    object: &Map<String, Value>,
+    between: &str,
+    separator: &str,
+    key_quote: &str,
+    value: impl Fn(&Value) -> String,
+) -> String {
+    object
+        .iter()
+        .map(|(key, v)| format!("{key_quote}{key}{key_quote}{separator}{}", value(v)))
+        .collect::<Vec<_>>()
+        .join(between)
+}
+
+/// The same object in every rendering.
+fn renderings(object: &Map<String, Value>) -> Vec<String> {
+    let strict = Value::Object(object.clone()).to_string();
+    let json = |value: &Value| value.to_string();
+    let mut all = vec![
+        strict.clone(),
+        json!(strict).to_string(),
+        json!(json!(strict).to_string()).to_string(),
+        serde_json::to_string_pretty(object).unwrap(),
+        format!("Here you are: {strict}\nLet me know."),
+        format!("```json\n{strict}\n```"),
+        format!("<tool_call>{strict}</tool_call>"),
+        format!("{{\"name\": \"stroke\", \"arguments\": {strict}}}"),
+        format!("{{\"kwargs\": {}}}", json!(strict)),
+        format!("[{strict}]"),
+        format!(
+            "{{{}}}",
+            pairs(object, ", ", ": ", "'", |v| python(v, '\''))
+        ),
+        format!("{{{},}}", pairs(object, ", ", ": ", "\"", json)),
+        format!("{{{}}}", pairs(object, ", ", ": ", "", json)),
+        format!("{{{}}}", pairs(object, " ", ": ", "\"", json)),
+        format!("{{{}}}", pairs(object, ", ", " => ", "\"", json)),
+        format!(
+            "{{ // note\n{} /* end */ }}",
+            pairs(object, ",\n", ": ", "\"", json)
+        ),
+        format!("{strict}}}"),
+    ];
+    if !object.is_empty() {
+        all.push(pairs(object, ", ", "=", "", |v| python(v, '"')));
+        all.push(format!(
+            "stroke({})",
+            pairs(object, ", ", "=", "", |v| python(v, '\''))
+        ));
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn never_panics_and_never_invents(text in prop_oneof![fragments(), ".{0,60}", "[\\[\\]{}\"':,=a0 ]{0,40}"]) {
+        let shape = shape();
+        for policy in &POLICIES {
+            let outcome = read(&shape, policy, Received::Text(text.clone()));
+            prop_assert!(policy.effect != Effect::Stops || outcome.is_ok());
+            let Ok(reading) = outcome else { continue };
+            for (name, value) in &reading.understood {
+                let default = shape.params.iter().find(|param| param.name == *name).and_then(|param| param.default.as_ref());
+                prop_assert!(default == Some(value) || is_said(&text, value), "{name}={value} from {text:?}");
+            }
+        }
+        let _ = explain_line(&shape, &text);
+        let _ = envelope::read(text.as_bytes());
+    }
+
+    #[test]
+    fn a_correction_is_always_accepted(text in fragments()) {
+        let policy = Policy::new(Effect::Moves, Profile::Guarded);
+        if let Err(refusal) = read(&shape(), &policy, Received::Text(text.clone())) {
+            let again = read(&shape(), &policy, Received::Value(Value::Object(refusal.corrected.clone())));
+            prop_assert!(again.is_ok(), "{text:?}: {:?}", refusal.corrected);
+        }
+    }
+
+    #[test]
+    fn any_object_comes_back_from_any_rendering(object in object()) {
+        let policy = Policy::new(Effect::Moves, Profile::Guarded);
+        for text in renderings(&object) {
+            match read(&shape(), &policy, Received::Text(text.clone())) {
+                Ok(reading) => prop_assert_eq!(Value::Object(reading.given), Value::Object(object.clone()), "{}", text),
+                Err(refusal) => prop_assert!(false, "{text}: {refusal}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_cut_anywhere_never_moves(object in object(), at in any::<prop::sample::Index>()) {
+        let policy = Policy::new(Effect::Moves, Profile::Guarded);
+        for text in [Value::Object(object.clone()).to_string(), format!("{{{}}}", pairs(&object, ", ", ": ", "'", |v| python(v, '\'')))] {
+            let cut: String = text.chars().take(1 + at.index(text.chars().count() - 1)).collect();
+            if cut.len() < text.len() {
+                prop_assert!(read(&shape(), &policy, Received::Text(cut.clone())).is_err(), "{cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn envelopes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = envelope::read(&bytes);
+    }
+}

@@ -1,0 +1,145 @@
+//! What one family of servos needs to tell the rest of the driver: its requests, its registers and
+//! what their contents mean. A new family is one file that does so, and a codec.
+
+use std::ops::RangeInclusive;
+
+use crate::driver::Identity;
+use crate::driver::bus::{Framing, Status};
+use crate::driver::error::{Ailment, ServoName};
+use crate::driver::map::Entry;
+
+/// A place in a servo's memory: address and length in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// The manual's name.
+    pub name: &'static str,
+    /// Address of its first byte.
+    pub address: u16,
+    /// Bytes.
+    pub length: u16,
+}
+
+/// A request to servos.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Request<'a> {
+    /// Answer.
+    Ping(u8),
+    /// One servo's register.
+    Read(u8, Register),
+    /// A register of each; they answer in this order.
+    SyncRead(Register, &'a [u8]),
+    /// A register of each, in one packet that they build together. `None` from [`Dialect::encode`]
+    /// where a family has no such thing.
+    FastSyncRead(Register, &'a [u8]),
+    /// A register of each; nobody answers.
+    SyncWrite(Register, &'a [(u8, Vec<u8>)]),
+}
+
+/// Where a servo shall go, and the cap that travels with it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Goal {
+    pub(crate) ticks: i32,
+    pub(crate) speed_ticks_s: f64,
+}
+
+/// The present state of one servo as it was read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Reading {
+    pub(crate) ticks: i32,
+    pub(crate) speed_ticks_s: f64,
+    pub(crate) load_ratio: f64,
+    pub(crate) voltage_v: Option<f64>,
+    pub(crate) temperature_c: Option<f64>,
+    pub(crate) error: u8,
+}
+
+/// What is known of a servo from slower readings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Known {
+    pub(crate) torque_on: Option<bool>,
+    pub(crate) voltage_v: Option<f64>,
+    pub(crate) temperature_c: Option<f64>,
+    /// Latched hardware error bits, where the family keeps them in a register.
+    pub(crate) hardware_error: u8,
+    pub(crate) voltage_limits_v: (f64, f64),
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            torque_on: None,
+            voltage_v: None,
+            temperature_c: None,
+            hardware_error: 0,
+            voltage_limits_v: (0.0, f64::INFINITY),
+        }
+    }
+}
+
+/// A register and what is written to it in every servo.
+pub(crate) type Setting = (Register, i32);
+
+/// One family's bytes.
+pub(crate) trait Dialect: Send + 'static {
+    /// Its frames.
+    type Framing: Framing + Default;
+
+    /// Parameter bytes of the answer to a ping.
+    const PING_LENGTH: usize;
+    /// Everything that is kept over power cycles, as far as it is checked.
+    const SETTINGS: Register;
+    /// Torque on or off.
+    const TORQUE_ENABLE: Register;
+    /// The goal and its caps.
+    const GOAL: Register;
+    /// The present state, read in every cycle.
+    const PRESENT: Register;
+    /// Slower readings, one after the other.
+    const STATES: &'static [Register];
+    /// Written and read back before torque goes on.
+    const PREPARE: &'static [Setting];
+    /// Written and read back when torque is on.
+    const ARM: &'static [Setting];
+    /// Written when torque goes off.
+    const DISARM: &'static [Setting];
+    /// Positions that a servo may report.
+    const POSITIONS: RangeInclusive<i32>;
+
+    /// Appends a request's bytes; whether the family has such a request.
+    fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool;
+
+    /// The bytes of [`Self::GOAL`].
+    fn goal_block(entry: &Entry, goal: Goal) -> Vec<u8>;
+
+    /// The goal position in [`Self::GOAL`] as it was read back.
+    fn goal_ticks(status: &Status) -> i32;
+
+    /// What [`Self::PRESENT`] says.
+    fn reading(status: &Status) -> Reading;
+
+    /// Who a servo is, from [`Self::SETTINGS`]; or the register, its value, the value needed and
+    /// the fix.
+    fn identify(settings: &Status, servo: ServoName, others: &[u8]) -> Result<Identity, String>;
+
+    /// What a servo's settings say of its supply.
+    fn voltage_limits_v(settings: &Status) -> (f64, f64);
+
+    /// Takes what the `index`-th of [`Self::STATES`] says of an energised servo; what is wrong
+    /// with it.
+    fn learn(index: usize, status: &Status, known: &mut Known) -> Option<Ailment>;
+
+    /// What a servo complains of in its replies.
+    fn complaint(error: u8, known: &Known) -> Option<Ailment>;
+
+    /// Parameter bytes of the one packet with which servos answer a fast request.
+    fn fast_length(register: Register, servos: usize) -> usize {
+        let _ = (register, servos);
+        0
+    }
+
+    /// Takes that packet apart, in the order of `ids`; `None` where it is not theirs.
+    fn split_fast(status: &Status, register: Register, ids: &[u8]) -> Option<Vec<Option<Status>>> {
+        let _ = (status, register, ids);
+        None
+    }
+}

@@ -1,0 +1,346 @@
+//! Frames of Dynamixel protocol 2.0, without I/O.
+//!
+//! `FF FF FD 00 id length instruction parameters… crc`, length and CRC little endian. Within the
+//! instruction and its parameters `FF FF FD` is followed by one more `FD`, so that no header can
+//! occur inside a frame.
+
+use crc::{CRC_16_UMTS, Crc, Table};
+
+use crate::driver::bus::{Framing, Reply};
+
+/// The id that every servo obeys. Servos that answer together do it under this id.
+pub const BROADCAST: u8 = 0xFE;
+
+/// Parameter bytes that fit into a frame, stuffed.
+pub const PARAMETERS_MAX: usize = 1000;
+
+/// Undecoded bytes that are kept; older ones are given up.
+const PENDING_MAX: usize = 2048;
+
+const HEADER: [u8; 4] = [0xFF, 0xFF, 0xFD, 0x00];
+const STATUS: u8 = 0x55;
+
+/// Header, id, length, instruction, error and CRC.
+const OVERHEAD: usize = 11;
+
+/// Before what the length counts.
+const PREFIX: usize = 7;
+
+const CHECK: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_UMTS);
+
+/// What a servo is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Instruction {
+    /// Answer with model and firmware.
+    Ping = 0x01,
+    /// Address, length.
+    Read = 0x02,
+    /// Address, data.
+    Write = 0x03,
+    /// Restart.
+    Reboot = 0x08,
+    /// Address, length, ids: each answers in that order.
+    SyncRead = 0x82,
+    /// Address, length, then an id and its data for each; nobody answers.
+    SyncWrite = 0x83,
+    /// As a sync read, answered in one packet.
+    FastSyncRead = 0x8A,
+}
+
+/// Appends a frame; parameters beyond [`PARAMETERS_MAX`] do not fit and are never passed.
+pub fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+    let begin = out.len();
+    out.extend(HEADER);
+    out.extend([id, 0, 0, instruction as u8]);
+    let mut run = 0;
+    for byte in parameters.iter().take(PARAMETERS_MAX) {
+        out.push(*byte);
+        run = after(run, *byte);
+        if run == 3 {
+            out.push(0xFD);
+            run = 0;
+        }
+    }
+    let length = u16::try_from(out.len() + 2 - begin - PREFIX).unwrap_or(u16::MAX);
+    for (slot, byte) in out.iter_mut().skip(begin + 5).zip(length.to_le_bytes()) {
+        *slot = byte;
+    }
+    let crc = CHECK.checksum(out.get(begin..).unwrap_or_default());
+    out.extend(crc.to_le_bytes());
+}
+
+/// How many bytes of `FF FF FD` have been seen, one byte later.
+fn after(run: usize, byte: u8) -> usize {
+    match (run, byte) {
+        (2, 0xFD) => 3,
+        (0, 0xFF) => 1,
+        (1 | 2, 0xFF) => 2,
+        _ => 0,
+    }
+}
+
+/// Finds replies in a stream that may hold anything.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    pending: Vec<u8>,
+    read: usize,
+    /// The last reply without its stuffing.
+    plain: Vec<u8>,
+    corrupt: u64,
+}
+
+enum Found {
+    Reply { end: usize },
+    Incomplete,
+    NotHere { corrupt: bool },
+}
+
+impl Decoder {
+    /// Looks at the next undecoded byte. A length beyond what is expected now cannot begin a
+    /// reply: believed, it would swallow the good ones behind it.
+    fn look(&self, parameters_max: usize) -> Found {
+        let rest = self.pending.get(self.read..).unwrap_or_default();
+        if !rest.iter().zip(HEADER).all(|(a, b)| *a == b) {
+            return Found::NotHere { corrupt: false };
+        }
+        let [_, _, _, _, id, low, high, ..] = rest else {
+            return Found::Incomplete;
+        };
+        let length = usize::from(u16::from_le_bytes([*low, *high]));
+        // Every third byte may be followed by one that is stuffed.
+        let length_max = 4 + parameters_max + parameters_max / 3 + 1;
+        if *id == 0xFF || !(4..=length_max).contains(&length) {
+            return Found::NotHere { corrupt: false };
+        }
+        let Some(frame) = rest.get(..PREFIX + length) else {
+            return Found::Incomplete;
+        };
+        match frame.split_last_chunk::<2>() {
+            Some((body, check)) if CHECK.checksum(body) == u16::from_le_bytes(*check) => {
+                Found::Reply {
+                    end: self.read + PREFIX + length,
+                }
+            }
+            _ => Found::NotHere { corrupt: true },
+        }
+    }
+
+    /// The frame up to `end` as a reply; `None` where it is an instruction, such as our own echo.
+    fn take(&mut self, end: usize) -> Option<(u8, u8)> {
+        let begin = std::mem::replace(&mut self.read, end);
+        let [_, _, _, _, id, _, _, instruction, error, body @ .., _, _] =
+            self.pending.get(begin..end)?
+        else {
+            return None;
+        };
+        self.plain.clear();
+        if *id == BROADCAST {
+            // Servos that answer together do not know of each other's bytes: nothing is stuffed.
+            self.plain.extend(body);
+        } else {
+            unstuff(*error, body, &mut self.plain);
+        }
+        (*instruction == STATUS).then_some((*id, *error))
+    }
+}
+
+/// Appends `body` without the bytes that were stuffed into it. The error byte before it counts.
+fn unstuff(error: u8, body: &[u8], into: &mut Vec<u8>) {
+    let mut run = after(0, error);
+    for byte in body {
+        if run == 3 {
+            run = 0;
+            if *byte == 0xFD {
+                continue;
+            }
+        }
+        into.push(*byte);
+        run = after(run, *byte);
+    }
+}
+
+impl Framing for Decoder {
+    fn clear(&mut self) {
+        self.pending.clear();
+        self.read = 0;
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.pending.drain(..self.read);
+        self.read = 0;
+        self.pending.extend(bytes);
+        let excess = self.pending.len().saturating_sub(PENDING_MAX);
+        self.pending.drain(..excess);
+    }
+
+    fn next(&mut self, parameters_max: usize) -> Option<Reply<'_>> {
+        while self.read < self.pending.len() {
+            match self.look(parameters_max) {
+                Found::Incomplete => return None,
+                Found::NotHere { corrupt } => {
+                    self.corrupt += u64::from(corrupt);
+                    self.read += 1;
+                }
+                Found::Reply { end } => {
+                    if let Some((id, error)) = self.take(end) {
+                        return Some(Reply {
+                            id,
+                            error,
+                            parameters: &self.plain,
+                        });
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn corrupt(&self) -> u64 {
+        self.corrupt
+    }
+
+    fn overhead(&self) -> usize {
+        OVERHEAD
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn frame(id: u8, instruction: Instruction, parameters: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        encode(&mut out, id, instruction, parameters);
+        out
+    }
+
+    fn hex(text: &str) -> Vec<u8> {
+        text.split_whitespace()
+            .map(|byte| u8::from_str_radix(byte, 16).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn frames_are_the_manufacturers() {
+        use Instruction::*;
+        for (made, known) in [
+            (frame(1, Ping, &[]), "FF FF FD 00 01 03 00 01 19 4E"),
+            (
+                frame(1, Read, &[132, 0, 4, 0]),
+                "FF FF FD 00 01 07 00 02 84 00 04 00 1D 15",
+            ),
+            (
+                frame(1, Write, &[116, 0, 0, 2, 0, 0]),
+                "FF FF FD 00 01 09 00 03 74 00 00 02 00 00 CA 89",
+            ),
+            (
+                frame(
+                    0xFE,
+                    SyncWrite,
+                    &[116, 0, 4, 0, 1, 0, 8, 0, 0, 2, 0, 8, 0, 0],
+                ),
+                "FF FF FD 00 FE 11 00 83 74 00 04 00 01 00 08 00 00 02 00 08 00 00 68 4C",
+            ),
+            (
+                frame(0xFE, SyncRead, &[132, 0, 4, 0, 1, 2]),
+                "FF FF FD 00 FE 09 00 82 84 00 04 00 01 02 CE FA",
+            ),
+            (
+                frame(0xFE, FastSyncRead, &[132, 0, 4, 0, 1, 2]),
+                "FF FF FD 00 FE 09 00 8A 84 00 04 00 01 02 4D 72",
+            ),
+            (
+                frame(0xFE, Write, &[64, 0, 0]),
+                "FF FF FD 00 FE 06 00 03 40 00 00 2E 16",
+            ),
+            (
+                frame(1, Write, &[98, 0, 5]),
+                "FF FF FD 00 01 06 00 03 62 00 05 68 E4",
+            ),
+            (frame(1, Reboot, &[]), "FF FF FD 00 01 03 00 08 2F 4E"),
+        ] {
+            assert_eq!(made, hex(known));
+        }
+    }
+
+    fn status(id: u8, parameters: &[u8]) -> Vec<u8> {
+        // A reply is framed as an instruction with the number 55 and the error first.
+        let mut out = HEADER.to_vec();
+        let mut stuffed = Vec::new();
+        let mut run = 0;
+        for byte in std::iter::once(&0).chain(parameters) {
+            stuffed.push(*byte);
+            run = after(run, *byte);
+            if run == 3 {
+                stuffed.push(0xFD);
+                run = 0;
+            }
+        }
+        let length = u16::try_from(stuffed.len() + 3).unwrap();
+        out.push(id);
+        out.extend(length.to_le_bytes());
+        out.push(STATUS);
+        out.extend(stuffed);
+        let crc = CHECK.checksum(&out);
+        out.extend(crc.to_le_bytes());
+        out
+    }
+
+    #[test]
+    fn a_current_of_minus_one_beside_a_velocity_of_minus_three_is_stuffed_and_read() {
+        let data = [0xFF, 0xFF, 0xFD, 0xFF, 0xFF, 0xFF, 0, 8, 0, 0];
+        let bytes = status(1, &data);
+        assert_eq!(bytes.len(), OVERHEAD + data.len() + 1);
+        let mut decoder = Decoder::default();
+        decoder.push(&bytes);
+        assert_eq!(decoder.next(10).unwrap().parameters, data);
+    }
+
+    #[test]
+    fn our_own_echo_is_no_reply() {
+        let mut decoder = Decoder::default();
+        decoder.push(&frame(1, Instruction::Read, &[132, 0, 4, 0]));
+        decoder.push(&status(1, &[0, 8, 0, 0]));
+        assert_eq!(decoder.next(4).unwrap().parameters, [0, 8, 0, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_parameters_come_back(
+            noise in proptest::collection::vec(any::<u8>(), 0..64),
+            data in proptest::collection::vec(prop_oneof![Just(0xFF_u8), Just(0xFD), any::<u8>()], 1..32),
+        ) {
+            let mut decoder = Decoder::default();
+            decoder.push(&noise);
+            decoder.push(&status(7, &data));
+            decoder.push(&[0; 64]);
+            let mut found = false;
+            while let Some(reply) = decoder.next(data.len()) {
+                found |= reply.id == 7 && reply.parameters == data;
+            }
+            prop_assert!(found);
+        }
+
+        #[test]
+        fn one_to_three_flipped_bits_are_always_noticed(
+            data in proptest::collection::vec(any::<u8>(), 10..11),
+            flips in proptest::collection::btree_set(40_usize..150, 1..4),
+        ) {
+            let mut bytes = status(3, &data);
+            for flip in &flips {
+                bytes[flip / 8] ^= 1 << (flip % 8);
+            }
+            let mut decoder = Decoder::default();
+            decoder.push(&bytes);
+            prop_assert!(decoder.next(10).is_none());
+        }
+    }
+}

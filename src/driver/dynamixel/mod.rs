@@ -1,0 +1,239 @@
+//! Dynamixel X servos over protocol 2.0. Their watchdog stops them when nobody speaks.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::driver::Identity;
+use crate::driver::bus::Status;
+use crate::driver::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting};
+use crate::driver::error::{Ailment, ServoName};
+use crate::driver::map::Entry;
+
+pub mod codec;
+pub mod registers;
+
+use codec::{BROADCAST, Decoder, Instruction, encode};
+use registers::{present, settings, torque_state};
+
+/// The servo may accelerate this much harder than the plan: at the plan's own figure its ramps
+/// would lag behind the stream of goals.
+const ACCELERATION_HEADROOM: f64 = 2.0;
+
+/// Set in the error byte of a reply while a hardware error is latched. It refuses nothing.
+const ALERT: u8 = 0x80;
+
+/// The protocol 2.0 dialect of the X series.
+#[derive(Debug)]
+pub struct Dynamixel;
+
+impl Dialect for Dynamixel {
+    type Framing = Decoder;
+
+    const PING_LENGTH: usize = 3;
+    const SETTINGS: Register = registers::SETTINGS;
+    const TORQUE_ENABLE: Register = registers::TORQUE_ENABLE;
+    const GOAL: Register = registers::GOAL;
+    const PRESENT: Register = registers::PRESENT;
+    const STATES: &'static [Register] = &[
+        registers::TORQUE_STATE,
+        registers::BUS_WATCHDOG,
+        registers::SUPPLY,
+    ];
+    // A tripped watchdog makes goals read-only until it is cleared.
+    const PREPARE: &'static [Setting] = &[(registers::BUS_WATCHDOG, 0)];
+    const ARM: &'static [Setting] = &[(registers::BUS_WATCHDOG, registers::WATCHDOG_STEPS)];
+    const DISARM: &'static [Setting] = &[(registers::BUS_WATCHDOG, 0)];
+    const POSITIONS: RangeInclusive<i32> = registers::POSITIONS;
+
+    fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool {
+        match request {
+            Request::Ping(id) => encode(out, id, Instruction::Ping, &[]),
+            Request::Read(id, register) => encode(out, id, Instruction::Read, &place(register)),
+            Request::SyncRead(register, ids) => {
+                encode(
+                    out,
+                    BROADCAST,
+                    Instruction::SyncRead,
+                    &with_ids(register, ids),
+                );
+            }
+            Request::FastSyncRead(register, ids) => {
+                let parameters = with_ids(register, ids);
+                encode(out, BROADCAST, Instruction::FastSyncRead, &parameters);
+            }
+            Request::SyncWrite(register, blocks) => {
+                let mut parameters = place(register).to_vec();
+                for (id, block) in blocks {
+                    parameters.push(*id);
+                    parameters.extend(block);
+                }
+                encode(out, BROADCAST, Instruction::SyncWrite, &parameters);
+            }
+        }
+        true
+    }
+
+    fn goal_block(entry: &Entry, goal: Goal) -> Vec<u8> {
+        let acceleration = ACCELERATION_HEADROOM * entry.acceleration_max_ticks_s2
+            / registers::ACCELERATION_STEP_TICKS_S2;
+        let velocity = goal.speed_ticks_s / registers::VELOCITY_STEP_TICKS_S;
+        let mut block = Vec::with_capacity(usize::from(Self::GOAL.length));
+        block.extend(profile(acceleration).to_le_bytes());
+        block.extend(profile(velocity).to_le_bytes());
+        block.extend(goal.ticks.to_le_bytes());
+        block
+    }
+
+    fn goal_ticks(status: &Status) -> i32 {
+        status.long(8)
+    }
+
+    fn reading(status: &Status) -> Reading {
+        let current = i16::from_le_bytes(status.word(present::CURRENT).to_le_bytes());
+        Reading {
+            ticks: status.long(present::POSITION),
+            speed_ticks_s: f64::from(status.long(present::VELOCITY))
+                * registers::VELOCITY_STEP_TICKS_S,
+            load_ratio: (f64::from(current) / registers::CURRENT_MAX).clamp(-1.0, 1.0),
+            voltage_v: None,
+            temperature_c: None,
+            error: status.error,
+        }
+    }
+
+    fn identify(status: &Status, servo: ServoName, others: &[u8]) -> Result<Identity, String> {
+        check_settings(status, others)?;
+        Ok(Identity {
+            servo,
+            model: status.word(settings::MODEL),
+            firmware: (status.byte(settings::FIRMWARE), 0),
+            return_delay: Duration::from_micros(2 * u64::from(status.byte(settings::RETURN_DELAY))),
+            position_min_ticks: status.long(settings::POSITION_MIN),
+            position_max_ticks: status.long(settings::POSITION_MAX),
+            homing_offset_ticks: status.long(settings::HOMING_OFFSET),
+            torque_on: false,
+            error_bits: status.error,
+        })
+    }
+
+    fn voltage_limits_v(status: &Status) -> (f64, f64) {
+        let volts = |at| f64::from(status.word(at)) / 10.0;
+        (volts(settings::VOLTAGE_MIN), volts(settings::VOLTAGE_MAX))
+    }
+
+    fn learn(index: usize, status: &Status, known: &mut Known) -> Option<Ailment> {
+        match index {
+            0 => {
+                let on = status.byte(torque_state::TORQUE) == 1;
+                known.torque_on = Some(on);
+                known.hardware_error = status.byte(torque_state::HARDWARE_ERROR);
+                (!on).then_some(Ailment::TorqueLost)
+            }
+            1 if status.byte(0) == registers::WATCHDOG_TRIPPED => Some(Ailment::Watchdog),
+            // A servo that restarted has forgotten its watchdog.
+            1 => (status.number() != registers::WATCHDOG_STEPS).then_some(Ailment::TorqueLost),
+            _ => {
+                known.voltage_v = Some(f64::from(status.word(0)) / 10.0);
+                known.temperature_c = Some(f64::from(status.byte(2)));
+                None
+            }
+        }
+    }
+
+    fn complaint(error: u8, known: &Known) -> Option<Ailment> {
+        if error & ALERT == 0 {
+            return None;
+        }
+        // The gravest first.
+        let named = [
+            (0x20, Ailment::Overload),
+            (0x04, Ailment::Heat),
+            (0x10, Ailment::Current),
+            (0x08, Ailment::Encoder),
+            (0x01, Ailment::Voltage),
+        ];
+        let bits = known.hardware_error;
+        let named = named
+            .into_iter()
+            .find_map(|(bit, ailment)| (bits & bit != 0).then_some(ailment));
+        named.or(Some(Ailment::Hardware))
+    }
+
+    fn fast_length(register: Register, servos: usize) -> usize {
+        (servos * (usize::from(register.length) + FAST_OVERHEAD)).saturating_sub(3)
+    }
+
+    fn split_fast(status: &Status, register: Register, ids: &[u8]) -> Option<Vec<Option<Status>>> {
+        let length = usize::from(register.length);
+        // The first servo's error stands before the parameters, the last one's CRC behind them.
+        let mut all = vec![status.error];
+        all.extend(&status.data);
+        all.extend([0, 0]);
+        let shares = all.chunks_exact(length + FAST_OVERHEAD);
+        let replies: Option<Vec<_>> = shares
+            .zip(ids)
+            .map(|(share, id)| match share {
+                [error, from, data @ .., _, _] if from == id => Some(Some(Status {
+                    error: *error,
+                    data: data.to_vec(),
+                })),
+                _ => None,
+            })
+            .collect();
+        replies.filter(|replies| replies.len() == ids.len())
+    }
+}
+
+/// Error, id and CRC around each servo's share of a fast reply.
+const FAST_OVERHEAD: usize = 4;
+
+fn place(register: Register) -> [u8; 4] {
+    let [a, b] = register.address.to_le_bytes();
+    let [c, d] = register.length.to_le_bytes();
+    [a, b, c, d]
+}
+
+fn with_ids(register: Register, ids: &[u8]) -> Vec<u8> {
+    let mut parameters = place(register).to_vec();
+    parameters.extend(ids);
+    parameters
+}
+
+/// A profile register's value; 0 would mean "without limit".
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to the register's range first"
+)]
+fn profile(steps: f64) -> u32 {
+    steps.ceil().clamp(1.0, registers::PROFILE_MAX) as u32
+}
+
+fn check_settings(status: &Status, ids: &[u8]) -> Result<(), String> {
+    let model = status.word(settings::MODEL);
+    let drive = status.byte(settings::DRIVE_MODE);
+    let mode = status.byte(settings::OPERATING_MODE);
+    let shadow = status.byte(settings::SECONDARY_ID);
+    if !registers::MODELS.contains(&model) {
+        return Err(format!(
+            "model is {model}, which is no Dynamixel X servo: its registers lie elsewhere"
+        ));
+    }
+    if drive & registers::DRIVE_MODE_TIME_BASED != 0 {
+        return Err(format!(
+            "drive mode (register 10) is {drive}: bit 0x04 makes speed caps durations; set it to {}",
+            drive & !registers::DRIVE_MODE_TIME_BASED
+        ));
+    }
+    if mode != registers::OPERATING_MODE_POSITION {
+        return Err(format!(
+            "operating mode (register 11) is {mode}, it must be 3 (position): in extended position mode a tripped watchdog may keep moving"
+        ));
+    }
+    if ids.contains(&shadow) {
+        return Err(format!(
+            "secondary id (register 12) is {shadow}, which is another servo of this arm: it would obey that one's goals too; set it to 255, both are commanded in one frame"
+        ));
+    }
+    Ok(())
+}

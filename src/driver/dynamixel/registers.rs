@@ -1,0 +1,108 @@
+//! Where a Dynamixel X servo keeps what, under the manual's names.
+
+use crate::driver::dialect::Register;
+
+const fn register(name: &'static str, address: u16, length: u16) -> Register {
+    Register {
+        name,
+        address,
+        length,
+    }
+}
+
+/// Model numbers of the X series: XL430, XL330, XC and XM430, XM540, XH and XW. They count alike.
+pub const MODELS: [u16; 24] = [
+    1000, 1010, 1020, 1030, 1040, 1050, 1060, 1070, 1080, 1090, 1100, 1110, 1120, 1130, 1140, 1150,
+    1170, 1180, 1190, 1200, 1210, 1220, 1230, 1240,
+];
+
+/// Addresses below this are kept over power cycles; nothing here ever writes them.
+pub const EEPROM_END: u16 = 64;
+
+/// Everything kept over power cycles.
+pub const SETTINGS: Register = register("settings", 0, EEPROM_END);
+/// Torque on or off.
+pub const TORQUE_ENABLE: Register = register("torque enable", 64, 1);
+/// From torque enable to hardware error status.
+pub const TORQUE_STATE: Register = register("torque state", 64, 7);
+/// Stops the servo when nobody speaks to the bus, in steps of 20 ms.
+pub const BUS_WATCHDOG: Register = register("bus watchdog", 98, 1);
+/// Profile acceleration, profile velocity and goal position, always written together so that a
+/// cap travels with every goal.
+pub const GOAL: Register = register("goal", 108, 12);
+/// Present current, velocity and position.
+pub const PRESENT: Register = register("present state", 126, 10);
+/// Voltage and temperature.
+pub const SUPPLY: Register = register("present supply", 144, 3);
+
+/// Places within [`SETTINGS`].
+pub mod settings {
+    /// Model number, a word.
+    pub const MODEL: usize = 0;
+    /// Firmware.
+    pub const FIRMWARE: usize = 6;
+    /// Return delay in steps of 2 µs.
+    pub const RETURN_DELAY: usize = 9;
+    /// Drive mode bits.
+    pub const DRIVE_MODE: usize = 10;
+    /// Operating mode; 3 is position within one turn.
+    pub const OPERATING_MODE: usize = 11;
+    /// A second id that the servo obeys silently; 255 for none.
+    pub const SECONDARY_ID: usize = 12;
+    /// Homing offset, four bytes.
+    pub const HOMING_OFFSET: usize = 20;
+    /// Greatest voltage in 0.1 V, a word.
+    pub const VOLTAGE_MAX: usize = 32;
+    /// Least voltage in 0.1 V, a word.
+    pub const VOLTAGE_MIN: usize = 34;
+    /// Greatest position, four bytes.
+    pub const POSITION_MAX: usize = 48;
+    /// Least position, four bytes.
+    pub const POSITION_MIN: usize = 52;
+}
+
+/// In the drive mode: profiles are counted in time, not in velocity.
+pub const DRIVE_MODE_TIME_BASED: u8 = 0x04;
+
+/// The operating mode that is needed. In extended position mode a tripped watchdog may move on.
+pub const OPERATING_MODE_POSITION: u8 = 3;
+
+/// Places within [`TORQUE_STATE`].
+pub mod torque_state {
+    /// Torque enable.
+    pub const TORQUE: usize = 0;
+    /// Hardware error bits.
+    pub const HARDWARE_ERROR: usize = 6;
+}
+
+/// Places within [`PRESENT`].
+pub mod present {
+    /// Current or load, signed.
+    pub const CURRENT: usize = 0;
+    /// Velocity, signed, four bytes.
+    pub const VELOCITY: usize = 2;
+    /// Position, signed, four bytes.
+    pub const POSITION: usize = 6;
+}
+
+/// One step of the velocity registers: 0.229 turns a minute.
+pub const VELOCITY_STEP_TICKS_S: f64 = 0.229 * 4096.0 / 60.0;
+
+/// One step of the acceleration register: 214.577 turns a minute each minute.
+pub const ACCELERATION_STEP_TICKS_S2: f64 = 214.577 * 4096.0 / 3600.0;
+
+/// The largest value of either register.
+pub const PROFILE_MAX: f64 = 32_767.0;
+
+/// The watchdog's setting while the arm is energised: 100 ms.
+pub const WATCHDOG_STEPS: i32 = 5;
+
+/// What the watchdog reads when it has tripped.
+pub const WATCHDOG_TRIPPED: u8 = 0xFF;
+
+/// What is taken as full load, in the current register's steps of 2.69 mA. Models that count load
+/// in thousandths there read one sixth low.
+pub const CURRENT_MAX: f64 = 1193.0;
+
+/// Positions that may be read in one turn, with a little beyond its ends.
+pub const POSITIONS: std::ops::RangeInclusive<i32> = -64..=4159;

@@ -1,0 +1,404 @@
+//! Servos of one family on one bus: attach, energise, cycle and release.
+//!
+//! A servo without a watchdog finishes its last goal when nobody speaks to it any more. So the goal
+//! is never far ahead, and a speed and an acceleration cap travel with every goal.
+
+use std::time::Duration;
+
+use crate::arm::Arm;
+use crate::clock::Clock;
+use crate::driver::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
+use crate::driver::dialect::{Dialect, Goal, Known, Reading, Register, Request};
+use crate::driver::error::{Ailment, DriverError, ServoName};
+use crate::driver::map::{Command, ServoMap, ticks_a_radian};
+use crate::driver::plausible::{Filter, Verdict};
+use crate::driver::{Attached, BusCounts, Identity, RETRIES_MAX, Released};
+use crate::link::Link;
+use crate::units::{Instant, Measured, ServoState};
+
+mod attach;
+mod torque;
+
+/// How often every slow reading is taken.
+const STATES_EVERY: Duration = Duration::from_millis(100);
+
+/// The period that is assumed before two cycles have been seen.
+const PERIOD_DEFAULT: Duration = Duration::from_millis(10);
+
+/// A transaction outside a cycle ends by its own patience.
+const PATIENT: Instant = Instant::from_nanos(u64::MAX);
+
+/// A driver for the servos of one arm.
+pub(crate) struct Servos<D: Dialect> {
+    arm: String,
+    map: ServoMap,
+    ids: Vec<u8>,
+    bus: Bus<D::Framing>,
+    filters: Vec<Filter>,
+    found_ticks: Vec<i32>,
+    goals: Option<Vec<Goal>>,
+    known: Vec<Known>,
+    /// What each servo complained of last, and what it was found to suffer from.
+    suspected: Vec<Option<Ailment>>,
+    doubted: Vec<Option<Ailment>>,
+    ailing: Vec<Option<Ailment>>,
+    strange: Option<(usize, i32)>,
+    state_next: usize,
+    state_read: Instant,
+    period: Duration,
+    begun: Option<Instant>,
+    fast: bool,
+}
+
+impl<D: Dialect> Servos<D> {
+    pub(crate) fn new(arm: &Arm, clock: &Clock) -> Self {
+        let map = ServoMap::new(arm);
+        let count = map.entries.len();
+        Self {
+            arm: arm.file.name.clone(),
+            ids: map.ids(),
+            bus: Bus::new(D::Framing::default(), clock, arm.file.baud, map.counts()),
+            filters: vec![Filter::default(); count],
+            found_ticks: Vec::new(),
+            goals: None,
+            known: vec![Known::default(); count],
+            suspected: vec![None; count],
+            doubted: vec![None; count],
+            ailing: vec![None; count],
+            strange: None,
+            state_next: 0,
+            state_read: Instant::ZERO,
+            period: PERIOD_DEFAULT,
+            begun: None,
+            fast: false,
+            map,
+        }
+    }
+
+    pub(crate) fn counts(&self) -> &BusCounts {
+        &self.bus.counts
+    }
+
+    pub(crate) fn is_energised(&self) -> bool {
+        self.goals.is_some()
+    }
+
+    pub(crate) async fn cycle(
+        &mut self,
+        link: &mut dyn Link,
+        command: Option<&Command>,
+        deadline: Instant,
+    ) -> Result<Measured, DriverError> {
+        if let Some(command) = command {
+            self.aim(command)?;
+        }
+        self.count_period();
+        let frame = self.goal_frame();
+        let readings = self.read_present(link, frame, deadline).await?;
+        if self.state_is_due(deadline) {
+            self.read_state(link, deadline).await?;
+        }
+        let measured = self.measure(&readings);
+        self.find_ailment(&readings, &measured)?;
+        Ok(measured)
+    }
+
+    fn count_period(&mut self) {
+        let now = self.bus.clock.now();
+        if let Some(before) = self.begun.replace(now) {
+            // One late cycle must not widen what is believed for long.
+            self.period = now
+                .since(before)
+                .clamp(PERIOD_DEFAULT / 10, 5 * PERIOD_DEFAULT);
+        }
+        self.bus.counts.cycles += 1;
+    }
+
+    fn aim(&mut self, command: &Command) -> Result<(), DriverError> {
+        let goals = self.goals.as_mut().ok_or(DriverError::Limp)?;
+        let wanted = self.map.goals(command, &self.found_ticks)?;
+        for (goal, wanted) in goals.iter_mut().zip(wanted) {
+            if let Some((ticks, speed_ticks_s)) = wanted {
+                *goal = Goal {
+                    ticks,
+                    speed_ticks_s,
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// One frame with the goal of every servo; empty while there are none.
+    fn goal_frame(&self) -> Vec<u8> {
+        self.goals
+            .as_ref()
+            .map(|goals| self.goals_frame(goals))
+            .unwrap_or_default()
+    }
+
+    fn goals_frame(&self, goals: &[Goal]) -> Vec<u8> {
+        let blocks = self.map.entries.iter().zip(goals);
+        let blocks: Vec<_> = blocks
+            .map(|(entry, goal)| (entry.name.id, D::goal_block(entry, *goal)))
+            .collect();
+        let mut frame = Vec::new();
+        D::encode(&mut frame, Request::SyncWrite(D::GOAL, &blocks));
+        frame
+    }
+
+    /// Reads the present state of every servo; `first` goes out in front of the first request.
+    async fn read_present(
+        &mut self,
+        link: &mut dyn Link,
+        first: Vec<u8>,
+        deadline: Instant,
+    ) -> Result<Vec<Reading>, DriverError> {
+        let mut readings = vec![None; self.ids.len()];
+        let mut frame = first;
+        let mut tries = 0;
+        while tries <= RETRIES_MAX && (tries == 0 || self.bus.clock.now() < deadline) {
+            let missing = places(&readings);
+            self.count_retries(&missing, tries);
+            let fast = self.fast && tries == 0;
+            tries += 1;
+            let first = std::mem::take(&mut frame);
+            let replies = if fast {
+                self.fast_read(link, first, D::PRESENT, deadline).await?
+            } else {
+                self.sync_read(link, first, D::PRESENT, &missing, deadline)
+                    .await?
+            };
+            self.accept(&missing, &replies, &mut readings)?;
+            if readings.iter().all(Option::is_some) {
+                break;
+            }
+        }
+        self.complete(readings, tries)
+    }
+
+    fn count_retries(&mut self, missing: &[usize], tries: u32) {
+        for place in missing.iter().filter(|_| tries > 0) {
+            if let Some(counts) = self.bus.counts.servos.get_mut(*place) {
+                counts.retries += 1;
+            }
+        }
+    }
+
+    /// Takes the replies that can be true.
+    fn accept(
+        &mut self,
+        asked: &[usize],
+        replies: &[Option<Status>],
+        readings: &mut [Option<Reading>],
+    ) -> Result<(), DriverError> {
+        for (place, reply) in asked.iter().zip(replies) {
+            let Some(reading) = reply.as_ref().map(D::reading) else {
+                continue;
+            };
+            if self.believes(*place, &reading)?
+                && self.is_confirmed(*place, &reading)
+                && let Some(slot) = readings.get_mut(*place)
+            {
+                *slot = Some(reading);
+            }
+        }
+        Ok(())
+    }
+
+    /// An ailment must be reported twice in a row: a damaged reply could claim one.
+    fn is_confirmed(&mut self, place: usize, reading: &Reading) -> bool {
+        let ailment = self.complaint(place, reading);
+        let Some(suspected) = self.suspected.get_mut(place) else {
+            return false;
+        };
+        let before = std::mem::replace(suspected, ailment);
+        ailment.is_none() || before == ailment
+    }
+
+    fn believes(&mut self, place: usize, reading: &Reading) -> Result<bool, DriverError> {
+        let now = self.bus.clock.now();
+        let Some((filter, entry)) = self.filters.get_mut(place).zip(self.map.entries.get(place))
+        else {
+            return Ok(false);
+        };
+        let verdict = filter.judge(reading.ticks, now, entry.velocity_max_ticks_s, self.period);
+        if !D::POSITIONS.contains(&reading.ticks) {
+            self.strange = Some((place, reading.ticks));
+        } else if verdict == Verdict::Believed {
+            return Ok(true);
+        }
+        if let Some(counts) = self.bus.counts.servos.get_mut(place) {
+            counts.jumps += 1;
+        }
+        match verdict {
+            Verdict::Jumped {
+                from_ticks,
+                bound_ticks,
+            } if self.goals.is_some() => Err(DriverError::Jump {
+                servo: self.map.name(place),
+                from_ticks,
+                to_ticks: reading.ticks,
+                bound_ticks,
+            }),
+            // Nobody drives it: a person may turn it by hand as fast as they like.
+            Verdict::Jumped { .. } => {
+                filter.believe(reading.ticks, now);
+                Ok(D::POSITIONS.contains(&reading.ticks))
+            }
+            Verdict::Believed | Verdict::Doubted => Ok(false),
+        }
+    }
+
+    fn complete(
+        &mut self,
+        readings: Vec<Option<Reading>>,
+        tries: u32,
+    ) -> Result<Vec<Reading>, DriverError> {
+        let missing = places(&readings);
+        let strange = self.strange.take();
+        for place in &missing {
+            if let Some(counts) = self.bus.counts.servos.get_mut(*place) {
+                counts.blind += 1;
+            }
+        }
+        match missing.first() {
+            None => Ok(readings.into_iter().flatten().collect()),
+            Some(first) if strange.is_some_and(|(place, _)| place == *first) => {
+                let ticks = strange.map_or(0, |(_, ticks)| ticks);
+                Err(out_of_turn(self.map.name(*first), ticks))
+            }
+            Some(_) if missing.len() == readings.len() => Err(self.silent_bus()),
+            Some(first) => Err(DriverError::NoReply {
+                servo: self.map.name(*first),
+                tries,
+            }),
+        }
+    }
+
+    fn silent_bus(&self) -> DriverError {
+        DriverError::SilentBus {
+            servos: self.ids.len(),
+            baud: self.bus.baud,
+        }
+    }
+
+    fn measure(&self, readings: &[Reading]) -> Measured {
+        let ticks = |place: usize| readings.get(place).map_or(0, |r| r.ticks);
+        let speed = |place: usize| readings.get(place).map_or(0.0, |r| r.speed_ticks_s);
+        let servos = self.ids.iter().zip(readings).zip(&self.known);
+        Measured {
+            at: self.bus.clock.now(),
+            position_rad: self
+                .map
+                .joints(|place, servo| servo.angle_rad(ticks(place))),
+            velocity_rad_s: self.map.joints(|place, servo| {
+                f64::from(servo.sign) * speed(place) / ticks_a_radian(servo)
+            }),
+            servos: servos
+                .map(|((id, reading), known)| state(*id, reading, known))
+                .collect(),
+        }
+    }
+
+    fn find_ailment(&self, readings: &[Reading], measured: &Measured) -> Result<(), DriverError> {
+        for (place, reading) in readings.iter().enumerate() {
+            if let Some(ailment) = self.ailment(place, reading) {
+                return Err(DriverError::Device {
+                    servo: self.map.name(place),
+                    ailment,
+                    measured: Some(Box::new(measured.clone())),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn ailment(&self, place: usize, reading: &Reading) -> Option<Ailment> {
+        let ailing = self.ailing.get(place).copied().flatten();
+        self.complaint(place, reading)
+            .or(ailing.filter(|_| self.goals.is_some()))
+    }
+
+    /// What a reading by itself complains of.
+    fn complaint(&self, place: usize, reading: &Reading) -> Option<Ailment> {
+        let known = self.known.get(place)?;
+        let (least_v, most_v) = known.voltage_limits_v;
+        let volts = reading.voltage_v.or(known.voltage_v);
+        let voltage = volts.is_some_and(|volts| volts < least_v || volts > most_v);
+        D::complaint(reading.error, known).or(voltage.then_some(Ailment::Voltage))
+    }
+
+    /// Asks the servos at `places` for a register; `first` goes out in front of the request.
+    async fn sync_read(
+        &mut self,
+        link: &mut dyn Link,
+        first: Vec<u8>,
+        register: Register,
+        places: &[usize],
+        until: Instant,
+    ) -> Result<Vec<Option<Status>>, DriverError> {
+        let ids = places.iter().filter_map(|place| self.ids.get(*place));
+        let ids: Vec<u8> = ids.copied().collect();
+        let mut request = first;
+        D::encode(&mut request, Request::SyncRead(register, &ids));
+        let expect = Expect {
+            ids: &ids,
+            parameters: usize::from(register.length),
+            until,
+        };
+        self.bus.ask(link, &request, expect).await
+    }
+
+    /// Asks all servos for a register that they answer in one packet.
+    async fn fast_read(
+        &mut self,
+        link: &mut dyn Link,
+        first: Vec<u8>,
+        register: Register,
+        until: Instant,
+    ) -> Result<Vec<Option<Status>>, DriverError> {
+        let mut request = first;
+        D::encode(&mut request, Request::FastSyncRead(register, &self.ids));
+        let expect = Expect {
+            ids: &[FAST_ID],
+            parameters: D::fast_length(register, self.ids.len()),
+            until,
+        };
+        let mut replies = self.bus.ask(link, &request, expect).await?;
+        let whole = replies.pop().flatten();
+        let split = whole.and_then(|whole| D::split_fast(&whole, register, &self.ids));
+        Ok(split.unwrap_or_else(|| vec![None; self.ids.len()]))
+    }
+}
+
+/// The id under which servos answer together.
+const FAST_ID: u8 = 0xFE;
+
+fn out_of_turn(servo: ServoName, ticks: i32) -> DriverError {
+    DriverError::Setup {
+        servo,
+        what: format!(
+            "it reports position {ticks}, which is not within one turn: it counts several turns or its homing offset is wrong; calibrate it again"
+        ),
+    }
+}
+
+fn places<T>(readings: &[Option<T>]) -> Vec<usize> {
+    let missing = readings
+        .iter()
+        .enumerate()
+        .filter(|(_, reading)| reading.is_none());
+    missing.map(|(place, _)| place).collect()
+}
+
+fn state(id: u8, reading: &Reading, known: &Known) -> ServoState {
+    ServoState {
+        id,
+        position_ticks: Some(reading.ticks),
+        voltage_v: reading.voltage_v.or(known.voltage_v),
+        temperature_c: reading.temperature_c.or(known.temperature_c),
+        load_ratio: Some(reading.load_ratio),
+        error_bits: Some(reading.error | known.hardware_error),
+        torque_on: known.torque_on,
+    }
+}

@@ -1,0 +1,221 @@
+//! Torque on where the arm stands, torque off whatever happens, and whether it is still on.
+
+use super::*;
+use crate::driver::dialect::Setting;
+
+/// How far a goal that was read back may be from where the servo stands.
+const GOAL_APART_TICKS: i32 = 2;
+
+impl<D: Dialect> Servos<D> {
+    pub(crate) async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
+        let was_on = |known: &Known| known.torque_on == Some(true);
+        let limp = self.known.iter().enumerate();
+        let limp: Vec<usize> = limp
+            .filter(|(_, known)| !was_on(known))
+            .map(|(place, _)| place)
+            .collect();
+        let result = self.try_energise(link).await;
+        if result.is_err() {
+            self.goals = None;
+            // The first error is the one to report; this is the tidying after it.
+            let _ = self.torque_off(link, &limp).await;
+        }
+        result
+    }
+
+    async fn try_energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
+        self.goals = None;
+        self.ailing.fill(None);
+        self.doubted.fill(None);
+        let readings = self.read_present(link, Vec::new(), PATIENT).await?;
+        self.find_ailment(&readings, &self.measure(&readings))?;
+        self.found_ticks = readings.iter().map(|reading| reading.ticks).collect();
+        self.set_all(link, D::PREPARE).await?;
+        self.write_goals_here(link, &readings).await?;
+        self.set_all(link, &[(D::TORQUE_ENABLE, 1)]).await?;
+        self.set_all(link, D::ARM).await?;
+        self.known
+            .iter_mut()
+            .for_each(|known| known.torque_on = Some(true));
+        let readings = self.read_present(link, Vec::new(), PATIENT).await?;
+        let measured = self.measure(&readings);
+        self.find_ailment(&readings, &measured)?;
+        self.goals = Some(self.goals_here());
+        Ok(measured)
+    }
+
+    fn goals_here(&self) -> Vec<Goal> {
+        let entries = self.map.entries.iter().zip(&self.found_ticks);
+        entries
+            .map(|(entry, ticks)| Goal {
+                ticks: *ticks,
+                speed_ticks_s: entry.velocity_max_ticks_s,
+            })
+            .collect()
+    }
+
+    /// A servo that is energised goes to the goal it last had: that must be where it stands.
+    async fn write_goals_here(
+        &mut self,
+        link: &mut dyn Link,
+        readings: &[Reading],
+    ) -> Result<(), DriverError> {
+        let frame = self.goals_frame(&self.goals_here());
+        self.bus.tell(link, &frame).await?;
+        for (place, reading) in readings.iter().enumerate() {
+            let found = D::goal_ticks(&self.read(link, place, D::GOAL).await?);
+            self.expect(place, D::GOAL, reading.ticks, found, GOAL_APART_TICKS)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the same to every servo, in one frame each, and reads it back.
+    async fn set_all(
+        &mut self,
+        link: &mut dyn Link,
+        settings: &[Setting],
+    ) -> Result<(), DriverError> {
+        for (register, value) in settings {
+            let all: Vec<usize> = (0..self.ids.len()).collect();
+            self.write_all(link, *register, *value, &all).await?;
+            for place in all {
+                let found = self.read(link, place, *register).await?.number();
+                self.expect(place, *register, *value, found, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn write_all(
+        &mut self,
+        link: &mut dyn Link,
+        register: Register,
+        value: i32,
+        places: &[usize],
+    ) -> Result<(), DriverError> {
+        let bytes = value.to_le_bytes();
+        let bytes = bytes.get(..usize::from(register.length)).unwrap_or(&bytes);
+        let ids = places.iter().filter_map(|place| self.ids.get(*place));
+        let blocks: Vec<_> = ids.map(|id| (*id, bytes.to_vec())).collect();
+        let mut frame = Vec::new();
+        D::encode(&mut frame, Request::SyncWrite(register, &blocks));
+        self.bus.tell(link, &frame).await
+    }
+
+    fn expect(
+        &self,
+        place: usize,
+        register: Register,
+        wanted: i32,
+        found: i32,
+        apart: i32,
+    ) -> Result<(), DriverError> {
+        if wanted.saturating_sub(found).abs() <= apart {
+            return Ok(());
+        }
+        Err(DriverError::NotTaken {
+            servo: self.map.name(place),
+            register: register.name,
+            wanted,
+            found,
+        })
+    }
+
+    pub(crate) async fn release(&mut self, link: &mut dyn Link) -> Result<Released, DriverError> {
+        self.goals = None;
+        let all: Vec<usize> = (0..self.ids.len()).collect();
+        let released = self.torque_off(link, &all).await?;
+        for (register, value) in D::DISARM {
+            self.write_all(link, *register, *value, &all).await?;
+        }
+        Ok(released)
+    }
+
+    /// Takes torque off the servos at `places`, each attempted whatever the others do.
+    async fn torque_off(
+        &mut self,
+        link: &mut dyn Link,
+        places: &[usize],
+    ) -> Result<Released, DriverError> {
+        let mut released = Released::default();
+        if places.is_empty() {
+            return Ok(released);
+        }
+        for _ in 0..=RETRIES_MAX {
+            self.write_all(link, D::TORQUE_ENABLE, 0, places).await?;
+        }
+        for place in places {
+            let servo = self.map.name(*place);
+            let read = self.read(link, *place, D::TORQUE_ENABLE).await;
+            let result = match read {
+                Ok(status) => self.expect(*place, D::TORQUE_ENABLE, 0, status.number(), 0),
+                Err(error @ (DriverError::Read(_) | DriverError::Write(_))) => return Err(error),
+                Err(error) => Err(error),
+            };
+            if let Some(known) = self.known.get_mut(*place) {
+                known.torque_on = result.is_ok().then_some(false);
+            }
+            match result {
+                Ok(()) => released.off.push(servo),
+                Err(error) => released.failed.push((servo, error)),
+            }
+        }
+        Ok(released)
+    }
+
+    pub(super) fn state_is_due(&self, deadline: Instant) -> bool {
+        let now = self.bus.clock.now();
+        let count = u32::try_from(D::STATES.len()).unwrap_or(1).max(1);
+        now.since(self.state_read) >= STATES_EVERY / count && now < deadline
+    }
+
+    /// Takes the next of the slow readings. What it finds wrong must be found twice: a damaged
+    /// reply must not end a stroke. One unread servo is asked next time.
+    pub(super) async fn read_state(
+        &mut self,
+        link: &mut dyn Link,
+        deadline: Instant,
+    ) -> Result<(), DriverError> {
+        let Some(register) = D::STATES.get(self.state_next).copied() else {
+            return Ok(());
+        };
+        let places: Vec<usize> = (0..self.ids.len()).collect();
+        let replies = self
+            .sync_read(link, Vec::new(), register, &places, deadline)
+            .await?;
+        let mut doubt = false;
+        for (place, reply) in replies.iter().enumerate() {
+            if let Some(status) = reply {
+                doubt |= self.learn(place, status);
+            }
+        }
+        if !doubt {
+            self.state_next = (self.state_next + 1) % D::STATES.len().max(1);
+            self.state_read = self.bus.clock.now();
+        }
+        Ok(())
+    }
+
+    /// Whether something was found wrong for the first time.
+    fn learn(&mut self, place: usize, status: &Status) -> bool {
+        let Some(known) = self.known.get_mut(place) else {
+            return false;
+        };
+        let mut found = *known;
+        let ailment = D::learn(self.state_next, status, &mut found);
+        let Some((doubted, ailing)) = self.doubted.get_mut(place).zip(self.ailing.get_mut(place))
+        else {
+            return false;
+        };
+        let before = std::mem::replace(doubted, ailment);
+        if ailment.is_some() && before != ailment && self.goals.is_some() {
+            return true;
+        }
+        *known = found;
+        // A limp arm has no torque to lose.
+        if ailment.is_some() && self.goals.is_some() {
+            *ailing = ailment;
+        }
+        false
+    }
+}

@@ -1,0 +1,180 @@
+//! What only Dynamixel servos have: a watchdog, coupled servos, answers in one packet.
+
+use super::*;
+use crate::driver::error::Ailment;
+
+#[tokio::test]
+async fn an_arm_is_attached_energised_and_follows_a_wave() {
+    let mut bench = Bench::new("widowx250s");
+    let before = bench.sim.truth();
+    let attached = bench.driver.attach(&mut bench.link).await.unwrap();
+    assert_eq!(attached.servos.len(), 8);
+    assert!(attached.warnings.is_empty(), "{:?}", attached.warnings);
+    assert_eq!(bench.sim.truth(), before);
+    bench.driver.energise(&mut bench.link).await.unwrap();
+    for cycle in 0..1000 {
+        let swing = 0.3 * (1.0 - (f64::from(cycle) * 0.01).cos());
+        let goal = before.map(|_, angle| angle + swing);
+        let measured = bench.cycle(Some(bench.command(goal))).await.unwrap();
+        let apart = measured.position_rad.distance_max(&bench.sim.truth());
+        assert!(apart < 0.02, "{apart}");
+    }
+    let counts = bench.driver.counts();
+    assert!(counts.servos.iter().all(|s| (s.retries, s.jumps) == (0, 0)));
+    let measured = bench.cycle(None).await.unwrap();
+    assert!(
+        measured
+            .servos
+            .iter()
+            .all(|s| s.voltage_v.is_some_and(|volts| volts > 11.0))
+    );
+    assert_eq!(bench.sim.kept_writes(), 0);
+}
+
+#[tokio::test]
+async fn the_watchdog_stops_an_arm_whose_host_has_died() {
+    let mut bench = Bench::energised("widowx250s").await;
+    let start = bench.sim.truth();
+    let far = start.map(|_, angle| angle + 1.0);
+    for _ in 0..10 {
+        bench.cycle(Some(bench.command(far))).await.unwrap();
+    }
+    bench
+        .clock
+        .jump_to(bench.clock.now().after(Duration::from_millis(605)));
+    bench.sim.advance(bench.clock.now());
+    let stopped = bench.sim.truth();
+    bench
+        .clock
+        .jump_to(bench.clock.now().after(Duration::from_secs(2)));
+    bench.sim.advance(bench.clock.now());
+    assert!(bench.sim.truth().distance_max(&stopped) < 0.02);
+    assert!(stopped.distance_max(&far) > 0.3);
+    // Nothing moves again without energising anew.
+    let error = loop {
+        if let Err(error) = bench.cycle(Some(bench.command(far))).await {
+            break error;
+        }
+        assert!(bench.driver.counts().cycles < 50);
+    };
+    assert!(
+        matches!(
+            error,
+            DriverError::Device {
+                ailment: Ailment::Watchdog,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(bench.sim.truth().distance_max(&stopped) < 0.02);
+    bench.driver.energise(&mut bench.link).await.unwrap();
+    assert!(bench.sim.truth().distance_max(&stopped) < 0.02);
+    bench.cycle(Some(bench.command(stopped))).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_servo_set_up_for_something_else_is_refused_by_name() {
+    for (address, value, word) in [
+        (11, 4, "operating mode (register 11) is 4"),
+        (10, 4, "drive mode"),
+        (12, 2, "secondary id (register 12) is 2"),
+        (0, 1, "no Dynamixel X servo"),
+    ] {
+        let mut bench = Bench::new("widowx250s");
+        bench.sim.break_it(Fault::Register {
+            id: 3,
+            address,
+            value,
+        });
+        let text = bench
+            .driver
+            .attach(&mut bench.link)
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.contains("servo 3 (shoulder)") && text.contains(word),
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn servos_that_cannot_answer_together_are_asked_one_by_one() {
+    let mut bench = Bench::energised("widowx250s").await;
+    bench.sim.break_it(Fault::CorruptReplies {
+        share: 0.05,
+        bits: 2,
+    });
+    let start = bench.sim.truth();
+    let mut good = 0;
+    for cycle in 0..2000 {
+        let goal = start.map(|_, angle| angle + 0.3 * (f64::from(cycle) * 0.01).sin());
+        match bench.cycle(Some(bench.command(goal))).await {
+            Ok(measured) => {
+                good += 1;
+                let apart = measured.position_rad.distance_max(&bench.sim.truth());
+                assert!(apart < 0.1, "{apart}");
+            }
+            Err(error) => assert!(error.is_transient(), "{error}"),
+        }
+    }
+    assert!(good > 1900, "{good}");
+}
+
+#[tokio::test]
+async fn a_hardware_error_is_named_and_needs_a_restart() {
+    let mut bench = Bench::energised("widowx250s").await;
+    bench.sim.break_it(Fault::ErrorBits { id: 5, bits: 0x20 });
+    let error = loop {
+        match bench.cycle(None).await {
+            Err(DriverError::Device {
+                ailment: Ailment::Hardware,
+                ..
+            })
+            | Ok(_) => {}
+            Err(error) => break error,
+        }
+        assert!(bench.driver.counts().cycles < 50);
+    };
+    assert!(
+        matches!(
+            error,
+            DriverError::Device {
+                ailment: Ailment::Overload,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert!(error.to_string().contains("servo 5 (elbow)"), "{error}");
+    assert!(bench.driver.energise(&mut bench.link).await.is_err());
+    bench.sim.break_it(Fault::PowerCycle(5));
+    bench.driver.attach(&mut bench.link).await.unwrap();
+    bench.driver.energise(&mut bench.link).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_restart_of_one_of_two_coupled_servos_is_noticed_within_200_ms() {
+    let mut bench = Bench::energised("widowx250s").await;
+    let broken = bench.clock.now();
+    bench.sim.break_it(Fault::PowerCycle(3));
+    let error = loop {
+        if let Err(error) = bench.cycle(None).await {
+            break error;
+        }
+        assert!(bench.clock.now().since(broken) < Duration::from_millis(200));
+    };
+    assert!(
+        matches!(
+            error,
+            DriverError::Device {
+                ailment: Ailment::TorqueLost,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(error.servo().unwrap().id, 3);
+}

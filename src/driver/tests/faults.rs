@@ -1,0 +1,296 @@
+//! What users' buses do to a stroke: each fault is injected at the far end of the wire.
+
+use super::*;
+use crate::driver::error::Ailment;
+
+/// A swing of every joint about where the arm stands, well within its limits.
+fn swing(start: Joints, cycle: u32) -> Joints {
+    let angle = 0.3 * (1.0 - (f64::from(cycle) * 0.01).cos());
+    start.map(|_, at| at + angle)
+}
+
+/// How far a reading may be from the truth a few milliseconds later.
+const NEAR_RAD: f64 = 0.1;
+
+#[tokio::test]
+async fn lost_replies_are_asked_for_again_within_the_cycle() {
+    let mut bench = Bench::energised("so101").await;
+    bench.sim.break_it(Fault::DropReplies(0.05));
+    let start = bench.sim.truth();
+    let (mut blind, mut in_a_row, mut worst) = (0, 0, 0);
+    for cycle in 0..6000 {
+        match bench.cycle(Some(bench.command(swing(start, cycle)))).await {
+            Ok(_) => in_a_row = 0,
+            Err(error) => {
+                assert!(error.is_transient(), "{error}");
+                in_a_row += 1;
+                blind += 1;
+            }
+        }
+        worst = worst.max(in_a_row);
+    }
+    let retries: u64 = bench.driver.counts().servos.iter().map(|s| s.retries).sum();
+    // One in twenty of 36 000 replies, and three losses in a row about four times.
+    assert!((1500..2500).contains(&retries), "{retries}");
+    assert!(blind <= 20 && worst <= 2, "{blind} blind, {worst} in a row");
+}
+
+#[tokio::test]
+async fn damaged_replies_never_become_positions_or_faults() {
+    for bits in 1..=3 {
+        let mut bench = Bench::energised("so101").await;
+        bench
+            .sim
+            .break_it(Fault::CorruptReplies { share: 0.05, bits });
+        let start = bench.sim.truth();
+        for cycle in 0..3000 {
+            match bench.cycle(Some(bench.command(swing(start, cycle)))).await {
+                Ok(measured) => {
+                    let apart = measured.position_rad.distance_max(&bench.sim.truth());
+                    assert!(apart < NEAR_RAD, "{apart} rad after {bits} flips");
+                }
+                Err(error) => assert!(error.is_transient(), "{error}"),
+            }
+        }
+        assert!(bench.driver.counts().corrupt > 100);
+    }
+}
+
+#[tokio::test]
+async fn an_overload_names_its_servo_and_the_others_go_on_holding() {
+    let mut bench = Bench::energised("so101").await;
+    let start = bench.sim.truth();
+    bench.sim.break_it(Fault::ErrorBits { id: 3, bits: 32 });
+    let error = bench.cycle(None).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            DriverError::Device {
+                ailment: Ailment::Overload,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(error.servo().unwrap().id, 3);
+    assert!(error.to_string().contains("elbow_flex"), "{error}");
+    let torque = |m: &Measured| {
+        m.servos
+            .iter()
+            .filter(|s| s.torque_on == Some(true))
+            .count()
+    };
+    assert_eq!(torque(error.measured().unwrap()), 6);
+    bench.sim.break_it(Fault::Silence(3));
+    let error = bench.cycle(None).await.unwrap_err();
+    assert!(
+        matches!(error, DriverError::NoReply { tries: 3, .. }),
+        "{error}"
+    );
+    for _ in 0..50 {
+        bench.cycle(None).await.unwrap_err();
+    }
+    assert!(bench.sim.truth().distance_max(&start) < 0.01);
+}
+
+#[tokio::test]
+async fn late_and_foreign_frames_are_never_somebody_elses_reply() {
+    let mut bench = Bench::energised("so101").await;
+    let start = bench.sim.truth();
+    for cycle in 0..200 {
+        // An acknowledgement nobody read, a whole present state of servo 9, and half a frame.
+        for frame in [
+            &[0xFF, 0xFF, 3, 2, 0, 0xFA][..],
+            &[0xFF, 0xFF, 9, 10, 0, 0, 1, 0, 0, 0, 0, 120, 25, 0x5A],
+            &[0xFF, 0xFF, 3, 10, 0, 0],
+        ] {
+            bench.sim.break_it(Fault::Noise(frame.to_vec()));
+        }
+        let measured = bench
+            .cycle(Some(bench.command(swing(start, cycle))))
+            .await
+            .unwrap();
+        assert!(measured.position_rad.distance_max(&bench.sim.truth()) < NEAR_RAD);
+    }
+    bench.sim.break_it(Fault::LateReplies {
+        share: 0.1,
+        by: Duration::from_millis(4),
+    });
+    for cycle in 200..1200 {
+        if let Ok(measured) = bench.cycle(Some(bench.command(swing(start, cycle)))).await {
+            assert!(measured.position_rad.distance_max(&bench.sim.truth()) < NEAR_RAD);
+        }
+    }
+    assert!(bench.driver.counts().foreign > 0);
+}
+
+#[tokio::test]
+async fn positions_that_wrap_or_change_sign_are_not_believed() {
+    for word in [4095, 0, 0x8001, 32767, 2048 + 1200] {
+        let mut bench = Bench::energised("so101").await;
+        let before = bench.sim.truth();
+        bench.sim.break_it(Fault::Position {
+            id: 2,
+            word: Some(word),
+        });
+        let error = bench.cycle(None).await.unwrap_err();
+        assert!(!error.is_transient(), "{word}: {error}");
+        assert_eq!(error.servo().unwrap().id, 2, "{word}: {error}");
+        assert!(bench.sim.truth().distance_max(&before) < 0.01);
+    }
+}
+
+#[tokio::test]
+async fn a_servo_set_up_for_something_else_is_refused_by_name() {
+    for (address, value, word) in [
+        (3, 8, "model is 776"),
+        (18, 0x10, "phase"),
+        (33, 1, "operating mode"),
+        (8, 2, "response level"),
+    ] {
+        let mut bench = Bench::new("so101");
+        bench.sim.break_it(Fault::Register {
+            id: 4,
+            address,
+            value,
+        });
+        let error = bench.driver.attach(&mut bench.link).await.unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("servo 4 (wrist_flex)") && text.contains(word),
+            "{text}"
+        );
+    }
+    let mut bench = Bench::new("so101");
+    bench.sim.break_it(Fault::Position {
+        id: 5,
+        word: Some(0x8001),
+    });
+    let text = bench
+        .driver
+        .attach(&mut bench.link)
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.contains("position -1") && text.contains("servo 5"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn two_servos_with_one_id_keep_the_driver_from_attaching() {
+    let mut bench = Bench::new("so101");
+    bench.sim.break_it(Fault::Duplicate(2));
+    let text = bench
+        .driver
+        .attach(&mut bench.link)
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.contains("servo 2") && text.contains("no other servo has id 2"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn a_servo_that_restarts_is_noticed_within_200_ms() {
+    let mut bench = Bench::energised("so101").await;
+    let start = bench.sim.truth();
+    for cycle in 0..50 {
+        bench
+            .cycle(Some(bench.command(swing(start, cycle))))
+            .await
+            .unwrap();
+    }
+    let broken = bench.clock.now();
+    bench.sim.break_it(Fault::PowerCycle(3));
+    let error = loop {
+        if let Err(error) = bench.cycle(None).await {
+            break error;
+        }
+        assert!(bench.clock.now().since(broken) < Duration::from_millis(200));
+    };
+    assert!(
+        matches!(
+            error,
+            DriverError::Device {
+                ailment: Ailment::TorqueLost,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    assert_eq!(error.servo().unwrap().id, 3);
+}
+
+#[tokio::test]
+async fn a_weak_supply_is_named() {
+    let mut bench = Bench::energised("so101").await;
+    bench.sim.break_it(Fault::SupplyV(3.5));
+    let error = bench.cycle(None).await.unwrap_err();
+    assert!(
+        matches!(
+            error,
+            DriverError::Device {
+                ailment: Ailment::Voltage,
+                ..
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn an_adapter_that_echoes_changes_nothing() {
+    let mut bench = Bench::new("so101");
+    bench.sim.break_it(Fault::Echo(true));
+    bench.driver.attach(&mut bench.link).await.unwrap();
+    bench.driver.energise(&mut bench.link).await.unwrap();
+    let start = bench.sim.truth();
+    for cycle in 0..200 {
+        bench
+            .cycle(Some(bench.command(swing(start, cycle))))
+            .await
+            .unwrap();
+    }
+    assert!(bench.driver.counts().echoes >= 200);
+}
+
+#[tokio::test]
+async fn an_unplugged_adapter_comes_back_without_a_movement() {
+    let mut bench = Bench::energised("so101").await;
+    bench.sim.break_it(Fault::Unplug);
+    for _ in 0..10 {
+        let before = bench.driver.counts().transactions;
+        assert!(bench.cycle(None).await.unwrap_err().is_unplugged());
+        assert!(bench.driver.counts().transactions <= before + 1);
+    }
+    bench.sim.break_it(Fault::Plug);
+    let before = bench.sim.truth();
+    let attached = bench.driver.attach(&mut bench.link).await.unwrap();
+    assert!(attached.servos.iter().all(|servo| servo.torque_on));
+    bench.driver.energise(&mut bench.link).await.unwrap();
+    assert!(bench.sim.truth().distance_max(&before) < 5.0 * TICK_RAD);
+}
+
+#[tokio::test]
+async fn one_servo_that_does_not_answer_does_not_keep_the_others_energised() {
+    let mut bench = Bench::energised("so101").await;
+    bench.sim.break_it(Fault::Silence(2));
+    let released = bench.driver.release(&mut bench.link).await.unwrap();
+    assert_eq!(released.off.len(), 5);
+    assert_eq!(released.failed.first().unwrap().0.id, 2);
+}
+
+#[tokio::test]
+async fn nothing_is_written_that_outlives_the_power() {
+    let mut bench = Bench::energised("so101").await;
+    bench
+        .cycle(Some(bench.command(Joints::zeros(5))))
+        .await
+        .unwrap();
+    bench.driver.release(&mut bench.link).await.unwrap();
+    assert_eq!(bench.sim.kept_writes(), 0);
+}

@@ -1,0 +1,175 @@
+//! How far capsules are apart: segments with a radius.
+
+use nalgebra::Point3;
+
+/// A capsule where it is now.
+#[derive(Clone, Copy, Debug)]
+pub struct Placed {
+    /// One end of its axis.
+    pub from_m: Point3<f64>,
+    /// The other end.
+    pub to_m: Point3<f64>,
+    /// Its radius.
+    pub radius_m: f64,
+}
+
+impl Placed {
+    /// How far its surface is from another's; negative where they overlap.
+    #[must_use]
+    pub fn clearance_m(&self, other: &Self) -> f64 {
+        segments_apart_m((&self.from_m, &self.to_m), (&other.from_m, &other.to_m))
+            - self.radius_m
+            - other.radius_m
+    }
+
+    /// Never more than [`Placed::clearance_m`], and cheaper: by the balls around both.
+    fn clearance_at_least_m(&self, other: &Self) -> f64 {
+        let ball = |of: &Self| {
+            let half = (of.to_m - of.from_m) / 2.0;
+            (of.from_m + half, half.norm() + of.radius_m)
+        };
+        let ((a, a_radius), (b, b_radius)) = (ball(self), ball(other));
+        (b - a).norm() - a_radius - b_radius
+    }
+}
+
+/// The two of `pairs` that are nearest to each other: the pair's index and the clearance. Pairs
+/// that name no capsule are passed over.
+#[must_use]
+pub fn nearest_pair(capsules: &[Placed], pairs: &[(usize, usize)]) -> Option<(usize, f64)> {
+    let mut nearest: Option<(usize, f64)> = None;
+    for (index, (a, b)) in pairs.iter().enumerate() {
+        let (Some(a), Some(b)) = (capsules.get(*a), capsules.get(*b)) else {
+            continue;
+        };
+        let limit_m = nearest.map_or(f64::INFINITY, |(_, least)| least);
+        if a.clearance_at_least_m(b) >= limit_m {
+            continue;
+        }
+        let clearance_m = a.clearance_m(b);
+        if clearance_m < limit_m {
+            nearest = Some((index, clearance_m));
+        }
+    }
+    nearest
+}
+
+/// The distance between two segments; either may be a point.
+#[must_use]
+pub fn segments_apart_m(
+    (a_from, a_to): (&Point3<f64>, &Point3<f64>),
+    (b_from, b_to): (&Point3<f64>, &Point3<f64>),
+) -> f64 {
+    let (a, b, between) = (a_to - a_from, b_to - b_from, a_from - b_from);
+    let (aa, bb, ab) = (a.norm_squared(), b.norm_squared(), a.dot(&b));
+    let (ac, bc) = (a.dot(&between), b.dot(&between));
+    let (s, t) = nearest_shares(aa, bb, ab, ac, bc);
+    (between + a * s - b * t).norm()
+}
+
+/// Shorter segments are points.
+const POINT_M2: f64 = 1e-18;
+
+/// Where on both segments they are nearest: the unbounded solution, clamped on one, solved anew
+/// on the other, and once more.
+fn nearest_shares(aa: f64, bb: f64, ab: f64, ac: f64, bc: f64) -> (f64, f64) {
+    match (aa > POINT_M2, bb > POINT_M2) {
+        (false, false) => (0.0, 0.0),
+        (false, true) => (0.0, (bc / bb).clamp(0.0, 1.0)),
+        (true, false) => ((-ac / aa).clamp(0.0, 1.0), 0.0),
+        (true, true) => {
+            let area = aa.mul_add(bb, -ab * ab);
+            let s = if area > POINT_M2 * aa.max(bb) {
+                ((ab * bc - ac * bb) / area).clamp(0.0, 1.0)
+            } else {
+                0.0
+            };
+            let t = (ab * s + bc) / bb;
+            if (0.0..=1.0).contains(&t) {
+                return (s, t);
+            }
+            let t = t.clamp(0.0, 1.0);
+            (((ab * t - ac) / aa).clamp(0.0, 1.0), t)
+        }
+    }
+}
+
+/// A capsule carried along by a frame.
+#[must_use]
+pub fn place(
+    frame: &nalgebra::IsometryMatrix3<f64>,
+    from_m: &Point3<f64>,
+    to_m: &Point3<f64>,
+    radius_m: f64,
+) -> Placed {
+    Placed {
+        from_m: frame * from_m,
+        to_m: frame * to_m,
+        radius_m,
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn point() -> impl Strategy<Value = Point3<f64>> {
+        prop::array::uniform3(-1.0..1.0_f64).prop_map(Point3::from)
+    }
+
+    /// The distance by looking at many points of both.
+    fn looked_at(a: (Point3<f64>, Point3<f64>), b: (Point3<f64>, Point3<f64>)) -> f64 {
+        let at =
+            |of: (Point3<f64>, Point3<f64>), n: i32| of.0 + (of.1 - of.0) * (f64::from(n) / 60.0);
+        (0..=60)
+            .flat_map(|i| (0..=60).map(move |j| (at(a, i) - at(b, j)).norm()))
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn the_distance_is_what_looking_finds(a in point(), b in point(), c in point(), d in point()) {
+            let apart = segments_apart_m((&a, &b), (&c, &d));
+            let seen = looked_at((a, b), (c, d));
+            prop_assert!(apart <= seen + 1e-12);
+            prop_assert!(seen - apart < 0.06, "{apart} {seen}");
+            prop_assert!((apart - segments_apart_m((&d, &c), (&b, &a))).abs() < 1e-9);
+        }
+
+        #[test]
+        fn the_nearest_pair_is_the_least_of_all(points in prop::collection::vec((point(), point(), 0.0..0.2_f64), 5)) {
+            let capsules: Vec<Placed> = points
+                .iter()
+                .map(|(from_m, to_m, radius_m)| Placed { from_m: *from_m, to_m: *to_m, radius_m: *radius_m })
+                .collect();
+            let pairs: Vec<(usize, usize)> = (0..5).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
+            let least = pairs
+                .iter()
+                .map(|(a, b)| capsules[*a].clearance_m(&capsules[*b]))
+                .fold(f64::INFINITY, f64::min);
+            let (_, found) = nearest_pair(&capsules, &pairs).unwrap();
+            prop_assert!((found - least).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn parallel_and_crossing_segments() {
+        let p = |x: f64, y: f64, z: f64| Point3::new(x, y, z);
+        let (a, b) = (p(0.0, 0.0, 0.0), p(1.0, 0.0, 0.0));
+        let beside = segments_apart_m((&a, &b), (&p(0.2, 0.3, 0.0), &p(0.8, 0.3, 0.0)));
+        let beyond = segments_apart_m((&a, &b), (&p(2.0, 0.0, 0.0), &p(3.0, 0.0, 0.0)));
+        let across = segments_apart_m((&a, &b), (&p(0.5, -1.0, 0.25), &p(0.5, 1.0, 0.25)));
+        assert!((beside - 0.3).abs() < 1e-12);
+        assert!((beyond - 1.0).abs() < 1e-12);
+        assert!((across - 0.25).abs() < 1e-12);
+        assert!((segments_apart_m((&a, &a), (&b, &b)) - 1.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,270 @@
+//! Where a sheet may lie: how far a pen has to lean at each point of the sheet's plane, and where
+//! the sheet would lie best.
+
+use nalgebra::{Point3, Vector3};
+use serde::Serialize;
+
+use super::Watch;
+use super::course::{Place, whole};
+use super::error::{Cause, PlanError, Refusal};
+use super::hand::Hand;
+use crate::kin::Solution;
+use crate::scene::Scene;
+use crate::units::Joints;
+
+/// A map of the sheet's plane.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reach {
+    /// From one point of the map to the next.
+    pub step_mm: f64,
+    /// The map's lower left point, in the sheet's coordinates.
+    pub low_mm: [f64; 2],
+    /// How many points it has side by side, and one above the other.
+    pub size: [usize; 2],
+    /// Row by row from the lowest.
+    pub spots: Vec<Spot>,
+    /// The share of the sheet as it lies that can be drawn on with at most this lean: pairs of
+    /// degrees and shares, 0 to 1.
+    pub shares: Vec<(f64, f64)>,
+    /// A better place for the sheet, if there is one.
+    pub suggestion: Option<Suggestion>,
+}
+
+/// A point of the map.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spot {
+    /// How far the pen leans there; absent where the tip does not get to, pressed or lifted.
+    pub tilt_deg: Option<f64>,
+    /// How far the joints are from their limits there.
+    pub margin_deg: f64,
+}
+
+/// Where the sheet would lie better.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Suggestion {
+    /// By how much to move it along its own axes.
+    pub move_mm: [f64; 2],
+    /// The sheet's origin then.
+    pub origin_m: [f64; 3],
+    /// The share of it that can then be drawn on within the pen's cone.
+    pub share: f64,
+    /// The most that the pen leans there.
+    pub tilt_max_deg: f64,
+    /// The least distance to a joint's limit there.
+    pub margin_least_deg: f64,
+}
+
+/// Around the sheet on every side.
+const AROUND_MM: f64 = 200.0;
+/// Points of the map, whatever the sheet's size.
+const SPOTS_MAX: f64 = 6000.0;
+const STEP_MM_MIN: f64 = 10.0;
+/// Other beginnings, where no neighbour leads to a point.
+const BEGINNINGS: usize = 6;
+const TILTS_DEG: [f64; 4] = [0.5, 5.0, 10.0, 30.0];
+
+/// Maps where a pen gets to on the plane of a flat sheet.
+///
+/// # Errors
+/// Cancelled, or a sheet that is not flat, or a pen that the scene has not.
+pub fn reach(scene: &Scene, pen: usize, watch: &dyn Watch) -> Result<Reach, PlanError> {
+    let hand = scene.pens.get(pen).map(|pen| Hand::new(scene, pen));
+    let flat = scene.surface.radius_mm().is_none();
+    let Some(hand) = hand.filter(|_| flat) else {
+        return Err(unfit(pen));
+    };
+    let mut map = empty(scene);
+    let mut known: Vec<Option<Joints>> = vec![None; map.spots.len()];
+    let [columns, rows] = map.size;
+    for row in 0..rows {
+        if watch.cancelled() {
+            return Err(PlanError::Cancelled);
+        }
+        for column in 0..columns {
+            let index = row * columns + column;
+            let beside = column.checked_sub(1).and(index.checked_sub(1));
+            let below = index.checked_sub(columns);
+            let seeds =
+                [beside, below].map(|at| at.and_then(|at| known.get(at).copied().flatten()));
+            if let Some((spot, q)) = look(scene, &hand, map.point_mm(column, row), seeds)
+                && let (Some(to), Some(way)) = (map.spots.get_mut(index), known.get_mut(index))
+            {
+                (*to, *way) = (spot, Some(q));
+            }
+        }
+        watch.progress(row + 1, rows);
+    }
+    map.shares = TILTS_DEG
+        .map(|tilt| (tilt, map.under(scene, [0, 0]).share(tilt)))
+        .to_vec();
+    map.suggestion = map.suggest(scene, hand.cone_rad.to_degrees());
+    Ok(map)
+}
+
+fn unfit(pen: usize) -> PlanError {
+    PlanError::Refused(vec![Refusal {
+        stroke: None,
+        source: "the map".to_owned(),
+        at_mm: None,
+        cause: Cause::Unfit {
+            why: format!("needs a flat sheet and a pen {pen}; choose a scene that has both"),
+        },
+    }])
+}
+
+fn empty(scene: &Scene) -> Reach {
+    let [width, height] = scene.surface.size_mm().map(|side| side + 2.0 * AROUND_MM);
+    let step_mm = (width * height / SPOTS_MAX).sqrt().max(STEP_MM_MIN).ceil();
+    let steps = (AROUND_MM / step_mm).floor();
+    let size = [width, height].map(|side| whole(side / step_mm) + 1);
+    Reach {
+        step_mm,
+        low_mm: [-steps * step_mm; 2],
+        spots: vec![Spot::default(); size.iter().product()],
+        size,
+        shares: Vec::new(),
+        suggestion: None,
+    }
+}
+
+/// The lean and margin at a point, pressed and lifted; the worse of both.
+fn look(
+    scene: &Scene,
+    hand: &Hand<'_>,
+    at_mm: [f64; 2],
+    seeds: [Option<Joints>; 2],
+) -> Option<(Spot, Joints)> {
+    let pressed = Place::over(&scene.surface, at_mm, -scene.heights.press_mm);
+    let lifted = Place::over(&scene.surface, at_mm, scene.heights.lift_mm);
+    let others = hand.arm.chain.beginnings(BEGINNINGS);
+    let mut best: Option<(f64, Spot, Joints)> = None;
+    for seed in seeds
+        .into_iter()
+        .flatten()
+        .chain([scene.ready_rad])
+        .chain(others)
+    {
+        let (Ok(down), true) = (hand.reach(&pressed, &seed), true) else {
+            continue;
+        };
+        let Ok(up) = hand.reach(&lifted, &down.q_rad) else {
+            continue;
+        };
+        let spot = spot(hand, &down, &up);
+        let cost = spot.tilt_deg.unwrap_or(90.0) - spot.margin_deg.min(20.0) * 0.1;
+        if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+            best = Some((cost, spot, down.q_rad));
+        }
+        if spot.tilt_deg.is_some_and(|tilt| tilt < 0.1) {
+            break;
+        }
+    }
+    best.map(|(_, spot, q)| (spot, q))
+}
+
+fn spot(hand: &Hand<'_>, down: &Solution, up: &Solution) -> Spot {
+    let margin = hand.margin_rad(&down.q_rad).min(hand.margin_rad(&up.q_rad));
+    Spot {
+        tilt_deg: Some(down.off_rad.max(up.off_rad).to_degrees()),
+        margin_deg: margin.to_degrees(),
+    }
+}
+
+/// What a sheet at some place covers.
+struct Under<'a> {
+    spots: Vec<&'a Spot>,
+}
+
+impl Under<'_> {
+    #[expect(clippy::cast_precision_loss, reason = "counts of spots")]
+    fn share(&self, tilt_deg: f64) -> f64 {
+        let within = |spot: &&&Spot| spot.tilt_deg.is_some_and(|tilt| tilt <= tilt_deg);
+        self.spots.iter().filter(within).count() as f64 / self.spots.len().max(1) as f64
+    }
+
+    fn tilt_max_deg(&self) -> f64 {
+        let tilts = self.spots.iter().filter_map(|spot| spot.tilt_deg);
+        tilts.fold(0.0, f64::max)
+    }
+
+    fn margin_least_deg(&self) -> f64 {
+        let margins = self.spots.iter().map(|spot| spot.margin_deg);
+        margins.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Smaller is better.
+    fn cost(&self, cone_deg: f64, moved_mm: f64) -> f64 {
+        let missed = 1.0 - self.share(cone_deg);
+        missed * 1000.0 + self.tilt_max_deg() - self.margin_least_deg().min(20.0) + moved_mm * 0.01
+    }
+}
+
+impl Reach {
+    /// Where a spot is, in the sheet's coordinates.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "small counts")]
+    pub fn point_mm(&self, column: usize, row: usize) -> [f64; 2] {
+        let [x, y] = self.low_mm;
+        [
+            x + column as f64 * self.step_mm,
+            y + row as f64 * self.step_mm,
+        ]
+    }
+
+    /// The spots under the sheet if it were moved by so many steps.
+    fn under(&self, scene: &Scene, [dx, dy]: [i64; 2]) -> Under<'_> {
+        let [width, height] = scene.surface.size_mm();
+        #[expect(clippy::cast_precision_loss, reason = "small counts")]
+        let moved = [dx as f64 * self.step_mm, dy as f64 * self.step_mm];
+        let slack = self.step_mm * 1e-6;
+        let holds = |[x, y]: [f64; 2]| {
+            (-slack..=width + slack).contains(&(x - moved[0]))
+                && (-slack..=height + slack).contains(&(y - moved[1]))
+        };
+        let columns = self.size[0].max(1);
+        let spots = self
+            .spots
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| holds(self.point_mm(index % columns, index / columns)))
+            .map(|(_, spot)| spot)
+            .collect();
+        Under { spots }
+    }
+
+    /// The best place, if it is worth moving the sheet there.
+    fn suggest(&self, scene: &Scene, cone_deg: f64) -> Option<Suggestion> {
+        let most = i64::try_from(whole(AROUND_MM / self.step_mm)).unwrap_or(0);
+        let here = self.under(scene, [0, 0]).cost(cone_deg, 0.0);
+        let mut best = (here - WORTH, [0, 0]);
+        for dy in -most..=most {
+            for dx in -most..=most {
+                #[expect(clippy::cast_precision_loss, reason = "small counts")]
+                let moved_mm = ((dx * dx + dy * dy) as f64).sqrt() * self.step_mm;
+                let cost = self.under(scene, [dx, dy]).cost(cone_deg, moved_mm);
+                if cost < best.0 {
+                    best = (cost, [dx, dy]);
+                }
+            }
+        }
+        let (_, [dx, dy]) = best;
+        if (dx, dy) == (0, 0) {
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "small counts")]
+        let move_mm = [dx as f64 * self.step_mm, dy as f64 * self.step_mm];
+        let under = self.under(scene, [dx, dy]);
+        let origin: Point3<f64> = scene.surface.at(move_mm).point_m;
+        let origin: Vector3<f64> = origin.coords;
+        Some(Suggestion {
+            move_mm,
+            origin_m: [origin.x, origin.y, origin.z],
+            share: under.share(cone_deg),
+            tilt_max_deg: under.tilt_max_deg(),
+            margin_least_deg: under.margin_least_deg(),
+        })
+    }
+}
+
+/// So much better a place must be to be worth mentioning: degrees of lean or margin.
+const WORTH: f64 = 3.0;

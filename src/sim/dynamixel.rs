@@ -1,0 +1,629 @@
+//! The device side of Dynamixel X servos: their memory, their watchdog, and what they answer.
+//!
+//! Written from the manual, apart from the driver, so that the two judge each other.
+
+use std::time::Duration;
+
+use crate::sim::body::{Body, Drive, Felt};
+use crate::sim::device::{Answer, Device};
+use crate::units::Instant;
+
+const MEMORY: usize = 160;
+const KEPT: usize = 64;
+const BROADCAST: u8 = 254;
+const STATUS: u8 = 0x55;
+
+/// A request is never longer than this; longer ones are noise.
+const FRAME_MAX: usize = 1100;
+
+/// Steps of the velocity and the acceleration register, in ticks.
+const VELOCITY_TICKS_S: f64 = 15.633_066_7;
+const ACCELERATION_TICKS_S2: f64 = 244.140_942_2;
+
+/// Steps of the current register.
+const CURRENT_STEPS: f64 = 1193.0;
+
+const ERROR_INSTRUCTION: u8 = 2;
+const ERROR_CRC: u8 = 3;
+const ERROR_LENGTH: u8 = 5;
+const ERROR_ACCESS: u8 = 7;
+const ALERT: u8 = 0x80;
+
+const WATCHDOG: usize = 98;
+const WATCHDOG_STEP: Duration = Duration::from_millis(20);
+const TRIPPED: u8 = 0xFF;
+
+/// Memory as a servo leaves the factory, then set up for an arm: address, value.
+const FACTORY: [(usize, u8); 20] = [
+    (0, 0xFC),
+    (1, 0x03),
+    (6, 48),
+    (8, 3),
+    (11, 3),
+    (12, 255),
+    (13, 2),
+    (31, 80),
+    (32, 160),
+    (34, 95),
+    (36, 0x75),
+    (37, 0x03),
+    (38, 0xA9),
+    (39, 0x04),
+    (48, 0xFF),
+    (49, 0x0F),
+    (63, 52),
+    (68, 2),
+    (80, 0x20),
+    (81, 0x03),
+];
+
+/// All servos of one bus.
+#[derive(Debug)]
+pub(crate) struct Servos {
+    listener: Listener,
+    servos: Vec<Servo>,
+}
+
+#[derive(Debug)]
+struct Servo {
+    memory: [u8; MEMORY],
+    pending: Option<(u16, Vec<u8>)>,
+    hardware_error: u8,
+    kept_writes: u64,
+    forced_position: Option<u16>,
+    watchdog_due: Option<Instant>,
+}
+
+/// Collects one request at a time, byte by byte, as a servo's own receiver does.
+#[derive(Debug, Default)]
+struct Listener {
+    frame: Vec<u8>,
+}
+
+struct Request {
+    id: u8,
+    instruction: u8,
+    parameters: Vec<u8>,
+    whole: bool,
+}
+
+impl Listener {
+    fn hear(&mut self, byte: u8) -> Option<Request> {
+        self.frame.push(byte);
+        let wanted = [255, 255, 253, 0];
+        if !self.frame.iter().zip(wanted).all(|(a, b)| *a == b) {
+            let keep = match self.frame.as_slice() {
+                [255, 255, 255] => 2,
+                _ => usize::from(byte == 255),
+            };
+            self.frame.truncate(keep);
+            return None;
+        }
+        let [_, _, _, _, id, low, high, body @ ..] = self.frame.as_slice() else {
+            return None;
+        };
+        let length = usize::from(*low) + 256 * usize::from(*high);
+        if !(3..FRAME_MAX).contains(&length) {
+            self.frame.clear();
+            return None;
+        }
+        if body.len() < length {
+            return None;
+        }
+        let request = read_request(*id, body, crc16(&self.frame, self.frame.len() - 2));
+        self.frame.clear();
+        request
+    }
+}
+
+fn read_request(id: u8, body: &[u8], crc: u16) -> Option<Request> {
+    let [instruction, stuffed @ .., low, high] = body else {
+        return None;
+    };
+    Some(Request {
+        id,
+        instruction: *instruction,
+        parameters: without_stuffing(stuffed),
+        whole: u16::from(*low) + 256 * u16::from(*high) == crc,
+    })
+}
+
+/// Each `FF FF FD FD` was `FF FF FD` before it was sent.
+fn without_stuffing(bytes: &[u8]) -> Vec<u8> {
+    let mut plain: Vec<u8> = Vec::with_capacity(bytes.len());
+    let mut skip = false;
+    for byte in bytes {
+        if skip && *byte == 253 {
+            skip = false;
+            continue;
+        }
+        plain.push(*byte);
+        skip = plain.ends_with(&[255, 255, 253]);
+    }
+    plain
+}
+
+fn with_stuffing(bytes: &[u8]) -> Vec<u8> {
+    let mut stuffed: Vec<u8> = Vec::with_capacity(bytes.len() + 4);
+    for byte in bytes {
+        stuffed.push(*byte);
+        if stuffed.ends_with(&[255, 255, 253]) {
+            stuffed.push(253);
+        }
+    }
+    stuffed
+}
+
+/// The manual's CRC, bit by bit: polynomial 8005, beginning with 0.
+fn crc16(bytes: &[u8], count: usize) -> u16 {
+    bytes.iter().take(count).fold(0, |crc, byte| {
+        (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| {
+            let carry = crc & 0x8000 != 0;
+            (crc << 1) ^ if carry { 0x8005 } else { 0 }
+        })
+    })
+}
+
+/// A frame with the status instruction. `length` counts from the instruction to the CRC.
+fn status(id: u8, error: u8, data: &[u8]) -> Vec<u8> {
+    let mut body = vec![error];
+    body.extend(data);
+    let body = with_stuffing(&body);
+    let length = u16::try_from(body.len() + 3).unwrap_or(u16::MAX);
+    let mut frame = vec![255, 255, 253, 0, id];
+    frame.extend(length.to_le_bytes());
+    frame.push(STATUS);
+    frame.extend(body);
+    frame.extend(crc16(&frame, frame.len()).to_le_bytes());
+    frame
+}
+
+fn word(bytes: &[u8], at: usize) -> u16 {
+    let byte = |at: usize| u16::from(bytes.get(at).copied().unwrap_or(0));
+    byte(at) | byte(at + 1) << 8
+}
+
+impl Servos {
+    pub(crate) fn new(body: &Body, return_delay: Duration) -> Self {
+        let delay = u8::try_from(return_delay.as_micros() / 2)
+            .unwrap_or(254)
+            .min(254);
+        let servos = body.servos().enumerate().map(|(place, servo)| {
+            let mut servo = Servo::new(servo.id, delay);
+            servo.aim_here(place, body, Instant::ZERO);
+            servo
+        });
+        Self {
+            listener: Listener::default(),
+            servos: servos.collect(),
+        }
+    }
+
+    fn obey(&mut self, request: &Request, body: &mut Body, at: Instant) -> Vec<Answer> {
+        let parameters = request.parameters.as_slice();
+        match (request.instruction, parameters) {
+            (0x82, [_, _, _, _, ids @ ..]) => self.sync_read(parameters, ids, body, at),
+            (0x8A, [_, _, _, _, ids @ ..]) => self.fast_sync_read(parameters, ids, body, at),
+            (0x83, [_, _, _, _, blocks @ ..]) => {
+                self.sync_write(word(parameters, 0), word(parameters, 2), blocks, body, at);
+                Vec::new()
+            }
+            (0x92, blocks) => self.bulk_read(blocks, body, at),
+            (0x93, blocks) => {
+                self.bulk_write(blocks, body, at);
+                Vec::new()
+            }
+            _ => self.each(request, body, at),
+        }
+    }
+
+    fn find(&self, id: u8) -> Option<(usize, &Servo)> {
+        let mut all = self.servos.iter().enumerate();
+        all.find(|(_, servo)| servo.id() == id)
+    }
+
+    fn sync_read(&self, parameters: &[u8], ids: &[u8], body: &Body, at: Instant) -> Vec<Answer> {
+        let (address, length) = (word(parameters, 0), word(parameters, 2));
+        let answers = ids.iter().filter_map(|id| {
+            let (place, servo) = self.find(*id)?;
+            let data = servo.read(address, length, body.felt(place, at))?;
+            Some(servo.answer(0, &data))
+        });
+        answers.collect()
+    }
+
+    /// All answer within one frame: each adds its share and the CRC of everything so far.
+    fn fast_sync_read(
+        &self,
+        parameters: &[u8],
+        ids: &[u8],
+        body: &Body,
+        at: Instant,
+    ) -> Vec<Answer> {
+        let (address, length) = (word(parameters, 0), word(parameters, 2));
+        let shares = ids.len() * (usize::from(length) + 4);
+        let mut frame = vec![255, 255, 253, 0, BROADCAST];
+        frame.extend(u16::try_from(shares + 1).unwrap_or(u16::MAX).to_le_bytes());
+        frame.push(STATUS);
+        let mut delay = Duration::ZERO;
+        for id in ids {
+            let Some((place, servo)) = self.find(*id) else {
+                // Who is not there leaves a hole, and nobody can use the frame.
+                return Vec::new();
+            };
+            let Some(data) = servo.read(address, length, body.felt(place, at)) else {
+                return Vec::new();
+            };
+            delay = delay.max(servo.delay());
+            frame.extend([servo.alert(0), *id]);
+            frame.extend(data);
+            frame.extend(crc16(&frame, frame.len()).to_le_bytes());
+        }
+        vec![Answer {
+            id: ids.first().copied().unwrap_or(BROADCAST),
+            delay,
+            bytes: frame,
+        }]
+    }
+
+    fn bulk_read(&self, blocks: &[u8], body: &Body, at: Instant) -> Vec<Answer> {
+        let answers = blocks.chunks_exact(5).filter_map(|block| {
+            let (place, servo) = self.find(*block.first()?)?;
+            let data = servo.read(word(block, 1), word(block, 3), body.felt(place, at))?;
+            Some(servo.answer(0, &data))
+        });
+        answers.collect()
+    }
+
+    fn sync_write(
+        &mut self,
+        address: u16,
+        length: u16,
+        blocks: &[u8],
+        body: &mut Body,
+        at: Instant,
+    ) {
+        for block in blocks.chunks_exact(usize::from(length) + 1) {
+            if let [id, data @ ..] = block {
+                self.write(*id, address, data, body, at);
+            }
+        }
+    }
+
+    fn bulk_write(&mut self, mut blocks: &[u8], body: &mut Body, at: Instant) {
+        while let [id, _, _, _, _, rest @ ..] = blocks {
+            let length = usize::from(word(blocks, 3));
+            let Some((data, next)) = rest.split_at_checked(length) else {
+                return;
+            };
+            self.write(*id, word(blocks, 1), data, body, at);
+            blocks = next;
+        }
+    }
+
+    /// A write that nobody answers; a servo with that secondary id obeys too.
+    fn write(&mut self, id: u8, address: u16, data: &[u8], body: &mut Body, at: Instant) {
+        for (place, servo) in self.servos.iter_mut().enumerate() {
+            if servo.id() == id || servo.byte(12) == id {
+                let _ = servo.write(address, data, place, body, at);
+            }
+        }
+    }
+
+    /// A request to one servo, or to all of them when it is broadcast.
+    fn each(&mut self, request: &Request, body: &mut Body, at: Instant) -> Vec<Answer> {
+        let all = request.id == BROADCAST;
+        let mut answers = Vec::new();
+        for (place, servo) in self.servos.iter_mut().enumerate() {
+            let shadow = servo.byte(12) == request.id && !all;
+            if all || shadow || servo.id() == request.id {
+                let answer = servo.obey(request, place, body, at);
+                // Broadcasts are answered to a ping only; a shadow never speaks.
+                answers.extend(answer.filter(|_| !shadow && (!all || request.instruction == 1)));
+            }
+        }
+        answers
+    }
+}
+
+impl Device for Servos {
+    fn hear(&mut self, byte: u8, body: &mut Body, at: Instant) -> Vec<Answer> {
+        let Some(request) = self.listener.hear(byte) else {
+            return Vec::new();
+        };
+        if !request.whole {
+            let asked = self.servos.iter().filter(|servo| servo.id() == request.id);
+            return asked.map(|servo| servo.answer(ERROR_CRC, &[])).collect();
+        }
+        for servo in &mut self.servos {
+            servo.feed_watchdog(at);
+        }
+        self.obey(&request, body, at)
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.servos
+            .iter()
+            .filter_map(|servo| servo.watchdog_due)
+            .min()
+    }
+
+    fn wake(&mut self, body: &mut Body, now: Instant) {
+        for (place, servo) in self.servos.iter_mut().enumerate() {
+            if servo.watchdog_due.is_some_and(|due| due <= now) {
+                servo.trip(place, body, now);
+            }
+        }
+    }
+
+    fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant) {
+        for (place, servo) in self.servos.iter_mut().enumerate() {
+            if servo.id() == id {
+                servo.restart(place, body, at);
+            }
+        }
+    }
+
+    fn poke(&mut self, id: u8, address: u16, value: u8) {
+        for servo in self.servos.iter_mut().filter(|servo| servo.id() == id) {
+            servo.set(usize::from(address), &[value]);
+        }
+    }
+
+    fn set_error(&mut self, id: u8, bits: u8, body: &mut Body) {
+        for (place, servo) in self.servos.iter_mut().enumerate() {
+            if servo.id() == id {
+                servo.hardware_error = bits;
+                // Which errors switch the torque off, the servo's shutdown register says.
+                if bits & servo.byte(63) != 0 {
+                    servo.set(64, &[0]);
+                    servo.drive(place, body);
+                }
+            }
+        }
+    }
+
+    fn force_position(&mut self, id: u8, word: Option<u16>) {
+        for servo in self.servos.iter_mut().filter(|servo| servo.id() == id) {
+            servo.forced_position = word;
+        }
+    }
+
+    fn place(&self, id: u8) -> Option<usize> {
+        self.find(id).map(|(place, _)| place)
+    }
+
+    fn kept_writes(&self) -> u64 {
+        self.servos.iter().map(|servo| servo.kept_writes).sum()
+    }
+}
+
+impl Servo {
+    fn new(id: u8, return_delay: u8) -> Self {
+        let mut servo = Self {
+            memory: [0; MEMORY],
+            pending: None,
+            hardware_error: 0,
+            kept_writes: 0,
+            forced_position: None,
+            watchdog_due: None,
+        };
+        for (address, value) in FACTORY {
+            servo.set(address, &[value]);
+        }
+        servo.set(7, &[id]);
+        servo.set(9, &[return_delay]);
+        servo
+    }
+
+    fn set(&mut self, address: usize, bytes: &[u8]) {
+        for (slot, byte) in self.memory.iter_mut().skip(address).zip(bytes) {
+            *slot = *byte;
+        }
+    }
+
+    fn byte(&self, address: usize) -> u8 {
+        self.memory.get(address).copied().unwrap_or(0)
+    }
+
+    fn long(&self, address: usize) -> i32 {
+        let bytes = [0, 1, 2, 3].map(|offset| self.byte(address + offset));
+        i32::from_le_bytes(bytes)
+    }
+
+    fn id(&self) -> u8 {
+        self.byte(7)
+    }
+
+    fn delay(&self) -> Duration {
+        Duration::from_micros(2 * u64::from(self.byte(9)))
+    }
+
+    fn alert(&self, error: u8) -> u8 {
+        error | if self.hardware_error == 0 { 0 } else { ALERT }
+    }
+
+    fn answer(&self, error: u8, data: &[u8]) -> Answer {
+        Answer {
+            id: self.id(),
+            delay: self.delay(),
+            bytes: status(self.id(), self.alert(error), data),
+        }
+    }
+
+    fn obey(
+        &mut self,
+        request: &Request,
+        place: usize,
+        body: &mut Body,
+        at: Instant,
+    ) -> Option<Answer> {
+        let level = self.byte(68);
+        let parameters = request.parameters.as_slice();
+        let error = match (request.instruction, parameters) {
+            (1, []) => {
+                let data = [self.byte(0), self.byte(1), self.byte(6)];
+                return Some(self.answer(0, &data));
+            }
+            (2, [_, _, _, _]) => {
+                let (address, length) = (word(parameters, 0), word(parameters, 2));
+                let data = self.read(address, length, body.felt(place, at));
+                let error = if data.is_some() { 0 } else { ERROR_LENGTH };
+                return (level >= 1).then(|| self.answer(error, &data.unwrap_or_default()));
+            }
+            (3, [_, _, data @ ..]) => self.write(word(parameters, 0), data, place, body, at),
+            (4, [_, _, data @ ..]) => {
+                self.pending = Some((word(parameters, 0), data.to_vec()));
+                Ok(())
+            }
+            (5, []) => match self.pending.take() {
+                Some((address, data)) => self.write(address, &data, place, body, at),
+                None => Ok(()),
+            },
+            (8, []) => {
+                self.restart(place, body, at);
+                Ok(())
+            }
+            _ => Err(ERROR_INSTRUCTION),
+        };
+        (level >= 2).then(|| self.answer(error.err().unwrap_or(0), &[]))
+    }
+
+    fn read(&self, address: u16, length: u16, felt: Option<Felt>) -> Option<Vec<u8>> {
+        let from = usize::from(address);
+        let mut seen = self.copy();
+        if let Some(felt) = felt {
+            seen.feel(&felt);
+        }
+        seen.memory
+            .get(from..from + usize::from(length))
+            .map(<[u8]>::to_vec)
+    }
+
+    fn copy(&self) -> Self {
+        Self {
+            memory: self.memory,
+            pending: None,
+            ..*self
+        }
+    }
+
+    /// The registers that report the present, computed when they are read.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "`as` saturates at what a register can show"
+    )]
+    fn feel(&mut self, felt: &Felt) {
+        let position = match self.forced_position {
+            Some(word) => i32::from(word),
+            None => felt.ticks.round() as i32 + self.long(20),
+        };
+        let current = (felt.load_ratio * CURRENT_STEPS).round() as i16;
+        let velocity = (felt.speed_ticks_s / VELOCITY_TICKS_S).round() as i32;
+        let volts = (felt.voltage_v * 10.0).round() as u16;
+        self.set(70, &[self.hardware_error]);
+        self.set(122, &[u8::from(felt.moving)]);
+        self.set(126, &current.to_le_bytes());
+        self.set(128, &velocity.to_le_bytes());
+        self.set(132, &position.to_le_bytes());
+        self.set(144, &volts.to_le_bytes());
+        self.set(146, &[felt.temperature_c.round() as u8]);
+    }
+
+    fn write(
+        &mut self,
+        address: u16,
+        data: &[u8],
+        place: usize,
+        body: &mut Body,
+        at: Instant,
+    ) -> Result<(), u8> {
+        let first = usize::from(address);
+        let range = first..first + data.len();
+        let touches = |register: usize| range.contains(&register);
+        self.kept_writes +=
+            u64::try_from(range.clone().filter(|at| *at < KEPT).count()).unwrap_or(0);
+        let kept_while_on = first < KEPT && self.byte(64) != 0;
+        let tripped =
+            self.byte(WATCHDOG) == TRIPPED && range.clone().any(|at| (100..120).contains(&at));
+        let read_only = range.end > 120 && first < 147 || first < 7;
+        if kept_while_on || tripped || read_only {
+            return Err(ERROR_ACCESS);
+        }
+        if range.end > MEMORY {
+            return Err(ERROR_LENGTH);
+        }
+        let was_on = self.byte(64) == 1;
+        self.set(first, data);
+        if touches(64) && self.byte(64) == 1 && self.hardware_error & self.byte(63) != 0 {
+            // A latched error keeps the torque off until the servo restarts.
+            self.set(64, &[0]);
+            return Err(ERROR_ACCESS);
+        }
+        if touches(64) && !was_on && self.byte(64) == 1 && !touches(116) {
+            self.aim_here(place, body, at);
+        }
+        if touches(WATCHDOG) {
+            self.watchdog_due = None;
+            self.feed_watchdog(at);
+        }
+        self.drive(place, body);
+        Ok(())
+    }
+
+    fn feed_watchdog(&mut self, at: Instant) {
+        let steps = self.byte(WATCHDOG);
+        let armed = (1..=127).contains(&steps);
+        self.watchdog_due = armed.then(|| at.after(WATCHDOG_STEP * u32::from(steps)));
+    }
+
+    /// Nobody spoke for too long: stand still, and take no goals.
+    fn trip(&mut self, place: usize, body: &mut Body, at: Instant) {
+        self.watchdog_due = None;
+        self.set(WATCHDOG, &[TRIPPED]);
+        self.aim_here(place, body, at);
+        self.drive(place, body);
+    }
+
+    fn restart(&mut self, place: usize, body: &mut Body, at: Instant) {
+        let kept: Vec<u8> = self.memory.iter().take(KEPT).copied().collect();
+        let level = self.byte(68);
+        self.memory = [0; MEMORY];
+        self.set(0, &kept);
+        self.set(68, &[level]);
+        self.hardware_error = 0;
+        self.pending = None;
+        self.watchdog_due = None;
+        self.aim_here(place, body, at);
+        self.drive(place, body);
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
+    fn aim_here(&mut self, place: usize, body: &Body, at: Instant) {
+        if let Some(felt) = body.felt(place, at) {
+            let goal = felt.ticks.round() as i32 + self.long(20);
+            self.set(116, &goal.to_le_bytes());
+        }
+    }
+
+    /// Passes on to the body what the registers now say.
+    fn drive(&self, place: usize, body: &mut Body) {
+        let or_unlimited = |steps: i32, step: f64| match steps {
+            0 => f64::INFINITY,
+            steps => f64::from(steps) * step,
+        };
+        let (most, least) = (self.long(48), self.long(52));
+        let goal = self.long(116).max(least).min(most) - self.long(20);
+        body.drive(
+            place,
+            Drive {
+                torque_on: self.byte(64) == 1,
+                goal_ticks: f64::from(goal),
+                speed_ticks_s: or_unlimited(self.long(112), VELOCITY_TICKS_S),
+                acceleration_ticks_s2: or_unlimited(self.long(108), ACCELERATION_TICKS_S2),
+                torque_ratio: 1.0,
+            },
+        );
+    }
+}

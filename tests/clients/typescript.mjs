@@ -1,0 +1,62 @@
+// A TypeScript SDK's client against a node: list, call, progress, cancel, error text.
+//
+// typescript.mjs v1|v2 URL                  over HTTP
+// typescript.mjs v1|v2 COMMAND ARGUMENT...  over standard input and output
+
+import assert from "node:assert/strict";
+
+const [version, ...words] = process.argv.slice(2);
+const PROGRESS_WAIT_MS = 15_000;
+
+async function sdk() {
+  if (version === "v1") {
+    const { Client } = await import("@modelcontextprotocol/sdk/client/index.js");
+    const { StdioClientTransport } = await import("@modelcontextprotocol/sdk/client/stdio.js");
+    const { StreamableHTTPClientTransport } = await import("@modelcontextprotocol/sdk/client/streamableHttp.js");
+    const call = (client, params, options) => client.callTool(params, undefined, options);
+    return { Client, StdioClientTransport, StreamableHTTPClientTransport, call };
+  }
+  const { Client, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
+  const { StdioClientTransport } = await import("@modelcontextprotocol/client/stdio");
+  const call = (client, params, options) => client.callTool(params, options);
+  return { Client, StdioClientTransport, StreamableHTTPClientTransport, call };
+}
+
+const { Client, StdioClientTransport, StreamableHTTPClientTransport, call } = await sdk();
+const transport = words[0].startsWith("http")
+  ? new StreamableHTTPClientTransport(new URL(words[0]))
+  : new StdioClientTransport({ command: words[0], args: words.slice(1) });
+const client = new Client({ name: "clients", version: "1" });
+await client.connect(transport);
+const done = [];
+
+const names = (await client.listTools()).tools.map((tool) => tool.name);
+assert(names.includes("sense") && names.includes("stroke"), names.join());
+done.push("list");
+
+const sensed = await call(client, { name: "sense", arguments: {} });
+assert(!sensed.isError && sensed.structuredContent.success, JSON.stringify(sensed));
+done.push("call");
+
+const heard = [];
+const abort = new AbortController();
+const options = { signal: abort.signal, timeout: 120_000, resetTimeoutOnProgress: true };
+await new Promise((enough, tooLate) => {
+  setTimeout(() => tooLate(new Error(`heard ${heard}`)), PROGRESS_WAIT_MS).unref();
+  options.onprogress = ({ progress }) => heard.push(progress) >= 3 && enough();
+  call(client, { name: "stroke", arguments: {} }, options).catch((error) => done.push(abort.signal.aborted ? "cancel" : error));
+});
+assert.deepEqual(heard, [...new Set(heard)].sort((a, b) => a - b));
+done.push("progress");
+
+abort.abort("enough");
+const after = await call(client, { name: "sense", arguments: {} });
+assert(!after.isError && done.includes("cancel"), done.join());
+
+const wrong = await call(client, { name: "strok", arguments: {} });
+assert(wrong.isError && wrong.content[0].text.includes("stroke"), JSON.stringify(wrong));
+done.push("error text");
+
+await client.close();
+console.log(`typescript ${version}: ${done.join(", ")}`);
+process.exit(0);

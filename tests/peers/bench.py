@@ -1,0 +1,51 @@
+"""Starts a simulated arm on a pseudo-terminal, and counts what its judges find."""
+
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+
+@contextlib.contextmanager
+def simulated_port():
+    """The path of a pseudo-terminal with the arm that was named on the command line."""
+    command = os.environ["STEADYHAND_SIM"].replace("@ARM@", sys.argv[1])
+    with subprocess.Popen(shlex.split(command), stdout=subprocess.PIPE, text=True) as sim:
+        try:
+            path = sim.stdout.readline().strip()
+            if not path:
+                raise SystemExit("the simulator printed no path")
+            yield path
+        finally:
+            sim.terminate()
+
+
+class Verdicts:
+    """Every claim is checked and printed; one that fails fails the run."""
+
+    def __init__(self, judge):
+        self.judge, self.passed, self.failed = judge, 0, 0
+
+    def same(self, claim, found, wanted):
+        if found == wanted:
+            self.passed += 1
+        else:
+            self.failed += 1
+            print(f"{self.judge}: {claim}: found {found!r}, wanted {wanted!r}", file=sys.stderr)
+
+    def near(self, claim, found, wanted, apart):
+        self.same(f"{claim} ({found} near {wanted})", abs(found - wanted) <= apart, True)
+
+    def rate(self, claim, cycles, do):
+        begun = time.monotonic()
+        good = sum(1 for _ in range(cycles) if do())
+        took = time.monotonic() - begun
+        # The vendors' own deadlines are short: on a busy machine a few of them pass.
+        self.near(f"{claim}: cycles that succeeded", good, cycles, cycles // 20)
+        print(f"{self.judge}: {claim}: {cycles / took:.0f} Hz")
+
+    def end(self):
+        print(f"{self.judge}: {self.passed} passed, {self.failed} failed")
+        raise SystemExit(1 if self.failed else 0)

@@ -1,0 +1,77 @@
+"""Feetech's own SDK against the simulated STS servos."""
+
+import time
+
+from scservo_sdk import COMM_SUCCESS, GroupSyncRead, PortHandler, sms_sts
+
+from bench import Verdicts, simulated_port
+
+IDS = range(1, 7)
+PRESENT = 56
+
+
+def settle(servos, servo, goal):
+    for _ in range(200):
+        position, _, result, _ = servos.ReadPosSpeed(servo)
+        if result == COMM_SUCCESS and abs(position - goal) <= 2:
+            return position
+        time.sleep(0.01)
+    return position
+
+
+def main():
+    verdicts = Verdicts("ftservo-python-sdk 2.0.1")
+    with simulated_port() as path:
+        port = PortHandler(path)
+        verdicts.same("opens", port.openPort() and port.setBaudRate(1_000_000), True)
+        servos = sms_sts(port)
+
+        for servo in IDS:
+            model, result, error = servos.ping(servo)
+            verdicts.same(f"ping {servo}", (model, result, error), (777, COMM_SUCCESS, 0))
+        verdicts.same("nobody has id 9", servos.ping(9)[1] == COMM_SUCCESS, False)
+
+        verdicts.same("WritePosEx", servos.WritePosEx(1, 2300, 1500, 50), (COMM_SUCCESS, 0))
+        verdicts.near("goes there", settle(servos, 1, 2300), 2300, 2)
+        time.sleep(0.2)
+        verdicts.same("stands", servos.ReadSpeed(1)[0], 0)
+        verdicts.same("not moving", servos.ReadMoving(1)[0], 0)
+
+        for servo in IDS:
+            servos.SyncWritePosEx(servo, 2000, 2000, 100)
+        verdicts.same("SyncWritePosEx", servos.groupSyncWrite.txPacket(), COMM_SUCCESS)
+        servos.groupSyncWrite.clearParam()
+        for servo in IDS:
+            verdicts.near(f"servo {servo} goes there", settle(servos, servo, 2000), 2000, 2)
+
+        verdicts.same("RegWritePosEx", servos.RegWritePosEx(2, 2100, 1500, 50), (COMM_SUCCESS, 0))
+        time.sleep(0.1)
+        verdicts.near("waits for the action", servos.ReadPos(2)[0], 2000, 2)
+        servos.RegAction()
+        verdicts.near("goes on the action", settle(servos, 2, 2100), 2100, 2)
+
+        servos.write1ByteTxRx(3, 21, 99)
+        verdicts.same("settings are locked", servos.read1ByteTxRx(3, 21)[0], 32)
+        servos.unLockEprom(3)
+        servos.write1ByteTxRx(3, 21, 99)
+        verdicts.same("and can be unlocked", servos.read1ByteTxRx(3, 21)[0], 99)
+        servos.LockEprom(3)
+
+        group = GroupSyncRead(servos, PRESENT, 8)
+        for servo in IDS:
+            group.addParam(servo)
+
+        def read_all():
+            return group.txRxPacket() == COMM_SUCCESS and all(
+                group.isAvailable(servo, PRESENT, 8)[0] for servo in IDS
+            )
+
+        verdicts.rate("GroupSyncRead of 8 bytes from 6", 300, read_all)
+        for servo in IDS:
+            wanted = 2100 if servo == 2 else 2000
+            verdicts.near(f"reads {servo}", group.getData(servo, PRESENT, 2), wanted, 2)
+        port.closePort()
+    verdicts.end()
+
+
+main()
