@@ -25,9 +25,8 @@ impl Feetech {
             .map(|s| s.return_delay)
             .max()
             .unwrap_or_default();
-        if servos.iter().any(|servo| !servo.torque_on) {
-            self.goals = None;
-        }
+        // Goals from before are nobody's wish now: another program may have moved the arm.
+        self.goals = None;
         let readings = self.first_readings(link).await?;
         let mut warnings = self.range_warnings(&servos);
         for (servo, reading) in servos.iter_mut().zip(&readings) {
