@@ -106,8 +106,17 @@ impl<D: Dialect> Servos<D> {
         }
         let measured = self.measure(&readings);
         self.count_time();
-        self.find_ailment(&readings, &measured)?;
-        Ok(measured)
+        let found = self.find_ailment(&readings, &measured);
+        if let Err(DriverError::Device {
+            ailment: Ailment::TorqueLost,
+            ..
+        }) = found
+        {
+            // A goal would make the servo stiff again and pull it back: none until it is
+            // energised anew, where it stands by then. The others hold without being told.
+            self.goals = None;
+        }
+        found.map(|()| measured)
     }
 
     fn count_time(&mut self) {

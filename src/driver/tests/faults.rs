@@ -224,6 +224,27 @@ async fn a_servo_that_restarts_is_noticed_within_200_ms() {
         "{error}"
     );
     assert_eq!(error.servo().unwrap().id, 3);
+    // A goal would pull it back: none is sent until somebody energises the arm anew.
+    let limp = bench.sim.truth();
+    for _ in 0..50 {
+        bench.cycle(None).await.unwrap();
+    }
+    assert!(!bench.driver.is_energised());
+    let refused = bench.cycle(Some(bench.command(start))).await;
+    assert!(matches!(refused, Err(DriverError::Limp)), "{refused:?}");
+    bench.driver.energise(&mut bench.link).await.unwrap();
+    assert!(bench.sim.truth().distance_max(&limp) < 0.2);
+}
+
+#[tokio::test]
+async fn goals_from_before_an_unplugging_are_not_sent_again() {
+    let mut bench = Bench::energised("so101").await;
+    bench.sim.break_it(Fault::Unplug);
+    assert!(bench.cycle(None).await.unwrap_err().is_unplugged());
+    bench.sim.break_it(Fault::Plug);
+    bench.driver.attach(&mut bench.link).await.unwrap();
+    let refused = bench.cycle(Some(bench.command(bench.sim.truth()))).await;
+    assert!(matches!(refused, Err(DriverError::Limp)), "{refused:?}");
 }
 
 #[tokio::test]
