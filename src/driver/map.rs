@@ -216,15 +216,14 @@ mod tests {
         ServoMap::new(&Arm::new(file).unwrap())
     }
 
+    /// The first joint's goal; the others stay at zero.
     fn ticks(goal_rad: f64, travel: f64) -> i32 {
         let command = Command {
-            goal_rad: Joints::from_slice(&[goal_rad; 5]),
+            goal_rad: Joints::from_slice(&[goal_rad, 0.0, 0.0, 0.0, 0.0]),
             velocity_cap_rad_s: Joints::from_slice(&[1.0; 5]),
         };
-        let goals = map()
-            .goals(&command, &Joints::from_slice(&[travel; 5]), &[])
-            .unwrap();
-        goals[0].unwrap().0
+        let travel = Joints::from_slice(&[travel; 5]);
+        map().goals(&command, &travel, &[]).unwrap()[0].unwrap().0
     }
 
     #[test]

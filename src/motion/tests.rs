@@ -35,7 +35,7 @@ impl Bench {
 
     fn with(clock: Clock) -> Self {
         let scene = Library::new(None).scene("default", None).unwrap();
-        let sim = Simulator::new(&scene.arm, &scene.rest_rad).unwrap();
+        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
         let device = sim.clone();
         let open: Opener = Box::new(move |clock| {
             let link = MemoryLink::new(device.clone(), clock, "bench").map_err(LinkError::Read)?;

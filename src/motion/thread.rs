@@ -22,11 +22,11 @@ use crate::permit::{Latch, Permits};
 use crate::plan::{PERIOD, SpanKind};
 use crate::units::{Instant, Joints, Measured};
 
-/// How often a standing arm is read.
-const IDLE: Duration = Duration::from_millis(100);
+/// How often a standing arm is read: twice within the 100 ms of a servo's own watchdog.
+const IDLE: Duration = Duration::from_millis(50);
 
 /// Failed readings in a row, while the arm stands, that are a fault.
-const IDLE_FAILURES_MAX: u32 = 10;
+const IDLE_FAILURES_MAX: u32 = 20;
 
 /// Standing readings in a row that are a standstill.
 const STILL_TICKS: u32 = 3;
