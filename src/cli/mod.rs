@@ -70,7 +70,7 @@ enum Command {
     /// Allow motion for scenes, on the node that runs on this machine
     Enable {
         /// The scene; say it once for each
-        #[arg(long = "scene", required = true)]
+        #[arg(id = "enabled", long = "scene", value_name = "SCENE", required = true)]
         scenes: Vec<String>,
         /// The overlay on it
         #[arg(long)]
@@ -285,6 +285,18 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn enabling_parses_beside_the_global_options() {
+        let said = "steadyhand --scenes mine enable --scene letters --scene default --for 30m";
+        let cli = Cli::try_parse_from(said.split(' ')).unwrap();
+        assert_eq!(cli.node.scenes, Some(PathBuf::from("mine")));
+        let Command::Enable { scenes, for_, .. } = cli.command else {
+            panic!("not read as `enable`");
+        };
+        assert_eq!(scenes, ["letters", "default"]);
+        assert_eq!(for_, Some(Duration::from_secs(1800)));
     }
 
     #[test]

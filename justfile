@@ -1,0 +1,27 @@
+# Recipes that a contributor types; `.ci/run` is `check`, `test` and `peers` in one.
+
+# Form and lints.
+check:
+    cargo fmt --all --check
+    cargo clippy --locked --workspace --all-targets -- -D warnings
+
+# Everything that needs no hardware and little time.
+test:
+    cargo test --workspace
+
+# The same with the tests that are marked as slow.
+slow:
+    cargo test --workspace --release -- --include-ignored
+
+# On a real arm: name its port in STEADYHAND_PORT. Somebody stands by the switch.
+metal:
+    cargo test --workspace --features hardware -- --test-threads 1
+
+# Mutants of the gate must die (needs cargo-mutants).
+mutants:
+    cargo mutants --package steadyhand --file 'src/gate/*.rs' -- --lib gate::
+
+# Programs that others wrote, against ours.
+peers:
+    if [ -x tests/peers/run ]; then tests/peers/run; fi
+    if [ -x tests/clients/run ]; then tests/clients/run; fi
