@@ -85,6 +85,5 @@ fn stops_stay_within_limits_wherever_they_come() {
             assert!(*angle <= limits.upper_rad.get(joint).unwrap() + 1e-6);
         }
     }
-    eprintln!("worst acceleration of a stop: {worst:.2} of the limit");
     assert_eq!(beyond, 0, "worst {worst}");
 }

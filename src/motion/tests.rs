@@ -100,9 +100,11 @@ async fn many_stops_in_a_row_are_one_stop() {
     let mut snapshots = bench.motion.watch();
     let moving = |snapshot: &Snapshot| snapshot.progress.is_some_and(|at| at.sample > 20);
     snapshots.wait_for(moving).await.unwrap();
+    let mut alarm = bench.motion.clock().alarm().unwrap();
     for _ in 0..40 {
         bench.motion.stop(Who::Planner, false);
-        tokio::time::sleep(Duration::from_millis(1)).await;
+        let soon = bench.motion.clock().now().after(Duration::from_millis(1));
+        alarm.until(soon).await.unwrap();
     }
     let outcome = answer.await.unwrap();
     let Outcome::Stopped(report) = outcome else {

@@ -375,7 +375,7 @@ impl Worker {
                 }
             }
             Err(broken) => {
-                self.fault(broken.to_string());
+                self.fault(&broken.to_string());
                 self.cycle(None).await;
             }
         }
@@ -414,10 +414,10 @@ impl Worker {
         tracing::debug!(failures = self.failures, "bus: {error}");
         if error.is_unplugged() {
             self.link = None;
-            self.fault(format!("{error}; plug it in again, then call `reset`"));
+            self.fault(&format!("{error}; plug it in again, then call `reset`"));
             self.snapshot.state = State::Detached;
         } else if !error.is_transient() || self.failures >= IDLE_FAILURES_MAX {
-            self.fault(error.to_string());
+            self.fault(&error.to_string());
         }
     }
 
@@ -450,7 +450,7 @@ impl Worker {
             self.finish_job(off_rad);
         } else if now.since(sent) > SETTLE {
             let why = self.short_of_goal();
-            self.fault(why);
+            self.fault(&why);
         }
     }
 
@@ -533,19 +533,19 @@ impl Worker {
     }
 
     /// Something broke: nothing more is sent, the servos hold, and only `reset` goes on.
-    fn fault(&mut self, why: String) {
+    fn fault(&mut self, why: &str) {
         let known = self.job.is_none()
-            && self.snapshot.fault.as_ref() == Some(&why)
+            && self.snapshot.fault.as_deref() == Some(why)
             && self.own.permits.latched().is_some();
         if known {
             return;
         }
-        self.own.permits.latch(Latch::Fault(why.clone()));
+        self.own.permits.latch(Latch::Fault(why.to_owned()));
         self.snapshot.state = State::Faulted;
-        self.snapshot.fault = Some(why.clone());
+        self.snapshot.fault = Some(why.to_owned());
         if let Some(job) = self.job.take() {
             // As above.
-            let _ = job.done.send(Outcome::Faulted(why.clone()));
+            let _ = job.done.send(Outcome::Faulted(why.to_owned()));
         }
         // Last: whoever should read the log may not.
         tracing::error!("{why}");
