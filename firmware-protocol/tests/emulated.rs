@@ -7,7 +7,8 @@
     clippy::indexing_slicing,
     clippy::cast_possible_truncation,
     clippy::print_stderr,
-    reason = "tests"
+    clippy::disallowed_methods,
+    reason = "tests against an emulator that runs in real time"
 )]
 
 use std::cell::Cell;

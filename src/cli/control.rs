@@ -113,6 +113,12 @@ fn in_folder(folder: &Path, node: &str) -> anyhow::Result<PathBuf> {
         .mode(0o700)
         .create(folder);
     made.with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    check_owner(folder)?;
+    Ok(folder.join(format!("{node}.sock")))
+}
+
+/// Another user may have made the folder, and would then answer in the node's name.
+fn check_owner(folder: &Path) -> anyhow::Result<()> {
     let owner = rustix::fs::stat(folder)?.st_uid;
     if owner != rustix::process::geteuid().as_raw() {
         bail!(
@@ -120,7 +126,7 @@ fn in_folder(folder: &Path, node: &str) -> anyhow::Result<PathBuf> {
             folder.display()
         );
     }
-    Ok(folder.join(format!("{node}.sock")))
+    Ok(())
 }
 
 /// Answers operators until it is dropped.
@@ -301,6 +307,9 @@ pub(super) async fn ask(path: &Path, verb: &Verb) -> anyhow::Result<Told> {
 /// The one socket there is, where none is named.
 pub(super) fn only_socket() -> anyhow::Result<PathBuf> {
     let folder = folder();
+    if folder.exists() {
+        check_owner(&folder)?;
+    }
     let entries = std::fs::read_dir(&folder)
         .into_iter()
         .flatten()

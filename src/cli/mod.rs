@@ -4,6 +4,7 @@ mod call;
 mod control;
 mod desk;
 mod explain;
+mod log;
 mod open;
 mod operate;
 mod scenes;
@@ -216,7 +217,7 @@ pub enum Exit {
 /// One message that names the value, the limit and the fix.
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     let quiet = !matches!(cli.command, Command::Serve(_) | Command::Sim(_));
-    show::log_to_stderr(quiet);
+    log::to_stderr(quiet);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

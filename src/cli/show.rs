@@ -2,11 +2,10 @@
 
 #![expect(clippy::print_stderr, reason = "the one home of standard error")]
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use anyhow::bail;
 use serde_json::{Map, Value};
-use tracing_subscriber::EnvFilter;
 
 use super::{Exit, NodeArgs, open};
 use crate::catalogue::{Format, Here};
@@ -19,21 +18,6 @@ pub(super) fn line(text: &str) {
 /// A line on standard error.
 pub(super) fn note(text: &str) {
     eprintln!("{text}");
-}
-
-/// Logs go to standard error: standard output belongs to MCP and to results.
-pub(super) fn log_to_stderr(quiet: bool) {
-    let level = if quiet { "error" } else { "info" };
-    let filter = EnvFilter::try_from_env("STEADYHAND_LOG")
-        .unwrap_or_else(|_| EnvFilter::new(format!("{level},rmcp=error")));
-    let set = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .try_init();
-    if let Err(error) = set {
-        note(&format!("the log cannot be set up: {error}"));
-    }
 }
 
 /// The catalogue, as a model sees it.

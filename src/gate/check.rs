@@ -207,6 +207,13 @@ impl Judge<'_> {
                 format!("motion is not enabled for scene `{scene}` as it is now")
             });
         }
+        let end = now.after(self.trajectory.duration());
+        if permit.covers(self.scene, now) && !permit.covers(self.scene, end) {
+            let seconds = self.trajectory.duration().as_secs_f64();
+            self.refuse(Rule::Enabled, 0, || {
+                format!("motion is enabled for less than the {seconds:.0} s that it takes: enable it for longer")
+            });
+        }
         let Some(first) = self.trajectory.samples.first().copied() else {
             return;
         };

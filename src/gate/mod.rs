@@ -33,7 +33,7 @@
 //! And it cannot be copied:
 //!
 //! ```compile_fail,E0599
-//! fn copy(checked: &steadyhand::gate::CheckedTrajectory) {
+//! fn copy(checked: steadyhand::gate::CheckedTrajectory) {
 //!     let second = checked.clone();
 //! }
 //! ```

@@ -59,7 +59,7 @@ fn reply(reports: &[(&Arc<Seat>, Option<StopReport>)]) -> Reply {
     let names: Vec<String> = reports.iter().map(|(seat, _)| seat.title()).collect();
     let reply = reply
         .with("arm", names.join(", "))
-        .with("state", "stopped")
+        .with("state", if verified { "stopped" } else { "unverified" })
         .with("arms", arms);
     let reply = if verified {
         reply.with("stopped_after_ms", rounded(slowest))
