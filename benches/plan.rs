@@ -17,6 +17,7 @@ use steadyhand::kin::capsule::{Placed, nearest_pair};
 use steadyhand::kin::{Goal, Tip};
 use steadyhand::plan::order::{order, travelled_mm};
 use steadyhand::plan::pace::{Limits, Row, pace};
+use steadyhand::plan::{Patient, draw_strokes};
 use steadyhand::scene::{Order, SheetStroke};
 use steadyhand::units::Joints;
 
@@ -25,7 +26,8 @@ const POSES: usize = 10_000;
 const STROKES: usize = 5000;
 
 fn main() {
-    let all: [(&str, fn()); 5] = [
+    let all: [(&str, fn()); 6] = [
+        ("whole", whole),
         ("stroke", stroke_ik),
         ("cold", cold_ik),
         ("pacing", pacing),
@@ -42,6 +44,39 @@ fn main() {
             run();
         }
     }
+}
+
+/// A drawing of 50 m, and so of 100,000 waypoints, on the default scene's sheet.
+fn whole() {
+    let scene = steadyhand::scene::Library::new(None)
+        .scene("default", None)
+        .unwrap();
+    let mut strokes: Vec<SheetStroke> = Vec::new();
+    for ring in 0..400 {
+        let radius = 12.0 + 0.04 * f64::from(ring);
+        let [x, y] = [f64::from(ring % 20), f64::from(ring / 20)].map(|v| 35.0 + v * 1.5);
+        let points_mm = (0..=90)
+            .map(|i| {
+                let angle = f64::from(i) * std::f64::consts::TAU / 90.0;
+                [x + radius * angle.cos(), y + radius * angle.sin()]
+            })
+            .collect();
+        strokes.push(SheetStroke {
+            points_mm,
+            pen: 0,
+            source: format!("ring {ring}"),
+        });
+    }
+    let begun = Instant::now();
+    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+    println!(
+        "whole plan      {:.1} m in {} strokes               {:8.3} s, {} samples, {:.0} s of arm time",
+        plan.report.pen_down_mm / 1e3,
+        plan.report.stroke_count,
+        begun.elapsed().as_secs_f64(),
+        plan.trajectory.samples.len(),
+        plan.report.duration_s
+    );
 }
 
 /// The median of `rounds` measurements, in seconds.

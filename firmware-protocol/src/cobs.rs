@@ -65,6 +65,7 @@ impl Unstuffer {
     }
 
     /// Takes one byte. A zero is not a code and spoils the body.
+    #[inline]
     pub fn push(&mut self, byte: u8) {
         if self.block_left > 0 {
             self.block_left -= 1;
@@ -93,6 +94,7 @@ impl Unstuffer {
         self.block_left = code.saturating_sub(1);
     }
 
+    #[inline]
     fn keep(&mut self, byte: u8) {
         match self.body.get_mut(self.len) {
             Some(slot) => {

@@ -128,6 +128,7 @@ impl Decoder {
     }
 
     /// Takes the next byte off the wire.
+    #[inline]
     pub fn push(&mut self, byte: u8) -> Received<'_> {
         if self.finished {
             self.unstuffer.clear();
@@ -147,6 +148,7 @@ impl Decoder {
 
     /// Watches the raw bytes beside the frame decoder. Only the first and last of them are zero, so
     /// a mismatch can fall back on nothing but the first.
+    #[inline]
     fn completes_estop(&mut self, byte: u8) -> bool {
         if ESTOP_BYTES.get(self.estop_matched) == Some(&byte) {
             self.estop_matched += 1;

@@ -103,6 +103,10 @@ pub struct Servo {
     /// Counts in one turn.
     #[serde(default = "ticks_per_turn_default")]
     pub ticks_per_turn: u32,
+    /// By how many counts it may miss its goal without correcting. Goals lead by so much in the
+    /// direction of travel, so that the joint comes to where it was meant to be.
+    #[serde(default)]
+    pub dead_band_ticks: u8,
 }
 
 /// A servo that only holds still where it is found.

@@ -3,7 +3,7 @@
 //! One line of JSON each way. The socket is this user's alone, and the kernel says who calls.
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,8 +97,10 @@ pub(super) fn open(path: Option<&Path>, node: &str) -> anyhow::Result<Door> {
             path.display()
         );
     }
-    // Nobody answers there: what is left is a dead node's.
-    let _ = std::fs::remove_file(&path);
+    // Nobody answers there: a socket that is left is a dead node's. Another file is not ours.
+    if std::fs::symlink_metadata(&path).is_ok_and(|found| found.file_type().is_socket()) {
+        let _ = std::fs::remove_file(&path);
+    }
     let listener = UnixListener::bind(&path)
         .with_context(|| format!("cannot open the control socket {}", path.display()))?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;

@@ -63,14 +63,16 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
     let file = file(args)?;
     let library = library(args, &file)?;
     let fast = pace == Pace::Fast && file.arms.iter().all(ArmEntry::is_simulated);
-    let clock = if fast {
-        Clock::simulated()
-    } else {
-        Clock::real()
-    };
+    let real = Clock::real();
     let mut seats = Vec::with_capacity(file.arms.len());
     for entry in &file.arms {
         let arm = library.arm(&entry.model)?;
+        // A clock that one arm jumps on would make the readings of another old.
+        let clock = if fast {
+            Clock::simulated()
+        } else {
+            real.clone()
+        };
         let seat = if entry.is_simulated() {
             simulated(entry, arm, &clock, &library)?
         } else {

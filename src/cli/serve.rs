@@ -30,16 +30,15 @@ pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exi
             Err(_) => std::future::pending().await,
         }
     };
-    tokio::select! {
-        served = speak(&node, &serve, stop) => served?,
-        lost = control => lost?,
-    }
+    let ended = tokio::select! {
+        served = speak(&node, &serve, stop) => served,
+        lost = control => lost.map_err(anyhow::Error::from),
+    };
     systemd::notify("STOPPING=1");
-    Ok(if halt(&node).await {
-        Exit::Done
-    } else {
-        Exit::Broken
-    })
+    // However serving ended, the arm is brought to a stand before the reason is told.
+    let stands = halt(&node).await;
+    ended?;
+    Ok(if stands { Exit::Done } else { Exit::Broken })
 }
 
 async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> anyhow::Result<()> {
@@ -67,11 +66,13 @@ async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> 
     Ok(listening.serve(desk, config, repair, stop).await?)
 }
 
-/// The first interrupt stops, a second is an emergency stop; termination stops and ends.
+/// The first interrupt stops, a second is an emergency stop; termination, and the end of the
+/// terminal, stop and end.
 async fn signals(node: Arc<Node>, stop: CancellationToken) {
-    let (Ok(mut interrupt), Ok(mut terminate)) = (
+    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
+        signal(SignalKind::hangup()),
     ) else {
         tracing::error!("signals cannot be heard; stop the arm with `steadyhand stop`");
         return;
@@ -85,6 +86,10 @@ async fn signals(node: Arc<Node>, stop: CancellationToken) {
                 stop.cancel();
             }
             _ = terminate.recv() => {
+                stop_all(&node, Who::Node, false);
+                stop.cancel();
+            }
+            _ = hangup.recv() => {
                 stop_all(&node, Who::Node, false);
                 stop.cancel();
             }

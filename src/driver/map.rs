@@ -109,6 +109,7 @@ impl ServoMap {
     pub(crate) fn goals(
         &self,
         command: &Command,
+        travel: &Joints,
         found_ticks: &[i32],
     ) -> Result<Vec<Option<(i32, f64)>>, DriverError> {
         self.entries
@@ -120,9 +121,10 @@ impl ServoMap {
                 };
                 let goal_rad = number(&command.goal_rad, joint);
                 let cap_rad_s = number(&command.velocity_cap_rad_s, joint);
-                entry
-                    .goal(servo, goal_rad, cap_rad_s, found_ticks.get(place).copied())
-                    .map(Some)
+                let (ticks, cap_ticks_s) =
+                    entry.goal(servo, goal_rad, cap_rad_s, found_ticks.get(place).copied())?;
+                let ticks = entry.lead(servo, ticks, number(travel, joint));
+                Ok(Some((ticks, cap_ticks_s)))
             })
             .collect()
     }
@@ -139,6 +141,22 @@ impl Entry {
         let (_, servo) = self.turns?;
         let (a, b) = (servo.ticks(self.lower_rad), servo.ticks(self.upper_rad));
         Some((a.min(b), a.max(b)))
+    }
+
+    /// A goal moved on by the servo's dead band in the direction of travel, never beyond the
+    /// joint's limits.
+    fn lead(&self, servo: Servo, ticks: i32, travel: f64) -> i32 {
+        let by = i32::from(servo.dead_band_ticks) * i32::from(servo.sign);
+        let led = ticks
+            + match travel {
+                on if on > 0.0 => by,
+                back if back < 0.0 => -by,
+                _ => 0,
+            };
+        match self.range_ticks() {
+            Some((lower, upper)) if (lower..=upper).contains(&ticks) => led.clamp(lower, upper),
+            _ => ticks,
+        }
     }
 
     fn goal(
@@ -182,4 +200,46 @@ fn turning(arm: &Arm, joint: usize, servo: Servo) -> Entry {
 
 pub(crate) fn ticks_a_radian(servo: Servo) -> f64 {
     f64::from(servo.ticks_per_turn) / TAU
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    fn map() -> ServoMap {
+        let file = toml::from_str(include_str!("../../scenes/arms/so101.toml")).unwrap();
+        ServoMap::new(&Arm::new(file).unwrap())
+    }
+
+    /// The first joint's goal; the others stay at zero.
+    fn ticks(goal_rad: f64, travel: f64) -> i32 {
+        let command = Command {
+            goal_rad: Joints::from_slice(&[goal_rad, 0.0, 0.0, 0.0, 0.0]),
+            velocity_cap_rad_s: Joints::from_slice(&[1.0; 5]),
+        };
+        let travel = Joints::from_slice(&[travel; 5]);
+        map().goals(&command, &travel, &[]).unwrap()[0].unwrap().0
+    }
+
+    #[test]
+    fn a_goal_leads_by_the_dead_band_in_the_direction_of_travel() {
+        assert_eq!(
+            (ticks(0.1, 0.0), ticks(0.1, 1.0), ticks(0.1, -1.0)),
+            (2113, 2114, 2112)
+        );
+    }
+
+    #[test]
+    fn a_lead_never_leaves_the_limits() {
+        let (lower, upper) = map().entries[0].range_ticks().unwrap();
+        let arm = Arm::new(toml::from_str(include_str!("../../scenes/arms/so101.toml")).unwrap())
+            .unwrap();
+        assert_eq!(ticks(arm.limits.upper_rad[0], 1.0), upper);
+        assert_eq!(ticks(arm.limits.lower_rad[0], -1.0), lower);
+    }
 }

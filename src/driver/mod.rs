@@ -24,10 +24,12 @@ mod plausible;
 mod servos;
 #[cfg(test)]
 mod tests;
+mod timing;
 
 pub use dialect::Register;
 pub use error::{Ailment, DriverError, ServoName};
 pub use map::Command;
+pub use timing::Durations;
 
 /// How often a servo that did not answer is asked again within one cycle.
 pub const RETRIES_MAX: u32 = 2;
@@ -90,6 +92,8 @@ pub struct BusCounts {
     pub foreign: u64,
     /// Transactions whose own bytes came back.
     pub echoes: u64,
+    /// How long cycles with all readings took, from the first byte sent to the last one used.
+    pub cycle_time: Durations,
     /// Each servo, in the servo map's order.
     pub servos: Vec<ServoCounts>,
 }
@@ -204,7 +208,8 @@ impl Driver {
         each!(&mut self.0, driver => driver.release(link).await)
     }
 
-    /// Whether [`Self::energise`] succeeded and nothing has taken the torque off since.
+    /// Whether [`Self::energise`] succeeded and no servo was found to have lost its torque since.
+    /// Attaching anew forgets it.
     #[must_use]
     pub fn is_energised(&self) -> bool {
         each!(&self.0, driver => driver.is_energised())

@@ -14,7 +14,7 @@ use crate::driver::map::{Command, ServoMap, ticks_a_radian};
 use crate::driver::plausible::{Filter, Verdict};
 use crate::driver::{Attached, BusCounts, Identity, RETRIES_MAX, Released};
 use crate::link::Link;
-use crate::units::{Instant, Measured, ServoState};
+use crate::units::{Instant, Joints, Measured, ServoState};
 
 mod attach;
 mod torque;
@@ -36,6 +36,9 @@ pub(crate) struct Servos<D: Dialect> {
     bus: Bus<D::Framing>,
     filters: Vec<Filter>,
     found_ticks: Vec<i32>,
+    /// Where the joints were last sent, and which way that was.
+    aimed_rad: Option<Joints>,
+    travel: Joints,
     goals: Option<Vec<Goal>>,
     known: Vec<Known>,
     /// What each servo complained of last, and what it was found to suffer from.
@@ -60,6 +63,8 @@ impl<D: Dialect> Servos<D> {
             bus: Bus::new(D::Framing::default(), clock, arm.file.baud, map.counts()),
             filters: vec![Filter::default(); count],
             found_ticks: Vec::new(),
+            aimed_rad: None,
+            travel: Joints::zeros(arm.dof()),
             goals: None,
             known: vec![Known::default(); count],
             suspected: vec![None; count],
@@ -79,8 +84,9 @@ impl<D: Dialect> Servos<D> {
         &self.bus.counts
     }
 
+    /// A servo that lost its torque needs energising again, whatever the others do.
     pub(crate) fn is_energised(&self) -> bool {
-        self.goals.is_some()
+        self.goals.is_some() && self.ailing.iter().all(Option::is_none)
     }
 
     pub(crate) async fn cycle(
@@ -99,8 +105,25 @@ impl<D: Dialect> Servos<D> {
             self.read_state(link, deadline).await?;
         }
         let measured = self.measure(&readings);
-        self.find_ailment(&readings, &measured)?;
-        Ok(measured)
+        self.count_time();
+        let found = self.find_ailment(&readings, &measured);
+        if let Err(DriverError::Device {
+            ailment: Ailment::TorqueLost,
+            ..
+        }) = found
+        {
+            // A goal would make the servo stiff again and pull it back: none until it is
+            // energised anew, where it stands by then. The others hold without being told.
+            self.goals = None;
+        }
+        found.map(|()| measured)
+    }
+
+    fn count_time(&mut self) {
+        if let Some(begun) = self.begun {
+            let took = self.bus.clock.now().since(begun);
+            self.bus.counts.cycle_time.note(took);
+        }
     }
 
     fn count_period(&mut self) {
@@ -115,8 +138,9 @@ impl<D: Dialect> Servos<D> {
     }
 
     fn aim(&mut self, command: &Command) -> Result<(), DriverError> {
+        self.note_travel(&command.goal_rad);
         let goals = self.goals.as_mut().ok_or(DriverError::Limp)?;
-        let wanted = self.map.goals(command, &self.found_ticks)?;
+        let wanted = self.map.goals(command, &self.travel, &self.found_ticks)?;
         for (goal, wanted) in goals.iter_mut().zip(wanted) {
             if let Some((ticks, speed_ticks_s)) = wanted {
                 *goal = Goal {
@@ -126,6 +150,19 @@ impl<D: Dialect> Servos<D> {
             }
         }
         Ok(())
+    }
+
+    /// Which way each joint is being sent; one that is not sent anywhere keeps its direction.
+    fn note_travel(&mut self, goal_rad: &Joints) {
+        let before = self.aimed_rad.replace(*goal_rad).unwrap_or(*goal_rad);
+        let step = goal_rad.zip(&before, |now, then| now - then);
+        self.travel = self.travel.zip(&step, |kept, step| {
+            if step.abs() > TRAVEL_RAD {
+                step.signum()
+            } else {
+                kept
+            }
+        });
     }
 
     /// One frame with the goal of every servo; empty while there are none.
@@ -373,6 +410,9 @@ impl<D: Dialect> Servos<D> {
 
 /// The id under which servos answer together.
 const FAST_ID: u8 = 0xFE;
+
+/// Smaller steps of a goal have no direction.
+const TRAVEL_RAD: f64 = 1e-7;
 
 fn out_of_turn(servo: ServoName, ticks: i32) -> DriverError {
     DriverError::Setup {

@@ -14,6 +14,8 @@ use crate::sim::{Fault, Simulator};
 
 mod dynamixel;
 mod faults;
+mod rates;
+mod replay;
 
 pub(super) const PERIOD: Duration = Duration::from_millis(10);
 

@@ -177,7 +177,7 @@ impl Execution {
         self.stopped
     }
 
-    /// Whether a stop has lifted the tip, or begun to.
+    /// Whether a stop has sent all of its lift.
     #[must_use]
     pub fn has_lifted(&self) -> bool {
         self.lifted
@@ -290,6 +290,7 @@ impl Execution {
             } => {
                 if *tick >= *ticks {
                     self.mode = Mode::Stand;
+                    self.lifted = true;
                     return None;
                 }
                 *tick += 1.0;
@@ -316,7 +317,6 @@ impl Execution {
             None => Mode::Stand,
             Some(by_rad) => {
                 let ticks = self.lift_ticks(&by_rad);
-                self.lifted = true;
                 Mode::Rise {
                     from_rad: *from,
                     by_rad,

@@ -42,6 +42,8 @@ mod check;
 mod clearance;
 mod execute;
 mod stopping;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;
@@ -69,6 +71,12 @@ impl CheckedTrajectory {
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.scene.revision
+    }
+
+    /// The leave that it was judged with.
+    #[must_use]
+    pub fn permit(&self) -> &Permit {
+        &self.permit
     }
 
     /// The scene that it was judged against.

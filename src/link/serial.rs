@@ -6,6 +6,7 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::{Access, access};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -15,11 +16,15 @@ use crate::clock::{Alarm, Clock};
 use crate::link::{Link, LinkError, LinkFuture};
 use crate::units::Instant;
 
+/// A port that takes no bytes for so long is broken: on it a stop would wait for ever.
+const SEND: Duration = Duration::from_millis(100);
+
 /// An open serial port. Must be made and used within one runtime.
 #[derive(Debug)]
 pub struct SerialLink {
     stream: SerialStream,
     alarm: Alarm,
+    clock: Clock,
     path: String,
 }
 
@@ -36,10 +41,16 @@ impl SerialLink {
         let mut link = Self {
             stream,
             alarm: clock.alarm().map_err(|source| open_error(path, source))?,
+            clock: clock.clone(),
             path: path.to_owned(),
         };
         link.discard_input()?;
         Ok(link)
+    }
+
+    /// When bytes that are sent now must have been taken.
+    fn alarm_until(&self) -> Instant {
+        self.clock.now().after(SEND)
     }
 
     async fn receive_some(&mut self, into: &mut [u8], until: Instant) -> Result<usize, LinkError> {
@@ -59,8 +70,16 @@ impl SerialLink {
 impl Link for SerialLink {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         Box::pin(async move {
-            let written = self.stream.write_all(bytes).await;
-            written.map_err(|error| lost_or(error, LinkError::Write))
+            let until = self.alarm_until();
+            tokio::select! {
+                biased;
+                written = self.stream.write_all(bytes) => {
+                    written.map_err(|error| lost_or(error, LinkError::Write))
+                }
+                waited = self.alarm.until(until) => Err(LinkError::Write(
+                    waited.err().unwrap_or_else(|| io::ErrorKind::TimedOut.into()),
+                )),
+            }
         })
     }
 
@@ -119,8 +138,6 @@ fn why(path: &str, error: tokio_serial::Error) -> LinkError {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::link::pty::Pty;
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures::StreamExt;
 use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
@@ -18,7 +18,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 use tokio::net::TcpStream;
 
-/// Longest JSON answer that is read; pictures come inside.
+/// Longest JSON answer, or event of a stream, that is read; pictures come inside.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Longest part of an error's body that is kept for its message.
@@ -144,11 +144,27 @@ async fn read(response: Response<Incoming>) -> Result<Bytes, HttpClientError> {
 }
 
 fn events(response: Response<Incoming>) -> BoxStream<'static, Result<Sse, SseError>> {
-    let chunks = response
-        .into_body()
-        .into_data_stream()
-        .map_err(HttpClientError::from);
-    SseStream::from_bytes_stream(chunks).boxed()
+    let chunks = response.into_body().into_data_stream();
+    let mut unfinished = 0_usize;
+    let bounded = chunks.map(move |chunk| {
+        let chunk = chunk.map_err(HttpClientError::from)?;
+        unfinished = match event_end(&chunk) {
+            Some(end) => chunk.len() - end,
+            None => unfinished.saturating_add(chunk.len()),
+        };
+        if unfinished > ANSWER_BYTES_MAX {
+            let why = format!("an event is longer than {ANSWER_BYTES_MAX} bytes");
+            return Err(HttpClientError::Answer(why));
+        }
+        Ok(chunk)
+    });
+    SseStream::from_bytes_stream(bounded).boxed()
+}
+
+/// Where the last event that ends in this chunk ends. One whose empty line is cut in two is counted on until the next.
+fn event_end(chunk: &[u8]) -> Option<usize> {
+    let ends = |line: &[u8]| chunk.windows(line.len()).rposition(|bytes| bytes == line);
+    ends(b"\n\n").max(ends(b"\r\n\r\n"))
 }
 
 /// The server's complaint in one line.

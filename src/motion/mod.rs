@@ -4,6 +4,8 @@
 //! stop. A stop request is an atomic and a wake-up, so that it waits for no lock, queue or plan.
 
 mod line;
+#[cfg(test)]
+mod tests;
 mod thread;
 
 use std::sync::Arc;
@@ -64,7 +66,7 @@ pub struct Snapshot {
     pub measured: Option<Arc<Measured>>,
     /// Where the present motion is.
     pub progress: Option<Progress>,
-    /// Whether torque was switched on by this node.
+    /// Whether any torque is on, as far as it was read.
     pub energised: bool,
     /// What broke.
     pub fault: Option<String>,

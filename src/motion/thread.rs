@@ -22,11 +22,11 @@ use crate::permit::{Latch, Permits};
 use crate::plan::{PERIOD, SpanKind};
 use crate::units::{Instant, Joints, Measured};
 
-/// How often a standing arm is read.
-const IDLE: Duration = Duration::from_millis(100);
+/// How often a standing arm is read: twice within the 100 ms of a servo's own watchdog.
+const IDLE: Duration = Duration::from_millis(50);
 
 /// Failed readings in a row, while the arm stands, that are a fault.
-const IDLE_FAILURES_MAX: u32 = 10;
+const IDLE_FAILURES_MAX: u32 = 20;
 
 /// Standing readings in a row that are a standstill.
 const STILL_TICKS: u32 = 3;
@@ -183,6 +183,16 @@ impl Worker {
     /// Until the next tick; an arm that stands is also woken by orders. A stop always wakes.
     async fn wait(&mut self) {
         let idle = self.is_idle();
+        if idle && !self.own.orders.is_empty() {
+            return;
+        }
+        // While the arm comes to a stop, another stop waits for the tick: each would otherwise
+        // bring the next frame forward and hurry the arm along.
+        let seen = if self.stopping.is_some() {
+            u64::MAX
+        } else {
+            self.stops_seen
+        };
         let now = self.own.clock.now();
         let until = if idle {
             now.after(if self.link.is_some() { IDLE } else { REOPEN })
@@ -202,7 +212,10 @@ impl Worker {
             tokio::select! {
                 biased;
                 () = self.own.stop.woken() => {
-                    if idle || self.own.stop.is_pulled(self.stops_seen) { break; }
+                    if idle || self.own.stop.is_pulled(seen) {
+                        self.next_tick = self.own.clock.now();
+                        break;
+                    }
                 }
                 fired = fired => {
                     if let Err(error) = fired { tracing::error!("the tick's timer failed: {error}"); }
@@ -242,7 +255,11 @@ impl Worker {
             first_frame_ms: before.as_ref().and_then(|before| before.first_frame_ms),
             asked: Asked {
                 at: before.as_ref().map_or(asked.at, |before| before.asked.at),
-                emergency: asked.emergency || before.is_some_and(|before| before.asked.emergency),
+                emergency: asked.emergency
+                    || before.as_ref().is_some_and(|before| before.asked.emergency),
+                by: before
+                    .as_ref()
+                    .map_or(asked.by, |before| before.asked.by.max(asked.by)),
                 ..asked
             },
         });
@@ -277,12 +294,7 @@ impl Worker {
         proof: CheckedTrajectory,
         seen_stops: u64,
     ) -> Result<Execution, String> {
-        if self.stops_seen > seen_stops
-            || self.stopping.is_some()
-            || self.own.stop.is_pulled(seen_stops)
-        {
-            return Err("a stop came before the motion began; nothing moved".to_owned());
-        }
+        self.still_wanted(&proof, seen_stops)?;
         if self.job.is_some() {
             return Err(
                 "the arm is busy with another motion; `sense` shows it, `stop` stops it".to_owned(),
@@ -307,6 +319,8 @@ impl Worker {
             .cycle(link.as_mut(), None, deadline)
             .await
             .map_err(|error| error.to_string())?;
+        // Energising and reading take their time: a stop may have come meanwhile.
+        self.still_wanted(&proof, seen_stops)?;
         let execution = proof
             .begin(&measured, self.own.clock.now())
             .map_err(|broken| broken.to_string())?;
@@ -314,6 +328,18 @@ impl Worker {
         self.snapshot.fault = None;
         self.next_tick = self.own.clock.now().after(PERIOD);
         Ok(execution)
+    }
+
+    /// Whether no stop was asked for, and nothing latched, since the motion was allowed.
+    fn still_wanted(&self, proof: &CheckedTrajectory, seen_stops: u64) -> Result<(), String> {
+        if self.stops_seen > seen_stops
+            || self.stopping.is_some()
+            || self.own.stop.is_pulled(seen_stops)
+            || !self.own.permits.stands(proof.permit())
+        {
+            return Err("a stop or a fault came before the motion began".to_owned());
+        }
+        Ok(())
     }
 
     fn job_of(&mut self, execution: Execution) {
@@ -340,12 +366,16 @@ impl Worker {
             Ok(Step::Hold) => self.cycle(None).await,
             Ok(Step::Finished) => {
                 self.cycle(None).await;
-                if let Some(job) = &mut self.job {
-                    job.sent_all.get_or_insert(now);
+                if let Some(job) = &mut self.job
+                    && job.sent_all.is_none()
+                {
+                    job.sent_all = Some(now);
+                    // A slow motion reads as a standstill: only what is read from now on counts.
+                    self.still_ticks = 0;
                 }
             }
             Err(broken) => {
-                self.fault(broken.to_string());
+                self.fault(&broken.to_string());
                 self.cycle(None).await;
             }
         }
@@ -384,10 +414,10 @@ impl Worker {
         tracing::debug!(failures = self.failures, "bus: {error}");
         if error.is_unplugged() {
             self.link = None;
-            self.fault(format!("{error}; plug it in again, then call `reset`"));
+            self.fault(&format!("{error}; plug it in again, then call `reset`"));
             self.snapshot.state = State::Detached;
         } else if !error.is_transient() || self.failures >= IDLE_FAILURES_MAX {
-            self.fault(error.to_string());
+            self.fault(&error.to_string());
         }
     }
 
@@ -420,7 +450,7 @@ impl Worker {
             self.finish_job(off_rad);
         } else if now.since(sent) > SETTLE {
             let why = self.short_of_goal();
-            self.fault(why);
+            self.fault(&why);
         }
     }
 
@@ -489,9 +519,11 @@ impl Worker {
                 .as_ref()
                 .is_some_and(|job| job.execution.has_lifted()),
         };
-        if self.snapshot.fault.is_none() {
-            self.snapshot.state = State::Stopped;
-        }
+        self.snapshot.state = match (&self.snapshot.fault, &self.link) {
+            (_, None) => State::Detached,
+            (Some(_), _) => State::Faulted,
+            (None, _) => State::Stopped,
+        };
         self.snapshot.stop = Some(report.clone());
         self.snapshot.stops_done = stopping.asked.serial;
         if let Some(job) = self.job.take() {
@@ -501,15 +533,22 @@ impl Worker {
     }
 
     /// Something broke: nothing more is sent, the servos hold, and only `reset` goes on.
-    fn fault(&mut self, why: String) {
-        tracing::error!("{why}");
-        self.own.permits.latch(Latch::Fault(why.clone()));
+    fn fault(&mut self, why: &str) {
+        let known = self.job.is_none()
+            && self.snapshot.fault.as_deref() == Some(why)
+            && self.own.permits.latched().is_some();
+        if known {
+            return;
+        }
+        self.own.permits.latch(Latch::Fault(why.to_owned()));
         self.snapshot.state = State::Faulted;
-        self.snapshot.fault = Some(why.clone());
+        self.snapshot.fault = Some(why.to_owned());
         if let Some(job) = self.job.take() {
             // As above.
-            let _ = job.done.send(Outcome::Faulted(why));
+            let _ = job.done.send(Outcome::Faulted(why.to_owned()));
         }
+        // Last: whoever should read the log may not.
+        tracing::error!("{why}");
     }
 
     async fn tick_detached(&mut self) {
@@ -529,7 +568,14 @@ impl Worker {
 
     fn publish(&mut self) {
         self.snapshot.progress = self.job.as_ref().map(|job| job.execution.progress());
-        self.snapshot.energised = self.driver.is_energised();
+        // After a servo restarted, or the port came back, others may hold though nobody says so.
+        self.snapshot.energised = self.driver.is_energised()
+            || self.snapshot.measured.as_ref().is_some_and(|measured| {
+                measured
+                    .servos
+                    .iter()
+                    .any(|servo| servo.torque_on == Some(true))
+            });
         self.snapshot.counts = self.driver.counts().clone();
         if self.is_idle()
             && self.snapshot.state == State::Stopped

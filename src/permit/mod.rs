@@ -21,6 +21,8 @@ struct State {
     everything: bool,
     grants: Vec<Grant>,
     latch: Option<Latch>,
+    /// How often leave has been taken back: by a latch, or by `disable`.
+    withdrawals: u64,
 }
 
 /// A scene that a person has enabled.
@@ -36,16 +38,16 @@ pub struct Grant {
     pub until: Option<Instant>,
 }
 
-/// Who did something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Who did something; who may do more is greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Who {
+    /// The node itself.
+    Node,
     /// A language model or another program, by a tool call.
     Planner,
     /// A person at the node.
     Operator,
-    /// The node itself.
-    Node,
 }
 
 /// A stop that lasts until somebody ends it.
@@ -64,6 +66,8 @@ pub enum Latch {
 pub struct Permit {
     revision: Revision,
     until: Option<Instant>,
+    /// The withdrawals that had been when it was given.
+    withdrawals: u64,
 }
 
 /// Why there is no leave.
@@ -102,6 +106,18 @@ fn who(who: Who) -> &'static str {
         Who::Planner => "a tool call",
         Who::Operator => "an operator",
         Who::Node => "the node",
+    }
+}
+
+impl Latch {
+    /// What may not be replaced by something lesser: who has to end it decides.
+    const fn gravity(&self) -> u8 {
+        match self {
+            Self::Stopped(Who::Planner | Who::Node) => 0,
+            Self::Fault(_) => 1,
+            Self::Stopped(Who::Operator) => 2,
+            Self::Emergency(_) => 3,
+        }
     }
 }
 
@@ -149,21 +165,13 @@ impl Permits {
         let mut state = self.state();
         state.everything = false;
         state.grants.clear();
+        state.withdrawals += 1;
     }
 
     /// What is enabled at a moment, in words.
     #[must_use]
     pub fn enabled(&self, now: Instant) -> String {
-        let state = self.state();
-        if state.everything {
-            return "everything (embedded simulator)".to_owned();
-        }
-        let names: Vec<String> = state.live(now).map(Grant::words).collect();
-        if names.is_empty() {
-            "nothing".to_owned()
-        } else {
-            names.join(", ")
-        }
+        self.state().enabled(now)
     }
 
     /// Whether anything may move at a moment.
@@ -188,11 +196,12 @@ impl Permits {
     /// # Errors
     /// [`Denied`] says what an operator or caller must do first.
     pub fn ask(&self, scene: &Scene, now: Instant) -> Result<Permit, Denied> {
-        match self.latched() {
-            None => self.grant(scene, now),
-            Some(Latch::Stopped(by)) => Err(Denied::Stopped(by)),
+        let state = self.state();
+        match &state.latch {
+            None => state.grant(scene, now),
+            Some(Latch::Stopped(by)) => Err(Denied::Stopped(*by)),
             Some(Latch::Emergency(_)) => Err(Denied::Emergency),
-            Some(Latch::Fault(why)) => Err(Denied::Fault(why)),
+            Some(Latch::Fault(why)) => Err(Denied::Fault(why.clone())),
         }
     }
 
@@ -201,54 +210,33 @@ impl Permits {
     /// # Errors
     /// As [`Permits::ask`]; [`Denied::OperatorMustReset`] where a planner may not.
     pub fn ask_reset(&self, scene: &Scene, by: Who, now: Instant) -> Result<Permit, Denied> {
-        match self.latched() {
+        let state = self.state();
+        match state.latch {
             Some(Latch::Emergency(_)) => Err(Denied::Emergency),
             Some(Latch::Stopped(Who::Operator)) if by == Who::Planner => {
                 Err(Denied::OperatorMustReset)
             }
-            _ => self.grant(scene, now),
+            _ => state.grant(scene, now),
         }
     }
 
-    fn grant(&self, scene: &Scene, now: Instant) -> Result<Permit, Denied> {
-        let state = self.state();
-        if state.everything {
-            return Ok(Permit {
-                revision: scene.revision,
-                until: None,
-            });
-        }
-        let found = state
-            .live(now)
-            .find(|grant| grant.revision == scene.revision);
-        match found {
-            Some(grant) => Ok(Permit {
-                revision: grant.revision,
-                until: grant.until,
-            }),
-            None => {
-                drop(state);
-                Err(Denied::NeedsEnabling {
-                    scene: scene.title(),
-                    revision: scene.revision.to_string(),
-                    enabled: self.enabled(now),
-                })
-            }
-        }
+    /// Whether nothing was latched and nothing taken back since a permit was given. A motion
+    /// asks when it begins: its permit may be older than a stop.
+    #[must_use]
+    pub fn stands(&self, permit: &Permit) -> bool {
+        self.state().withdrawals == permit.withdrawals
     }
 
-    /// Latches a stop. An emergency stop is never replaced by a lesser one, nor an operator's stop
-    /// by a planner's.
+    /// Latches a stop and takes back every permit given before. A graver latch is never replaced
+    /// by a lesser one: what an operator stopped, a fault must not hand to a planner to reset.
     pub fn latch(&self, new: Latch) {
         let mut state = self.state();
-        let keep = matches!(
-            (&state.latch, &new),
-            (
-                Some(Latch::Emergency(_)),
-                Latch::Stopped(_) | Latch::Fault(_)
-            ) | (Some(Latch::Stopped(Who::Operator)), Latch::Stopped(_))
-        );
-        if !keep {
+        state.withdrawals += 1;
+        if state
+            .latch
+            .as_ref()
+            .is_none_or(|old| old.gravity() <= new.gravity())
+        {
             state.latch = Some(new);
         }
     }
@@ -259,12 +247,16 @@ impl Permits {
         self.state().latch.clone()
     }
 
-    /// Ends an ordinary stop or a fault, once the arm has been reset.
-    pub fn unlatch(&self) {
+    /// Ends an ordinary stop or a fault, once the arm has been reset with this permit. `false`,
+    /// and nothing ends, if something was latched since it was given.
+    pub fn unlatch(&self, reset: &Permit) -> bool {
         let mut state = self.state();
-        if !matches!(state.latch, Some(Latch::Emergency(_))) {
+        let last = state.withdrawals == reset.withdrawals
+            && !matches!(state.latch, Some(Latch::Emergency(_)));
+        if last {
             state.latch = None;
         }
+        last
     }
 
     /// Ends an emergency stop: an operator's word.
@@ -282,6 +274,40 @@ impl Permits {
 }
 
 impl State {
+    fn grant(&self, scene: &Scene, now: Instant) -> Result<Permit, Denied> {
+        let until = if self.everything {
+            Some(None)
+        } else {
+            self.live(now)
+                .find(|grant| grant.revision == scene.revision)
+                .map(|grant| grant.until)
+        };
+        match until {
+            Some(until) => Ok(Permit {
+                revision: scene.revision,
+                until,
+                withdrawals: self.withdrawals,
+            }),
+            None => Err(Denied::NeedsEnabling {
+                scene: scene.title(),
+                revision: scene.revision.to_string(),
+                enabled: self.enabled(now),
+            }),
+        }
+    }
+
+    fn enabled(&self, now: Instant) -> String {
+        if self.everything {
+            return "everything (embedded simulator)".to_owned();
+        }
+        let names: Vec<String> = self.live(now).map(Grant::words).collect();
+        if names.is_empty() {
+            "nothing".to_owned()
+        } else {
+            names.join(", ")
+        }
+    }
+
     fn live(&self, now: Instant) -> impl Iterator<Item = &Grant> {
         self.grants
             .iter()
@@ -295,5 +321,56 @@ impl Grant {
             Some(overlay) => format!("{} + {overlay}", self.scene),
             None => self.scene.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use crate::scene::Library;
+
+    fn scene() -> std::sync::Arc<Scene> {
+        Library::new(None).scene("default", None).unwrap()
+    }
+
+    #[test]
+    fn a_permit_ends_with_the_next_stop_fault_or_disabling() {
+        let (permits, scene) = (Permits::everything(), scene());
+        let given = permits.ask(&scene, Instant::ZERO).unwrap();
+        assert!(permits.stands(&given));
+        permits.latch(Latch::Stopped(Who::Planner));
+        assert!(!permits.stands(&given));
+        let reset = permits
+            .ask_reset(&scene, Who::Planner, Instant::ZERO)
+            .unwrap();
+        permits.disable();
+        assert!(!permits.stands(&reset));
+    }
+
+    #[test]
+    fn a_reset_ends_only_what_was_latched_before_it_was_allowed() {
+        let (permits, scene) = (Permits::everything(), scene());
+        permits.latch(Latch::Stopped(Who::Planner));
+        let reset = permits
+            .ask_reset(&scene, Who::Planner, Instant::ZERO)
+            .unwrap();
+        permits.latch(Latch::Stopped(Who::Operator));
+        assert!(!permits.unlatch(&reset));
+        assert_eq!(permits.latched(), Some(Latch::Stopped(Who::Operator)));
+        let reset = permits
+            .ask_reset(&scene, Who::Operator, Instant::ZERO)
+            .unwrap();
+        assert!(permits.unlatch(&reset));
+        assert_eq!(permits.latched(), None);
+    }
+
+    #[test]
+    fn a_fault_does_not_hand_an_operators_stop_to_a_planner() {
+        let (permits, scene) = (Permits::everything(), scene());
+        permits.latch(Latch::Stopped(Who::Operator));
+        permits.latch(Latch::Fault("unplugged".to_owned()));
+        let denied = permits.ask_reset(&scene, Who::Planner, Instant::ZERO);
+        assert_eq!(denied.unwrap_err(), Denied::OperatorMustReset);
     }
 }

@@ -635,3 +635,16 @@ fn a_sheet_that_lies_well_needs_no_move_and_one_that_does_not_is_told_where_to()
     assert!(better.share > 0.999 && better.tilt_max_deg < 1.0);
     assert!((-0.22..-0.12).contains(&better.origin_m[1]), "{better:?}");
 }
+
+#[test]
+fn every_shipped_scene_can_be_drawn_and_the_default_one_soon() {
+    let library = crate::scene::Library::new(None);
+    for name in library.scenes() {
+        let scene = library.scene(&name, None).unwrap();
+        let plan = draw(&scene, &scene.rest_rad, &Patient).unwrap();
+        check_joints(&scene, &plan.trajectory.samples);
+        check_tips(&scene, &plan.trajectory);
+        assert!(plan.report.tilt_max_deg < 1.0, "{name}");
+        assert!(name != "default" || plan.report.duration_s <= 30.0);
+    }
+}

@@ -146,6 +146,12 @@ impl Body {
         }
     }
 
+    /// The last step that was taken.
+    #[cfg(test)]
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
     /// Where the joints really are, play included.
     pub(crate) fn truth_rad(&self) -> Joints {
         let joints: Vec<f64> = self
@@ -337,6 +343,7 @@ fn held_servo(id: u8) -> Servo {
         sign: 1,
         zero_tick: 2048,
         ticks_per_turn: 4096,
+        dead_band_ticks: 0,
     }
 }
 

@@ -19,6 +19,8 @@ mod dynamixel;
 mod fault;
 mod feetech;
 mod ink;
+#[cfg(test)]
+mod tests;
 mod wire;
 
 pub use fault::Fault;

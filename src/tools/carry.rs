@@ -37,6 +37,8 @@ pub(super) enum Trouble {
     Stopped(StopReport),
     /// It broke on the way.
     Faulted(String),
+    /// The arm came to rest, and a stop or a fault came before the reset could say so.
+    Overtaken,
 }
 
 /// A motion that was done.
@@ -115,9 +117,14 @@ impl Errand {
             card.state = "moving";
             card.eta_s = plan.report.duration_s;
         });
+        let before = self.seat.last_scene();
         self.seat.moved_in(scene);
         let began = motion.clock().now();
         let outcome = motion.run(checked, self.seen_stops).await;
+        if matches!(outcome, Ok(Outcome::Refused(_))) {
+            // It did not move in this scene: which way is up is still the other's to say.
+            self.seat.moved_back_to(before);
+        }
         let arm_time_s = motion.clock().now().seconds_since(began);
         match outcome {
             Ok(Outcome::Reached { visits, off_rad }) => Ok(Done {
@@ -389,6 +396,14 @@ impl Trouble {
                 Reply::failed(format!("fault on the way: {why}"))
                     .with("code", "fault")
                     .hint("sense shows where the arm is; after mending the cause call reset"),
+            ),
+            Self::Overtaken => (
+                "stopped",
+                Reply::failed(
+                    "the arm is at rest, and another stop or fault came meanwhile: it still stands",
+                )
+                .with("code", "stopped")
+                .hint("sense shows what is latched; call reset again"),
             ),
         }
     }

@@ -65,6 +65,12 @@ impl Node {
         let Some(tool) = resolve(&request.tool) else {
             return unknown_tool(&request.tool);
         };
+        // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
+        if tool.effect == Effect::Stops {
+            for seat in &self.seats {
+                seat.motion.stop(request.who, false);
+            }
+        }
         let reading = match self.read(tool, &request) {
             Ok(reading) => reading,
             Err((refusal, advice)) => return refused(tool, &refusal, advice),

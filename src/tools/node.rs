@@ -97,6 +97,14 @@ impl Seat {
             .unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(scene));
     }
 
+    /// Takes back [`Seat::moved_in`] after a motion that did not begin.
+    pub(super) fn moved_back_to(&self, scene: Option<Arc<Scene>>) {
+        *self
+            .last_scene
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = scene;
+    }
+
     /// Lays a clean sheet for a drawing, where there is somebody to lay it.
     pub(super) fn lay(&self, scene: &Arc<Scene>) {
         if let Some(studio) = &self.studio {

@@ -79,15 +79,12 @@ fn line(scene: &Scene, pen: usize, points_mm: Vec<[f64; 2]>) -> Line {
 }
 
 fn strokes(scene: &Scene, plan: &Plan) -> Vec<PlannedStroke> {
-    let drawn = plan.report.strokes.iter().enumerate();
+    let drawn = plan.strokes.iter().enumerate();
     drawn
-        .filter_map(|(order, report)| {
-            let stroke = scene.strokes.get(report.stroke)?;
-            Some(PlannedStroke {
-                line: line(scene, stroke.pen, stroke.points_mm.clone()),
-                order: Some(order + 1),
-                is_refused: false,
-            })
+        .map(|(order, stroke)| PlannedStroke {
+            line: line(scene, stroke.pen, stroke.points_mm.clone()),
+            order: Some(order + 1),
+            is_refused: false,
         })
         .collect()
 }

@@ -65,8 +65,10 @@ async fn go(errand: Errand, scene: Arc<Scene>, who: Who) -> Result<Reply, Troubl
     let plan = errand
         .plan(move |watch| plan::go_to(&planned, &start.position_rad, &poses, watch))
         .await?;
-    let done = errand.run(&scene, permit, &plan).await?;
-    permits.unlatch();
+    let done = errand.run(&scene, permit.clone(), &plan).await?;
+    if !permits.unlatch(&permit) {
+        return Err(Trouble::Overtaken);
+    }
     let ended = match before {
         Some(Latch::Stopped(_)) => "; the stop is over",
         Some(Latch::Fault(_)) => "; the fault is over",

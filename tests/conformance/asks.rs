@@ -56,10 +56,10 @@ pub(super) fn answer(
             .is_some_and(|response| fits(ask, response))
     });
     if !answered || (stateful(name) && request.request_state.is_none()) {
-        return Ok(Err(next(name, round, asked)));
+        return Ok(Err(next(name, round, &asked)));
     }
     if name == "test_input_required_result_multi_round" && round == 1 {
-        return Ok(Err(next(name, 2, questions(name, 2, client))));
+        return Ok(Err(next(name, 2, &questions(name, 2, client))));
     }
     Ok(Ok(words(name, &json!(responses))))
 }
@@ -121,7 +121,7 @@ fn fits(ask: &Value, response: &Value) -> bool {
     }
 }
 
-fn next(name: &str, round: u8, asked: Map<String, Value>) -> Value {
+fn next(name: &str, round: u8, asked: &Map<String, Value>) -> Value {
     let mut result = json!({"resultType": "input_required", "inputRequests": asked});
     if stateful(name) {
         result["requestState"] = json!(sealed(name, round));

@@ -174,7 +174,7 @@ impl Fixtures {
                     .get("io.modelcontextprotocol/logLevel")
                     .is_some() =>
             {
-                log(context).await
+                log(context).await;
             }
             "test_trigger_tool_change" => drop(self.changes.send(true)),
             "test_trigger_prompt_change" => drop(self.changes.send(false)),

@@ -19,9 +19,6 @@ impl<D: Dialect> Servos<D> {
         self.bus.learn_latency(latency);
         let delays = servos.iter().map(|servo| servo.return_delay);
         self.bus.return_delay = delays.max().unwrap_or_default();
-        if servos.iter().any(|servo| !servo.torque_on) {
-            self.goals = None;
-        }
         let readings = self.first_readings(link).await?;
         self.probe_fast(link).await?;
         let mut warnings = self.range_warnings(&servos);
@@ -45,6 +42,7 @@ impl<D: Dialect> Servos<D> {
         self.bus.return_delay = Duration::from_micros(500);
         self.bus.echoes = false;
         self.fast = false;
+        self.goals = None;
         self.known.fill(Known::default());
         for ailments in [&mut self.suspected, &mut self.doubted, &mut self.ailing] {
             ailments.fill(None);

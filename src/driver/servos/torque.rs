@@ -41,6 +41,8 @@ impl<D: Dialect> Servos<D> {
         let measured = self.measure(&readings);
         self.find_ailment(&readings, &measured)?;
         self.goals = Some(self.goals_here());
+        self.aimed_rad = None;
+        self.travel = self.travel.map(|_, _| 0.0);
         Ok(measured)
     }
 

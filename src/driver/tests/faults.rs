@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::driver::error::Ailment;
+use crate::link::fault::{Badness, FaultLink};
 
 /// A swing of every joint about where the arm stands, well within its limits.
 fn swing(start: Joints, cycle: u32) -> Joints {
@@ -223,6 +224,27 @@ async fn a_servo_that_restarts_is_noticed_within_200_ms() {
         "{error}"
     );
     assert_eq!(error.servo().unwrap().id, 3);
+    // A goal would pull it back: none is sent until somebody energises the arm anew.
+    let limp = bench.sim.truth();
+    for _ in 0..50 {
+        bench.cycle(None).await.unwrap();
+    }
+    assert!(!bench.driver.is_energised());
+    let refused = bench.cycle(Some(bench.command(start))).await;
+    assert!(matches!(refused, Err(DriverError::Limp)), "{refused:?}");
+    bench.driver.energise(&mut bench.link).await.unwrap();
+    assert!(bench.sim.truth().distance_max(&limp) < 0.2);
+}
+
+#[tokio::test]
+async fn goals_from_before_an_unplugging_are_not_sent_again() {
+    let mut bench = Bench::energised("so101").await;
+    bench.sim.break_it(Fault::Unplug);
+    assert!(bench.cycle(None).await.unwrap_err().is_unplugged());
+    bench.sim.break_it(Fault::Plug);
+    bench.driver.attach(&mut bench.link).await.unwrap();
+    let refused = bench.cycle(Some(bench.command(bench.sim.truth()))).await;
+    assert!(matches!(refused, Err(DriverError::Limp)), "{refused:?}");
 }
 
 #[tokio::test]
@@ -293,4 +315,40 @@ async fn nothing_is_written_that_outlives_the_power() {
         .unwrap();
     bench.driver.release(&mut bench.link).await.unwrap();
     assert_eq!(bench.sim.kept_writes(), 0);
+}
+
+#[tokio::test]
+async fn a_bad_cable_costs_retries_and_never_a_wrong_position() {
+    for name in ["so101", "widowx250s"] {
+        let mut bench = Bench::energised(name).await;
+        let badness = Badness {
+            lost: 0.0003,
+            damaged: 0.0003,
+            unplugged: false,
+        };
+        let wire = MemoryLink::new(bench.sim.clone(), &bench.clock, "bad cable").unwrap();
+        let mut link = FaultLink::new(wire, badness, 7);
+        let start = bench.sim.truth();
+        for cycle in 0..2000 {
+            let next = bench.clock.now().after(PERIOD);
+            let command = bench.command(swing(start, cycle));
+            match bench.driver.follow(&mut link, Some(&command), next).await {
+                Ok(measured) => {
+                    let apart = measured.position_rad.distance_max(&bench.sim.truth());
+                    assert!(apart < NEAR_RAD, "{apart}");
+                }
+                Err(error) => assert!(error.is_transient(), "{error}"),
+            }
+            bench.clock.jump_to(next);
+        }
+        let counts = bench.driver.counts();
+        assert!(counts.corrupt > 0 && counts.servos.iter().any(|servo| servo.retries > 0));
+        link.set(Badness {
+            unplugged: true,
+            ..badness
+        });
+        let deadline = bench.clock.now().after(PERIOD);
+        let lost = bench.driver.follow(&mut link, None, deadline).await;
+        assert!(lost.unwrap_err().is_unplugged());
+    }
 }

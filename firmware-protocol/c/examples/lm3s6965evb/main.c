@@ -1,7 +1,7 @@
 /* A controller for a make-believe arm of six joints on a Stellaris LM3S6965 (Cortex-M3, 50 MHz).
  *
  * UART0 at 1 Mbaud carries the protocol: an interrupt fills a ring, the main loop empties it. SysTick
- * gives the clock, in microseconds, and a tick each millisecond. Where a real controller would talk to
+ * runs free and gives the clock, in microseconds. Timer 0 wakes the core each millisecond. Where a real controller would talk to
  * its drives, `joints_step` lets six ideal integrators follow their set-points. */
 #include "firmware_protocol.h"
 
@@ -20,6 +20,12 @@
 #define UART_CTL REG(0x4000C030u)
 #define UART_IM REG(0x4000C038u)
 #define UART_ICR REG(0x4000C044u)
+#define TIMER0_CFG REG(0x40030000u)
+#define TIMER0_TAMR REG(0x40030004u)
+#define TIMER0_CTL REG(0x4003000Cu)
+#define TIMER0_IMR REG(0x40030018u)
+#define TIMER0_ICR REG(0x40030024u)
+#define TIMER0_TAILR REG(0x40030028u)
 #define SYST_CSR REG(0xE000E010u)
 #define SYST_RVR REG(0xE000E014u)
 #define SYST_CVR REG(0xE000E018u)
@@ -27,7 +33,9 @@
 
 #define CLOCK_MHZ 50u
 #define TICK_US 1000u
+#define SYSTICK_MAX 0xFFFFFFu
 #define UART0_IRQ 5u
+#define TIMER0_IRQ 19u
 #define UART_RX_EMPTY (1u << 4)
 #define UART_TX_FULL (1u << 5)
 #define UART_RX_INTERRUPTS ((1u << 4) | (1u << 6)) /* level, and time-out below it */
@@ -35,7 +43,6 @@
 #define RING_BYTES 2048u
 #define JOINTS 6u
 
-static volatile uint32_t ticks;
 static volatile uint8_t ring[RING_BYTES];
 static volatile uint32_t ring_in;
 static volatile uint32_t ring_out;
@@ -44,11 +51,6 @@ __attribute__((section(".noinit"))) static uint32_t boots;
 static fp_device device;
 static fp_drives drives;
 static fp_setpoints setpoints;
-
-void systick_handler(void)
-{
-    ticks++;
-}
 
 /* A byte that finds the ring full is lost; the checksum of its frame tells. */
 void uart0_handler(void)
@@ -63,15 +65,23 @@ void uart0_handler(void)
     }
 }
 
-/* Microseconds since boot; wraps. The counter runs down, and may wrap between the two readings. */
+/* Only there to wake the core. */
+void timer0_handler(void)
+{
+    TIMER0_ICR = 1u;
+}
+
+/* Microseconds since boot; wraps. SysTick runs down through 24 bits, 335 ms, and this must be called
+ * more often than that, from the main loop only. No interrupt counts, so none can be missed. */
 static uint32_t now_us(void)
 {
-    uint32_t before, left;
-    do {
-        before = ticks;
-        left = SYST_CVR;
-    } while (before != ticks);
-    return before * TICK_US + (CLOCK_MHZ * TICK_US - 1u - left) / CLOCK_MHZ;
+    static uint32_t last, cycles, us;
+    uint32_t now = SYST_CVR;
+    cycles += (last - now) & SYSTICK_MAX;
+    last = now;
+    us += cycles / CLOCK_MHZ;
+    cycles %= CLOCK_MHZ;
+    return us;
 }
 
 /* 8 MHz crystal, PLL, 200 MHz / 4. */
@@ -83,9 +93,9 @@ static void clock_begin(void)
     for (uint32_t spins = 0; spins < PLL_LOCK_SPINS && !(RIS & (1u << 6)); spins++) {
     }
     RCC = rcc & ~((1u << 13) | (1u << 11));
-    SYST_RVR = CLOCK_MHZ * TICK_US - 1u;
+    SYST_RVR = SYSTICK_MAX;
     SYST_CVR = 0;
-    SYST_CSR = 7;
+    SYST_CSR = 5; /* on, from the core's clock, without interrupt */
 }
 
 static void uart_begin(void)
@@ -103,6 +113,20 @@ static void uart_begin(void)
     UART_IM = UART_RX_INTERRUPTS;
     UART_CTL = 0x301;
     NVIC_ISER0 = 1u << UART0_IRQ;
+}
+
+static void timer_begin(void)
+{
+    RCGC1 |= 1u << 16;
+    (void)RCGC1;
+    (void)RCGC1;
+    TIMER0_CTL = 0;
+    TIMER0_CFG = 0;
+    TIMER0_TAMR = 2; /* periodic */
+    TIMER0_TAILR = CLOCK_MHZ * TICK_US - 1u;
+    TIMER0_IMR = 1;
+    TIMER0_CTL = 1;
+    NVIC_ISER0 = 1u << TIMER0_IRQ;
 }
 
 static fp_config configuration(void)
@@ -123,8 +147,8 @@ static fp_config configuration(void)
     return config;
 }
 
-/* Six ideal integrators: each takes its set-point's speed and an eighth of what it lags behind. */
-static void joints_step(void)
+/* Six ideal integrators: each takes its set-point's speed and makes up what it lags behind in 8 ms. */
+static void joints_step(uint32_t elapsed_us)
 {
     for (size_t j = 0; j < JOINTS; j++) {
         fp_knot *is = &drives.measured[j];
@@ -133,8 +157,8 @@ static void joints_step(void)
             is->velocity_urad_s = 0;
             continue;
         }
-        is->velocity_urad_s = told->velocity_urad_s + (told->position_urad - is->position_urad) * 125;
-        is->position_urad += is->velocity_urad_s / 1000;
+        is->velocity_urad_s = told->velocity_urad_s + (told->position_urad - is->position_urad) * (elapsed_us <= 8000 ? 125 : 1000000 / (int32_t)elapsed_us);
+        is->position_urad += (int32_t)((int64_t)is->velocity_urad_s * elapsed_us / 1000000);
     }
 }
 
@@ -160,6 +184,8 @@ static void transmit(void)
 static uint32_t boot_id(void)
 {
     while (ring_in == ring_out) {
+        (void)now_us();
+        __asm__ volatile("wfi");
     }
     boots++;
     return (boots * 0x9E3779B9u) ^ (now_us() * 0x85EBCA6Bu) ^ SYST_CVR;
@@ -169,20 +195,24 @@ int main(void)
 {
     clock_begin();
     uart_begin();
+    timer_begin();
     fp_config config = configuration();
     if (fp_device_init(&device, &config, boot_id(), now_us()) != 0) {
         return 1;
     }
     drives.measured_valid = 1;
     fp_device_log(&device, FP_INFO, "six joints, make-believe", 24);
-    uint32_t done = ticks;
+    uint32_t ticked_us = now_us();
     for (;;) {
         receive();
         transmit();
-        if (done != ticks) {
-            done = ticks;
-            joints_step();
-            fp_device_tick(&device, now_us(), &drives, &setpoints);
+        uint32_t us = now_us();
+        if (us - ticked_us >= TICK_US) {
+            joints_step(us - ticked_us);
+            ticked_us = us;
+            fp_device_tick(&device, us, &drives, &setpoints);
+        } else if (!(UART_FR & UART_TX_FULL)) {
+            __asm__ volatile("wfi"); /* a byte or the timer wakes it, within a millisecond */
         }
     }
 }

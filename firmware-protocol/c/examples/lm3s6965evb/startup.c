@@ -5,7 +5,7 @@
 extern uint32_t _data_load, _data_start, _data_end, _bss_start, _bss_end, _stack_top;
 
 int main(void);
-void systick_handler(void);
+void timer0_handler(void);
 void uart0_handler(void);
 
 void *memcpy(void *to, const void *from, size_t len)
@@ -52,11 +52,13 @@ typedef void (*handler)(void);
 
 struct vectors {
     void *stack;
-    handler handlers[15 + 6];
+    handler handlers[15 + 20];
 };
 
 __attribute__((section(".vectors"), used)) static const struct vectors vectors = {
     &_stack_top,
     {reset_handler, fault_handler, fault_handler, fault_handler, fault_handler, fault_handler, /* to usage fault */
-     0, 0, 0, 0, fault_handler, fault_handler, 0, fault_handler, systick_handler,
-     fault_handler, fault_handler, fault_handler, fault_handler, fault_handler, uart0_handler}};
+     0, 0, 0, 0, fault_handler, fault_handler, 0, fault_handler, fault_handler,
+     fault_handler, fault_handler, fault_handler, fault_handler, fault_handler, uart0_handler, fault_handler, fault_handler,
+     fault_handler, fault_handler, fault_handler, fault_handler, fault_handler, fault_handler, fault_handler,
+     fault_handler, fault_handler, fault_handler, fault_handler, timer0_handler}};

@@ -1,0 +1,251 @@
+//! Every byte in and out with its moment, around any link; and the same bytes again.
+//!
+//! A trace is text, one line an event: nanoseconds, `>` for what was sent or `<` for what came, and
+//! the bytes in hexadecimal. It can be replayed to a driver, which must then do exactly the same;
+//! it is never replayed to an arm.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::str::FromStr;
+
+use crate::clock::Clock;
+use crate::link::memory::FarEnd;
+use crate::link::{Link, LinkError, LinkFuture};
+use crate::units::Instant;
+
+/// A link that writes down what passes through it.
+pub struct RecordLink<L> {
+    inner: L,
+    clock: Clock,
+    trace: Box<dyn Write + Send>,
+    broken: bool,
+}
+
+impl<L: Link> RecordLink<L> {
+    /// Writes what passes through `inner` to `trace`. A trace that cannot be written is given up;
+    /// the link goes on.
+    pub fn new(inner: L, clock: &Clock, trace: Box<dyn Write + Send>) -> Self {
+        Self {
+            inner,
+            clock: clock.clone(),
+            trace,
+            broken: false,
+        }
+    }
+
+    fn note(&mut self, direction: Direction, bytes: &[u8]) {
+        let event = Event {
+            at: self.clock.now(),
+            direction,
+            bytes: bytes.to_vec(),
+        };
+        if !self.broken && writeln!(self.trace, "{event}").is_err() {
+            self.broken = true;
+            tracing::warn!("the bus trace cannot be written any more");
+        }
+    }
+}
+
+impl<L: Link> Link for RecordLink<L> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
+        Box::pin(async move {
+            self.note(Direction::Sent, bytes);
+            self.inner.send(bytes).await
+        })
+    }
+
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+        Box::pin(async move {
+            let count = self.inner.receive(into, until).await?;
+            if count > 0 {
+                self.note(Direction::Came, into.get(..count).unwrap_or_default());
+            }
+            Ok(count)
+        })
+    }
+
+    fn discard_input(&mut self) -> Result<(), LinkError> {
+        self.inner.discard_input()
+    }
+
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+}
+
+/// Which way bytes went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the device.
+    Sent,
+    /// From the device.
+    Came,
+}
+
+/// Bytes that passed at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, on the recording clock.
+    pub at: Instant,
+    /// Which way.
+    pub direction: Direction,
+    /// What.
+    pub bytes: Vec<u8>,
+}
+
+/// A line that is no event.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no line of a bus trace: expected nanoseconds, `>` or `<`, and hexadecimal bytes")]
+pub struct NotAnEvent(String);
+
+impl std::fmt::Display for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let arrow = match self.direction {
+            Direction::Sent => '>',
+            Direction::Came => '<',
+        };
+        write!(f, "{} {arrow} ", self.at.as_nanos())?;
+        self.bytes
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02X}"))
+    }
+}
+
+impl FromStr for Event {
+    type Err = NotAnEvent;
+
+    fn from_str(line: &str) -> Result<Self, NotAnEvent> {
+        let wrong = || NotAnEvent(line.chars().take(60).collect());
+        let mut words = line.split_whitespace();
+        let nanos = words
+            .next()
+            .and_then(|word| word.parse().ok())
+            .ok_or_else(wrong)?;
+        let direction = match words.next() {
+            Some(">") => Direction::Sent,
+            Some("<") => Direction::Came,
+            _ => return Err(wrong()),
+        };
+        let bytes = words.next().and_then(unhex).ok_or_else(wrong)?;
+        Ok(Self {
+            at: Instant::from_nanos(nanos),
+            direction,
+            bytes,
+        })
+    }
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let pairs = text.as_bytes().chunks(2);
+    pairs
+        .map(|pair| match pair {
+            [high, low] => {
+                let digit = |c: u8| char::from(c).to_digit(16);
+                u8::try_from(digit(*high)? * 16 + digit(*low)?).ok()
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// A recorded device: it says what it said, when it said it, to who asks the same again.
+#[derive(Debug)]
+pub struct Replay {
+    asked: VecDeque<Event>,
+    said: VecDeque<Event>,
+    differs: Option<String>,
+}
+
+impl Replay {
+    /// The device of a trace.
+    #[must_use]
+    pub fn new(trace: impl IntoIterator<Item = Event>) -> Self {
+        let (asked, said) = trace
+            .into_iter()
+            .partition(|event| event.direction == Direction::Sent);
+        Self {
+            asked,
+            said,
+            differs: None,
+        }
+    }
+
+    /// The first request that differs from the recorded one, in words.
+    #[must_use]
+    pub fn differs(&self) -> Option<&str> {
+        self.differs.as_deref()
+    }
+}
+
+impl FarEnd for Replay {
+    fn hear(&mut self, at: Instant, bytes: &[u8]) {
+        let expected = self.asked.pop_front();
+        let same = expected
+            .as_ref()
+            .is_some_and(|event| event.at == at && event.bytes == bytes);
+        if !same && self.differs.is_none() {
+            let found = Event {
+                at,
+                direction: Direction::Sent,
+                bytes: bytes.to_vec(),
+            };
+            let mut words = format!("`{found}` was sent where ");
+            let _ = match expected {
+                Some(event) => write!(words, "`{event}` was recorded"),
+                None => write!(words, "the record had ended"),
+            };
+            self.differs = Some(words);
+        }
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.said.front().map(|event| event.at)
+    }
+
+    fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
+        while self.next_due().is_some_and(|due| due <= now) {
+            if let Some(event) = self.said.pop_front() {
+                into.extend(event.bytes);
+            }
+        }
+    }
+
+    fn is_plugged(&self) -> bool {
+        // Behind the record's end there is nobody.
+        !(self.asked.is_empty() && self.said.is_empty())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_a_line_and_back() {
+        let line = "1234567 > FFFF0102";
+        let event: Event = line.parse().unwrap();
+        assert_eq!(event.bytes, [0xFF, 0xFF, 1, 2]);
+        assert_eq!(event.to_string(), line);
+        for wrong in ["", "12", "x > FF", "1 ? FF", "1 > F", "1 < GG"] {
+            assert!(wrong.parse::<Event>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn another_request_than_the_recorded_one_is_told() {
+        let trace: Vec<Event> = ["5 > 0102", "9 < 03"].map(|l| l.parse().unwrap()).into();
+        let mut replay = Replay::new(trace.clone());
+        replay.hear(Instant::from_nanos(5), &[1, 2]);
+        assert_eq!(replay.differs(), None);
+        let mut replay = Replay::new(trace);
+        replay.hear(Instant::from_nanos(5), &[1, 9]);
+        assert!(
+            replay
+                .differs()
+                .unwrap()
+                .contains("`5 > 0109` was sent where `5 > 0102`")
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! How the simulated arm moves and draws, apart from any servo's bytes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use super::body::{Drive, STEP};
+use super::*;
+
+fn arm(change: impl Fn(&mut crate::arm::ArmFile)) -> Arm {
+    let path = format!("{}/scenes/arms/so101.toml", env!("CARGO_MANIFEST_DIR"));
+    let mut file = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    change(&mut file);
+    Arm::new(file).unwrap()
+}
+
+fn number(value: f64) -> crate::units::Finite {
+    crate::units::Finite::new(value).unwrap()
+}
+
+fn go(body: &mut Body, place: usize, goal_ticks: f64) {
+    body.drive(
+        place,
+        Drive {
+            torque_on: true,
+            goal_ticks,
+            speed_ticks_s: 1000.0,
+            acceleration_ticks_s2: 20_000.0,
+            torque_ratio: 1.0,
+        },
+    );
+}
+
+fn after(millis: u64) -> Instant {
+    Instant::ZERO.after(Duration::from_millis(millis))
+}
+
+#[test]
+fn movement_does_not_depend_on_how_often_somebody_looks() {
+    let arm = arm(|_| {});
+    let mut seldom = Body::new(&arm, &Joints::zeros(5), SUPPLY_V);
+    go(&mut seldom, 0, 2500.0);
+    let mut often = seldom.clone();
+    seldom.advance(after(300), |_| {});
+    for micros in (0..=300_000).step_by(137) {
+        often.advance(Instant::ZERO.after(Duration::from_micros(micros)), |_| {});
+    }
+    often.advance(after(300), |_| {});
+    assert_eq!(seldom.truth_rad(), often.truth_rad());
+    assert!(seldom.truth_rad()[0] > 0.3);
+}
+
+#[test]
+fn speed_and_acceleration_stay_within_what_the_servo_was_told() {
+    let mut body = Body::new(&arm(|_| {}), &Joints::zeros(5), SUPPLY_V);
+    go(&mut body, 0, 3500.0);
+    let radian = std::f64::consts::TAU / 4096.0;
+    let (mut before, mut speed) = (0.0, 0.0);
+    body.advance(after(3000), |joints| {
+        let now = (joints[0] - before) / STEP.as_secs_f64();
+        assert!(now <= 1000.0 * radian * 1.001, "{now}");
+        assert!((now - speed).abs() <= 20_000.0 * radian * STEP.as_secs_f64() * 1.01 + 0.03);
+        (before, speed) = (joints[0], now);
+    });
+    assert!((before - f64::from(3500 - 2048) * radian).abs() < 2.0 * radian);
+}
+
+#[test]
+fn gears_with_play_follow_late_in_both_directions() {
+    let arm = arm(|file| file.simulation.backlash_deg = number(1.0));
+    let mut body = Body::new(&arm, &Joints::zeros(5), SUPPLY_V);
+    let radian = std::f64::consts::TAU / 4096.0;
+    let half = 0.5_f64.to_radians();
+    for (goal, behind) in [(2300.0, -half), (2148.0, half)] {
+        go(&mut body, 0, goal);
+        body.advance(body_end(&body), |_| {});
+        let servo_rad = (goal - 2048.0) * radian;
+        assert!((body.truth_rad()[0] - servo_rad - behind).abs() < 2.0 * radian);
+    }
+}
+
+/// Two seconds after all that has happened.
+fn body_end(body: &Body) -> Instant {
+    body.now().after(Duration::from_secs(2))
+}
+
+#[test]
+fn an_obstacle_stops_the_joint_loads_the_servo_and_heats_it() {
+    let mut body = Body::new(&arm(|_| {}), &Joints::zeros(5), SUPPLY_V);
+    body.block(0, Some(0.1));
+    go(&mut body, 0, 2500.0);
+    body.advance(after(1000), |_| {});
+    assert!((body.truth_rad()[0] - 0.1).abs() < 1e-9);
+    let felt = body.felt(0, after(1000)).unwrap();
+    assert!(felt.load_ratio > 0.9, "{}", felt.load_ratio);
+    body.advance(after(60_000), |_| {});
+    assert!(body.felt(0, after(60_000)).unwrap().temperature_c > 30.0);
+    body.block(0, None);
+    body.advance(after(62_000), |_| {});
+    assert!(body.truth_rad()[0] > 0.6);
+}
+
+/// A sheet that spans the base's x and y, at the height where the arm's tool stands at first.
+struct Level(f64);
+
+impl Paper for Level {
+    fn touch(&self, [x_m, y_m, z_m]: [f64; 3]) -> Option<([f64; 2], f64)> {
+        Some(([x_m * 1000.0, y_m * 1000.0], (z_m - self.0) * 1000.0))
+    }
+}
+
+#[test]
+fn the_pen_draws_where_it_touches_and_lifts_between_lines() {
+    let arm = arm(|_| {});
+    let pen = SimPen {
+        tip_m: [0.0; 3],
+        colour: "black".to_owned(),
+        width_mm: 0.5,
+    };
+    let height = arm.chain.forward(&Joints::zeros(5)).translation.z;
+    let mut desk = Desk::default();
+    desk.lay(Box::new(Level(height + 1e-6)), vec![pen]);
+    let turn = |pan: f64| Joints::from_slice(&[pan, 0.0, 0.0, 0.0, 0.0]);
+    let lifted = Joints::from_slice(&[0.5, -0.3, 0.0, 0.0, 0.0]);
+    for step in 0..100 {
+        desk.trace(&arm.chain, &turn(0.001 * f64::from(step)));
+    }
+    desk.trace(&arm.chain, &lifted);
+    let lifted_z = arm.chain.forward(&lifted).translation.z;
+    for step in 0..100 {
+        desk.trace(&arm.chain, &turn(0.5 + 0.001 * f64::from(step)));
+    }
+    let lines = desk.ink();
+    assert_eq!(lines.len(), if lifted_z > height { 2 } else { 1 });
+    assert!(
+        lifted_z > height,
+        "the pose meant to lift must lift: {lifted_z} over {height}"
+    );
+    let length: f64 = lines[0]
+        .points_mm
+        .windows(2)
+        .map(|pair| (pair[0][0] - pair[1][0]).hypot(pair[0][1] - pair[1][1]))
+        .sum();
+    let reach_mm = arm.chain.forward(&turn(0.0)).translation.vector.xy().norm() * 1000.0;
+    assert!(
+        length > 0.05 * reach_mm && length < 0.15 * reach_mm,
+        "{length} of {reach_mm}"
+    );
+}
