@@ -1,0 +1,213 @@
+//! The real binary in child processes, a folder for what it writes, and short scenes for it to draw.
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic; not every test uses every helper"
+)]
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// No step of any test takes longer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(25);
+
+/// Two lines of 40 mm: three to five seconds of arm time.
+pub(crate) const SHORT_LINES: &str = "[[[0.0, 0.0], [40.0, 0.0]], [[40.0, 12.0], [0.0, 12.0]]]";
+
+/// A folder of a test's own, with a scene `short` in it.
+pub(crate) struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("scenes/arms")).unwrap();
+        let bench = Self { folder };
+        bench.scene("short", &scene("short", SHORT_LINES));
+        bench
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a scene's file.
+    pub(crate) fn scene(&self, name: &str, text: &str) {
+        std::fs::write(self.path("scenes").join(format!("{name}.toml")), text).unwrap();
+    }
+
+    /// The binary, with this folder's scenes, output and sockets.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_steadyhand"));
+        command
+            .env("XDG_RUNTIME_DIR", self.folder.path())
+            .env_remove("RUNTIME_DIRECTORY")
+            .env_remove("STEADYHAND_LOG")
+            .arg("--scenes")
+            .arg(self.path("scenes"))
+            .arg("--output")
+            .arg(self.path("out"))
+            .args(args)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the binary to its end.
+    pub(crate) fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    /// `call`s a tool in a process of its own: exit code and structured result.
+    pub(crate) fn call(&self, args: &[&str]) -> (i32, Value) {
+        let mut all = vec!["call", "--json"];
+        all.extend(args);
+        let output = self.run(&all);
+        let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {
+            panic!(
+                "{args:?}: no result: {}",
+                String::from_utf8_lossy(&output.stderr)
+            )
+        });
+        (output.status.code().unwrap(), value)
+    }
+
+    /// Serves MCP over HTTP.
+    pub(crate) fn serve(&self, args: &[&str]) -> Served {
+        let mut all = vec!["serve", "--http", "127.0.0.1:0"];
+        all.extend(args);
+        let mut command = self.command(&all);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let lines = lines(child.stderr.take().unwrap());
+        let child = Running(child);
+        let line = wait_for(&lines, "MCP at ");
+        let url = line[line.find("http://").unwrap()..].trim().to_owned();
+        Served { child, url, lines }
+    }
+
+    /// A simulated arm on a pseudo-terminal, and its path.
+    pub(crate) fn sim(&self, args: &[&str]) -> (Running, String) {
+        let mut all = vec!["sim", "--pty"];
+        all.extend(args);
+        let mut child = self
+            .command(&all)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = lines(child.stdout.take().unwrap());
+        let child = Running(child);
+        let path = lines.recv_timeout(PATIENCE).unwrap();
+        (child, path)
+    }
+}
+
+/// A node that serves HTTP.
+pub(crate) struct Served {
+    pub(crate) child: Running,
+    pub(crate) url: String,
+    lines: Receiver<String>,
+}
+
+/// A child that goes when its test does.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A child that has ended already is no error.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Running {
+    /// Ends it as `kill` does and waits for its exit code.
+    pub(crate) fn terminate(&mut self) -> Option<i32> {
+        let id = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        self.exit_code()
+    }
+
+    pub(crate) fn exit_code(&mut self) -> Option<i32> {
+        let began = Instant::now();
+        while began.elapsed() < PATIENCE {
+            if let Some(status) = self.0.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it did not end");
+    }
+}
+
+/// Lines of a child's output, read by a thread so that the child never waits for its reader.
+pub(crate) fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
+    let (tell, lines) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines() {
+            let Ok(line) = line else { break };
+            if tell.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+fn wait_for(lines: &Receiver<String>, what: &str) -> String {
+    let mut seen = Vec::new();
+    loop {
+        match lines.recv_timeout(PATIENCE) {
+            Ok(line) if line.contains(what) => return line,
+            Ok(line) => seen.push(line),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                panic!("no line with {what:?} in {seen:#?}")
+            }
+        }
+    }
+}
+
+/// A scene on the default sheet that draws polylines.
+pub(crate) fn scene(name: &str, polylines: &str) -> String {
+    format!(
+        r##"name = "{name}"
+about = "For a test"
+arm = "so101"
+
+[design]
+polylines = {polylines}
+
+[sheet]
+origin_m = [0.0708, -0.1731, 0.005]
+x_axis = [-1.0, 0.0, 0.0]
+y_axis = [0.0, -1.0, 0.0]
+size_mm = [100.0, 100.0]
+
+[[pens]]
+name = "fineliner"
+tip_m = [0.0, -0.038637, -0.010353]
+axis = [0.0, -0.965926, -0.258819]
+width_mm = 0.5
+colour = "#1a1a2e"
+
+[poses]
+rest_rad = [0.0, -1.5, 1.2, 0.8, 0.0]
+ready_rad = [-0.0020, -0.2344, 0.3043, 1.2391, 0.0]
+"##
+    )
+}
+
+/// The arm's own file, with play in its gears.
+pub(crate) fn sloppy_arm(backlash_deg: f64) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/arms/so101.toml");
+    let text = std::fs::read_to_string(path).unwrap();
+    format!("{text}\n[simulation]\nbacklash_deg = {backlash_deg:?}\n")
+}
