@@ -50,6 +50,9 @@ pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Vec<String>
         .filter_map(|b| keep(keep_out(b), &mut wrong))
         .collect();
     check_needle(file, &mut wrong);
+    if let (Some(surface), Some(limits)) = (&surface, &limits) {
+        keep(check_sheet(surface, &limits.workspace), &mut wrong);
+    }
     let strokes = surface.as_ref().map_or_else(Vec::new, |surface| {
         place(&file.design, &parts.design, surface, &pens, &mut wrong)
     });
@@ -185,7 +188,36 @@ fn limits(file: &LimitsFile, arm: &Arm) -> Result<SceneLimits, String> {
     })
 }
 
-/// A box that holds all that the arm could reach; the tip may never be outside of it.
+/// The arm stands on a table at z = 0; a pen that is pressed onto paper there gives way by this
+/// much. Where the table is lower, the scene writes its workspace out.
+const TABLE_M: f64 = 0.003;
+
+/// Whether a whole sheet lies in the workspace.
+fn check_sheet(surface: &Surface, workspace: &Corners) -> Result<(), String> {
+    let [width, height] = surface.size_mm();
+    for at_mm in [
+        [0.0, 0.0],
+        [width, 0.0],
+        [width, height],
+        [0.0, height],
+        [width / 2.0, height / 2.0],
+    ] {
+        let point = surface.at(at_mm).point_m;
+        let inside = (0..3)
+            .all(|axis| (workspace.min_m[axis]..=workspace.max_m[axis]).contains(&point[axis]));
+        if !inside {
+            let [x, y, z]: [f64; 3] = point.coords.into();
+            let ([x0, y0, z0], [x1, y1, z1]): ([f64; 3], [f64; 3]) =
+                (workspace.min_m.coords.into(), workspace.max_m.coords.into());
+            return Err(format!(
+                "sheet: its point {at_mm:?} mm lies at ({x:.3}, {y:.3}, {z:.3}) m, outside the workspace of x {x0:.3} to {x1:.3}, y {y0:.3} to {y1:.3}, z {z0:.3} to {z1:.3} m (the table is z = 0): correct sheet.origin_m, or write limits.workspace if the table is lower"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// A box that holds all that the arm could reach above its table; the tip may never be outside of it.
 fn everywhere(arm: &Arm) -> Corners {
     let length = |of: [Finite; 3]| Vector3::from(of.map(Finite::get)).norm();
     let joints: f64 = arm
@@ -196,7 +228,7 @@ fn everywhere(arm: &Arm) -> Corners {
         .sum();
     let reach = joints + length(arm.file.tool_mount.origin_m) + TOOL_M_MAX;
     Corners {
-        min_m: Point3::new(-reach, -reach, -reach),
+        min_m: Point3::new(-reach, -reach, -TABLE_M),
         max_m: Point3::new(reach, reach, reach),
     }
 }

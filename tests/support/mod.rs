@@ -19,8 +19,8 @@ use serde_json::Value;
 /// No step of any test takes longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(25);
 
-/// Two lines of 40 mm: three to five seconds of arm time.
-pub(crate) const SHORT_LINES: &str = "[[[0.0, 0.0], [40.0, 0.0]], [[40.0, 12.0], [0.0, 12.0]]]";
+/// Two lines of 30 mm: less than five seconds of arm time.
+pub(crate) const SHORT_LINES: &str = "[[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0, 12.0]]]";
 
 /// A folder of a test's own, with a scene `short` in it.
 pub(crate) struct Bench {
