@@ -20,6 +20,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Map, Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::{Answer, CallWatch, Desk, Hints, Received, ToolCard, Via};
@@ -110,6 +111,27 @@ pub async fn connect(url: &str) -> Result<Client, ClientError> {
     let opening = listener.clone().serve(transport);
     let at = || url.to_owned();
     match tokio::time::timeout(CONNECT_MAX, opening).await {
+        Err(_) => Err(ClientError::Silent { at: at() }),
+        Ok(Err(error)) => Err(ClientError::Unreachable {
+            at: at(),
+            why: innermost(&error),
+        }),
+        Ok(Ok(service)) => Ok(Client::new(service, listener)),
+    }
+}
+
+/// Opens the protocol over a pair of streams, such as a server's standard output and input.
+///
+/// # Errors
+/// Nobody answers there, not a server of this protocol, or not within [`CONNECT_MAX`].
+pub async fn over<R, W>(input: R, output: W) -> Result<Client, ClientError>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let listener = Listener::default();
+    let at = || "the other end of the streams".to_owned();
+    match tokio::time::timeout(CONNECT_MAX, listener.clone().serve((input, output))).await {
         Err(_) => Err(ClientError::Silent { at: at() }),
         Ok(Err(error)) => Err(ClientError::Unreachable {
             at: at(),
