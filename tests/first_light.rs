@@ -2,6 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::print_stdout,
     reason = "a failing test may panic"
 )]
 

@@ -226,18 +226,19 @@ fn unknown_tool(name: &str) -> Reply {
     .with("code", "unknown_tool")
 }
 
+/// Every name that a parameter answers to.
+fn names(parameter: &catalogue::Parameter) -> impl Iterator<Item = &'static str> + use<> {
+    std::iter::once(parameter.name).chain(parameter.aliases.iter().copied())
+}
+
 /// The shape of a tool's arguments on this node now.
 #[must_use]
 pub fn shape(tool: &Tool, here: &Here) -> Shape {
-    let own: Vec<&str> = tool
-        .parameters
-        .iter()
-        .map(|parameter| parameter.name)
-        .collect();
+    let own: Vec<&str> = tool.parameters.iter().flat_map(names).collect();
     let foreign = catalogue::TOOLS
         .iter()
         .flat_map(|other| other.parameters)
-        .map(|parameter| parameter.name)
+        .flat_map(names)
         .filter(|name| !own.contains(name));
     let params = tool.parameters.iter().map(|parameter| {
         let kind = match parameter.kind {

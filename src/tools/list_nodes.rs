@@ -26,7 +26,7 @@ fn own(node: &Node) -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "forgiveness": node.file.forgiveness(),
         "arms": node.seats.iter().map(|seat| arm(seat)).collect::<Vec<_>>(),
-        "scenes": node.library.scenes(),
+        "scenes": node.here().scenes,
         "overlays": node.library.overlays(),
     })
 }
