@@ -23,8 +23,14 @@ pub struct Clock(Arc<Source>);
 
 #[derive(Debug)]
 enum Source {
-    Real { origin: std::time::Instant },
-    Simulated { nanos: AtomicU64 },
+    Real {
+        origin: std::time::Instant,
+    },
+    Simulated {
+        nanos: AtomicU64,
+        /// So many times as fast as everybody's; `None` as fast as it can be computed.
+        rate: Option<u32>,
+    },
 }
 
 impl Clock {
@@ -45,13 +51,34 @@ impl Clock {
     pub fn simulated() -> Self {
         Self(Arc::new(Source::Simulated {
             nanos: AtomicU64::new(0),
+            rate: None,
         }))
     }
 
-    /// Whether waiting costs no real time.
+    /// A clock like [`Clock::simulated`] that people can watch: waiting on it takes a `rate`th of
+    /// the time. A rate of 0 counts as 1.
+    #[must_use]
+    pub fn simulated_at(rate: u32) -> Self {
+        let rate = Some(rate.max(1));
+        Self(Arc::new(Source::Simulated {
+            nanos: AtomicU64::new(0),
+            rate,
+        }))
+    }
+
+    /// Whether it stands still while nobody waits.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
         matches!(*self.0, Source::Simulated { .. })
+    }
+
+    fn rate(&self) -> u32 {
+        match *self.0 {
+            Source::Simulated {
+                rate: Some(rate), ..
+            } => rate,
+            _ => 1,
+        }
     }
 
     /// Now, on this clock.
@@ -61,13 +88,13 @@ impl Clock {
             Source::Real { origin } => {
                 Instant::from_nanos(u64::try_from(origin.elapsed().as_nanos()).unwrap_or(u64::MAX))
             }
-            Source::Simulated { nanos } => Instant::from_nanos(nanos.load(Ordering::SeqCst)),
+            Source::Simulated { nanos, .. } => Instant::from_nanos(nanos.load(Ordering::SeqCst)),
         }
     }
 
     /// Moves a simulated clock on to `to`, never back; a real clock is left alone.
     pub fn jump_to(&self, to: Instant) {
-        if let Source::Simulated { nanos } = &*self.0 {
+        if let Source::Simulated { nanos, .. } = &*self.0 {
             nanos.fetch_max(to.as_nanos(), Ordering::SeqCst);
         }
     }
@@ -78,8 +105,8 @@ impl Clock {
     /// When the system gives no timer descriptor.
     pub fn alarm(&self) -> io::Result<Alarm> {
         let timer = match *self.0 {
-            Source::Real { .. } => Some(Timer::new()?),
-            Source::Simulated { .. } => None,
+            Source::Simulated { rate: None, .. } => None,
+            _ => Some(Timer::new()?),
         };
         Ok(Alarm {
             clock: self.clone(),
@@ -105,12 +132,12 @@ impl Alarm {
             self.clock.jump_to(moment);
             return Ok(());
         };
-        let wait = moment.since(self.clock.now());
-        if wait.is_zero() {
-            Ok(())
-        } else {
-            timer.wait(wait).await
+        let wait = moment.since(self.clock.now()) / self.clock.rate();
+        if !wait.is_zero() {
+            timer.wait(wait).await?;
         }
+        self.clock.jump_to(moment);
+        Ok(())
     }
 }
 
@@ -169,6 +196,16 @@ mod tests {
         alarm.until(hour).await.unwrap();
         alarm.until(Instant::ZERO).await.unwrap();
         assert_eq!(clock.now(), hour);
+    }
+
+    #[tokio::test]
+    async fn a_clock_to_be_watched_takes_its_share_of_the_time() {
+        let (real, watched) = (Clock::real(), Clock::simulated_at(10));
+        let began = real.now();
+        let moment = Instant::ZERO.after(Duration::from_millis(50));
+        watched.alarm().unwrap().until(moment).await.unwrap();
+        assert_eq!(watched.now(), moment);
+        assert!(real.now().since(began) >= Duration::from_millis(5));
     }
 
     #[tokio::test]

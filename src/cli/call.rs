@@ -18,7 +18,8 @@ pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit>
     let own = match &args.node {
         Some(_) => None,
         None => {
-            let node = open::node(node, Pace::Fast)?;
+            let watched = is_watched(args.json);
+            let node = open::node(node, if watched { Pace::Watched } else { Pace::Fast })?;
             open::enable(&node, &args.enable)?;
             Some(node)
         }
@@ -73,11 +74,16 @@ async fn call(client: &Client, args: &CallArgs) -> anyhow::Result<Answer> {
     Ok(answer?)
 }
 
+/// Whether a person sees the bar.
+fn is_watched(json: bool) -> bool {
+    !json && std::io::stderr().is_terminal()
+}
+
 fn bar(tool: &str, json: bool) -> ProgressBar {
-    let target = if json || !std::io::stderr().is_terminal() {
-        ProgressDrawTarget::hidden()
-    } else {
+    let target = if is_watched(json) {
         ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
     };
     let bar = ProgressBar::with_draw_target(None, target);
     if let Ok(style) = ProgressStyle::with_template("{prefix} {spinner} {msg}") {

@@ -27,7 +27,12 @@ pub(super) enum Pace {
     Real,
     /// As fast as it can be computed, where every arm of the node is simulated.
     Fast,
+    /// Fast enough for somebody who watches.
+    Watched,
 }
+
+/// A drawing of half a minute passes in three seconds.
+const WATCHED_RATE: u32 = 10;
 
 /// The node file, with what the command line says instead.
 pub(super) fn file(args: &NodeArgs) -> anyhow::Result<NodeFile> {
@@ -62,16 +67,16 @@ pub(super) fn library(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<Librar
 pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
     let file = file(args)?;
     let library = library(args, &file)?;
-    let fast = pace == Pace::Fast && file.arms.iter().all(ArmEntry::is_simulated);
+    let all_simulated = file.arms.iter().all(ArmEntry::is_simulated);
     let real = Clock::real();
     let mut seats = Vec::with_capacity(file.arms.len());
     for entry in &file.arms {
         let arm = library.arm(&entry.model)?;
         // A clock that one arm jumps on would make the readings of another old.
-        let clock = if fast {
-            Clock::simulated()
-        } else {
-            real.clone()
+        let clock = match pace {
+            Pace::Fast if all_simulated => Clock::simulated(),
+            Pace::Watched if all_simulated => Clock::simulated_at(WATCHED_RATE),
+            _ => real.clone(),
         };
         let seat = if entry.is_simulated() {
             simulated(entry, arm, &clock, &library)?
