@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::NodeDesk;
@@ -61,6 +62,8 @@ async fn call(client: &Client, args: &CallArgs) -> anyhow::Result<Answer> {
         progress: Some(sender),
     };
     let bar = bar(&args.tool, args.json);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
     let mut call = std::pin::pin!(client.call(&args.tool, arguments, watch));
     let answer = loop {
         tokio::select! {
@@ -68,6 +71,8 @@ async fn call(client: &Client, args: &CallArgs) -> anyhow::Result<Answer> {
             Ok(()) = news.changed() => show_progress(&bar, &news.borrow_and_update()),
             // The server stops the arm when its caller gives up.
             Ok(()) = tokio::signal::ctrl_c() => cancelled.cancel(),
+            _ = terminate.recv() => cancelled.cancel(),
+            _ = hang_up.recv() => cancelled.cancel(),
         }
     };
     bar.finish_and_clear();

@@ -9,7 +9,7 @@ use nalgebra::Point3;
 use super::NodeArgs;
 use crate::arm::Arm;
 use crate::clock::Clock;
-use crate::config::{ArmEntry, NodeFile};
+use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, NodeFile};
 use crate::link::Link;
 use crate::link::memory::MemoryLink;
 use crate::link::serial::SerialLink;
@@ -65,7 +65,11 @@ pub(super) fn library(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<Librar
 
 /// The node with its arms attached; nothing has moved.
 pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
-    let file = file(args)?;
+    let mut file = file(args)?;
+    if pace != Pace::Real {
+        // Whoever has a node of their own waits for the end: it ends with them.
+        file.answer_within_s = ANSWER_WITHIN_S_MAX;
+    }
     let library = library(args, &file)?;
     let all_simulated = file.arms.iter().all(ArmEntry::is_simulated);
     let real = Clock::real();

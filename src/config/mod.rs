@@ -64,6 +64,9 @@ pub enum Forgiveness {
     Guarded,
 }
 
+/// The longest that a call may be kept waiting.
+pub const ANSWER_WITHIN_S_MAX: u32 = 3600;
+
 /// The port's name that means the embedded simulator.
 pub const SIMULATOR_PORT: &str = "simulator";
 
@@ -154,9 +157,9 @@ impl NodeFile {
                 ));
             }
         }
-        if !(1..=3600).contains(&self.answer_within_s) {
+        if !(1..=ANSWER_WITHIN_S_MAX).contains(&self.answer_within_s) {
             problems.push(format!(
-                "answer_within_s is {}; 1 to 3600 are possible",
+                "answer_within_s is {}; 1 to {ANSWER_WITHIN_S_MAX} are possible",
                 self.answer_within_s
             ));
         }
