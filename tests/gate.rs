@@ -190,7 +190,6 @@ fn a_start_that_is_not_a_number_is_refused() {
 }
 
 #[test]
-#[ignore = "the gate compares only the joints that a reading has"]
 fn a_start_with_a_joint_too_few_is_refused() {
     let (scene, trajectory) = default_plan();
     for joints in 0..scene.arm.dof() {
@@ -207,7 +206,6 @@ fn a_start_with_a_joint_too_few_is_refused() {
 }
 
 #[test]
-#[ignore = "the gate looks at no height in a dip, wherever the cap is"]
 fn calling_it_a_dip_does_not_let_a_tip_through_the_sheet() {
     let (scene, trajectory) = default_plan();
     assert!(scene.inks.is_empty());
@@ -617,7 +615,6 @@ fn turn_in(from_aside_rad: f64) -> Trajectory {
 }
 
 #[test]
-#[ignore = "the gate takes a tip's first sample over the sheet for the start"]
 fn a_tip_that_comes_in_below_the_sheet_from_its_side_is_refused() {
     for from_aside_rad in [-1.3, 1.3] {
         let turn = turn_in(from_aside_rad);
@@ -634,7 +631,6 @@ fn a_tip_that_comes_in_below_the_sheet_from_its_side_is_refused() {
 }
 
 #[test]
-#[ignore = "the gate compares only the joints that a reading has"]
 fn a_reading_with_a_joint_too_few_is_not_taken_for_an_arm_that_follows() {
     let period = default_plan().1.period;
     let (mut execution, mut now) = (begun(), Instant::ZERO);

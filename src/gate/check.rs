@@ -36,6 +36,9 @@ const DEPTH_SLACK_MM: f64 = 0.25;
 /// passed between two samples at full speed.
 const CLEARANCE_M: f64 = 0.003;
 
+/// How far from the middle of an ink cap its wall is at the most.
+const CAP_M: f64 = 0.015;
+
 /// A needle is slow below this height.
 const NEEDLE_NEAR_MM: f64 = 20.0;
 
@@ -121,6 +124,13 @@ impl Ratchet {
         };
         self.0 = margin;
         margin < 0.0 && (before >= 0.0 || margin < before - 1e-9)
+    }
+}
+
+impl Ratchet {
+    /// Nothing is near: whatever comes near from now on does not begin there.
+    fn away(&mut self) {
+        self.0 = f64::MAX;
     }
 }
 
@@ -404,14 +414,14 @@ impl Judge<'_> {
 
     fn sheet(&mut self, sample: usize, span: &Span, tip: &Point3<f64>, ratchets: &mut Ratchets) {
         let Some(height_mm) = Posture::height_mm(self.scene, tip) else {
+            ratchets.sheet.away();
             return;
         };
         let floor_mm = match span.kind {
             SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell => {
                 -self.scene.heights.press_mm - DEPTH_SLACK_MM
             }
-            // A cap stands where it stands; how deep a dip goes is the planner's and the cap's.
-            SpanKind::Dip => return,
+            SpanKind::Dip => self.cap_floor_mm(tip).min(-DEPTH_SLACK_MM),
             SpanKind::Approach | SpanKind::Travel | SpanKind::Pose => -DEPTH_SLACK_MM,
         };
         if ratchets.sheet.breached(height_mm - floor_mm) {
@@ -424,6 +434,19 @@ impl Judge<'_> {
         }
     }
 
+    /// The bottom of the ink cap that a tip is over, as a height over the sheet; none is as high
+    /// as anything.
+    fn cap_floor_mm(&self, tip: &Point3<f64>) -> f64 {
+        let over = self
+            .scene
+            .inks
+            .iter()
+            .find(|ink| (tip - ink.rim_m).xy().norm() < CAP_M);
+        over.map_or(f64::INFINITY, |ink| {
+            self.scene.surface.project(&ink.rim_m).height_mm - ink.depth_m * 1e3
+        })
+    }
+
     fn surroundings(
         &mut self,
         sample: usize,
@@ -432,7 +455,11 @@ impl Judge<'_> {
         ratchets: &mut Ratchets,
     ) {
         let scene = self.scene;
-        if let Some(body) = posture.body_over_sheet(scene)
+        let body = posture.body_over_sheet(scene);
+        if body.is_none() {
+            ratchets.body.away();
+        }
+        if let Some(body) = body
             && ratchets.body.breached(body.metres - CLEARANCE_M)
         {
             self.refuse(Rule::Body, sample, || {
@@ -444,7 +471,11 @@ impl Judge<'_> {
                 )
             });
         }
-        if let Some(pen) = posture.idle_pens(scene, span.pen)
+        let idle = posture.idle_pens(scene, span.pen);
+        if idle.is_none() {
+            ratchets.idle.away();
+        }
+        if let Some(pen) = idle
             && ratchets.idle.breached(pen.metres)
         {
             self.refuse(Rule::Sheet, sample, || {
@@ -488,6 +519,10 @@ pub(super) fn near(
             age.as_millis(),
             START_AGE.as_millis()
         ));
+    }
+    let (joints, read) = (first.len(), seen.position_rad.len());
+    if read != joints {
+        return Err(format!("{read} joints were read; the arm has {joints}"));
     }
     for (joint, (plan, is)) in first.iter().zip(seen.position_rad.iter()).enumerate() {
         let away = (plan - is).abs();

@@ -246,6 +246,10 @@ impl Execution {
 
     /// The joint that is at the end of its leash.
     fn behind(&self, is_rad: &Joints) -> Option<(usize, f64)> {
+        if is_rad.len() != self.goal_rad.len() {
+            // A joint that was not read does not follow.
+            return Some((is_rad.len(), f64::INFINITY));
+        }
         let fastest = self.scene().arm.limits.velocity_rad_s;
         let behind = self.goal_rad.zip(is_rad, |goal, is| (goal - is).abs());
         behind
