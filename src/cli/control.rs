@@ -202,7 +202,7 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
 }
 
 fn enable(node: &Node, name: &str, overlay: Option<&str>, for_s: Option<u64>) -> Told {
-    let scene = match node.library.scene(name, overlay) {
+    let scene = match node.scenes.scene(name, overlay) {
         Ok(scene) => scene,
         Err(error) => {
             return Told {

@@ -81,7 +81,7 @@ impl Desk for NodeDesk {
         });
         let scenes = self
             .0
-            .library
+            .scenes
             .scenes()
             .into_iter()
             .map(|scene| ResourceCard {
@@ -168,7 +168,7 @@ impl NodeDesk {
         }
         let scene = self
             .0
-            .library
+            .scenes
             .scene(uri.strip_prefix("scene://")?, None)
             .ok()?;
         let [width, height] = scene.surface.size_mm();

@@ -175,7 +175,7 @@ fn attach(
 /// Enables scenes on every arm that they are for.
 pub(super) fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
     for name in scenes {
-        let scene = node.library.scene(name, None)?;
+        let scene = node.scenes.scene(name, None)?;
         let arms = node
             .seats
             .iter()

@@ -45,13 +45,13 @@ impl Node {
             .iter()
             .map(|seat| seat.motion.arm().file.name.as_str())
             .collect();
-        let mut scenes = self.library.scenes_for(&arms);
+        let mut scenes = self.scenes.scenes_for(&arms);
         // The default one first, as lists show it.
         scenes.sort_by_key(|name| name != "default");
         let others = self.file.nodes.iter().map(|peer| peer.name.clone());
         Here {
             scenes,
-            overlays: self.library.overlays(),
+            overlays: self.scenes.overlays(),
             arms: self.seats.iter().map(|seat| seat.name.clone()).collect(),
             nodes: std::iter::once(self.file.name.clone())
                 .chain(others)

@@ -27,7 +27,7 @@ fn own(node: &Node) -> Value {
         "forgiveness": node.file.forgiveness(),
         "arms": node.seats.iter().map(|seat| arm(seat)).collect::<Vec<_>>(),
         "scenes": node.here().scenes,
-        "overlays": node.library.overlays(),
+        "overlays": node.scenes.overlays(),
     })
 }
 

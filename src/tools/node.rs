@@ -40,7 +40,7 @@ pub struct Node {
     /// As its file describes it.
     pub file: NodeFile,
     /// Its scenes.
-    pub library: Library,
+    pub scenes: Library,
     /// Its arms, at least one.
     pub seats: Vec<Arc<Seat>>,
     /// Where reports and pictures are written.
@@ -125,10 +125,10 @@ impl Seat {
 impl Node {
     /// A node with its arms attached.
     #[must_use]
-    pub fn new(file: NodeFile, library: Library, seats: Vec<Arc<Seat>>, output: PathBuf) -> Self {
+    pub fn new(file: NodeFile, scenes: Library, seats: Vec<Arc<Seat>>, output: PathBuf) -> Self {
         Self {
             file,
-            library,
+            scenes,
             seats,
             output,
             memory: Mutex::default(),
@@ -175,7 +175,7 @@ impl Node {
         overlay: Option<&str>,
     ) -> Result<Arc<Scene>, String> {
         let scene = self
-            .library
+            .scenes
             .scene(name, overlay)
             .map_err(|error: SceneError| error.to_string())?;
         let model = &seat.motion.arm().file.name;
