@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use super::{Exit, ExplainArgs, NodeArgs, show};
-use crate::args::{self, Effect, Shape};
+use crate::args::{self, Shape};
 use crate::catalogue;
 use crate::tools;
 
@@ -24,11 +24,7 @@ fn one(node: &NodeArgs, name: &str, text: &str) -> anyhow::Result<Exit> {
         let names: Vec<&str> = catalogue::TOOLS.iter().map(|tool| tool.name).collect();
         bail!("there is no tool {name:?}; valid: {}", names.join(", "));
     };
-    let effect = match tool.effect {
-        catalogue::Effect::Stops => Effect::Stops,
-        catalogue::Effect::Reads => Effect::Reads,
-        catalogue::Effect::Moves => Effect::Moves,
-    };
+    let effect = tools::strictness(tool.effect);
     let shape = tools::shape(tool, &show::here(node)?);
     let explanation = args::explain(&shape, effect, text);
     show::line(&serde_json::to_string_pretty(&explanation)?);

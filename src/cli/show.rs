@@ -34,17 +34,7 @@ pub(super) fn tools(args: &NodeArgs, format: &str) -> anyhow::Result<Exit> {
 pub(super) fn here(args: &NodeArgs) -> anyhow::Result<Here> {
     let file = open::file(args)?;
     let library = open::library(args, &file)?;
-    let arms: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
-    let mut scenes = library.scenes_for(&arms);
-    scenes.sort_by_key(|name| name != "default");
-    let others = file.nodes.iter().map(|peer| peer.name.clone());
-    Ok(Here {
-        scenes,
-        overlays: library.overlays(),
-        arms: file.arms.iter().map(|arm| arm.name.clone()).collect(),
-        nodes: std::iter::once(file.name.clone()).chain(others).collect(),
-        aliases_listed: file.list_aliases,
-    })
+    Ok(crate::tools::here(&file, &library))
 }
 
 /// Facts of a result that have a line of their own, with what stands before and after the value.

@@ -10,8 +10,9 @@ use super::{Node, Seat, Watch, align, list_nodes, reset, sense, stop, stroke};
 use crate::args::name::Resolution;
 use crate::args::{self, Advice, Param, Policy, Reading, Received, Refusal, Shape};
 use crate::catalogue::{self, Effect, Given, Here, Kind, Tool};
+use crate::config::NodeFile;
 use crate::permit::Who;
-use crate::scene::Scene;
+use crate::scene::{Library, Scene};
 
 pub(super) use crate::args::Memory;
 
@@ -40,24 +41,7 @@ impl Node {
     /// What this node knows by name now.
     #[must_use]
     pub fn here(&self) -> Here {
-        let arms: Vec<&str> = self
-            .seats
-            .iter()
-            .map(|seat| seat.motion.arm().file.name.as_str())
-            .collect();
-        let mut scenes = self.scenes.scenes_for(&arms);
-        // The default one first, as lists show it.
-        scenes.sort_by_key(|name| name != "default");
-        let others = self.file.nodes.iter().map(|peer| peer.name.clone());
-        Here {
-            scenes,
-            overlays: self.scenes.overlays(),
-            arms: self.seats.iter().map(|seat| seat.name.clone()).collect(),
-            nodes: std::iter::once(self.file.name.clone())
-                .chain(others)
-                .collect(),
-            aliases_listed: self.file.list_aliases,
-        }
+        here(&self.file, &self.scenes)
     }
 
     /// Does a call. The future must be run to its end: a caller that gives up says so with `watch`.
@@ -110,16 +94,11 @@ impl Node {
     }
 
     fn policy(&self, effect: Effect) -> Policy {
-        let effect = match effect {
-            Effect::Stops => args::Effect::Stops,
-            Effect::Reads => args::Effect::Reads,
-            Effect::Moves => args::Effect::Moves,
-        };
         let only_default =
             |seat: &Arc<Seat>| seat.permits().is_only("default", seat.motion.clock().now());
         Policy {
             default_is_all_enabled: self.seats.iter().all(only_default),
-            ..Policy::new(effect, self.profile())
+            ..Policy::new(strictness(effect), self.profile())
         }
     }
 }
@@ -198,6 +177,33 @@ impl Order<'_> {
             key,
             again,
         }
+    }
+}
+
+/// What a node of this file knows by name, whether its arms are attached or not.
+#[must_use]
+pub fn here(file: &NodeFile, library: &Library) -> Here {
+    let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
+    let mut scenes = library.scenes_for(&models);
+    // The default one first, as lists show it.
+    scenes.sort_by_key(|name| name != "default");
+    let others = file.nodes.iter().map(|peer| peer.name.clone());
+    Here {
+        scenes,
+        overlays: library.overlays(),
+        arms: file.arms.iter().map(|arm| arm.name.clone()).collect(),
+        nodes: std::iter::once(file.name.clone()).chain(others).collect(),
+        aliases_listed: file.list_aliases,
+    }
+}
+
+/// How strictly a tool's arguments are read.
+#[must_use]
+pub fn strictness(effect: Effect) -> args::Effect {
+    match effect {
+        Effect::Stops => args::Effect::Stops,
+        Effect::Reads => args::Effect::Reads,
+        Effect::Moves => args::Effect::Moves,
     }
 }
 

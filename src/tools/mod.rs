@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub use answer::Reply;
-pub use dispatch::{Request, shape};
+pub use dispatch::{Request, here, shape, strictness};
 pub use node::{Node, Seat, Studio};
 pub use pictures::{ink as ink_picture, plan as plan_picture};
 
