@@ -11,6 +11,7 @@ mod scenes;
 mod serve;
 mod show;
 mod sim;
+mod state;
 mod systemd;
 
 use std::net::SocketAddr;
@@ -41,6 +42,10 @@ struct NodeArgs {
     /// Where pictures and reports are written [default: a folder in the system's temporary one]
     #[arg(long, global = true, value_name = "DIR")]
     output: Option<PathBuf>,
+    /// Where stops, jobs and keys are kept [default: the user's state folder; a temporary one where
+    /// there is neither a node file nor a real port]
+    #[arg(long, global = true, value_name = "DIR")]
+    state: Option<PathBuf>,
     /// The serial port of the node's first arm, instead of what the node file says
     #[arg(long, global = true, value_name = "PATH")]
     port: Option<String>,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use nalgebra::Point3;
 
-use super::NodeArgs;
+use super::{NodeArgs, state};
 use crate::arm::Arm;
 use crate::clock::Clock;
 use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, NodeFile};
@@ -66,6 +66,7 @@ pub(super) fn library(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<Librar
 /// The node with its arms attached; nothing has moved.
 pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
     let mut file = file(args)?;
+    let state = state::folder(args, &file)?;
     if pace != Pace::Real {
         // Whoever has a node of their own waits for the end: it ends with them.
         file.answer_within_s = ANSWER_WITHIN_S_MAX;
@@ -93,12 +94,12 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         .output
         .clone()
         .or_else(|| file.output.clone())
-        .unwrap_or_else(default_output);
-    Ok(Arc::new(Node::new(file, library, seats, output)))
+        .unwrap_or_else(own_temporary);
+    Ok(Arc::new(Node::new(file, library, seats, output, state)))
 }
 
 /// A folder of this user's and this process's own: others may not have laid links there.
-fn default_output() -> PathBuf {
+pub(super) fn own_temporary() -> PathBuf {
     let (user, process) = (rustix::process::geteuid().as_raw(), std::process::id());
     std::env::temp_dir()
         .join(format!("steadyhand-{user}"))

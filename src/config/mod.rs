@@ -25,6 +25,8 @@ pub struct NodeFile {
     pub scenes: Option<PathBuf>,
     /// Where reports and pictures are written; absent: a folder in the system's temporary one.
     pub output: Option<PathBuf>,
+    /// Where stops, jobs and keys are kept; absent: the user's state folder.
+    pub state: Option<PathBuf>,
     /// A motion that lasts longer than this is answered with its job while it goes on.
     pub answer_within_s: u32,
     /// The other nodes.
@@ -83,6 +85,7 @@ impl Default for NodeFile {
             list_aliases: true,
             scenes: None,
             output: None,
+            state: None,
             answer_within_s: 45,
             nodes: Vec::new(),
         }

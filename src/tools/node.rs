@@ -45,6 +45,8 @@ pub struct Node {
     pub seats: Vec<Arc<Seat>>,
     /// Where reports and pictures are written.
     pub output: PathBuf,
+    /// Where what must outlive this process is kept; it exists and is this user's alone.
+    pub state: PathBuf,
     pub(super) memory: Mutex<super::dispatch::Memory>,
     numbers: AtomicU64,
 }
@@ -125,12 +127,19 @@ impl Seat {
 impl Node {
     /// A node with its arms attached.
     #[must_use]
-    pub fn new(file: NodeFile, scenes: Library, seats: Vec<Arc<Seat>>, output: PathBuf) -> Self {
+    pub fn new(
+        file: NodeFile,
+        scenes: Library,
+        seats: Vec<Arc<Seat>>,
+        output: PathBuf,
+        state: PathBuf,
+    ) -> Self {
         Self {
             file,
             scenes,
             seats,
             output,
+            state,
             memory: Mutex::default(),
             numbers: AtomicU64::new(1),
         }
