@@ -17,7 +17,7 @@ use crate::motion::{Motion, Opener};
 use crate::permit::Permits;
 use crate::scene::{Library, Scene, Surface};
 use crate::sim::{Paper, SimPen, Simulator};
-use crate::tools::{Node, Seat, Studio};
+use crate::tools::{Node, Seat, State, Studio};
 use crate::units::Joints;
 
 /// How an embedded simulated arm's time passes.
@@ -66,7 +66,7 @@ pub(super) fn library(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<Librar
 /// The node with its arms attached; nothing has moved.
 pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
     let mut file = file(args)?;
-    let state = state::folder(args, &file)?;
+    let state = State::open(state::folder(args, &file)?, &file).map_err(anyhow::Error::msg)?;
     if pace != Pace::Real {
         // Whoever has a node of their own waits for the end: it ends with them.
         file.answer_within_s = ANSWER_WITHIN_S_MAX;

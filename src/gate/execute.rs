@@ -183,6 +183,22 @@ impl Execution {
         self.lifted
     }
 
+    /// The last sample that the tip comes to if the next tick goes on and a stop follows it: what
+    /// braking along the path still passes is counted.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and some dozens of ticks"
+    )]
+    pub fn next_reach(&self) -> usize {
+        let last = self.checked.trajectory.samples.len().saturating_sub(1);
+        let next = (self.sample() + 1).min(last);
+        let ticks = self.checked.stops.brake_ticks(next);
+        // The rate falls evenly from 1 to 0, so half as many samples as ticks are passed.
+        (next + (ticks / 2.0).ceil() as usize).min(last)
+    }
+
     /// Where it is.
     #[must_use]
     pub fn progress(&self) -> Progress {

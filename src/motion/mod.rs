@@ -4,6 +4,7 @@
 //! stop. A stop request is an atomic and a wake-up, so that it waits for no lock, queue or plan.
 
 mod line;
+mod release;
 #[cfg(test)]
 mod tests;
 mod thread;
@@ -24,6 +25,8 @@ use crate::permit::{Permits, Who};
 use crate::units::{Instant, Joints, Measured};
 
 use line::StopLine;
+
+pub use release::Release;
 
 /// Opens the port, on the thread that will own it. Called again after the cable was unplugged.
 pub type Opener = Box<dyn Fn(&Clock) -> Result<Box<dyn Link>, LinkError> + Send>;
@@ -143,6 +146,7 @@ enum Order {
     Run {
         proof: Box<CheckedTrajectory>,
         seen_stops: u64,
+        release: Release,
         done: oneshot::Sender<Outcome>,
     },
     End,
@@ -245,10 +249,22 @@ impl Motion {
     /// while the motion was planned. The answer comes when the motion has ended, however it
     /// ended; dropping the receiver does not stop the motion.
     pub fn run(&self, proof: CheckedTrajectory, seen_stops: u64) -> oneshot::Receiver<Outcome> {
+        self.run_released(proof, seen_stops, Release::whole())
+    }
+
+    /// As [`Motion::run`], no further than `release` says. Where it has not been released, real
+    /// arms hold and simulated time stands still.
+    pub fn run_released(
+        &self,
+        proof: CheckedTrajectory,
+        seen_stops: u64,
+        release: Release,
+    ) -> oneshot::Receiver<Outcome> {
         let (done, answer) = oneshot::channel();
         let order = Order::Run {
             proof: Box::new(proof),
             seen_stops,
+            release,
             done,
         };
         if let Err(mpsc::error::SendError(Order::Run { done, .. })) = self.orders.send(order) {

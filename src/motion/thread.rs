@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::line::{Asked, StopLine};
 use super::{
-    Opener, Order, Outcome, STANDSTILL_RAD_S, STOP_LIMIT, Snapshot, State, StopReport, Visited,
+    Opener, Order, Outcome, Release, STANDSTILL_RAD_S, STOP_LIMIT, Snapshot, State, StopReport, Visited,
 };
 use super::{fastest_rad_s, ms_since};
 use crate::arm::Arm;
@@ -108,6 +108,7 @@ struct Worker {
 
 struct Job {
     execution: Execution,
+    release: Release,
     done: oneshot::Sender<Outcome>,
     visits: Vec<Visited>,
     dwelling: Option<(usize, Joints)>,
@@ -164,6 +165,7 @@ impl Worker {
 
     async fn live(&mut self) {
         while !(self.ending && self.is_idle()) {
+            self.released().await;
             self.wait().await;
             self.take_stop();
             self.take_order().await;
@@ -178,6 +180,25 @@ impl Worker {
 
     fn is_idle(&self) -> bool {
         self.job.is_none() && self.stopping.is_none()
+    }
+
+    /// Simulated time stands still until the next sample is released; a stop waits for nothing.
+    async fn released(&self) {
+        if !self.own.clock.is_simulated() {
+            return;
+        }
+        while let Some(job) = self.job.as_ref().filter(|job| !job.is_released()) {
+            tokio::select! {
+                biased;
+                () = self.own.stop.woken() => {
+                    if self.own.stop.is_pulled(self.stops_seen) {
+                        self.own.stop.wake();
+                        return;
+                    }
+                }
+                () = job.release.changed() => {}
+            }
+        }
     }
 
     /// Until the next tick; an arm that stands is also woken by orders. A stop always wakes.
@@ -271,12 +292,13 @@ impl Worker {
             Ok(Order::Run {
                 proof,
                 seen_stops,
+                release,
                 done,
             }) => {
                 if let Err(why) = self
                     .begin(*proof, seen_stops)
                     .await
-                    .map(|execution| self.job_of(execution))
+                    .map(|execution| self.job_of(execution, release))
                 {
                     // A caller that is gone needs no reason.
                     let _ = done.send(Outcome::Refused(why));
@@ -342,11 +364,12 @@ impl Worker {
         Ok(())
     }
 
-    fn job_of(&mut self, execution: Execution) {
+    fn job_of(&mut self, execution: Execution, release: Release) {
         let (done, _) = oneshot::channel();
         self.still_ticks = 0;
         self.job = Some(Job {
             execution,
+            release,
             done,
             visits: Vec::new(),
             dwelling: None,
@@ -358,6 +381,7 @@ impl Worker {
     async fn tick(&mut self) {
         let now = self.own.clock.now();
         let step = match (&mut self.job, &self.snapshot.measured) {
+            (Some(job), _) if !job.is_released() => Ok(Step::Hold),
             (Some(job), Some(measured)) => job.execution.next(measured, now),
             _ => Ok(Step::Hold),
         };
@@ -568,6 +592,9 @@ impl Worker {
 
     fn publish(&mut self) {
         self.snapshot.progress = self.job.as_ref().map(|job| job.execution.progress());
+        if let (Some(job), Some(progress)) = (&self.job, self.snapshot.progress) {
+            job.release.came_to(progress.sample);
+        }
         // After a servo restarted, or the port came back, others may hold though nobody says so.
         self.snapshot.energised = self.driver.is_energised()
             || self.snapshot.measured.as_ref().is_some_and(|measured| {
@@ -588,6 +615,12 @@ impl Worker {
 }
 
 impl Job {
+    /// Whether the next frame, and a stop from it, stay within what is released. A stop under way
+    /// always does.
+    fn is_released(&self) -> bool {
+        self.execution.was_stopped() || self.release.covers(self.execution.next_reach())
+    }
+
     /// Keeps the last reading over each visited point.
     fn note_dwell(&mut self, measured: &Measured) {
         let progress = self.execution.progress();

@@ -6,11 +6,12 @@ use serde_json::{Map, Value};
 
 use super::answer::Reply;
 use super::carry::Call;
-use super::{Node, Seat, Watch, align, list_nodes, reset, sense, stop, stroke};
+use super::{Node, Seat, Watch, align, list_nodes, record, reset, sense, stop, stroke};
 use crate::args::name::Resolution;
 use crate::args::{self, Advice, Param, Policy, Reading, Received, Refusal, Shape};
 use crate::catalogue::{self, Effect, Given, Here, Kind, Tool};
 use crate::config::NodeFile;
+use crate::job::Accepted;
 use crate::permit::Who;
 use crate::scene::{Library, Scene};
 
@@ -35,6 +36,10 @@ pub(super) struct Order<'a> {
     pub(super) reading: &'a Reading,
     pub(super) watch: &'a Watch,
     pub(super) who: Who,
+    /// The same text for the same caller.
+    pub(super) caller: &'a str,
+    /// The arguments as they came.
+    pub(super) received: String,
 }
 
 impl Node {
@@ -64,6 +69,8 @@ impl Node {
             reading: &reading,
             watch: &watch,
             who: request.who,
+            caller: &request.caller,
+            received: record::words(&request.arguments),
         };
         let reply = match tool.name {
             "align" => align::call(&order).await,
@@ -171,9 +178,22 @@ impl Order<'_> {
         understood.remove("again");
         understood.remove("debug");
         let key = format!("{tool} {} {}", Value::Object(understood), scene.revision);
+        let accepted = Accepted {
+            tool: tool.to_owned(),
+            arm: self.seat().map(|seat| seat.name.clone()).unwrap_or_default(),
+            scene: scene.name.clone(),
+            overlay: scene.overlay.clone().unwrap_or_default(),
+            revision: scene.revision.hex(),
+            caller: self.caller.to_owned(),
+            received: self.received.clone(),
+            understood: Value::Object(self.reading.understood.clone()).to_string(),
+            repairs: serde_json::to_string(&self.reading.repairs).unwrap_or_default(),
+            ..Accepted::default()
+        };
         Call {
             tool,
             scene: scene.title(),
+            accepted,
             key,
             again,
         }

@@ -8,6 +8,7 @@ mod job;
 mod list_nodes;
 mod node;
 mod pictures;
+mod record;
 mod reset;
 mod sense;
 mod stop;
@@ -19,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use answer::Reply;
 pub use dispatch::{Request, here, shape, strictness};
-pub use node::{Node, Seat, Studio};
+pub use node::{Node, Seat, State, Studio};
 pub use pictures::{ink as ink_picture, plan as plan_picture};
 
 /// Told how far a call is: so much done, of how much, and what is going on.

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::args::Profile;
 use crate::config::{Forgiveness, NodeFile};
+use crate::job::{Audit, Book, Keep};
 use crate::motion::Motion;
 use crate::permit::Permits;
 use crate::scene::{Library, Scene, SceneError};
@@ -47,8 +48,41 @@ pub struct Node {
     pub output: PathBuf,
     /// Where what must outlive this process is kept; it exists and is this user's alone.
     pub state: PathBuf,
+    /// The journals of its jobs.
+    pub book: Book,
+    /// What was called, refused, stopped, enabled and changed.
+    pub audit: Audit,
     pub(super) memory: Mutex<super::dispatch::Memory>,
     numbers: AtomicU64,
+}
+
+/// What outlives a node's process, open.
+pub struct State {
+    folder: PathBuf,
+    book: Book,
+    audit: Audit,
+}
+
+impl State {
+    /// Opens a node's state folder, which exists. No other process can until this one ends.
+    ///
+    /// # Errors
+    /// Who has it, or what of it cannot be used.
+    pub fn open(folder: PathBuf, file: &NodeFile) -> Result<Self, String> {
+        let keep = Keep {
+            jobs: file.keep_jobs,
+            bytes: file.keep_jobs_mb << 20,
+            days: file.keep_jobs_days,
+        };
+        let book = Book::open(&folder, keep).map_err(|error| error.to_string())?;
+        let audit = Audit::open(&folder)
+            .map_err(|error| format!("the audit log cannot be used: {error}"))?;
+        Ok(Self {
+            folder,
+            book,
+            audit,
+        })
+    }
 }
 
 impl Seat {
@@ -132,14 +166,16 @@ impl Node {
         scenes: Library,
         seats: Vec<Arc<Seat>>,
         output: PathBuf,
-        state: PathBuf,
+        state: State,
     ) -> Self {
         Self {
             file,
             scenes,
             seats,
             output,
-            state,
+            state: state.folder,
+            book: state.book,
+            audit: state.audit,
             memory: Mutex::default(),
             numbers: AtomicU64::new(1),
         }
