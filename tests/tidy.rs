@@ -42,7 +42,7 @@ const ROOMS: [(&str, &str); 23] = [
     ("mcp", ""),
     (
         "cli",
-        "args arm catalogue clock config gate job link mcp motion permit plan scene sim tools units",
+        "args arm catalogue clock config design gate job link mcp motion permit plan scene sim tools units",
     ),
     ("main", "cli"),
     ("lib", ""),

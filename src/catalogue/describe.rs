@@ -40,6 +40,7 @@ fn call_schema(tool: &Tool, here: &Here) -> String {
     let kind = |kind| match kind {
         Kind::Name(_) => "string",
         Kind::Bool => "boolean",
+        Kind::Text => "string",
     };
     let each = |wanted: &str| -> Option<String> {
         let names: Vec<&str> = tool

@@ -92,6 +92,8 @@ pub enum Kind {
     Name(Vocabulary),
     /// True or false.
     Bool,
+    /// Any text.
+    Text,
 }
 
 /// Names that change while the node runs.

@@ -40,7 +40,7 @@ impl Here {
                 self.names(names).len() > 1
             }
             Kind::Name(names) => !self.names(names).is_empty(),
-            Kind::Bool => true,
+            Kind::Bool | Kind::Text => true,
         }
     }
 

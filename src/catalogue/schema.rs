@@ -31,7 +31,7 @@ fn object(properties: Map<String, Value>) -> Map<String, Value> {
 fn property(parameter: &Parameter, here: &Here) -> Map<String, Value> {
     let mut schema = Map::new();
     let kind = match parameter.kind {
-        Kind::Name(_) => "string",
+        Kind::Name(_) | Kind::Text => "string",
         Kind::Bool => "boolean",
     };
     schema.insert("type".to_owned(), json!(kind));
@@ -166,13 +166,20 @@ mod tests {
                 .cloned()
                 .collect::<Vec<_>>()
         };
-        assert_eq!(shown(&here), ["scene", "meta", "dry_run", "again", "debug"]);
+        assert_eq!(
+            shown(&here),
+            [
+                "scene", "meta", "dry_run", "plan", "resume", "again", "debug"
+            ]
+        );
         here.arms.push("second".to_owned());
         here.nodes.push("there".to_owned());
         here.overlays.clear();
         assert_eq!(
             shown(&here),
-            ["scene", "arm", "node", "dry_run", "again", "debug"]
+            [
+                "scene", "arm", "node", "dry_run", "plan", "resume", "again", "debug"
+            ]
         );
     }
 

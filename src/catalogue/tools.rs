@@ -64,6 +64,22 @@ const AGAIN: Parameter = Parameter {
     words: "true repeats a call that was just done, default false",
 };
 
+const PLAN: Parameter = Parameter {
+    name: "plan",
+    aliases: &["plan_hash"],
+    kind: Kind::Text,
+    default: Given::Nothing,
+    words: "plan_hash of a dry run: draws that or nothing",
+};
+
+const RESUME: Parameter = Parameter {
+    name: "resume",
+    aliases: &[],
+    kind: Kind::Bool,
+    default: Given::Bool(false),
+    words: "true goes on with an unfinished drawing, default false",
+};
+
 const ARM_STATE: Field = Field {
     name: "arm",
     kind: FieldKind::Text,
@@ -186,7 +202,7 @@ const STROKE: Tool = Tool {
     also: &[],
     effect: Effect::Moves,
     does: "Draw the scene's design with the pen",
-    parameters: &[SCENE, META, ARM, NODE, DRY_RUN, AGAIN, DEBUG],
+    parameters: &[SCENE, META, ARM, NODE, DRY_RUN, PLAN, RESUME, AGAIN, DEBUG],
     examples: &[r#"{"scene":"$scene"}"#, r#"{"dry_run":true}"#],
     when: &[
         "Use to draw. Before: align; a person enables motion.",

@@ -1,12 +1,16 @@
 //! The command line: wiring only. Everything that a command does is done in another room.
 
+mod approve;
+mod audit;
 mod call;
 mod control;
 mod desk;
 mod explain;
+mod jobs;
 mod log;
 mod open;
 mod operate;
+mod replay;
 mod scenes;
 mod serve;
 mod show;
@@ -105,6 +109,35 @@ enum Command {
     },
     /// Show what the node on this machine is doing
     Status(AtArgs),
+    /// Show what was asked, planned and done: of the node on this machine, or from --state or
+    /// --config where it does not run
+    Jobs {
+        /// One job, with its plan, pictures, arguments, notes, figures and outcome
+        id: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Look at a plan that waits for a person, and let the arm carry it out
+    Approve {
+        /// Which job; without one, what waits is listed
+        job: Option<String>,
+        /// Do not ask at the terminal
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Carry out an earlier job's plan on a simulated arm, and compare
+    Replay {
+        /// Which job
+        job: String,
+    },
+    /// Work with audit logs
+    #[command(subcommand)]
+    Audit(AuditCommand),
 }
 
 /// Which node of this machine.
@@ -145,6 +178,18 @@ struct ServeArgs {
     enable: Vec<String>,
     #[command(flatten)]
     at: AtArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Say that every record of a log is as its node wrote it, or name the first that is not
+    Verify {
+        /// The log: `audit.log` in the node's state folder
+        file: PathBuf,
+        /// The node's public key, where it is known from elsewhere: 64 hexadecimal digits
+        #[arg(long)]
+        key: Option<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -254,6 +299,10 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Clear(at) => operate::verb(&at, control::Verb::Clear).await,
         Command::Reset { scene, at } => operate::verb(&at, control::Verb::Reset { scene }).await,
         Command::Status(at) => operate::verb(&at, control::Verb::Status).await,
+        Command::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
+        Command::Approve { job, yes, at } => approve::run(job, yes, &at).await,
+        Command::Replay { job } => replay::run(&node, &job).await,
+        Command::Audit(AuditCommand::Verify { file, key }) => audit::verify(&file, key.as_deref()),
     }
 }
 

@@ -95,7 +95,12 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         .clone()
         .or_else(|| file.output.clone())
         .unwrap_or_else(own_temporary);
-    Ok(Arc::new(Node::new(file, library, seats, output, state)))
+    let node = Arc::new(Node::new(file, library, seats, output, state));
+    for told in node.recover() {
+        tracing::warn!("{told}");
+    }
+    node.note_stops();
+    Ok(node)
 }
 
 /// A folder of this user's and this process's own: others may not have laid links there.

@@ -473,7 +473,14 @@ mod tests {
         let lost: u64 = text
             .lines()
             .filter(|line| line.contains("\tgap\t"))
-            .filter_map(|line| line.split('\t').nth(3)?.split(' ').next()?.parse::<u64>().ok())
+            .filter_map(|line| {
+                line.split('\t')
+                    .nth(3)?
+                    .split(' ')
+                    .next()?
+                    .parse::<u64>()
+                    .ok()
+            })
             .sum();
         let gaps = text.lines().filter(|line| line.contains("\tgap\t")).count();
         let kept = verified.records - u64::try_from(gaps).unwrap();

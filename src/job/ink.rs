@@ -199,7 +199,9 @@ mod tests {
 
     #[test]
     fn the_table_follows_a_plan_from_nothing_to_all_of_its_line() {
-        let scene = crate::scene::Library::new(None).scene("default", None).unwrap();
+        let scene = crate::scene::Library::new(None)
+            .scene("default", None)
+            .unwrap();
         let plan = crate::plan::draw(&scene, &scene.rest_rad, &crate::plan::Patient).unwrap();
         let table = InkTable::new(&scene, &plan.trajectory, &plan.strokes);
         let samples = plan.trajectory.samples.len();
@@ -208,7 +210,10 @@ mod tests {
         assert!((end.mm - plan.report.pen_down_mm).abs() < 1e-6);
         assert_eq!(table.end_of(end.mm), samples);
         let mm: Vec<f64> = (0..samples).map(|sample| table.at(sample).mm).collect();
-        assert!(mm.windows(2).all(|pair| pair[0] <= pair[1] && pair[1] - pair[0] < 0.6));
+        assert!(
+            mm.windows(2)
+                .all(|pair| pair[0] <= pair[1] && pair[1] - pair[0] < 0.6)
+        );
     }
 
     proptest! {

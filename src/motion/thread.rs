@@ -10,7 +10,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::line::{Asked, StopLine};
 use super::{
-    Opener, Order, Outcome, Release, STANDSTILL_RAD_S, STOP_LIMIT, Snapshot, State, StopReport, Visited,
+    Opener, Order, Outcome, Release, STANDSTILL_RAD_S, STOP_LIMIT, Snapshot, State, StopReport,
+    Visited,
 };
 use super::{fastest_rad_s, ms_since};
 use crate::arm::Arm;

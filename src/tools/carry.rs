@@ -35,6 +35,8 @@ pub(super) enum Trouble {
     Gate(gate::Refused),
     /// It did not begin; nothing moved.
     Refused(String),
+    /// It did not begin, and this is the whole answer.
+    Said(Box<Reply>),
     /// It was stopped, after so much was drawn.
     Stopped(StopReport, Drawn),
     /// It was stopped because its journal could not be written.
@@ -59,6 +61,8 @@ pub(super) struct Call {
     pub(super) scene: String,
     /// What its journal begins with.
     pub(super) accepted: Accepted,
+    /// Who asks.
+    pub(super) who: Who,
     /// The same text for the same call.
     pub(super) key: String,
     /// Whether a call that was just done is done again.
@@ -72,6 +76,8 @@ pub(super) struct Errand {
     pub(super) job: Arc<Job>,
     /// Its journal.
     pub(super) entry: Arc<Entry>,
+    /// Who asks.
+    pub(super) who: Who,
     /// Stops asked for before it was planned.
     pub(super) seen_stops: u64,
 }
@@ -112,6 +118,7 @@ impl Errand {
         plan: &Plan,
     ) -> Result<Done, Trouble> {
         let motion = &self.seat.motion;
+        self.await_approval(scene, plan).await?;
         let start = self.start()?;
         let checked = gate::check(
             scene,
@@ -166,8 +173,9 @@ impl Errand {
         let snapshots = self.seat.motion.watch();
         let on_failure = Box::new(move |why: &str| {
             seat.motion.stop(Who::Node, false);
-            seat.permits()
-                .latch(Latch::Fault(format!("the journal cannot be written: {why}")));
+            seat.permits().latch(Latch::Fault(format!(
+                "the journal cannot be written: {why}"
+            )));
         });
         let started = tokio::task::spawn_blocking(move || {
             Keeper::start(entry, &scene, &plan, snapshots, on_failure)
@@ -272,6 +280,7 @@ where
         tool,
         scene,
         mut accepted,
+        who,
         key,
         again,
     } = call;
@@ -305,6 +314,7 @@ where
                     seat,
                     job: mine,
                     entry,
+                    who,
                     seen_stops,
                 };
                 carry_out(errand, work).await;
@@ -429,10 +439,16 @@ fn line(card: &Card) -> String {
 }
 
 fn still_moving(seat: &Seat, card: &Card) -> Reply {
-    let message = format!("{} is still moving ({})", card.id, line(card));
+    let message = match card.state {
+        "held" => format!(
+            "{} waits for a person, who allows it with `steadyhand approve {}`",
+            card.id, card.id
+        ),
+        state => format!("{} is still {state} ({})", card.id, line(card)),
+    };
     Reply::done(message)
         .with("arm", seat.title())
-        .with("state", "moving")
+        .with("state", card.state)
         .with("job", card)
         .hint("sense reports the job; stop stops it; the same call again returns this job and draws nothing twice")
 }
@@ -464,6 +480,7 @@ impl Trouble {
                 refused("gate_refused", &error.to_string()).with("refusals", &error.0),
             ),
             Self::Refused(why) => ("refused", refused("refused", &why)),
+            Self::Said(reply) => ("refused", *reply),
             Self::Stopped(report, drawn) => ("stopped", stopped(&report, drawn)),
             Self::Journal(why) => (
                 "faulted",

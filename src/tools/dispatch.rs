@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::answer::Reply;
 use super::carry::Call;
-use super::{Node, Seat, Watch, align, list_nodes, record, reset, sense, stop, stroke};
+use super::{Node, Seat, Watch, align, audit, list_nodes, record, reset, sense, stop, stroke};
 use crate::args::name::Resolution;
 use crate::args::{self, Advice, Param, Policy, Reading, Received, Refusal, Shape};
 use crate::catalogue::{self, Effect, Given, Here, Kind, Tool};
@@ -51,6 +51,14 @@ impl Node {
 
     /// Does a call. The future must be run to its end: a caller that gives up says so with `watch`.
     pub async fn call(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
+        let asked = audit::Asked::of(&request);
+        let reply = Arc::clone(&self).answer(request, watch).await;
+        let reply = self.refusals.judge(&asked, reply);
+        self.audit.note("call", asked.told(&reply));
+        reply
+    }
+
+    async fn answer(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
         let Some(tool) = resolve(&request.tool) else {
             return unknown_tool(&request.tool);
         };
@@ -180,7 +188,10 @@ impl Order<'_> {
         let key = format!("{tool} {} {}", Value::Object(understood), scene.revision);
         let accepted = Accepted {
             tool: tool.to_owned(),
-            arm: self.seat().map(|seat| seat.name.clone()).unwrap_or_default(),
+            arm: self
+                .seat()
+                .map(|seat| seat.name.clone())
+                .unwrap_or_default(),
             scene: scene.name.clone(),
             overlay: scene.overlay.clone().unwrap_or_default(),
             revision: scene.revision.hex(),
@@ -194,6 +205,7 @@ impl Order<'_> {
             tool,
             scene: scene.title(),
             accepted,
+            who: self.who,
             key,
             again,
         }
@@ -269,6 +281,7 @@ pub fn shape(tool: &Tool, here: &Here) -> Shape {
     let params = tool.parameters.iter().map(|parameter| {
         let kind = match parameter.kind {
             Kind::Bool => args::Kind::Bool,
+            Kind::Text => args::Kind::Text,
             Kind::Name(names) => args::Kind::name(here.names(names).iter().cloned()),
         };
         let mut param = Param::new(parameter.name, kind);

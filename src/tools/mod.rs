@@ -2,6 +2,8 @@
 
 mod align;
 mod answer;
+mod approve;
+mod audit;
 mod carry;
 mod dispatch;
 mod job;
@@ -10,6 +12,7 @@ mod node;
 mod pictures;
 mod record;
 mod reset;
+mod resume;
 mod sense;
 mod stop;
 mod stroke;
@@ -19,9 +22,11 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 pub use answer::Reply;
+pub use approve::Pending;
 pub use dispatch::{Request, here, shape, strictness};
 pub use node::{Node, Seat, State, Studio};
 pub use pictures::{ink as ink_picture, plan as plan_picture};
+pub use resume::record as job_record;
 
 /// Told how far a call is: so much done, of how much, and what is going on.
 pub type Progress = Arc<dyn Fn(f64, f64, &str) + Send + Sync>;

@@ -53,6 +53,9 @@ pub struct Node {
     /// What was called, refused, stopped, enabled and changed.
     pub audit: Audit,
     pub(super) memory: Mutex<super::dispatch::Memory>,
+    pub(super) refusals: super::audit::Refusals,
+    pub(super) approvals: super::approve::Approvals,
+    pub(super) previews: super::stroke::Previews,
     numbers: AtomicU64,
 }
 
@@ -177,6 +180,9 @@ impl Node {
             book: state.book,
             audit: state.audit,
             memory: Mutex::default(),
+            refusals: super::audit::Refusals::default(),
+            approvals: super::approve::Approvals::default(),
+            previews: super::stroke::Previews::default(),
             numbers: AtomicU64::new(1),
         }
     }
@@ -234,7 +240,7 @@ impl Node {
         }
     }
 
-    /// The next job's number.
+    /// The next number of a preview or picture.
     pub(super) fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }

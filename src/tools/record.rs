@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::answer::Reply;
 use super::Node;
+use super::answer::Reply;
 use crate::args::Received;
 use crate::job::{Accepted, Entry};
 
