@@ -152,12 +152,7 @@ impl Book {
     ///
     /// # Errors
     /// There is one of this name, it is no name, or the file cannot be changed.
-    pub fn add(
-        &self,
-        name: &str,
-        role: Role,
-        calls_per_minute: u32,
-    ) -> Result<String, TokenError> {
+    pub fn add(&self, name: &str, role: Role, calls_per_minute: u32) -> Result<String, TokenError> {
         check_name(name)?;
         let mut file = self.load()?;
         if file.tokens.iter().any(|token| token.name == name) {
@@ -305,7 +300,9 @@ fn check_name(name: &str) -> Result<(), TokenError> {
     if fits && !name.chars().any(char::is_control) {
         Ok(())
     } else {
-        Err(TokenError::Name(name.chars().take(NAME_CHARS_MAX).collect()))
+        Err(TokenError::Name(
+            name.chars().take(NAME_CHARS_MAX).collect(),
+        ))
     }
 }
 
@@ -352,7 +349,10 @@ mod tests {
         let (folder, book) = book();
         let token = book.add("claude", Role::Planner, 60).unwrap();
         let standing = book.check(&token).unwrap();
-        assert_eq!((standing.name.as_str(), standing.role), ("claude", Role::Planner));
+        assert_eq!(
+            (standing.name.as_str(), standing.role),
+            ("claude", Role::Planner)
+        );
         // Another process revokes it; this one has believed it already.
         Book::at(folder.path()).revoke("claude").unwrap();
         assert_eq!(book.check(&token), Err(Denied::Unknown));
@@ -365,7 +365,12 @@ mod tests {
         let token = book.add("a", Role::Viewer, 60).unwrap();
         let mut wrong = token.clone();
         wrong.pop();
-        for text in [wrong, format!("{token}x"), "sth_.".to_owned(), "x".repeat(1 << 20)] {
+        for text in [
+            wrong,
+            format!("{token}x"),
+            "sth_.".to_owned(),
+            "x".repeat(1 << 20),
+        ] {
             assert_eq!(book.check(&text), Err(Denied::Unknown));
         }
         book.check(&token).unwrap();
@@ -379,7 +384,10 @@ mod tests {
         let path = folder.path().join("tokens.toml");
         let text = std::fs::read_to_string(&path).unwrap();
         let secret = token.split_once('.').unwrap().1;
-        assert!(!text.contains(secret) && text.contains("$argon2id$"), "{text}");
+        assert!(
+            !text.contains(secret) && text.contains("$argon2id$"),
+            "{text}"
+        );
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
@@ -388,8 +396,14 @@ mod tests {
     fn names_are_told_apart_and_a_damaged_book_lets_nobody_in() {
         let (folder, book) = book();
         let token = book.add("a", Role::Operator, 60).unwrap();
-        assert!(matches!(book.add("a", Role::Viewer, 1), Err(TokenError::Twice(_))));
-        assert!(matches!(book.add("\u{1b}[2J", Role::Viewer, 1), Err(TokenError::Name(_))));
+        assert!(matches!(
+            book.add("a", Role::Viewer, 1),
+            Err(TokenError::Twice(_))
+        ));
+        assert!(matches!(
+            book.add("\u{1b}[2J", Role::Viewer, 1),
+            Err(TokenError::Name(_))
+        ));
         assert!(matches!(book.revoke("b"), Err(TokenError::None(_))));
         assert_eq!(book.list().unwrap().len(), 1);
         std::fs::write(folder.path().join("tokens.toml"), "tokens = 3").unwrap();

@@ -308,10 +308,7 @@ async fn enter<H: ServerHandler + Clone>(
 }
 
 /// The bearer token's owner. Proving a token the first time costs a slow hash: not on this thread.
-async fn admit(
-    doorkeeper: &Arc<dyn Doorkeeper>,
-    headers: &HeaderMap,
-) -> Result<Identity, String> {
+async fn admit(doorkeeper: &Arc<dyn Doorkeeper>, headers: &HeaderMap) -> Result<Identity, String> {
     let token = headers
         .get(AUTHORIZATION)
         .and_then(|value| value.to_str().ok())

@@ -21,9 +21,9 @@ mod offers;
 mod progress;
 
 pub use desk::{
-    Answer, Call, CallWatch, Caller, Change, Completion, Desk, Doorkeeper, Hints, Identity, Offers, PromptCard,
-    PromptParameter, PromptText, Received, ResourceBody, ResourceCard, ResourceText, TemplateCard,
-    ToolCard, Unknown, Via,
+    Answer, Call, CallWatch, Caller, Change, Completion, Desk, Doorkeeper, Hints, Identity, Offers,
+    PromptCard, PromptParameter, PromptText, Received, ResourceBody, ResourceCard, ResourceText,
+    TemplateCard, ToolCard, Unknown, Via,
 };
 pub use inlet::{Repair, Repaired, never_repair};
 pub use progress::{Progress, ProgressSender};

@@ -20,7 +20,9 @@ use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{Answer, Call, CallWatch, Caller, Change, Completion, Desk, Identity, Received, Via};
+use super::desk::{
+    Answer, Call, CallWatch, Caller, Change, Completion, Desk, Identity, Received, Via,
+};
 use super::offers;
 use super::progress::{self, ProgressSender};
 
