@@ -3,6 +3,7 @@
 //! It knows nothing of tools, MCP, JSON or plans in the making: it is handed proofs and asked to
 //! stop. A stop request is an atomic and a wake-up, so that it waits for no lock, queue or plan.
 
+mod health;
 mod line;
 #[cfg(test)]
 mod tests;
@@ -74,6 +75,8 @@ pub struct Snapshot {
     pub identity: Arc<Vec<Identity>>,
     /// What the bus counted since the port was opened.
     pub counts: BusCounts,
+    /// What a person should know and what does not keep the arm from moving.
+    pub warnings: Vec<String>,
     /// How many stop requests have been seen to their end.
     pub stops_done: u64,
     /// The last stop.
@@ -302,6 +305,7 @@ impl Snapshot {
             fault: None,
             identity: Arc::new(Vec::new()),
             counts: BusCounts::default(),
+            warnings: Vec::new(),
             stops_done: 0,
             stop: None,
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::health::{self, Health};
 use super::line::{Asked, StopLine};
 use super::{
     Opener, Order, Outcome, STANDSTILL_RAD_S, STOP_LIMIT, Snapshot, State, StopReport, Visited,
@@ -15,8 +16,8 @@ use super::{
 use super::{fastest_rad_s, ms_since};
 use crate::arm::Arm;
 use crate::clock::{Alarm, Clock};
-use crate::driver::{Driver, DriverError};
-use crate::gate::{CheckedTrajectory, Execution, Setpoint, Step};
+use crate::driver::{Driver, DriverError, Identity};
+use crate::gate::{Broken, CheckedTrajectory, Execution, Setpoint, Step};
 use crate::link::Link;
 use crate::permit::{Latch, Permits};
 use crate::plan::{PERIOD, SpanKind};
@@ -39,6 +40,12 @@ const REACHED_RAD: f64 = 0.035;
 
 /// Between two tries to open a port that was unplugged.
 const REOPEN: Duration = Duration::from_secs(2);
+
+/// A cycle that overran its deadline by so much did not wait for servos.
+const STARVED_BY: Duration = Duration::from_millis(20);
+
+const STARVED: &str =
+    "this machine did not run the arm's thread in time; give it less to do, or the node a priority";
 
 /// What the thread is given for itself.
 pub(super) struct Own {
@@ -103,6 +110,13 @@ struct Worker {
     next_tick: Instant,
     still_ticks: u32,
     failures: u32,
+    /// Why the last cycle gave no reading.
+    last_failure: Option<String>,
+    /// How long a cycle may take.
+    cycle_time: Duration,
+    health: Health,
+    /// Why the motion is being brought to its end early, pen up.
+    giving_up: Option<String>,
     ending: bool,
 }
 
@@ -140,6 +154,10 @@ impl Worker {
             stops_seen: 0,
             still_ticks: 0,
             failures: 0,
+            last_failure: None,
+            cycle_time: PERIOD,
+            health: Health::default(),
+            giving_up: None,
             ending: false,
         };
         worker.open().await?;
@@ -151,15 +169,33 @@ impl Worker {
         let mut link = (self.own.open)(&self.own.clock).map_err(|error| error.to_string())?;
         let attached = self.driver.attach(link.as_mut()).await;
         let attached = attached.map_err(|error| format!("{}: {error}", link.name()))?;
+        self.is_same_arm(&attached.servos)?;
         for warning in &attached.warnings {
             tracing::warn!(port = link.name(), "{warning}");
         }
         self.link = Some(link);
         self.failures = 0;
+        self.cycle_time = health::cycle_time(attached.latency);
+        self.health.attached(&attached);
         self.snapshot.identity = Arc::new(attached.servos);
         self.snapshot.measured = Some(Arc::new(attached.measured));
         self.snapshot.state = State::Holding;
         Ok(())
+    }
+
+    /// A port that comes back may have another arm behind it, with other zeros.
+    fn is_same_arm(&self, found: &[Identity]) -> Result<(), String> {
+        let known = self.snapshot.identity.iter();
+        let other = known
+            .zip(found)
+            .find(|(known, found)| !known.is_same(found));
+        match other {
+            None => Ok(()),
+            Some((_, found)) => Err(format!(
+                "{} is not the one that was here before: restart the node for another arm",
+                found.servo
+            )),
+        }
     }
 
     async fn live(&mut self) {
@@ -319,6 +355,9 @@ impl Worker {
             .cycle(link.as_mut(), None, deadline)
             .await
             .map_err(|error| error.to_string())?;
+        if let Some(why) = health::too_hot_to_begin(&measured, &self.snapshot.identity) {
+            return Err(why);
+        }
         // Energising and reading take their time: a stop may have come meanwhile.
         self.still_wanted(&proof, seen_stops)?;
         let execution = proof
@@ -326,6 +365,7 @@ impl Worker {
             .map_err(|broken| broken.to_string())?;
         self.snapshot.measured = Some(Arc::new(measured));
         self.snapshot.fault = None;
+        self.giving_up = None;
         self.next_tick = self.own.clock.now().after(PERIOD);
         Ok(execution)
     }
@@ -375,7 +415,7 @@ impl Worker {
                 }
             }
             Err(broken) => {
-                self.fault(&broken.to_string());
+                self.fault(&self.in_full(&broken));
                 self.cycle(None).await;
             }
         }
@@ -383,19 +423,32 @@ impl Worker {
         self.settle();
     }
 
+    /// A blind arm's last failure says which servo it is about.
+    fn in_full(&self, broken: &Broken) -> String {
+        match (broken, &self.last_failure) {
+            (Broken::Blind(_), Some(why)) => format!("{broken}: {why}"),
+            (Broken::Blind(_), None) => format!("{broken}: {STARVED}"),
+            _ => broken.to_string(),
+        }
+    }
+
     async fn cycle(&mut self, setpoint: Option<&Setpoint>) {
-        let deadline = self.own.clock.now().after(PERIOD);
+        let deadline = self.own.clock.now().after(self.cycle_time);
         let Some(link) = self.link.as_mut() else {
             return;
         };
-        match self.driver.cycle(link.as_mut(), setpoint, deadline).await {
+        let result = self.driver.cycle(link.as_mut(), setpoint, deadline).await;
+        let overdue = self.own.clock.now().since(deadline);
+        match result {
             Ok(measured) => self.measured(measured),
-            Err(error) => self.failed(&error),
+            Err(error) => self.failed(&error, overdue),
         }
     }
 
     fn measured(&mut self, measured: Measured) {
         self.failures = 0;
+        self.last_failure = None;
+        self.look_at_health(&measured);
         let still = fastest_rad_s(&measured) < STANDSTILL_RAD_S;
         self.still_ticks = if still {
             self.still_ticks.saturating_add(1)
@@ -408,9 +461,27 @@ impl Worker {
         self.snapshot.measured = Some(Arc::new(measured));
     }
 
-    fn failed(&mut self, error: &DriverError) {
+    /// A servo that gets too hot ends the motion as a stop does, and then it is a fault.
+    fn look_at_health(&mut self, measured: &Measured) {
+        let (counts, servos) = (self.driver.counts(), &self.snapshot.identity);
+        let why = self.health.look(measured, counts, servos);
+        if let (Some(why), Some(job), None) = (why, &mut self.job, &self.giving_up) {
+            job.execution.stop();
+            self.giving_up = Some(why);
+        }
+    }
+
+    /// `overdue` is by how much the cycle overran its deadline.
+    fn failed(&mut self, error: &DriverError, overdue: Duration) {
         self.still_ticks = 0;
         self.failures = self.failures.saturating_add(1);
+        // The servos may well have answered while nobody listened.
+        let starved = overdue > STARVED_BY && error.is_transient();
+        self.last_failure = Some(if starved {
+            STARVED.to_owned()
+        } else {
+            error.to_string()
+        });
         tracing::debug!(failures = self.failures, "bus: {error}");
         if error.is_unplugged() {
             self.link = None;
@@ -446,7 +517,9 @@ impl Worker {
             return;
         };
         let off_rad = self.off_rad();
-        if still && off_rad <= REACHED_RAD {
+        if let Some(why) = self.giving_up.take_if(|_| still) {
+            self.fault(&why);
+        } else if still && off_rad <= REACHED_RAD {
             self.finish_job(off_rad);
         } else if now.since(sent) > SETTLE {
             let why = self.short_of_goal();
@@ -577,6 +650,7 @@ impl Worker {
                     .any(|servo| servo.torque_on == Some(true))
             });
         self.snapshot.counts = self.driver.counts().clone();
+        self.snapshot.warnings = self.health.warnings();
         if self.is_idle()
             && self.snapshot.state == State::Stopped
             && self.own.permits.latched().is_none()
