@@ -337,10 +337,7 @@ fn an_svg_that_grows_without_end_is_refused() {
     let began = std::time::Instant::now();
     let polylines = format!("polylines = {}", support::SHORT_LINES);
     let text = scene("bomb", support::SHORT_LINES);
-    bench.scene(
-        "bomb",
-        &text.replace(&polylines, "file = \"bomb.svg\""),
-    );
+    bench.scene("bomb", &text.replace(&polylines, "file = \"bomb.svg\""));
     let (code, refused) = bench.call(&["stroke", r#"{"scene":"bomb"}"#]);
     assert_eq!(code, 1, "{refused}");
     assert!(

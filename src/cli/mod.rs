@@ -1,6 +1,7 @@
 //! The command line: wiring only. Everything that a command does is done in another room.
 
 mod call;
+mod check;
 mod control;
 mod desk;
 mod door;
@@ -108,6 +109,8 @@ enum Command {
     },
     /// Show what the node on this machine is doing
     Status(AtArgs),
+    /// Say everything that is wrong with a node before it is started: file, scenes, port, folders
+    Check,
     /// Make, list and revoke the tokens by which callers from elsewhere come in
     #[command(subcommand)]
     Token(TokenCommand),
@@ -281,6 +284,7 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Estop(at) => operate::verb(&at, control::Verb::Estop).await,
         Command::Clear(at) => operate::verb(&at, control::Verb::Clear).await,
         Command::Reset { scene, at } => operate::verb(&at, control::Verb::Reset { scene }).await,
+        Command::Check => check::run(&node),
         Command::Token(command) => door::run(&node, command),
         Command::Status(at) => operate::verb(&at, control::Verb::Status).await,
     }
