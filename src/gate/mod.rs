@@ -44,6 +44,7 @@ mod execute;
 mod stopping;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::fmt;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ use crate::scene::{Revision, Scene};
 use crate::units::Joints;
 
 pub use check::{check, preview};
-pub use execute::{Broken, Execution, Progress, Step};
+pub use execute::{Broken, Execution, HoldAt, Progress, Step};
 
 /// A trajectory that was judged against a scene, a permit and a start, with a proven stop from
 /// every sample. Made only by [`check`]; spent by [`CheckedTrajectory::begin`].
