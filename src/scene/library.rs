@@ -282,13 +282,11 @@ impl Library {
     }
 
     fn bytes(&self, place: &str) -> Result<Option<Vec<u8>>, SceneError> {
-        if let Some(path) = self
-            .folder
-            .as_ref()
-            .map(|folder| folder.join(place))
-            .filter(|p| p.is_file())
-        {
-            return read_file(&path).map(Some);
+        if let Some(folder) = &self.folder {
+            let path = folder.join(place);
+            if path.is_file() {
+                return read_within(folder, &path).map(Some);
+            }
         }
         Ok(embedded::find(place).map(|file| file.bytes.to_vec()))
     }
@@ -322,6 +320,22 @@ const LETTER_HEIGHT_MM: f64 = 10.0;
 
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])
+}
+
+/// A link that leads out of the folder would make any file of this machine a scene or a design.
+fn read_within(folder: &Path, path: &Path) -> Result<Vec<u8>, SceneError> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let leads_out = match (real(folder), real(path)) {
+        (Some(folder), Some(path)) => !path.starts_with(folder),
+        _ => true,
+    };
+    if leads_out {
+        return Err(SceneError::Missing {
+            file: path.display().to_string(),
+            why: "it is a link that leads out of the folder of scenes; put a copy there".to_owned(),
+        });
+    }
+    read_file(path)
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, SceneError> {
