@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::build::{self, Parts};
 use super::embedded::{self, Embedded};
 use super::file::{DesignFile, SceneFile};
+use super::fill;
 use super::{Revision, Scene};
 use crate::arm::{Arm, ArmError, ArmFile};
 use crate::config::toml::{self as strict, FileError};
-use crate::design::{self, Caps, Design, DesignError};
+use crate::design::{self, Caps, Design, DesignError, Fill};
 
 /// Where scenes are found.
 #[derive(Clone, Debug, Default)]
@@ -209,11 +210,18 @@ impl Library {
             let file = format!("{scene}: design {name}");
             move |source| SceneError::Design { file, source }
         };
+        let wrong = |what: String| SceneError::from(FileError::one(scene, what));
+        fill::check(file).map_err(wrong)?;
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
                 let bytes = self.design_bytes(scene, name)?;
                 hash_part(hash, &bytes);
-                design::load(name, &bytes, &Caps::default()).map_err(wrap(name))
+                let plain = design::load(name, &bytes, &Caps::default()).map_err(wrap(name))?;
+                let fill = fill::of(file, plain.page_mm).map_err(wrong)?;
+                if fill == Fill::Outline {
+                    return Ok(plain);
+                }
+                design::load_filled(name, &bytes, &Caps::default(), fill).map_err(wrap(name))
             }
             (None, Some(text), None) => {
                 let height_mm = file.letter_height_mm.map_or(LETTER_HEIGHT_MM, |h| h.get());
