@@ -33,16 +33,17 @@ const ROOMS: [(&str, &str); 23] = [
     ("sim", "arm kin link units"),
     ("job", "clock motion plan scene units"),
     ("args", ""),
+    ("caller", "units"),
     ("catalogue", ""),
     ("picture", "design"),
     (
         "tools",
-        "args catalogue config design gate job motion permit picture plan scene units",
+        "args caller catalogue config design gate job motion permit picture plan scene units",
     ),
     ("mcp", ""),
     (
         "cli",
-        "args arm catalogue clock config design gate job link mcp motion permit plan scene sim tools units",
+        "args arm caller catalogue clock config design gate job link mcp motion permit plan scene sim tools units",
     ),
     ("main", "cli"),
     ("lib", ""),
@@ -62,7 +63,7 @@ const NEVER: [(&str, &str); 9] = [
 ];
 
 /// Crates that have few homes.
-const CRATE_HOMES: [(&str, &str); 11] = [
+const CRATE_HOMES: [(&str, &str); 12] = [
     ("ed25519_dalek", "job"),
     ("getrandom", "job"),
     ("rmcp", "mcp"),
@@ -73,6 +74,7 @@ const CRATE_HOMES: [(&str, &str); 11] = [
     ("indicatif", "cli"),
     ("tokio_serial", "link"),
     ("usvg", "design"),
+    ("roxmltree", "arm"),
     ("tiny_skia", "picture"),
 ];
 

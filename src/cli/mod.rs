@@ -3,8 +3,10 @@
 mod approve;
 mod audit;
 mod call;
+mod check;
 mod control;
 mod desk;
+mod door;
 mod explain;
 mod jobs;
 mod log;
@@ -23,6 +25,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+
+use crate::caller::Role;
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
 #[derive(Debug, Parser)]
@@ -138,6 +142,33 @@ enum Command {
     /// Work with audit logs
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Say everything that is wrong with a node before it is started: file, scenes, port, folders
+    Check,
+    /// Make, list and revoke the tokens by which callers from elsewhere come in
+    #[command(subcommand)]
+    Token(TokenCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum TokenCommand {
+    /// Make a token and print it; it cannot be shown again
+    Add {
+        /// Whose it is, such as claude-desktop
+        name: String,
+        /// viewer, planner or operator
+        #[arg(long, default_value = "planner")]
+        role: Role,
+        /// So many calls a minute; stops are not counted
+        #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+        calls_per_minute: u32,
+    },
+    /// Show names and roles
+    List,
+    /// End a token at once
+    Revoke {
+        /// Whose
+        name: String,
+    },
 }
 
 /// Which node of this machine.
@@ -242,9 +273,13 @@ struct SimArgs {
     /// The scene whose sheet lies before it and whose pens it holds
     #[arg(long, default_value = "default")]
     scene: String,
-    /// Where the picture of what was drawn is written, every second while it changes
+    /// Where what was drawn is written, every second while it changes: a picture, or points in
+    /// sheet millimetres where the name ends in .json
     #[arg(long, value_name = "FILE")]
     ink: Option<PathBuf>,
+    /// Where every byte that the arm hears is written, in hexadecimal
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Answer as fast as the bytes come, not as fast as a wire
     #[arg(long)]
     unpaced: bool,
@@ -298,6 +333,8 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Estop(at) => operate::verb(&at, control::Verb::Estop).await,
         Command::Clear(at) => operate::verb(&at, control::Verb::Clear).await,
         Command::Reset { scene, at } => operate::verb(&at, control::Verb::Reset { scene }).await,
+        Command::Check => check::run(&node),
+        Command::Token(command) => door::run(&node, command),
         Command::Status(at) => operate::verb(&at, control::Verb::Status).await,
         Command::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
         Command::Approve { job, yes, at } => approve::run(job, yes, &at).await,

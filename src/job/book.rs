@@ -95,7 +95,7 @@ impl Book {
         for number in numbers {
             let folder = book.jobs.join(id(number));
             match recover(&folder.join(JOURNAL)) {
-                Ok(Some(past)) => book.ended().push((past, size(&folder))),
+                Ok(Some(past)) => book.ended().push((slim(past), size(&folder))),
                 // A job whose very beginning was torn has moved nothing.
                 Ok(None) => drop(std::fs::remove_dir_all(&folder)),
                 Err(error) => {
@@ -134,19 +134,18 @@ impl Book {
         Ok(Entry::create(&self.jobs, accepted)?)
     }
 
-    /// Remembers that a job has ended. Where it moved, it takes over what earlier jobs of its arm
-    /// had left: a drawing, if it draws.
+    /// Remembers that a job has ended. Where it drew, or came to its end, it takes over what earlier
+    /// jobs of its arm had left: a drawing, if it is one.
     pub fn ended_with(&self, entry: &Entry) {
         let past = entry.past();
-        if past.moved {
+        if past.moved && (past.state == "reached" || past.drawn.mm > 0.0) {
             self.settle(&past);
         }
-        self.ended().push((past, size(entry.folder())));
+        self.ended().push((slim(past), size(entry.folder())));
     }
 
-    /// Calls everything settled that a job which is about to move takes over.
-    pub fn settle(&self, by: &Past) {
-        let draws = matches!(by.tool.as_str(), "stroke" | "align");
+    fn settle(&self, by: &Past) {
+        let draws = by.tool == "stroke";
         let open = |past: &Past| {
             past.arm == by.arm
                 && past.id != by.id
@@ -218,6 +217,14 @@ impl Book {
     fn ended(&self) -> MutexGuard<'_, Vec<(Past, u64)>> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Without its strokes, where nobody will go on with them.
+fn slim(mut past: Past) -> Past {
+    if !past.is_unfinished() && !past.interrupted {
+        past.strokes = Vec::new();
+    }
+    past
 }
 
 /// Reads a job from a node's state folder, whether the node runs or not.

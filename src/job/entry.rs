@@ -168,6 +168,11 @@ impl Entry {
         )
     }
 
+    #[cfg(test)]
+    pub(super) fn disk_fills_at(&self, record: u64) {
+        self.state().log.disk_fills_at(record);
+    }
+
     fn write(&self, record: &Record) -> Result<(), LogError> {
         let mut state = self.state();
         state.log.append(record)?;

@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use super::entry::Entry;
 use super::ink::{Drawn, InkTable};
 use super::log::LogError;
-use crate::motion::{Release, Snapshot};
+use crate::motion::{Release, Snapshot, State};
 use crate::plan::Plan;
 use crate::scene::Scene;
 
@@ -65,6 +65,7 @@ impl Keeper {
             table,
             release: release.clone(),
             upto_mm: 0.0,
+            held: false,
         };
         keeping.go_on()?;
         let (end, ended) = oneshot::channel();
@@ -112,6 +113,7 @@ struct Keeping {
     table: InkTable,
     release: Release,
     upto_mm: f64,
+    held: bool,
 }
 
 impl Keeping {
@@ -147,10 +149,23 @@ impl Keeping {
                 _ = &mut *ended => return Ok(()),
                 changed = snapshots.changed() => {
                     if changed.is_err() { return Ok(()); }
-                    snapshots.borrow_and_update();
+                    let state = snapshots.borrow_and_update().state;
+                    self.note_hold(state == State::Held)?;
                     self.go_on()?;
                 }
             }
+        }
+    }
+
+    fn note_hold(&mut self, held: bool) -> Result<(), LogError> {
+        if held == self.held {
+            return Ok(());
+        }
+        self.held = held;
+        if held {
+            self.entry.held("the motion is held with the pen up")
+        } else {
+            self.entry.moving()
         }
     }
 

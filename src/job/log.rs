@@ -77,6 +77,8 @@ pub(super) struct Log {
     next: u64,
     /// A write that failed may have left half a record: nothing more is added.
     broken: bool,
+    #[cfg(test)]
+    full_at: Option<u64>,
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> LogError + '_ {
@@ -105,6 +107,8 @@ impl Log {
             path: path.to_owned(),
             next: 0,
             broken: false,
+            #[cfg(test)]
+            full_at: None,
         })
     }
 
@@ -133,8 +137,16 @@ impl Log {
             path: path.to_owned(),
             next: u64::try_from(contents.records.len()).unwrap_or(u64::MAX),
             broken: false,
+            #[cfg(test)]
+            full_at: None,
         };
         Ok((log, contents))
+    }
+
+    /// From this record on the disk is full.
+    #[cfg(test)]
+    pub(super) fn disk_fills_at(&mut self, record: u64) {
+        self.full_at = Some(record);
     }
 
     /// Writes a record; it is on the disk when this returns.
@@ -149,6 +161,13 @@ impl Log {
         if self.broken {
             let gone = io::Error::other("an earlier record could not be written");
             return Err(at(&self.path)(gone));
+        }
+        #[cfg(test)]
+        if self.full_at == Some(self.next) {
+            self.file = OpenOptions::new()
+                .write(true)
+                .open("/dev/full")
+                .map_err(at(&self.path))?;
         }
         let written = self
             .file

@@ -17,6 +17,8 @@ mod key;
 mod log;
 mod past;
 mod record;
+#[cfg(test)]
+mod tests;
 
 pub use audit::{Audit, AuditError, Verified, verify};
 pub use book::{Book, BookError, Keep, past, pasts};

@@ -164,9 +164,14 @@ impl Past {
     /// Whether it left a drawing half done that nobody has gone on with.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
-        let inked = self.drawn.mm > 0.0 || self.released_mm > 0.0;
-        let whole = self.state == "reached" || self.drawn.strokes >= self.strokes.len();
-        self.tool == "stroke" && self.is_over() && inked && !whole && self.settled.is_empty()
+        self.is_over() && self.state != "reached" && self.settled.is_empty() && self.leaves_a_rest()
+    }
+
+    /// Whether it draws a design, has begun to, and has not drawn all of it.
+    #[must_use]
+    pub fn leaves_a_rest(&self) -> bool {
+        let inked = self.drawn.mm > 0.0 || (self.interrupted && self.released_mm > 0.0);
+        self.tool == "stroke" && inked && self.drawn.strokes < self.strokes.len()
     }
 
     /// What is left to draw, from `overlap_mm` before where it was left.

@@ -364,6 +364,12 @@ where
             ..card
         },
     );
+    let reply = match (reply.is_error, state) {
+        (true, "stopped" | "faulted") if entry.past().leaves_a_rest() => {
+            reply.hint("after reset, stroke {\"resume\":true} draws what is left; without it the drawing begins anew")
+        }
+        _ => reply,
+    };
     // The journal first: whoever has the answer finds it there.
     record::end(&node, &entry, state, &reply).await;
     job.end(state, reply, seat.motion.clock().now());

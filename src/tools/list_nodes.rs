@@ -41,6 +41,7 @@ fn arm(node: &Node, seat: &Seat) -> Value {
         "state": snapshot.state,
         "enabled": seat.permits().enabled(seat.motion.clock().now()),
         "unfinished": node.unfinished(seat),
+        "lease": seat.holder(node.lease_idle()),
         "job": seat.board.job().filter(|job| !job.is_over()).map(|job| job.card()),
     })
 }

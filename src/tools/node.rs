@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::args::Profile;
+use crate::caller::{Lease, Rates};
 use crate::config::{Forgiveness, NodeFile};
 use crate::job::{Audit, Book, Keep};
 use crate::motion::Motion;
@@ -32,6 +33,7 @@ pub struct Seat {
     /// Where it is simulated, what lies before it.
     pub studio: Option<Box<dyn Studio>>,
     pub(super) board: Board,
+    pub(super) lease: Lease,
     last_scene: Mutex<Option<Arc<Scene>>>,
     laid: Mutex<Option<Arc<Scene>>>,
 }
@@ -56,6 +58,7 @@ pub struct Node {
     pub(super) refusals: super::audit::Refusals,
     pub(super) approvals: super::approve::Approvals,
     pub(super) previews: super::stroke::Previews,
+    pub(super) rates: Rates,
     numbers: AtomicU64,
 }
 
@@ -67,6 +70,12 @@ pub struct State {
 }
 
 impl State {
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &std::path::Path {
+        &self.folder
+    }
+
     /// Opens a node's state folder, which exists. No other process can until this one ends.
     ///
     /// # Errors
@@ -97,6 +106,7 @@ impl Seat {
             motion,
             studio,
             board: Board::default(),
+            lease: Lease::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
         }
@@ -183,6 +193,7 @@ impl Node {
             refusals: super::audit::Refusals::default(),
             approvals: super::approve::Approvals::default(),
             previews: super::stroke::Previews::default(),
+            rates: Rates::default(),
             numbers: AtomicU64::new(1),
         }
     }
