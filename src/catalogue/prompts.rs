@@ -56,7 +56,7 @@ impl Prompt {
 
 #[cfg(test)]
 mod tests {
-    use super::super::find;
+    use super::super::tests_here;
     use super::PROMPTS;
 
     #[test]
@@ -69,7 +69,7 @@ mod tests {
                 .skip(1)
                 .filter_map(|rest| rest.split([' ', '.']).next());
             for tool in called {
-                assert!(find(tool).is_some(), "{tool} in {text}");
+                assert!(tests_here().find(tool).is_some(), "{tool} in {text}");
             }
         }
     }

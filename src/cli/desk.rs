@@ -35,7 +35,7 @@ impl Desk for NodeDesk {
     }
 
     fn instructions(&self) -> String {
-        catalogue::instructions()
+        catalogue::instructions(&self.0.here())
     }
 
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {
@@ -73,7 +73,8 @@ impl Desk for NodeDesk {
     }
 
     fn resources(&self) -> Vec<ResourceCard> {
-        let usage = catalogue::TOOLS.iter().map(|tool| ResourceCard {
+        let here = self.0.here();
+        let usage = here.tools().map(|tool| ResourceCard {
             uri: format!("usage://{}", tool.name),
             name: format!("usage of {}", tool.name),
             description: format!("Everything about the tool {}.", tool.name),
@@ -136,12 +137,7 @@ impl Desk for NodeDesk {
     fn complete(&self, completion: &Completion) -> Vec<String> {
         let here = self.0.here();
         let typed = completion.typed.to_lowercase();
-        let tools = || {
-            catalogue::TOOLS
-                .iter()
-                .map(|tool| tool.name.to_owned())
-                .collect()
-        };
+        let tools = || here.tools().map(|tool| tool.name.clone()).collect();
         let all: Vec<String> = match (completion.of.as_str(), completion.argument.as_str()) {
             ("usage://{name}", _) => tools(),
             ("scene://{name}", _) | (_, "scene") => here.scenes,
@@ -160,11 +156,9 @@ impl NodeDesk {
             body: ResourceBody::Text(text),
         };
         if let Some(name) = uri.strip_prefix("usage://") {
-            let tool = catalogue::find(name)?;
-            return Some(text(
-                "text/markdown",
-                catalogue::usage(tool, &self.0.here()),
-            ));
+            let here = self.0.here();
+            let page = catalogue::usage(here.find(name)?, &here);
+            return Some(text("text/markdown", page));
         }
         let scene = self
             .0
@@ -232,6 +226,7 @@ fn answer(reply: Reply) -> Answer {
             .pictures
             .into_iter()
             .map(|png| ("image/png".to_owned(), png))
+            .chain(reply.images)
             .collect(),
     }
 }
