@@ -15,7 +15,7 @@ use super::{
 use super::{fastest_rad_s, ms_since};
 use crate::arm::Arm;
 use crate::clock::{Alarm, Clock};
-use crate::driver::{Driver, DriverError};
+use crate::driver::{Driver, DriverError, Halt};
 use crate::gate::{CheckedTrajectory, Execution, Setpoint, Step};
 use crate::link::Link;
 use crate::permit::{Latch, Permits};
@@ -242,6 +242,9 @@ impl Worker {
         } else {
             Latch::Stopped(asked.by)
         });
+        if asked.emergency {
+            self.driver.halt(Halt::Emergency);
+        }
         if let Some(job) = &mut self.job {
             if asked.emergency {
                 job.execution.stand();
@@ -433,7 +436,7 @@ impl Worker {
     /// Ends a stop, or a motion, that has come to rest or has had its time.
     fn settle(&mut self) {
         let now = self.own.clock.now();
-        let still = self.still_ticks >= STILL_TICKS;
+        let still = self.still_ticks >= STILL_TICKS && self.driver.is_settled();
         let sent_all = self.job.as_ref().is_none_or(|job| job.sent_all.is_some());
         if let Some(stopping) = &self.stopping {
             let late = now.since(stopping.asked.at) > STOP_LIMIT;
@@ -541,6 +544,7 @@ impl Worker {
             return;
         }
         self.own.permits.latch(Latch::Fault(why.to_owned()));
+        self.driver.halt(Halt::Hold);
         self.snapshot.state = State::Faulted;
         self.snapshot.fault = Some(why.to_owned());
         if let Some(job) = self.job.take() {
