@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::{NodeDesk, repair};
 use super::open::{self, Pace};
-use super::{Exit, NodeArgs, ServeArgs, control, systemd};
+use super::{Exit, NodeArgs, ServeArgs, control, door, systemd};
 use crate::mcp::http::{self, HttpConfig};
 use crate::mcp::stdio;
 use crate::permit::Who;
@@ -42,7 +42,7 @@ pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exi
 }
 
 async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> anyhow::Result<()> {
-    let desk = Arc::new(NodeDesk(Arc::clone(node)));
+    let desk = Arc::new(NodeDesk::watched(node));
     for seat in &node.seats {
         let enabled = seat.permits().enabled(seat.motion.clock().now());
         tracing::info!(arm = seat.name, is = seat.title(), enabled, "attached");
@@ -60,6 +60,7 @@ async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> 
     tracing::info!("MCP at http://{}/mcp", listening.address());
     systemd::notify("READY=1");
     let config = HttpConfig {
+        doorkeeper: door::keeper(node, listening.address())?,
         hosts: serve.host.clone(),
         ..HttpConfig::default()
     };

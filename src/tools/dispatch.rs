@@ -12,6 +12,7 @@ use super::shape::{shape, strictness};
 use super::{Node, Seat, Watch, align, list_nodes, relay, reset, sense, stop, stroke};
 use crate::args::name::Resolution;
 use crate::args::{self, Advice, Policy, Reading, Received, Refusal};
+use crate::caller::Standing;
 use crate::catalogue::{Effect, Here, TOOLS, Tool};
 use crate::config::NodeFile;
 use crate::permit::Who;
@@ -30,6 +31,8 @@ pub struct Request {
     pub caller: String,
     /// Whether a person at the node calls.
     pub who: Who,
+    /// What the caller's token allows, where callers need one.
+    pub standing: Option<Standing>,
 }
 
 /// What a tool is given.
@@ -38,6 +41,7 @@ pub(super) struct Order<'a> {
     pub(super) reading: &'a Reading,
     pub(super) watch: &'a Watch,
     pub(super) who: Who,
+    pub(super) caller: &'a str,
 }
 
 impl Node {
@@ -64,6 +68,9 @@ impl Node {
                 seat.motion.stop(request.who, false);
             }
         }
+        if let Err(reply) = self.admits(tool, &request) {
+            return *reply;
+        }
         let reading = match self.read(tool, &request) {
             Ok(reading) => reading,
             Err((refusal, advice)) => return refused(tool, &refusal, advice),
@@ -73,7 +80,14 @@ impl Node {
             reading: &reading,
             watch: &watch,
             who: request.who,
+            caller: &request.caller,
         };
+        // A declared tool takes no arm itself: its steps do.
+        if self.declared.deed(&tool.name).is_none()
+            && let Err(reply) = order.lease(tool.effect)
+        {
+            return reply.understood(&reading);
+        }
         let reply = match tool.name.as_str() {
             "align" => align::call(&order).await,
             "reset" => reset::call(&order).await,
@@ -81,7 +95,7 @@ impl Node {
             "stroke" => stroke::call(&order).await,
             "stop" => stop::call(&order).await,
             "list_nodes" => list_nodes::call(&order),
-            _ => relay::call(&order, tool, &request.caller).await,
+            _ => relay::call(&order, tool).await,
         };
         let reply = reply.understood(&reading);
         if self.is_daring() {

@@ -1,6 +1,7 @@
 //! What each tool does: dispatch, and one file a tool. Knows nothing of how a call arrived.
 
 mod abroad;
+mod admit;
 mod align;
 mod answer;
 mod carry;
@@ -14,6 +15,7 @@ mod relay;
 mod reset;
 mod sense;
 mod shape;
+mod shown;
 mod stop;
 mod stroke;
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::args::Profile;
+use crate::caller::{Lease, Rates};
 use crate::config::{Forgiveness, NodeFile};
 use crate::motion::Motion;
 use crate::permit::Permits;
@@ -34,6 +35,7 @@ pub struct Seat {
     /// Where it is simulated, what lies before it.
     pub studio: Option<Box<dyn Studio>>,
     pub(super) board: Board,
+    pub(super) lease: Lease,
     last_scene: Mutex<Option<Arc<Scene>>>,
     laid: Mutex<Option<Arc<Scene>>>,
 }
@@ -55,6 +57,7 @@ pub struct Node {
     pub(super) abroad: Option<Arc<dyn Abroad>>,
     pub(super) courses: Courses,
     pub(super) memory: Mutex<super::dispatch::Memory>,
+    pub(super) rates: Rates,
     numbers: AtomicU64,
 }
 
@@ -67,6 +70,7 @@ impl Seat {
             motion,
             studio,
             board: Board::default(),
+            lease: Lease::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
         }
@@ -151,6 +155,7 @@ impl Node {
             abroad: None,
             courses: Courses::default(),
             memory: Mutex::default(),
+            rates: Rates::default(),
             numbers: AtomicU64::new(1),
         }
     }

@@ -25,32 +25,30 @@ const LOOK: Duration = Duration::from_millis(200);
 const REMEMBERED: Duration = Duration::from_secs(120);
 
 /// Does a declared tool.
-pub(super) async fn call(order: &Order<'_>, tool: &Tool, caller: &str) -> Reply {
+pub(super) async fn call(order: &Order<'_>, tool: &Tool) -> Reply {
     match order.node.declared.deed(&tool.name) {
         Some(Deed::Calls(step)) => {
             let calls = step.tool.name.as_str();
-            let request = request(order, step, caller);
+            let request = asked(step, &order.reading.understood, order.caller, order.who);
             let reply = Arc::clone(order.node)
                 .call(request, order.watch.clone())
                 .await;
             reply.with("calls", calls)
         }
-        Some(Deed::Sequence(steps)) => sequence(order, tool, steps, caller).await,
+        Some(Deed::Sequence(steps)) => sequence(order, tool, steps).await,
         Some(Deed::Abroad { server, tool }) => abroad::call(order, server, tool).await,
         None => Reply::failed(format!("the tool `{}` does nothing", tool.name)),
     }
 }
 
-fn request(order: &Order<'_>, step: &Step, caller: &str) -> Request {
-    asked(step, &order.reading.understood, caller, order.who)
-}
-
+/// A step as a call. Its tool's strictest effect was admitted already, and one call counts once.
 fn asked(step: &Step, given: &Map<String, Value>, caller: &str, who: Who) -> Request {
     Request {
         tool: step.tool.name.clone(),
         arguments: Received::Value(Value::Object(step.arguments(given))),
         caller: caller.to_owned(),
         who,
+        standing: None,
     }
 }
 
@@ -161,7 +159,7 @@ fn now(node: &Node) -> Option<Instant> {
     Some(seat.motion.clock().now())
 }
 
-async fn sequence(order: &Order<'_>, tool: &Tool, steps: &[Step], caller: &str) -> Reply {
+async fn sequence(order: &Order<'_>, tool: &Tool, steps: &[Step]) -> Reply {
     let node = order.node;
     let given = &order.reading.understood;
     let key = key(node, steps, given);
@@ -177,7 +175,7 @@ async fn sequence(order: &Order<'_>, tool: &Tool, steps: &[Step], caller: &str) 
                 node: Arc::clone(node),
                 steps: steps.to_vec(),
                 given: given.clone(),
-                caller: caller.to_owned(),
+                caller: order.caller.to_owned(),
                 who: order.who,
                 course: Arc::clone(&course),
             };
