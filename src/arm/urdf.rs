@@ -372,6 +372,7 @@ impl Draft {
             Family::FeetechSts | Family::Dynamixel2 => 1_000_000,
         };
         let file = ArmFile {
+            like: None,
             name: plain(&robot.name),
             about: format!("Imported from a URDF: `{}` to `{}`", ask.base, ask.tip),
             family: ask.family,
