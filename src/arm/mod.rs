@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::kin::{Chain, Joint};
 use crate::units::{Finite, JOINTS_MAX, Joints, SERVOS_MAX};
 
+pub mod urdf;
+
 /// An arm as its file describes it.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -17,6 +19,9 @@ pub struct ArmFile {
     pub name: String,
     /// One line for people.
     pub about: String,
+    /// The name of an arm with the same joints, whose scenes this one draws as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
     /// Which servos it has, and so which bytes they speak.
     pub family: Family,
     /// Bits a second on the bus.
@@ -47,6 +52,10 @@ pub enum Family {
     FeetechSts,
     /// Robotis Dynamixel X series, protocol 2.0.
     Dynamixel2,
+    /// A controller that somebody built, over `firmware-protocol`. It counts in microradians: each
+    /// joint has one servo with `ticks_per_turn = 6283185`, whose id is the joint's place on the
+    /// controller, counted from 1.
+    Firmware,
 }
 
 /// A place and an orientation, relative to the frame before it.
@@ -118,6 +127,9 @@ pub struct Held {
     /// Its id on the bus, 0 to 252.
     pub id: u8,
 }
+
+/// What a controller that counts in microradians counts in one turn.
+const MICRORADIANS_PER_TURN: u32 = 6_283_185;
 
 const fn ticks_per_turn_default() -> u32 {
     4096
@@ -193,7 +205,12 @@ pub struct Limits {
     pub velocity_rad_s: Joints,
     /// Hardest acceleration.
     pub acceleration_rad_s2: Joints,
+    /// Hardest change of acceleration: from none to the hardest in [`RISE_S`].
+    pub jerk_rad_s3: Joints,
 }
+
+/// No joint's acceleration rises from nothing to its hardest in less than this.
+pub const RISE_S: f64 = 0.02;
 
 /// A capsule of the body.
 #[derive(Clone, Debug)]
@@ -310,6 +327,9 @@ fn check(file: &ArmFile) -> Result<(), String> {
     }
     file.joints.iter().try_for_each(check_joint)?;
     check_ids(file)?;
+    if file.family == Family::Firmware {
+        check_places(file)?;
+    }
     for capsule in &file.capsules {
         if let Some(name) = &capsule.joint
             && !file.joints.iter().any(|joint| joint.name == *name)
@@ -320,7 +340,21 @@ fn check(file: &ArmFile) -> Result<(), String> {
             ));
         }
     }
-    Ok(())
+    check_may_touch(file)
+}
+
+fn check_may_touch(file: &ArmFile) -> Result<(), String> {
+    let known = |name: &String| file.capsules.iter().any(|capsule| capsule.name == *name);
+    match file.may_touch.iter().flatten().find(|name| !known(name)) {
+        Some(name) => {
+            let names: Vec<&str> = file.capsules.iter().map(|c| c.name.as_str()).collect();
+            Err(format!(
+                "may_touch: there is no capsule `{name}`; valid: {}",
+                names.join(", ")
+            ))
+        }
+        None => Ok(()),
+    }
 }
 
 fn check_joint(joint: &JointFile) -> Result<(), String> {
@@ -374,6 +408,27 @@ fn check_servo(joint: &str, servo: &Servo) -> Result<(), String> {
     Ok(())
 }
 
+/// A controller knows its joints by their places and counts in microradians.
+fn check_places(file: &ArmFile) -> Result<(), String> {
+    if let Some(held) = file.held.first() {
+        return Err(format!(
+            "`held` names `{}`: a controller holds by itself; leave it out",
+            held.name
+        ));
+    }
+    for (joint, place) in file.joints.iter().zip(1_u8..) {
+        let fits = matches!(joint.servos.as_slice(), [servo]
+            if servo.id == place && servo.ticks_per_turn == MICRORADIANS_PER_TURN);
+        if !fits {
+            return Err(format!(
+                "joint `{}`: family `firmware` needs servos = [{{ id = {place}, sign = 1, zero_tick = 0, ticks_per_turn = {MICRORADIANS_PER_TURN} }}]; sign and zero_tick may differ",
+                joint.name
+            ));
+        }
+    }
+    Ok(())
+}
+
 fn check_ids(file: &ArmFile) -> Result<(), String> {
     let turning = file
         .joints
@@ -418,6 +473,7 @@ fn limits(file: &ArmFile) -> Limits {
         upper_rad: each(&|j| j.upper_rad.get() - j.margin_rad.get()),
         velocity_rad_s: each(&|j| j.velocity_max_rad_s.get()),
         acceleration_rad_s2: each(&|j| j.acceleration_max_rad_s2.get()),
+        jerk_rad_s3: each(&|j| j.acceleration_max_rad_s2.get() / RISE_S),
     }
 }
 

@@ -9,9 +9,20 @@ use crate::units::Instant;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) id: u8,
+    /// Who else speaks within the same frame.
+    pub(crate) with: Vec<u8>,
     /// After the wire was last in use.
     pub(crate) delay: Duration,
     pub(crate) bytes: Vec<u8>,
+}
+
+impl Answer {
+    /// Everybody who speaks in it.
+    pub(crate) fn speakers(&self) -> Vec<u8> {
+        std::iter::once(self.id)
+            .chain(self.with.iter().copied())
+            .collect()
+    }
 }
 
 /// All servos of one bus. Unknown ids are ignored everywhere: nobody is there to obey.
@@ -22,8 +33,8 @@ pub(crate) trait Device: Send {
     /// When a servo next does something by itself if nobody speaks.
     fn next_due(&self) -> Option<Instant>;
 
-    /// Lets servos do by themselves what is due by `now`.
-    fn wake(&mut self, body: &mut Body, now: Instant);
+    /// Lets servos do by themselves what is due by `now`; what they say unasked.
+    fn wake(&mut self, body: &mut Body, now: Instant) -> Vec<Answer>;
 
     /// Everything but what is kept over power cycles is lost.
     fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant);

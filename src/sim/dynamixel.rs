@@ -261,6 +261,7 @@ impl Servos {
         }
         vec![Answer {
             id: ids.first().copied().unwrap_or(BROADCAST),
+            with: ids.iter().skip(1).copied().collect(),
             delay,
             bytes: frame,
         }]
@@ -348,12 +349,13 @@ impl Device for Servos {
             .min()
     }
 
-    fn wake(&mut self, body: &mut Body, now: Instant) {
+    fn wake(&mut self, body: &mut Body, now: Instant) -> Vec<Answer> {
         for (place, servo) in self.servos.iter_mut().enumerate() {
             if servo.watchdog_due.is_some_and(|due| due <= now) {
                 servo.trip(place, body, now);
             }
         }
+        Vec::new()
     }
 
     fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant) {
@@ -446,6 +448,7 @@ impl Servo {
     fn answer(&self, error: u8, data: &[u8]) -> Answer {
         Answer {
             id: self.id(),
+            with: Vec::new(),
             delay: self.delay(),
             bytes: status(self.id(), self.alert(error), data),
         }

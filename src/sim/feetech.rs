@@ -187,7 +187,9 @@ impl Device for Servos {
         None
     }
 
-    fn wake(&mut self, _body: &mut Body, _now: Instant) {}
+    fn wake(&mut self, _body: &mut Body, _now: Instant) -> Vec<Answer> {
+        Vec::new()
+    }
 
     fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant) {
         for (place, servo) in self.servos.iter_mut().enumerate() {
@@ -306,6 +308,7 @@ impl Servo {
         bytes.push(u8::try_from(255 - sum % 256).unwrap_or(0));
         Answer {
             id: self.id(),
+            with: Vec::new(),
             delay: Duration::from_micros(2 * u64::from(self.byte(7))),
             bytes,
         }
