@@ -475,7 +475,7 @@ impl Call<'_> {
             .any(|name| meaning::same_key(name, key));
         match node {
             Node::Text(tool) | Node::Word(tool) if meaning::is_tool_name(key) => {
-                self.tool_name(tool, node)
+                self.tool_name(tool, node);
             }
             _ if is_foreign => {
                 let why = "this is a parameter of another tool";

@@ -219,7 +219,7 @@ pub(super) fn without_remark(key: &str) -> &str {
             .split([',', ' '])
             .filter(|word| !word.is_empty())
             .all(|word| {
-                matches!(word, "optional" | "required") || TYPES.iter().any(|known| word == *known)
+                matches!(word, "optional" | "required") || TYPES.contains(&word)
             })
     };
     let bare = key
