@@ -7,6 +7,7 @@ mod explain;
 mod log;
 mod open;
 mod operate;
+mod plan;
 mod scenes;
 mod serve;
 mod show;
@@ -69,6 +70,8 @@ enum Command {
     /// List, check and preview scenes
     #[command(subcommand)]
     Scene(SceneCommand),
+    /// Plan a drawing and say how long it takes and what would be refused, without a node
+    Plan(plan::PlanArgs),
     /// Show what a tool would understand, and what each profile would do; nothing is called
     Explain(ExplainArgs),
     /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
@@ -151,7 +154,7 @@ struct ServeArgs {
 enum SceneCommand {
     /// Names and what they are
     List,
-    /// Say everything that is wrong with a scene, or that it can be drawn
+    /// Say everything that is wrong with a scene, or that it can be drawn, as `plan SCENE` does
     Check {
         /// A scene's file, or its name
         scene: String,
@@ -159,7 +162,7 @@ enum SceneCommand {
         #[arg(long)]
         meta: Option<String>,
     },
-    /// Plan a scene's drawing and write plan.png; nothing moves
+    /// The same as `plan SCENE --out DIR`
     Preview {
         /// A scene's file, or its name
         scene: String,
@@ -240,6 +243,7 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Serve(args) => serve::run(&node, args).await,
         Command::Tools { format } => show::tools(&node, &format),
         Command::Scene(what) => scenes::run(&node, what),
+        Command::Plan(args) => plan::run(&node, &args),
         Command::Explain(args) => explain::run(&node, &args),
         Command::Sim(args) => sim::run(&node, args).await,
         Command::Enable {

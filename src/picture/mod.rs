@@ -78,6 +78,8 @@ pub struct PlanView {
     pub side_mm: Vec<[f64; 2]>,
     /// Margin of joint limits, tilt, speed.
     pub strips: Vec<Strip>,
+    /// Where on the sheet a rule said no: a red ring each.
+    pub marks_mm: Vec<[f64; 2]>,
 }
 
 /// What `drawn.png` shows.

@@ -11,11 +11,24 @@ use super::{Revision, Scene};
 use crate::arm::{Arm, ArmError, ArmFile};
 use crate::config::toml::{self as strict, FileError};
 use crate::design::{self, Caps, Design, DesignError};
+use crate::units::Finite;
 
 /// Where scenes are found.
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     folder: Option<PathBuf>,
+    instead: Option<Arc<Drawing>>,
+}
+
+/// A design that comes in place of a scene's own.
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    /// The name of its file, whose ending says what it is.
+    pub name: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// Its longer side on the sheet, above 0; without it what the scene says.
+    pub size_mm: Option<Finite>,
 }
 
 /// A file larger than this is not read.
@@ -65,7 +78,19 @@ impl Library {
     /// The scenes in the binary, and before them those in `folder`.
     #[must_use]
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder }
+        Self {
+            folder,
+            instead: None,
+        }
+    }
+
+    /// The same scenes, all with another design, in the middle of their sheets.
+    #[must_use]
+    pub fn with_drawing(&self, drawing: Drawing) -> Self {
+        Self {
+            folder: self.folder.clone(),
+            instead: Some(Arc::new(drawing)),
+        }
     }
 
     /// Every scene's name, in order.
@@ -126,6 +151,7 @@ impl Library {
             .filter(|folder| !folder.as_os_str().is_empty());
         let library = Self {
             folder: Some(beside.unwrap_or_else(|| PathBuf::from("."))),
+            instead: self.instead.clone(),
         };
         library.build(&path.display().to_string(), None, &text, overlay)
     }
@@ -149,7 +175,11 @@ impl Library {
     ) -> Result<Arc<Scene>, SceneError> {
         let mut hash = blake3::Hasher::new();
         hash_part(&mut hash, text.as_bytes());
-        let scene = self.overlaid(file, text, overlay, &mut hash)?;
+        let mut scene = self.overlaid(file, text, overlay, &mut hash)?;
+        if let Some(drawing) = &self.instead {
+            drawing.take_place(&mut scene.design);
+            hash_part(&mut hash, format!("{:?}", drawing.size_mm).as_bytes());
+        }
         if let Some(name) = name.filter(|name| *name != scene.name) {
             let why = format!(
                 "name is `{}`; it must be `{name}`, as the file is called",
@@ -235,6 +265,9 @@ impl Library {
     }
 
     fn design_bytes(&self, scene: &str, name: &str) -> Result<Vec<u8>, SceneError> {
+        if let Some(drawing) = &self.instead {
+            return Ok(drawing.bytes.clone());
+        }
         if !is_plain(name) {
             let why = format!("design.file `{name}` must be a file name without folders");
             return Err(FileError::one(scene, why).into());
@@ -307,6 +340,15 @@ impl Library {
             }
         }
         files
+    }
+}
+
+impl Drawing {
+    fn take_place(&self, design: &mut DesignFile) {
+        design.file = Some(self.name.clone());
+        (design.text, design.polylines) = (None, None);
+        (design.at_mm, design.rotate_deg) = (None, None);
+        design.size_mm = self.size_mm.or(design.size_mm);
     }
 }
 

@@ -8,6 +8,7 @@ mod job;
 mod list_nodes;
 mod node;
 mod pictures;
+mod preview;
 mod reset;
 mod sense;
 mod stop;
@@ -20,7 +21,8 @@ use tokio_util::sync::CancellationToken;
 pub use answer::Reply;
 pub use dispatch::{Request, here, shape, strictness};
 pub use node::{Node, Seat, Studio};
-pub use pictures::{ink as ink_picture, plan as plan_picture};
+pub use pictures::{ink as ink_picture, preview as preview_picture};
+pub use preview::{Complaint, Preview};
 
 /// Told how far a call is: so much done, of how much, and what is going on.
 pub type Progress = Arc<dyn Fn(f64, f64, &str) + Send + Sync>;
