@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::kin::{Chain, Joint};
 use crate::units::{Finite, JOINTS_MAX, Joints, SERVOS_MAX};
 
+pub mod urdf;
+
 /// An arm as its file describes it.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

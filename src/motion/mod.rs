@@ -3,6 +3,7 @@
 //! It knows nothing of tools, MCP, JSON or plans in the making: it is handed proofs and asked to
 //! stop. A stop request is an atomic and a wake-up, so that it waits for no lock, queue or plan.
 
+mod health;
 mod line;
 #[cfg(test)]
 mod tests;
@@ -74,6 +75,8 @@ pub struct Snapshot {
     pub identity: Arc<Vec<Identity>>,
     /// What the bus counted since the port was opened.
     pub counts: BusCounts,
+    /// What a person should know and what does not keep the arm from moving.
+    pub warnings: Vec<String>,
     /// How many stop requests have been seen to their end.
     pub stops_done: u64,
     /// The last stop.
@@ -97,6 +100,9 @@ pub struct StopReport {
     pub verified: bool,
     /// Whether the tip was lifted on the way.
     pub lifted: bool,
+    /// Why an emergency stop is not on the disk, so that it lasts as long as this process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_kept: Option<String>,
 }
 
 /// How a motion ended.
@@ -265,16 +271,21 @@ impl Motion {
         self.stop.ask(by, emergency, self.clock.now())
     }
 
-    /// Waits until a stop has been seen to its end.
+    /// Waits until a stop has been seen to its end, an emergency stop until it is on the disk too.
     ///
     /// `None` when the arm's thread has ended, so that nothing was verified.
     pub async fn stopped(&self, ticket: u64) -> Option<StopReport> {
         let mut snapshots = self.snapshots.clone();
-        let seen = snapshots
+        let mut report = snapshots
             .wait_for(|snapshot| snapshot.stops_done >= ticket)
             .await
-            .ok()?;
-        seen.stop.clone()
+            .ok()?
+            .stop
+            .clone();
+        if let Some(report) = report.as_mut().filter(|report| report.emergency) {
+            report.not_kept = self.permits.emergency_is_kept().await.err();
+        }
+        report
     }
 }
 
@@ -302,6 +313,7 @@ impl Snapshot {
             fault: None,
             identity: Arc::new(Vec::new()),
             counts: BusCounts::default(),
+            warnings: Vec::new(),
             stops_done: 0,
             stop: None,
         }

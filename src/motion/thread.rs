@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::health::{self, Health};
 use super::line::{Asked, StopLine};
 use super::{
     Opener, Order, Outcome, STANDSTILL_RAD_S, STOP_LIMIT, Snapshot, State, StopReport, Visited,
@@ -15,8 +16,8 @@ use super::{
 use super::{fastest_rad_s, ms_since};
 use crate::arm::Arm;
 use crate::clock::{Alarm, Clock};
-use crate::driver::{Driver, DriverError};
-use crate::gate::{CheckedTrajectory, Execution, Setpoint, Step};
+use crate::driver::{Driver, DriverError, Identity};
+use crate::gate::{Broken, CheckedTrajectory, Execution, Setpoint, Step};
 use crate::link::Link;
 use crate::permit::{Latch, Permits};
 use crate::plan::{PERIOD, SpanKind};
@@ -39,6 +40,12 @@ const REACHED_RAD: f64 = 0.035;
 
 /// Between two tries to open a port that was unplugged.
 const REOPEN: Duration = Duration::from_secs(2);
+
+/// A cycle that overran its deadline by so much did not wait for servos.
+const STARVED_BY: Duration = Duration::from_millis(20);
+
+const STARVED: &str =
+    "this machine did not run the arm's thread in time; give it less to do, or the node a priority";
 
 /// What the thread is given for itself.
 pub(super) struct Own {
@@ -103,6 +110,13 @@ struct Worker {
     next_tick: Instant,
     still_ticks: u32,
     failures: u32,
+    /// Why the last cycle gave no reading.
+    last_failure: Option<String>,
+    /// How long a cycle may take.
+    cycle_time: Duration,
+    health: Health,
+    /// Why the motion is being brought to its end early, pen up.
+    giving_up: Option<String>,
     ending: bool,
 }
 
@@ -119,6 +133,7 @@ struct Stopping {
     asked: Asked,
     was_moving: bool,
     first_frame_ms: Option<f64>,
+    latched: bool,
 }
 
 impl Worker {
@@ -140,6 +155,10 @@ impl Worker {
             stops_seen: 0,
             still_ticks: 0,
             failures: 0,
+            last_failure: None,
+            cycle_time: PERIOD,
+            health: Health::default(),
+            giving_up: None,
             ending: false,
         };
         worker.open().await?;
@@ -151,15 +170,33 @@ impl Worker {
         let mut link = (self.own.open)(&self.own.clock).map_err(|error| error.to_string())?;
         let attached = self.driver.attach(link.as_mut()).await;
         let attached = attached.map_err(|error| format!("{}: {error}", link.name()))?;
+        self.is_same_arm(&attached.servos)?;
         for warning in &attached.warnings {
             tracing::warn!(port = link.name(), "{warning}");
         }
         self.link = Some(link);
         self.failures = 0;
+        self.cycle_time = health::cycle_time(attached.latency);
+        self.health.attached(&attached);
         self.snapshot.identity = Arc::new(attached.servos);
         self.snapshot.measured = Some(Arc::new(attached.measured));
         self.snapshot.state = State::Holding;
         Ok(())
+    }
+
+    /// A port that comes back may have another arm behind it, with other zeros.
+    fn is_same_arm(&self, found: &[Identity]) -> Result<(), String> {
+        let known = self.snapshot.identity.iter();
+        let other = known
+            .zip(found)
+            .find(|(known, found)| !known.is_same(found));
+        match other {
+            None => Ok(()),
+            Some((_, found)) => Err(format!(
+                "{} is not the one that was here before: restart the node for another arm",
+                found.servo
+            )),
+        }
     }
 
     async fn live(&mut self) {
@@ -237,11 +274,6 @@ impl Worker {
         };
         self.stops_seen = asked.serial;
         self.still_ticks = 0;
-        self.own.permits.latch(if asked.emergency {
-            Latch::Emergency(asked.by)
-        } else {
-            Latch::Stopped(asked.by)
-        });
         if let Some(job) = &mut self.job {
             if asked.emergency {
                 job.execution.stand();
@@ -252,6 +284,7 @@ impl Worker {
         let before = self.stopping.take();
         self.stopping = Some(Stopping {
             was_moving: self.job.is_some(),
+            latched: false,
             first_frame_ms: before.as_ref().and_then(|before| before.first_frame_ms),
             asked: Asked {
                 at: before.as_ref().map_or(asked.at, |before| before.asked.at),
@@ -264,6 +297,21 @@ impl Worker {
             },
         });
         self.snapshot.state = State::Stopping;
+    }
+
+    /// After the frame, for the frame waits for nobody; before the answer.
+    fn latch_stop(&mut self) {
+        let Some(stopping) = self.stopping.as_mut() else {
+            return;
+        };
+        if !std::mem::replace(&mut stopping.latched, true) {
+            let by = stopping.asked.by;
+            self.own.permits.latch(if stopping.asked.emergency {
+                Latch::Emergency(by)
+            } else {
+                Latch::Stopped(by)
+            });
+        }
     }
 
     async fn take_order(&mut self) {
@@ -319,6 +367,9 @@ impl Worker {
             .cycle(link.as_mut(), None, deadline)
             .await
             .map_err(|error| error.to_string())?;
+        if let Some(why) = health::too_hot_to_begin(&measured, &self.snapshot.identity) {
+            return Err(why);
+        }
         // Energising and reading take their time: a stop may have come meanwhile.
         self.still_wanted(&proof, seen_stops)?;
         let execution = proof
@@ -326,6 +377,7 @@ impl Worker {
             .map_err(|broken| broken.to_string())?;
         self.snapshot.measured = Some(Arc::new(measured));
         self.snapshot.fault = None;
+        self.giving_up = None;
         self.next_tick = self.own.clock.now().after(PERIOD);
         Ok(execution)
     }
@@ -375,27 +427,41 @@ impl Worker {
                 }
             }
             Err(broken) => {
-                self.fault(&broken.to_string());
+                self.fault(&self.in_full(&broken));
                 self.cycle(None).await;
             }
         }
         self.note_stop_frame(now);
+        self.latch_stop();
         self.settle();
     }
 
+    /// A blind arm's last failure says which servo it is about.
+    fn in_full(&self, broken: &Broken) -> String {
+        match (broken, &self.last_failure) {
+            (Broken::Blind(_), Some(why)) => format!("{broken}: {why}"),
+            (Broken::Blind(_), None) => format!("{broken}: {STARVED}"),
+            _ => broken.to_string(),
+        }
+    }
+
     async fn cycle(&mut self, setpoint: Option<&Setpoint>) {
-        let deadline = self.own.clock.now().after(PERIOD);
+        let deadline = self.own.clock.now().after(self.cycle_time);
         let Some(link) = self.link.as_mut() else {
             return;
         };
-        match self.driver.cycle(link.as_mut(), setpoint, deadline).await {
+        let result = self.driver.cycle(link.as_mut(), setpoint, deadline).await;
+        let overdue = self.own.clock.now().since(deadline);
+        match result {
             Ok(measured) => self.measured(measured),
-            Err(error) => self.failed(&error),
+            Err(error) => self.failed(&error, overdue),
         }
     }
 
     fn measured(&mut self, measured: Measured) {
         self.failures = 0;
+        self.last_failure = None;
+        self.look_at_health(&measured);
         let still = fastest_rad_s(&measured) < STANDSTILL_RAD_S;
         self.still_ticks = if still {
             self.still_ticks.saturating_add(1)
@@ -408,9 +474,27 @@ impl Worker {
         self.snapshot.measured = Some(Arc::new(measured));
     }
 
-    fn failed(&mut self, error: &DriverError) {
+    /// A servo that gets too hot ends the motion as a stop does, and then it is a fault.
+    fn look_at_health(&mut self, measured: &Measured) {
+        let (counts, servos) = (self.driver.counts(), &self.snapshot.identity);
+        let why = self.health.look(measured, counts, servos);
+        if let (Some(why), Some(job), None) = (why, &mut self.job, &self.giving_up) {
+            job.execution.stop();
+            self.giving_up = Some(why);
+        }
+    }
+
+    /// `overdue` is by how much the cycle overran its deadline.
+    fn failed(&mut self, error: &DriverError, overdue: Duration) {
         self.still_ticks = 0;
         self.failures = self.failures.saturating_add(1);
+        // The servos may well have answered while nobody listened.
+        let starved = overdue > STARVED_BY && error.is_transient();
+        self.last_failure = Some(if starved {
+            STARVED.to_owned()
+        } else {
+            error.to_string()
+        });
         tracing::debug!(failures = self.failures, "bus: {error}");
         if error.is_unplugged() {
             self.link = None;
@@ -446,7 +530,9 @@ impl Worker {
             return;
         };
         let off_rad = self.off_rad();
-        if still && off_rad <= REACHED_RAD {
+        if let Some(why) = self.giving_up.take_if(|_| still) {
+            self.fault(&why);
+        } else if still && off_rad <= REACHED_RAD {
             self.finish_job(off_rad);
         } else if now.since(sent) > SETTLE {
             let why = self.short_of_goal();
@@ -518,6 +604,7 @@ impl Worker {
                 .job
                 .as_ref()
                 .is_some_and(|job| job.execution.has_lifted()),
+            not_kept: None,
         };
         self.snapshot.state = match (&self.snapshot.fault, &self.link) {
             (_, None) => State::Detached,
@@ -552,6 +639,7 @@ impl Worker {
     }
 
     async fn tick_detached(&mut self) {
+        self.latch_stop();
         if self.stopping.is_some() {
             self.finish_stop(false);
         }
@@ -577,6 +665,7 @@ impl Worker {
                     .any(|servo| servo.torque_on == Some(true))
             });
         self.snapshot.counts = self.driver.counts().clone();
+        self.snapshot.warnings = self.health.warnings();
         if self.is_idle()
             && self.snapshot.state == State::Stopped
             && self.own.permits.latched().is_none()

@@ -1,5 +1,6 @@
 //! What each tool does: dispatch, and one file a tool. Knows nothing of how a call arrived.
 
+mod admit;
 mod align;
 mod answer;
 mod carry;
@@ -21,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 pub use answer::Reply;
 pub use dispatch::{Request, here, shape, strictness};
 pub use node::{Node, Seat, Studio};
-pub use pictures::{ink as ink_picture, preview as preview_picture};
+pub use pictures::{ink as ink_picture, preview as preview_picture, reach as reach_picture};
 pub use preview::{Complaint, Preview};
 
 /// Told how far a call is: so much done, of how much, and what is going on.

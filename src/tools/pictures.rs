@@ -6,8 +6,9 @@ use nalgebra::Point3;
 
 use super::Node;
 use super::preview::{Preview, sum_up};
-use crate::picture::{InkView, Line, PlanView, PlannedStroke, Strip, ink_png, plan_png};
-use crate::plan::{Plan, SpanKind};
+use crate::picture::{InkView, Line, PlanView, PlannedStroke, ReachView, Strip};
+use crate::picture::{ink_png, plan_png, reach_png};
+use crate::plan::{Plan, Reach, SpanKind};
 use crate::scene::Scene;
 
 /// Points of a strip: more are not seen.
@@ -98,6 +99,34 @@ pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
         ink: lines,
     };
     told(ink_png(&view))
+}
+
+/// Where a pen gets to on the plane of a sheet. `None` when there is no picture of it; the reason is
+/// logged.
+#[must_use]
+pub fn reach(scene: &Scene, pen: usize, map: &Reach) -> Option<Vec<u8>> {
+    let pen = scene.pen(pen)?;
+    let shares = map
+        .shares
+        .iter()
+        .map(|(tilt, share)| format!("{:.0} % of it within {tilt:.1} deg", share * 1e2));
+    let view = ReachView {
+        title: format!("{}: where the sheet may lie", scene.title()),
+        caption: format!(
+            "{} with pen {}, tilt pressed and lifted",
+            scene.arm.file.name, pen.name
+        ),
+        sheet_mm: scene.surface.size_mm(),
+        step_mm: map.step_mm,
+        low_mm: map.low_mm,
+        size: map.size,
+        tilts_deg: map.spots.iter().map(|spot| spot.tilt_deg).collect(),
+        cone_deg: pen.cone_rad.to_degrees(),
+        move_mm: map.suggestion.as_ref().map(|better| better.move_mm),
+        foot_mm: Some(scene.surface.project(&Point3::origin()).at_mm),
+        notes: shares.collect(),
+    };
+    told(reach_png(&view))
 }
 
 fn told(picture: Result<Vec<u8>, crate::picture::PictureError>) -> Option<Vec<u8>> {
