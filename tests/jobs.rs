@@ -133,7 +133,8 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
     let (config, state) = (bench.path("node.toml"), state(&bench));
     let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
     std::thread::scope(|scope| {
-        let drawn = scope.spawn(|| call(&bench, &served, "stroke", STROKE));
+        let (bench, node) = (&bench, served.url.clone());
+        let drawn = scope.spawn(move || bench.call(&["stroke", STROKE, "--node", &node]));
         let began = Instant::now();
         let shown = loop {
             let shown = text(&bench.run(&["approve"]));
@@ -146,7 +147,7 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
         for word in ["plan ", "picture: ", "mm of line", "short"] {
             assert!(shown.contains(word), "{shown}");
         }
-        let (_, sensed) = call(&bench, &served, "sense", "{}");
+        let (_, sensed) = call(bench, &served, "sense", "{}");
         assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
         // Nobody at a terminal has said yes.
         assert_ne!(bench.run(&["approve", "job-1"]).status.code(), Some(0));

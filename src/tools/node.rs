@@ -12,7 +12,10 @@ use crate::motion::Motion;
 use crate::permit::Permits;
 use crate::scene::{Library, Scene, SceneError};
 
+use super::abroad::Abroad;
+use super::declared::Declared;
 use super::job::Board;
+use super::relay::Courses;
 
 /// What a person and a camera do beside an arm: lay a sheet, and look at it. The embedded
 /// simulator has one; an arm on a port has none.
@@ -54,6 +57,10 @@ pub struct Node {
     pub book: Book,
     /// What was called, refused, stopped, enabled and changed.
     pub audit: Audit,
+    /// The tools that its file declares.
+    pub declared: Declared,
+    pub(super) abroad: Option<Arc<dyn Abroad>>,
+    pub(super) courses: Courses,
     pub(super) memory: Mutex<super::dispatch::Memory>,
     pub(super) refusals: super::audit::Refusals,
     pub(super) approvals: super::approve::Approvals,
@@ -189,12 +196,25 @@ impl Node {
             state: state.folder,
             book: state.book,
             audit: state.audit,
+            declared: Declared::default(),
+            abroad: None,
+            courses: Courses::default(),
             memory: Mutex::default(),
             refusals: super::audit::Refusals::default(),
             approvals: super::approve::Approvals::default(),
             previews: super::stroke::Previews::default(),
             rates: Rates::default(),
             numbers: AtomicU64::new(1),
+        }
+    }
+
+    /// The same node with the tools that its file declares, and the way to other servers that some of them need.
+    #[must_use]
+    pub fn with_declared(self, declared: Declared, abroad: Arc<dyn Abroad>) -> Self {
+        Self {
+            declared,
+            abroad: Some(abroad),
+            ..self
         }
     }
 

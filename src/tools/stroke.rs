@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::answer::Reply;
 use super::carry::{self, Done, Errand, Trouble};
 use super::dispatch::Order;
+use super::preview::Preview;
 use super::{pictures, resume};
 use crate::design::compare::{Deviation, deviation_mm};
-use crate::gate;
 use crate::plan::{self, Plan};
 use crate::scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
 use crate::units::Joints;
@@ -64,11 +64,25 @@ impl Drawing {
     }
 }
 
+impl Drawing {
+    /// The scene with nothing else to draw.
+    fn scene(&self, scene: &Arc<Scene>) -> Arc<Scene> {
+        match &self.rest {
+            None => Arc::clone(scene),
+            Some(rest) => Arc::new(Scene {
+                strokes: rest.clone(),
+                order: DrawingOrder::AsDrawn,
+                ..Scene::clone(scene)
+            }),
+        }
+    }
+}
+
 /// What was previewed lately, to say what changed since.
 #[derive(Default)]
-pub(super) struct Previews(Mutex<VecDeque<Preview>>);
+pub(super) struct Previews(Mutex<VecDeque<Seen>>);
 
-struct Preview {
+struct Seen {
     hash: String,
     scene: String,
     revision: Revision,
@@ -82,7 +96,7 @@ impl Previews {
     fn remember(&self, scene: &Scene, plan: &Plan) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|preview| preview.hash != plan.hash);
-        all.push_back(Preview {
+        all.push_back(Seen {
             hash: plan.hash.clone(),
             scene: scene.title(),
             revision: scene.revision,
@@ -150,35 +164,35 @@ async fn previewed(
     let seat = order.seat().map_err(|reply| Trouble::Refused(reply.text))?;
     let start = carry::measured(seat).map_err(Trouble::Refused)?;
     let planned = Arc::clone(scene);
-    let plan = carry::preview(seat, order.watch, move |watch| {
-        drawing.plan(&planned, &start.position_rad, watch)
+    let preview = carry::preview(seat, order.watch, move |watch| {
+        Preview::new(&drawing.scene(&planned), &start.position_rad, watch)
     })
     .await?;
-    order.node.previews.remember(scene, &plan);
-    let refusals = gate::preview(scene, &plan.trajectory).err();
-    let picture = pictures::plan(scene, &plan);
+    if let Some(plan) = &preview.plan {
+        order.node.previews.remember(scene, plan);
+    }
+    let picture = pictures::preview(scene, &preview);
     let number = order.node.number();
     let files = pictures::write(
         order.node,
         &format!("preview-{number}"),
         &[("plan.png", picture.as_deref())],
     );
-    let message = format!(
-        "planned, not drawn: {} strokes, {:.0} mm of line, {:.1} s of arm time",
-        plan.report.stroke_count, plan.report.pen_down_mm, plan.report.duration_s
-    );
-    let mut reply = match &refusals {
-        None => Reply::done(message),
-        Some(refused) => {
-            Reply::failed(format!("{message}; it would be {refused}")).with("refusals", &refused.0)
-        }
+    let message = format!("planned, not drawn: {}", preview.message());
+    let mut reply = if preview.refusals.is_empty() {
+        Reply::done(message)
+    } else {
+        Reply::failed(message)
+            .with("code", "plan_refused")
+            .with("refusals", &preview.refusals)
     };
-    facts(&mut reply, &plan);
+    if let Some(plan) = &preview.plan {
+        facts(&mut reply, plan);
+        worst(&mut reply, plan);
+        reply.set("arm_time_s", rounded(plan.report.duration_s));
+    }
     reply.pictures.extend(picture);
-    Ok(reply
-        .with("arm", seat.title())
-        .with("arm_time_s", rounded(plan.report.duration_s))
-        .with("files", files))
+    Ok(reply.with("arm", seat.title()).with("files", files))
 }
 
 pub(super) async fn draw(
@@ -284,6 +298,16 @@ fn facts(reply: &mut Reply, plan: &Plan) {
     reply.set("planned_s", rounded(report.duration_s));
     reply.set("dips", report.dips);
     reply.set("plan_hash", &plan.hash);
+}
+
+/// What a picture shows, for callers that cannot see it.
+fn worst(reply: &mut Reply, plan: &Plan) {
+    let report = &plan.report;
+    reply.set("pen_up_mm", rounded(report.pen_up_mm));
+    reply.set("tilt_max_deg", rounded(report.tilt_max_deg));
+    reply.set("margin_least_deg", rounded(report.margin_least_deg));
+    reply.set("margin_least_joint", &report.margin_least_joint);
+    reply.set("at_speed_share", rounded(report.at_speed_share));
 }
 
 fn deviation(strokes: &[SheetStroke], ink: &[(usize, Vec<[f64; 2]>)]) -> Deviation {
