@@ -117,7 +117,7 @@ impl Chaos {
         bench.scene("short", &support::scene("short", DESIGNS[0]));
         std::fs::write(
             bench.path("node.toml"),
-            "keep_jobs = 100000\nanswer_within_s = 20\n",
+            "keep_jobs = 100000\nanswer_within_s = 20\nlease_idle_s = 1\n",
         )
         .unwrap();
         let (ink, wire) = (bench.path("ink.json"), bench.path("wire.txt"));

@@ -9,7 +9,9 @@
 
 mod support;
 
+use std::io::Write;
 use std::path::Path;
+use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -153,25 +155,41 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
         assert_ne!(bench.run(&["approve", "job-1"]).status.code(), Some(0));
         let approved = bench.run(&["approve", "job-1", "--yes"]);
         assert_eq!(approved.status.code(), Some(0), "{}", text(&approved));
-        let (code, drawn) = drawn.join().unwrap();
-        assert_eq!(code, 0, "{drawn:#}");
+        let (_, drawn) = drawn.join().unwrap();
+        assert_eq!(drawn["job"]["id"], "job-1", "{drawn:#}");
+        assert_ne!(drawn["job"]["state"], "refused", "{drawn:#}");
     });
+    let one = bench.run(&["jobs", "job-1", "--json"]);
+    let one: Value = serde_json::from_slice(&one.stdout).unwrap();
+    assert_eq!(one["approved"], true, "{one:#}");
 }
 
 #[test]
 fn three_refusals_of_one_kind_send_the_model_to_a_person() {
     let bench = Bench::new();
-    let served = bench.serve(&[]);
+    let mut child = bench
+        .command(&["serve"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let output = support::lines(child.stdout.take().unwrap());
+    let _child = support::Running(child);
+    let mut say = |line: &str| writeln!(input, "{line}").unwrap();
+    say(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#);
+    say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    output.recv_timeout(PATIENCE).unwrap();
     assert_eq!(bench.run(&["disable"]).status.code(), Some(0));
-    let refused = |_| call(&bench, &served, "stroke", STROKE).1.to_string();
-    let all: Vec<String> = (0..3).map(refused).collect();
-    assert!(
-        all.iter().all(|one| one.contains("needs_enabling")),
-        "{all:#?}"
-    );
-    // Each `call` is a client of its own, so what counts in a row is the caller's name.
-    let told = all.iter().any(|one| one.contains("ask the operator"));
-    assert!(told, "{all:#?}");
+    for time in 1..=3 {
+        say(&format!(
+            r#"{{"jsonrpc":"2.0","id":{time},"method":"tools/call","params":{{"name":"stroke","arguments":{STROKE}}}}}"#
+        ));
+        let told = output.recv_timeout(PATIENCE).unwrap();
+        assert!(told.contains("needs_enabling"), "{told}");
+        assert_eq!(told.contains("ask the operator"), time == 3, "{told}");
+    }
 }
 
 /// Calls `tool` until it succeeds; faults of a machine that is too busy are reset.
@@ -187,15 +205,11 @@ fn insist(bench: &Bench, served: &Served, arguments: &str) -> Value {
     }
 }
 
-fn drawn_mm(state: &Path) -> f64 {
-    let all = std::fs::read_dir(state.join("jobs")).unwrap();
-    let sizes = all.map(|job| {
-        std::fs::metadata(job.unwrap().path().join("journal"))
-            .unwrap()
-            .len()
-    });
-    #[allow(clippy::cast_precision_loss, reason = "small")]
-    sizes.max().map_or(0.0, |size| size as f64)
+/// Bytes of the longest journal, which grows with the drawing.
+fn journal_bytes(state: &Path) -> u64 {
+    let jobs = std::fs::read_dir(state.join("jobs")).into_iter().flatten();
+    let sizes = jobs.filter_map(|job| std::fs::metadata(job.ok()?.path().join("journal")).ok());
+    sizes.map(|found| found.len()).max().unwrap_or(0)
 }
 
 /// Ink of the simulated sheet, which outlives every node.
@@ -211,11 +225,15 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
     let file = bench.path("ink.json");
     let (_sim, port) = bench.sim(&["--scene", "short", "--ink", file.to_str().unwrap()]);
     let state = state(&bench);
-    let here = ["--port", &port, "--state", &state, "--enable", "short"];
+    let config = bench.path("node.toml").display().to_string();
+    std::fs::write(&config, "lease_idle_s = 1\n").unwrap();
+    let here = [
+        "--config", &config, "--port", &port, "--state", &state, "--enable", "short",
+    ];
     let mut kills = 0_u32;
     let url = |served: &Served| served.url.clone();
     let mut served = bench.serve(&here);
-    for wanted in [2600.0, 3800.0] {
+    for wanted in [2600, 3800] {
         let (node, arguments) = (
             url(&served),
             if kills == 0 {
@@ -229,7 +247,7 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
             .spawn()
             .unwrap();
         let began = Instant::now();
-        while drawn_mm(Path::new(&state)) < wanted && began.elapsed() < PATIENCE {
+        while journal_bytes(Path::new(&state)) < wanted && began.elapsed() < PATIENCE {
             sleep(Duration::from_millis(20));
         }
         served.child.0.kill().unwrap();

@@ -214,7 +214,8 @@ impl NodeFile {
             ("keep_jobs_days", self.keep_jobs_days, 36_500),
         ] {
             if !(1..=most).contains(&value) {
-                problems.push(format!("{key} is {value}; 1 to {most} are possible"));
+                let what = format!("{key} is {value}; 1 to {most} are possible");
+                problems.push(Problem::at(key, what));
             }
         }
         if !(1..=ANSWER_WITHIN_S_MAX).contains(&self.answer_within_s) {
