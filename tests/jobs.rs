@@ -178,7 +178,9 @@ fn three_refusals_of_one_kind_send_the_model_to_a_person() {
     let output = support::lines(child.stdout.take().unwrap());
     let _child = support::Running(child);
     let mut say = |line: &str| writeln!(input, "{line}").unwrap();
-    say(r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#);
+    say(
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+    );
     say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     output.recv_timeout(PATIENCE).unwrap();
     assert_eq!(bench.run(&["disable"]).status.code(), Some(0));
