@@ -75,6 +75,27 @@ impl Unstuffer {
         }
     }
 
+    /// Takes the bytes at the front of `bytes` that lie inside the block that has begun, up to the
+    /// first zero; returns how many those were.
+    #[inline]
+    pub fn push_block(&mut self, bytes: &[u8]) -> usize {
+        let fitting = usize::from(self.block_left).min(bytes.len());
+        let block = bytes.get(..fitting).unwrap_or_default();
+        let count = block.iter().position(|&byte| byte == 0);
+        let block = block.get(..count.unwrap_or(fitting)).unwrap_or_default();
+        match self.body.get_mut(self.len..self.len + block.len()) {
+            Some(slot) => {
+                slot.copy_from_slice(block);
+                self.len += block.len();
+            }
+            None => self.spoilt = true,
+        }
+        self.block_left = self
+            .block_left
+            .saturating_sub(u8::try_from(block.len()).unwrap_or(u8::MAX));
+        block.len()
+    }
+
     /// The body, if the bytes so far are a whole one.
     pub fn body(&self) -> Option<&[u8]> {
         if self.spoilt || !self.started || self.block_left > 0 {
