@@ -1,26 +1,28 @@
 //! The loop that owns the port: one tick a period, a stop before anything else.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
+use super::health::{Care, Health};
+use super::job::Job;
 use super::line::{Asked, StopLine};
-use super::{
-    Opener, Order, Outcome, STANDSTILL_RAD_S, STOP_LIMIT, Snapshot, State, StopReport, Visited,
-};
-use super::{fastest_rad_s, ms_since};
+use super::ms_since;
+use super::still::{Still, counts_rad};
+use super::wire::{self, Wire};
+use super::{Heartbeat, Opener, Order, Outcome, STOP_LIMIT, Snapshot, State, StopReport};
 use crate::arm::Arm;
 use crate::clock::{Alarm, Clock};
-use crate::driver::{Driver, DriverError, Halt};
-use crate::gate::{CheckedTrajectory, Execution, Setpoint, Step};
+use crate::driver::{Driver, DriverError, Halt, Identity, Released};
+use crate::gate::{Broken, CheckedTrajectory, Execution, Setpoint, Step};
 use crate::link::Link;
-use crate::permit::{Latch, Permits};
+use crate::permit::{Latch, Permit, Permits, Who};
 use crate::plan::{PERIOD, SpanKind};
-use crate::units::{Instant, Joints, Measured};
+use crate::units::{Instant, Measured};
 
 /// How often a standing arm is read: twice within the 100 ms of a servo's own watchdog.
 const IDLE: Duration = Duration::from_millis(50);
@@ -28,17 +30,24 @@ const IDLE: Duration = Duration::from_millis(50);
 /// Failed readings in a row, while the arm stands, that are a fault.
 const IDLE_FAILURES_MAX: u32 = 20;
 
-/// Standing readings in a row that are a standstill.
-const STILL_TICKS: u32 = 3;
-
 /// How long the joints may take to come to their last goal.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// A joint that stands further than this from its last goal has not reached it.
-const REACHED_RAD: f64 = 0.035;
+/// A joint that stands more counts than this from its last goal has not reached it: 0.9°.
+const REACHED_COUNTS: f64 = 10.0;
 
-/// Between two tries to open a port that was unplugged.
-const REOPEN: Duration = Duration::from_secs(2);
+/// Between the first tries to open a port that was unplugged; each takes twice as long as the one
+/// before, up to the longest.
+const REOPEN: Duration = Duration::from_millis(100);
+const REOPEN_MAX: Duration = Duration::from_secs(5);
+
+const NOTHING_TO_HOLD: &str = "nothing moves that could be held";
+
+/// A cycle that overran its deadline by so much did not wait for servos.
+const STARVED_BY: Duration = Duration::from_millis(20);
+
+const STARVED: &str =
+    "this machine did not run the arm's thread in time; give it less to do, or the node a priority";
 
 /// What the thread is given for itself.
 pub(super) struct Own {
@@ -48,6 +57,7 @@ pub(super) struct Own {
     pub(super) open: Opener,
     pub(super) orders: mpsc::UnboundedReceiver<Order>,
     pub(super) stop: Arc<StopLine>,
+    pub(super) heart: Arc<OnceLock<Heartbeat>>,
     pub(super) publish: watch::Sender<Snapshot>,
 }
 
@@ -101,24 +111,23 @@ struct Worker {
     stopping: Option<Stopping>,
     stops_seen: u64,
     next_tick: Instant,
-    still_ticks: u32,
+    still: Still,
+    reached_rad: f64,
     failures: u32,
+    /// Why the last cycle gave no reading.
+    last_failure: Option<String>,
+    /// How long a cycle may take.
+    cycle_time: Duration,
+    wire: Wire,
+    reopen: Duration,
     ending: bool,
-}
-
-struct Job {
-    execution: Execution,
-    done: oneshot::Sender<Outcome>,
-    visits: Vec<Visited>,
-    dwelling: Option<(usize, Joints)>,
-    /// When the last frame was sent.
-    sent_all: Option<Instant>,
 }
 
 struct Stopping {
     asked: Asked,
     was_moving: bool,
     first_frame_ms: Option<f64>,
+    latched: bool,
 }
 
 impl Worker {
@@ -130,6 +139,8 @@ impl Worker {
         let driver = Driver::new(&own.arm, &own.clock);
         let mut worker = Self {
             next_tick: own.clock.now(),
+            still: Still::new(&own.arm),
+            reached_rad: REACHED_COUNTS * counts_rad(&own.arm).iter().copied().fold(0.0, f64::max),
             own,
             link: None,
             driver,
@@ -138,8 +149,11 @@ impl Worker {
             job: None,
             stopping: None,
             stops_seen: 0,
-            still_ticks: 0,
             failures: 0,
+            last_failure: None,
+            cycle_time: PERIOD,
+            wire: Wire::default(),
+            reopen: REOPEN,
             ending: false,
         };
         worker.open().await?;
@@ -151,15 +165,34 @@ impl Worker {
         let mut link = (self.own.open)(&self.own.clock).map_err(|error| error.to_string())?;
         let attached = self.driver.attach(link.as_mut()).await;
         let attached = attached.map_err(|error| format!("{}: {error}", link.name()))?;
+        self.is_same_arm(&attached.servos)?;
         for warning in &attached.warnings {
             tracing::warn!(port = link.name(), "{warning}");
         }
         self.link = Some(link);
         self.failures = 0;
+        self.cycle_time = wire::cycle_time(attached.latency);
+        self.wire.attached(&attached);
+        self.reopen = REOPEN;
         self.snapshot.identity = Arc::new(attached.servos);
         self.snapshot.measured = Some(Arc::new(attached.measured));
         self.snapshot.state = State::Holding;
         Ok(())
+    }
+
+    /// A port that comes back may have another arm behind it, with other zeros.
+    fn is_same_arm(&self, found: &[Identity]) -> Result<(), String> {
+        let known = self.snapshot.identity.iter();
+        let other = known
+            .zip(found)
+            .find(|(known, found)| !known.is_same(found));
+        match other {
+            None => Ok(()),
+            Some((_, found)) => Err(format!(
+                "{} is not the one that was here before: restart the node for another arm",
+                found.servo
+            )),
+        }
     }
 
     async fn live(&mut self) {
@@ -173,6 +206,9 @@ impl Worker {
                 self.tick_detached().await;
             }
             self.publish();
+            if let Some(heart) = self.own.heart.get() {
+                heart();
+            }
         }
     }
 
@@ -195,7 +231,11 @@ impl Worker {
         };
         let now = self.own.clock.now();
         let until = if idle {
-            now.after(if self.link.is_some() { IDLE } else { REOPEN })
+            now.after(if self.link.is_some() {
+                IDLE
+            } else {
+                self.reopen
+            })
         } else {
             self.next_tick
         };
@@ -236,12 +276,6 @@ impl Worker {
             return;
         };
         self.stops_seen = asked.serial;
-        self.still_ticks = 0;
-        self.own.permits.latch(if asked.emergency {
-            Latch::Emergency(asked.by)
-        } else {
-            Latch::Stopped(asked.by)
-        });
         if asked.emergency {
             self.driver.halt(Halt::Emergency);
         }
@@ -255,6 +289,7 @@ impl Worker {
         let before = self.stopping.take();
         self.stopping = Some(Stopping {
             was_moving: self.job.is_some(),
+            latched: false,
             first_frame_ms: before.as_ref().and_then(|before| before.first_frame_ms),
             asked: Asked {
                 at: before.as_ref().map_or(asked.at, |before| before.asked.at),
@@ -269,23 +304,50 @@ impl Worker {
         self.snapshot.state = State::Stopping;
     }
 
+    /// After the frame, for the frame waits for nobody; before the answer.
+    fn latch_stop(&mut self) {
+        let Some(stopping) = self.stopping.as_mut() else {
+            return;
+        };
+        if !std::mem::replace(&mut stopping.latched, true) {
+            let by = stopping.asked.by;
+            self.own.permits.latch(if stopping.asked.emergency {
+                Latch::Emergency(by)
+            } else {
+                Latch::Stopped(by)
+            });
+        }
+    }
+
     async fn take_order(&mut self) {
         match self.own.orders.try_recv() {
             Ok(Order::Run {
                 proof,
                 seen_stops,
                 done,
-            }) => {
-                if let Err(why) = self
-                    .begin(*proof, seen_stops)
-                    .await
-                    .map(|execution| self.job_of(execution))
-                {
-                    // A caller that is gone needs no reason.
-                    let _ = done.send(Outcome::Refused(why));
-                } else if let Some(job) = &mut self.job {
-                    job.done = done;
+            }) => match self.begin(*proof, seen_stops).await {
+                Ok(execution) => {
+                    self.still.forget();
+                    self.snapshot.state = State::Moving;
+                    self.job = Some(Job::new(execution, done));
                 }
+                // A caller that is gone needs no reason.
+                Err(why) => drop(done.send(Outcome::Refused(why))),
+            },
+            // As above.
+            Ok(Order::Hold { at, done }) => {
+                let job = self.job.as_mut().filter(|job| job.failing.is_none());
+                let held = job.is_some_and(|job| job.execution.hold(at));
+                drop(done.send(if held {
+                    Ok(())
+                } else {
+                    Err(NOTHING_TO_HOLD.to_owned())
+                }));
+            }
+            Ok(Order::Resume { permit, done }) => drop(done.send(self.resume(permit))),
+            Ok(Order::Release { done }) => {
+                let released = self.release().await;
+                drop(done.send(released));
             }
             Ok(Order::End) | Err(mpsc::error::TryRecvError::Disconnected) => self.ending = true,
             Err(mpsc::error::TryRecvError::Empty) => {}
@@ -298,6 +360,12 @@ impl Worker {
         seen_stops: u64,
     ) -> Result<Execution, String> {
         self.still_wanted(&proof, seen_stops)?;
+        if self.snapshot.health.care >= Care::NoStroke && draws(&proof) {
+            return Err(format!(
+                "{}; `sense` shows it, `reset` is possible",
+                self.snapshot.health.line()
+            ));
+        }
         if self.job.is_some() {
             return Err(
                 "the arm is busy with another motion; `sense` shows it, `stop` stops it".to_owned(),
@@ -345,21 +413,42 @@ impl Worker {
         Ok(())
     }
 
-    fn job_of(&mut self, execution: Execution) {
-        let (done, _) = oneshot::channel();
-        self.still_ticks = 0;
-        self.job = Some(Job {
-            execution,
-            done,
-            visits: Vec::new(),
-            dwelling: None,
-            sent_all: None,
-        });
-        self.snapshot.state = State::Moving;
+    fn resume(&mut self, permit: Permit) -> Result<(), String> {
+        let now = self.own.clock.now();
+        if self.stopping.is_some() || !self.own.permits.stands(&permit) {
+            return Err("a stop or a fault came before the motion went on".to_owned());
+        }
+        if self.snapshot.health.care >= Care::Park {
+            return Err(self.snapshot.health.line());
+        }
+        let (Some(job), Some(seen)) = (&mut self.job, &self.snapshot.measured) else {
+            return Err("nothing is held that could go on".to_owned());
+        };
+        job.execution
+            .resume(seen, permit, now)
+            .map_err(|broken| broken.to_string())
+    }
+
+    /// An operator's word: the arm drops.
+    async fn release(&mut self) -> Result<Released, String> {
+        let now = self.own.clock.now();
+        let stands = self.still.stands(Instant::ZERO) || !self.driver.is_energised();
+        if !self.is_idle() || !stands {
+            return Err("the arm moves; `steadyhand stop` first".to_owned());
+        }
+        let Some(link) = self.link.as_mut() else {
+            return Err("the arm is not connected".to_owned());
+        };
+        self.own.permits.latch(Latch::Stopped(Who::Operator));
+        tracing::warn!(at = now.as_nanos(), "an operator takes torque off");
+        let released = self.driver.release(link.as_mut()).await;
+        self.snapshot.state = State::Stopped;
+        released.map_err(|error| error.to_string())
     }
 
     async fn tick(&mut self) {
         let now = self.own.clock.now();
+        self.mind_leave(now);
         let step = match (&mut self.job, &self.snapshot.measured) {
             (Some(job), Some(measured)) => job.execution.next(measured, now),
             _ => Ok(Step::Hold),
@@ -369,57 +458,117 @@ impl Worker {
             Ok(Step::Hold) => self.cycle(None).await,
             Ok(Step::Finished) => {
                 self.cycle(None).await;
-                if let Some(job) = &mut self.job
-                    && job.sent_all.is_none()
-                {
-                    job.sent_all = Some(now);
-                    // A slow motion reads as a standstill: only what is read from now on counts.
-                    self.still_ticks = 0;
-                }
+                self.note_sent_all(now);
             }
             Err(broken) => {
-                self.fault(&broken.to_string());
                 self.cycle(None).await;
+                self.broke(&broken);
             }
         }
         self.note_stop_frame(now);
+        self.latch_stop();
         self.settle();
     }
 
+    /// A blind arm's last failure says which servo it is about.
+    fn in_full(&self, broken: &Broken) -> String {
+        match (broken, &self.last_failure) {
+            (Broken::Blind(_), Some(why)) => format!("{broken}: {why}"),
+            (Broken::Blind(_), None) => format!("{broken}: {STARVED}"),
+            _ => broken.to_string(),
+        }
+    }
+
+    /// Leave that has ended, and servos that are too hot, end a motion where its stroke ends.
+    fn mind_leave(&mut self, now: Instant) {
+        let too_hot = self.snapshot.health.care >= Care::Park;
+        let Some(job) = &mut self.job else {
+            return;
+        };
+        if too_hot || !job.execution.is_allowed(now) {
+            job.rest_soon();
+        }
+        let held = job.execution.is_held();
+        if too_hot && held && job.failing.is_none() {
+            job.execution.stop();
+            let why = self.snapshot.health.line();
+            self.fault(&why);
+        }
+    }
+
+    fn note_sent_all(&mut self, now: Instant) {
+        if let Some(job) = &mut self.job
+            && job.sent_all.is_none()
+        {
+            job.sent_all = Some(now);
+            // A slow motion reads as a standstill: only what is read from now on counts.
+            self.still.forget();
+        }
+    }
+
+    /// The gate gave a motion up: it has brought the goal to a stand and knows the way to its end.
+    fn broke(&mut self, broken: &Broken) {
+        self.fault(&self.in_full(broken));
+    }
+
     async fn cycle(&mut self, setpoint: Option<&Setpoint>) {
-        let deadline = self.own.clock.now().after(PERIOD);
+        let deadline = self.own.clock.now().after(self.cycle_time);
         let Some(link) = self.link.as_mut() else {
             return;
         };
-        match self.driver.cycle(link.as_mut(), setpoint, deadline).await {
+        let result = self.driver.cycle(link.as_mut(), setpoint, deadline).await;
+        let overdue = self.own.clock.now().since(deadline);
+        match result {
             Ok(measured) => self.measured(measured),
-            Err(error) => self.failed(&error),
+            Err(error) => self.failed(&error, overdue),
         }
     }
 
     fn measured(&mut self, measured: Measured) {
         self.failures = 0;
-        let still = fastest_rad_s(&measured) < STANDSTILL_RAD_S;
-        self.still_ticks = if still {
-            self.still_ticks.saturating_add(1)
-        } else {
-            0
-        };
+        self.last_failure = None;
+        self.take_in(measured);
+    }
+
+    fn take_in(&mut self, measured: Measured) {
+        self.wire
+            .look(measured.at, self.driver.counts(), &self.snapshot.identity);
+        self.still.note(&measured);
         if let Some(job) = &mut self.job {
             job.note_dwell(&measured);
         }
+        let health = Health::of(&self.own.arm, &measured, &self.snapshot.health);
+        if health.care > self.snapshot.health.care {
+            tracing::warn!("{}", health.line());
+        }
+        self.snapshot.health = health;
         self.snapshot.measured = Some(Arc::new(measured));
     }
 
-    fn failed(&mut self, error: &DriverError) {
-        self.still_ticks = 0;
+    /// `overdue` is by how much the cycle overran its deadline.
+    fn failed(&mut self, error: &DriverError, overdue: Duration) {
         self.failures = self.failures.saturating_add(1);
+        // The servos may well have answered while nobody listened.
+        let starved = overdue > STARVED_BY && error.is_transient();
+        self.last_failure = Some(if starved {
+            STARVED.to_owned()
+        } else {
+            error.to_string()
+        });
+        if let Some(measured) = error.measured() {
+            self.take_in(measured.clone());
+        }
         tracing::debug!(failures = self.failures, "bus: {error}");
         if error.is_unplugged() {
             self.link = None;
             self.fault(&format!("{error}; plug it in again, then call `reset`"));
             self.snapshot.state = State::Detached;
+            self.end_failed();
         } else if !error.is_transient() || self.failures >= IDLE_FAILURES_MAX {
+            if let Some(job) = &mut self.job {
+                // Whether a lift would be followed, nobody can say.
+                job.execution.halt();
+            }
             self.fault(&error.to_string());
         }
     }
@@ -436,22 +585,30 @@ impl Worker {
     /// Ends a stop, or a motion, that has come to rest or has had its time.
     fn settle(&mut self) {
         let now = self.own.clock.now();
-        let still = self.still_ticks >= STILL_TICKS && self.driver.is_settled();
+        let settled = self.driver.is_settled();
         let sent_all = self.job.as_ref().is_none_or(|job| job.sent_all.is_some());
         if let Some(stopping) = &self.stopping {
-            let late = now.since(stopping.asked.at) > STOP_LIMIT;
-            if (sent_all && still) || late {
-                self.finish_stop(still && sent_all);
+            let still = sent_all && settled && self.still.stands(stopping.asked.at);
+            if still || now.since(stopping.asked.at) > STOP_LIMIT {
+                self.finish_stop(still);
             }
             return;
         }
         let Some(sent) = self.job.as_ref().and_then(|job| job.sent_all) else {
             return;
         };
+        let still = settled && self.still.stands(sent);
+        let late = now.since(sent) > SETTLE;
+        if self.job.as_ref().is_some_and(|job| job.failing.is_some()) {
+            if still || late {
+                self.end_failed();
+            }
+            return;
+        }
         let off_rad = self.off_rad();
-        if still && off_rad <= REACHED_RAD {
+        if still && off_rad <= self.reached_rad {
             self.finish_job(off_rad);
-        } else if now.since(sent) > SETTLE {
+        } else if late {
             let why = self.short_of_goal();
             self.fault(&why);
         }
@@ -485,19 +642,23 @@ impl Worker {
             "{} stopped {:.1}° short of its goal ({:.1}° is allowed): something holds it, or its servo is too weak",
             self.own.arm.joint_name(joint),
             by.to_degrees(),
-            REACHED_RAD.to_degrees()
+            self.reached_rad.to_degrees()
         )
     }
 
     fn finish_job(&mut self, off_rad: f64) {
         self.snapshot.state = State::Holding;
+        if let Some(job) = self.job.take() {
+            job.reached(off_rad);
+        }
+    }
+
+    /// Ends a motion that broke, now that it stands or has had its time.
+    fn end_failed(&mut self) {
         if let Some(mut job) = self.job.take() {
-            job.end_dwell();
-            // The motion is over whether or not somebody still waits.
-            let _ = job.done.send(Outcome::Reached {
-                visits: job.visits,
-                off_rad,
-            });
+            self.driver.halt(Halt::Hold);
+            let why = job.failing.take().unwrap_or_default();
+            job.end(Outcome::Faulted(why));
         }
     }
 
@@ -507,20 +668,22 @@ impl Worker {
         };
         let now = self.own.clock.now();
         let report = StopReport {
+            kind: if stopping.asked.emergency {
+                "emergency stop"
+            } else {
+                "stop"
+            },
             by: stopping.asked.by,
             emergency: stopping.asked.emergency,
             first_frame_ms: stopping.first_frame_ms,
             standstill_ms: verified.then(|| ms_since(now, stopping.asked.at)),
-            speed_rad_s: self
-                .snapshot
-                .measured
-                .as_deref()
-                .map_or(f64::NAN, fastest_rad_s),
+            speed_rad_s: self.still.speed_rad_s(),
             verified,
             lifted: self
                 .job
                 .as_ref()
                 .is_some_and(|job| job.execution.has_lifted()),
+            not_kept: None,
         };
         self.snapshot.state = match (&self.snapshot.fault, &self.link) {
             (_, None) => State::Detached,
@@ -529,33 +692,40 @@ impl Worker {
         };
         self.snapshot.stop = Some(report.clone());
         self.snapshot.stops_done = stopping.asked.serial;
-        if let Some(job) = self.job.take() {
-            // As above.
-            let _ = job.done.send(Outcome::Stopped(report));
+        match self.job.take() {
+            Some(job) if job.failing.is_none() => job.end(Outcome::Stopped(report)),
+            broken => {
+                self.job = broken;
+                self.end_failed();
+            }
         }
     }
 
-    /// Something broke: nothing more is sent, the servos hold, and only `reset` goes on.
+    /// Something broke: the motion comes to its stand, the servos hold, and only `reset` goes on.
     fn fault(&mut self, why: &str) {
-        let known = self.job.is_none()
-            && self.snapshot.fault.as_deref() == Some(why)
-            && self.own.permits.latched().is_some();
+        // The first cause is the one to tell; what follows from it is not.
+        let known = match &self.job {
+            Some(job) => job.failing.is_some(),
+            None => {
+                self.snapshot.fault.as_deref() == Some(why) && self.own.permits.latched().is_some()
+            }
+        };
         if known {
             return;
         }
         self.own.permits.latch(Latch::Fault(why.to_owned()));
-        self.driver.halt(Halt::Hold);
         self.snapshot.state = State::Faulted;
         self.snapshot.fault = Some(why.to_owned());
-        if let Some(job) = self.job.take() {
-            // As above.
-            let _ = job.done.send(Outcome::Faulted(why.to_owned()));
+        match &mut self.job {
+            Some(job) => job.fail(why),
+            None => self.driver.halt(Halt::Hold),
         }
         // Last: whoever should read the log may not.
         tracing::error!("{why}");
     }
 
     async fn tick_detached(&mut self) {
+        self.latch_stop();
         if self.stopping.is_some() {
             self.finish_stop(false);
         }
@@ -563,6 +733,7 @@ impl Worker {
             return;
         }
         let fault = self.snapshot.fault.clone();
+        self.reopen = (self.reopen * 2).min(REOPEN_MAX);
         if self.open().await.is_ok() {
             tracing::info!("the arm is connected again; it moves after `reset`");
             self.snapshot.state = State::Faulted;
@@ -572,6 +743,10 @@ impl Worker {
 
     fn publish(&mut self) {
         self.snapshot.progress = self.job.as_ref().map(|job| job.execution.progress());
+        if let (State::Moving | State::Held, Some(job)) = (self.snapshot.state, &self.job) {
+            let held = job.execution.is_held();
+            self.snapshot.state = if held { State::Held } else { State::Moving };
+        }
         // After a servo restarted, or the port came back, others may hold though nobody says so.
         self.snapshot.energised = self.driver.is_energised()
             || self.snapshot.measured.as_ref().is_some_and(|measured| {
@@ -581,6 +756,7 @@ impl Worker {
                     .any(|servo| servo.torque_on == Some(true))
             });
         self.snapshot.counts = self.driver.counts().clone();
+        self.snapshot.warnings = self.wire.warnings();
         if self.is_idle()
             && self.snapshot.state == State::Stopped
             && self.own.permits.latched().is_none()
@@ -591,24 +767,8 @@ impl Worker {
     }
 }
 
-impl Job {
-    /// Keeps the last reading over each visited point.
-    fn note_dwell(&mut self, measured: &Measured) {
-        let progress = self.execution.progress();
-        let here = (progress.doing == SpanKind::Dwell)
-            .then_some(progress.item)
-            .flatten();
-        if self.dwelling.is_some_and(|(item, _)| Some(item) != here) {
-            self.end_dwell();
-        }
-        if let Some(item) = here {
-            self.dwelling = Some((item, measured.position_rad));
-        }
-    }
-
-    fn end_dwell(&mut self) {
-        if let Some((item, position_rad)) = self.dwelling.take() {
-            self.visits.push(Visited { item, position_rad });
-        }
-    }
+/// Whether a tip goes to the sheet to draw.
+fn draws(proof: &CheckedTrajectory) -> bool {
+    let mut spans = proof.trajectory().spans.iter();
+    spans.any(|span| span.kind == SpanKind::Draw)
 }

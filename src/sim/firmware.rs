@@ -100,6 +100,7 @@ impl Controller {
             .map_or(0, |device| device.transmit(&mut bytes));
         let answer = (count > 0).then(|| Answer {
             id: ID,
+            with: Vec::new(),
             delay: Duration::ZERO,
             bytes: bytes.get(..count).unwrap_or_default().to_vec(),
         });

@@ -34,6 +34,9 @@ fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     if let Some(latch) = seat.permits().latched() {
         reply.set("latched", latch_words(&latch));
     }
+    if !snapshot.warnings.is_empty() {
+        reply.set("warnings", &snapshot.warnings);
+    }
     if let Some(measured) = snapshot.measured.as_deref() {
         readings(&mut reply, order, seat, measured);
     }

@@ -1,0 +1,141 @@
+//! How the servos are: what is worth a warning, what keeps a stroke from beginning, and what ends
+//! one.
+
+use serde::Serialize;
+
+use crate::arm::Arm;
+use crate::units::Measured;
+
+/// From here on people are warned.
+const WARM_C: f64 = 55.0;
+
+/// From here on no stroke begins; going to rest is always possible.
+const HOT_C: f64 = 60.0;
+
+/// From here on the stroke is finished, the tip lifted and the arm parked. Servos cut their torque
+/// at 70 °C or a little above, and an arm without torque drops.
+const TOO_HOT_C: f64 = 65.0;
+
+/// So many readings in a row end a stroke: one that was damaged on its way must not.
+const HOT_READINGS: u32 = 5;
+
+/// A joint that came down that far below a threshold is well again.
+const COOLED_C: f64 = 2.0;
+
+/// What to do about it, the worst of all servos.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Care {
+    /// Nothing.
+    #[default]
+    None,
+    /// Somebody should look.
+    Warn,
+    /// No stroke begins.
+    NoStroke,
+    /// The stroke is finished, then the arm goes to rest.
+    Park,
+}
+
+/// How the servos are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Health {
+    /// The gravest.
+    pub care: Care,
+    /// One sentence a servo that is not well.
+    pub says: Vec<String>,
+    /// Readings in a row that were too hot.
+    #[serde(skip)]
+    hot_readings: u32,
+}
+
+impl Health {
+    /// What a reading says, with what was known before: a servo at a threshold shall not flicker.
+    pub(super) fn of(arm: &Arm, measured: &Measured, before: &Self) -> Self {
+        let mut health = Self::default();
+        let enough = before.hot_readings + 1 >= HOT_READINGS;
+        for servo in &measured.servos {
+            let Some(temperature_c) = servo.temperature_c else {
+                continue;
+            };
+            let care = care(temperature_c, before.care);
+            if care == Care::None {
+                continue;
+            }
+            if care == Care::Park {
+                health.hot_readings = (before.hot_readings + 1).min(HOT_READINGS);
+            }
+            let care = if enough {
+                care
+            } else {
+                care.min(Care::NoStroke)
+            };
+            health.care = health.care.max(care);
+            let what = match care {
+                Care::Park => "the arm is parked when its stroke is done",
+                Care::NoStroke => "no stroke begins until it has cooled",
+                _ => "lessen its load, or let it rest",
+            };
+            health.says.push(format!(
+                "{} is at {temperature_c:.0} °C; {:.0} °C is the limit for that: {what}",
+                name(arm, servo.id),
+                limit_c(care)
+            ));
+        }
+        health
+    }
+
+    /// All in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        self.says.join("; ")
+    }
+}
+
+fn care(temperature_c: f64, before: Care) -> Care {
+    [Care::Park, Care::NoStroke, Care::Warn]
+        .into_iter()
+        .find(|care| {
+            let cooled = if before >= *care { COOLED_C } else { 0.0 };
+            temperature_c >= limit_c(*care) - cooled
+        })
+        .unwrap_or(Care::None)
+}
+
+const fn limit_c(care: Care) -> f64 {
+    match care {
+        Care::None | Care::Warn => WARM_C,
+        Care::NoStroke => HOT_C,
+        Care::Park => TOO_HOT_C,
+    }
+}
+
+fn name(arm: &Arm, id: u8) -> String {
+    let joint = arm.servos().find(|(_, servo)| servo.id == id);
+    match joint {
+        Some((joint, _)) => format!("servo {id} ({})", arm.joint_name(joint)),
+        None => format!("servo {id}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_threshold_has_its_care_and_is_left_two_degrees_below() {
+        for (temperature_c, before, then) in [
+            (54.9, Care::None, Care::None),
+            (55.0, Care::None, Care::Warn),
+            (60.0, Care::Warn, Care::NoStroke),
+            (65.0, Care::NoStroke, Care::Park),
+            (64.0, Care::Park, Care::Park),
+            (62.9, Care::Park, Care::NoStroke),
+            (58.5, Care::NoStroke, Care::NoStroke),
+            (57.9, Care::NoStroke, Care::Warn),
+            (52.9, Care::Warn, Care::None),
+        ] {
+            assert_eq!(care(temperature_c, before), then, "{temperature_c}");
+        }
+    }
+}
