@@ -20,7 +20,8 @@ use steadyhand::sim::{Fault, Simulator};
 use steadyhand::units::Joints;
 
 const CYCLES: u32 = 2000;
-const PACKETS: u32 = 600_000;
+const PACKETS: u32 = 6_000;
+const ROUNDS: u32 = 500;
 
 /// What the wire alone allows with six servos at 1 Mbaud and no return delay: bytes that the
 /// manual's shortest requests take, ten bits each.
@@ -126,12 +127,16 @@ fn decoding() {
     timed("firmware, 67-byte segment", || firmware_packets(&segment));
 }
 
-fn timed(name: &str, packets: impl FnOnce() -> u32) {
-    let begun = Instant::now();
-    let count = packets();
-    let each = begun.elapsed().as_nanos() / u128::from(count.max(1));
-    println!("{name:26} {each:6} ns");
-    assert!(count >= PACKETS / 2, "only {count} packets came back");
+/// The quickest of many rounds: what else the machine does only ever adds.
+fn timed(name: &str, mut packets: impl FnMut() -> u32) {
+    let mut best_ns = u128::MAX;
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        let count = packets();
+        best_ns = best_ns.min(begun.elapsed().as_nanos() / u128::from(count.max(1)));
+        assert!(count >= PACKETS, "only {count} packets came back");
+    }
+    println!("{name:26} {best_ns:6} ns");
 }
 
 fn servo_packets<S: Shape>(decoder: &mut framing::Decoder<S>, reply: &[u8], length: usize) -> u32 {

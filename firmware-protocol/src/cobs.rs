@@ -81,19 +81,22 @@ impl Unstuffer {
     pub fn push_block(&mut self, bytes: &[u8]) -> usize {
         let fitting = usize::from(self.block_left).min(bytes.len());
         let block = bytes.get(..fitting).unwrap_or_default();
-        let count = block.iter().position(|&byte| byte == 0);
-        let block = block.get(..count.unwrap_or(fitting)).unwrap_or_default();
-        match self.body.get_mut(self.len..self.len + block.len()) {
-            Some(slot) => {
-                slot.copy_from_slice(block);
-                self.len += block.len();
+        let Some(room) = self.body.get_mut(self.len..self.len + block.len()) else {
+            // No whole body has a block that long: whatever follows, this one is none.
+            self.spoilt = true;
+            return 0;
+        };
+        let mut count = 0u8;
+        for (slot, &byte) in room.iter_mut().zip(block) {
+            if byte == 0 {
+                break;
             }
-            None => self.spoilt = true,
+            *slot = byte;
+            count += 1;
         }
-        self.block_left = self
-            .block_left
-            .saturating_sub(u8::try_from(block.len()).unwrap_or(u8::MAX));
-        block.len()
+        self.len += usize::from(count);
+        self.block_left -= count;
+        usize::from(count)
     }
 
     /// The body, if the bytes so far are a whole one.
