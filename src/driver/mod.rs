@@ -30,6 +30,7 @@ mod timing;
 
 pub use dialect::Register;
 pub use error::{Ailment, DriverError, ServoName};
+pub use framing::{Framing, Reply};
 pub use map::Command;
 pub use timing::Durations;
 
