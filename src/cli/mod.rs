@@ -1,6 +1,7 @@
 //! The command line: wiring only. Everything that a command does is done in another room.
 
 mod abroad;
+mod arm;
 mod call;
 mod check;
 mod control;
@@ -11,6 +12,8 @@ mod log;
 mod notice;
 mod open;
 mod operate;
+mod plan;
+mod reach;
 mod resources;
 mod scenes;
 mod serve;
@@ -81,6 +84,13 @@ enum Command {
     /// List, check and preview scenes
     #[command(subcommand)]
     Scene(SceneCommand),
+    /// Plan a drawing and say how long it takes and what would be refused, without a node
+    Plan(plan::PlanArgs),
+    /// Show where the sheet may lie for a scene's arm and pen, and where it would lie better
+    Reach(reach::ReachArgs),
+    /// Make an arm's file from a URDF
+    #[command(subcommand)]
+    Arm(arm::ArmCommand),
     /// Show what a tool would understand, and what each profile would do; nothing is called
     Explain(ExplainArgs),
     /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
@@ -190,7 +200,7 @@ struct ServeArgs {
 enum SceneCommand {
     /// Names and what they are
     List,
-    /// Say everything that is wrong with a scene, or that it can be drawn
+    /// Say everything that is wrong with a scene, or that it can be drawn, as `plan SCENE` does
     Check {
         /// A scene's file, or its name
         scene: String,
@@ -198,7 +208,7 @@ enum SceneCommand {
         #[arg(long)]
         meta: Option<String>,
     },
-    /// Plan a scene's drawing and write plan.png; nothing moves
+    /// The same as `plan SCENE --out DIR`
     Preview {
         /// A scene's file, or its name
         scene: String,
@@ -279,6 +289,9 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Serve(args) => serve::run(&node, args).await,
         Command::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
         Command::Scene(what) => scenes::run(&node, what),
+        Command::Plan(args) => plan::run(&node, &args),
+        Command::Reach(args) => reach::run(&node, &args),
+        Command::Arm(what) => arm::run(&what),
         Command::Explain(args) => explain::run(&node, &args),
         Command::Sim(args) => sim::run(&node, args).await,
         Command::Enable {

@@ -27,6 +27,7 @@ mod servos;
 mod tests;
 mod timing;
 
+pub use bus::{Framing, Reply};
 pub use dialect::Register;
 pub use error::{Ailment, DriverError, ServoName};
 pub use map::Command;

@@ -11,6 +11,7 @@ mod job;
 mod list_nodes;
 mod node;
 mod pictures;
+mod preview;
 mod relay;
 mod reset;
 mod sense;
@@ -28,7 +29,8 @@ pub use answer::Reply;
 pub use declared::Declared;
 pub use dispatch::{Request, here};
 pub use node::{Node, Seat, Studio};
-pub use pictures::{ink as ink_picture, plan as plan_picture};
+pub use pictures::{ink as ink_picture, preview as preview_picture, reach as reach_picture};
+pub use preview::{Complaint, Preview};
 pub use shape::{shape, strictness};
 
 /// Told how far a call is: so much done, of how much, and what is going on.
