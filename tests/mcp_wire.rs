@@ -905,7 +905,7 @@ async fn until_heard(response: http::Response<Incoming>, what: &str) {
         let frame = tokio::time::timeout(WAIT_MAX, body.frame()).await;
         let frame = frame.unwrap_or_else(|_| panic!("only {heard}"));
         let bytes = frame.expect("the end").unwrap().into_data().unwrap();
-        heard.push_str(&String::from_utf8(bytes.to_vec()).unwrap());
+        heard.push_str(std::str::from_utf8(&bytes).unwrap());
     }
 }
 

@@ -190,13 +190,15 @@ fn an_address_that_is_not_there_names_the_nearest() {
             "{message}"
         );
     }
-    let far = scene("far", SHORT_LINES).replace("-0.1731, 0.005]", "-0.4731, 0.005]");
-    bench.scene("far", &far);
-    let read = line.read("preview://far");
-    assert!(
-        read["error"]["message"].as_str().unwrap().contains("reach"),
-        "{read}"
+    bench.scene(
+        "broken",
+        &scene("broken", SHORT_LINES).replace("[sheet]", "[sheet]\nsise_mm = 3"),
     );
+    for scheme in ["preview", "scene"] {
+        let read = line.read(&format!("{scheme}://broken"));
+        let message = read["error"]["message"].as_str().unwrap();
+        assert!(message.contains("unknown key `sheet.sise_mm`"), "{message}");
+    }
 }
 
 #[test]

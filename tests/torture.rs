@@ -27,6 +27,11 @@ const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialize
 
 /// The members of a call's `params`, with what they are.
 const ROWS: [(&str, &str); 24] = [
+    // Before any refusal: what was just refused is not simply left out.
+    (
+        "a decorated name",
+        r#""name":"robotStroke()","arguments":{}"#,
+    ),
     (
         "a lost object",
         r#""name":"stroke","arguments":"[object Object]""#,
@@ -91,10 +96,6 @@ const ROWS: [(&str, &str); 24] = [
     (
         "neither true nor false",
         r#""name":"stroke","arguments":{"again":"perhaps"}"#,
-    ),
-    (
-        "a decorated name",
-        r#""name":"robotStroke()","arguments":{}"#,
     ),
     ("a name of nothing", r#""name":"","arguments":{}"#),
     ("no name", r#""arguments":{}"#),
@@ -253,13 +254,22 @@ fn told(answer: &str) -> String {
         })
         .collect();
     let message = said["message"].as_str().unwrap_or_default();
-    let message: String = message.chars().filter(|c| !c.is_ascii_digit()).collect();
+    let message = without(&without(message, "valid: ", ";"), "(revision ", ")");
     json!({
         "isError": result["isError"], "code": said["code"], "message": message,
         "understood": said["understood"], "repairs": repairs,
         "corrected_call": said["corrected_call"],
     })
     .to_string()
+}
+
+/// A message without what changes as scenes are added and designs are edited.
+fn without(message: &str, from: &str, to: &str) -> String {
+    let Some((before, rest)) = message.split_once(from) else {
+        return message.to_owned();
+    };
+    let after = rest.find(to).map_or("", |at| &rest[at..]);
+    format!("{before}{from}…{after}")
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::answer::Reply;
 use super::carry::Call;
 use super::declared::Declared;
 use super::shape::{shape, strictness};
-use super::{Node, Seat, Watch, align, list_nodes, relay, reset, sense, stop, stroke};
+use super::{Node, Seat, Watch, admit, align, list_nodes, relay, reset, sense, stop, stroke};
 use crate::args::name::Resolution;
 use crate::args::{self, Advice, Policy, Reading, Received, Refusal};
 use crate::caller::Standing;
@@ -83,11 +83,15 @@ impl Node {
             caller: &request.caller,
         };
         // A declared tool takes no arm itself: its steps do.
-        if self.declared.deed(&tool.name).is_none()
-            && let Err(reply) = order.lease(tool.effect)
-        {
-            return reply.understood(&reading);
-        }
+        let is_declared = self.declared.deed(&tool.name).is_some();
+        let taken = match order.lease(if is_declared {
+            Effect::Reads
+        } else {
+            tool.effect
+        }) {
+            Ok(taken) => taken,
+            Err(reply) => return reply.understood(&reading),
+        };
         let reply = match tool.name.as_str() {
             "align" => align::call(&order).await,
             "reset" => reset::call(&order).await,
@@ -97,6 +101,7 @@ impl Node {
             "list_nodes" => list_nodes::call(&order),
             _ => relay::call(&order, tool).await,
         };
+        admit::give_back(taken, &reply);
         let reply = reply.understood(&reading);
         if self.is_daring() {
             reply.hint(
