@@ -1,6 +1,6 @@
 #!/bin/sh
 # Inspector 2 in its command-line mode against a node: list (with its schema lint), call, progress, cancel, error text.
-# It asks for progress and prints none, so what the node tells it is read from the wire.
+# It prints no progress and asks for it only when told to, so what the node tells it is read from the wire.
 #
 # inspector.sh URL                  over HTTP
 # inspector.sh COMMAND ARGUMENT...  over standard input and output
@@ -26,8 +26,8 @@ http*)
   ;;
 *)
   url=
-  # What the node says is written down on its way.
-  set -- -- sh -c 'wire=$1; shift; "$@" | tee -a "$wire"' sh "$work/wire" "$@"
+  # What the node says is written down on its way, and how it ends: with 0 where its arm was read back to stand.
+  set -- -- sh -c 'wire=$1; shift; { "$@"; echo $? >"$wire.end"; } | tee -a "$wire"' sh "$work/wire" "$@"
   ;;
 esac
 ask() {
@@ -45,7 +45,8 @@ echo "$wrong" | grep -q default
 # Progress: a client before us may have stopped the arm.
 ask tools/call --tool-name reset "$@" >/dev/null 2>&1 || true
 : >"$work/wire"
-mcp-inspector --cli --method tools/call --tool-name stroke "$@" >"$work/out" 2>&1 &
+rm -f "$work/wire.end"
+mcp-inspector --cli --method tools/call --tool-name stroke --tool-metadata progressToken=p "$@" >"$work/out" 2>&1 &
 drawing=$!
 tries=0
 while [ "$(grep -c notifications/progress "$work/wire")" -lt 3 ]; do
@@ -53,8 +54,8 @@ while [ "$(grep -c notifications/progress "$work/wire")" -lt 3 ]; do
   [ "$tries" -lt 300 ] || { cat "$work/out" >&2; exit 1; }
   sleep 0.1
 done
-# Cancel: an interrupted Inspector hangs up, and the arm stops.
-kill -INT "$drawing"
+# Cancel: an Inspector that is ended hangs up, and the arm stops.
+kill "$drawing"
 wait "$drawing" || true
 if [ -n "$url" ]; then
   tries=0
@@ -63,12 +64,12 @@ if [ -n "$url" ]; then
     [ "$tries" -lt 10 ] || exit 1
   done
 else
-  # The node's last words on its way out are the answer that nobody waits for any more.
   tries=0
-  until grep -q '"success":false' "$work/wire"; do
+  until [ -s "$work/wire.end" ]; do
     tries=$((tries + 1))
-    [ "$tries" -lt 100 ] || { tail -c 300 "$work/wire" >&2; exit 1; }
+    [ "$tries" -lt 100 ] || exit 1
     sleep 0.1
   done
+  [ "$(cat "$work/wire.end")" = 0 ]
 fi
 echo "inspector: list, call, progress, cancel, error text"
