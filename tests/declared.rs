@@ -3,7 +3,8 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a failing test may panic"
+    clippy::disallowed_methods,
+    reason = "a failing test may panic, and tests wait for real"
 )]
 
 mod support;
@@ -38,7 +39,7 @@ fn bench(file: &str) -> Bench {
     bench
 }
 
-fn with<'a>(bench: &Bench, args: &[&'a str]) -> Vec<String> {
+fn with(bench: &Bench, args: &[&str]) -> Vec<String> {
     let path = |name: &str| bench.path(name).display().to_string();
     let mut all = vec![
         "--config".to_owned(),

@@ -944,3 +944,40 @@ async fn a_changed_list_is_told_over_http_in_both_eras() {
     let last = "notifications/resources/list_changed";
     tokio::join!(until_heard(standing, last), until_heard(subscribed, last));
 }
+
+#[tokio::test]
+async fn a_session_that_its_client_ends_is_told() {
+    let listening = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let at = listening.address();
+    let stop = CancellationToken::new();
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let note = told.clone();
+    let config = HttpConfig {
+        left: Some(Arc::new(move |session: &str| {
+            note.lock().unwrap().push(session.to_owned());
+        })),
+        ..HttpConfig::default()
+    };
+    let desk = Echo::new();
+    let serving = tokio::spawn(listening.serve(desk.clone(), config, repair, stop.clone()));
+    let server = Server {
+        desk,
+        at,
+        stop,
+        serving,
+    };
+    let opened = server
+        .send(Method::POST, &[STREAMS, JSON], INITIALIZE)
+        .await;
+    let id = opened.headers()["mcp-session-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    server
+        .send(Method::DELETE, &[("mcp-session-id", "no-such-session")], "")
+        .await;
+    server
+        .send(Method::DELETE, &[("mcp-session-id", &id)], "")
+        .await;
+    assert_eq!(told.lock().unwrap().last(), Some(&id));
+}

@@ -44,6 +44,15 @@ impl Node {
         Duration::from_secs(u64::from(self.file.lease_idle_s))
     }
 
+    /// Gives back every arm that a caller has, because it is gone for good. A job of its own goes on.
+    pub fn left(&self, caller: &str) {
+        for seat in &self.seats {
+            if seat.holder(self.lease_idle()).as_deref() == Some(caller) {
+                seat.lease.release();
+            }
+        }
+    }
+
     fn now(&self) -> Instant {
         self.seats
             .first()

@@ -44,6 +44,8 @@ wrong=$(ask tools/call --tool-name stroke --tool-arg scene=nowhere "$@" 2>&1) ||
 echo "$wrong" | grep -q default
 # Progress: a client before us may have stopped the arm.
 ask tools/call --tool-name reset "$@" >/dev/null 2>&1 || true
+# Each run of Inspector is a client of its own: the arm has to be free again.
+sleep 1.5
 : >"$work/wire"
 rm -f "$work/wire.end"
 mcp-inspector --cli --method tools/call --tool-name stroke --tool-metadata progressToken=p "$@" >"$work/out" 2>&1 &
