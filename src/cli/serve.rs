@@ -9,7 +9,7 @@ use super::desk::{NodeDesk, repair};
 use super::open::{self, Pace};
 use super::{Exit, NodeArgs, ServeArgs, control, door, systemd};
 use crate::mcp::http::{self, HttpConfig};
-use crate::mcp::stdio;
+use crate::mcp::{session_key, stdio};
 use crate::permit::Who;
 use crate::tools::Node;
 
@@ -68,7 +68,11 @@ async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> 
     let listening = http::listen(address).await?;
     tracing::info!("MCP at http://{}/mcp", listening.address());
     systemd::notify("READY=1");
+    let leaving = Arc::clone(node);
     let config = HttpConfig {
+        left: Some(Arc::new(move |session| {
+            leaving.left(&session_key(session));
+        })),
         doorkeeper: door::keeper(node, listening.address())?,
         hosts: serve.host.clone(),
         ..HttpConfig::default()

@@ -10,7 +10,7 @@ use super::carry::Call;
 use super::declared::Declared;
 use super::shape::{shape, strictness};
 use super::{
-    Node, Seat, Watch, align, audit, list_nodes, record, relay, reset, sense, stop, stroke,
+    Node, Seat, Watch, admit, align, audit, list_nodes, record, relay, reset, sense, stop, stroke,
 };
 use crate::args::name::Resolution;
 use crate::args::{self, Advice, Policy, Reading, Received, Refusal};
@@ -96,11 +96,15 @@ impl Node {
             received: record::words(&request.arguments),
         };
         // A declared tool takes no arm itself: its steps do.
-        if self.declared.deed(&tool.name).is_none()
-            && let Err(reply) = order.lease(tool.effect)
-        {
-            return reply.understood(&reading);
-        }
+        let is_declared = self.declared.deed(&tool.name).is_some();
+        let taken = match order.lease(if is_declared {
+            Effect::Reads
+        } else {
+            tool.effect
+        }) {
+            Ok(taken) => taken,
+            Err(reply) => return reply.understood(&reading),
+        };
         let reply = match tool.name.as_str() {
             "align" => align::call(&order).await,
             "reset" => reset::call(&order).await,
@@ -110,6 +114,7 @@ impl Node {
             "list_nodes" => list_nodes::call(&order),
             _ => relay::call(&order, tool).await,
         };
+        admit::give_back(taken, &reply);
         let reply = reply.understood(&reading);
         if self.is_daring() {
             reply.hint(
