@@ -157,9 +157,8 @@ impl Firmware {
     }
 
     async fn greet(&mut self, link: &mut dyn Link) -> Result<HelloAck, DriverError> {
-        let answered = |session: &Session| {
-            session.host.paired().is_some() || session.mismatch().is_some()
-        };
+        let answered =
+            |session: &Session| session.host.paired().is_some() || session.mismatch().is_some();
         self.session.until(link, GREETING, answered).await?;
         if let Some(mismatch) = self.session.mismatch() {
             return Err(mismatch.into());
@@ -233,9 +232,7 @@ impl Firmware {
         if faults != 0 {
             return Err(self.latched().into());
         }
-        self.session
-            .command(link, Message::ClearFault(nonce))
-            .await
+        self.session.command(link, Message::ClearFault(nonce)).await
     }
 
     async fn flush(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
