@@ -209,6 +209,14 @@ pub(super) fn same_key(a: &str, b: &str) -> bool {
             .filter(|c| c.is_alphanumeric())
             .flat_map(char::to_lowercase)
     }
+    // Most keys differ at once, and most are ASCII.
+    if let (Some(first), Some(other)) = (a.bytes().next(), b.bytes().next())
+        && first.is_ascii_alphanumeric()
+        && other.is_ascii_alphanumeric()
+        && !first.eq_ignore_ascii_case(&other)
+    {
+        return false;
+    }
     letters(a).eq(letters(b))
 }
 
