@@ -278,6 +278,15 @@ struct ExplainArgs {
     /// A JSON Schema to read lines of {"s": …} from standard input by, instead of a tool
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     schema: Option<PathBuf>,
+    /// In words or as JSON; without it in words on a terminal
+    #[arg(long, value_enum, conflicts_with = "schema")]
+    format: Option<ExplainFormat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ExplainFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Args)]
