@@ -24,3 +24,7 @@ mutants:
 # Programs that others wrote, against our simulated servos. `.ci/run` also runs tests/clients/run.
 peers:
     tests/peers/run
+
+# All icons of a published set, planned and measured by another program; `.ci/run` takes 300.
+icons:
+    tests/icons/run all
