@@ -18,6 +18,8 @@ use crate::units::Finite;
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     folder: Option<PathBuf>,
+    /// Arms that stand in for others: whose scenes, which arm.
+    stand_ins: Vec<(String, String)>,
     instead: Option<Arc<Drawing>>,
 }
 
@@ -81,6 +83,7 @@ impl Library {
     pub fn new(folder: Option<PathBuf>) -> Self {
         Self {
             folder,
+            stand_ins: Vec::new(),
             instead: None,
         }
     }
@@ -89,9 +92,47 @@ impl Library {
     #[must_use]
     pub fn with_drawing(&self, drawing: Drawing) -> Self {
         Self {
-            folder: self.folder.clone(),
             instead: Some(Arc::new(drawing)),
+            ..self.clone()
         }
+    }
+
+    /// Lets `arm` draw the scenes of the arm that its file says it is like, if it says so.
+    ///
+    /// # Errors
+    /// As [`Library::arm`], and where the two have not as many joints.
+    pub fn let_stand_in(&mut self, arm: &Arm) -> Result<(), SceneError> {
+        let Some(like) = arm.file.like.clone() else {
+            return Ok(());
+        };
+        let other = self.arm(&like)?;
+        if other.dof() != arm.dof() {
+            return Err(ArmError::Wrong {
+                arm: arm.file.name.clone(),
+                what: format!(
+                    "like = \"{like}\", which has {} joints; this arm has {}",
+                    other.dof(),
+                    arm.dof()
+                ),
+            }
+            .into());
+        }
+        self.stand_ins.push((like, arm.file.name.clone()));
+        Ok(())
+    }
+
+    /// The arm that carries out what a scene says of `arm`.
+    fn acting<'a>(&'a self, arm: &'a str) -> &'a str {
+        let mut acting = self.stand_ins.iter();
+        acting
+            .find(|(like, _)| like == arm)
+            .map_or(arm, |(_, stand_in)| stand_in)
+    }
+
+    /// The folder that comes before the scenes in the binary, if there is one.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// Every scene's name, in order.
@@ -106,7 +147,7 @@ impl Library {
     pub fn scenes_for(&self, arms: &[&str]) -> Vec<String> {
         let is_for = |name: &String| {
             self.arm_of(name)
-                .is_none_or(|arm| arms.contains(&arm.as_str()))
+                .is_none_or(|arm| arms.contains(&self.acting(&arm)))
         };
         self.scenes().into_iter().filter(is_for).collect()
     }
@@ -152,6 +193,7 @@ impl Library {
             .filter(|folder| !folder.as_os_str().is_empty());
         let library = Self {
             folder: Some(beside.unwrap_or_else(|| PathBuf::from("."))),
+            stand_ins: self.stand_ins.clone(),
             instead: self.instead.clone(),
         };
         library.build(&path.display().to_string(), None, &text, overlay)
@@ -188,7 +230,7 @@ impl Library {
             );
             return Err(FileError::one(file, why).into());
         }
-        let arm = self.arm(&scene.arm)?;
+        let arm = self.arm(self.acting(&scene.arm))?;
         hash_part(
             &mut hash,
             &serde_json::to_vec(&arm.file).unwrap_or_default(),
