@@ -1,5 +1,6 @@
 //! The command line: wiring only. Everything that a command does is done in another room.
 
+mod abroad;
 mod call;
 mod check;
 mod control;
@@ -7,14 +8,17 @@ mod desk;
 mod door;
 mod explain;
 mod log;
+mod notice;
 mod open;
 mod operate;
+mod resources;
 mod scenes;
 mod serve;
 mod show;
 mod sim;
 mod state;
 mod systemd;
+mod tools;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -61,14 +65,18 @@ struct NodeArgs {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Call a tool and show what came of it: here on a node of its own, or on another node
+    #[command(after_help = tools::help())]
     Call(CallArgs),
     /// Serve MCP: on standard input and output, or over HTTP with --http
     Serve(ServeArgs),
-    /// Show the tools as a model sees them
+    /// Show the tools as a model sees them, or edit those that the node file declares
+    #[command(after_help = tools::help())]
     Tools {
-        /// text, markdown, json, openai or hermes
+        /// text, markdown, json, openai, hermes or page
         #[arg(long, default_value = "text")]
         format: String,
+        #[command(subcommand)]
+        what: Option<Box<tools::ToolsCommand>>,
     },
     /// List, check and preview scenes
     #[command(subcommand)]
@@ -269,7 +277,7 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Call(args) => call::run(&node, args).await,
         Command::Serve(args) => serve::run(&node, args).await,
-        Command::Tools { format } => show::tools(&node, &format),
+        Command::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
         Command::Scene(what) => scenes::run(&node, what),
         Command::Explain(args) => explain::run(&node, &args),
         Command::Sim(args) => sim::run(&node, args).await,

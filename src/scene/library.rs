@@ -17,6 +17,8 @@ use crate::design::{self, Caps, Design, DesignError, Fill};
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     folder: Option<PathBuf>,
+    /// Arms that stand in for others: whose scenes, which arm.
+    stand_ins: Vec<(String, String)>,
 }
 
 /// A file larger than this is not read.
@@ -66,7 +68,48 @@ impl Library {
     /// The scenes in the binary, and before them those in `folder`.
     #[must_use]
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder }
+        Self {
+            folder,
+            stand_ins: Vec::new(),
+        }
+    }
+
+    /// Lets `arm` draw the scenes of the arm that its file says it is like, if it says so.
+    ///
+    /// # Errors
+    /// As [`Library::arm`], and where the two have not as many joints.
+    pub fn let_stand_in(&mut self, arm: &Arm) -> Result<(), SceneError> {
+        let Some(like) = arm.file.like.clone() else {
+            return Ok(());
+        };
+        let other = self.arm(&like)?;
+        if other.dof() != arm.dof() {
+            return Err(ArmError::Wrong {
+                arm: arm.file.name.clone(),
+                what: format!(
+                    "like = \"{like}\", which has {} joints; this arm has {}",
+                    other.dof(),
+                    arm.dof()
+                ),
+            }
+            .into());
+        }
+        self.stand_ins.push((like, arm.file.name.clone()));
+        Ok(())
+    }
+
+    /// The arm that carries out what a scene says of `arm`.
+    fn acting<'a>(&'a self, arm: &'a str) -> &'a str {
+        let mut acting = self.stand_ins.iter();
+        acting
+            .find(|(like, _)| like == arm)
+            .map_or(arm, |(_, stand_in)| stand_in)
+    }
+
+    /// The folder that comes before the scenes in the binary, if there is one.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// Every scene's name, in order.
@@ -81,7 +124,7 @@ impl Library {
     pub fn scenes_for(&self, arms: &[&str]) -> Vec<String> {
         let is_for = |name: &String| {
             self.arm_of(name)
-                .is_none_or(|arm| arms.contains(&arm.as_str()))
+                .is_none_or(|arm| arms.contains(&self.acting(&arm)))
         };
         self.scenes().into_iter().filter(is_for).collect()
     }
@@ -127,6 +170,7 @@ impl Library {
             .filter(|folder| !folder.as_os_str().is_empty());
         let library = Self {
             folder: Some(beside.unwrap_or_else(|| PathBuf::from("."))),
+            stand_ins: self.stand_ins.clone(),
         };
         library.build(&path.display().to_string(), None, &text, overlay)
     }
@@ -158,7 +202,7 @@ impl Library {
             );
             return Err(FileError::one(file, why).into());
         }
-        let arm = self.arm(&scene.arm)?;
+        let arm = self.arm(self.acting(&scene.arm))?;
         hash_part(
             &mut hash,
             &serde_json::to_vec(&arm.file).unwrap_or_default(),
