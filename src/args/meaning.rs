@@ -218,9 +218,7 @@ pub(super) fn without_remark(key: &str) -> &str {
         remark
             .split([',', ' '])
             .filter(|word| !word.is_empty())
-            .all(|word| {
-                matches!(word, "optional" | "required") || TYPES.contains(&word)
-            })
+            .all(|word| matches!(word, "optional" | "required") || TYPES.contains(&word))
     };
     let bare = key
         .strip_suffix(')')

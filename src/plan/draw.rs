@@ -43,6 +43,8 @@ pub fn draw_strokes(
     watch: &dyn Watch,
 ) -> Result<Plan, PlanError> {
     check(strokes)?;
+    // Somebody who waits hears at once that planning has begun.
+    watch.progress(0, strokes.len());
     let mut tidied = tidy(strokes, how);
     ink::divide(scene, &mut tidied);
     let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();
