@@ -1,16 +1,23 @@
 //! The command line: wiring only. Everything that a command does is done in another room.
 
 mod abroad;
+mod approve;
+mod arm;
+mod audit;
 mod call;
 mod check;
 mod control;
 mod desk;
 mod door;
 mod explain;
+mod jobs;
 mod log;
 mod notice;
 mod open;
 mod operate;
+mod plan;
+mod reach;
+mod replay;
 mod resources;
 mod scenes;
 mod serve;
@@ -81,6 +88,13 @@ enum Command {
     /// List, check and preview scenes
     #[command(subcommand)]
     Scene(SceneCommand),
+    /// Plan a drawing and say how long it takes and what would be refused, without a node
+    Plan(plan::PlanArgs),
+    /// Show where the sheet may lie for a scene's arm and pen, and where it would lie better
+    Reach(reach::ReachArgs),
+    /// Make an arm's file from a URDF
+    #[command(subcommand)]
+    Arm(arm::ArmCommand),
     /// Show what a tool would understand, and what each profile would do; nothing is called
     Explain(ExplainArgs),
     /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
@@ -117,6 +131,35 @@ enum Command {
     },
     /// Show what the node on this machine is doing
     Status(AtArgs),
+    /// Show what was asked, planned and done: of the node on this machine, or from --state or
+    /// --config where it does not run
+    Jobs {
+        /// One job, with its plan, pictures, arguments, notes, figures and outcome
+        id: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Look at a plan that waits for a person, and let the arm carry it out
+    Approve {
+        /// Which job; without one, what waits is listed
+        job: Option<String>,
+        /// Do not ask at the terminal
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Carry out an earlier job's plan on a simulated arm, and compare
+    Replay {
+        /// Which job
+        job: String,
+    },
+    /// Work with audit logs
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Say everything that is wrong with a node before it is started: file, scenes, port, folders
     Check,
     /// Make, list and revoke the tokens by which callers from elsewhere come in
@@ -187,10 +230,22 @@ struct ServeArgs {
 }
 
 #[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Say that every record of a log is as its node wrote it, or name the first that is not
+    Verify {
+        /// The log: `audit.log` in the node's state folder
+        file: PathBuf,
+        /// The node's public key, where it is known from elsewhere: 64 hexadecimal digits
+        #[arg(long)]
+        key: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 enum SceneCommand {
     /// Names and what they are
     List,
-    /// Say everything that is wrong with a scene, or that it can be drawn
+    /// Say everything that is wrong with a scene, or that it can be drawn, as `plan SCENE` does
     Check {
         /// A scene's file, or its name
         scene: String,
@@ -198,7 +253,7 @@ enum SceneCommand {
         #[arg(long)]
         meta: Option<String>,
     },
-    /// Plan a scene's drawing and write plan.png; nothing moves
+    /// The same as `plan SCENE --out DIR`
     Preview {
         /// A scene's file, or its name
         scene: String,
@@ -236,9 +291,13 @@ struct SimArgs {
     /// The scene whose sheet lies before it and whose pens it holds
     #[arg(long, default_value = "default")]
     scene: String,
-    /// Where the picture of what was drawn is written, every second while it changes
+    /// Where what was drawn is written, every second while it changes: a picture, or points in
+    /// sheet millimetres where the name ends in .json
     #[arg(long, value_name = "FILE")]
     ink: Option<PathBuf>,
+    /// Where every byte that the arm hears is written, in hexadecimal
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Answer as fast as the bytes come, not as fast as a wire
     #[arg(long)]
     unpaced: bool,
@@ -279,6 +338,9 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Serve(args) => serve::run(&node, args).await,
         Command::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
         Command::Scene(what) => scenes::run(&node, what),
+        Command::Plan(args) => plan::run(&node, &args),
+        Command::Reach(args) => reach::run(&node, &args),
+        Command::Arm(what) => arm::run(&what),
         Command::Explain(args) => explain::run(&node, &args),
         Command::Sim(args) => sim::run(&node, args).await,
         Command::Enable {
@@ -295,6 +357,10 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Check => check::run(&node),
         Command::Token(command) => door::run(&node, command),
         Command::Status(at) => operate::verb(&at, control::Verb::Status).await,
+        Command::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
+        Command::Approve { job, yes, at } => approve::run(job, yes, &at).await,
+        Command::Replay { job } => replay::run(&node, &job).await,
+        Command::Audit(AuditCommand::Verify { file, key }) => audit::verify(&file, key.as_deref()),
     }
 }
 
