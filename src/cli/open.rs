@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use nalgebra::Point3;
 
-use super::{NodeArgs, state};
+use super::{NodeArgs, selftest, state};
 use crate::arm::Arm;
 use crate::clock::Clock;
 use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, NodeFile};
@@ -96,7 +96,9 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         .clone()
         .or_else(|| file.output.clone())
         .unwrap_or_else(own_temporary);
-    Ok(Arc::new(Node::new(file, library, seats, output, state)))
+    let node = Node::new(file, library, seats, output, state);
+    selftest::recall(&node);
+    Ok(Arc::new(node))
 }
 
 /// A folder of this user's and this process's own: others may not have laid links there.

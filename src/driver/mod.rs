@@ -57,6 +57,19 @@ pub struct Identity {
     pub error_bits: u8,
 }
 
+impl Identity {
+    /// Whether it is the servo that it was before, whatever has become of its torque and errors.
+    #[must_use]
+    pub fn is_same(&self, before: &Self) -> bool {
+        let lasting = |one: &Self| Self {
+            torque_on: false,
+            error_bits: 0,
+            ..one.clone()
+        };
+        lasting(self) == lasting(before)
+    }
+}
+
 /// What was found on the bus.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attached {

@@ -9,8 +9,9 @@
 
 use nalgebra::{Matrix3, Matrix3xX, Point3, Vector3};
 
+use super::body::{Body, Near, Stance};
 use super::check::CLEARANCE_M;
-use super::clearance::{Clearance, Posture};
+use super::clearance::Posture;
 use super::{Refusal, Rule};
 use crate::plan::{Span, SpanKind, Trajectory};
 use crate::scene::Scene;
@@ -68,8 +69,13 @@ impl Stops {
     pub(super) fn prove(scene: &Scene, trajectory: &Trajectory) -> Result<Self, Refusal> {
         let brake_ticks = brake_ticks(scene, trajectory)?;
         let mut lifts = Vec::new();
+        let prover = Prover {
+            scene,
+            body: Body::new(scene),
+            trajectory,
+        };
         for span in &trajectory.spans {
-            prove_lifts(scene, trajectory, span, &mut lifts)?;
+            prover.lifts(span, &mut lifts)?;
         }
         Ok(Self { brake_ticks, lifts })
     }
@@ -100,67 +106,69 @@ pub(super) fn touches(kind: SpanKind) -> bool {
     )
 }
 
-fn prove_lifts(
-    scene: &Scene,
-    trajectory: &Trajectory,
-    span: &Span,
-    lifts: &mut Vec<Lift>,
-) -> Result<(), Refusal> {
-    let mut next = span.first;
-    while next < span.end {
-        let end = (next + LIFT_EVERY).min(span.end);
-        next = match lift_from(scene, trajectory, span, next, end) {
-            Ok(Some(lift)) => {
-                let end = lift.end;
-                lifts.push(lift);
-                end
-            }
-            Ok(None) => next + 1,
-            // Where an arm comes from, or passes, no lift may be possible: there a stop is a hold.
-            Err(_) if !touches(span.kind) => next + 1,
-            Err(why) => {
-                return Err(Refusal {
-                    rule: Rule::Stop,
-                    sample: next,
-                    doing: Some(span.kind),
-                    item: span.item,
-                    why,
-                });
-            }
-        };
-    }
-    Ok(())
+/// What lifts are proven with.
+struct Prover<'a> {
+    scene: &'a Scene,
+    body: Body<'a>,
+    trajectory: &'a Trajectory,
 }
 
-/// The lift from a sample, and how many of the samples after it may use it; `None` where a tip
-/// that only passes is up already.
-fn lift_from(
-    scene: &Scene,
-    trajectory: &Trajectory,
-    span: &Span,
-    first: usize,
-    end: usize,
-) -> Result<Option<Lift>, String> {
-    let Some(from) = trajectory.samples.get(first) else {
-        return Ok(None);
-    };
-    if !touches(span.kind) && !is_low(scene, span.pen, from) {
-        return Ok(None);
+impl Prover<'_> {
+    fn lifts(&self, span: &Span, lifts: &mut Vec<Lift>) -> Result<(), Refusal> {
+        let mut next = span.first;
+        while next < span.end {
+            let end = (next + LIFT_EVERY).min(span.end);
+            next = match self.lift_from(span, next, end) {
+                Ok(Some(lift)) => {
+                    let end = lift.end;
+                    lifts.push(lift);
+                    end
+                }
+                Ok(None) => next + 1,
+                // Where an arm comes from, or passes, no lift may be possible: there a stop is a
+                // hold.
+                Err(_) if !touches(span.kind) => next + 1,
+                Err(why) => {
+                    return Err(Refusal {
+                        rule: Rule::Stop,
+                        sample: next,
+                        doing: Some(span.kind),
+                        item: span.item,
+                        at_mm: None,
+                        excess: None,
+                        why,
+                    });
+                }
+            };
+        }
+        Ok(())
     }
-    let by_rad = lift(scene, span.pen, from)?;
-    let fits = |sample: &usize| {
-        let between = trajectory.samples.get(*sample);
-        between.is_some_and(|from| {
-            Walk::new(scene, span.pen, from)
-                .is_ok_and(|walk| walk.is_clear(&by_rad, LIFT_POINTS_BETWEEN).is_ok())
-        })
-    };
-    let shared = (first + 1..end).take_while(fits).count();
-    Ok(Some(Lift {
-        first,
-        end: first + 1 + shared,
-        by_rad,
-    }))
+
+    /// The lift from a sample, and how many of the samples after it may use it; `None` where a tip
+    /// that only passes is up already.
+    fn lift_from(&self, span: &Span, first: usize, end: usize) -> Result<Option<Lift>, String> {
+        let Some(from) = self.trajectory.samples.get(first) else {
+            return Ok(None);
+        };
+        if !touches(span.kind) && !is_low(self.scene, span.pen, from) {
+            return Ok(None);
+        }
+        let by_rad = lift(self.scene, span.pen, from)?;
+        Walk::new(self, span.pen, from)?.is_clear(&by_rad, LIFT_POINTS)?;
+        let fits = |sample: &usize| {
+            let between = self.trajectory.samples.get(*sample);
+            between.is_some_and(|from| {
+                Walk::new(self, span.pen, from)
+                    .is_ok_and(|walk| walk.is_clear(&by_rad, LIFT_POINTS_BETWEEN).is_ok())
+            })
+        };
+        let shared = (first + 1..end).take_while(fits).count();
+        Ok(Some(Lift {
+            first,
+            end: first + 1 + shared,
+            by_rad,
+        }))
+    }
 }
 
 /// Whether a tip that only passes is over the sheet and lower than travels are.
@@ -195,6 +203,8 @@ fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, Refus
             sample,
             doing: trajectory.span_at(sample).map(|span| span.kind),
             item: None,
+            at_mm: None,
+            excess: None,
             why: format!(
                 "stopping here would take more than {:.1} s: lower the speed",
                 BRAKE_TICKS_MAX * period
@@ -234,9 +244,7 @@ fn lift(scene: &Scene, pen: usize, from: &Joints) -> Result<Joints, String> {
     }
     let target = tip + normal.scale(rise_mm / 1e3);
     let to = reach(scene, pen, from, &target)?;
-    let by_rad = to.zip(from, |to, from| to - from);
-    Walk::new(scene, pen, from)?.is_clear(&by_rad, LIFT_POINTS)?;
-    Ok(by_rad)
+    Ok(to.zip(from, |to, from| to - from))
 }
 
 /// Joint angles near `from` that bring the tip to `target`: damped least squares, limits kept.
@@ -313,30 +321,36 @@ fn tip_jacobian(
 /// A way up from one sample, and how near it may come to anything.
 struct Walk<'a> {
     scene: &'a Scene,
+    body: &'a Body<'a>,
     pen: usize,
     from: &'a Joints,
     tip: Point3<f64>,
     normal: Vector3<f64>,
     /// What stands nearer already than a plan may go was let through: it may not come nearer yet.
-    body_m: f64,
+    sheet_m: f64,
+    own_m: f64,
     keep_outs_m: Vec<f64>,
 }
 
 impl<'a> Walk<'a> {
-    fn new(scene: &'a Scene, pen: usize, from: &'a Joints) -> Result<Self, String> {
-        let posture = Posture::new(scene, from);
-        let tip = posture.tip_m(scene, pen).ok_or("there is no such pen")?;
+    fn new(prover: &'a Prover<'a>, pen: usize, from: &'a Joints) -> Result<Self, String> {
+        let (scene, body) = (prover.scene, &prover.body);
+        let stance = body.at(from);
+        let tip = tip_of(scene, pen, &stance)?;
         let under = scene.surface.project(&tip);
         let keep_outs = scene.keep_outs.iter();
         Ok(Self {
             scene,
+            body,
             pen,
             from,
             tip,
             normal: scene.surface.at(under.at_mm).normal.into_inner(),
-            body_m: floor(posture.body_over_sheet(scene)),
+            sheet_m: floor(body.over_sheet(&stance).map(|near| near.metres)),
+            own_m: floor(body.nearest_two(&stance).map(|(_, _, metres)| metres)),
             keep_outs_m: keep_outs
-                .map(|keep_out| floor(posture.near_box(scene, &keep_out.corners)))
+                .map(|keep_out| body.near_box(&stance, &keep_out.corners))
+                .map(|near| floor(near.map(|near| near.metres)))
                 .collect(),
         })
     }
@@ -348,9 +362,9 @@ impl<'a> Walk<'a> {
             let share = point as f64 / points as f64;
             let q = self.from.zip(by_rad, |from, by| from + by * share);
             self.inside_limits(&q)?;
-            let posture = Posture::new(self.scene, &q);
-            height_before = self.rises(&posture, height_before)?;
-            self.stays_clear(&posture)?;
+            let stance = self.body.at(&q);
+            height_before = self.rises(&stance, height_before)?;
+            self.stays_clear(&stance)?;
         }
         Ok(())
     }
@@ -372,9 +386,8 @@ impl<'a> Walk<'a> {
     }
 
     /// How high the tip is over where it began.
-    fn rises(&self, posture: &Posture, before: f64) -> Result<f64, String> {
-        let tip = posture.tip_m(self.scene, self.pen);
-        let moved = tip.ok_or("there is no such pen")? - self.tip;
+    fn rises(&self, stance: &Stance, before: f64) -> Result<f64, String> {
+        let moved = tip_of(self.scene, self.pen, stance)? - self.tip;
         let height = moved.dot(&self.normal);
         let aside_mm = (moved - self.normal.scale(height)).norm() * 1e3;
         if height < before - 1e-6 || aside_mm > LIFT_ASIDE_MM {
@@ -385,33 +398,41 @@ impl<'a> Walk<'a> {
         Ok(height)
     }
 
-    fn stays_clear(&self, posture: &Posture) -> Result<(), String> {
-        let too_near = |near: &Clearance, least_m: f64| near.metres < least_m - 1e-6;
-        if let Some(body) = posture.body_over_sheet(self.scene)
-            && too_near(&body, self.body_m)
-        {
-            return Err(format!(
-                "a stop here would bring {} within {:.1} mm of the sheet",
-                body.what,
-                body.metres * 1e3
-            ));
+    fn stays_clear(&self, stance: &Stance) -> Result<(), String> {
+        if let Some(near) = self.body.over_sheet(stance) {
+            self.not_nearer(near, self.sheet_m, "the sheet")?;
+        }
+        if let Some((one, other, metres)) = self.body.nearest_two(stance) {
+            let near = Near { metres, part: one };
+            self.not_nearer(near, self.own_m, &self.body.what(other))?;
         }
         for (keep_out, least_m) in self.scene.keep_outs.iter().zip(&self.keep_outs_m) {
-            let near = posture.near_box(self.scene, &keep_out.corners);
-            if let Some(near) = near.filter(|near| too_near(near, *least_m)) {
-                return Err(format!(
-                    "a stop here would lift {} within {:.1} mm of keep-out `{}`",
-                    near.what,
-                    near.metres * 1e3,
-                    keep_out.name
-                ));
+            if let Some(near) = self.body.near_box(stance, &keep_out.corners) {
+                self.not_nearer(near, *least_m, &format!("keep-out `{}`", keep_out.name))?;
             }
         }
         Ok(())
     }
+
+    fn not_nearer(&self, near: Near, least_m: f64, to: &str) -> Result<(), String> {
+        if near.metres >= least_m - 1e-6 {
+            return Ok(());
+        }
+        Err(format!(
+            "a stop here would lift {} within {:.1} mm of {to}; {:.1} mm is the limit",
+            self.body.what(near.part),
+            near.metres * 1e3,
+            least_m * 1e3
+        ))
+    }
+}
+
+fn tip_of(scene: &Scene, pen: usize, stance: &Stance) -> Result<Point3<f64>, String> {
+    let pen = scene.pen(pen).ok_or("there is no such pen")?;
+    Ok(stance.frames().tool * pen.tip_m)
 }
 
 /// How near something may come that stands so near now.
-fn floor(now: Option<Clearance>) -> f64 {
-    now.map_or(CLEARANCE_M, |near| near.metres.min(CLEARANCE_M))
+fn floor(now_m: Option<f64>) -> f64 {
+    now_m.map_or(CLEARANCE_M, |metres| metres.min(CLEARANCE_M))
 }

@@ -77,7 +77,7 @@ impl Link for SerialLink {
                     written.map_err(|error| lost_or(error, LinkError::Write))
                 }
                 waited = self.alarm.until(until) => Err(LinkError::Write(
-                    waited.err().unwrap_or_else(|| io::ErrorKind::TimedOut.into()),
+                    waited.err().unwrap_or_else(stuck),
                 )),
             }
         })
@@ -95,6 +95,11 @@ impl Link for SerialLink {
     fn name(&self) -> &str {
         &self.path
     }
+}
+
+fn stuck() -> io::Error {
+    let words = format!("the port took no bytes for {} ms", SEND.as_millis());
+    io::Error::new(io::ErrorKind::TimedOut, words)
 }
 
 /// System errors that a vanished adapter gives, and everything else.

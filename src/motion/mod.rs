@@ -6,6 +6,7 @@
 mod health;
 mod job;
 mod line;
+mod recovery;
 mod still;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,6 @@ use crate::link::{Link, LinkError};
 use crate::permit::{Permit, Permits, Who};
 use crate::units::{Instant, Joints, Measured};
 
-pub use health::{Care, Health};
 use line::StopLine;
 
 /// Opens the port, on the thread that will own it. Called again after the cable was unplugged.
@@ -81,8 +81,12 @@ pub struct Snapshot {
     pub energised: bool,
     /// What broke.
     pub fault: Option<String>,
-    /// How the servos are.
-    pub health: Health,
+    /// What a person should know and what does not keep the arm from moving.
+    pub warnings: Vec<String>,
+    /// Why the arm should be parked, if it should: a servo is too hot to go on.
+    pub too_hot: Option<String>,
+    /// What to do, step by step, where a servo needs more than `reset`.
+    pub recovery: &'static [&'static str],
     /// Each servo's model and firmware, since the port was opened.
     pub identity: Arc<Vec<Identity>>,
     /// What the bus counted since the port was opened.
@@ -369,7 +373,9 @@ impl Snapshot {
             progress: None,
             energised: false,
             fault: None,
-            health: Health::default(),
+            warnings: Vec::new(),
+            too_hot: None,
+            recovery: &[],
             identity: Arc::new(Vec::new()),
             counts: BusCounts::default(),
             stops_done: 0,

@@ -8,15 +8,16 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio::sync::{mpsc, watch};
 
-use super::health::{Care, Health};
+use super::health::{self, Health};
 use super::job::Job;
 use super::line::{Asked, StopLine};
 use super::ms_since;
+use super::recovery::recovery;
 use super::still::{Still, counts_rad};
 use super::{Heartbeat, Opener, Order, Outcome, STOP_LIMIT, Snapshot, State, StopReport};
 use crate::arm::Arm;
 use crate::clock::{Alarm, Clock};
-use crate::driver::{Driver, DriverError, Released};
+use crate::driver::{Driver, DriverError, Identity, Released};
 use crate::gate::{Broken, CheckedTrajectory, Execution, Setpoint, Step};
 use crate::link::Link;
 use crate::permit::{Latch, Permit, Permits, Who};
@@ -39,6 +40,12 @@ const REACHED_COUNTS: f64 = 10.0;
 /// before, up to the longest.
 const REOPEN: Duration = Duration::from_millis(100);
 const REOPEN_MAX: Duration = Duration::from_secs(5);
+
+/// A cycle that overran its deadline by so much did not wait for servos.
+const STARVED_BY: Duration = Duration::from_millis(20);
+
+const STARVED: &str =
+    "this machine did not run the arm's thread in time; give it less to do, or the node a priority";
 
 const NOTHING_TO_HOLD: &str = "nothing moves that could be held";
 
@@ -107,6 +114,11 @@ struct Worker {
     still: Still,
     reached_rad: f64,
     failures: u32,
+    /// Why the last cycle gave no reading.
+    last_failure: Option<String>,
+    /// How long a cycle may take.
+    cycle_time: Duration,
+    health: Health,
     reopen: Duration,
     ending: bool,
 }
@@ -138,6 +150,9 @@ impl Worker {
             stopping: None,
             stops_seen: 0,
             failures: 0,
+            last_failure: None,
+            cycle_time: PERIOD,
+            health: Health::default(),
             reopen: REOPEN,
             ending: false,
         };
@@ -150,16 +165,34 @@ impl Worker {
         let mut link = (self.own.open)(&self.own.clock).map_err(|error| error.to_string())?;
         let attached = self.driver.attach(link.as_mut()).await;
         let attached = attached.map_err(|error| format!("{}: {error}", link.name()))?;
+        self.is_same_arm(&attached.servos)?;
         for warning in &attached.warnings {
             tracing::warn!(port = link.name(), "{warning}");
         }
         self.link = Some(link);
         self.failures = 0;
         self.reopen = REOPEN;
+        self.cycle_time = health::cycle_time(attached.latency);
+        self.health.attached(&attached);
         self.snapshot.identity = Arc::new(attached.servos);
         self.snapshot.measured = Some(Arc::new(attached.measured));
         self.snapshot.state = State::Holding;
         Ok(())
+    }
+
+    /// A port that comes back may have another arm behind it, with other zeros.
+    fn is_same_arm(&self, found: &[Identity]) -> Result<(), String> {
+        let known = self.snapshot.identity.iter();
+        let other = known
+            .zip(found)
+            .find(|(known, found)| !known.is_same(found));
+        match other {
+            None => Ok(()),
+            Some((_, found)) => Err(format!(
+                "{} is not the one that was here before: restart the node for another arm",
+                found.servo
+            )),
+        }
     }
 
     async fn live(&mut self) {
@@ -324,12 +357,6 @@ impl Worker {
         seen_stops: u64,
     ) -> Result<Execution, String> {
         self.still_wanted(&proof, seen_stops)?;
-        if self.snapshot.health.care >= Care::NoStroke && draws(&proof) {
-            return Err(format!(
-                "{}; `sense` shows it, `reset` is possible",
-                self.snapshot.health.line()
-            ));
-        }
         if self.job.is_some() {
             return Err(
                 "the arm is busy with another motion; `sense` shows it, `stop` stops it".to_owned(),
@@ -354,6 +381,11 @@ impl Worker {
             .cycle(link.as_mut(), None, deadline)
             .await
             .map_err(|error| error.to_string())?;
+        if let Some(why) =
+            health::too_hot_to_begin(&measured, &self.snapshot.identity).filter(|_| draws(&proof))
+        {
+            return Err(why);
+        }
         // Energising and reading take their time: a stop may have come meanwhile.
         self.still_wanted(&proof, seen_stops)?;
         let execution = proof
@@ -361,6 +393,7 @@ impl Worker {
             .map_err(|broken| broken.to_string())?;
         self.snapshot.measured = Some(Arc::new(measured));
         self.snapshot.fault = None;
+        self.snapshot.recovery = &[];
         self.next_tick = self.own.clock.now().after(PERIOD);
         Ok(execution)
     }
@@ -382,8 +415,8 @@ impl Worker {
         if self.stopping.is_some() || !self.own.permits.stands(&permit) {
             return Err("a stop or a fault came before the motion went on".to_owned());
         }
-        if self.snapshot.health.care >= Care::Park {
-            return Err(self.snapshot.health.line());
+        if let Some(why) = &self.snapshot.too_hot {
+            return Err(why.clone());
         }
         let (Some(job), Some(seen)) = (&mut self.job, &self.snapshot.measured) else {
             return Err("nothing is held that could go on".to_owned());
@@ -436,17 +469,18 @@ impl Worker {
 
     /// Leave that has ended, and servos that are too hot, end a motion where its stroke ends.
     fn mind_leave(&mut self, now: Instant) {
-        let too_hot = self.snapshot.health.care >= Care::Park;
+        let too_hot = self.snapshot.too_hot.clone();
         let Some(job) = &mut self.job else {
             return;
         };
-        if too_hot || !job.execution.is_allowed(now) {
+        if too_hot.is_some() || !job.execution.is_allowed(now) {
             job.rest_soon();
         }
-        let held = job.execution.is_held();
-        if too_hot && held && job.failing.is_none() {
+        if let Some(why) = too_hot
+            && job.execution.is_held()
+            && job.failing.is_none()
+        {
             job.execution.stop();
-            let why = self.snapshot.health.line();
             self.fault(&why);
         }
     }
@@ -463,22 +497,38 @@ impl Worker {
 
     /// The gate gave a motion up: it has brought the goal to a stand and knows the way to its end.
     fn broke(&mut self, broken: &Broken) {
-        self.fault(&broken.to_string());
+        // A blind arm's last failure says which servo it is about.
+        let why = match (broken, &self.last_failure) {
+            (Broken::Blind(_), Some(why)) => format!("{broken}: {why}"),
+            (Broken::Blind(_), None) => format!("{broken}: {STARVED}"),
+            _ => broken.to_string(),
+        };
+        self.fault(&why);
     }
 
     async fn cycle(&mut self, setpoint: Option<&Setpoint>) {
-        let deadline = self.own.clock.now().after(PERIOD);
+        let deadline = self.own.clock.now().after(self.cycle_time);
         let Some(link) = self.link.as_mut() else {
             return;
         };
-        match self.driver.cycle(link.as_mut(), setpoint, deadline).await {
+        let result = self.driver.cycle(link.as_mut(), setpoint, deadline).await;
+        let overdue = self.own.clock.now().since(deadline);
+        match result {
             Ok(measured) => self.measured(measured),
-            Err(error) => self.failed(&error),
+            Err(error) => self.failed(&error, overdue),
         }
     }
 
     fn measured(&mut self, measured: Measured) {
         self.failures = 0;
+        self.last_failure = None;
+        let (counts, servos) = (self.driver.counts(), &self.snapshot.identity);
+        match self.health.look(&measured, counts, servos) {
+            Some(why) => self.snapshot.too_hot = Some(why),
+            // A motion that ends for it ends, though the servo cools on the way.
+            None if self.job.is_none() => self.snapshot.too_hot = None,
+            None => {}
+        }
         self.take_in(measured);
     }
 
@@ -487,18 +537,24 @@ impl Worker {
         if let Some(job) = &mut self.job {
             job.note_dwell(&measured);
         }
-        let health = Health::of(&self.own.arm, &measured, &self.snapshot.health);
-        if health.care > self.snapshot.health.care {
-            tracing::warn!("{}", health.line());
-        }
-        self.snapshot.health = health;
         self.snapshot.measured = Some(Arc::new(measured));
     }
 
-    fn failed(&mut self, error: &DriverError) {
+    /// `overdue` is by how much the cycle overran its deadline.
+    fn failed(&mut self, error: &DriverError, overdue: Duration) {
         self.failures = self.failures.saturating_add(1);
+        // The servos may well have answered while nobody listened.
+        let starved = overdue > STARVED_BY && error.is_transient();
+        self.last_failure = Some(if starved {
+            STARVED.to_owned()
+        } else {
+            error.to_string()
+        });
         if let Some(measured) = error.measured() {
             self.take_in(measured.clone());
+        }
+        if let DriverError::Device { ailment, .. } = error {
+            self.snapshot.recovery = recovery(self.own.arm.file.family, *ailment);
         }
         tracing::debug!(failures = self.failures, "bus: {error}");
         if error.is_unplugged() {
@@ -694,6 +750,7 @@ impl Worker {
                     .any(|servo| servo.torque_on == Some(true))
             });
         self.snapshot.counts = self.driver.counts().clone();
+        self.snapshot.warnings = self.health.warnings();
         if self.is_idle()
             && self.snapshot.state == State::Stopped
             && self.own.permits.latched().is_none()

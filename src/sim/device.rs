@@ -9,9 +9,20 @@ use crate::units::Instant;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) id: u8,
+    /// Who else speaks within the same frame.
+    pub(crate) with: Vec<u8>,
     /// After the wire was last in use.
     pub(crate) delay: Duration,
     pub(crate) bytes: Vec<u8>,
+}
+
+impl Answer {
+    /// Everybody who speaks in it.
+    pub(crate) fn speakers(&self) -> Vec<u8> {
+        std::iter::once(self.id)
+            .chain(self.with.iter().copied())
+            .collect()
+    }
 }
 
 /// All servos of one bus. Unknown ids are ignored everywhere: nobody is there to obey.

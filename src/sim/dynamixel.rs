@@ -261,6 +261,7 @@ impl Servos {
         }
         vec![Answer {
             id: ids.first().copied().unwrap_or(BROADCAST),
+            with: ids.iter().skip(1).copied().collect(),
             delay,
             bytes: frame,
         }]
@@ -446,6 +447,7 @@ impl Servo {
     fn answer(&self, error: u8, data: &[u8]) -> Answer {
         Answer {
             id: self.id(),
+            with: Vec::new(),
             delay: self.delay(),
             bytes: status(self.id(), self.alert(error), data),
         }

@@ -132,11 +132,13 @@ impl Chance {
 
 impl Faults {
     /// Damages a reply as the faults in force say, and says whether it is heard.
-    pub(crate) fn befall(&self, id: u8, bytes: &mut [u8], chance: &mut Chance) -> Fate {
-        if self.silent.contains(&id) || chance.happens(self.drop) {
+    /// Where several speak in one frame, one that is silent leaves a hole and nobody can use it.
+    pub(crate) fn befall(&self, ids: &[u8], bytes: &mut [u8], chance: &mut Chance) -> Fate {
+        let any = |of: &[u8]| ids.iter().any(|id| of.contains(id));
+        if any(&self.silent) || chance.happens(self.drop) {
             return Fate::Lost;
         }
-        if self.duplicate.contains(&id) {
+        if any(&self.duplicate) {
             collide(bytes);
         }
         if chance.happens(self.corrupt) {

@@ -306,6 +306,7 @@ impl Servo {
         bytes.push(u8::try_from(255 - sum % 256).unwrap_or(0));
         Answer {
             id: self.id(),
+            with: Vec::new(),
             delay: Duration::from_micros(2 * u64::from(self.byte(7))),
             bytes,
         }

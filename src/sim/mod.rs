@@ -184,7 +184,7 @@ impl World {
     fn answer(&mut self, at: Instant, mut answer: Answer) {
         match self
             .faults
-            .befall(answer.id, &mut answer.bytes, &mut self.chance)
+            .befall(&answer.speakers(), &mut answer.bytes, &mut self.chance)
         {
             Fate::Lost => {}
             Fate::Heard => {

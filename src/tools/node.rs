@@ -48,6 +48,7 @@ pub struct Node {
     /// Where what must outlive this process is kept; it exists and is this user's alone.
     pub state: PathBuf,
     pub(super) memory: Mutex<super::dispatch::Memory>,
+    selftest: Mutex<Option<serde_json::Value>>,
     numbers: AtomicU64,
 }
 
@@ -141,6 +142,7 @@ impl Node {
             output,
             state,
             memory: Mutex::default(),
+            selftest: Mutex::default(),
             numbers: AtomicU64::new(1),
         }
     }
@@ -196,6 +198,20 @@ impl Node {
                 scene.arm.file.name
             ))
         }
+    }
+
+    /// What the last self-test measured, on this arm or before this node began.
+    #[must_use]
+    pub fn selftest(&self) -> Option<serde_json::Value> {
+        self.selftest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Remembers what a self-test measured.
+    pub fn tested(&self, result: serde_json::Value) {
+        *self.selftest.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     }
 
     /// The next job's number.

@@ -34,6 +34,18 @@ fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     if let Some(latch) = seat.permits().latched() {
         reply.set("latched", latch_words(&latch));
     }
+    if !snapshot.warnings.is_empty() {
+        reply.set("warnings", &snapshot.warnings);
+    }
+    if let Some(why) = &snapshot.too_hot {
+        reply.set("too_hot", why);
+    }
+    if !snapshot.recovery.is_empty() {
+        reply.set("steps", snapshot.recovery);
+    }
+    if let Some(selftest) = order.node.selftest() {
+        reply.set("selftest", selftest);
+    }
     if let Some(measured) = snapshot.measured.as_deref() {
         readings(&mut reply, order, seat, measured);
     }

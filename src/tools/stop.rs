@@ -22,6 +22,10 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
         reports.push((seat, seat.motion.stopped(ticket).await));
     }
     let reply = reply(&reports);
+    let reply = match order.node.selftest() {
+        Some(selftest) => reply.with("selftest", selftest),
+        None => reply,
+    };
     match other_node(order.node, order.text("node")) {
         Some(name) => reply.hint(&format!(
             "only this node was stopped; stop node `{name}` at its own address as well"
@@ -76,16 +80,48 @@ fn line(seat: &Seat, report: Option<&StopReport>) -> String {
         Some(report) => match (report.verified, report.first_frame_ms, report.standstill_ms) {
             (true, Some(first), Some(still)) => {
                 let lift = if report.lifted { ", pen lifted" } else { "" };
+                let kind = report.kind;
                 format!(
-                    "{name}: stopped; first stop frame after {first:.1} ms, standing still after {still:.0} ms{lift}"
+                    "{name}: stopped ({kind}); first stop frame after {first:.1} ms, standing still after {still:.0} ms{lift}{}{}",
+                    speed(report),
+                    place(seat)
                 )
             }
-            (true, _, _) => format!("{name}: was not moving and stands still"),
+            (true, _, _) => format!(
+                "{name}: was not moving and stands still{}{}",
+                speed(report),
+                place(seat)
+            ),
             (false, _, _) => format!(
                 "{name}: standstill could not be verified: look at the arm, cut its power if it moves"
             ),
         },
     }
+}
+
+fn speed(report: &StopReport) -> String {
+    report.speed_rad_s.map_or_else(String::new, |speed| {
+        format!(", fastest joint {:.1}°/s", speed.to_degrees())
+    })
+}
+
+/// Where the tip is, as read back.
+fn place(seat: &Seat) -> String {
+    let seen = seat.motion.snapshot().measured;
+    let Some((scene, seen)) = seat.last_scene().zip(seen) else {
+        return String::new();
+    };
+    let Some([x, y, z]) = tip_mm(&scene, 0, &seen.position_rad) else {
+        return String::new();
+    };
+    let over = scene
+        .surface
+        .project(&nalgebra::Point3::new(x / 1e3, y / 1e3, z / 1e3));
+    let [across, up] = over.at_mm;
+    format!(
+        ", tip at {across:.1}, {up:.1} mm of the sheet and {:.1} mm over it",
+        over.height_mm
+    )
 }
 
 fn card(seat: &Seat, report: Option<&StopReport>) -> serde_json::Value {
@@ -98,6 +134,7 @@ fn card(seat: &Seat, report: Option<&StopReport>) -> serde_json::Value {
         "arm": seat.name,
         "report": report,
         "tip_mm": tip.map(|tip| tip.map(rounded)),
+        "speed_deg_s": report.and_then(|report| report.speed_rad_s).map(|speed| rounded(speed.to_degrees())),
         "fault": snapshot.fault,
     })
 }

@@ -21,6 +21,10 @@ impl<D: Dialect> Servos<D> {
         self.bus.return_delay = delays.max().unwrap_or_default();
         let readings = self.first_readings(link).await?;
         self.probe_fast(link).await?;
+        // Supply and heat are known before anybody switches torque on.
+        for _ in D::STATES {
+            self.read_state(link, PATIENT).await?;
+        }
         let mut warnings = self.range_warnings(&servos);
         for (place, (servo, reading)) in servos.iter_mut().zip(&readings).enumerate() {
             servo.error_bits = reading.error;
