@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::gate;
-use crate::motion::{Outcome, State};
+use crate::motion::{Care, Outcome, State};
 use crate::permit::{Latch, Who};
 use crate::plan::{self, Plan, PlanError};
 use crate::scene::Scene;
@@ -114,9 +114,11 @@ pub(super) async fn mind_heat(seat: Arc<Seat>) {
     let mut snapshots = seat.motion.watch();
     loop {
         let hot = snapshots
-            .wait_for(|seen| seen.too_hot.is_some() && seen.progress.is_none() && seen.energised)
+            .wait_for(|seen| {
+                seen.health.care >= Care::Park && seen.progress.is_none() && seen.energised
+            })
             .await;
-        let Ok(why) = hot.map(|seen| seen.too_hot.clone().unwrap_or_default()) else {
+        let Ok(why) = hot.map(|seen| seen.health.line()) else {
             return;
         };
         let latched = seat.permits().latched();
@@ -132,11 +134,8 @@ pub(super) async fn mind_heat(seat: Arc<Seat>) {
                 ),
             },
         }
-        if snapshots
-            .wait_for(|seen| seen.too_hot.is_none())
-            .await
-            .is_err()
-        {
+        let cooled = snapshots.wait_for(|seen| seen.health.care < Care::Park);
+        if cooled.await.is_err() {
             return;
         }
     }

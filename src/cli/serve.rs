@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::{NodeDesk, repair};
 use super::open::{self, Pace};
-use super::{Exit, NodeArgs, ServeArgs, control, park, systemd};
+use super::{Exit, NodeArgs, ServeArgs, control, door, park, systemd};
 use crate::mcp::http::{self, HttpConfig};
 use crate::mcp::stdio;
 use crate::permit::Who;
@@ -75,6 +75,7 @@ async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> 
     tracing::info!("MCP at http://{}/mcp", listening.address());
     systemd::notify("READY=1");
     let config = HttpConfig {
+        doorkeeper: door::keeper(node, listening.address())?,
         hosts: serve.host.clone(),
         ..HttpConfig::default()
     };

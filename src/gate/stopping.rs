@@ -9,7 +9,7 @@
 
 use nalgebra::{Matrix3, Matrix3xX, Point3, Vector3};
 
-use super::body::{Body, Near, Stance};
+use super::body::Body;
 use super::check::CLEARANCE_M;
 use super::clearance::Posture;
 use super::{Refusal, Rule};
@@ -69,13 +69,9 @@ impl Stops {
     pub(super) fn prove(scene: &Scene, trajectory: &Trajectory) -> Result<Self, Refusal> {
         let brake_ticks = brake_ticks(scene, trajectory)?;
         let mut lifts = Vec::new();
-        let prover = Prover {
-            scene,
-            body: Body::new(scene),
-            trajectory,
-        };
+        let body = Body::new(scene);
         for span in &trajectory.spans {
-            prover.lifts(span, &mut lifts)?;
+            prove_lifts(&body, trajectory, span, &mut lifts)?;
         }
         Ok(Self { brake_ticks, lifts })
     }
@@ -106,69 +102,69 @@ pub(super) fn touches(kind: SpanKind) -> bool {
     )
 }
 
-/// What lifts are proven with.
-struct Prover<'a> {
-    scene: &'a Scene,
-    body: Body<'a>,
-    trajectory: &'a Trajectory,
+fn prove_lifts(
+    body: &Body<'_>,
+    trajectory: &Trajectory,
+    span: &Span,
+    lifts: &mut Vec<Lift>,
+) -> Result<(), Refusal> {
+    let mut next = span.first;
+    while next < span.end {
+        let end = (next + LIFT_EVERY).min(span.end);
+        next = match lift_from(body, trajectory, span, next, end) {
+            Ok(Some(lift)) => {
+                let end = lift.end;
+                lifts.push(lift);
+                end
+            }
+            Ok(None) => next + 1,
+            // Where an arm comes from, or passes, no lift may be possible: there a stop is a hold.
+            Err(_) if !touches(span.kind) => next + 1,
+            Err(why) => {
+                return Err(Refusal {
+                    rule: Rule::Stop,
+                    sample: next,
+                    doing: Some(span.kind),
+                    item: span.item,
+                    at_mm: None,
+                    excess: None,
+                    why,
+                });
+            }
+        };
+    }
+    Ok(())
 }
 
-impl Prover<'_> {
-    fn lifts(&self, span: &Span, lifts: &mut Vec<Lift>) -> Result<(), Refusal> {
-        let mut next = span.first;
-        while next < span.end {
-            let end = (next + LIFT_EVERY).min(span.end);
-            next = match self.lift_from(span, next, end) {
-                Ok(Some(lift)) => {
-                    let end = lift.end;
-                    lifts.push(lift);
-                    end
-                }
-                Ok(None) => next + 1,
-                // Where an arm comes from, or passes, no lift may be possible: there a stop is a
-                // hold.
-                Err(_) if !touches(span.kind) => next + 1,
-                Err(why) => {
-                    return Err(Refusal {
-                        rule: Rule::Stop,
-                        sample: next,
-                        doing: Some(span.kind),
-                        item: span.item,
-                        at_mm: None,
-                        excess: None,
-                        why,
-                    });
-                }
-            };
-        }
-        Ok(())
+/// The lift from a sample, and how many of the samples after it may use it; `None` where a tip
+/// that only passes is up already.
+fn lift_from(
+    body: &Body<'_>,
+    trajectory: &Trajectory,
+    span: &Span,
+    first: usize,
+    end: usize,
+) -> Result<Option<Lift>, String> {
+    let Some(from) = trajectory.samples.get(first) else {
+        return Ok(None);
+    };
+    if !touches(span.kind) && !is_low(body.scene(), span.pen, from) {
+        return Ok(None);
     }
-
-    /// The lift from a sample, and how many of the samples after it may use it; `None` where a tip
-    /// that only passes is up already.
-    fn lift_from(&self, span: &Span, first: usize, end: usize) -> Result<Option<Lift>, String> {
-        let Some(from) = self.trajectory.samples.get(first) else {
-            return Ok(None);
-        };
-        if !touches(span.kind) && !is_low(self.scene, span.pen, from) {
-            return Ok(None);
-        }
-        let by_rad = lift(self.scene, span.pen, from)?;
-        Walk::new(self, span.pen, from)?.is_clear(&by_rad, LIFT_POINTS)?;
-        let fits = |sample: &usize| {
-            let between = self.trajectory.samples.get(*sample);
-            between.is_some_and(|from| {
-                Walk::new(self, span.pen, from)
-                    .is_ok_and(|walk| walk.is_clear(&by_rad, LIFT_POINTS_BETWEEN).is_ok())
-            })
-        };
-        let shared = (first + 1..end).take_while(fits).count();
-        Ok(Some(Lift {
-            first,
-            end: first + 1 + shared,
-            by_rad,
-        }))
-    }
+    let by_rad = lift(body, span.pen, from)?;
+    let fits = |sample: &usize| {
+        let between = trajectory.samples.get(*sample);
+        between.is_some_and(|from| {
+            Walk::new(body, span.pen, from)
+                .is_ok_and(|walk| walk.is_clear(&by_rad, LIFT_POINTS_BETWEEN).is_ok())
+        })
+    };
+    let shared = (first + 1..end).take_while(fits).count();
+    Ok(Some(Lift {
+        first,
+        end: first + 1 + shared,
+        by_rad,
+    }))
 }
 
 /// Whether a tip that only passes is over the sheet and lower than travels are.
@@ -233,7 +229,8 @@ fn window_max(needed: &[f64]) -> Vec<f64> {
 }
 
 /// The joint motion that lifts the tip from `from`, walked and found clear.
-fn lift(scene: &Scene, pen: usize, from: &Joints) -> Result<Joints, String> {
+fn lift(body: &Body<'_>, pen: usize, from: &Joints) -> Result<Joints, String> {
+    let scene = body.scene();
     let posture = Posture::new(scene, from);
     let tip = posture.tip_m(scene, pen).ok_or("there is no such pen")?;
     let under = scene.surface.project(&tip);
@@ -244,7 +241,9 @@ fn lift(scene: &Scene, pen: usize, from: &Joints) -> Result<Joints, String> {
     }
     let target = tip + normal.scale(rise_mm / 1e3);
     let to = reach(scene, pen, from, &target)?;
-    Ok(to.zip(from, |to, from| to - from))
+    let by_rad = to.zip(from, |to, from| to - from);
+    Walk::new(body, pen, from)?.is_clear(&by_rad, LIFT_POINTS)?;
+    Ok(by_rad)
 }
 
 /// Joint angles near `from` that bring the tip to `target`: damped least squares, limits kept.
@@ -320,8 +319,8 @@ fn tip_jacobian(
 
 /// A way up from one sample, and how near it may come to anything.
 struct Walk<'a> {
-    scene: &'a Scene,
     body: &'a Body<'a>,
+    scene: &'a Scene,
     pen: usize,
     from: &'a Joints,
     tip: Point3<f64>,
@@ -333,15 +332,15 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(prover: &'a Prover<'a>, pen: usize, from: &'a Joints) -> Result<Self, String> {
-        let (scene, body) = (prover.scene, &prover.body);
-        let stance = body.at(from);
-        let tip = tip_of(scene, pen, &stance)?;
+    fn new(body: &'a Body<'a>, pen: usize, from: &'a Joints) -> Result<Self, String> {
+        let (scene, stance) = (body.scene(), body.at(from));
+        let tip = tip_m(scene, pen, from)?;
         let under = scene.surface.project(&tip);
         let keep_outs = scene.keep_outs.iter();
+        let near_box = |corners| body.near_box(&stance, corners);
         Ok(Self {
-            scene,
             body,
+            scene,
             pen,
             from,
             tip,
@@ -349,8 +348,7 @@ impl<'a> Walk<'a> {
             sheet_m: floor(body.over_sheet(&stance).map(|near| near.metres)),
             own_m: floor(body.nearest_two(&stance).map(|(_, _, metres)| metres)),
             keep_outs_m: keep_outs
-                .map(|keep_out| body.near_box(&stance, &keep_out.corners))
-                .map(|near| floor(near.map(|near| near.metres)))
+                .map(|keep_out| floor(near_box(&keep_out.corners).map(|near| near.metres)))
                 .collect(),
         })
     }
@@ -362,9 +360,8 @@ impl<'a> Walk<'a> {
             let share = point as f64 / points as f64;
             let q = self.from.zip(by_rad, |from, by| from + by * share);
             self.inside_limits(&q)?;
-            let stance = self.body.at(&q);
-            height_before = self.rises(&stance, height_before)?;
-            self.stays_clear(&stance)?;
+            height_before = self.rises(&q, height_before)?;
+            self.stays_clear(&q)?;
         }
         Ok(())
     }
@@ -386,8 +383,8 @@ impl<'a> Walk<'a> {
     }
 
     /// How high the tip is over where it began.
-    fn rises(&self, stance: &Stance, before: f64) -> Result<f64, String> {
-        let moved = tip_of(self.scene, self.pen, stance)? - self.tip;
+    fn rises(&self, q: &Joints, before: f64) -> Result<f64, String> {
+        let moved = tip_m(self.scene, self.pen, q)? - self.tip;
         let height = moved.dot(&self.normal);
         let aside_mm = (moved - self.normal.scale(height)).norm() * 1e3;
         if height < before - 1e-6 || aside_mm > LIFT_ASIDE_MM {
@@ -398,38 +395,34 @@ impl<'a> Walk<'a> {
         Ok(height)
     }
 
-    fn stays_clear(&self, stance: &Stance) -> Result<(), String> {
-        if let Some(near) = self.body.over_sheet(stance) {
-            self.not_nearer(near, self.sheet_m, "the sheet")?;
+    fn stays_clear(&self, q: &Joints) -> Result<(), String> {
+        let (body, stance) = (self.body, self.body.at(q));
+        let too_near = |metres: f64, least_m: f64| metres < least_m - 1e-6;
+        let refused = |what: String, metres: f64, other: &str| {
+            format!(
+                "a stop here would bring {what} within {:.1} mm of {other}",
+                metres * 1e3
+            )
+        };
+        if let Some(near) = body.over_sheet(&stance)
+            && too_near(near.metres, self.sheet_m)
+        {
+            return Err(refused(body.what(near.part), near.metres, "the sheet"));
         }
-        if let Some((one, other, metres)) = self.body.nearest_two(stance) {
-            let near = Near { metres, part: one };
-            self.not_nearer(near, self.own_m, &self.body.what(other))?;
+        if let Some((one, other, metres)) = body.nearest_two(&stance)
+            && too_near(metres, self.own_m)
+        {
+            return Err(refused(body.what(one), metres, &body.what(other)));
         }
         for (keep_out, least_m) in self.scene.keep_outs.iter().zip(&self.keep_outs_m) {
-            if let Some(near) = self.body.near_box(stance, &keep_out.corners) {
-                self.not_nearer(near, *least_m, &format!("keep-out `{}`", keep_out.name))?;
+            let near = body.near_box(&stance, &keep_out.corners);
+            if let Some(near) = near.filter(|near| too_near(near.metres, *least_m)) {
+                let other = format!("keep-out `{}`", keep_out.name);
+                return Err(refused(body.what(near.part), near.metres, &other));
             }
         }
         Ok(())
     }
-
-    fn not_nearer(&self, near: Near, least_m: f64, to: &str) -> Result<(), String> {
-        if near.metres >= least_m - 1e-6 {
-            return Ok(());
-        }
-        Err(format!(
-            "a stop here would lift {} within {:.1} mm of {to}; {:.1} mm is the limit",
-            self.body.what(near.part),
-            near.metres * 1e3,
-            least_m * 1e3
-        ))
-    }
-}
-
-fn tip_of(scene: &Scene, pen: usize, stance: &Stance) -> Result<Point3<f64>, String> {
-    let pen = scene.pen(pen).ok_or("there is no such pen")?;
-    Ok(stance.frames().tool * pen.tip_m)
 }
 
 /// How near something may come that stands so near now.

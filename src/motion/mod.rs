@@ -11,6 +11,7 @@ mod still;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod wire;
 
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -27,6 +28,7 @@ use crate::link::{Link, LinkError};
 use crate::permit::{Permit, Permits, Who};
 use crate::units::{Instant, Joints, Measured};
 
+pub use health::{Care, Health};
 use line::StopLine;
 
 /// Opens the port, on the thread that will own it. Called again after the cable was unplugged.
@@ -81,16 +83,16 @@ pub struct Snapshot {
     pub energised: bool,
     /// What broke.
     pub fault: Option<String>,
-    /// What a person should know and what does not keep the arm from moving.
-    pub warnings: Vec<String>,
-    /// Why the arm should be parked, if it should: a servo is too hot to go on.
-    pub too_hot: Option<String>,
+    /// How the servos are.
+    pub health: Health,
     /// What to do, step by step, where a servo needs more than `reset`.
     pub recovery: &'static [&'static str],
     /// Each servo's model and firmware, since the port was opened.
     pub identity: Arc<Vec<Identity>>,
     /// What the bus counted since the port was opened.
     pub counts: BusCounts,
+    /// What a person should know and what does not keep the arm from moving.
+    pub warnings: Vec<String>,
     /// How many stop requests have been seen to their end.
     pub stops_done: u64,
     /// The last stop.
@@ -373,11 +375,11 @@ impl Snapshot {
             progress: None,
             energised: false,
             fault: None,
-            warnings: Vec::new(),
-            too_hot: None,
+            health: Health::default(),
             recovery: &[],
             identity: Arc::new(Vec::new()),
             counts: BusCounts::default(),
+            warnings: Vec::new(),
             stops_done: 0,
             stop: None,
         }

@@ -8,12 +8,13 @@ use std::time::Duration;
 use futures::FutureExt;
 use tokio::sync::{mpsc, watch};
 
-use super::health::{self, Health};
+use super::health::{Care, Health};
 use super::job::Job;
 use super::line::{Asked, StopLine};
 use super::ms_since;
 use super::recovery::recovery;
 use super::still::{Still, counts_rad};
+use super::wire::{self, Wire};
 use super::{Heartbeat, Opener, Order, Outcome, STOP_LIMIT, Snapshot, State, StopReport};
 use crate::arm::Arm;
 use crate::clock::{Alarm, Clock};
@@ -41,13 +42,13 @@ const REACHED_COUNTS: f64 = 10.0;
 const REOPEN: Duration = Duration::from_millis(100);
 const REOPEN_MAX: Duration = Duration::from_secs(5);
 
+const NOTHING_TO_HOLD: &str = "nothing moves that could be held";
+
 /// A cycle that overran its deadline by so much did not wait for servos.
 const STARVED_BY: Duration = Duration::from_millis(20);
 
 const STARVED: &str =
     "this machine did not run the arm's thread in time; give it less to do, or the node a priority";
-
-const NOTHING_TO_HOLD: &str = "nothing moves that could be held";
 
 /// What the thread is given for itself.
 pub(super) struct Own {
@@ -118,7 +119,7 @@ struct Worker {
     last_failure: Option<String>,
     /// How long a cycle may take.
     cycle_time: Duration,
-    health: Health,
+    wire: Wire,
     reopen: Duration,
     ending: bool,
 }
@@ -152,7 +153,7 @@ impl Worker {
             failures: 0,
             last_failure: None,
             cycle_time: PERIOD,
-            health: Health::default(),
+            wire: Wire::default(),
             reopen: REOPEN,
             ending: false,
         };
@@ -171,9 +172,9 @@ impl Worker {
         }
         self.link = Some(link);
         self.failures = 0;
+        self.cycle_time = wire::cycle_time(attached.latency);
+        self.wire.attached(&attached);
         self.reopen = REOPEN;
-        self.cycle_time = health::cycle_time(attached.latency);
-        self.health.attached(&attached);
         self.snapshot.identity = Arc::new(attached.servos);
         self.snapshot.measured = Some(Arc::new(attached.measured));
         self.snapshot.state = State::Holding;
@@ -357,6 +358,12 @@ impl Worker {
         seen_stops: u64,
     ) -> Result<Execution, String> {
         self.still_wanted(&proof, seen_stops)?;
+        if self.snapshot.health.care >= Care::NoStroke && draws(&proof) {
+            return Err(format!(
+                "{}; `sense` shows it, `reset` is possible",
+                self.snapshot.health.line()
+            ));
+        }
         if self.job.is_some() {
             return Err(
                 "the arm is busy with another motion; `sense` shows it, `stop` stops it".to_owned(),
@@ -381,11 +388,6 @@ impl Worker {
             .cycle(link.as_mut(), None, deadline)
             .await
             .map_err(|error| error.to_string())?;
-        if let Some(why) =
-            health::too_hot_to_begin(&measured, &self.snapshot.identity).filter(|_| draws(&proof))
-        {
-            return Err(why);
-        }
         // Energising and reading take their time: a stop may have come meanwhile.
         self.still_wanted(&proof, seen_stops)?;
         let execution = proof
@@ -415,8 +417,8 @@ impl Worker {
         if self.stopping.is_some() || !self.own.permits.stands(&permit) {
             return Err("a stop or a fault came before the motion went on".to_owned());
         }
-        if let Some(why) = &self.snapshot.too_hot {
-            return Err(why.clone());
+        if self.snapshot.health.care >= Care::Park {
+            return Err(self.snapshot.health.line());
         }
         let (Some(job), Some(seen)) = (&mut self.job, &self.snapshot.measured) else {
             return Err("nothing is held that could go on".to_owned());
@@ -467,21 +469,32 @@ impl Worker {
         self.settle();
     }
 
+    /// A blind arm's last failure says which servo it is about.
+    fn in_full(&self, broken: &Broken) -> String {
+        match (broken, &self.last_failure) {
+            (Broken::Blind(_), Some(why)) => format!("{broken}: {why}"),
+            (Broken::Blind(_), None) => format!("{broken}: {STARVED}"),
+            _ => broken.to_string(),
+        }
+    }
+
     /// Leave that has ended, and servos that are too hot, end a motion where its stroke ends.
     fn mind_leave(&mut self, now: Instant) {
-        let too_hot = self.snapshot.too_hot.clone();
+        let too_hot = self.snapshot.health.care >= Care::Park;
         let Some(job) = &mut self.job else {
             return;
         };
-        if too_hot.is_some() || !job.execution.is_allowed(now) {
+        if too_hot {
+            job.too_hot = true;
+        }
+        if job.too_hot || !job.execution.is_allowed(now) {
             job.rest_soon();
         }
-        if let Some(why) = too_hot
-            && job.execution.is_held()
-            && job.failing.is_none()
-        {
+        // One that ends for it ends, though the servo cools on the way.
+        if job.too_hot && job.execution.is_held() && job.failing.is_none() {
             job.execution.stop();
-            self.fault(&why);
+            let why = self.snapshot.health.line();
+            self.fault(&format!("a servo became too hot: {why}"));
         }
     }
 
@@ -497,13 +510,7 @@ impl Worker {
 
     /// The gate gave a motion up: it has brought the goal to a stand and knows the way to its end.
     fn broke(&mut self, broken: &Broken) {
-        // A blind arm's last failure says which servo it is about.
-        let why = match (broken, &self.last_failure) {
-            (Broken::Blind(_), Some(why)) => format!("{broken}: {why}"),
-            (Broken::Blind(_), None) => format!("{broken}: {STARVED}"),
-            _ => broken.to_string(),
-        };
-        self.fault(&why);
+        self.fault(&self.in_full(broken));
     }
 
     async fn cycle(&mut self, setpoint: Option<&Setpoint>) {
@@ -522,21 +529,21 @@ impl Worker {
     fn measured(&mut self, measured: Measured) {
         self.failures = 0;
         self.last_failure = None;
-        let (counts, servos) = (self.driver.counts(), &self.snapshot.identity);
-        match self.health.look(&measured, counts, servos) {
-            Some(why) => self.snapshot.too_hot = Some(why),
-            // A motion that ends for it ends, though the servo cools on the way.
-            None if self.job.is_none() => self.snapshot.too_hot = None,
-            None => {}
-        }
         self.take_in(measured);
     }
 
     fn take_in(&mut self, measured: Measured) {
+        self.wire
+            .look(measured.at, self.driver.counts(), &self.snapshot.identity);
         self.still.note(&measured);
         if let Some(job) = &mut self.job {
             job.note_dwell(&measured);
         }
+        let health = Health::of(&self.own.arm, &measured, &self.snapshot.health);
+        if health.care > self.snapshot.health.care {
+            tracing::warn!("{}", health.line());
+        }
+        self.snapshot.health = health;
         self.snapshot.measured = Some(Arc::new(measured));
     }
 
@@ -750,7 +757,7 @@ impl Worker {
                     .any(|servo| servo.torque_on == Some(true))
             });
         self.snapshot.counts = self.driver.counts().clone();
-        self.snapshot.warnings = self.health.warnings();
+        self.snapshot.warnings = self.wire.warnings();
         if self.is_idle()
             && self.snapshot.state == State::Stopped
             && self.own.permits.latched().is_none()

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::build::{self, Parts};
 use super::embedded::{self, Embedded};
 use super::file::{DesignFile, SceneFile};
+use super::fill;
 use super::{Revision, Scene};
 use crate::arm::{Arm, ArmError, ArmFile};
 use crate::config::toml::{self as strict, FileError};
-use crate::design::{self, Caps, Design, DesignError};
+use crate::design::{self, Caps, Design, DesignError, Fill};
 
 /// Where scenes are found.
 #[derive(Clone, Debug, Default)]
@@ -209,11 +210,18 @@ impl Library {
             let file = format!("{scene}: design {name}");
             move |source| SceneError::Design { file, source }
         };
+        let wrong = |what: String| SceneError::from(FileError::one(scene, what));
+        fill::check(file).map_err(wrong)?;
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
                 let bytes = self.design_bytes(scene, name)?;
                 hash_part(hash, &bytes);
-                design::load(name, &bytes, &Caps::default()).map_err(wrap(name))
+                let plain = design::load(name, &bytes, &Caps::default()).map_err(wrap(name))?;
+                let fill = fill::of(file, plain.page_mm).map_err(wrong)?;
+                if fill == Fill::Outline {
+                    return Ok(plain);
+                }
+                design::load_filled(name, &bytes, &Caps::default(), fill).map_err(wrap(name))
             }
             (None, Some(text), None) => {
                 let height_mm = file.letter_height_mm.map_or(LETTER_HEIGHT_MM, |h| h.get());
@@ -274,13 +282,11 @@ impl Library {
     }
 
     fn bytes(&self, place: &str) -> Result<Option<Vec<u8>>, SceneError> {
-        if let Some(path) = self
-            .folder
-            .as_ref()
-            .map(|folder| folder.join(place))
-            .filter(|p| p.is_file())
-        {
-            return read_file(&path).map(Some);
+        if let Some(folder) = &self.folder {
+            let path = folder.join(place);
+            if path.is_file() {
+                return read_within(folder, &path).map(Some);
+            }
         }
         Ok(embedded::find(place).map(|file| file.bytes.to_vec()))
     }
@@ -314,6 +320,22 @@ const LETTER_HEIGHT_MM: f64 = 10.0;
 
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])
+}
+
+/// A link that leads out of the folder would make any file of this machine a scene or a design.
+fn read_within(folder: &Path, path: &Path) -> Result<Vec<u8>, SceneError> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let leads_out = match (real(folder), real(path)) {
+        (Some(folder), Some(path)) => !path.starts_with(folder),
+        _ => true,
+    };
+    if leads_out {
+        return Err(SceneError::Missing {
+            file: path.display().to_string(),
+            why: "it is a link that leads out of the folder of scenes; put a copy there".to_owned(),
+        });
+    }
+    read_file(path)
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, SceneError> {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::args::Profile;
+use crate::caller::{Lease, Rates};
 use crate::config::{Forgiveness, NodeFile};
 use crate::motion::Motion;
 use crate::permit::Permits;
@@ -31,6 +32,7 @@ pub struct Seat {
     /// Where it is simulated, what lies before it.
     pub studio: Option<Box<dyn Studio>>,
     pub(super) board: Board,
+    pub(super) lease: Lease,
     last_scene: Mutex<Option<Arc<Scene>>>,
     laid: Mutex<Option<Arc<Scene>>>,
 }
@@ -49,6 +51,7 @@ pub struct Node {
     pub state: PathBuf,
     pub(super) memory: Mutex<super::dispatch::Memory>,
     selftest: Mutex<Option<serde_json::Value>>,
+    pub(super) rates: Rates,
     numbers: AtomicU64,
 }
 
@@ -61,6 +64,7 @@ impl Seat {
             motion,
             studio,
             board: Board::default(),
+            lease: Lease::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
         }
@@ -143,6 +147,7 @@ impl Node {
             state,
             memory: Mutex::default(),
             selftest: Mutex::default(),
+            rates: Rates::default(),
             numbers: AtomicU64::new(1),
         }
     }

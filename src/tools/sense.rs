@@ -37,8 +37,8 @@ fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     if !snapshot.warnings.is_empty() {
         reply.set("warnings", &snapshot.warnings);
     }
-    if let Some(why) = &snapshot.too_hot {
-        reply.set("too_hot", why);
+    if !snapshot.health.says.is_empty() {
+        reply.set("health", &snapshot.health);
     }
     if !snapshot.recovery.is_empty() {
         reply.set("steps", snapshot.recovery);
