@@ -40,6 +40,16 @@ impl Desk for NodeDesk {
         catalogue::instructions()
     }
 
+    fn hurry(&self, tool: &str) {
+        self.0.hurry(tool, Who::Planner);
+    }
+
+    fn give_up(&self) {
+        for seat in &self.0.seats {
+            seat.motion.stop(Who::Planner, false);
+        }
+    }
+
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {
         let node = Arc::clone(&self.0);
         let standing = call.caller.identity.as_ref().map(door::standing);

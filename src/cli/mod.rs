@@ -6,6 +6,7 @@ mod control;
 mod desk;
 mod door;
 mod explain;
+mod keys;
 mod log;
 mod open;
 mod operate;

@@ -213,13 +213,23 @@ impl Worker {
         }
     }
 
+    /// Whether it waits for an operator in the middle of a motion, and nothing else is due.
+    fn is_held(&self) -> bool {
+        let held = self
+            .job
+            .as_ref()
+            .is_some_and(|job| job.execution.is_held() && job.failing.is_none() && !job.too_hot);
+        held && self.stopping.is_none()
+    }
+
     fn is_idle(&self) -> bool {
         self.job.is_none() && self.stopping.is_none()
     }
 
     /// Until the next tick; an arm that stands is also woken by orders. A stop always wakes.
     async fn wait(&mut self) {
-        let idle = self.is_idle();
+        let asleep = self.own.clock.is_simulated() && (self.is_idle() || self.is_held());
+        let idle = self.is_idle() || asleep;
         if idle && !self.own.orders.is_empty() {
             return;
         }
@@ -241,7 +251,6 @@ impl Worker {
             self.next_tick
         };
         // A simulated arm that stands costs nothing: its time stands still as well.
-        let asleep = idle && self.own.clock.is_simulated();
         loop {
             let fired = async {
                 if asleep {

@@ -48,6 +48,15 @@ impl Node {
         here(&self.file, &self.scenes)
     }
 
+    /// Stops at once if a tool of this name stops; its call is still to come, and reports.
+    pub fn hurry(&self, tool: &str, who: Who) {
+        if resolve(tool).is_some_and(|tool| tool.effect == Effect::Stops) {
+            for seat in &self.seats {
+                seat.motion.stop(who, false);
+            }
+        }
+    }
+
     /// Does a call. The future must be run to its end: a caller that gives up says so with `watch`.
     pub async fn call(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
         let Some(tool) = resolve(&request.tool) else {

@@ -138,3 +138,76 @@ fn card(seat: &Seat, report: Option<&StopReport>) -> serde_json::Value {
         "fault": snapshot.fault,
     })
 }
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::super::carry::{Call, as_job};
+    use super::super::{Node, Seat, Watch};
+    use super::*;
+    use crate::clock::Clock;
+    use crate::config::NodeFile;
+    use crate::link::memory::MemoryLink;
+    use crate::link::{Link, LinkError};
+    use crate::motion::{Motion, Opener};
+    use crate::permit::{Latch, Permits, Who};
+    use crate::scene::Library;
+    use crate::sim::Simulator;
+
+    fn node(folder: &std::path::Path) -> Arc<Node> {
+        let scenes = Library::new(None);
+        let scene = scenes.scene("default", None).unwrap();
+        let device = Simulator::new(&scene.arm, &scene.rest_rad);
+        let open: Opener = Box::new(move |clock| {
+            let link = MemoryLink::new(device.clone(), clock, "bench").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn Link>)
+        });
+        let permits = Arc::new(Permits::everything());
+        let arm = Arc::clone(&scene.arm);
+        let motion = Motion::start(arm, Clock::simulated(), permits, open).unwrap();
+        let seats = vec![Arc::new(Seat::new("arm", motion, None))];
+        let (output, state) = (folder.to_path_buf(), folder.to_path_buf());
+        Arc::new(Node::new(NodeFile::default(), scenes, seats, output, state))
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_job_stops_the_arm() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = node(folder.path());
+        let seat = Arc::clone(node.seats.first().unwrap());
+        let call = Call {
+            tool: "stroke",
+            scene: "default".to_owned(),
+            key: "once".to_owned(),
+            again: false,
+        };
+        let before = seat.motion.stops_asked();
+        let watch = Watch::nobody();
+        let reply = as_job(&node, &seat, call, &watch, |_| async {
+            panic!("a job that fails")
+        })
+        .await;
+        assert!(reply.is_error);
+        assert!(seat.motion.stops_asked() > before);
+        seat.motion.stopped(before + 1).await.unwrap();
+        let latched = seat.permits().latched();
+        assert_eq!(latched, Some(Latch::Stopped(Who::Node)));
+    }
+
+    /// Nobody who stops by mistake is refused, and nothing else stops.
+    #[tokio::test]
+    async fn a_stop_is_heard_before_its_call() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = node(folder.path());
+        let seat = node.seats.first().unwrap();
+        for (tool, stops) in [("E-Stop!", true), ("robot_stop", true), ("stroke", false)] {
+            let before = seat.motion.stops_asked();
+            node.hurry(tool, Who::Planner);
+            assert_eq!(seat.motion.stops_asked() > before, stops, "{tool}");
+        }
+    }
+}
