@@ -123,11 +123,53 @@ fn score(rows: &[Value], shape: impl Fn(&Value) -> Shape) -> Score {
 
 #[test]
 fn handmade_forms_are_read_exactly() {
-    let schema = json!({"type": "object", "properties": {"scene": {"type": "string"}, "meta": {"type": "string"},
-        "debug": {"type": "boolean"}, "fps": {"type": "integer"}}});
-    let shape = Shape::from_json_schema(&schema).unwrap();
+    let shape = forms_shape();
     let score = score(&rows("forms.jsonl"), |_| shape.clone());
     assert_eq!(score.exact, score.rows, "{score:#?}");
+}
+
+/// Our own rows: they need nobody's corpus.
+fn own_rows() -> Vec<Value> {
+    let text = include_str!("arguments/rows.jsonl");
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn forms_shape() -> Shape {
+    let schema = json!({"type": "object", "properties": {"scene": {"type": "string"}, "meta": {"type": "string"},
+        "debug": {"type": "boolean"}, "fps": {"type": "integer"}}});
+    Shape::from_json_schema(&schema).unwrap()
+}
+
+#[test]
+fn our_own_rows_are_read_exactly() {
+    let rows = own_rows();
+    let shape = forms_shape();
+    let score = score(&rows, |_| shape.clone());
+    assert!(rows.len() > 1000);
+    assert_eq!(score.exact, score.rows, "{:#?}", score.misses);
+}
+
+#[test]
+fn our_own_rows_cut_at_any_byte_say_all_or_nothing() {
+    let shape = forms_shape();
+    let mut partly = Vec::new();
+    for row in own_rows() {
+        let text = row["s"].as_str().unwrap();
+        // A list of tags has no end of its own: what came before the cut is whole.
+        if row["cls"] != "whole" || text.starts_with("<scene>") {
+            continue;
+        }
+        for (at, _) in text.char_indices().skip(1) {
+            if let Line::Understood { understood, .. } = explain_line(&shape, &text[..at])
+                && !same(&Value::Object(understood.clone()), &row["want"])
+            {
+                partly.push(format!("{} -> {}", &text[..at], Value::Object(understood)));
+            }
+        }
+    }
+    assert!(partly.is_empty(), "{partly:#?}");
 }
 
 #[test]

@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::{Exit, ExplainArgs, NodeArgs, show};
 use crate::args::{self, Shape};
-use crate::catalogue;
 use crate::tools;
 
 pub(super) fn run(node: &NodeArgs, args: &ExplainArgs) -> anyhow::Result<Exit> {
@@ -20,12 +19,13 @@ pub(super) fn run(node: &NodeArgs, args: &ExplainArgs) -> anyhow::Result<Exit> {
 }
 
 fn one(node: &NodeArgs, name: &str, text: &str) -> anyhow::Result<Exit> {
-    let Some(tool) = catalogue::find(name) else {
-        let names: Vec<&str> = catalogue::TOOLS.iter().map(|tool| tool.name).collect();
+    let here = show::here(node)?;
+    let Some(tool) = here.find(name) else {
+        let names: Vec<&str> = here.tools().map(|tool| tool.name.as_str()).collect();
         bail!("there is no tool {name:?}; valid: {}", names.join(", "));
     };
     let effect = tools::strictness(tool.effect);
-    let shape = tools::shape(tool, &show::here(node)?);
+    let shape = tools::shape(tool, &here);
     let explanation = args::explain(&shape, effect, text);
     show::line(&serde_json::to_string_pretty(&explanation)?);
     Ok(Exit::Done)

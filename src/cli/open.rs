@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use nalgebra::Point3;
 
+use super::abroad::Servers;
 use super::{NodeArgs, selftest, state};
 use crate::arm::Arm;
 use crate::clock::Clock;
@@ -17,7 +18,7 @@ use crate::motion::{Motion, Opener};
 use crate::permit::{Latch, Permits};
 use crate::scene::{Library, Scene, Surface};
 use crate::sim::{Paper, SimPen, Simulator};
-use crate::tools::{Node, Seat, Studio};
+use crate::tools::{self, Declared, Node, Seat, Studio};
 use crate::units::Joints;
 
 /// How an embedded simulated arm's time passes.
@@ -60,7 +61,21 @@ pub(super) fn library(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<Librar
             folder.display()
         );
     }
-    Ok(Library::new(folder))
+    let mut library = Library::new(folder);
+    let has = |model: &str| file.arms.iter().any(|entry| entry.model == model);
+    for entry in &file.arms {
+        // What cannot be read is said when the arm is opened.
+        let arm = library.arm(&entry.model).ok();
+        let stands_in = arm.filter(|arm| !arm.file.like.as_deref().is_some_and(has));
+        stands_in.map_or(Ok(()), |arm| library.let_stand_in(&arm))?;
+    }
+    Ok(library)
+}
+
+/// The tools that the node file declares.
+pub(super) fn declared(file: &NodeFile, library: &Library) -> anyhow::Result<Declared> {
+    let here = tools::here(file, library, &Declared::default());
+    Ok(Declared::of(file, &here)?)
 }
 
 /// The node with its arms attached; nothing has moved.
@@ -72,6 +87,7 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         file.answer_within_s = ANSWER_WITHIN_S_MAX;
     }
     let library = library(args, &file)?;
+    let declared = declared(&file, &library)?;
     let all_simulated = file.arms.iter().all(ArmEntry::is_simulated);
     let real = Clock::real();
     let mut seats = Vec::with_capacity(file.arms.len());
@@ -98,7 +114,9 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         .unwrap_or_else(own_temporary);
     let node = Node::new(file, library, seats, output, state);
     selftest::recall(&node);
-    Ok(Arc::new(node))
+    Ok(Arc::new(
+        node.with_declared(declared, Arc::new(Servers::default())),
+    ))
 }
 
 /// A folder of this user's and this process's own: others may not have laid links there.

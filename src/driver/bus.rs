@@ -25,10 +25,13 @@ const SLACK_MIN: Duration = Duration::from_millis(2);
 
 /// A reply, still in the decoder's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reply<'a> {
-    pub(crate) id: u8,
-    pub(crate) error: u8,
-    pub(crate) parameters: &'a [u8],
+pub struct Reply<'a> {
+    /// Who answers.
+    pub id: u8,
+    /// Its error byte.
+    pub error: u8,
+    /// What was asked for.
+    pub parameters: &'a [u8],
 }
 
 /// A reply that was asked for.
@@ -63,7 +66,7 @@ impl Status {
 }
 
 /// A family's frames, without I/O.
-pub(crate) trait Framing: Send {
+pub trait Framing: Send {
     /// Forgets every byte.
     fn clear(&mut self);
     /// Takes bytes from the wire.

@@ -18,7 +18,7 @@ use super::wire::{self, Wire};
 use super::{Heartbeat, Opener, Order, Outcome, STOP_LIMIT, Snapshot, State, StopReport};
 use crate::arm::Arm;
 use crate::clock::{Alarm, Clock};
-use crate::driver::{Driver, DriverError, Identity, Released};
+use crate::driver::{Driver, DriverError, Halt, Identity, Released};
 use crate::gate::{Broken, CheckedTrajectory, Execution, Setpoint, Step};
 use crate::link::Link;
 use crate::permit::{Latch, Permit, Permits, Who};
@@ -286,6 +286,9 @@ impl Worker {
             return;
         };
         self.stops_seen = asked.serial;
+        if asked.emergency {
+            self.driver.halt(Halt::Emergency);
+        }
         if let Some(job) = &mut self.job {
             if asked.emergency {
                 job.execution.stand();
@@ -599,9 +602,10 @@ impl Worker {
     /// Ends a stop, or a motion, that has come to rest or has had its time.
     fn settle(&mut self) {
         let now = self.own.clock.now();
+        let settled = self.driver.is_settled();
         let sent_all = self.job.as_ref().is_none_or(|job| job.sent_all.is_some());
         if let Some(stopping) = &self.stopping {
-            let still = sent_all && self.still.stands(stopping.asked.at);
+            let still = sent_all && settled && self.still.stands(stopping.asked.at);
             if still || now.since(stopping.asked.at) > STOP_LIMIT {
                 self.finish_stop(still);
             }
@@ -610,7 +614,8 @@ impl Worker {
         let Some(sent) = self.job.as_ref().and_then(|job| job.sent_all) else {
             return;
         };
-        let (still, late) = (self.still.stands(sent), now.since(sent) > SETTLE);
+        let still = settled && self.still.stands(sent);
+        let late = now.since(sent) > SETTLE;
         if self.job.as_ref().is_some_and(|job| job.failing.is_some()) {
             if still || late {
                 self.end_failed();
@@ -668,6 +673,7 @@ impl Worker {
     /// Ends a motion that broke, now that it stands or has had its time.
     fn end_failed(&mut self) {
         if let Some(mut job) = self.job.take() {
+            self.driver.halt(Halt::Hold);
             let why = job.failing.take().unwrap_or_default();
             job.end(Outcome::Faulted(why));
         }
@@ -727,8 +733,9 @@ impl Worker {
         self.own.permits.latch(Latch::Fault(why.to_owned()));
         self.snapshot.state = State::Faulted;
         self.snapshot.fault = Some(why.to_owned());
-        if let Some(job) = &mut self.job {
-            job.fail(why);
+        match &mut self.job {
+            Some(job) => job.fail(why),
+            None => self.driver.halt(Halt::Hold),
         }
         // Last: whoever should read the log may not.
         tracing::error!("{why}");

@@ -18,6 +18,7 @@ macro_rules! files {
 /// Every file of the `scenes` folder; a test holds that none is missing.
 pub(super) const FILES: &[Embedded] = files![
     "a5_sheet.toml",
+    "arms/custom.toml",
     "arms/so101.toml",
     "arms/widowx250s.toml",
     "bottle.toml",

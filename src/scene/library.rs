@@ -12,11 +12,26 @@ use super::{Revision, Scene};
 use crate::arm::{Arm, ArmError, ArmFile};
 use crate::config::toml::{self as strict, FileError};
 use crate::design::{self, Caps, Design, DesignError, Fill};
+use crate::units::Finite;
 
 /// Where scenes are found.
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     folder: Option<PathBuf>,
+    /// Arms that stand in for others: whose scenes, which arm.
+    stand_ins: Vec<(String, String)>,
+    instead: Option<Arc<Drawing>>,
+}
+
+/// A design that comes in place of a scene's own.
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    /// The name of its file, whose ending says what it is.
+    pub name: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// Its longer side on the sheet, above 0; without it what the scene says.
+    pub size_mm: Option<Finite>,
 }
 
 /// A file larger than this is not read.
@@ -66,7 +81,58 @@ impl Library {
     /// The scenes in the binary, and before them those in `folder`.
     #[must_use]
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder }
+        Self {
+            folder,
+            stand_ins: Vec::new(),
+            instead: None,
+        }
+    }
+
+    /// The same scenes, all with another design, in the middle of their sheets.
+    #[must_use]
+    pub fn with_drawing(&self, drawing: Drawing) -> Self {
+        Self {
+            instead: Some(Arc::new(drawing)),
+            ..self.clone()
+        }
+    }
+
+    /// Lets `arm` draw the scenes of the arm that its file says it is like, if it says so.
+    ///
+    /// # Errors
+    /// As [`Library::arm`], and where the two have not as many joints.
+    pub fn let_stand_in(&mut self, arm: &Arm) -> Result<(), SceneError> {
+        let Some(like) = arm.file.like.clone() else {
+            return Ok(());
+        };
+        let other = self.arm(&like)?;
+        if other.dof() != arm.dof() {
+            return Err(ArmError::Wrong {
+                arm: arm.file.name.clone(),
+                what: format!(
+                    "like = \"{like}\", which has {} joints; this arm has {}",
+                    other.dof(),
+                    arm.dof()
+                ),
+            }
+            .into());
+        }
+        self.stand_ins.push((like, arm.file.name.clone()));
+        Ok(())
+    }
+
+    /// The arm that carries out what a scene says of `arm`.
+    fn acting<'a>(&'a self, arm: &'a str) -> &'a str {
+        let mut acting = self.stand_ins.iter();
+        acting
+            .find(|(like, _)| like == arm)
+            .map_or(arm, |(_, stand_in)| stand_in)
+    }
+
+    /// The folder that comes before the scenes in the binary, if there is one.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// Every scene's name, in order.
@@ -81,7 +147,7 @@ impl Library {
     pub fn scenes_for(&self, arms: &[&str]) -> Vec<String> {
         let is_for = |name: &String| {
             self.arm_of(name)
-                .is_none_or(|arm| arms.contains(&arm.as_str()))
+                .is_none_or(|arm| arms.contains(&self.acting(&arm)))
         };
         self.scenes().into_iter().filter(is_for).collect()
     }
@@ -127,6 +193,8 @@ impl Library {
             .filter(|folder| !folder.as_os_str().is_empty());
         let library = Self {
             folder: Some(beside.unwrap_or_else(|| PathBuf::from("."))),
+            stand_ins: self.stand_ins.clone(),
+            instead: self.instead.clone(),
         };
         library.build(&path.display().to_string(), None, &text, overlay)
     }
@@ -150,7 +218,11 @@ impl Library {
     ) -> Result<Arc<Scene>, SceneError> {
         let mut hash = blake3::Hasher::new();
         hash_part(&mut hash, text.as_bytes());
-        let scene = self.overlaid(file, text, overlay, &mut hash)?;
+        let mut scene = self.overlaid(file, text, overlay, &mut hash)?;
+        if let Some(drawing) = &self.instead {
+            drawing.take_place(&mut scene.design);
+            hash_part(&mut hash, format!("{:?}", drawing.size_mm).as_bytes());
+        }
         if let Some(name) = name.filter(|name| *name != scene.name) {
             let why = format!(
                 "name is `{}`; it must be `{name}`, as the file is called",
@@ -158,7 +230,7 @@ impl Library {
             );
             return Err(FileError::one(file, why).into());
         }
-        let arm = self.arm(&scene.arm)?;
+        let arm = self.arm(self.acting(&scene.arm))?;
         hash_part(
             &mut hash,
             &serde_json::to_vec(&arm.file).unwrap_or_default(),
@@ -243,6 +315,9 @@ impl Library {
     }
 
     fn design_bytes(&self, scene: &str, name: &str) -> Result<Vec<u8>, SceneError> {
+        if let Some(drawing) = &self.instead {
+            return Ok(drawing.bytes.clone());
+        }
         if !is_plain(name) {
             let why = format!("design.file `{name}` must be a file name without folders");
             return Err(FileError::one(scene, why).into());
@@ -313,6 +388,15 @@ impl Library {
             }
         }
         files
+    }
+}
+
+impl Drawing {
+    fn take_place(&self, design: &mut DesignFile) {
+        design.file = Some(self.name.clone());
+        (design.text, design.polylines) = (None, None);
+        (design.at_mm, design.rotate_deg) = (None, None);
+        design.size_mm = self.size_mm.or(design.size_mm);
     }
 }
 
