@@ -35,25 +35,42 @@ pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exi
         (Err(error), None) => tracing::warn!("operators cannot reach this node: {error:#}"),
         (Ok(_), _) => {}
     }
-    let control = async {
-        match &door {
-            Ok(door) => control::serve(door, &node).await,
-            Err(_) => std::future::pending().await,
-        }
-    };
     let ended = tokio::select! {
         served = speak(&node, &serve, stop) => served,
-        lost = control => lost.map_err(anyhow::Error::from),
+        lost = operators(&door, &node) => lost.map_err(anyhow::Error::from),
     };
     systemd::notify("STOPPING=1");
-    // However serving ended, the arm is brought to a stand before the reason is told.
-    let exit = match parking.get() {
-        Some(hindrances) => park_all(&node, hindrances).await,
-        None if halt(&node).await => Exit::Done,
-        None => Exit::Broken,
+    // Whoever sees the arm go to rest can still stop it.
+    let exit = tokio::select! {
+        exit = end(&node, parking.get()) => exit,
+        never = heard_to_the_end(&door, &node) => never,
     };
     ended?;
     Ok(exit)
+}
+
+/// However serving ended, the arm is brought to a stand before the reason is told.
+async fn end(node: &Node, parking: Option<&Hindrances>) -> Exit {
+    match parking {
+        Some(hindrances) => park_all(node, hindrances).await,
+        None if halt(node).await => Exit::Done,
+        None => Exit::Broken,
+    }
+}
+
+async fn operators(door: &anyhow::Result<control::Door>, node: &Arc<Node>) -> std::io::Result<()> {
+    match door {
+        Ok(door) => control::serve(door, node).await,
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// Never returns: a lost socket does not keep the arm from its end.
+async fn heard_to_the_end(door: &anyhow::Result<control::Door>, node: &Arc<Node>) -> Exit {
+    if let Err(error) = operators(door, node).await {
+        tracing::warn!("operators cannot reach this node any more: {error}");
+    }
+    std::future::pending().await
 }
 
 async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> anyhow::Result<()> {
