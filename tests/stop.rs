@@ -375,6 +375,21 @@ fn a_second_node_is_told_who_holds_the_arm() {
     assert!(quickest.min().unwrap() < Duration::from_millis(200));
 }
 
+/// As root, the lock that keeps a second program out protects nothing.
+#[test]
+fn a_real_port_is_refused_to_root() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let state = bench.path("state");
+    let state = state.to_str().unwrap();
+    let refused = bench.run(&["--state", state, "--port", "/dev/ttyACM9", "call", "sense"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("runs as root"), "{said}");
+    assert_ne!(refused.status.code(), Some(0));
+}
+
 /// What a client says to open the protocol and to draw.
 const OPENING: [&str; 3] = [
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
