@@ -496,7 +496,8 @@ impl Worker {
         let Some(job) = &mut self.job else {
             return;
         };
-        if too_hot {
+        // Going to rest lessens the load: only a drawing ends.
+        if too_hot && draws(job.execution.checked()) {
             job.too_hot = true;
         }
         if job.too_hot || !job.execution.is_allowed(now) {
