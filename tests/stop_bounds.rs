@@ -188,8 +188,21 @@ impl Rig {
         }
     }
 
-    /// Begins a swing and returns when it is at its fastest.
+    /// Brings a swing to its fastest. A machine that is too busy to read the arm in time makes that
+    /// a fault, which is what it should be: then it is tried again, so often as makes sense.
     async fn swings(&self, motion: &Motion) {
+        const TRIES: usize = 20;
+        for _ in 0..TRIES {
+            match self.swings_once(motion).await {
+                Ok(()) => return,
+                Err(why) if why.contains("did not run the arm's thread") => self.release(),
+                Err(why) => panic!("{why}"),
+            }
+        }
+        panic!("the machine was too busy {TRIES} times");
+    }
+
+    async fn swings_once(&self, motion: &Motion) -> Result<(), String> {
         let start = motion.snapshot().measured.unwrap();
         let swing = self.swing(&start.position_rad);
         let half = swing.samples.len() / 2;
@@ -199,8 +212,8 @@ impl Rig {
         let mut snapshots = motion.watch();
         let fast = snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= half));
         tokio::select! {
-            fast = fast => { fast.unwrap(); }
-            ended = &mut ended => panic!("{ended:?}"),
+            fast = fast => fast.map(|_| ()).map_err(|error| error.to_string()),
+            ended = &mut ended => Err(format!("{ended:?}")),
         }
     }
 
@@ -346,10 +359,13 @@ async fn a_stop_request_reaches_the_wire_in_time() {
     );
 }
 
+/// So many times as fast as everybody's time.
+const RATE: u32 = 10;
+
 /// On a clock that stands still while the machine is busy: the arm's own time.
 #[tokio::test]
 async fn an_arm_at_100_mm_s_stands_in_time() {
-    let rig = Rig::new(Clock::simulated());
+    let rig = Rig::new(Clock::simulated_at(RATE));
     let motion = rig.in_memory();
     let (mut still_ms, mut fastest_mm_s) = (Vec::new(), 0.0_f64);
     for _ in 0..stops() {
