@@ -67,11 +67,11 @@ impl Desk for NodeDesk {
     }
 
     fn hurry(&self, tool: &str) {
-        self.0.hurry(tool, Who::Planner);
+        self.node.hurry(tool, Who::Planner);
     }
 
     fn give_up(&self) {
-        for seat in &self.0.seats {
+        for seat in &self.node.seats {
             seat.motion.stop(Who::Planner, false);
         }
     }

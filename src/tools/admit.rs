@@ -81,6 +81,11 @@ impl Order<'_> {
         {
             tracing::info!(from = before, arm = seat.name, "an operator took the arm");
         }
+        if self.who == Who::Operator {
+            // Operators share an arm with each other and hand it back: after their `reset` any
+            // planner may go on.
+            return Ok(());
+        }
         let taken = seat.lease.take(self.caller, now, self.node.lease_idle());
         taken.map_err(|taken| {
             Reply::failed(format!(
