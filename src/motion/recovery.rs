@@ -13,6 +13,12 @@ pub(super) fn recovery(family: Family, ailment: Ailment) -> &'static [&'static s
             "take away what blocks the joint that is named, and move it by hand: it must turn freely",
             "`steadyhand reset`",
         ],
+        (Ailment::Overload | Ailment::Current, Family::Firmware) => &[
+            "hold the arm: it may drop",
+            "take away what blocks the joint that is named, and move it by hand: it must turn freely",
+            "`steadyhand torque-off`, if the controller keeps the fault",
+            "`steadyhand reset`",
+        ],
         (Ailment::Overload | Ailment::Current | Ailment::Hardware, Family::Dynamixel2) => &[
             "hold the arm: it will drop",
             "switch the servo supply off: a latched hardware error ends only with the power",
