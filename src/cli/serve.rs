@@ -15,7 +15,13 @@ use crate::tools::Node;
 
 pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exit> {
     let node = open::node(args, Pace::Real)?;
-    open::enable(&node, &serve.enable)?;
+    if node.was_cut_short() && !serve.enable.is_empty() {
+        // What the last process was doing is a person's to look at first.
+        tracing::warn!("--enable is not heeded after an interrupted job: use `steadyhand enable`");
+    } else {
+        open::enable(&node, &serve.enable)?;
+    }
+    node.note_start();
     let door = control::open(serve.at.socket.as_deref(), &node.file.name);
     let stop = CancellationToken::new();
     tokio::spawn(signals(Arc::clone(&node), stop.clone()));
@@ -37,6 +43,9 @@ pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exi
     systemd::notify("STOPPING=1");
     // However serving ended, the arm is brought to a stand before the reason is told.
     let stands = halt(&node).await;
+    node.audit
+        .note("end", format!("standstill verified: {stands}"));
+    node.audit.flush();
     ended?;
     Ok(if stands { Exit::Done } else { Exit::Broken })
 }
