@@ -34,3 +34,7 @@ fuzz target="text" runs="10000000":
 reader:
     cargo bench --bench reader
     cargo run --release --manifest-path benches/peers/reader/Cargo.toml
+
+# All icons of a published set, planned and measured by another program; `.ci/run` takes 300.
+icons:
+    tests/icons/run all

@@ -77,6 +77,8 @@ fn attempt_strokes(
     watch: &dyn Watch,
 ) -> Result<Attempt, PlanError> {
     check(strokes)?;
+    // Somebody who waits hears at once that planning has begun.
+    watch.progress(0, strokes.len());
     let mut tidied = tidy(strokes, how);
     ink::divide(scene, &mut tidied);
     let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();
@@ -318,11 +320,11 @@ impl Drawing<'_> {
             let item = Some(item);
             self.build.travel_to(What { kind, item, pen }, first)?;
         } else {
-            let serves = if retake {
-                self.along(stroke)
-            } else {
-                self.corners(pen)
-            };
+            // The whole of the stroke, and where others of this pen will lie.
+            let mut serves = self.along(stroke);
+            if !retake {
+                serves.extend(self.corners(pen));
+            }
             self.take(item, pen, first, &serves)?;
         }
         if let Some(ink) = due {
