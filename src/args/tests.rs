@@ -801,6 +801,16 @@ fn explaining_shows_candidates_and_both_profiles() {
             .unwrap()
             .contains("depth")
     );
+    let words = explanation.to_string();
+    for said in [
+        "reading 1 at cost",
+        "lenient: runs with {",
+        "guarded: refused: depth",
+        "this would be accepted: {",
+        "L0 cost   1  unquoted_key",
+    ] {
+        assert!(words.contains(said), "{said} is not in:\n{words}");
+    }
     let shown = serde_json::to_value(&explanation).unwrap();
     assert_eq!(shown["profiles"][0]["repairs"][0]["class"], "L0");
 }

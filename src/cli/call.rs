@@ -22,6 +22,7 @@ pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit>
             let watched = is_watched(args.json);
             let node = open::node(node, if watched { Pace::Watched } else { Pace::Fast })?;
             open::enable(&node, &args.enable)?;
+            node.note_start();
             Some(node)
         }
     };
@@ -31,6 +32,9 @@ pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit>
     };
     let answer = call(&client, &args).await;
     client.close().await;
+    if let Some(node) = &own {
+        node.audit.flush();
+    }
     let answer = answer?;
     print(&answer, args.json);
     Ok(if answer.is_error {

@@ -318,11 +318,11 @@ impl Drawing<'_> {
             let item = Some(item);
             self.build.travel_to(What { kind, item, pen }, first)?;
         } else {
-            let serves = if retake {
-                self.along(stroke)
-            } else {
-                self.corners(pen)
-            };
+            // The whole of the stroke, and where others of this pen will lie.
+            let mut serves = self.along(stroke);
+            if !retake {
+                serves.extend(self.corners(pen));
+            }
             self.take(item, pen, first, &serves)?;
         }
         if let Some(ink) = due {

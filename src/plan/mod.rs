@@ -11,6 +11,7 @@ mod build;
 mod course;
 mod draw;
 mod error;
+mod excess;
 mod hand;
 mod ink;
 pub mod order;

@@ -77,6 +77,17 @@ pub struct SheetStroke {
     pub source: String,
 }
 
+impl SheetStroke {
+    /// How long it is on the sheet.
+    #[must_use]
+    pub fn length_mm(&self) -> f64 {
+        let steps = self.points_mm.iter().zip(self.points_mm.iter().skip(1));
+        steps
+            .map(|([ax, ay], [bx, by])| (bx - ax).hypot(by - ay))
+            .sum()
+    }
+}
+
 /// A mounted pen.
 #[derive(Clone, Debug)]
 pub struct Pen {
@@ -173,6 +184,14 @@ impl Scene {
     #[must_use]
     pub fn pen(&self, index: usize) -> Option<&Pen> {
         self.pens.get(index)
+    }
+}
+
+impl Revision {
+    /// All of it, in hexadecimal.
+    #[must_use]
+    pub fn hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
