@@ -38,3 +38,16 @@ reader:
 # All icons of a published set, planned and measured by another program; `.ci/run` takes 300.
 icons:
     tests/icons/run all
+
+# The C firmware on an emulated Cortex-M3 (needs gcc-arm-none-eabi, make and qemu-system-arm).
+emulated:
+    cargo test -p firmware-protocol --test emulated -- --ignored --test-threads 1
+    cargo test --test emulated -- --ignored --test-threads 1
+
+# Ten million fuzzed bytes for every decoder; a million are in `test`.
+fuzz:
+    STEADYHAND_FUZZ_BYTES=10000000 cargo test --lib driver::tests::rates
+
+# The bus loop's share of the wire, and nanoseconds a packet.
+bus:
+    cargo bench --bench bus
