@@ -410,7 +410,7 @@ fn may_be_dressed(text: &str) -> bool {
     };
     let ends = text.len().checked_sub(4).and_then(|at| text.get(at..));
     !text.starts_with(char::is_alphanumeric)
-        || ASKS.iter().any(|word| starts(&word))
+        || ASKS.iter().any(starts)
         || ends.is_some_and(|end| end.eq_ignore_ascii_case("here"))
 }
 

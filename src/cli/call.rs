@@ -26,7 +26,7 @@ pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit>
         }
     };
     let client = match (&own, &args.node) {
-        (Some(node), _) => client::in_process(Arc::new(NodeDesk(Arc::clone(node)))).await?,
+        (Some(node), _) => client::in_process(Arc::new(NodeDesk::new(node))).await?,
         (None, url) => client::connect(&with_path(url.as_deref().unwrap_or_default())).await?,
     };
     let answer = call(&client, &args).await;

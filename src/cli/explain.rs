@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use super::{Exit, ExplainArgs, ExplainFormat, NodeArgs, show};
 use crate::args::{self, Shape};
-use crate::catalogue;
 use crate::tools;
 
 pub(super) fn run(node: &NodeArgs, args: &ExplainArgs) -> anyhow::Result<Exit> {
@@ -27,13 +26,14 @@ pub(super) fn run(node: &NodeArgs, args: &ExplainArgs) -> anyhow::Result<Exit> {
 }
 
 fn one(node: &NodeArgs, name: &str, text: &str, in_words: bool) -> anyhow::Result<Exit> {
-    let Some(tool) = catalogue::find(name) else {
-        let names = catalogue::TOOLS.iter().map(|tool| tool.name);
+    let here = show::here(node)?;
+    let Some(tool) = here.find(name) else {
+        let names = here.tools().map(|tool| tool.name.as_str());
         let names = args::nearest(name, names);
         bail!("there is no tool {name:?}; valid: {}", names.join(", "));
     };
     let effect = tools::strictness(tool.effect);
-    let shape = tools::shape(tool, &show::here(node)?);
+    let shape = tools::shape(tool, &here);
     let explanation = args::explain(&shape, effect, text);
     if in_words {
         show::line(&explanation.to_string());

@@ -1,5 +1,7 @@
 //! The command line: wiring only. Everything that a command does is done in another room.
 
+mod abroad;
+mod arm;
 mod call;
 mod check;
 mod control;
@@ -7,14 +9,19 @@ mod desk;
 mod door;
 mod explain;
 mod log;
+mod notice;
 mod open;
 mod operate;
+mod plan;
+mod reach;
+mod resources;
 mod scenes;
 mod serve;
 mod show;
 mod sim;
 mod state;
 mod systemd;
+mod tools;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -61,18 +68,29 @@ struct NodeArgs {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Call a tool and show what came of it: here on a node of its own, or on another node
+    #[command(after_help = tools::help())]
     Call(CallArgs),
     /// Serve MCP: on standard input and output, or over HTTP with --http
     Serve(ServeArgs),
-    /// Show the tools as a model sees them
+    /// Show the tools as a model sees them, or edit those that the node file declares
+    #[command(after_help = tools::help())]
     Tools {
-        /// text, markdown, json, openai or hermes
+        /// text, markdown, json, openai, hermes or page
         #[arg(long, default_value = "text")]
         format: String,
+        #[command(subcommand)]
+        what: Option<Box<tools::ToolsCommand>>,
     },
     /// List, check and preview scenes
     #[command(subcommand)]
     Scene(SceneCommand),
+    /// Plan a drawing and say how long it takes and what would be refused, without a node
+    Plan(plan::PlanArgs),
+    /// Show where the sheet may lie for a scene's arm and pen, and where it would lie better
+    Reach(reach::ReachArgs),
+    /// Make an arm's file from a URDF
+    #[command(subcommand)]
+    Arm(arm::ArmCommand),
     /// Show what a tool would understand, and what each profile would do; nothing is called
     Explain(ExplainArgs),
     /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
@@ -182,7 +200,7 @@ struct ServeArgs {
 enum SceneCommand {
     /// Names and what they are
     List,
-    /// Say everything that is wrong with a scene, or that it can be drawn
+    /// Say everything that is wrong with a scene, or that it can be drawn, as `plan SCENE` does
     Check {
         /// A scene's file, or its name
         scene: String,
@@ -190,7 +208,7 @@ enum SceneCommand {
         #[arg(long)]
         meta: Option<String>,
     },
-    /// Plan a scene's drawing and write plan.png; nothing moves
+    /// The same as `plan SCENE --out DIR`
     Preview {
         /// A scene's file, or its name
         scene: String,
@@ -278,8 +296,11 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Call(args) => call::run(&node, args).await,
         Command::Serve(args) => serve::run(&node, args).await,
-        Command::Tools { format } => show::tools(&node, &format),
+        Command::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
         Command::Scene(what) => scenes::run(&node, what),
+        Command::Plan(args) => plan::run(&node, &args),
+        Command::Reach(args) => reach::run(&node, &args),
+        Command::Arm(what) => arm::run(&what),
         Command::Explain(args) => explain::run(&node, &args),
         Command::Sim(args) => sim::run(&node, args).await,
         Command::Enable {

@@ -42,7 +42,7 @@ pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exi
 }
 
 async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> anyhow::Result<()> {
-    let desk = Arc::new(NodeDesk(Arc::clone(node)));
+    let desk = Arc::new(NodeDesk::watched(node));
     for seat in &node.seats {
         let enabled = seat.permits().enabled(seat.motion.clock().now());
         tracing::info!(arm = seat.name, is = seat.title(), enabled, "attached");

@@ -1,11 +1,19 @@
 //! The node file as data; unknown keys are refused with the nearest known one.
 
+pub mod edit;
+pub mod lines;
 pub mod toml;
+mod tools;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use tools::{
+    ArgumentEntry, ArgumentType, EffectEntry, Problem, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry,
+};
 
 /// A node as its file describes it. Everything may be left out: the node is then called `local`
 /// and has an embedded simulated SO-101.
@@ -35,6 +43,18 @@ pub struct NodeFile {
     pub require_tokens: bool,
     /// The other nodes.
     pub nodes: Vec<PeerEntry>,
+    /// Tools beside the six.
+    pub tools: Vec<ToolEntry>,
+    /// The file it was read from.
+    #[serde(skip)]
+    pub source: Source,
+}
+
+/// What a node was read from, so that whatever is found wrong later is shown with its line.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    file: String,
+    text: Arc<str>,
 }
 
 /// One arm of a node.
@@ -94,6 +114,8 @@ impl Default for NodeFile {
             lease_idle_s: 120,
             require_tokens: false,
             nodes: Vec::new(),
+            tools: Vec::new(),
+            source: Source::default(),
         }
     }
 }
@@ -112,15 +134,30 @@ impl NodeFile {
     /// # Errors
     /// Every unknown key, or the first value that cannot be.
     pub fn read(file: &str, text: &str) -> Result<Self, toml::FileError> {
-        let node: Self = toml::read(file, text)?;
+        let mut node: Self = toml::read(file, text)?;
+        node.source = Source {
+            file: file.to_owned(),
+            text: text.into(),
+        };
         let problems = node.problems();
         if problems.is_empty() {
             Ok(node)
         } else {
-            Err(toml::FileError {
-                file: file.to_owned(),
-                problems,
-            })
+            Err(node.wrong(&problems))
+        }
+    }
+
+    /// These problems as an error, each with its line.
+    #[must_use]
+    pub fn wrong(&self, problems: &[Problem]) -> toml::FileError {
+        let Source { file, text } = &self.source;
+        let told = |problem: &Problem| match lines::line(text, &problem.path) {
+            Some(line) if !text.is_empty() => format!("line {line}: {}", problem.what),
+            _ => problem.what.clone(),
+        };
+        toml::FileError {
+            file: file.clone(),
+            problems: problems.iter().map(told).collect(),
         }
     }
 
@@ -136,42 +173,34 @@ impl NodeFile {
         })
     }
 
-    fn problems(&self) -> Vec<String> {
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.arms.is_empty() {
-            problems.push("`arms` is empty; a node needs at least one arm".to_owned());
+            let what = "`arms` is empty; a node needs at least one arm";
+            problems.push(Problem::at("arms", what));
         }
         for (index, arm) in self.arms.iter().enumerate() {
-            if self
-                .arms
-                .iter()
-                .take(index)
-                .any(|other| other.name == arm.name)
-            {
-                problems.push(format!(
+            let before = || self.arms.iter().take(index);
+            if before().any(|other| other.name == arm.name) {
+                let what = format!(
                     "two arms are called `{}`; each needs its own name",
                     arm.name
-                ));
+                );
+                problems.push(Problem::at(format!("arms[{index}].name"), what));
             }
-            if !arm.is_simulated()
-                && self
-                    .arms
-                    .iter()
-                    .take(index)
-                    .any(|other| other.port == arm.port)
-            {
-                problems.push(format!(
-                    "arms share the port `{}`; a port has one arm",
-                    arm.port
-                ));
+            if !arm.is_simulated() && before().any(|other| other.port == arm.port) {
+                let what = format!("arms share the port `{}`; a port has one arm", arm.port);
+                problems.push(Problem::at(format!("arms[{index}].port"), what));
             }
         }
         if !(1..=ANSWER_WITHIN_S_MAX).contains(&self.answer_within_s) {
-            problems.push(format!(
+            let what = format!(
                 "answer_within_s is {}; 1 to {ANSWER_WITHIN_S_MAX} are possible",
                 self.answer_within_s
-            ));
+            );
+            problems.push(Problem::at("answer_within_s", what));
         }
+        problems.extend(tools::problems(&self.tools));
         problems
     }
 }

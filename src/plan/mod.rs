@@ -25,7 +25,7 @@ mod trace;
 mod trajectory;
 mod visit;
 
-pub use draw::{draw, draw_strokes};
+pub use draw::{Attempt, attempt, draw, draw_strokes};
 pub use error::{Cause, PlanError, Refusal};
 pub use reach::{Reach, Spot, Suggestion, reach};
 pub use report::{Report, StrokeReport};

@@ -20,7 +20,7 @@ mod surface;
 
 pub use build::TIP_MM_S_MAX;
 pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
-pub use library::{Library, SceneError};
+pub use library::{Drawing, Library, SceneError};
 pub use surface::{Contact, Lie, Projected, Shape, Surface};
 
 /// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.

@@ -172,9 +172,10 @@ impl crate::plan::Watch for Planning {
 }
 
 /// Plans without a job: for a preview.
-pub(super) async fn preview<F>(seat: &Seat, watch: &Watch, plan: F) -> Result<Plan, Trouble>
+pub(super) async fn preview<F, T>(seat: &Seat, watch: &Watch, plan: F) -> Result<T, Trouble>
 where
-    F: FnOnce(&dyn crate::plan::Watch) -> Result<Plan, PlanError> + Send + 'static,
+    F: FnOnce(&dyn crate::plan::Watch) -> Result<T, PlanError> + Send + 'static,
+    T: Send + 'static,
 {
     let planning = Planning {
         job: None,
@@ -185,9 +186,10 @@ where
     on_planner(planning, plan).await
 }
 
-async fn on_planner<F>(watch: Planning, plan: F) -> Result<Plan, Trouble>
+async fn on_planner<F, T>(watch: Planning, plan: F) -> Result<T, Trouble>
 where
-    F: FnOnce(&dyn crate::plan::Watch) -> Result<Plan, PlanError> + Send + 'static,
+    F: FnOnce(&dyn crate::plan::Watch) -> Result<T, PlanError> + Send + 'static,
+    T: Send + 'static,
 {
     let (done, answer) = oneshot::channel();
     let thread = std::thread::Builder::new()

@@ -11,7 +11,10 @@ use crate::motion::Motion;
 use crate::permit::Permits;
 use crate::scene::{Library, Scene, SceneError};
 
+use super::abroad::Abroad;
+use super::declared::Declared;
 use super::job::Board;
+use super::relay::Courses;
 
 /// What a person and a camera do beside an arm: lay a sheet, and look at it. The embedded
 /// simulator has one; an arm on a port has none.
@@ -49,6 +52,10 @@ pub struct Node {
     pub output: PathBuf,
     /// Where what must outlive this process is kept; it exists and is this user's alone.
     pub state: PathBuf,
+    /// The tools that its file declares.
+    pub declared: Declared,
+    pub(super) abroad: Option<Arc<dyn Abroad>>,
+    pub(super) courses: Courses,
     pub(super) memory: Mutex<super::dispatch::Memory>,
     pub(super) rates: Rates,
     numbers: AtomicU64,
@@ -144,9 +151,22 @@ impl Node {
             seats,
             output,
             state,
+            declared: Declared::default(),
+            abroad: None,
+            courses: Courses::default(),
             memory: Mutex::default(),
             rates: Rates::default(),
             numbers: AtomicU64::new(1),
+        }
+    }
+
+    /// The same node with the tools that its file declares, and the way to other servers that some of them need.
+    #[must_use]
+    pub fn with_declared(self, declared: Declared, abroad: Arc<dyn Abroad>) -> Self {
+        Self {
+            declared,
+            abroad: Some(abroad),
+            ..self
         }
     }
 

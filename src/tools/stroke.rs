@@ -6,8 +6,8 @@ use super::answer::Reply;
 use super::carry::{self, Done, Errand, Trouble};
 use super::dispatch::Order;
 use super::pictures;
+use super::preview::Preview;
 use crate::design::compare::{Deviation, deviation_mm};
-use crate::gate;
 use crate::plan::{self, Plan};
 use crate::scene::Scene;
 
@@ -36,34 +36,32 @@ async fn dry_run(order: &Order<'_>, scene: &Arc<Scene>) -> Result<Reply, Trouble
     let seat = order.seat().map_err(|reply| Trouble::Refused(reply.text))?;
     let start = carry::measured(seat).map_err(Trouble::Refused)?;
     let planned = Arc::clone(scene);
-    let plan = carry::preview(seat, order.watch, move |watch| {
-        plan::draw(&planned, &start.position_rad, watch)
+    let preview = carry::preview(seat, order.watch, move |watch| {
+        Preview::new(&planned, &start.position_rad, watch)
     })
     .await?;
-    let refusals = gate::preview(scene, &plan.trajectory).err();
-    let picture = pictures::plan(scene, &plan);
+    let picture = pictures::preview(scene, &preview);
     let number = order.node.number();
     let files = pictures::write(
         order.node,
         &format!("preview-{number}"),
         &[("plan.png", picture.as_deref())],
     );
-    let message = format!(
-        "planned, not drawn: {} strokes, {:.0} mm of line, {:.1} s of arm time",
-        plan.report.stroke_count, plan.report.pen_down_mm, plan.report.duration_s
-    );
-    let mut reply = match &refusals {
-        None => Reply::done(message),
-        Some(refused) => {
-            Reply::failed(format!("{message}; it would be {refused}")).with("refusals", &refused.0)
-        }
+    let message = format!("planned, not drawn: {}", preview.message());
+    let mut reply = if preview.refusals.is_empty() {
+        Reply::done(message)
+    } else {
+        Reply::failed(message)
+            .with("code", "plan_refused")
+            .with("refusals", &preview.refusals)
     };
-    facts(&mut reply, &plan);
+    if let Some(plan) = &preview.plan {
+        facts(&mut reply, plan);
+        worst(&mut reply, plan);
+        reply.set("arm_time_s", rounded(plan.report.duration_s));
+    }
     reply.pictures.extend(picture);
-    Ok(reply
-        .with("arm", seat.title())
-        .with("arm_time_s", rounded(plan.report.duration_s))
-        .with("files", files))
+    Ok(reply.with("arm", seat.title()).with("files", files))
 }
 
 async fn draw(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Trouble> {
@@ -132,6 +130,16 @@ fn facts(reply: &mut Reply, plan: &Plan) {
     reply.set("planned_s", rounded(report.duration_s));
     reply.set("dips", report.dips);
     reply.set("plan_hash", &plan.hash);
+}
+
+/// What a picture shows, for callers that cannot see it.
+fn worst(reply: &mut Reply, plan: &Plan) {
+    let report = &plan.report;
+    reply.set("pen_up_mm", rounded(report.pen_up_mm));
+    reply.set("tilt_max_deg", rounded(report.tilt_max_deg));
+    reply.set("margin_least_deg", rounded(report.margin_least_deg));
+    reply.set("margin_least_joint", &report.margin_least_joint);
+    reply.set("at_speed_share", rounded(report.at_speed_share));
 }
 
 fn deviation(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Deviation {
