@@ -495,7 +495,15 @@ pub(super) fn is_signature(pairs: &[(String, Node)]) -> bool {
         "type", "kind", "format", "class", "datatype", "dtype", "schema", "language", "value",
     ];
     let said: Vec<_> = pairs.iter().filter(|(_, node)| !node.is_empty()).collect();
-    !said.is_empty()
+    // A single word must be the type of a text: "list" and "function" may well be what a text says.
+    let is_enough = match said.as_slice() {
+        [] => false,
+        [(_, Node::Text(word) | Node::Word(word))] => {
+            word.starts_with("str") || word.starts_with("Str")
+        }
+        _ => true,
+    };
+    is_enough
         && said.iter().all(|(key, node)| {
             is_type_with_remark(node)
                 && !words(key)
