@@ -761,11 +761,20 @@ fn corrected(shape: &Shape, given: &Map<String, Value>, refused: &[Trouble]) -> 
             .or_else(|| fix(param))
             .or_else(|| needed(param))
     };
-    shape
+    let corrected: Map<String, Value> = shape
         .params
         .iter()
         .filter_map(|param| value(param).map(|value| (param.name.clone(), value)))
-        .collect()
+        .collect();
+    let pairs: Pairs = corrected
+        .iter()
+        .map(|(key, value)| (key.clone(), Node::from(value.clone())))
+        .collect();
+    // Words for types alone would be taken for an echo of the schema.
+    if meaning::is_signature(&pairs) {
+        return Map::new();
+    }
+    corrected
 }
 
 /// The parameter that a key means: to the letter, or uniquely when only letters and digits count.

@@ -410,7 +410,7 @@ fn may_be_dressed(text: &str) -> bool {
     };
     let ends = text.len().checked_sub(4).and_then(|at| text.get(at..));
     !text.starts_with(char::is_alphanumeric)
-        || ASKS.iter().any(|word| starts(&word))
+        || ASKS.iter().any(starts)
         || ends.is_some_and(|end| end.eq_ignore_ascii_case("here"))
 }
 
@@ -495,7 +495,15 @@ pub(super) fn is_signature(pairs: &[(String, Node)]) -> bool {
         "type", "kind", "format", "class", "datatype", "dtype", "schema", "language", "value",
     ];
     let said: Vec<_> = pairs.iter().filter(|(_, node)| !node.is_empty()).collect();
-    !said.is_empty()
+    // A single word must be the type of a text: "list" and "function" may well be what a text says.
+    let is_enough = match said.as_slice() {
+        [] => false,
+        [(_, Node::Text(word) | Node::Word(word))] => {
+            word.starts_with("str") || word.starts_with("Str")
+        }
+        _ => true,
+    };
+    is_enough
         && said.iter().all(|(key, node)| {
             is_type_with_remark(node)
                 && !words(key)

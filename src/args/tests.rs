@@ -387,6 +387,7 @@ fn stand_ins_of_every_kind_are_seen() {
         (r#"{"scene": "string"}"#, "!!rr"),
         (r#"{"note": "string (optional)"}"#, "!!rr"),
         (r#"{"required": ["scene"]}"#, "!!rr"),
+        (r#"{"note": "function"}"#, "...."),
         ("[TOOL_CALLS]", "!!rr"),
         ("```", "!!rr"),
     ]);
