@@ -32,7 +32,7 @@ use steadyhand::permit::{Permit, Permits, Who};
 use steadyhand::plan::{Span, SpanKind, Trajectory};
 use steadyhand::scene::{Library, Scene};
 use steadyhand::sim::Simulator;
-use steadyhand::tools::{Node, Request, Seat, Watch};
+use steadyhand::tools::{Node, Request, Seat, State, Watch};
 use steadyhand::units::{Instant, Joints};
 
 /// What is promised.
@@ -400,13 +400,10 @@ async fn a_stop_is_heard_while_a_long_plan_is_made_and_clients_ask() {
     let (output, state) = (folder.path().join("out"), folder.path().join("state"));
     let seats = vec![Arc::new(Seat::new("arm", motion, None))];
     let library = Library::new(Some(scenes));
-    let node = Arc::new(Node::new(
-        NodeFile::default(),
-        library,
-        seats,
-        output,
-        state,
-    ));
+    let file = NodeFile::default();
+    std::fs::create_dir_all(&state).unwrap();
+    let state = State::open(state, &file).unwrap();
+    let node = Arc::new(Node::new(file, library, seats, output, state));
     let over = Arc::new(AtomicBool::new(false));
     let plans = tokio::spawn(ask_for_ever(
         &node,

@@ -26,10 +26,6 @@ pub(super) fn recovery(family: Family, ailment: Ailment) -> &'static [&'static s
             "switch the supply on again",
             "`steadyhand reset`",
         ],
-        (Ailment::Overload | Ailment::Current, Family::Firmware) => &[
-            "take away what blocks the joint that is named: it must turn freely",
-            "`steadyhand reset`",
-        ],
         (Ailment::Heat, _) => &[
             "let the servo cool below 55 °C; its temperature is in `sense`",
             "lessen its load: a lighter pen holder, slower strokes, a rest pose that hangs",

@@ -111,7 +111,7 @@ impl Order<'_> {
         if self.who == Who::Operator {
             // Operators share an arm with each other and hand it back: after their `reset` any
             // planner may go on.
-            return Ok(());
+            return Ok(None);
         }
         let taken = seat.lease.take(self.caller, now, self.node.lease_idle());
         let is_new = before.as_deref() != Some(self.caller);
