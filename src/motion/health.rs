@@ -9,7 +9,7 @@ use crate::units::{Instant, Measured};
 /// A servo this hot is told of.
 const WARM_C: f64 = 55.0;
 
-/// A servo this hot begins nothing new.
+/// With a servo this hot no drawing begins.
 const HOT_C: f64 = 60.0;
 
 /// A servo this hot ends what it does: pen up, then a fault. The servos' own limits are 70 °C and
@@ -73,7 +73,7 @@ impl Health {
             .as_ref()
             .filter(|(_, celsius)| *celsius >= WARM_C)
             .map(|(who, celsius)| {
-                format!("{who} is at {celsius:.0} °C; from {HOT_C:.0} °C on nothing new begins")
+                format!("{who} is at {celsius:.0} °C; from {HOT_C:.0} °C on no drawing begins")
             });
         let too_hot = hottest.filter(|(_, celsius)| *celsius >= TOO_HOT_C);
         self.hot_readings = match too_hot {
@@ -108,11 +108,11 @@ impl Health {
     }
 }
 
-/// Why nothing new may begin, if a servo is too hot for that.
+/// Why no drawing may begin, if a servo is too hot for that.
 pub(super) fn too_hot_to_begin(measured: &Measured, servos: &[Identity]) -> Option<String> {
     let (who, celsius) = hottest(measured, servos).filter(|(_, celsius)| *celsius >= HOT_C)?;
     Some(format!(
-        "{who} is at {celsius:.0} °C; from {HOT_C:.0} °C on nothing new begins: let it cool"
+        "{who} is at {celsius:.0} °C; from {HOT_C:.0} °C on no drawing begins: let it cool"
     ))
 }
 

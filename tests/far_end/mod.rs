@@ -35,6 +35,9 @@ pub(crate) struct Hands<'a> {
     pub(crate) stuck: &'a mut bool,
 }
 
+/// The period of a cycle.
+pub(crate) const PERIOD: Duration = Duration::from_millis(10);
+
 /// The families that are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
@@ -190,14 +193,17 @@ pub(crate) struct Rig {
     pub(crate) wire: Wire,
     pub(crate) clock: Clock,
     pub(crate) permits: Arc<Permits>,
-    _folder: tempfile::TempDir,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 /// Three lines of 30 mm.
 const LINES: &str = "polylines = [[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0, 12.0]], [[0.0, 24.0], [30.0, 24.0]]]";
 
 /// A scene that is shipped, with three lines to draw in the place of its design.
-fn short_scene(family: Family) -> (Arc<Scene>, tempfile::TempDir) {
+fn short_scene(
+    family: Family,
+    edit: impl FnOnce(&mut toml::Table),
+) -> (Arc<Scene>, tempfile::TempDir) {
     let name = match family {
         Family::Sts => "default",
         Family::Dxl2 => "widowx",
@@ -207,7 +213,7 @@ fn short_scene(family: Family) -> (Arc<Scene>, tempfile::TempDir) {
     text.insert("name".to_owned(), "short".into());
     let design: toml::Table = toml::from_str(LINES).unwrap();
     text.insert("design".to_owned(), design.into());
-    text.remove("variations");
+    edit(&mut text);
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("short.toml"), text.to_string()).unwrap();
     let library = Library::new(Some(folder.path().to_path_buf()));
@@ -216,7 +222,12 @@ fn short_scene(family: Family) -> (Arc<Scene>, tempfile::TempDir) {
 
 impl Rig {
     pub(crate) fn new(family: Family) -> Self {
-        let (scene, folder) = short_scene(family);
+        Self::with(family, |_| {})
+    }
+
+    /// The same with another scene's file.
+    pub(crate) fn with(family: Family, edit: impl FnOnce(&mut toml::Table)) -> Self {
+        let (scene, folder) = short_scene(family, edit);
         let clock = Clock::simulated();
         Self {
             family,
@@ -225,11 +236,11 @@ impl Rig {
             wire: Wire::default(),
             clock,
             permits: Arc::new(Permits::everything()),
-            _folder: folder,
+            folder,
         }
     }
 
-    fn opener(&self) -> Opener {
+    pub(crate) fn opener(&self) -> Opener {
         let (wire, sim, family) = (self.wire.clone(), self.sim.clone(), self.family);
         Box::new(move |clock| {
             let inner = MemoryLink::new(sim.clone(), clock, "wire").map_err(LinkError::Read)?;
