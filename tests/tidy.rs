@@ -60,7 +60,7 @@ const NEVER: [(&str, &str); 8] = [
 ];
 
 /// Crates that have few homes.
-const CRATE_HOMES: [(&str, &str); 9] = [
+const CRATE_HOMES: [(&str, &str); 10] = [
     ("rmcp", "mcp"),
     ("axum", "mcp"),
     ("hyper", "mcp"),
@@ -69,6 +69,7 @@ const CRATE_HOMES: [(&str, &str); 9] = [
     ("indicatif", "cli"),
     ("tokio_serial", "link"),
     ("usvg", "design"),
+    ("roxmltree", "arm"),
     ("tiny_skia", "picture"),
 ];
 

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::kin::{Chain, Joint};
 use crate::units::{Finite, JOINTS_MAX, Joints, SERVOS_MAX};
 
+pub mod urdf;
+
 /// An arm as its file describes it.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -193,7 +195,12 @@ pub struct Limits {
     pub velocity_rad_s: Joints,
     /// Hardest acceleration.
     pub acceleration_rad_s2: Joints,
+    /// Hardest change of acceleration: from none to the hardest in [`RISE_S`].
+    pub jerk_rad_s3: Joints,
 }
+
+/// No joint's acceleration rises from nothing to its hardest in less than this.
+pub const RISE_S: f64 = 0.02;
 
 /// A capsule of the body.
 #[derive(Clone, Debug)]
@@ -320,7 +327,21 @@ fn check(file: &ArmFile) -> Result<(), String> {
             ));
         }
     }
-    Ok(())
+    check_may_touch(file)
+}
+
+fn check_may_touch(file: &ArmFile) -> Result<(), String> {
+    let known = |name: &String| file.capsules.iter().any(|capsule| capsule.name == *name);
+    match file.may_touch.iter().flatten().find(|name| !known(name)) {
+        Some(name) => {
+            let names: Vec<&str> = file.capsules.iter().map(|c| c.name.as_str()).collect();
+            Err(format!(
+                "may_touch: there is no capsule `{name}`; valid: {}",
+                names.join(", ")
+            ))
+        }
+        None => Ok(()),
+    }
 }
 
 fn check_joint(joint: &JointFile) -> Result<(), String> {
@@ -418,6 +439,7 @@ fn limits(file: &ArmFile) -> Limits {
         upper_rad: each(&|j| j.upper_rad.get() - j.margin_rad.get()),
         velocity_rad_s: each(&|j| j.velocity_max_rad_s.get()),
         acceleration_rad_s2: each(&|j| j.acceleration_max_rad_s2.get()),
+        jerk_rad_s3: each(&|j| j.acceleration_max_rad_s2.get() / RISE_S),
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::args::Received;
+use crate::motion::StopReport;
 use crate::permit::Who;
 use crate::tools::{Node, Request, Watch};
 
@@ -182,15 +183,7 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         }
         Verb::Stop => call(node, "stop", Received::Absent).await,
         Verb::Estop => estop(node).await,
-        Verb::Clear => {
-            node.seats
-                .iter()
-                .for_each(|seat| seat.permits().clear_emergency());
-            Told {
-                done: true,
-                text: "the emergency stop is ended; `steadyhand reset` comes next".to_owned(),
-            }
-        }
+        Verb::Clear => clear(node),
         Verb::Reset { scene } => {
             let arguments = scene.map_or(Received::Absent, |scene| {
                 Received::Value(serde_json::json!({ "scene": scene }))
@@ -248,6 +241,25 @@ fn enable(node: &Node, name: &str, overlay: Option<&str>, for_s: Option<u64>) ->
     }
 }
 
+fn clear(node: &Node) -> Told {
+    let failed = node.seats.iter().filter_map(|seat| {
+        let why = seat.permits().clear_emergency().err()?;
+        Some(format!("{}: {why}", seat.name))
+    });
+    let failed: Vec<String> = failed.collect();
+    if failed.is_empty() {
+        Told {
+            done: true,
+            text: "the emergency stop is ended; `steadyhand reset` comes next".to_owned(),
+        }
+    } else {
+        Told {
+            done: false,
+            text: format!("the emergency stop stands: {}", failed.join("; ")),
+        }
+    }
+}
+
 async fn estop(node: &Node) -> Told {
     let tickets: Vec<_> = node
         .seats
@@ -258,22 +270,25 @@ async fn estop(node: &Node) -> Told {
     let mut lines = Vec::new();
     for (seat, ticket) in tickets {
         let report = seat.motion.stopped(ticket).await;
-        let verified = report.as_ref().is_some_and(|report| report.verified);
-        done &= verified;
-        lines.push(match report.and_then(|report| report.standstill_ms) {
-            Some(ms) if verified => format!(
-                "{}: stands still after {ms:.0} ms; latched until `steadyhand clear`",
-                seat.name
-            ),
-            _ => format!(
-                "{}: standstill could not be verified: cut its power",
-                seat.name
-            ),
-        });
+        done &= report.as_ref().is_some_and(|report| report.verified);
+        lines.push(format!("{}: {}", seat.name, estopped(report.as_ref())));
     }
     Told {
         done,
         text: lines.join("; "),
+    }
+}
+
+fn estopped(report: Option<&StopReport>) -> String {
+    let Some(report) = report.filter(|report| report.verified) else {
+        return "standstill could not be verified: cut its power".to_owned();
+    };
+    let ms = report.standstill_ms.unwrap_or(f64::NAN);
+    match &report.not_kept {
+        None => format!("stands still after {ms:.0} ms; latched until `steadyhand clear`"),
+        Some(why) => format!(
+            "stands still after {ms:.0} ms; latched until `steadyhand clear` or this node's end, for it could not be written down: {why}"
+        ),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::link::Link;
 use crate::link::memory::MemoryLink;
 use crate::link::serial::SerialLink;
 use crate::motion::{Motion, Opener};
-use crate::permit::Permits;
+use crate::permit::{Latch, Permits};
 use crate::scene::{Library, Scene, Surface};
 use crate::sim::{Paper, SimPen, Simulator};
 use crate::tools::{Node, Seat, Studio};
@@ -88,6 +88,7 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         } else {
             on_port(entry, arm, &clock, args.allow_root)?
         };
+        keep_emergency(&seat, &state)?;
         seats.push(Arc::new(seat));
     }
     let output = args
@@ -131,6 +132,27 @@ fn simulated(
         seat.moved_in(&scene);
     }
     Ok(seat)
+}
+
+/// Emergency stops of this arm outlive the process, and one that did is latched from here on.
+fn keep_emergency(seat: &Seat, state: &std::path::Path) -> anyhow::Result<()> {
+    let name: String = seat
+        .name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let file = state.join(format!("emergency-stop-{name}"));
+    let permits = seat.permits();
+    permits
+        .keep_emergency_in(file)
+        .map_err(|why| anyhow::anyhow!("{}: {why}", seat.name))?;
+    if matches!(permits.latched(), Some(Latch::Emergency(_))) {
+        tracing::warn!(
+            arm = seat.name,
+            "an emergency stop is latched; an operator ends it with `steadyhand clear`"
+        );
+    }
+    Ok(())
 }
 
 /// `default`, or the first scene that is for this arm.

@@ -1,16 +1,20 @@
 //! The whole of a trajectory, judged before anything moves.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nalgebra::Point3;
 
-use super::clearance::{Posture, point_to_box};
-use super::stopping::Stops;
-use super::{CheckedTrajectory, Refusal, Refused, Rule};
+use super::body::{Body, Near, Stance};
+use super::clearance::{Posture, tilt_rad};
+use super::rates::excess;
+use super::stopping::{Stops, touches};
+use super::{CheckedTrajectory, Excess, Refusal, Refused, Rule};
+use crate::kin::Tip;
 use crate::permit::Permit;
 use crate::plan::{Span, SpanKind, Trajectory};
-use crate::scene::{Scene, TIP_MM_S_MAX, ToolKind};
+use crate::scene::{Pen, Scene, TIP_MM_S_MAX, ToolKind};
 use crate::units::{Instant, Joints, Measured};
 
 /// Longer plans are refused: at 100 Hz this is more than two hours and a half.
@@ -27,17 +31,24 @@ pub(super) const START_RAD: f64 = 0.02;
 pub(super) const START_AGE: Duration = Duration::from_millis(250);
 
 /// Rounding that is not held against a plan.
-const SLACK: f64 = 1.0 + 1e-3;
+pub(super) const SLACK: f64 = 1.0 + 1e-3;
 
 /// How much deeper than the scene's press a tip may be: the planner's own tolerance.
 const DEPTH_SLACK_MM: f64 = 0.25;
 
-/// How near the body may come to the sheet, and anything to a keep-out. More than what is
-/// passed between two samples at full speed.
+/// How near the body may come to the sheet and to itself, and anything to a keep-out. More than
+/// what is passed between two samples at full speed.
 const CLEARANCE_M: f64 = 0.003;
 
 /// How far from the middle of an ink cap its wall is at the most.
 const CAP_M: f64 = 0.015;
+
+/// How far the tip may be from the straight way in the middle between two samples.
+const MIDPOINT_MM: f64 = 0.1;
+
+/// How unevenly joints may move a tip that follows the surface, the largest movement over the
+/// smallest: beyond, servos' errors grow too large at the tip.
+const CONDITION_MAX: f64 = 30.0;
 
 /// A needle is slow below this height.
 const NEEDLE_NEAR_MM: f64 = 20.0;
@@ -59,18 +70,7 @@ pub fn check(
     now: Instant,
     trajectory: Trajectory,
 ) -> Result<CheckedTrajectory, Refused> {
-    let mut judge = Judge {
-        scene,
-        trajectory: &trajectory,
-        refusals: Vec::new(),
-    };
-    judge.form();
-    if judge.refusals.is_empty() {
-        judge.leave(&permit, start, now);
-        judge.samples();
-    }
-    judge.verdict()?;
-    let stops = Stops::prove(scene, &trajectory).map_err(|refusal| Refused(vec![refusal]))?;
+    let stops = Judge::new(scene, &trajectory).all(|judge| judge.leave(&permit, start, now))?;
     Ok(CheckedTrajectory {
         scene: Arc::clone(scene),
         permit,
@@ -85,38 +85,27 @@ pub fn check(
 /// # Errors
 /// As [`check`].
 pub fn preview(scene: &Arc<Scene>, trajectory: &Trajectory) -> Result<(), Refused> {
-    let mut judge = Judge {
-        scene,
-        trajectory,
-        refusals: Vec::new(),
-    };
-    judge.form();
-    if judge.refusals.is_empty() {
-        judge.samples();
-    }
-    judge.verdict()?;
-    Stops::prove(scene, trajectory)
-        .map(|_| ())
-        .map_err(|refusal| Refused(vec![refusal]))
+    Judge::new(scene, trajectory).all(|_| {}).map(|_| ())
 }
 
-struct Judge<'a> {
-    scene: &'a Scene,
-    trajectory: &'a Trajectory,
+pub(super) struct Judge<'a> {
+    pub(super) scene: &'a Scene,
+    pub(super) trajectory: &'a Trajectory,
     refusals: Vec<Refusal>,
+    said: HashSet<(Rule, Option<usize>)>,
 }
 
 /// What was nearest so far: something that begins too near may only get away.
-struct Ratchet(f64);
+pub(super) struct Ratchet(f64);
 
 impl Ratchet {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(f64::INFINITY)
     }
 
     /// Whether a margin below 0 is one too many: it may be below 0 only from the start on, and
     /// only while it grows.
-    fn breached(&mut self, margin: f64) -> bool {
+    pub(super) fn breached(&mut self, margin: f64) -> bool {
         let before = if self.0 == f64::INFINITY {
             margin
         } else {
@@ -125,12 +114,15 @@ impl Ratchet {
         self.0 = margin;
         margin < 0.0 && (before >= 0.0 || margin < before - 1e-9)
     }
-}
 
-impl Ratchet {
-    /// Nothing is near: whatever comes near from now on does not begin there.
-    fn away(&mut self) {
-        self.0 = f64::MAX;
+    /// The margin of what is near, if anything is. Otherwise whatever comes near from now on does
+    /// not begin there.
+    fn near(&mut self, near: Option<Near>, least_m: f64) -> Option<Near> {
+        let Some(near) = near else {
+            self.0 = f64::MAX;
+            return None;
+        };
+        self.breached(near.metres - least_m).then_some(near)
     }
 }
 
@@ -139,18 +131,60 @@ struct Ratchets {
     body: Ratchet,
     idle: Ratchet,
     workspace: Ratchet,
+    own: Ratchet,
     keep_outs: Vec<Ratchet>,
 }
 
-impl Judge<'_> {
-    fn refuse(&mut self, rule: Rule, sample: usize, why: impl FnOnce() -> String) {
+/// One sample, and the one before it of the same pen.
+struct Moment<'a> {
+    sample: usize,
+    span: &'a Span,
+    pen: &'a Pen,
+    q: &'a Joints,
+    stance: Stance,
+    tip: Point3<f64>,
+    before: Option<(&'a Joints, Point3<f64>)>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(scene: &'a Scene, trajectory: &'a Trajectory) -> Self {
+        Self {
+            scene,
+            trajectory,
+            refusals: Vec::new(),
+            said: HashSet::new(),
+        }
+    }
+
+    /// Every rule, `leave` among them; the proven stops where none says no.
+    fn all(mut self, leave: impl FnOnce(&mut Self)) -> Result<Stops, Refused> {
+        self.form();
+        if !self.refusals.is_empty() {
+            return Err(Refused(self.refusals));
+        }
+        leave(&mut self);
+        self.samples();
+        match Stops::prove(self.scene, self.trajectory) {
+            Ok(stops) if self.refusals.is_empty() => Ok(stops),
+            Ok(_) => Err(Refused(self.refusals)),
+            Err(refusal) => {
+                let at_mm = self.at_mm(refusal.sample);
+                self.refusals.push(Refusal { at_mm, ..refusal });
+                Err(Refused(self.refusals))
+            }
+        }
+    }
+
+    pub(super) fn refuse(
+        &mut self,
+        rule: Rule,
+        sample: usize,
+        excess: Option<Excess>,
+        why: impl FnOnce() -> String,
+    ) {
         let span = self.trajectory.span_at(sample);
         let item = span.and_then(|span| span.item);
-        if self
-            .refusals
-            .iter()
-            .any(|known| known.rule == rule && known.item == item)
-        {
+        if !self.said.insert((rule, item)) {
             return;
         }
         let seconds = self.trajectory.period.as_secs_f64() * sample as f64;
@@ -159,44 +193,44 @@ impl Judge<'_> {
             sample,
             doing: span.map(|span| span.kind),
             item,
+            at_mm: self.at_mm(sample),
+            excess,
             why: format!("{} ({seconds:.2} s into the motion)", why()),
         });
     }
 
-    fn verdict(&mut self) -> Result<(), Refused> {
-        if self.refusals.is_empty() {
-            Ok(())
-        } else {
-            Err(Refused(std::mem::take(&mut self.refusals)))
-        }
+    /// Where the tip is over the sheet.
+    fn at_mm(&self, sample: usize) -> Option<[f64; 2]> {
+        let q = self.trajectory.samples.get(sample)?;
+        let pen = self.trajectory.span_at(sample)?.pen;
+        let tip = Posture::new(self.scene, q).tip_m(self.scene, pen)?;
+        let at_mm = self.scene.surface.project(&tip).at_mm;
+        at_mm.iter().all(|v| v.is_finite()).then_some(at_mm)
     }
 
     fn form(&mut self) {
         let plan = self.trajectory;
         let (count, dof) = (plan.samples.len(), self.scene.arm.dof());
         if !(2..=SAMPLES_MAX).contains(&count) {
-            self.refuse(Rule::Form, 0, || {
+            self.refuse(Rule::Form, 0, None, || {
                 format!("{count} samples; 2 to {SAMPLES_MAX} are possible")
             });
         }
         if !PERIOD.contains(&plan.period) {
-            self.refuse(Rule::Form, 0, || {
+            self.refuse(Rule::Form, 0, None, || {
                 format!("a period of {:?}; {PERIOD:?} are possible", plan.period)
             });
         }
-        if let Some(bad) = plan
-            .samples
-            .iter()
-            .position(|q| q.len() != dof || !q.is_finite())
-        {
-            self.refuse(Rule::Form, bad, || {
+        let bad = |q: &Joints| q.len() != dof || !q.is_finite();
+        if let Some(bad) = plan.samples.iter().position(bad) {
+            self.refuse(Rule::Form, bad, None, || {
                 format!("sample {bad} is not {dof} finite angles")
             });
         }
         let mut next = 0;
         for span in &plan.spans {
             if span.first != next || span.end <= span.first || self.scene.pen(span.pen).is_none() {
-                self.refuse(Rule::Form, span.first, || {
+                self.refuse(Rule::Form, span.first, None, || {
                     format!("span {span:?} does not follow sample {next} with a pen of the scene")
                 });
                 return;
@@ -204,7 +238,7 @@ impl Judge<'_> {
             next = span.end;
         }
         if next != count {
-            self.refuse(Rule::Form, next, || {
+            self.refuse(Rule::Form, next, None, || {
                 format!("spans end at sample {next} of {count}")
             });
         }
@@ -213,14 +247,14 @@ impl Judge<'_> {
     fn leave(&mut self, permit: &Permit, start: &Measured, now: Instant) {
         if !permit.covers(self.scene, now) {
             let scene = self.scene.title();
-            self.refuse(Rule::Enabled, 0, || {
+            self.refuse(Rule::Enabled, 0, None, || {
                 format!("motion is not enabled for scene `{scene}` as it is now")
             });
         }
         let end = now.after(self.trajectory.duration());
         if permit.covers(self.scene, now) && !permit.covers(self.scene, end) {
             let seconds = self.trajectory.duration().as_secs_f64();
-            self.refuse(Rule::Enabled, 0, || {
+            self.refuse(Rule::Enabled, 0, None, || {
                 format!("motion is enabled for less than the {seconds:.0} s that it takes: enable it for longer")
             });
         }
@@ -228,207 +262,131 @@ impl Judge<'_> {
             return;
         };
         if let Err(why) = near(self.scene, &first, start, now) {
-            self.refuse(Rule::Start, 0, || why);
+            self.refuse(Rule::Start, 0, None, || why);
         }
     }
 
     fn samples(&mut self) {
         self.joint_limits();
         self.joint_rates();
-        let mut ratchets = Ratchets {
-            sheet: Ratchet::new(),
-            body: Ratchet::new(),
-            idle: Ratchet::new(),
-            workspace: Ratchet::new(),
-            keep_outs: self
-                .scene
-                .keep_outs
-                .iter()
-                .map(|_| Ratchet::new())
-                .collect(),
-        };
-        let mut tip_before: Option<(usize, Point3<f64>)> = None;
+        let mut ratchets = Ratchets::new(self.scene);
         let (scene, trajectory) = (self.scene, self.trajectory);
+        let body = Body::new(scene);
+        let mut before: Option<(usize, &Joints, Point3<f64>)> = None;
         for span in &trajectory.spans {
-            for (sample, q) in trajectory
-                .samples
-                .iter()
-                .enumerate()
-                .take(span.end)
-                .skip(span.first)
-            {
-                let posture = Posture::new(scene, q);
-                let Some(tip) = posture.tip_m(scene, span.pen) else {
-                    continue;
+            let Some(pen) = scene.pen(span.pen) else {
+                continue;
+            };
+            let samples = trajectory.samples.iter().enumerate();
+            for (sample, q) in samples.take(span.end).skip(span.first) {
+                let stance = body.at(q);
+                let tip = stance.frames().tool * pen.tip_m;
+                let moment = Moment {
+                    sample,
+                    span,
+                    pen,
+                    q,
+                    stance,
+                    tip,
+                    before: before
+                        .filter(|(pen, ..)| *pen == span.pen)
+                        .map(|(_, q, tip)| (q, tip)),
                 };
-                let same_pen = tip_before.filter(|(pen, _)| *pen == span.pen);
-                if let Some((_, before)) = same_pen {
-                    self.tip_speed(sample, span, &before, &tip);
-                }
-                tip_before = Some((span.pen, tip));
-                self.tip(sample, span, &posture, &tip, &mut ratchets);
-                self.surroundings(sample, span, &posture, &mut ratchets);
+                before = Some((span.pen, q, tip));
+                self.way(&moment);
+                self.pose(&moment);
+                self.sheet(&moment, &mut ratchets);
+                self.surroundings(&body, &moment, &mut ratchets);
             }
         }
     }
 
-    fn joint_limits(&mut self) {
-        let (limits, samples) = (self.scene.arm.limits, &self.trajectory.samples);
-        for joint in 0..self.scene.arm.dof() {
-            let mut ratchet = Ratchet::new();
-            for (sample, q) in samples.iter().enumerate() {
-                let (Some(at), Some(low), Some(high)) = (
-                    q.get(joint),
-                    limits.lower_rad.get(joint),
-                    limits.upper_rad.get(joint),
-                ) else {
-                    continue;
-                };
-                if ratchet.breached((at - low).min(high - at) + 1e-6) {
-                    let name = self.scene.arm.joint_name(joint);
-                    self.refuse(Rule::JointLimit, sample, || {
-                        format!("{name} would be at {at:.3} rad; {low:.3} to {high:.3} are allowed")
-                    });
-                }
-            }
-        }
-    }
-
-    fn joint_rates(&mut self) {
-        let period = self.trajectory.period.as_secs_f64();
-        let limits = self.scene.arm.limits;
-        let zero = Joints::zeros(self.scene.arm.dof());
-        let mut before = zero;
-        let rates = self.trajectory.samples.windows(2).map(|pair| match pair {
-            [a, b] => b.zip(a, |b, a| (b - a) / period),
-            _ => zero,
-        });
-        // The arm stands before the first sample and after the last.
-        for (sample, rate) in rates.chain([zero]).enumerate() {
-            let change = rate.zip(&before, |now, then| (now - then) / period);
-            for (joint, (speed, change)) in rate.iter().zip(change.iter()).enumerate() {
-                self.joint_rate(sample, joint, *speed, *change, &limits);
-            }
-            before = rate;
-        }
-    }
-
-    fn joint_rate(
-        &mut self,
-        sample: usize,
-        joint: usize,
-        speed: f64,
-        change: f64,
-        limits: &crate::arm::Limits,
-    ) {
-        let (Some(fastest), Some(hardest)) = (
-            limits.velocity_rad_s.get(joint),
-            limits.acceleration_rad_s2.get(joint),
-        ) else {
+    /// From the sample before: how fast, and how straight.
+    fn way(&mut self, now: &Moment<'_>) {
+        let Some((q_before, before)) = &now.before else {
             return;
         };
-        let arm = &self.scene.arm;
-        if speed.abs() > fastest * SLACK {
-            self.refuse(Rule::JointSpeed, sample, || {
-                format!(
-                    "{} would turn at {speed:.2} rad/s; {fastest:.2} is the limit",
-                    arm.joint_name(joint)
-                )
-            });
+        let speed = (now.tip - before).norm() * 1e3 / self.trajectory.period.as_secs_f64();
+        let limit = self.tip_limit_mm_s(now);
+        if speed > limit * SLACK {
+            self.refuse(
+                Rule::TipSpeed,
+                now.sample,
+                excess(speed, limit, "mm/s"),
+                || format!("the tip would move at {speed:.0} mm/s; {limit:.0} is the limit here"),
+            );
         }
-        if change.abs() > hardest * SLACK {
-            self.refuse(Rule::JointAcceleration, sample, || {
-                format!(
-                    "{} would accelerate at {change:.1} rad/s²; {hardest:.1} is the limit",
-                    arm.joint_name(joint)
-                )
-            });
+        if q_before.distance_max(now.q) == 0.0 {
+            return;
         }
-    }
-
-    fn tip_speed(&mut self, sample: usize, span: &Span, before: &Point3<f64>, tip: &Point3<f64>) {
-        let speed_mm_s = (tip - before).norm() * 1e3 / self.trajectory.period.as_secs_f64();
-        let limit_mm_s = self.tip_limit_mm_s(span, tip);
-        if speed_mm_s > limit_mm_s * SLACK {
-            self.refuse(Rule::TipSpeed, sample, || {
-                format!(
-                    "the tip would move at {speed_mm_s:.0} mm/s; {limit_mm_s:.0} is the limit here"
-                )
+        let middle = q_before.zip(now.q, |a, b| f64::midpoint(a, b));
+        let tip = self.scene.arm.chain.frames(&middle).tool * now.pen.tip_m;
+        let off = (tip - nalgebra::center(before, &now.tip)).norm() * 1e3;
+        if off > MIDPOINT_MM {
+            let excess = excess(off, MIDPOINT_MM, "mm");
+            self.refuse(Rule::Midpoint, now.sample, excess, || {
+                format!("between two samples the tip would stray {off:.2} mm from the straight way; {MIDPOINT_MM} mm is the limit: go slower")
             });
         }
     }
 
-    fn tip_limit_mm_s(&self, span: &Span, tip: &Point3<f64>) -> f64 {
+    fn tip_limit_mm_s(&self, now: &Moment<'_>) -> f64 {
         let limits = &self.scene.limits;
-        let asked = match span.kind {
+        let asked = match now.span.kind {
             SpanKind::Draw => limits.draw_mm_s,
             _ => limits.travel_mm_s.max(limits.draw_mm_s),
         };
-        let needle = self
-            .scene
-            .pen(span.pen)
-            .is_some_and(|pen| pen.kind == ToolKind::Needle);
-        let near = self.scene.surface.project(tip).height_mm < NEEDLE_NEAR_MM;
-        let most = if needle && near {
-            NEEDLE_MM_S
-        } else {
-            TIP_MM_S_MAX
+        let is_slow = now.pen.kind == ToolKind::Needle
+            && self.scene.surface.project(&now.tip).height_mm < NEEDLE_NEAR_MM;
+        asked.min(if is_slow { NEEDLE_MM_S } else { TIP_MM_S_MAX })
+    }
+
+    /// How the arm holds a tip that touches.
+    fn pose(&mut self, now: &Moment<'_>) {
+        if !touches(now.span.kind) {
+            return;
+        }
+        let tip = Tip {
+            point_m: now.pen.tip_m,
+            axis: now.pen.axis,
         };
-        asked.min(most)
-    }
-
-    fn tip(
-        &mut self,
-        sample: usize,
-        span: &Span,
-        posture: &Posture,
-        tip: &Point3<f64>,
-        ratchets: &mut Ratchets,
-    ) {
-        let scene = self.scene;
-        let inside = -point_to_box(tip, &scene.limits.workspace);
-        if ratchets.workspace.breached(inside) {
-            self.refuse(Rule::Workspace, sample, || {
-                format!(
-                    "the tip would be {:.1} mm outside the workspace",
-                    -inside * 1e3
-                )
+        let condition = self.scene.arm.chain.condition(now.q, &tip);
+        if condition > CONDITION_MAX {
+            let excess = excess(condition, CONDITION_MAX, "");
+            self.refuse(Rule::Condition, now.sample, excess, || {
+                format!("the arm would be too near to a singular pose: joints move the tip {condition:.0} times as far one way as another; {CONDITION_MAX:.0} is the limit: move the sheet")
             });
         }
-        self.sheet(sample, span, tip, ratchets);
-        if span.kind == SpanKind::Draw
-            && let (Some(tilt), Some(pen)) =
-                (posture.tilt_rad(scene, span.pen), scene.pen(span.pen))
-            && tilt > pen.cone_rad * SLACK
-        {
-            self.refuse(Rule::Tilt, sample, || {
-                format!(
-                    "`{}` would lean {:.1}°; {:.1}° is the limit",
-                    pen.name,
-                    tilt.to_degrees(),
-                    pen.cone_rad.to_degrees()
-                )
+        let cone = now.pen.cone_rad;
+        if now.span.kind != SpanKind::Draw {
+            return;
+        }
+        let tilt = tilt_rad(self.scene, now.stance.frames(), now.pen);
+        if tilt > cone * SLACK {
+            let (name, tilt, cone) = (&now.pen.name, tilt.to_degrees(), cone.to_degrees());
+            self.refuse(Rule::Tilt, now.sample, excess(tilt, cone, "deg"), || {
+                format!("`{name}` would lean {tilt:.1}°; {cone:.1}° is the limit")
             });
         }
     }
 
-    fn sheet(&mut self, sample: usize, span: &Span, tip: &Point3<f64>, ratchets: &mut Ratchets) {
-        let Some(height_mm) = Posture::height_mm(self.scene, tip) else {
-            ratchets.sheet.away();
+    fn sheet(&mut self, now: &Moment<'_>, ratchets: &mut Ratchets) {
+        let Some(height) = Posture::height_mm(self.scene, &now.tip) else {
+            ratchets.sheet = Ratchet(f64::MAX);
             return;
         };
-        let floor_mm = match span.kind {
+        let floor = match now.span.kind {
             SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell => {
                 -self.scene.heights.press_mm - DEPTH_SLACK_MM
             }
-            SpanKind::Dip => self.cap_floor_mm(tip).min(-DEPTH_SLACK_MM),
+            SpanKind::Dip => self.cap_floor_mm(&now.tip).min(-DEPTH_SLACK_MM),
             SpanKind::Approach | SpanKind::Travel | SpanKind::Pose => -DEPTH_SLACK_MM,
         };
-        if ratchets.sheet.breached(height_mm - floor_mm) {
-            self.refuse(Rule::Sheet, sample, || {
+        if ratchets.sheet.breached(height - floor) {
+            self.refuse(Rule::Sheet, now.sample, excess(height, floor, "mm"), || {
                 format!(
                     "the tip would be {:.2} mm below the sheet; {:.2} mm is the limit here",
-                    -height_mm, -floor_mm
+                    -height, -floor
                 )
             });
         }
@@ -447,60 +405,63 @@ impl Judge<'_> {
         })
     }
 
-    fn surroundings(
-        &mut self,
-        sample: usize,
-        span: &Span,
-        posture: &Posture,
-        ratchets: &mut Ratchets,
-    ) {
-        let scene = self.scene;
-        let body = posture.body_over_sheet(scene);
-        if body.is_none() {
-            ratchets.body.away();
+    fn surroundings(&mut self, body: &Body<'_>, now: &Moment<'_>, ratchets: &mut Ratchets) {
+        let (stance, at) = (&now.stance, now.sample);
+        if let Some(out) = ratchets.workspace.near(body.in_workspace(stance), 0.0) {
+            let (name, by) = (body.what(out.part), -out.metres * 1e3);
+            self.refuse(Rule::Workspace, at, excess(by, 0.0, "mm"), || {
+                format!("{name} would be {by:.1} mm outside the workspace")
+            });
         }
-        if let Some(body) = body
-            && ratchets.body.breached(body.metres - CLEARANCE_M)
+        if let Some(near) = ratchets.body.near(body.over_sheet(stance), CLEARANCE_M) {
+            self.too_near(Rule::Body, at, near, &body.what(near.part), "the sheet");
+        }
+        if let Some(pen) = ratchets
+            .idle
+            .near(body.idle_pens(stance, now.span.pen), 0.0)
         {
-            self.refuse(Rule::Body, sample, || {
+            let (name, height) = (body.what(pen.part), pen.metres * 1e3);
+            self.refuse(Rule::Sheet, at, excess(height, 0.0, "mm"), || {
                 format!(
-                    "{} would come within {:.1} mm of the sheet; {:.0} mm is the limit",
-                    body.what,
-                    body.metres * 1e3,
-                    CLEARANCE_M * 1e3
+                    "{name}, which does not draw now, would be {:.1} mm below the sheet",
+                    -height
                 )
             });
         }
-        let idle = posture.idle_pens(scene, span.pen);
-        if idle.is_none() {
-            ratchets.idle.away();
-        }
-        if let Some(pen) = idle
-            && ratchets.idle.breached(pen.metres)
-        {
-            self.refuse(Rule::Sheet, sample, || {
-                format!(
-                    "{}, which does not draw now, would be {:.1} mm below the sheet",
-                    pen.what,
-                    -pen.metres * 1e3
-                )
-            });
-        }
-        for (keep_out, ratchet) in scene.keep_outs.iter().zip(&mut ratchets.keep_outs) {
-            let Some(near) = posture.near_box(scene, &keep_out.corners) else {
-                continue;
-            };
-            if ratchet.breached(near.metres - CLEARANCE_M) {
-                self.refuse(Rule::KeepOut, sample, || {
-                    format!(
-                        "{} would come within {:.1} mm of keep-out `{}`; {:.0} mm is the limit",
-                        near.what,
-                        near.metres * 1e3,
-                        keep_out.name,
-                        CLEARANCE_M * 1e3
-                    )
-                });
+        if let Some((one, other, metres)) = body.nearest_two(stance) {
+            let near = Near { metres, part: one };
+            if let Some(near) = ratchets.own.near(Some(near), CLEARANCE_M) {
+                let (one, other) = (body.what(one), body.what(other));
+                self.too_near(Rule::SelfCollision, at, near, &one, &other);
             }
+        }
+        let scene = self.scene;
+        for (keep_out, ratchet) in scene.keep_outs.iter().zip(&mut ratchets.keep_outs) {
+            let near = body.near_box(stance, &keep_out.corners);
+            if let Some(near) = ratchet.near(near, CLEARANCE_M) {
+                let what = format!("keep-out `{}`", keep_out.name);
+                self.too_near(Rule::KeepOut, at, near, &body.what(near.part), &what);
+            }
+        }
+    }
+
+    fn too_near(&mut self, rule: Rule, sample: usize, near: Near, one: &str, other: &str) {
+        let (value, limit) = (near.metres * 1e3, CLEARANCE_M * 1e3);
+        self.refuse(rule, sample, excess(value, limit, "mm"), || {
+            format!("{one} would come within {value:.1} mm of {other}; {limit:.0} mm is the limit")
+        });
+    }
+}
+
+impl Ratchets {
+    fn new(scene: &Scene) -> Self {
+        Self {
+            sheet: Ratchet::new(),
+            body: Ratchet::new(),
+            idle: Ratchet::new(),
+            workspace: Ratchet::new(),
+            own: Ratchet::new(),
+            keep_outs: scene.keep_outs.iter().map(|_| Ratchet::new()).collect(),
         }
     }
 }

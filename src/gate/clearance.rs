@@ -3,18 +3,22 @@
 use nalgebra::Point3;
 
 use crate::kin::Frames;
-use crate::scene::{Corners, Scene};
+use crate::scene::{Corners, Pen, Scene};
 use crate::units::Joints;
 
 /// How far beyond its edges a sheet still counts as something to run into.
 const SHEET_BORDER_MM: f64 = 30.0;
 
-/// The radius of a pen's body, for keep-outs.
-const PEN_RADIUS_M: f64 = 0.005;
+/// The radius of a pen's body.
+pub(super) const PEN_RADIUS_M: f64 = 0.005;
 
 /// Steps of the search for the point of a segment nearest to a box. The distance is convex along
-/// it, so that each step keeps two thirds: 2 mm in 300 mm after twelve.
-const SEARCH_STEPS: usize = 12;
+/// it, so that each step keeps two thirds: a thousandth of a millimetre in a metre.
+const SEARCH_STEPS: usize = 34;
+
+/// Pieces of a segment over a sheet are halved down to this, and at most so often.
+const PIECE_M: f64 = 0.001;
+const HALVINGS: u32 = 12;
 
 /// The arm at one sample.
 pub(super) struct Posture {
@@ -22,9 +26,9 @@ pub(super) struct Posture {
 }
 
 /// A distance and what it belongs to.
-pub(super) struct Clearance {
+pub(super) struct Clearance<'a> {
     pub(super) metres: f64,
-    pub(super) what: String,
+    pub(super) what: &'a str,
 }
 
 impl Posture {
@@ -39,92 +43,82 @@ impl Posture {
         Some(self.frames.tool * scene.pen(pen)?.tip_m)
     }
 
-    /// How far a pen leans from the surface's normal under its tip.
-    pub(super) fn tilt_rad(&self, scene: &Scene, pen: usize) -> Option<f64> {
-        let pen = scene.pen(pen)?;
-        let under = scene.surface.project(&(self.frames.tool * pen.tip_m));
-        let normal = scene.surface.at(under.at_mm).normal;
-        let axis = self.frames.tool * pen.axis;
-        Some((-axis.dot(&normal)).clamp(-1.0, 1.0).acos())
-    }
-
     /// How high over the sheet a point is, if the sheet is below it at all.
     pub(super) fn height_mm(scene: &Scene, point_m: &Point3<f64>) -> Option<f64> {
         let seen = scene.surface.project(point_m);
-        let [x, y] = seen.at_mm;
-        let [width, height] = scene.surface.size_mm();
-        let border = SHEET_BORDER_MM;
-        let over =
-            (-border..=width + border).contains(&x) && (-border..=height + border).contains(&y);
-        over.then_some(seen.height_mm)
-    }
-
-    /// The lowest tip of the pens that do not draw.
-    pub(super) fn idle_pens(&self, scene: &Scene, drawing: usize) -> Option<Clearance> {
-        let others = scene
-            .pens
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| *index != drawing);
-        let heights = others.filter_map(|(_, pen)| {
-            let height = Self::height_mm(scene, &(self.frames.tool * pen.tip_m))?;
-            Some(Clearance {
-                metres: height / 1e3,
-                what: format!("the tip of `{}`", pen.name),
-            })
-        });
-        nearest(heights)
-    }
-
-    /// The part of the body nearest to the sheet.
-    pub(super) fn body_over_sheet(&self, scene: &Scene) -> Option<Clearance> {
-        let ends = self.capsules(scene).flat_map(|(name, from, to, radius)| {
-            [from, to].into_iter().filter_map(move |end| {
-                let height = Self::height_mm(scene, &end)? / 1e3 - radius;
-                Some(Clearance {
-                    metres: height,
-                    what: name.to_owned(),
-                })
-            })
-        });
-        nearest(ends)
+        (beyond_mm(scene, seen.at_mm) <= 0.0).then_some(seen.height_mm)
     }
 
     /// The part of arm or tool nearest to a box.
-    pub(super) fn near_box(&self, scene: &Scene, corners: &Corners) -> Option<Clearance> {
+    pub(super) fn near_box<'a>(
+        &self,
+        scene: &'a Scene,
+        corners: &Corners,
+    ) -> Option<Clearance<'a>> {
         let mount: Point3<f64> = self.frames.tool.translation.vector.into();
         let pens = scene.pens.iter().map(|pen| {
-            (
-                pen.name.as_str(),
-                mount,
-                self.frames.tool * pen.tip_m,
-                PEN_RADIUS_M,
-            )
+            let tip = self.frames.tool * pen.tip_m;
+            (pen.name.as_str(), mount, tip, PEN_RADIUS_M)
         });
-        let parts = self
-            .capsules(scene)
-            .chain(pens)
-            .map(|(name, from, to, radius)| Clearance {
-                metres: segment_to_box(from, to, corners) - radius,
-                what: name.to_owned(),
-            });
-        nearest(parts)
-    }
-
-    fn capsules<'a>(
-        &'a self,
-        scene: &'a Scene,
-    ) -> impl Iterator<Item = (&'a str, Point3<f64>, Point3<f64>, f64)> {
-        scene.arm.capsules.iter().filter_map(|capsule| {
+        let capsules = scene.arm.capsules.iter().filter_map(|capsule| {
             let frame = self.frames.get(capsule.joints_before)?;
             let (from, to) = (frame * capsule.from_m, frame * capsule.to_m);
             Some((capsule.name.as_str(), from, to, capsule.radius_m))
-        })
+        });
+        capsules
+            .chain(pens)
+            .filter_map(|(what, from, to, radius)| {
+                let metres = segment_to_box(from, to, corners, f64::INFINITY)? - radius;
+                Some(Clearance { metres, what })
+            })
+            .min_by(|a, b| a.metres.total_cmp(&b.metres))
     }
 }
 
-fn nearest(all: impl Iterator<Item = Clearance>) -> Option<Clearance> {
-    all.min_by(|a, b| a.metres.total_cmp(&b.metres))
+/// How far a pen leans from the surface's normal under its tip.
+pub(super) fn tilt_rad(scene: &Scene, frames: &Frames, pen: &Pen) -> f64 {
+    let under = scene.surface.project(&(frames.tool * pen.tip_m));
+    let normal = scene.surface.at(under.at_mm).normal;
+    let axis = frames.tool * pen.axis;
+    (-axis.dot(&normal)).clamp(-1.0, 1.0).acos()
+}
+
+/// How far a place on the surface is beyond the sheet and its border; negative on it.
+fn beyond_mm(scene: &Scene, [x, y]: [f64; 2]) -> f64 {
+    let [width, height] = scene.surface.size_mm();
+    let beyond = |at: f64, side: f64| (-SHEET_BORDER_MM - at).max(at - side - SHEET_BORDER_MM);
+    beyond(x, width).max(beyond(y, height))
+}
+
+/// The lowest point over the sheet of a whole segment, not only of its ends, in metres, to half a
+/// millimetre; `None` where it is nowhere over the sheet or not below `most_m`.
+pub(super) fn segment_over_sheet(
+    scene: &Scene,
+    (from, to): (&Point3<f64>, &Point3<f64>),
+    most_m: f64,
+) -> Option<f64> {
+    let ends = [from, to].map(|end| Posture::height_mm(scene, end).map_or(most_m, |mm| mm / 1e3));
+    let mut lowest = ends.into_iter().fold(most_m, f64::min);
+    lower(scene, (from, to), HALVINGS, &mut lowest);
+    (lowest < most_m).then_some(lowest)
+}
+
+/// Neither height nor place on the sheet change by more than what is walked, so that a half that
+/// cannot be lower, or cannot be over the sheet, is left out. Below the surface of a cylinder
+/// places lie closer: nothing is left out there.
+fn lower(scene: &Scene, (from, to): (&Point3<f64>, &Point3<f64>), left: u32, lowest: &mut f64) {
+    let (middle, half_m) = (nalgebra::center(from, to), (to - from).norm() / 2.0);
+    let seen = scene.surface.project(&middle);
+    let (height_m, beyond_mm) = (seen.height_mm / 1e3, beyond_mm(scene, seen.at_mm));
+    if beyond_mm <= 0.0 {
+        *lowest = lowest.min(height_m);
+    }
+    let cannot_reach = height_m - half_m > 0.0 && beyond_mm > half_m * 1e3;
+    if left == 0 || half_m < PIECE_M / 2.0 || height_m - half_m >= *lowest || cannot_reach {
+        return;
+    }
+    lower(scene, (from, &middle), left - 1, lowest);
+    lower(scene, (&middle, to), left - 1, lowest);
 }
 
 /// How far a point is outside of a box; negative inside, as far as the nearest side.
@@ -139,20 +133,33 @@ pub(super) fn point_to_box(point: &Point3<f64>, corners: &Corners) -> f64 {
     if inside > 0.0 { outside.sqrt() } else { inside }
 }
 
-fn segment_to_box(from: Point3<f64>, to: Point3<f64>, corners: &Corners) -> f64 {
+/// How far a segment is from a box; `None` where that is more than `most_m`.
+pub(super) fn segment_to_box(
+    from: Point3<f64>,
+    to: Point3<f64>,
+    corners: &Corners,
+    most_m: f64,
+) -> Option<f64> {
     let at = |share: f64| point_to_box(&(from + (to - from).scale(share)), corners);
+    if at(0.5) - (to - from).norm() / 2.0 > most_m {
+        return None;
+    }
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..SEARCH_STEPS {
         let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
         if at(a) < at(b) { high = b } else { low = a }
     }
-    at(low).min(at(high)).min(at(0.0)).min(at(1.0))
+    let least = at(low).min(at(high)).min(at(0.0)).min(at(1.0));
+    (least <= most_m).then_some(least)
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
+    use crate::scene::file::SheetFile;
+    use crate::scene::{Library, Surface};
+    use crate::units::Finite;
     use proptest::prelude::*;
 
     fn corners() -> Corners {
@@ -174,11 +181,43 @@ mod tests {
             a in prop::array::uniform3(-3.0..3.0_f64), b in prop::array::uniform3(-3.0..3.0_f64)
         ) {
             let (from, to) = (Point3::from(a), Point3::from(b));
-            let found = segment_to_box(from, to, &corners());
+            let found = segment_to_box(from, to, &corners(), f64::INFINITY).unwrap();
             let sampled = (0..=400)
                 .map(|i| point_to_box(&(from + (to - from).scale(f64::from(i) / 400.0)), &corners()))
                 .fold(f64::INFINITY, f64::min);
-            prop_assert!((found - sampled).abs() < 0.06, "{found} {sampled}");
+            prop_assert!(found <= sampled + 1e-6 && sampled - found < 0.02, "{found} {sampled}");
+            let far = segment_to_box(from, to, &corners(), 0.5);
+            prop_assert_eq!(far.is_some(), found <= 0.5);
         }
+
+        #[test]
+        fn a_segment_is_as_low_over_the_sheet_as_its_points(
+            a in prop::array::uniform3(-0.2..0.2_f64), b in prop::array::uniform3(-0.2..0.2_f64),
+            radius in prop::option::of(60.0..300.0_f64),
+        ) {
+            let scene = over(radius);
+            let middle = scene.surface.at([50.0, 50.0]).point_m.coords;
+            let (from, to) = (Point3::from(a) + middle, Point3::from(b) + middle);
+            let points = (0..=2000).map(|i| from + (to - from).scale(f64::from(i) / 2000.0));
+            let looked_at = points
+                .filter_map(|point| Posture::height_mm(&scene, &point))
+                .fold(f64::INFINITY, f64::min) / 1e3;
+            let found = segment_over_sheet(&scene, (&from, &to), 1.0).unwrap_or(f64::INFINITY);
+            prop_assert!(
+                (found - looked_at).abs() < 6e-4 || found == looked_at,
+                "{found} {looked_at}"
+            );
+        }
+    }
+
+    /// The default scene, its sheet rolled.
+    fn over(radius_mm: Option<f64>) -> Scene {
+        let mut scene = Scene::clone(&Library::new(None).scene("default", None).unwrap());
+        let text = include_str!("../../scenes/default.toml");
+        let file: toml::Table = toml::from_str(text).unwrap();
+        let mut sheet: SheetFile = file.get("sheet").unwrap().clone().try_into().unwrap();
+        sheet.cylinder_radius_mm = radius_mm.map(|radius| Finite::new(radius).unwrap());
+        scene.surface = Surface::new(&sheet).unwrap();
+        scene
     }
 }

@@ -38,9 +38,11 @@
 //! }
 //! ```
 
+mod body;
 mod check;
 mod clearance;
 mod execute;
+mod rates;
 mod stopping;
 #[cfg(test)]
 mod tests;
@@ -137,9 +139,15 @@ pub enum Rule {
     JointSpeed,
     /// A joint accelerated too hard, or not at rest at an end.
     JointAcceleration,
+    /// A joint's acceleration changed too suddenly.
+    JointJerk,
     /// The tip too fast.
     TipSpeed,
-    /// The tip outside the workspace.
+    /// The tip strays from the straight way between two samples.
+    Midpoint,
+    /// Too near to a singular pose for a tip that must follow the surface.
+    Condition,
+    /// The tip or a moving part outside the workspace.
     Workspace,
     /// The tip too deep, or below the sheet where it does not draw.
     Sheet,
@@ -149,6 +157,8 @@ pub enum Rule {
     KeepOut,
     /// A part of the arm too near to the sheet.
     Body,
+    /// Two parts of arm and tools too near to each other.
+    SelfCollision,
     /// No stop could be proven.
     Stop,
 }
@@ -165,15 +175,40 @@ pub struct Refusal {
     pub doing: Option<SpanKind>,
     /// Which stroke or visited point, in drawing order.
     pub item: Option<usize>,
+    /// Where on the sheet the tip would have been, whether there is sheet or not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_mm: Option<[f64; 2]>,
+    /// What was too much or too little, where that is a number.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub excess: Option<Excess>,
     /// The value, the limit and which joint or point.
     pub why: String,
 }
 
+/// A value and the limit that it passed.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Excess {
+    /// What it would have been.
+    pub value: f64,
+    /// What it may be.
+    pub limit: f64,
+    /// Of both.
+    pub unit: &'static str,
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.item {
-            Some(item) => write!(f, "stroke {}: {}", item + 1, self.why),
-            None => f.write_str(&self.why),
+        match (self.item, self.at_mm) {
+            (Some(item), Some([x, y])) => {
+                write!(
+                    f,
+                    "stroke {} at ({x:.1}, {y:.1}) mm: {}",
+                    item + 1,
+                    self.why
+                )
+            }
+            (Some(item), None) => write!(f, "stroke {}: {}", item + 1, self.why),
+            (None, _) => f.write_str(&self.why),
         }
     }
 }

@@ -71,6 +71,8 @@ impl Stops {
                     sample: first,
                     doing: Some(span.kind),
                     item: span.item,
+                    at_mm: None,
+                    excess: None,
                     why,
                 })?;
                 lifts.push(Lift { first, end, by_rad });
@@ -97,7 +99,7 @@ impl Stops {
     }
 }
 
-fn touches(kind: SpanKind) -> bool {
+pub(super) fn touches(kind: SpanKind) -> bool {
     matches!(
         kind,
         SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell | SpanKind::Dip
@@ -129,6 +131,8 @@ fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, Refus
             sample,
             doing: trajectory.span_at(sample).map(|span| span.kind),
             item: None,
+            at_mm: None,
+            excess: None,
             why: format!(
                 "stopping here would take more than {:.1} s: lower the speed",
                 BRAKE_TICKS_MAX * period

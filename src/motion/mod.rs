@@ -100,6 +100,9 @@ pub struct StopReport {
     pub verified: bool,
     /// Whether the tip was lifted on the way.
     pub lifted: bool,
+    /// Why an emergency stop is not on the disk, so that it lasts as long as this process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_kept: Option<String>,
 }
 
 /// How a motion ended.
@@ -268,16 +271,21 @@ impl Motion {
         self.stop.ask(by, emergency, self.clock.now())
     }
 
-    /// Waits until a stop has been seen to its end.
+    /// Waits until a stop has been seen to its end, an emergency stop until it is on the disk too.
     ///
     /// `None` when the arm's thread has ended, so that nothing was verified.
     pub async fn stopped(&self, ticket: u64) -> Option<StopReport> {
         let mut snapshots = self.snapshots.clone();
-        let seen = snapshots
+        let mut report = snapshots
             .wait_for(|snapshot| snapshot.stops_done >= ticket)
             .await
-            .ok()?;
-        seen.stop.clone()
+            .ok()?
+            .stop
+            .clone();
+        if let Some(report) = report.as_mut().filter(|report| report.emergency) {
+            report.not_kept = self.permits.emergency_is_kept().await.err();
+        }
+        report
     }
 }
 

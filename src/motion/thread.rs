@@ -133,6 +133,7 @@ struct Stopping {
     asked: Asked,
     was_moving: bool,
     first_frame_ms: Option<f64>,
+    latched: bool,
 }
 
 impl Worker {
@@ -273,11 +274,6 @@ impl Worker {
         };
         self.stops_seen = asked.serial;
         self.still_ticks = 0;
-        self.own.permits.latch(if asked.emergency {
-            Latch::Emergency(asked.by)
-        } else {
-            Latch::Stopped(asked.by)
-        });
         if let Some(job) = &mut self.job {
             if asked.emergency {
                 job.execution.stand();
@@ -288,6 +284,7 @@ impl Worker {
         let before = self.stopping.take();
         self.stopping = Some(Stopping {
             was_moving: self.job.is_some(),
+            latched: false,
             first_frame_ms: before.as_ref().and_then(|before| before.first_frame_ms),
             asked: Asked {
                 at: before.as_ref().map_or(asked.at, |before| before.asked.at),
@@ -300,6 +297,21 @@ impl Worker {
             },
         });
         self.snapshot.state = State::Stopping;
+    }
+
+    /// After the frame, for the frame waits for nobody; before the answer.
+    fn latch_stop(&mut self) {
+        let Some(stopping) = self.stopping.as_mut() else {
+            return;
+        };
+        if !std::mem::replace(&mut stopping.latched, true) {
+            let by = stopping.asked.by;
+            self.own.permits.latch(if stopping.asked.emergency {
+                Latch::Emergency(by)
+            } else {
+                Latch::Stopped(by)
+            });
+        }
     }
 
     async fn take_order(&mut self) {
@@ -427,6 +439,7 @@ impl Worker {
             }
         }
         self.note_stop_frame(now);
+        self.latch_stop();
         self.settle();
     }
 
@@ -598,6 +611,7 @@ impl Worker {
                 .job
                 .as_ref()
                 .is_some_and(|job| job.execution.has_lifted()),
+            not_kept: None,
         };
         self.snapshot.state = match (&self.snapshot.fault, &self.link) {
             (_, None) => State::Detached,
@@ -632,6 +646,7 @@ impl Worker {
     }
 
     async fn tick_detached(&mut self) {
+        self.latch_stop();
         if self.stopping.is_some() {
             self.finish_stop(false);
         }

@@ -4,7 +4,12 @@
 //! operator enabled gives one. Enabling names a revision, so that a design swapped afterwards is
 //! not enabled.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+mod keeper;
+mod kept;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -12,9 +17,15 @@ use serde::Serialize;
 use crate::scene::{Revision, Scene};
 use crate::units::Instant;
 
+use keeper::Keeper;
+
 /// What may move on one node. One for all threads.
 #[derive(Debug)]
-pub struct Permits(Mutex<State>);
+pub struct Permits {
+    state: Mutex<State>,
+    /// What keeps an emergency stop beyond this process.
+    keeper: OnceLock<Keeper>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -23,6 +34,8 @@ struct State {
     latch: Option<Latch>,
     /// How often leave has been taken back: by a latch, or by `disable`.
     withdrawals: u64,
+    /// How often an emergency stop was latched.
+    emergencies: u64,
 }
 
 /// A scene that a person has enabled.
@@ -133,16 +146,23 @@ impl Permits {
     /// Nothing is enabled: for hardware.
     #[must_use]
     pub fn none() -> Self {
-        Self(Mutex::new(State::default()))
+        Self::of(State::default())
     }
 
     /// Everything is enabled: for the embedded simulator.
     #[must_use]
     pub fn everything() -> Self {
-        Self(Mutex::new(State {
+        Self::of(State {
             everything: true,
             ..State::default()
-        }))
+        })
+    }
+
+    fn of(state: State) -> Self {
+        Self {
+            state: Mutex::new(state),
+            keeper: OnceLock::new(),
+        }
     }
 
     /// Enables a scene as it is now. A second time for the same scene replaces the first.
@@ -230,14 +250,20 @@ impl Permits {
     /// Latches a stop and takes back every permit given before. A graver latch is never replaced
     /// by a lesser one: what an operator stopped, a fault must not hand to a planner to reset.
     pub fn latch(&self, new: Latch) {
+        let emergency = matches!(new, Latch::Emergency(_));
         let mut state = self.state();
         state.withdrawals += 1;
+        state.emergencies += u64::from(emergency);
         if state
             .latch
             .as_ref()
             .is_none_or(|old| old.gravity() <= new.gravity())
         {
             state.latch = Some(new);
+        }
+        drop(state);
+        if emergency && let Some(keeper) = self.keeper.get() {
+            keeper.wake();
         }
     }
 
@@ -259,17 +285,9 @@ impl Permits {
         last
     }
 
-    /// Ends an emergency stop: an operator's word.
-    pub fn clear_emergency(&self) {
-        let mut state = self.state();
-        if matches!(state.latch, Some(Latch::Emergency(_))) {
-            state.latch = Some(Latch::Stopped(Who::Operator));
-        }
-    }
-
     /// A thread that panicked while it held the lock has changed whole values only.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -321,56 +339,5 @@ impl Grant {
             Some(overlay) => format!("{} + {overlay}", self.scene),
             None => self.scene.clone(),
         }
-    }
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
-mod tests {
-    use super::*;
-    use crate::scene::Library;
-
-    fn scene() -> std::sync::Arc<Scene> {
-        Library::new(None).scene("default", None).unwrap()
-    }
-
-    #[test]
-    fn a_permit_ends_with_the_next_stop_fault_or_disabling() {
-        let (permits, scene) = (Permits::everything(), scene());
-        let given = permits.ask(&scene, Instant::ZERO).unwrap();
-        assert!(permits.stands(&given));
-        permits.latch(Latch::Stopped(Who::Planner));
-        assert!(!permits.stands(&given));
-        let reset = permits
-            .ask_reset(&scene, Who::Planner, Instant::ZERO)
-            .unwrap();
-        permits.disable();
-        assert!(!permits.stands(&reset));
-    }
-
-    #[test]
-    fn a_reset_ends_only_what_was_latched_before_it_was_allowed() {
-        let (permits, scene) = (Permits::everything(), scene());
-        permits.latch(Latch::Stopped(Who::Planner));
-        let reset = permits
-            .ask_reset(&scene, Who::Planner, Instant::ZERO)
-            .unwrap();
-        permits.latch(Latch::Stopped(Who::Operator));
-        assert!(!permits.unlatch(&reset));
-        assert_eq!(permits.latched(), Some(Latch::Stopped(Who::Operator)));
-        let reset = permits
-            .ask_reset(&scene, Who::Operator, Instant::ZERO)
-            .unwrap();
-        assert!(permits.unlatch(&reset));
-        assert_eq!(permits.latched(), None);
-    }
-
-    #[test]
-    fn a_fault_does_not_hand_an_operators_stop_to_a_planner() {
-        let (permits, scene) = (Permits::everything(), scene());
-        permits.latch(Latch::Stopped(Who::Operator));
-        permits.latch(Latch::Fault("unplugged".to_owned()));
-        let denied = permits.ask_reset(&scene, Who::Planner, Instant::ZERO);
-        assert_eq!(denied.unwrap_err(), Denied::OperatorMustReset);
     }
 }

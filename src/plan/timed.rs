@@ -378,12 +378,12 @@ impl Run {
             usize::try_from(index).unwrap_or(0).min(last)
         };
         let mut found = Vec::new();
-        for index in 0..isize::try_from(self.joints.len()).unwrap_or(0) {
-            let at = [ends(index - 1), ends(index), ends(index + 1)];
-            let [Some(a), Some(b), Some(c)] = at.map(|i| self.joints.get(i)) else {
+        for index in 0..=isize::try_from(self.joints.len()).unwrap_or(0) {
+            let at = [index - 2, index - 1, index, index + 1].map(ends);
+            let [Some(z), Some(a), Some(b), Some(c)] = at.map(|i| self.joints.get(i)) else {
                 continue;
             };
-            let [Some(p), Some(q), Some(r)] = at.map(|i| self.points.get(i)) else {
+            let [_, Some(p), Some(q), Some(r)] = at.map(|i| self.points.get(i)) else {
                 continue;
             };
             let mut ratio = ((r - q).norm() / (PERIOD_S * asked.speed_m_s)).powi(2);
@@ -399,7 +399,12 @@ impl Run {
                 ratio = ratio.max((now / v).powi(2));
                 ratio = ratio.max((now - then).abs() / (PERIOD_S * a));
             }
-            if let (Some(knot), true) = (self.knots.get(at[1]), ratio > 1.0) {
+            let jerk = c.zip(b, |c, b| c - 3.0 * b).zip(a, |cb, a| cb + 3.0 * a);
+            let jerk = jerk.zip(z, |cba, z| (cba - z).abs() / PERIOD_S.powi(3));
+            for (jerk, most) in jerk.iter().zip(most.jerk_rad_s3.iter()) {
+                ratio = ratio.max(jerk / most);
+            }
+            if let (Some(knot), true) = (self.knots.get(at[2]), ratio > 1.0) {
                 found.push((*knot, ratio));
             }
         }

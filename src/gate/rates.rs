@@ -1,0 +1,95 @@
+//! Joints over time: their limits, speed, acceleration and jerk, by differences of samples.
+
+use super::check::{Judge, Ratchet, SLACK};
+use super::{Excess, Rule};
+use crate::units::Joints;
+
+/// Inverse kinematics leaves noise in third differences: rounding that is not held against a plan.
+const JERK_SLACK: f64 = 1.02;
+
+/// Speed, acceleration and jerk of every joint at a sample.
+struct Rates {
+    speed: Joints,
+    change: Joints,
+    jerk: Joints,
+}
+
+impl Judge<'_> {
+    pub(super) fn joint_limits(&mut self) {
+        let (limits, samples) = (self.scene.arm.limits, &self.trajectory.samples);
+        for joint in 0..self.scene.arm.dof() {
+            let mut ratchet = Ratchet::new();
+            for (sample, q) in samples.iter().enumerate() {
+                let (Some(&at), Some(&low), Some(&high)) = (
+                    q.get(joint),
+                    limits.lower_rad.get(joint),
+                    limits.upper_rad.get(joint),
+                ) else {
+                    continue;
+                };
+                if ratchet.breached((at - low).min(high - at) + 1e-6) {
+                    let name = self.scene.arm.joint_name(joint);
+                    let limit = if at < low { low } else { high };
+                    self.refuse(Rule::JointLimit, sample, excess(at, limit, "rad"), || {
+                        format!("{name} would be at {at:.3} rad; {low:.3} to {high:.3} are allowed")
+                    });
+                }
+            }
+        }
+    }
+
+    pub(super) fn joint_rates(&mut self) {
+        let period = self.trajectory.period.as_secs_f64();
+        let zero = Joints::zeros(self.scene.arm.dof());
+        let steps = self.trajectory.samples.windows(2).map(|pair| match pair {
+            [a, b] => b.zip(a, |b, a| (b - a) / period),
+            _ => zero,
+        });
+        let last = self.trajectory.samples.len().saturating_sub(1);
+        let (mut speed_before, mut change_before) = (zero, zero);
+        // The arm stands before the first sample and after the last.
+        for (sample, speed) in steps.chain([zero, zero]).enumerate() {
+            let change = speed.zip(&speed_before, |now, then| (now - then) / period);
+            let jerk = change.zip(&change_before, |now, then| (now - then) / period);
+            (speed_before, change_before) = (speed, change);
+            let rates = Rates {
+                speed,
+                change,
+                jerk,
+            };
+            self.rates(sample.min(last), &rates);
+        }
+    }
+
+    fn rates(&mut self, sample: usize, rates: &Rates) {
+        let limits = &self.scene.arm.limits;
+        let by_rule = [
+            (&rates.speed, &limits.velocity_rad_s, SLACK),
+            (&rates.change, &limits.acceleration_rad_s2, SLACK),
+            (&rates.jerk, &limits.jerk_rad_s3, JERK_SLACK),
+        ];
+        for (which, (values, most, slack)) in by_rule.into_iter().enumerate() {
+            for (joint, (value, most)) in values.iter().zip(most.iter()).enumerate() {
+                if value.abs() > most * slack {
+                    self.too_much(which, sample, joint, (*value, *most));
+                }
+            }
+        }
+    }
+
+    fn too_much(&mut self, which: usize, sample: usize, joint: usize, (value, most): (f64, f64)) {
+        let name = self.scene.arm.joint_name(joint);
+        let (rule, does, unit) = match which {
+            0 => (Rule::JointSpeed, "turn at", "rad/s"),
+            1 => (Rule::JointAcceleration, "accelerate at", "rad/s²"),
+            _ => (Rule::JointJerk, "change its acceleration by", "rad/s³"),
+        };
+        self.refuse(rule, sample, excess(value, most, unit), || {
+            format!("{name} would {does} {value:.2} {unit}; {most:.2} is the limit")
+        });
+    }
+}
+
+pub(super) fn excess(value: f64, limit: f64, unit: &'static str) -> Option<Excess> {
+    Some(Excess { value, limit, unit })
+}

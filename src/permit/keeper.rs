@@ -1,0 +1,139 @@
+//! The thread that brings an emergency stop to the disk, so that the stop itself never waits.
+//!
+//! Memory decides, the file follows: whoever latches wakes the thread, and the thread makes the
+//! file say what memory says. Clearing takes the file away first, under the lock that the thread
+//! writes under, so that a stop that comes meanwhile is written again.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::Thread;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::kept::Kept;
+use super::{Latch, Permits, Who};
+
+/// How long an answer waits for the disk. The arm stands long before.
+const DISK: Duration = Duration::from_secs(2);
+
+/// The thread looks by itself this often whether the node still is.
+const LOOK: Duration = Duration::from_millis(500);
+
+#[derive(Debug)]
+pub(super) struct Keeper {
+    disk: Arc<Mutex<Kept>>,
+    thread: Thread,
+    seen: watch::Receiver<Seen>,
+}
+
+/// How far the disk has followed.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    emergencies: u64,
+    failed: Option<String>,
+}
+
+impl Keeper {
+    /// Never waits.
+    pub(super) fn wake(&self) {
+        self.thread.unpark();
+    }
+}
+
+impl Permits {
+    /// Keeps emergency stops in a file, and latches at once if there is one: from an earlier
+    /// process, or one that cannot be read.
+    ///
+    /// # Errors
+    /// When there is no thread for it, or it was asked for before.
+    pub fn keep_emergency_in(self: &Arc<Self>, file: PathBuf) -> Result<(), String> {
+        let kept = Kept::at(file);
+        if kept.is_there() {
+            self.latch(Latch::Emergency(Who::Operator));
+        }
+        let disk = Arc::new(Mutex::new(kept));
+        let (tell, seen) = watch::channel(Seen::default());
+        let (node, own) = (Arc::downgrade(self), Arc::clone(&disk));
+        let thread = std::thread::Builder::new()
+            .name("emergency stop".to_owned())
+            .spawn(move || keep(&node, &own, &tell))
+            .map_err(|error| format!("no thread to keep emergency stops: {error}"))?;
+        let thread = thread.thread().clone();
+        let keeper = Keeper { disk, thread, seen };
+        self.keeper
+            .set(keeper)
+            .map_err(|_| "emergency stops are kept already".to_owned())
+    }
+
+    /// Returns once every emergency stop so far is on the disk; at once where none is kept.
+    ///
+    /// # Errors
+    /// Why it is not: it then lasts as long as this process.
+    pub async fn emergency_is_kept(&self) -> Result<(), String> {
+        let Some(keeper) = self.keeper.get() else {
+            return Ok(());
+        };
+        let count = self.state().emergencies;
+        let mut seen = keeper.seen.clone();
+        let waited = seen.wait_for(|seen| seen.emergencies >= count);
+        match tokio::time::timeout(DISK, waited).await {
+            Ok(Ok(seen)) => seen.failed.clone().map_or(Ok(()), Err),
+            Ok(Err(_)) => Err("the thread that keeps emergency stops has ended".to_owned()),
+            Err(_) => Err(format!("the disk took longer than {} s", DISK.as_secs())),
+        }
+    }
+
+    /// Ends an emergency stop: an operator's word. An operator's `reset` comes next.
+    ///
+    /// # Errors
+    /// Why it still stands: its file could not be taken away, or another one came meanwhile.
+    pub fn clear_emergency(&self) -> Result<(), String> {
+        let disk = self
+            .keeper
+            .get()
+            .map(|keeper| keeper.disk.lock().unwrap_or_else(PoisonError::into_inner));
+        let count = self.state().emergencies;
+        if let Some(disk) = &disk {
+            disk.remove()?;
+        }
+        let mut state = self.state();
+        if state.emergencies != count {
+            // The thread waits for the disk, and writes it again.
+            return Err("another emergency stop came meanwhile".to_owned());
+        }
+        if matches!(state.latch, Some(Latch::Emergency(_))) {
+            state.latch = Some(Latch::Stopped(Who::Operator));
+        }
+        Ok(())
+    }
+}
+
+/// Until the node is gone, and once more after that was seen: a stop may be the last it did.
+fn keep(node: &Weak<Permits>, disk: &Mutex<Kept>, tell: &watch::Sender<Seen>) {
+    let mut done = 0;
+    while let Some(permits) = node.upgrade() {
+        let disk = disk.lock().unwrap_or_else(PoisonError::into_inner);
+        let (latch, emergencies) = {
+            let state = permits.state();
+            (state.latch.clone(), state.emergencies)
+        };
+        drop(permits);
+        if emergencies > done {
+            let failed = match latch {
+                Some(Latch::Emergency(by)) => disk.write(by).err(),
+                // It was cleared before it was written.
+                _ => None,
+            };
+            if failed.is_none() {
+                done = emergencies;
+            }
+            tell.send_replace(Seen {
+                emergencies,
+                failed,
+            });
+        }
+        drop(disk);
+        std::thread::park_timeout(LOOK);
+    }
+}
