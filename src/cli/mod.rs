@@ -1,12 +1,15 @@
 //! The command line: wiring only. Everything that a command does is done in another room.
 
+mod bus;
 mod call;
 mod control;
 mod desk;
+mod doctor;
 mod explain;
 mod log;
 mod open;
 mod operate;
+mod replay;
 mod scenes;
 mod serve;
 mod show;
@@ -73,6 +76,11 @@ enum Command {
     Explain(ExplainArgs),
     /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
     Sim(SimArgs),
+    /// Look at, set up and replay the servos of a port, without a node
+    #[command(subcommand)]
+    Bus(bus::BusCommand),
+    /// Say why an arm does not answer, and what to do about it; nothing is written
+    Doctor(doctor::DoctorArgs),
     /// Allow motion for scenes, on the node that runs on this machine
     Enable {
         /// The scene; say it once for each
@@ -242,6 +250,8 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Scene(what) => scenes::run(&node, what),
         Command::Explain(args) => explain::run(&node, &args),
         Command::Sim(args) => sim::run(&node, args).await,
+        Command::Bus(what) => bus::run(&node, what).await,
+        Command::Doctor(args) => doctor::run(&node, &args).await,
         Command::Enable {
             scenes,
             meta,

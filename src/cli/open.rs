@@ -163,19 +163,24 @@ fn first_scene(arm: &Arm, library: &Library) -> Option<Arc<Scene>> {
         .find(|scene| scene.arm.file.name == arm.file.name)
 }
 
+/// As root, another program that has the port is not kept out.
+pub(super) fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
+    let is_pseudo_terminal = port.starts_with("/dev/pts/");
+    if rustix::process::geteuid().is_root() && !is_pseudo_terminal && !allow_root {
+        bail!(
+            "this process runs as root, where the lock on {port} protects nothing: run it as another user, or say --allow-root"
+        );
+    }
+    Ok(())
+}
+
 fn on_port(
     entry: &ArmEntry,
     arm: Arc<Arm>,
     clock: &Clock,
     allow_root: bool,
 ) -> anyhow::Result<Seat> {
-    let is_pseudo_terminal = entry.port.starts_with("/dev/pts/");
-    if rustix::process::geteuid().is_root() && !is_pseudo_terminal && !allow_root {
-        bail!(
-            "this process runs as root, where the lock on {} protects nothing: run it as another user, or say --allow-root",
-            entry.port
-        );
-    }
+    check_user(&entry.port, allow_root)?;
     let (path, baud) = (entry.port.clone(), arm.file.baud);
     let open: Opener = Box::new(move |clock| {
         SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn Link>)

@@ -17,8 +17,8 @@ pub mod dynamixel;
 pub mod error;
 pub mod feetech;
 
-mod bus;
-mod dialect;
+pub(crate) mod bus;
+pub(crate) mod dialect;
 mod map;
 mod plausible;
 mod servos;
