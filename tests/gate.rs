@@ -558,7 +558,8 @@ fn an_arm_that_is_not_heard_ends_the_motion() {
             Err(broken) => break broken,
         }
     };
-    assert!(sent <= 3, "{sent} frames without a reading");
+    // Three, and the ramp to a stand.
+    assert!(sent <= 6, "{sent} frames without a reading");
     assert!(matches!(broken, Broken::Blind(100..=120)), "{broken:?}");
 }
 

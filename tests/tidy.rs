@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Every room, from the bottom up, and exactly what it imports of the others. Each imports only
 /// rooms above it in this list.
-const ROOMS: [(&str, &str); 23] = [
+const ROOMS: [(&str, &str); 24] = [
     ("units", ""),
     ("clock", "units"),
     ("link", "clock units"),
@@ -33,16 +33,17 @@ const ROOMS: [(&str, &str); 23] = [
     ("motion", "arm clock driver gate link permit plan units"),
     ("sim", "arm kin link units"),
     ("args", ""),
+    ("caller", "units"),
     ("catalogue", ""),
     ("picture", "design"),
     (
         "tools",
-        "args catalogue config design gate motion permit picture plan scene units",
+        "args caller catalogue config design gate motion permit picture plan scene units",
     ),
     ("mcp", ""),
     (
         "cli",
-        "args arm catalogue clock config gate link mcp motion permit plan scene service sim tools units",
+        "args arm caller catalogue clock config gate link mcp motion permit plan scene service sim tools units",
     ),
     ("main", "cli"),
     ("lib", ""),

@@ -4,7 +4,7 @@ use super::{
     candidates::{self, Candidate, Flaw},
     form::{Form, Forms},
     limits::{COST_MAX, PAIRS_MAX, UNWRAP_MAX},
-    meaning, name,
+    loose, meaning, name,
     node::{self, Node},
     outcome::{self, Reading, Refusal, Repair, Repairs, Trouble},
     rules::{Class, Policy, Rule, UnknownKeys},
@@ -176,6 +176,10 @@ impl Call<'_> {
         match node {
             _ if node.is_empty() => Ok(Vec::new()),
             Node::Map(pairs) => self.without_envelope(pairs, left),
+            Node::List(items) if self.are_pairs(&items) => {
+                self.note_form(Form::Tuple);
+                self.without_envelope(as_pairs(items), left)
+            }
             Node::List(mut items) if items.len() == 1 => {
                 self.note_form(Form::ListOfOne);
                 self.opened(items.pop().unwrap_or(Node::Null), left)
@@ -186,6 +190,16 @@ impl Call<'_> {
             Node::Text(text) | Node::Word(text) => self.opened_text(&text, left),
             _ => Err(no_arguments()),
         }
+    }
+
+    /// `[("scene", "koi"), ("fps", 5)]`, as Python prints a dictionary's items.
+    fn are_pairs(&self, items: &[Node]) -> bool {
+        items.iter().all(|item| match item {
+            Node::List(pair) => {
+                matches!(pair.as_slice(), [Node::Text(key), _] if find(&self.shape.params, key).is_some())
+            }
+            _ => false,
+        })
     }
 
     fn opened_text(&mut self, text: &str, left: usize) -> Result<Pairs, Trouble> {
@@ -241,7 +255,8 @@ impl Call<'_> {
             !is_param(key)
                 && (meaning::is_envelope(key, value)
                     || meaning::is_call(key, value)
-                    || is_named_call(names, key, value))
+                    || is_named_call(names, key, value)
+                    || self.holds_all_arguments(&pairs, value))
         };
         let mut wrappers = pairs.iter().enumerate().filter(|(_, pair)| wraps(pair));
         match (wrappers.next(), wrappers.next()) {
@@ -252,6 +267,13 @@ impl Call<'_> {
                 self.unwrapped(pairs, at, left)
             }
         }
+    }
+
+    /// `{"stroke": {"scene": "koi"}}` where nobody said what the tool is called: the only key holds nothing but parameters.
+    fn holds_all_arguments(&self, pairs: &[(String, Node)], value: &Node) -> bool {
+        let is_alone = self.shape.tool_names.is_empty() && pairs.len() == 1 && !self.shape.open;
+        let is_param = |(key, _): &(String, Node)| find(&self.shape.params, key).is_some();
+        matches!(value, Node::Map(inner) if is_alone && !inner.is_empty() && inner.iter().all(is_param))
     }
 
     /// `{"arguments": ""}` and `{"input": "koi"}`: a sole envelope that holds no object.
@@ -304,7 +326,8 @@ impl Call<'_> {
             name::resolve(tool, ours),
             name::Resolution::Resolved { .. } | name::Resolution::Ambiguous { .. }
         );
-        if ours.is_empty() || is_ours || matches!(tool, "tools/call" | "dict") {
+        if ours.is_empty() || is_ours || tool == "tools/call" || loose::CONSTRUCTORS.contains(&tool)
+        {
             self.coercer.repairs.push(dropped(
                 "name",
                 node,
@@ -332,6 +355,18 @@ impl Call<'_> {
         if is_loose && !pairs.is_empty() && owners.iter().all(Option::is_none) {
             return self.trouble(flaw_trouble(Flaw::NoArguments), &Node::Map(pairs.to_vec()));
         }
+        if owners.iter().all(Option::is_none)
+            && let Some((key, node)) = self.lost_arguments(pairs)
+        {
+            let why = "this holds arguments where none are looked for; send them at the top";
+            return self.stray(
+                Rule::ForeignKey,
+                "nested_arguments",
+                &node::shown(key),
+                why,
+                node,
+            );
+        }
         if contradicts(pairs, &owners) {
             let why = "a key is given twice with different values";
             return self.whole(whole_text(Rule::Contradiction, "duplicate_keys", why), "");
@@ -349,6 +384,36 @@ impl Call<'_> {
                 .filter(|(_, owner)| **owner == Some(index))
                 .map(|((_, node), _)| node);
             self.param(param, &sent.collect::<Vec<_>>());
+        }
+    }
+
+    /// Arguments under a key that is none: to ignore it would be to lose the whole call.
+    fn lost_arguments<'n>(&self, pairs: &'n [(String, Node)]) -> Option<(&'n str, &'n Node)> {
+        let lost = pairs
+            .iter()
+            .filter(|(key, _)| !meaning::is_framework(key))
+            .find(|(_, node)| self.holds_arguments(node, UNWRAP_MAX));
+        lost.map(|(key, node)| (key.as_str(), node))
+    }
+
+    /// Whether a parameter is given somewhere inside, be it in text.
+    fn holds_arguments(&self, node: &Node, left: usize) -> bool {
+        let Some(left) = left.checked_sub(1) else {
+            return false;
+        };
+        match node {
+            Node::Map(pairs) => pairs.iter().any(|(key, inner)| {
+                (!inner.is_empty() && find(&self.shape.params, key).is_some())
+                    || self.holds_arguments(inner, left)
+            }),
+            Node::List(items) if items.len() <= PAIRS_MAX => {
+                items.iter().any(|item| self.holds_arguments(item, left))
+            }
+            Node::Text(text) if text.trim_start().starts_with('{') => {
+                let inner = candidates::of_inner_text(text).pop();
+                inner.is_some_and(|inner| self.holds_arguments(&inner.node, left))
+            }
+            _ => false,
         }
     }
 
@@ -378,6 +443,9 @@ impl Call<'_> {
         if meaning::holds_schema(node) {
             let why = "this is a piece of a schema, not arguments";
             self.trouble(whole_text(Rule::Contradiction, "schema_echo", why), node);
+        } else if meaning::is_template_pair(key, node) {
+            let why = "this is a stand-in for an argument, not an argument";
+            self.trouble(whole_text(Rule::Contradiction, "template", why), node);
         } else if self.shape.open && !node.is_empty() {
             self.given.insert(key.to_owned(), node.to_value());
         } else if node.is_empty() || meaning::is_framework(key) {
@@ -408,16 +476,32 @@ impl Call<'_> {
                     "this tool has no such parameter, and leaving it out would change the act";
                 self.stray(Rule::PhysicalKey, "physical_key", shown, why, node);
             }
-            Node::Map(pairs)
-                if pairs.iter().any(|(key, node)| {
-                    !node.is_empty() && find(&self.shape.params, key).is_some()
-                }) =>
-            {
+            _ if self.is_slip(key) => {
+                let why =
+                    "this is nearly a parameter's name, and leaving it out would change the call";
+                self.stray(Rule::ForeignKey, "near_key", shown, why, node);
+            }
+            Node::Map(_) | Node::List(_) if self.holds_arguments(node, UNWRAP_MAX) => {
                 let why = "this holds arguments where none are looked for; send them at the top";
                 self.stray(Rule::ForeignKey, "nested_arguments", shown, why, node);
             }
             _ => self.ignored(shown, node, "unknown_key", "no such parameter; ignored"),
         }
+    }
+
+    /// A slip of the pen in a parameter's name (`scen`, `scenes`), or no name at all.
+    fn is_slip(&self, key: &str) -> bool {
+        let folded = name::fold(key);
+        let slips_max = |name: &str| match name.chars().count() {
+            0..=3 => 0,
+            4..=6 => 1,
+            _ => 2,
+        };
+        let is_near = |param: &Param| {
+            let name = name::fold(&param.name);
+            strsim::osa_distance(&name, &folded) <= slips_max(&name)
+        };
+        folded.len() <= 64 && (folded.is_empty() || self.shape.params.iter().any(is_near))
     }
 
     fn ignored(&mut self, key: &str, node: &Node, code: &'static str, why: &str) {
@@ -477,11 +561,11 @@ impl Call<'_> {
             Kind::Text => matches!(node, Node::Text(text) if text.is_empty()),
             _ => false,
         };
-        let list_or_object = matches!(param.kind, Kind::List(_) | Kind::Object { .. });
+        let may_be_empty = matches!(param.kind, Kind::List(_) | Kind::Object { .. } | Kind::Text);
         match empty {
             Some(node)
                 if holds_empty(node)
-                    && (param.empty_is_default || (param.required && list_or_object)) =>
+                    && (param.empty_is_default || (param.required && may_be_empty)) =>
             {
                 self.given.insert(param.name.clone(), node.to_value());
             }
@@ -551,6 +635,21 @@ fn contradicts(pairs: &[(String, Node)], owners: &[Option<usize>]) -> bool {
     unknown.map(|(pair, _)| pair).any(|(key, node)| {
         seen.insert(key, node).is_some_and(|before| before != node) || node.contradicts_itself()
     })
+}
+
+/// Pairs out of lists of two.
+fn as_pairs(items: Vec<Node>) -> Pairs {
+    let pair = |item| match item {
+        Node::List(mut pair) if pair.len() == 2 => {
+            let value = pair.pop()?;
+            match pair.pop()? {
+                Node::Text(key) => Some((key, value)),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    items.into_iter().filter_map(pair).collect()
 }
 
 /// One parameter, several values.
@@ -676,6 +775,7 @@ fn answers_to(param: &Param, key: &str) -> bool {
                 .is_some_and(|end| end.eq_ignore_ascii_case("name"))
         })
         .and_then(|at| key.get(..at));
+    let key = meaning::without_remark(key);
     let has_letters = key.chars().any(char::is_alphanumeric);
     let mut names = std::iter::once(&param.name).chain(&param.aliases);
     has_letters

@@ -1,10 +1,12 @@
 //! Every way in which a text can be read as arguments, each with the repairs it takes.
 
 use super::{
+    encoding,
     form::{Form, Forms},
     limits::{TEXT_BYTES_MAX, UNWRAP_MAX},
     loose::{self, Loose},
     node::{self, Node},
+    peel,
     quote::Quotes,
     strict, tags,
     tolerant::{self, Parser},
@@ -52,6 +54,10 @@ impl Candidate {
             tool: None,
             is_loose: false,
         }
+    }
+
+    fn cut() -> Self {
+        Self::flawed(Node::Null, Forms::default(), Flaw::Cut)
     }
 
     pub(super) fn flawed(node: Node, forms: Forms, flaw: Flaw) -> Self {
@@ -136,31 +142,58 @@ fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
             Flaw::Template,
         )];
     }
+    if text.bytes().all(|b| b == b'`') {
+        return vec![Candidate::cut()];
+    }
+    match peel::peel(text) {
+        Err(flaw) => return vec![Candidate::flawed(Node::Null, Forms::default(), flaw)],
+        Ok(Some(peeled)) => return named(inside(&peeled.text, depth, peeled.form), peeled.tool),
+        Ok(None) => {}
+    }
+    layered(text, depth).unwrap_or_else(|| bare(text))
+}
+
+/// The label's tool, where the call inside names none.
+fn named(mut found: Vec<Candidate>, tool: Option<String>) -> Vec<Candidate> {
+    for candidate in &mut found {
+        candidate.tool = candidate.tool.take().or_else(|| tool.clone());
+    }
+    found
+}
+
+/// A text that is wrapped or encoded as a whole, opened; `None` where it is not.
+fn layered(text: &str, depth: usize) -> Option<Vec<Candidate>> {
     if let Some(inner) = quoted_whole(text) {
-        return inside(&inner, depth, Form::TextInText);
+        return Some(inside(&inner, depth, Form::TextInText));
     }
     if let Some((inner, form)) = fenced(text) {
-        return inside(inner, depth, form)
-            .into_iter()
-            .map(|candidate| candidate.with(Form::Fence))
-            .collect();
+        let found = inside(inner, depth, form);
+        return Some(found.into_iter().map(|c| c.with(Form::Fence)).collect());
     }
-    if let Some(inner) = unwrapped(text) {
+    if let Some((inner, tool)) = unwrapped(text) {
         let found = inside(inner, depth, Form::Tag);
         if !found.is_empty() {
-            return found;
+            return Some(named(found, tool.map(str::to_owned)));
         }
     }
-    if let Some(plain) = without_backslashes(text) {
-        return inside(&plain, depth, Form::Backslashes);
+    if let Some(plain) = encoding::without_backslashes(text) {
+        return Some(inside(&plain, depth, Form::Backslashes));
     }
-    if let Some(plain) = without_entities(text) {
-        return inside(&plain, depth, Form::Entities);
+    if let Some(plain) = encoding::without_entities(text) {
+        return Some(inside(&plain, depth, Form::Entities));
     }
-    if text.starts_with("%7B") || text.starts_with("%7b") {
-        return loose::percent_decoded(text)
-            .map_or_else(Vec::new, |plain| inside(&plain, depth, Form::UrlEncoded));
+    if let Some(plain) = encoding::without_doubles(text) {
+        return Some(inside(&plain, depth, Form::MixedQuotes));
     }
+    if encoding::is_url_encoded(text) {
+        let plain = loose::percent_decoded(text);
+        return Some(plain.map_or_else(Vec::new, |plain| inside(&plain, depth, Form::UrlEncoded)));
+    }
+    None
+}
+
+/// A text without anything around it: a call, tags, options, pairs, or an object among words.
+fn bare(text: &str) -> Vec<Candidate> {
     let mut bracketless = without_brackets(text);
     if !bracketless.is_empty() {
         if bracketless.iter().any(is_announced) {
@@ -169,18 +202,17 @@ fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
         return bracketless;
     }
     if text.starts_with(['[', '(']) {
-        let found = whole(text);
-        return if found.is_empty() {
-            call(text).into_iter().collect()
-        } else {
-            found
-        };
+        return whole_or(text);
     }
     super::objects::find(text)
 }
 
 /// `'{"scene": "koi"}'`: quotes around everything.
 fn quoted_whole(text: &str) -> Option<String> {
+    let unprefixed = text
+        .strip_prefix(['u', 'b', 'r'])
+        .filter(|rest| rest.starts_with(['"', '\'']));
+    let text = unprefixed.unwrap_or(text);
     if !text.starts_with(super::quote::is_quote) {
         return None;
     }
@@ -193,13 +225,17 @@ fn quoted_whole(text: &str) -> Option<String> {
 /// The inside of the only code fence, around which there are at most words; its end may be missing.
 fn fenced(text: &str) -> Option<(&str, Form)> {
     let (before, body) = text.split_once("```")?;
-    let (body, after) = body.split_once("```").unwrap_or((body, ""));
+    let closed = body.split_once("```");
+    let (body, after) = closed.unwrap_or((body, ""));
+    if closed.is_none() && !body.contains(['{', '[', '(', '=', ':', '<']) {
+        return None;
+    }
     let is_prose = |part: &str| !part.contains(['{', '}', '[', ']', '(', '=', '"', '\'', '`']);
     if !is_prose(before) || !is_prose(after) {
         return None;
     }
     let language = body
-        .find(|c: char| !c.is_ascii_alphanumeric())
+        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .unwrap_or(body.len());
     let has_break = body
         .get(language..)
@@ -213,51 +249,41 @@ fn fenced(text: &str) -> Option<(&str, Form)> {
     Some((body, if has_words { Form::Prose } else { Form::Fence }))
 }
 
-/// `<tool_call>…</tool_call>` around everything, or a marker before it.
-fn unwrapped(text: &str) -> Option<&str> {
-    let marker = text
-        .strip_prefix("[TOOL_CALLS]")
-        .or_else(|| text.strip_prefix("[TOOL_CALL]"));
-    if marker.is_some() {
-        return marker;
-    }
-    let (name, rest) = text.strip_prefix('<')?.split_once('>')?;
+/// `<tool_call>…</tool_call>` around everything, with the tool that `<function=stroke>` or `<function name="stroke">` names.
+fn unwrapped(text: &str) -> Option<(&str, Option<&str>)> {
+    let (head, rest) = text.strip_prefix('<')?.split_once('>')?;
+    let end = head.find(['=', ' ']).unwrap_or(head.len());
+    let (name, attribute) = head.split_at_checked(end)?;
     let inner = rest
         .strip_suffix('>')?
         .strip_suffix(name)?
         .strip_suffix("</")?;
-    (tags::is_wrapper(name) && !inner.contains("</")).then_some(inner)
+    let tool = match attribute.trim() {
+        "" => None,
+        attribute => {
+            let value = attribute
+                .strip_prefix("name")
+                .unwrap_or(attribute)
+                .trim_start();
+            let value = value.strip_prefix('=')?.trim().trim_matches(['"', '\'']);
+            (!value.contains(['=', ' ', '"'])).then_some(Some(value))?
+        }
+    };
+    (tags::is_wrapper(name) && !inner.contains("</")).then_some((inner, tool))
 }
 
-/// `{\"scene\": \"koi\"}`: the text was escaped once and its outer quotes are gone.
-fn without_backslashes(text: &str) -> Option<String> {
-    let inner = text.strip_prefix(['{', '['])?.trim_start();
-    let escaped = inner.starts_with("\\\"") || inner.starts_with("\\n") || inner.starts_with("\\'");
-    escaped.then(|| {
-        text.replace("\\n", "\n")
-            .replace("\\\"", "\"")
-            .replace("\\'", "'")
-            .replace("\\\\", "\\")
-    })
-}
-
-/// `{&quot;scene&quot;: &quot;koi&quot;}`: the text went through a web page.
-fn without_entities(text: &str) -> Option<String> {
-    let inner = text.strip_prefix(['{', '['])?.trim_start();
-    let escaped = ["&quot;", "&#34;", "&#39;", "&apos;"]
-        .iter()
-        .any(|entity| inner.starts_with(entity));
-    escaped.then(|| {
-        let quotes = text
-            .replace("&quot;", "\"")
-            .replace("&#34;", "\"")
-            .replace("&#39;", "'")
-            .replace("&apos;", "'");
-        quotes
-            .replace("&lt;", "<")
-            .replace("&gt;", ">")
-            .replace("&amp;", "&")
-    })
+/// A list or tuple; or a call without a name, or lines under `[arguments]`.
+fn whole_or(text: &str) -> Vec<Candidate> {
+    let headed = text.starts_with('[').then(|| loose::lines(text)).flatten();
+    if let Some(read) = headed.filter(|_| text.contains('\n')) {
+        return vec![of_loose(read)];
+    }
+    let found = whole(text);
+    if found.is_empty() {
+        call(text).into_iter().collect()
+    } else {
+        found
+    }
 }
 
 /// A list or tuple that is the whole text.
@@ -296,6 +322,7 @@ fn without_brackets(text: &str) -> Vec<Candidate> {
         .into_iter()
         .chain(options_or_url(text))
         .chain(call(text))
+        .chain(named_options(text))
         .collect();
     if !found.is_empty() {
         found
@@ -329,6 +356,16 @@ fn options_or_url(text: &str) -> Option<Candidate> {
     loose::options(text)
         .or_else(|| text.contains('&').then(|| loose::url_pairs(text)).flatten())
         .map(of_loose)
+}
+
+/// `stroke --scene koi`, `stroke scene=koi debug=true`.
+fn named_options(text: &str) -> Option<Candidate> {
+    let (name, rest) = loose::leading_name(text)?;
+    let read = loose::options(rest).or_else(|| loose::keywords(rest, Quotes::Exact))?;
+    Some(Candidate {
+        tool: Some(name.to_owned()),
+        ..of_loose(read)
+    })
 }
 
 fn call(text: &str) -> Option<Candidate> {

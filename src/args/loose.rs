@@ -68,7 +68,7 @@ pub(super) fn call(text: &str, quotes: Quotes) -> Option<(String, Loose)> {
         return None;
     }
     let mut parser = Parser::new(text, open + 1, quotes);
-    let pairs = call_pairs(&mut parser)?;
+    let pairs = call_pairs(&mut parser, name)?;
     let mut loose = Loose::of(Form::Call);
     loose.forms.extend(&parser.forms);
     if parser.cut {
@@ -81,6 +81,7 @@ pub(super) fn call(text: &str, quotes: Quotes) -> Option<(String, Loose)> {
             },
         ));
     }
+    parser.filler();
     let after = text.get(parser.position()..)?;
     if after.contains(char::is_alphanumeric) || !is_prose(after) {
         return None;
@@ -91,50 +92,131 @@ pub(super) fn call(text: &str, quotes: Quotes) -> Option<(String, Loose)> {
     Some((name.to_owned(), Loose { pairs, ..loose }))
 }
 
-/// What stands between the brackets: keywords, or one object.
-fn call_pairs(parser: &mut Parser<'_>) -> Option<Vec<(String, Node)>> {
+/// What stands between the brackets: keywords, one object after `**` or not, or what a constructor makes an object of.
+fn call_pairs(parser: &mut Parser<'_>, name: &str) -> Option<Vec<(String, Node)>> {
     parser.filler();
-    if !parser.at('{') {
+    while parser.skip('*') {}
+    let constructs = parser.at('[') || CONSTRUCTORS.contains(&name);
+    if !parser.at('{') && !constructs
+        || matches!(name, "dict" | "Namespace" | "namespace") && !parser.at('[')
+    {
         return parser.pairs(End::Paren, 0).ok();
     }
-    let Some(Node::Map(pairs)) = parser.value(0).ok()? else {
+    let Some(node) = parser.value(0).ok()? else {
         return parser.cut.then(Vec::new);
     };
     parser.filler();
-    parser.skip(')').then_some(pairs)
+    parser.skip(',');
+    parser.filler();
+    if !parser.skip(')') {
+        return None;
+    }
+    match node {
+        Node::Map(pairs) => Some(pairs),
+        Node::List(_) | Node::Text(_) => Some(vec![("arguments".to_owned(), node)]),
+        _ => None,
+    }
 }
 
-/// `key: value` or `key = value`, one to a line; the value is the rest of its line.
+/// Functions that make an object of text, pairs or keywords, and are no tools.
+pub(super) const CONSTRUCTORS: [&str; 9] = [
+    "dict",
+    "OrderedDict",
+    "collections.OrderedDict",
+    "Namespace",
+    "namespace",
+    "json.loads",
+    "json.dumps",
+    "JSON.parse",
+    "JSON.stringify",
+];
+
+/// `key: value` or `key = value`, one to a line; the value is the rest of its line. `arguments:` alone, or `[arguments]`, heads those below it.
 pub(super) fn lines(text: &str) -> Option<Loose> {
     let mut loose = Loose::of(Form::Lines);
-    for line in text
+    let mut lines = text
         .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !matches!(*line, "---" | "..."))
-    {
+        .filter(|line| {
+            let line = line.trim();
+            !(line.is_empty() || matches!(line, "---" | "...") || line.starts_with('#'))
+        })
+        .peekable();
+    while let Some(line) = lines.next() {
         if loose.pairs.len() == PAIRS_MAX {
             return None;
         }
-        if line.starts_with('#') {
+        let is_last = lines.peek().is_none();
+        if is_heading(line, lines.peek().copied()) && !is_last {
             continue;
         }
-        let line = line
-            .strip_prefix(['-', '*', '•'])
-            .map_or(line, str::trim_start);
-        let at = line.find([':', '='])?;
-        let key = line.get(..at)?.trim().trim_matches(['"', '\'', '*', '`']);
-        if key.is_empty()
-            || !key
-                .chars()
-                .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '?'))
-        {
-            return None;
-        }
-        let value = line.get(at + 1..)?.trim().trim_end_matches(',').trim();
-        loose.cut |= value.is_empty() || value == ",";
+        let (key, value) = line_pair(line)?;
+        loose.cut |= value.is_empty();
         loose.push(key, value)?;
     }
     (!loose.pairs.is_empty()).then_some(loose)
+}
+
+fn line_pair(line: &str) -> Option<(&str, &str)> {
+    let line = without_bullet(line.trim());
+    let at = line.find([':', '='])?;
+    let marks = ['"', '\'', '*', '`'];
+    let key = line.get(..at)?.trim().trim_matches(marks);
+    let is_key = !key.is_empty()
+        && key
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '?'));
+    // `**scene:** koi` closes its emphasis after the colon.
+    let value = line.get(at + 1..)?.trim_start_matches("**").trim();
+    is_key.then(|| (key, value.trim_end_matches(',').trim()))
+}
+
+/// The line without `-`, `*`, `•`, `1.` or `1)` before it.
+fn without_bullet(line: &str) -> &str {
+    if line.starts_with("**") {
+        return line;
+    }
+    let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = (digits.len() < line.len())
+        .then(|| {
+            digits
+                .strip_prefix(". ")
+                .or_else(|| digits.strip_prefix(") "))
+        })
+        .flatten();
+    numbered
+        .or_else(|| line.strip_prefix(['-', '*', '•']))
+        .map_or(line, str::trim_start)
+}
+
+/// `arguments:` over lines that are indented more, or `[arguments]`.
+fn is_heading(line: &str, next: Option<&str>) -> bool {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let name = line.trim();
+    let table = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let headed = name
+        .strip_suffix(':')
+        .filter(|_| next.is_some_and(|next| indent(next) > indent(line)));
+    table.or(headed).is_some_and(super::meaning::is_wrapper)
+}
+
+/// `stroke --scene koi` and `stroke scene=koi`: the tool's name before its options or keywords, and where those begin.
+pub(super) fn leading_name(text: &str) -> Option<(&str, &str)> {
+    let text = text.strip_prefix("$ ").unwrap_or(text);
+    let (name, rest) = text.split_once([' ', '\n'])?;
+    let rest = rest.trim_start();
+    let is_name = |part: &str| {
+        part.starts_with(char::is_alphabetic)
+            && part
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))
+    };
+    let first = rest.split(char::is_whitespace).next()?;
+    let is_pair = first
+        .split_once('=')
+        .is_some_and(|(key, value)| is_name(key) && !value.is_empty());
+    (is_name(name) && (rest.starts_with("--") || is_pair)).then_some((name, rest))
 }
 
 /// `--scene koi --debug --fps=5`.
@@ -162,16 +244,29 @@ pub(super) fn url_pairs(text: &str) -> Option<Loose> {
         return None;
     }
     let mut loose = Loose::of(Form::UrlEncoded);
-    for part in text.trim_start_matches('?').split('&') {
+    // Of an address only the query is arguments.
+    let is_address = text.contains("://") || text.starts_with('/');
+    let query = match text.split_once('?') {
+        Some((address, query)) if is_address || address.is_empty() => query,
+        _ => text,
+    };
+    for part in query.split('&') {
         let (key, value) = part
             .split_once('=')
-            .filter(|(key, _)| !key.is_empty() && loose.pairs.len() < PAIRS_MAX)?;
+            .filter(|(key, _)| is_plain_key(key) && loose.pairs.len() < PAIRS_MAX)?;
         loose.push(
             &percent_decoded(&key.replace('+', " "))?,
             &percent_decoded(&value.replace('+', " "))?,
         )?;
     }
     Some(loose)
+}
+
+/// A key as it may stand without quotes, url-encoded or not.
+fn is_plain_key(key: &str) -> bool {
+    let allowed =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '?' | '+' | '%' | '.' | '[' | ']');
+    !key.is_empty() && key.chars().all(allowed)
 }
 
 /// The text with `%XX` decoded; `None` where that is not UTF-8 or a percent sign stands alone.

@@ -33,9 +33,20 @@ const WRAPPERS: [&str; 16] = [
     "payload",
 ];
 /// Keys that hold a whole call.
-const CALLS: [&str; 5] = ["toolcall", "functioncall", "function", "call", "toolcalls"];
+const CALLS: [&str; 9] = [
+    "toolcall",
+    "functioncall",
+    "function",
+    "call",
+    "toolcalls",
+    "tooluse",
+    "tooluses",
+    "functioncalls",
+    "toolcallrequest",
+];
 /// Keys that name a tool.
-const TOOL_NAMES: [&str; 8] = [
+const TOOL_NAMES: [&str; 9] = [
+    "recipientname",
     "name",
     "tool",
     "toolname",
@@ -46,7 +57,8 @@ const TOOL_NAMES: [&str; 8] = [
     "api",
 ];
 /// Keys that stand beside a call's name and arguments.
-const BESIDE: [&str; 8] = [
+const BESIDE: [&str; 9] = [
+    "servername",
     "type",
     "id",
     "jsonrpc",
@@ -176,6 +188,15 @@ pub(super) fn same_key(a: &str, b: &str) -> bool {
     letters(a).eq(letters(b))
 }
 
+/// A key without what a signature or a path puts around it: `scene (string)`, `args.scene`, `stroke.scene`.
+pub(super) fn without_remark(key: &str) -> &str {
+    let bare = key.split_once(" (").map_or(key, |(name, _)| name);
+    let prefix = bare.rsplit_once('.');
+    prefix
+        .filter(|(prefix, name)| is_wrapper(prefix) && !name.is_empty())
+        .map_or(bare, |(_, name)| name)
+}
+
 pub(super) fn is_framework(key: &str) -> bool {
     FRAMEWORK.contains(&fold_key(key).as_str())
 }
@@ -188,7 +209,11 @@ pub(super) fn is_wrapper(key: &str) -> bool {
 pub(super) fn is_envelope(key: &str, value: &Node) -> bool {
     let holds_object = match value {
         Node::Map(pairs) => !pairs.is_empty(),
-        Node::List(items) => matches!(items.as_slice(), [Node::Map(_)]),
+        Node::List(items) => {
+            let is_pair = |item: &Node| matches!(item, Node::List(pair) if matches!(pair.as_slice(), [Node::Text(_), _]));
+            matches!(items.as_slice(), [Node::Map(_)])
+                || (!items.is_empty() && items.iter().all(is_pair))
+        }
         Node::Text(text) => text.trim_start().starts_with(['{', '[']),
         _ => false,
     };
@@ -230,28 +255,100 @@ fn words(key: &str) -> Vec<String> {
     words
 }
 
-/// `<scene-name>`, `{scene}`, `{{scene}}`, `${scene}`, `[scene name]`-like stand-ins and dots.
+/// `<scene-name>`, `{scene}`, `{{scene}}`, `${scene}`, `<%= scene %>`, `%s` and dots: what a prompt has where a value goes.
 pub(super) fn is_template(text: &str) -> bool {
     let text = text.trim();
+    if text.len() > STAND_IN_BYTES_MAX {
+        return false;
+    }
     let between = |open: &str, close: &str| {
-        text.strip_prefix(open)
-            .and_then(|rest| rest.strip_suffix(close))
-            .is_some_and(is_stand_in)
+        let inner = text
+            .strip_prefix(open)
+            .and_then(|rest| rest.strip_suffix(close));
+        inner.is_some_and(|inner| is_stand_in(inner, open.starts_with('<')))
     };
-    between("<", ">")
-        || between("{{", "}}")
-        || between("${", "}")
-        || between("{", "}")
-        || between("%", "%")
-        || matches!(text, "..." | "…" | "<>" | "{}")
+    const PAIRS: [(&str, &str); 12] = [
+        ("<", ">"),
+        ("<<", ">>"),
+        ("<|", "|>"),
+        ("{{{", "}}}"),
+        ("{{", "}}"),
+        ("${", "}"),
+        ("#{", "}"),
+        ("@{", "}"),
+        ("{", "}"),
+        ("$(", ")"),
+        ("%(", ")s"),
+        ("%", "%"),
+    ];
+    const WHOLE: [&str; 10] = [
+        "...", "…", "<>", "{}", "%s", "%d", "%f", "{0}", "<...>", "[...]",
+    ];
+    PAIRS.iter().any(|(open, close)| between(open, close)) || WHOLE.contains(&text)
 }
 
-fn is_stand_in(inner: &str) -> bool {
-    let inner = inner.trim();
-    let allowed = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '.' | '|' | '?');
-    inner.starts_with(char::is_alphabetic) && inner.len() <= 80 && inner.chars().all(allowed)
-        || inner == "..."
-        || inner == "…"
+/// Longest stand-in: what is longer is text in brackets.
+const STAND_IN_BYTES_MAX: usize = 80;
+
+/// Words such as a stand-in is made of; between angle brackets a remark may follow the name.
+fn is_stand_in(inner: &str, with_remark: bool) -> bool {
+    let marked = inner
+        .trim()
+        .trim_start_matches(['%', '=', '#', '-', '!'])
+        .trim_end_matches(['%', '-'])
+        .trim();
+    let is_first = |c: char| c.is_alphabetic() || c == '_';
+    let is_inside = |c: char| {
+        c.is_alphanumeric()
+            || matches!(c, ' ' | '_' | '-' | '.' | '|' | '?')
+            || (with_remark && matches!(c, ':' | ',' | '\'' | '(' | ')' | '[' | ']'))
+    };
+    (marked.starts_with(is_first) && marked.chars().all(is_inside))
+        || matches!(inner.trim(), "..." | "…")
+}
+
+/// A parameter's own name dressed up as a value: `$scene`, `[scene name]`, `__SCENE__`.
+/// Words such as `YOUR_SCENE` are left alone: a text parameter may well be meant to hold them.
+pub(super) fn is_dressed_name(text: &str, name: &str) -> bool {
+    let text = text.trim();
+    let first = text.chars().next().unwrap_or_default();
+    if text.len() > STAND_IN_BYTES_MAX || first.is_alphanumeric() {
+        return false;
+    }
+    let marks = |c: char| {
+        matches!(
+            c,
+            '$' | '@' | '#' | '[' | ']' | '*' | '«' | '»' | ':' | '%' | '!'
+        )
+    };
+    let bare = text.trim_matches(marks);
+    let bare = bare
+        .strip_prefix("__")
+        .and_then(|rest| rest.strip_suffix("__"))
+        .unwrap_or(bare);
+    let (folded, name) = (fold_key(bare), fold_key(name));
+    let stem = ["name", "value", "id"]
+        .iter()
+        .find_map(|word| folded.strip_suffix(word));
+    bare.len() < text.len() && !name.is_empty() && (folded == name || stem == Some(name.as_str()))
+}
+
+/// `{"<key>": "<value>"}`, `{"arg1": "<value>"}`, `{"key": "value"}`: a pair that a prompt has where arguments go.
+pub(super) fn is_template_pair(key: &str, value: &Node) -> bool {
+    const KEYS: [&str; 7] = [
+        "key",
+        "parametername",
+        "paramname",
+        "argname",
+        "argumentname",
+        "parameter",
+        "arg",
+    ];
+    let is_text = |node: &Node, test: &dyn Fn(&str) -> bool| matches!(node, Node::Text(text) | Node::Word(text) if test(text));
+    is_template(key)
+        || is_text(value, &is_template)
+        || (KEYS.contains(&fold_key(key).as_str())
+            && is_text(value, &|text| fold_key(text).ends_with("value")))
 }
 
 pub(super) fn is_type_word(node: &Node) -> bool {
@@ -259,6 +356,32 @@ pub(super) fn is_type_word(node: &Node) -> bool {
         return false;
     };
     TYPES.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// A type with a remark, as signatures have it: `string (optional)`, `integer?`, `str, required`.
+fn is_type_with_remark(node: &Node) -> bool {
+    let (Node::Text(text) | Node::Word(text)) = node else {
+        return false;
+    };
+    let end = text.find(['(', ',', '?', '|', '=']).unwrap_or(text.len());
+    let word = text.get(..end).unwrap_or_default().trim();
+    TYPES.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// Every value is the word for a type, and no key says that types are what is asked for: `{"scene": "string", "fps": "int"}`.
+pub(super) fn is_signature(pairs: &[(String, Node)]) -> bool {
+    const ABOUT_TYPES: [&str; 9] = [
+        "type", "kind", "format", "class", "datatype", "dtype", "schema", "language", "value",
+    ];
+    let said: Vec<_> = pairs.iter().filter(|(_, node)| !node.is_empty()).collect();
+    !said.is_empty()
+        && said.iter().all(|(key, node)| {
+            is_type_with_remark(node)
+                && !words(key)
+                    .iter()
+                    .any(|word| ABOUT_TYPES.contains(&word.as_str()))
+                && !fold_key(key).ends_with("type")
+        })
 }
 
 /// A piece of a schema where a value should be: `{"type": "string"}`.
@@ -314,7 +437,11 @@ pub(super) fn is_schema_of_arguments(
     is_definition
         || describes
         || matches!(get("properties"), Some(Node::Map(_) | Node::List(_)))
-        || get("$schema").is_some()
+        || matches!(get("required"), Some(Node::List(_)))
+        || ["$schema", "$ref", "$defs", "$id", "additionalProperties"]
+            .iter()
+            .any(|key| get(key).is_some())
+        || is_signature(pairs)
 }
 
 #[cfg(test)]

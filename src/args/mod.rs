@@ -24,6 +24,7 @@
 
 mod arguments;
 mod candidates;
+mod encoding;
 pub mod envelope;
 mod explain;
 mod form;
@@ -39,6 +40,7 @@ mod numbers;
 mod numeral;
 mod objects;
 mod outcome;
+mod peel;
 mod quote;
 mod read;
 mod rules;

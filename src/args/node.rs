@@ -100,17 +100,29 @@ pub(super) fn is_nothing(text: &str) -> bool {
     text.len() <= 10 && WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// What is left of an object that a client turned into text by mistake.
+/// What is left of one object or several that a client turned into text by mistake, be it cut or quoted again.
 pub(super) fn is_lost_payload(text: &str) -> bool {
-    let text = text.trim().trim_matches(['"', '\'']);
+    const MARK: &str = "[object";
+    let text =
+        text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | '`'));
+    if text == "[Object]" {
+        return true;
+    }
     let inner = text
-        .strip_prefix("[object")
-        .and_then(|rest| rest.strip_suffix(']'));
-    inner.is_some_and(|name| {
-        name.len() <= 40 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == ' ')
-    }) || text == "[object …"
-        || text == "[object ..."
-        || text == "[Object]"
+        .strip_prefix('[')
+        .filter(|rest| rest.starts_with('['))
+        .unwrap_or(text);
+    let inner: String = inner
+        .chars()
+        .take(200)
+        .filter(|c| !c.is_whitespace())
+        .collect();
+    let is_word =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '[' | ']' | ',' | '…' | '.' | '"');
+    let starts = inner
+        .get(..MARK.len())
+        .is_some_and(|head| head.eq_ignore_ascii_case(MARK));
+    starts && text.len() <= 200 && inner.len() > MARK.len() + 1 && inner.chars().all(is_word)
 }
 
 /// At most [`super::limits::SHOWN_CHARS_MAX`] characters, with control characters and quotes escaped.

@@ -96,9 +96,13 @@ impl Site<'_> {
                     has_unit: false,
                 });
             }
-            Node::Text(text) | Node::Word(text) => text,
+            Node::Text(text) | Node::Word(text) => unquoted(text.trim()),
             _ => return Err(self.refuse("not_a_number", "this is not a number")),
         };
+        if self.has_two_readings(text) {
+            let why = "the point groups thousands to some and begins a fraction to others";
+            return Err(self.refuse("ambiguous_number", why));
+        }
         let quantity = unit::quantity(text)
             .ok_or_else(|| self.refuse("not_a_number", "this is not a number"))?;
         match quantity.numeral {
@@ -117,6 +121,13 @@ impl Site<'_> {
             }
             _ => self.converted(&quantity),
         }
+    }
+
+    /// `"1.000"` for a whole number: a thousand or one.
+    fn has_two_readings(&self, text: &str) -> bool {
+        let fraction = text.rsplit_once('.').map_or("", |(_, fraction)| fraction);
+        let is_quoted = matches!(self.node, Node::Text(_));
+        is_quoted && matches!(self.kind, Kind::Integer { .. }) && fraction == "000"
     }
 
     fn converted(&self, quantity: &unit::Quantity<'_>) -> Result<Found, Trouble> {
@@ -195,6 +206,12 @@ impl Site<'_> {
         trouble.complaint.why = why;
         trouble
     }
+}
+
+/// The text in quotes of its own; a quote at one end only may be the sign for inches.
+fn unquoted(text: &str) -> &str {
+    let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
+    inside('"').or_else(|| inside('\'')).unwrap_or(text)
 }
 
 fn neighbours(range: &Range, value: f64) -> Vec<String> {

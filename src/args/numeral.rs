@@ -54,6 +54,10 @@ const NUMERAL_BYTES_MAX: usize = 60;
 /// Reads the whole of `text` as a number; `None` where it is something else.
 pub(super) fn parse(text: &str) -> Option<Numeral> {
     let text = text.trim();
+    if text.starts_with(|c: char| ('０'..='９').contains(&c)) && text.len() <= 3 * NUMERAL_BYTES_MAX
+    {
+        return parse(&narrow(text));
+    }
     let (negative, body) = sign(text);
     if is_not_finite(body) {
         return Some(Numeral::NotFinite);
@@ -63,6 +67,16 @@ pub(super) fn parse(text: &str) -> Option<Numeral> {
         return None;
     }
     radix(body, negative).or_else(|| decimal(&without_separators(body)?, negative))
+}
+
+/// Full-width digits and points as East Asian keyboards write them.
+fn narrow(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '０'..='９' | '．' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+            _ => c,
+        })
+        .collect()
 }
 
 fn sign(text: &str) -> (bool, &str) {

@@ -20,7 +20,7 @@ struct Found {
 
 /// The object in `text`, or what keeps it from being one; empty where there is no opening brace.
 pub(super) fn find(text: &str) -> Vec<Candidate> {
-    let Some(first) = text.find('{') else {
+    let Some(first) = text.find(['{', '｛']) else {
         return Vec::new();
     };
     let Some(found) = object_at(text, first) else {

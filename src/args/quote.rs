@@ -38,7 +38,9 @@ enum Weight {
 
 fn weight(c: char) -> Option<Weight> {
     match c {
-        '"' | '“' | '”' | '„' | '‟' | '«' | '»' | '\u{ff02}' => Some(Weight::Double),
+        '"' | '“' | '”' | '„' | '‟' | '«' | '»' | '\u{ff02}' | '「' | '」' => {
+            Some(Weight::Double)
+        }
         '\'' | '‘' | '’' | '‚' | '‛' | '`' | '´' => Some(Weight::Single),
         _ => None,
     }
@@ -54,6 +56,7 @@ fn is_partner(open: char, close: char) -> bool {
         '“' | '”' | '„' | '‟' => matches!(close, '“' | '”' | '‟'),
         '‘' | '’' | '‚' | '‛' => matches!(close, '‘' | '’' | '‛'),
         '«' | '»' => matches!(close, '«' | '»'),
+        '「' | '」' => close == '」',
         '`' | '´' => matches!(close, '`' | '´' | '\''),
         _ => open == close,
     }
@@ -82,6 +85,7 @@ pub(super) fn read(
         quotes,
         place,
         raw,
+        inner_open: false,
         out: String::new(),
         at: open.len_utf8(),
     }
@@ -107,6 +111,8 @@ struct Scan<'a> {
     quotes: Quotes,
     place: Place,
     raw: bool,
+    /// A quote inside the text has been opened and not closed.
+    inner_open: bool,
     out: String,
     at: usize,
 }
@@ -150,22 +156,35 @@ impl Scan<'_> {
         self.at += c.len_utf8();
     }
 
-    fn closes(&self, c: char, forms: &mut Forms) -> Result<bool, Bad> {
+    fn closes(&mut self, c: char, forms: &mut Forms) -> Result<bool, Bad> {
         if self.quotes == Quotes::Exact {
             return Ok(is_partner(self.open, c));
         }
         let after = self.text.get(self.at + c.len_utf8()..).unwrap_or_default();
         match (self.place, follower(after)) {
             (_, None)
-            | (Place::Value, Some(',' | '，' | '}' | ']' | ')' | ';'))
+            | (Place::Value, Some(',' | '，' | '}' | '｝' | ']' | ')' | ';'))
             | (Place::Key, Some(':' | '：' | '=')) => Ok(true),
             (Place::Value, Some(':')) | (Place::Key, Some(',' | '}' | ']')) => Err(Bad::Broken),
             (_, Some(next)) if is_quote(next) => Err(Bad::Broken),
-            _ => {
-                forms.add(Form::InnerQuotes);
-                Ok(false)
-            }
+            _ => self.inner(after, forms),
         }
+    }
+
+    /// A quote inside the text: one that opens stands at a word's beginning, and only then may one at a word's end close it.
+    /// In `"koi" or "star"` the first stands at an end, so these are two texts.
+    fn inner(&mut self, after: &str, forms: &mut Forms) -> Result<bool, Bad> {
+        let ends_word = self.out.ends_with(|c: char| c.is_alphanumeric());
+        let before_blank = after.starts_with(char::is_whitespace);
+        let in_word = ends_word && !before_blank;
+        if ends_word && before_blank && !self.inner_open && self.own == Weight::Double {
+            return Err(Bad::Broken);
+        }
+        if !in_word {
+            self.inner_open = !self.inner_open;
+        }
+        forms.add(Form::InnerQuotes);
+        Ok(false)
     }
 
     fn note_quotes(&self, close: char, forms: &mut Forms) {

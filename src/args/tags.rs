@@ -5,7 +5,9 @@ use super::{limits::PAIRS_MAX, loose, node::Node};
 /// Deepest nesting of tags that is followed.
 const OPEN_MAX: usize = 16;
 /// Tags that wrap a call or all of its arguments and name no parameter themselves.
-const WRAPPERS: [&str; 19] = [
+const WRAPPERS: [&str; 21] = [
+    "tool_code",
+    "use_mcp_tool",
     "tool_call",
     "toolcall",
     "function",
@@ -53,8 +55,16 @@ pub(super) fn read(text: &str) -> Option<Tagged> {
     };
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut pos = 0;
+    if text.starts_with("<?xml") {
+        pos = text.find("?>")? + 2;
+    }
     while let Some(found) = text.get(pos..)?.find('<') {
         let at = pos + found;
+        if text.get(at..)?.starts_with("<![CDATA[") {
+            has_no_words(text.get(pos..at)?, &open)?;
+            pos = at + text.get(at..)?.find("]]>")? + 3;
+            continue;
+        }
         let Some(length) = text.get(at..)?.find('>') else {
             tagged.cut = true;
             break;
@@ -111,70 +121,93 @@ fn start<'a>(
     }
     if let Some(parent) = open.last_mut() {
         parent.has_children = true;
+        if tagged.tool.is_none() && !is_wrapper(parent.name) && parent.parameter.is_none() {
+            tagged.tool = Some(parent.name.to_owned());
+        }
     }
-    let parameter = named(name, rest)?;
-    if is_wrapper(name) && parameter.is_some() {
-        tagged.tool = parameter;
-        return (!self_closing).then(|| {
-            open.push(Open {
-                name,
-                parameter: None,
-                start: pos,
-                has_children: true,
-            });
-        });
-    }
-    if self_closing {
-        return attributes(name, rest, tagged);
-    }
-    if !rest.is_empty() && parameter.is_none() {
-        return None;
-    }
-    open.push(Open {
+    let attributes = attributes(rest)?;
+    let mut tag = Open {
         name,
-        parameter,
+        parameter: None,
         start: pos,
         has_children: false,
-    });
+    };
+    if is_carrier(name) && !attributes.is_empty() {
+        let (parameter, value) = carried(attributes)?;
+        match value {
+            Some(value) if self_closing => return push(tagged, parameter, value),
+            None if !self_closing => tag.parameter = Some(parameter),
+            _ => return None,
+        }
+    } else {
+        tag.has_children = tagged.take_attributes(name, attributes, self_closing);
+    }
+    if !self_closing {
+        open.push(tag);
+    }
     Some(())
 }
 
-/// The parameter or tool that a tag such as `parameter=scene` or `arg name="scene"` names; `None` if its attributes cannot be read.
-#[expect(
-    clippy::option_option,
-    reason = "no name and unreadable attributes are different things"
-)]
-fn named(name: &str, rest: &str) -> Option<Option<String>> {
+fn is_carrier(name: &str) -> bool {
     const CARRIERS: [&str; 5] = ["parameter", "param", "arg", "argument", "property"];
-    let carries = CARRIERS
+    CARRIERS
         .iter()
         .any(|carrier| name.eq_ignore_ascii_case(carrier))
-        || is_wrapper(name);
-    if !carries || rest.is_empty() {
-        return Some(None);
-    }
-    let value = match rest.strip_prefix('=') {
-        Some(value) => value,
-        None => rest.strip_prefix("name")?.trim_start().strip_prefix('=')?,
-    };
-    let value = value.trim().trim_matches(['"', '\'']);
-    (!value.is_empty() && !value.contains(char::is_whitespace)).then(|| Some(value.to_owned()))
 }
 
-/// `<stroke scene="koi" fps="5"/>`: the attributes are the arguments.
-fn attributes(name: &str, rest: &str, tagged: &mut Tagged) -> Option<()> {
+type Attributes = Vec<(String, Node)>;
+
+/// `=stroke` counts as a name; `None` if they cannot be read.
+fn attributes(rest: &str) -> Option<Attributes> {
     if rest.is_empty() {
-        tagged.tool = Some(name.to_owned());
-        return Some(());
+        return Some(Vec::new());
+    }
+    if let Some(value) = rest.strip_prefix('=') {
+        let value = value.trim().trim_matches(['"', '\'']);
+        let is_name = !value.is_empty() && !value.contains(char::is_whitespace);
+        return is_name.then(|| vec![("name".to_owned(), Node::Text(value.to_owned()))]);
     }
     let read = loose::keywords(rest, super::quote::Quotes::Exact).filter(|read| !read.cut)?;
-    tagged.tool = Some(name.to_owned());
-    tagged.pairs.extend(
-        read.pairs
-            .into_iter()
-            .map(|(key, node)| (key, as_word(node))),
-    );
-    Some(())
+    Some(read.pairs)
+}
+
+/// The parameter that a carrier names, and the value if that is an attribute too. Its `type` says nothing.
+fn carried(attributes: Attributes) -> Option<(String, Option<Node>)> {
+    let (mut name, mut value) = (None, None);
+    for (key, node) in attributes {
+        let place = match key.as_str() {
+            "name" | "key" => &mut name,
+            "value" => &mut value,
+            "type" | "string" | "required" => continue,
+            _ => return None,
+        };
+        if place.replace(node).is_some() {
+            return None;
+        }
+    }
+    let (Node::Text(name) | Node::Word(name)) = name? else {
+        return None;
+    };
+    Some((name, value.map(as_word)))
+}
+
+impl Tagged {
+    /// `<stroke scene="koi"/>` holds arguments in its attributes, `<invoke name="stroke">` its tool; says whether it held any.
+    fn take_attributes(&mut self, name: &str, attributes: Attributes, self_closing: bool) -> bool {
+        let wraps = is_wrapper(name);
+        if !wraps && (self_closing || !attributes.is_empty()) {
+            self.tool = Some(name.to_owned());
+        }
+        let had_any = !attributes.is_empty();
+        for (key, node) in attributes {
+            match (key.as_str(), node) {
+                ("name", Node::Text(tool) | Node::Word(tool)) if wraps => self.tool = Some(tool),
+                ("id" | "type", _) if wraps => {}
+                (_, node) => self.pairs.push((key, as_word(node))),
+            }
+        }
+        had_any
+    }
 }
 
 /// An attribute is always quoted, so its quotes say nothing about its type.
@@ -196,11 +229,23 @@ fn close(
     if tag.name != name {
         return None;
     }
+    let value = text.get(tag.start..at)?;
+    if is_wrapper(tag.name) && !tag.has_children && value.trim().starts_with('{') {
+        let object = Node::Text(value.trim().to_owned());
+        return push(tagged, "arguments".to_owned(), object);
+    }
     if tag.has_children || (is_wrapper(tag.name) && tag.parameter.is_none()) {
-        let has_text = !tag.has_children && !text.get(tag.start..at)?.trim().is_empty();
+        let has_text = !tag.has_children && !value.trim().is_empty();
         return (!has_text).then_some(());
     }
-    let value = text.get(tag.start..at)?;
+    if let Some(inner) = value.trim().strip_prefix("<![CDATA[") {
+        let inner = inner.strip_suffix("]]>")?;
+        return push(
+            tagged,
+            tag.parameter.unwrap_or_else(|| tag.name.to_owned()),
+            Node::Text(inner.to_owned()),
+        );
+    }
     if value.trim() == value && value.contains('\n') && value.contains(':') {
         return None;
     }

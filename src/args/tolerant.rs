@@ -67,8 +67,8 @@ impl<'a> Parser<'a> {
             return Ok(None);
         };
         match c {
-            '{' | '[' | '(' => self.bracketed(c, depth).map(Some),
-            ',' | '}' | ']' | ')' | ';' => {
+            '{' | '[' | '(' | '｛' => self.bracketed(c, depth).map(Some),
+            ',' | '}' | ']' | ')' | ';' | '｝' => {
                 self.cut = true;
                 Ok(None)
             }
@@ -78,10 +78,10 @@ impl<'a> Parser<'a> {
     }
 
     fn bracketed(&mut self, open: char, depth: usize) -> Parsed<Node> {
-        self.pos += 1;
+        self.pos += open.len_utf8();
         self.brackets += 1;
         let node = match open {
-            '{' => self.pairs(End::Brace, depth).map(Node::Map),
+            '{' | '｛' => self.pairs(End::Brace, depth).map(Node::Map),
             '[' => self.list(']', depth).map(Node::List),
             _ => self.list(')', depth).map(Node::List),
         }?;
@@ -117,8 +117,8 @@ impl<'a> Parser<'a> {
     }
 
     fn ends(&mut self, c: char, end: End) -> bool {
-        let closes = matches!((c, end), ('}', End::Brace) | (')', End::Paren));
-        self.pos += usize::from(closes);
+        let closes = matches!((c, end), ('}' | '｝', End::Brace) | (')', End::Paren));
+        self.pos += if closes { c.len_utf8() } else { 0 };
         closes
     }
 
@@ -159,6 +159,15 @@ impl<'a> Parser<'a> {
             self.pos += 1;
             self.forms.add(Form::PythonLiteral);
             return Ok(self.quoted(Place::Key, false)?.map(|key| (key, true)));
+        }
+        // A Ruby symbol: `:scene => "koi"`.
+        if c == ':'
+            && self
+                .rest()
+                .get(1..)
+                .is_some_and(|rest| rest.starts_with(char::is_alphabetic))
+        {
+            self.pos += 1;
         }
         let length = self
             .rest()
@@ -303,7 +312,7 @@ impl<'a> Parser<'a> {
         for (at, c) in rest.char_indices() {
             let tail = rest.get(at..).unwrap_or_default();
             match c {
-                ',' | '}' | ']' | ')' | ';' | '，' | '、' | '\n' | '\r' => return Ok(at),
+                ',' | '}' | ']' | ')' | ';' | '，' | '、' | '｝' | '\n' | '\r' => return Ok(at),
                 '{' | '[' | '(' => return Err(Broken),
                 '#' | '/' if before == ' ' && starts_comment(tail) => return Ok(at),
                 ' ' | '\t' if before != ' ' && !blank_then_separator(tail) => {

@@ -25,6 +25,13 @@ pub(super) struct At<'a> {
     pub(super) is_inner: bool,
 }
 
+impl At<'_> {
+    /// The name of the parameter or field: the last part of the path.
+    fn name(&self) -> &str {
+        self.path.rsplit('.').next().unwrap_or(self.path)
+    }
+}
+
 pub(super) type Coerced = Result<Value, Trouble>;
 
 impl Coercer<'_> {
@@ -57,13 +64,24 @@ impl Coercer<'_> {
         };
         match node {
             Node::Text(text) | Node::Word(text)
-                if meaning::is_template(text) && !is_declared(kind, text) =>
+                if (meaning::is_template(text) || meaning::is_dressed_name(text, at.name()))
+                    && !is_declared(kind, text) =>
             {
                 Err(
                     trouble("template", "this is a stand-in for a value, not a value")
                         .valid(valid(kind, ""))
                         .fix(example(kind)),
                 )
+            }
+            Node::Text(text) if node::is_lost_payload(text) && !is_declared(kind, text) => {
+                Err(Trouble::new(
+                    Rule::PayloadLost,
+                    "payload_lost",
+                    at.path,
+                    "the client lost this value on the way",
+                )
+                .received(node::shown_node(node))
+                .expected(kind.words()))
             }
             Node::Map(pairs) if meaning::is_schema_of_value(pairs, kind) => Err(trouble(
                 "schema_echo",
@@ -110,14 +128,11 @@ impl Coercer<'_> {
         only: &Node,
         at: At<'_>,
     ) -> Coerced {
-        let value = self.value(
-            kind,
-            only,
-            At {
-                is_inner: true,
-                ..at
-            },
-        )?;
+        if matches!(only, Node::Word(word) if meaning::same_key(word, at.name())) {
+            let stand_in = Node::Text(format!("[{}]", at.name()));
+            self.refuse_stand_ins(kind, &stand_in, at)?;
+        }
+        let value = self.value(kind, only, at)?;
         if at.is_inner && self.policy.render == Render::AsSent {
             return Ok(list.to_value());
         }
@@ -270,7 +285,7 @@ impl Coercer<'_> {
                 .trim()
                 .trim_matches(['"', '\'', '.'])
                 .to_ascii_lowercase(),
-            Node::Number(number) => number.to_string(),
+            Node::Number(number) => number.to_string().trim_end_matches(".0").to_owned(),
             _ => String::new(),
         };
         let value = match word.as_str() {

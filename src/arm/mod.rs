@@ -19,6 +19,9 @@ pub struct ArmFile {
     pub name: String,
     /// One line for people.
     pub about: String,
+    /// The name of an arm with the same joints, whose scenes this one draws as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
     /// Which servos it has, and so which bytes they speak.
     pub family: Family,
     /// Bits a second on the bus.
@@ -49,6 +52,10 @@ pub enum Family {
     FeetechSts,
     /// Robotis Dynamixel X series, protocol 2.0.
     Dynamixel2,
+    /// A controller that somebody built, over `firmware-protocol`. It counts in microradians: each
+    /// joint has one servo with `ticks_per_turn = 6283185`, whose id is the joint's place on the
+    /// controller, counted from 1.
+    Firmware,
 }
 
 /// A place and an orientation, relative to the frame before it.
@@ -120,6 +127,9 @@ pub struct Held {
     /// Its id on the bus, 0 to 252.
     pub id: u8,
 }
+
+/// What a controller that counts in microradians counts in one turn.
+const MICRORADIANS_PER_TURN: u32 = 6_283_185;
 
 const fn ticks_per_turn_default() -> u32 {
     4096
@@ -317,6 +327,9 @@ fn check(file: &ArmFile) -> Result<(), String> {
     }
     file.joints.iter().try_for_each(check_joint)?;
     check_ids(file)?;
+    if file.family == Family::Firmware {
+        check_places(file)?;
+    }
     for capsule in &file.capsules {
         if let Some(name) = &capsule.joint
             && !file.joints.iter().any(|joint| joint.name == *name)
@@ -391,6 +404,27 @@ fn check_servo(joint: &str, servo: &Servo) -> Result<(), String> {
     }
     if servo.ticks_per_turn == 0 {
         return Err(format!("joint `{joint}`: ticks_per_turn must be above 0"));
+    }
+    Ok(())
+}
+
+/// A controller knows its joints by their places and counts in microradians.
+fn check_places(file: &ArmFile) -> Result<(), String> {
+    if let Some(held) = file.held.first() {
+        return Err(format!(
+            "`held` names `{}`: a controller holds by itself; leave it out",
+            held.name
+        ));
+    }
+    for (joint, place) in file.joints.iter().zip(1_u8..) {
+        let fits = matches!(joint.servos.as_slice(), [servo]
+            if servo.id == place && servo.ticks_per_turn == MICRORADIANS_PER_TURN);
+        if !fits {
+            return Err(format!(
+                "joint `{}`: family `firmware` needs servos = [{{ id = {place}, sign = 1, zero_tick = 0, ticks_per_turn = {MICRORADIANS_PER_TURN} }}]; sign and zero_tick may differ",
+                joint.name
+            ));
+        }
     }
     Ok(())
 }

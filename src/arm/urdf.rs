@@ -369,9 +369,10 @@ impl Draft {
             ask.acceleration_max_rad_s2
         ));
         let baud = match ask.family {
-            Family::FeetechSts | Family::Dynamixel2 => 1_000_000,
+            Family::FeetechSts | Family::Dynamixel2 | Family::Firmware => 1_000_000,
         };
         let file = ArmFile {
+            like: None,
             name: plain(&robot.name),
             about: format!("Imported from a URDF: `{}` to `{}`", ask.base, ask.tip),
             family: ask.family,

@@ -298,6 +298,7 @@ async fn call(node: &Arc<Node>, tool: &str, arguments: Received) -> Told {
         arguments,
         caller: "operator".to_owned(),
         who: Who::Operator,
+        standing: None,
     };
     let reply = Arc::clone(node).call(request, Watch::nobody()).await;
     Told {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
+use super::door;
 use crate::args::{self, envelope};
+use crate::caller::Role;
 use crate::catalogue::{self, PROMPTS, Prompt};
 use crate::mcp::{
     Answer, Call, CallWatch, Completion, Desk, Hints, Offers, Progress, PromptCard,
@@ -40,11 +42,20 @@ impl Desk for NodeDesk {
 
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {
         let node = Arc::clone(&self.0);
+        let standing = call.caller.identity.as_ref().map(door::standing);
+        let is_person = standing
+            .as_ref()
+            .is_some_and(|standing| standing.role == Role::Operator);
         let request = Request {
             caller: call.caller.key(),
             tool: call.tool,
             arguments: received(call.arguments),
-            who: Who::Planner,
+            who: if is_person {
+                Who::Operator
+            } else {
+                Who::Planner
+            },
+            standing,
         };
         let progress = watch.progress.map(|sender| {
             Arc::new(move |done: f64, of: f64, message: &str| {

@@ -2,9 +2,11 @@
 
 mod bus;
 mod call;
+mod check;
 mod control;
 mod desk;
 mod doctor;
+mod door;
 mod explain;
 mod log;
 mod open;
@@ -22,6 +24,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+
+use crate::caller::Role;
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
 #[derive(Debug, Parser)]
@@ -113,6 +117,33 @@ enum Command {
     },
     /// Show what the node on this machine is doing
     Status(AtArgs),
+    /// Say everything that is wrong with a node before it is started: file, scenes, port, folders
+    Check,
+    /// Make, list and revoke the tokens by which callers from elsewhere come in
+    #[command(subcommand)]
+    Token(TokenCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum TokenCommand {
+    /// Make a token and print it; it cannot be shown again
+    Add {
+        /// Whose it is, such as claude-desktop
+        name: String,
+        /// viewer, planner or operator
+        #[arg(long, default_value = "planner")]
+        role: Role,
+        /// So many calls a minute; stops are not counted
+        #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+        calls_per_minute: u32,
+    },
+    /// Show names and roles
+    List,
+    /// End a token at once
+    Revoke {
+        /// Whose
+        name: String,
+    },
 }
 
 /// Which node of this machine.
@@ -263,6 +294,8 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Estop(at) => operate::verb(&at, control::Verb::Estop).await,
         Command::Clear(at) => operate::verb(&at, control::Verb::Clear).await,
         Command::Reset { scene, at } => operate::verb(&at, control::Verb::Reset { scene }).await,
+        Command::Check => check::run(&node),
+        Command::Token(command) => door::run(&node, command),
         Command::Status(at) => operate::verb(&at, control::Verb::Status).await,
     }
 }

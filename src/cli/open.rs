@@ -60,7 +60,15 @@ pub(super) fn library(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<Librar
             folder.display()
         );
     }
-    Ok(Library::new(folder))
+    let mut library = Library::new(folder);
+    let has = |model: &str| file.arms.iter().any(|entry| entry.model == model);
+    for entry in &file.arms {
+        // What cannot be read is said when the arm is opened.
+        let arm = library.arm(&entry.model).ok();
+        let stands_in = arm.filter(|arm| !arm.file.like.as_deref().is_some_and(has));
+        stands_in.map_or(Ok(()), |arm| library.let_stand_in(&arm))?;
+    }
+    Ok(library)
 }
 
 /// The node with its arms attached; nothing has moved.

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::{NodeDesk, repair};
 use super::open::{self, Pace};
-use super::{Exit, NodeArgs, ServeArgs, control, systemd};
+use super::{Exit, NodeArgs, ServeArgs, control, door, systemd};
 use crate::mcp::http::{self, HttpConfig};
 use crate::mcp::stdio;
 use crate::permit::Who;
@@ -60,6 +60,7 @@ async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> 
     tracing::info!("MCP at http://{}/mcp", listening.address());
     systemd::notify("READY=1");
     let config = HttpConfig {
+        doorkeeper: door::keeper(node, listening.address())?,
         hosts: serve.host.clone(),
         ..HttpConfig::default()
     };

@@ -18,8 +18,9 @@ use crate::tools;
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(node: &NodeArgs, args: SimArgs) -> anyhow::Result<Exit> {
-    let library = open::library(node, &open::file(node)?)?;
+    let mut library = open::library(node, &open::file(node)?)?;
     let arm = library.arm(&args.arm)?;
+    library.let_stand_in(&arm)?;
     let scene = library.scene(&args.scene, None)?;
     if scene.arm.file.name != arm.file.name {
         bail!(

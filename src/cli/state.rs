@@ -23,8 +23,12 @@ pub(super) fn folder(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<PathBuf
     Ok(folder)
 }
 
-fn is_practice(args: &NodeArgs, file: &NodeFile) -> bool {
-    args.config.is_none() && file.arms.iter().all(crate::config::ArmEntry::is_simulated)
+/// Whether this node is for trying out, and keeps nothing.
+pub(super) fn is_practice(args: &NodeArgs, file: &NodeFile) -> bool {
+    args.config.is_none()
+        && args.state.is_none()
+        && file.state.is_none()
+        && file.arms.iter().all(crate::config::ArmEntry::is_simulated)
 }
 
 fn usual(name: &str) -> anyhow::Result<PathBuf> {

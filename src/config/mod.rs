@@ -29,6 +29,10 @@ pub struct NodeFile {
     pub state: Option<PathBuf>,
     /// A motion that lasts longer than this is answered with its job while it goes on.
     pub answer_within_s: u32,
+    /// After so long at rest, in seconds, an arm may be moved by another caller than the last.
+    pub lease_idle_s: u32,
+    /// Whether callers over HTTP need a token on this machine too; from elsewhere they always do.
+    pub require_tokens: bool,
     /// The other nodes.
     pub nodes: Vec<PeerEntry>,
 }
@@ -87,6 +91,8 @@ impl Default for NodeFile {
             output: None,
             state: None,
             answer_within_s: 45,
+            lease_idle_s: 120,
+            require_tokens: false,
             nodes: Vec::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! What can go wrong with servos, by phase; each message names the servo, the cause and a fix.
 
+use crate::driver::firmware::Complaint;
 use crate::link::LinkError;
 use crate::units::Measured;
 
@@ -103,6 +104,9 @@ pub enum DriverError {
         /// The joint's upper limit.
         upper_rad: f64,
     },
+    /// A controller with firmware of its own cannot be used, or stopped by itself.
+    #[error("the arm's controller {0}")]
+    Controller(#[from] Complaint),
     /// Motion was asked of an arm without torque.
     #[error("the arm is not energised; energise it first")]
     Limp,
@@ -141,7 +145,12 @@ impl DriverError {
     /// Whether a later cycle may succeed without anybody's help: a reading was lost, nothing broke.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::NoReply { .. } | Self::SilentBus { .. })
+        matches!(
+            self,
+            Self::NoReply { .. }
+                | Self::SilentBus { .. }
+                | Self::Controller(Complaint::Silent { .. })
+        )
     }
 
     /// Whether the adapter itself is gone.

@@ -16,6 +16,7 @@ use servos::Servos;
 pub mod dynamixel;
 pub mod error;
 pub mod feetech;
+pub mod firmware;
 
 pub(crate) mod bus;
 pub(crate) mod dialect;
@@ -130,6 +131,16 @@ pub struct Driver(Kind);
 enum Kind {
     Feetech(Box<Servos<feetech::Feetech>>),
     Dynamixel(Box<Servos<dynamixel::Dynamixel>>),
+    Firmware(Box<firmware::Firmware>),
+}
+
+/// How an arm is brought to a stand ahead of everything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// Along its path; what is queued is dropped.
+    Hold,
+    /// As hard as it can; latched until the arm is energised anew.
+    Emergency,
 }
 
 /// The same for every family.
@@ -138,6 +149,7 @@ macro_rules! each {
         match $kind {
             Kind::Feetech($driver) => $what,
             Kind::Dynamixel($driver) => $what,
+            Kind::Firmware($driver) => $what,
         }
     };
 }
@@ -149,6 +161,7 @@ impl Driver {
         Self(match arm.file.family {
             Family::FeetechSts => Kind::Feetech(Box::new(Servos::new(arm, clock))),
             Family::Dynamixel2 => Kind::Dynamixel(Box::new(Servos::new(arm, clock))),
+            Family::Firmware => Kind::Firmware(Box::new(firmware::Firmware::new(arm, clock))),
         })
     }
 
@@ -226,6 +239,25 @@ impl Driver {
     #[must_use]
     pub fn is_energised(&self) -> bool {
         each!(&self.0, driver => driver.is_energised())
+    }
+
+    /// From the next call of [`Self::cycle`] on, which sends it before anything else, the arm comes
+    /// to a stand. Servos stand where their last goal said and need no word; a controller with a
+    /// queue of its own drops it.
+    pub fn halt(&mut self, halt: Halt) {
+        if let Kind::Firmware(driver) = &mut self.0 {
+            driver.halt(halt);
+        }
+    }
+
+    /// Whether everything that was sent has been carried out or dropped, as far as the arm says.
+    /// Servos have no queue: for them it always is.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        match &self.0 {
+            Kind::Firmware(driver) => driver.is_settled(),
+            _ => true,
+        }
     }
 
     /// What happened on this port so far.

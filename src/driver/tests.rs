@@ -14,6 +14,7 @@ use crate::sim::{Fault, Simulator};
 
 mod dynamixel;
 mod faults;
+mod firmware;
 mod rates;
 mod replay;
 

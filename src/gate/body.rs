@@ -54,6 +54,11 @@ impl<'a> Body<'a> {
         }
     }
 
+    /// The scene that it is in.
+    pub(super) fn scene(&self) -> &'a Scene {
+        self.scene
+    }
+
     /// Where all of it is.
     pub(super) fn at(&self, q_rad: &Joints) -> Stance {
         let frames = self.scene.arm.chain.frames(q_rad);

@@ -38,7 +38,7 @@ const DEPTH_SLACK_MM: f64 = 0.25;
 
 /// How near the body may come to the sheet and to itself, and anything to a keep-out. More than
 /// what is passed between two samples at full speed.
-const CLEARANCE_M: f64 = 0.003;
+pub(super) const CLEARANCE_M: f64 = 0.003;
 
 /// How far from the middle of an ink cap its wall is at the most.
 const CAP_M: f64 = 0.015;

@@ -25,12 +25,6 @@ pub(super) struct Posture {
     frames: Frames,
 }
 
-/// A distance and what it belongs to.
-pub(super) struct Clearance<'a> {
-    pub(super) metres: f64,
-    pub(super) what: &'a str,
-}
-
 impl Posture {
     pub(super) fn new(scene: &Scene, q_rad: &Joints) -> Self {
         Self {
@@ -47,31 +41,6 @@ impl Posture {
     pub(super) fn height_mm(scene: &Scene, point_m: &Point3<f64>) -> Option<f64> {
         let seen = scene.surface.project(point_m);
         (beyond_mm(scene, seen.at_mm) <= 0.0).then_some(seen.height_mm)
-    }
-
-    /// The part of arm or tool nearest to a box.
-    pub(super) fn near_box<'a>(
-        &self,
-        scene: &'a Scene,
-        corners: &Corners,
-    ) -> Option<Clearance<'a>> {
-        let mount: Point3<f64> = self.frames.tool.translation.vector.into();
-        let pens = scene.pens.iter().map(|pen| {
-            let tip = self.frames.tool * pen.tip_m;
-            (pen.name.as_str(), mount, tip, PEN_RADIUS_M)
-        });
-        let capsules = scene.arm.capsules.iter().filter_map(|capsule| {
-            let frame = self.frames.get(capsule.joints_before)?;
-            let (from, to) = (frame * capsule.from_m, frame * capsule.to_m);
-            Some((capsule.name.as_str(), from, to, capsule.radius_m))
-        });
-        capsules
-            .chain(pens)
-            .filter_map(|(what, from, to, radius)| {
-                let metres = segment_to_box(from, to, corners, f64::INFINITY)? - radius;
-                Some(Clearance { metres, what })
-            })
-            .min_by(|a, b| a.metres.total_cmp(&b.metres))
     }
 }
 

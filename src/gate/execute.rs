@@ -1,58 +1,81 @@
 //! A proof being spent: each tick judged against what was measured, each giving one frame.
 
-use std::time::Duration;
+//!
+//! How fast the goal goes along the path is one number, the rate: 1 as planned, 0 standing. It
+//! never jumps, whatever happens: waiting, holding, resuming and stopping are all ramps of it, so
+//! that no goal asks more of a joint than the path and its proven brake do. A lift is a second
+//! path, straight up, with the same rate.
 
 use super::check::near;
+use super::stopping::touches;
+use super::watch::{self, Watch};
 use super::{CheckedTrajectory, Setpoint};
+use crate::permit::Permit;
 use crate::plan::{Span, SpanKind};
 use crate::scene::Scene;
 use crate::units::{Instant, Joints, Measured};
 
-/// The goal is never further ahead of the measured joint than this much time at full speed, so
-/// that an arm that loses its host moves no further.
-const LEASH: Duration = Duration::from_millis(150);
-
-/// A goal that has waited this long for a joint that does not follow is given up.
-const STALL: Duration = Duration::from_millis(300);
-
-/// Readings older than so many periods hold the motion.
-const BLIND_PERIODS: u32 = 3;
-
-/// And older than this end it.
-const BLIND: Duration = Duration::from_millis(100);
-
 /// A lift takes at least this long.
 const LIFT_TICKS_MIN: f64 = 10.0;
+
+/// Ticks in which a lift that is under way comes to a stand.
+const LIFT_BRAKE_TICKS: f64 = 6.0;
+
+/// How far a stalled arm goes back along its path, in samples, before it lifts.
+const BACK_SAMPLES_MAX: usize = 100;
 
 /// A checked trajectory on its way. Made by [`CheckedTrajectory::begin`].
 #[derive(Debug)]
 pub struct Execution {
     checked: CheckedTrajectory,
-    mode: Mode,
+    phase: Phase,
+    wish: Wish,
+    /// Samples a tick: 1 as planned, 0 standing, below 0 going back.
+    rate: f64,
     /// Where on the path, in samples.
     at: f64,
     goal_rad: Joints,
-    held_ticks: u32,
+    watch: Watch,
     stopped: bool,
     lifted: bool,
 }
 
 #[derive(Debug)]
-enum Mode {
-    Follow,
-    /// Ever slower along the path.
-    Brake {
-        rate: f64,
-        less_per_tick: f64,
-    },
-    /// Straight up, after braking.
-    Rise {
+enum Phase {
+    /// On the path.
+    Path,
+    /// On the proven way straight up from where the path was left; `tick` of `ticks`.
+    Line {
         from_rad: Joints,
         by_rad: Joints,
         tick: f64,
         ticks: f64,
     },
+    /// At the end: nothing comes any more.
     Stand,
+}
+
+/// What is wanted of the motion.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Wish {
+    Go,
+    /// To stand with the tip up until it is resumed.
+    Hold(HoldAt),
+    /// To stand with the tip up, for good.
+    Stop,
+    /// To go back to there, and then to do as with `Stop`.
+    Back(f64),
+    /// To stand as it is, for good.
+    Halt,
+}
+
+/// When a motion that is to be held comes to its stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldAt {
+    /// As soon as the stroke that is being drawn is done; at once where none is.
+    StrokeEnd,
+    /// Now, with a lift.
+    Once,
 }
 
 /// What a tick gave.
@@ -79,19 +102,22 @@ pub struct Progress {
     pub item: Option<usize>,
 }
 
-/// Why a motion cannot begin or go on. The arm holds; nothing more is sent.
+/// Why a motion cannot begin or go on. One that is under way comes to its stand first.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// The arm is not where the proof begins.
     #[error("the arm moved since the motion was planned: {0}")]
     Moved(String),
+    /// It goes on already, or is ending.
+    #[error("the motion is not held")]
+    NotHeld,
     /// A person's leave has ended.
     #[error(
         "motion is no longer enabled for this scene; an operator enables it with `steadyhand enable`"
     )]
     Expired,
     /// A joint does not follow.
-    #[error("{joint} stayed {behind_deg} degrees behind its goal for {ms} ms: something blocks it, or its servo gave up", ms = STALL.as_millis())]
+    #[error("{joint} stayed {behind_deg} degrees behind its goal for {ms} ms: something blocks it, or its servo gave up", ms = watch::STALL.as_millis())]
     Stalled {
         /// Which joint.
         joint: String,
@@ -99,7 +125,7 @@ pub enum Broken {
         behind_deg: u32,
     },
     /// No reading for too long.
-    #[error("no valid reading from the arm for {0} ms; {limit} ms is the limit", limit = BLIND.as_millis())]
+    #[error("no valid reading from the arm for {0} ms; {limit} ms is the limit", limit = watch::BLIND.as_millis())]
     Blind(u128),
 }
 
@@ -120,11 +146,14 @@ impl CheckedTrajectory {
             .unwrap_or_else(|| Joints::zeros(0));
         near(&self.scene, &first, seen, now).map_err(Broken::Moved)?;
         Ok(Execution {
+            watch: Watch::new(&self.scene.arm),
             checked: self,
-            mode: Mode::Follow,
+            phase: Phase::Path,
+            wish: Wish::Go,
+            // The path begins at rest.
+            rate: 1.0,
             at: 0.0,
             goal_rad: first,
-            held_ticks: 0,
             stopped: false,
             lifted: false,
         })
@@ -135,40 +164,106 @@ impl Execution {
     /// The frame for this tick.
     ///
     /// # Errors
-    /// [`Broken`] when a joint has not followed, or has not been read, for too long.
+    /// [`Broken`], once, when a joint has not followed or has not been read for too long. The goal
+    /// stands by then, and calling on gives the way to a safe end: after a stall back along the
+    /// path to where the joint is, and up.
     pub fn next(&mut self, seen: &Measured, now: Instant) -> Result<Step, Broken> {
-        if self.must_hold(seen, now)? {
-            return Ok(Step::Hold);
+        let ahead_rad = self.braked_rad();
+        let period = self.checked.trajectory.period;
+        let waits = self
+            .watch
+            .look(&self.goal_rad, &ahead_rad, seen, now, period);
+        if self.rate.abs() <= 0.0
+            && let Some(broken) = self.watch.tell()
+        {
+            self.end_after(&broken, seen);
+            return Err(broken);
         }
-        let Some(goal_rad) = self.advance() else {
-            return Ok(Step::Finished);
-        };
+        let waits = waits || self.watch.has_broken();
+        Ok(match self.advance(waits) {
+            Moved::To(goal_rad) => self.send(goal_rad),
+            Moved::Not => Step::Hold,
+            Moved::Finished => Step::Finished,
+        })
+    }
+
+    fn send(&mut self, goal_rad: Joints) -> Step {
         self.goal_rad = goal_rad;
         let limits = self.scene().arm.limits;
-        Ok(Step::Go(Setpoint {
+        Step::Go(Setpoint {
             goal_rad,
             velocity_cap_rad_s: limits.velocity_rad_s,
             acceleration_cap_rad_s2: limits.acceleration_rad_s2,
-        }))
+        })
     }
 
     /// From the next tick on: decelerate along the path, lift, stand. A second call changes
-    /// nothing.
+    /// nothing, and neither does one while it already comes to its end.
     pub fn stop(&mut self) {
         self.stopped = true;
-        if matches!(self.mode, Mode::Follow) {
-            let ticks = self.checked.stops.brake_ticks(self.sample());
-            self.mode = Mode::Brake {
-                rate: 1.0,
-                less_per_tick: 1.0 / ticks,
-            };
+        if !matches!(self.wish, Wish::Back(_) | Wish::Halt) {
+            self.wish = Wish::Stop;
         }
+    }
+
+    /// From the next tick on: decelerate along the path and stand, without a lift.
+    pub fn halt(&mut self) {
+        self.wish = Wish::Halt;
     }
 
     /// From now on nothing more: stand where the last frame said.
     pub fn stand(&mut self) {
         self.stopped = true;
-        self.mode = Mode::Stand;
+        self.phase = Phase::Stand;
+    }
+
+    /// Stands with the tip up until [`Execution::resume`]. `false`, and nothing changes, where the
+    /// motion is ending already.
+    pub fn hold(&mut self, at: HoldAt) -> bool {
+        let can = matches!(self.wish, Wish::Go | Wish::Hold(_));
+        if can {
+            self.wish = match self.wish {
+                Wish::Hold(HoldAt::Once) => Wish::Hold(HoldAt::Once),
+                _ => Wish::Hold(at),
+            };
+        }
+        can
+    }
+
+    /// Goes on with the same proof: back down the way that it was lifted, and along the path.
+    ///
+    /// # Errors
+    /// When it was not held, the arm is not where it was held, or the leave does not cover it.
+    pub fn resume(&mut self, seen: &Measured, permit: Permit, now: Instant) -> Result<(), Broken> {
+        if !matches!(self.wish, Wish::Hold(_)) {
+            return Err(Broken::NotHeld);
+        }
+        if !permit.covers(&self.checked.scene, now) {
+            return Err(Broken::Expired);
+        }
+        if self.is_held() {
+            near(&self.checked.scene, &self.goal_rad, seen, now).map_err(Broken::Moved)?;
+        }
+        self.checked.permit = permit;
+        self.wish = Wish::Go;
+        Ok(())
+    }
+
+    /// Whether it stands with the tip up and waits for [`Execution::resume`].
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        let Wish::Hold(at) = self.wish else {
+            return false;
+        };
+        match &self.phase {
+            Phase::Path => {
+                self.rate.abs() <= 0.0
+                    && (self.is_up_already() || self.lift_rad().is_none())
+                    && !self.finishes_stroke(at)
+            }
+            Phase::Line { tick, ticks, .. } => tick >= ticks,
+            Phase::Stand => false,
+        }
     }
 
     /// Whether [`Execution::stop`] or [`Execution::stand`] was called.
@@ -181,6 +276,18 @@ impl Execution {
     #[must_use]
     pub fn has_lifted(&self) -> bool {
         self.lifted
+    }
+
+    /// Whether the leave that it was judged with still covers its scene.
+    #[must_use]
+    pub fn is_allowed(&self, now: Instant) -> bool {
+        self.checked.permit.covers(&self.checked.scene, now)
+    }
+
+    /// What it was judged to do.
+    #[must_use]
+    pub fn checked(&self) -> &CheckedTrajectory {
+        &self.checked
     }
 
     /// Where it is.
@@ -223,92 +330,188 @@ impl Execution {
         self.at.floor() as usize
     }
 
-    fn must_hold(&mut self, seen: &Measured, now: Instant) -> Result<bool, Broken> {
-        let age = now.since(seen.at);
-        if age > BLIND {
-            return Err(Broken::Blind(age.as_millis()));
-        }
-        let period = self.checked.trajectory.period;
-        let behind = self.behind(&seen.position_rad);
-        if behind.is_none() && age <= period * BLIND_PERIODS {
-            self.held_ticks = 0;
-            return Ok(false);
-        }
-        self.held_ticks = self.held_ticks.saturating_add(1);
-        match behind {
-            Some((joint, by_rad)) if period * self.held_ticks > STALL => Err(Broken::Stalled {
-                joint: self.scene().arm.joint_name(joint),
-                behind_deg: whole_degrees(by_rad),
-            }),
-            _ => Ok(true),
+    fn last(&self) -> f64 {
+        self.checked.trajectory.samples.len().saturating_sub(1) as f64
+    }
+
+    /// What is left to do after something broke.
+    fn end_after(&mut self, broken: &Broken, seen: &Measured) {
+        self.wish = match (broken, &self.wish) {
+            // Nobody hears whether a lift would be followed.
+            (Broken::Blind(_), _) | (_, Wish::Halt) => Wish::Halt,
+            (Broken::Stalled { .. }, _) if matches!(self.phase, Phase::Path) => {
+                Wish::Back(self.back_to(&seen.position_rad))
+            }
+            // It stalled on its way up: there is no better way.
+            (Broken::Stalled { .. }, _) => Wish::Halt,
+            _ => Wish::Stop,
+        };
+    }
+
+    /// Where on the way that it came the goal was nearest to where the arm is.
+    fn back_to(&self, is_rad: &Joints) -> f64 {
+        let here = self.sample();
+        let samples = self.checked.trajectory.samples.iter().enumerate();
+        let nearest = samples
+            .take(here + 1)
+            .skip(here.saturating_sub(BACK_SAMPLES_MAX))
+            .min_by(|(_, a), (_, b)| a.distance_max(is_rad).total_cmp(&b.distance_max(is_rad)));
+        nearest.map_or(self.at, |(sample, _)| (sample as f64).min(self.at))
+    }
+
+    fn advance(&mut self, waits: bool) -> Moved {
+        match self.phase {
+            Phase::Path => self.along(waits),
+            Phase::Line { .. } => self.line(waits),
+            Phase::Stand => Moved::Finished,
         }
     }
 
-    /// The joint that is at the end of its leash.
-    fn behind(&self, is_rad: &Joints) -> Option<(usize, f64)> {
-        if is_rad.len() != self.goal_rad.len() {
-            // A joint that was not read does not follow.
-            return Some((is_rad.len(), f64::INFINITY));
+    /// The next goal on the path.
+    fn along(&mut self, waits: bool) -> Moved {
+        let goes_on = matches!(self.wish, Wish::Go | Wish::Hold(_));
+        if goes_on && self.at >= self.last() {
+            self.rate = 0.0;
+            return Moved::Finished;
         }
-        let fastest = self.scene().arm.limits.velocity_rad_s;
-        let behind = self.goal_rad.zip(is_rad, |goal, is| (goal - is).abs());
-        behind
-            .iter()
-            .zip(fastest.iter())
-            .enumerate()
-            .find(|(_, (behind, fastest))| {
-                behind.is_nan() || **behind > *fastest * LEASH.as_secs_f64()
-            })
-            .map(|(joint, (behind, _))| (joint, *behind))
+        let wanted = self.wanted_rate(waits);
+        self.rate = ramped(self.rate, wanted, self.brake_ticks());
+        if self.rate.abs() <= 0.0 && wanted.abs() <= 0.0 {
+            return self.at_rest(waits);
+        }
+        self.at = (self.at + self.rate).clamp(0.0, self.last());
+        Moved::To(self.on_path(self.at))
     }
 
-    /// The next goal; `None` after the last.
-    fn advance(&mut self) -> Option<Joints> {
-        let last = self.checked.trajectory.samples.len().saturating_sub(1) as f64;
-        match &mut self.mode {
-            Mode::Follow => {
-                if self.at >= last {
-                    return None;
-                }
-                self.at += 1.0;
-                self.checked.trajectory.samples.get(self.sample()).copied()
-            }
-            Mode::Brake {
-                rate,
-                less_per_tick,
-            } => {
-                *rate = (*rate - *less_per_tick).max(0.0);
-                let (moved, done) = (*rate, *rate <= 0.0);
-                self.at = (self.at + moved).min(last);
-                let goal = self.between();
-                if done || self.at >= last {
-                    self.rise(&goal);
-                }
-                Some(goal)
-            }
-            Mode::Rise {
-                from_rad,
-                by_rad,
-                tick,
-                ticks,
-            } => {
-                if *tick >= *ticks {
-                    self.mode = Mode::Stand;
-                    self.lifted = true;
-                    return None;
-                }
-                *tick += 1.0;
-                let share = smooth((*tick / *ticks).min(1.0));
-                Some(from_rad.zip(by_rad, |from, by| from + by * share))
-            }
-            Mode::Stand => None,
+    fn wanted_rate(&self, waits: bool) -> f64 {
+        match self.wish {
+            Wish::Go if !waits => 1.0,
+            Wish::Hold(at) if !waits && self.finishes_stroke(at) => 1.0,
+            Wish::Back(until) if self.at - self.braking_samples() > until => -1.0,
+            _ => 0.0,
         }
     }
 
-    fn between(&self) -> Joints {
+    /// Whether a hold has to wait for the end of what is being drawn.
+    fn finishes_stroke(&self, at: HoldAt) -> bool {
+        at == HoldAt::StrokeEnd && self.span().is_some_and(|span| touches(span.kind))
+    }
+
+    /// The goal stands: up, on, or done.
+    fn at_rest(&mut self, waits: bool) -> Moved {
+        match self.wish {
+            Wish::Go => Moved::Not,
+            Wish::Hold(at) if self.finishes_stroke(at) => Moved::Not,
+            Wish::Halt => {
+                self.phase = Phase::Stand;
+                Moved::Finished
+            }
+            Wish::Hold(_) | Wish::Stop | Wish::Back(_) => self.leave_path(waits),
+        }
+    }
+
+    fn leave_path(&mut self, waits: bool) -> Moved {
+        let is_hold = matches!(self.wish, Wish::Hold(_));
+        let up_already = self.is_up_already();
+        let Some(by_rad) = self.lift_rad().filter(|_| !up_already) else {
+            if is_hold {
+                return Moved::Not;
+            }
+            self.lifted = up_already;
+            self.phase = Phase::Stand;
+            return Moved::Finished;
+        };
+        self.phase = Phase::Line {
+            from_rad: self.on_path(self.at),
+            by_rad,
+            tick: 0.0,
+            ticks: self.lift_ticks(&by_rad),
+        };
+        self.line(waits)
+    }
+
+    /// The joint motion that lifts the tip from here, where one was proven.
+    fn lift_rad(&self) -> Option<Joints> {
+        self.checked.stops.lift_rad(self.sample())
+    }
+
+    fn is_up_already(&self) -> bool {
+        self.lift_rad()
+            .is_some_and(|by| by.iter().all(|by| by.abs() <= 0.0))
+    }
+
+    /// The next goal on the way up or, where it goes on, down again.
+    fn line(&mut self, waits: bool) -> Moved {
+        let Phase::Line {
+            from_rad,
+            by_rad,
+            tick,
+            ticks,
+        } = self.phase
+        else {
+            return Moved::Not;
+        };
+        let up = !matches!(self.wish, Wish::Go);
+        let arrived = if up { tick >= ticks } else { tick <= 0.0 };
+        if arrived {
+            self.rate = 0.0;
+            return self.line_end(up);
+        }
+        // After a stall nothing is waited for but the leash.
+        let stands = (waits && !self.watch.was_told()) || matches!(self.wish, Wish::Halt);
+        let wanted = match (stands, up) {
+            (true, _) => 0.0,
+            (false, true) => 1.0,
+            (false, false) => -1.0,
+        };
+        // It begins and ends at rest: only in between a ramp is needed.
+        let at_an_end = tick <= 0.0 || tick >= ticks;
+        self.rate = if at_an_end {
+            wanted
+        } else {
+            ramped(self.rate, wanted, LIFT_BRAKE_TICKS)
+        };
+        if self.rate.abs() <= 0.0 {
+            if matches!(self.wish, Wish::Halt) {
+                self.phase = Phase::Stand;
+                return Moved::Finished;
+            }
+            return Moved::Not;
+        }
+        let tick = (tick + self.rate).clamp(0.0, ticks);
+        self.phase = Phase::Line {
+            from_rad,
+            by_rad,
+            tick,
+            ticks,
+        };
+        let share = smooth(tick / ticks);
+        Moved::To(from_rad.zip(&by_rad, |from, by| from + by * share))
+    }
+
+    fn line_end(&mut self, up: bool) -> Moved {
+        if !up {
+            self.phase = Phase::Path;
+            return self.along(false);
+        }
+        if matches!(self.wish, Wish::Hold(_)) {
+            return Moved::Not;
+        }
+        self.lifted = true;
+        self.phase = Phase::Stand;
+        Moved::Finished
+    }
+
+    fn on_path(&self, at: f64) -> Joints {
         let samples = &self.checked.trajectory.samples;
-        let first = self.sample();
-        let share = self.at - self.at.floor();
+        let at = at.clamp(0.0, self.last());
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clamped to the samples"
+        )]
+        let first = at.floor() as usize;
+        let share = at - at.floor();
         let Some(a) = samples.get(first) else {
             return self.goal_rad;
         };
@@ -316,19 +519,24 @@ impl Execution {
         a.zip(b, |a, b| a + (b - a) * share)
     }
 
-    fn rise(&mut self, from: &Joints) {
-        self.mode = match self.checked.stops.lift_rad(self.sample()) {
-            None => Mode::Stand,
-            Some(by_rad) => {
-                let ticks = self.lift_ticks(&by_rad);
-                Mode::Rise {
-                    from_rad: *from,
-                    by_rad,
-                    tick: 0.0,
-                    ticks,
-                }
-            }
-        };
+    /// Where the goal would be if braking began now.
+    fn braked_rad(&self) -> Joints {
+        match self.phase {
+            Phase::Path if self.rate > 0.0 => self.on_path(self.at + self.braking_samples()),
+            _ => self.goal_rad,
+        }
+    }
+
+    /// Samples that are passed while braking from the present rate.
+    fn braking_samples(&self) -> f64 {
+        self.rate * self.rate * self.brake_ticks() / 2.0
+    }
+
+    /// From the path's speed to none, wherever it goes from here.
+    fn brake_ticks(&self) -> f64 {
+        let sample = self.sample();
+        let here = self.checked.stops.brake_ticks(sample);
+        here.max(self.checked.stops.brake_ticks(sample.saturating_sub(1)))
     }
 
     /// Long enough that the smooth step's peaks, 1.875 and 5.774 over its duration and its
@@ -351,16 +559,19 @@ impl Execution {
     }
 }
 
+/// What became of the goal in a tick.
+enum Moved {
+    To(Joints),
+    Not,
+    Finished,
+}
+
+/// A rate one tick later, on its way to another.
+fn ramped(rate: f64, wanted: f64, ticks: f64) -> f64 {
+    rate + (wanted - rate).clamp(-1.0 / ticks, 1.0 / ticks)
+}
+
 /// From 0 to 1 with no speed and no acceleration at either end.
 fn smooth(share: f64) -> f64 {
     share.powi(3) * (10.0 + share * (6.0 * share - 15.0))
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "saturates; for words only"
-)]
-fn whole_degrees(rad: f64) -> u32 {
-    rad.to_degrees().round() as u32
 }

@@ -46,6 +46,7 @@ mod rates;
 mod stopping;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::fmt;
 use std::sync::Arc;
@@ -56,7 +57,7 @@ use crate::scene::{Revision, Scene};
 use crate::units::Joints;
 
 pub use check::{check, preview};
-pub use execute::{Broken, Execution, Progress, Step};
+pub use execute::{Broken, Execution, HoldAt, Progress, Step};
 
 /// A trajectory that was judged against a scene, a permit and a start, with a proven stop from
 /// every sample. Made only by [`check`]; spent by [`CheckedTrajectory::begin`].

@@ -3,14 +3,17 @@
 //!
 //! Braking walks on along samples that were judged, ever slower, so it stays on a path that is
 //! known to be clear; only its acceleration has to be bounded, by how long it takes. The lift is a
-//! straight line of joint angles to a pose with the tip higher along the normal; each is walked
-//! here and must rise all the way, stay inside limits and out of keep-outs.
+//! straight line of joint angles to a pose with the tip higher along the normal. It is walked here
+//! from every sample and must rise all the way, stay inside limits, and keep as far from the sheet
+//! and from keep-outs as the plan itself has to.
 
 use nalgebra::{Matrix3, Matrix3xX, Point3, Vector3};
 
+use super::body::Body;
+use super::check::CLEARANCE_M;
 use super::clearance::Posture;
 use super::{Refusal, Rule};
-use crate::plan::{SpanKind, Trajectory};
+use crate::plan::{Span, SpanKind, Trajectory};
 use crate::scene::Scene;
 use crate::units::Joints;
 
@@ -23,12 +26,18 @@ const BRAKE_TICKS_MIN: f64 = 3.0;
 /// And never more: a plan that needs longer is too fast to be stopped.
 const BRAKE_TICKS_MAX: f64 = 60.0;
 
-/// Lifts are proven at every so many samples and at the ends of spans; between two of them the
-/// nearer one before is used.
+/// A lift is solved at every so many samples; from those between, the same lift is walked too, and
+/// where it does not do, they get one of their own.
 const LIFT_EVERY: usize = 4;
 
-/// Points at which a lift is looked at.
+/// Points at which a lift is looked at where it was solved.
 const LIFT_POINTS: usize = 8;
+
+/// And from a sample between.
+const LIFT_POINTS_BETWEEN: usize = 3;
+
+/// A tip that much below the height of travels needs no lift.
+const UP_MM: f64 = 0.5;
 
 /// How far a lift may stray sideways from the normal.
 const LIFT_ASIDE_MM: f64 = 2.0;
@@ -60,23 +69,9 @@ impl Stops {
     pub(super) fn prove(scene: &Scene, trajectory: &Trajectory) -> Result<Self, Refusal> {
         let brake_ticks = brake_ticks(scene, trajectory)?;
         let mut lifts = Vec::new();
-        for span in trajectory.spans.iter().filter(|span| touches(span.kind)) {
-            for first in (span.first..span.end).step_by(LIFT_EVERY) {
-                let end = (first + LIFT_EVERY).min(span.end);
-                let Some(from) = trajectory.samples.get(first) else {
-                    continue;
-                };
-                let by_rad = lift(scene, span.pen, from).map_err(|why| Refusal {
-                    rule: Rule::Stop,
-                    sample: first,
-                    doing: Some(span.kind),
-                    item: span.item,
-                    at_mm: None,
-                    excess: None,
-                    why,
-                })?;
-                lifts.push(Lift { first, end, by_rad });
-            }
+        let body = Body::new(scene);
+        for span in &trajectory.spans {
+            prove_lifts(&body, trajectory, span, &mut lifts)?;
         }
         Ok(Self { brake_ticks, lifts })
     }
@@ -99,11 +94,84 @@ impl Stops {
     }
 }
 
+/// Whether the tip is on its way to the sheet, at it, or on its way from it.
 pub(super) fn touches(kind: SpanKind) -> bool {
     matches!(
         kind,
         SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell | SpanKind::Dip
     )
+}
+
+fn prove_lifts(
+    body: &Body<'_>,
+    trajectory: &Trajectory,
+    span: &Span,
+    lifts: &mut Vec<Lift>,
+) -> Result<(), Refusal> {
+    let mut next = span.first;
+    while next < span.end {
+        let end = (next + LIFT_EVERY).min(span.end);
+        next = match lift_from(body, trajectory, span, next, end) {
+            Ok(Some(lift)) => {
+                let end = lift.end;
+                lifts.push(lift);
+                end
+            }
+            Ok(None) => next + 1,
+            // Where an arm comes from, or passes, no lift may be possible: there a stop is a hold.
+            Err(_) if !touches(span.kind) => next + 1,
+            Err(why) => {
+                return Err(Refusal {
+                    rule: Rule::Stop,
+                    sample: next,
+                    doing: Some(span.kind),
+                    item: span.item,
+                    at_mm: None,
+                    excess: None,
+                    why,
+                });
+            }
+        };
+    }
+    Ok(())
+}
+
+/// The lift from a sample, and how many of the samples after it may use it; `None` where a tip
+/// that only passes is up already.
+fn lift_from(
+    body: &Body<'_>,
+    trajectory: &Trajectory,
+    span: &Span,
+    first: usize,
+    end: usize,
+) -> Result<Option<Lift>, String> {
+    let Some(from) = trajectory.samples.get(first) else {
+        return Ok(None);
+    };
+    if !touches(span.kind) && !is_low(body.scene(), span.pen, from) {
+        return Ok(None);
+    }
+    let by_rad = lift(body, span.pen, from)?;
+    let fits = |sample: &usize| {
+        let between = trajectory.samples.get(*sample);
+        between.is_some_and(|from| {
+            Walk::new(body, span.pen, from)
+                .is_ok_and(|walk| walk.is_clear(&by_rad, LIFT_POINTS_BETWEEN).is_ok())
+        })
+    };
+    let shared = (first + 1..end).take_while(fits).count();
+    Ok(Some(Lift {
+        first,
+        end: first + 1 + shared,
+        by_rad,
+    }))
+}
+
+/// Whether a tip that only passes is over the sheet and lower than travels are.
+fn is_low(scene: &Scene, pen: usize, q: &Joints) -> bool {
+    let tip = Posture::new(scene, q).tip_m(scene, pen);
+    let height = tip.and_then(|tip| Posture::height_mm(scene, &tip));
+    height.is_some_and(|height| height < scene.heights.lift_mm - UP_MM)
 }
 
 fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, Refusal> {
@@ -161,7 +229,8 @@ fn window_max(needed: &[f64]) -> Vec<f64> {
 }
 
 /// The joint motion that lifts the tip from `from`, walked and found clear.
-fn lift(scene: &Scene, pen: usize, from: &Joints) -> Result<Joints, String> {
+fn lift(body: &Body<'_>, pen: usize, from: &Joints) -> Result<Joints, String> {
+    let scene = body.scene();
     let posture = Posture::new(scene, from);
     let tip = posture.tip_m(scene, pen).ok_or("there is no such pen")?;
     let under = scene.surface.project(&tip);
@@ -173,7 +242,7 @@ fn lift(scene: &Scene, pen: usize, from: &Joints) -> Result<Joints, String> {
     let target = tip + normal.scale(rise_mm / 1e3);
     let to = reach(scene, pen, from, &target)?;
     let by_rad = to.zip(from, |to, from| to - from);
-    walk(scene, pen, from, &by_rad, &tip, &normal)?;
+    Walk::new(body, pen, from)?.is_clear(&by_rad, LIFT_POINTS)?;
     Ok(by_rad)
 }
 
@@ -248,38 +317,115 @@ fn tip_jacobian(
     Ok(Matrix3xX::from_columns(&columns))
 }
 
-fn walk(
-    scene: &Scene,
+/// A way up from one sample, and how near it may come to anything.
+struct Walk<'a> {
+    body: &'a Body<'a>,
+    scene: &'a Scene,
     pen: usize,
-    from: &Joints,
-    by_rad: &Joints,
-    start: &Point3<f64>,
-    normal: &Vector3<f64>,
-) -> Result<(), String> {
-    let mut height_before = f64::NEG_INFINITY;
-    for point in 0..=LIFT_POINTS {
-        let share = point as f64 / LIFT_POINTS as f64;
-        let q = from.zip(by_rad, |from, by| from + by * share);
-        let posture = Posture::new(scene, &q);
-        let tip = posture.tip_m(scene, pen).ok_or("there is no such pen")?;
-        let moved = tip - start;
-        let height = moved.dot(normal);
-        let aside_mm = (moved - normal.scale(height)).norm() * 1e3;
-        if height < height_before - 1e-6 || aside_mm > LIFT_ASIDE_MM {
+    from: &'a Joints,
+    tip: Point3<f64>,
+    normal: Vector3<f64>,
+    /// What stands nearer already than a plan may go was let through: it may not come nearer yet.
+    sheet_m: f64,
+    own_m: f64,
+    keep_outs_m: Vec<f64>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(body: &'a Body<'a>, pen: usize, from: &'a Joints) -> Result<Self, String> {
+        let (scene, stance) = (body.scene(), body.at(from));
+        let tip = tip_m(scene, pen, from)?;
+        let under = scene.surface.project(&tip);
+        let keep_outs = scene.keep_outs.iter();
+        let near_box = |corners| body.near_box(&stance, corners);
+        Ok(Self {
+            body,
+            scene,
+            pen,
+            from,
+            tip,
+            normal: scene.surface.at(under.at_mm).normal.into_inner(),
+            sheet_m: floor(body.over_sheet(&stance).map(|near| near.metres)),
+            own_m: floor(body.nearest_two(&stance).map(|(_, _, metres)| metres)),
+            keep_outs_m: keep_outs
+                .map(|keep_out| floor(near_box(&keep_out.corners).map(|near| near.metres)))
+                .collect(),
+        })
+    }
+
+    /// Whether the straight line of joint angles rises all the way and stays clear.
+    fn is_clear(&self, by_rad: &Joints, points: usize) -> Result<(), String> {
+        let mut height_before = f64::NEG_INFINITY;
+        for point in 0..=points {
+            let share = point as f64 / points as f64;
+            let q = self.from.zip(by_rad, |from, by| from + by * share);
+            self.inside_limits(&q)?;
+            height_before = self.rises(&q, height_before)?;
+            self.stays_clear(&q)?;
+        }
+        Ok(())
+    }
+
+    fn inside_limits(&self, q: &Joints) -> Result<(), String> {
+        let arm = &self.scene.arm;
+        for (joint, (at, from)) in q.iter().zip(self.from.iter()).enumerate() {
+            let low = arm.limits.lower_rad.get(joint).copied();
+            let high = arm.limits.upper_rad.get(joint).copied();
+            let (low, high) = (low.unwrap_or(*from), high.unwrap_or(*from));
+            if *at < low.min(*from) - 1e-6 || *at > high.max(*from) + 1e-6 {
+                return Err(format!(
+                    "a stop here would lift {} to {at:.3} rad; {low:.3} to {high:.3} are allowed",
+                    arm.joint_name(joint)
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// How high the tip is over where it began.
+    fn rises(&self, q: &Joints, before: f64) -> Result<f64, String> {
+        let moved = tip_m(self.scene, self.pen, q)? - self.tip;
+        let height = moved.dot(&self.normal);
+        let aside_mm = (moved - self.normal.scale(height)).norm() * 1e3;
+        if height < before - 1e-6 || aside_mm > LIFT_ASIDE_MM {
             return Err(format!(
                 "a stop here could not lift the tip straight up: it would stray {aside_mm:.1} mm; {LIFT_ASIDE_MM} mm is the limit"
             ));
         }
-        height_before = height;
-        for keep_out in &scene.keep_outs {
-            let near = posture.near_box(scene, &keep_out.corners);
-            if let Some(near) = near.filter(|near| near.metres < 0.0) {
-                return Err(format!(
-                    "a stop here would lift {} into keep-out `{}`",
-                    near.what, keep_out.name
-                ));
+        Ok(height)
+    }
+
+    fn stays_clear(&self, q: &Joints) -> Result<(), String> {
+        let (body, stance) = (self.body, self.body.at(q));
+        let too_near = |metres: f64, least_m: f64| metres < least_m - 1e-6;
+        let refused = |what: String, metres: f64, other: &str| {
+            format!(
+                "a stop here would bring {what} within {:.1} mm of {other}",
+                metres * 1e3
+            )
+        };
+        if let Some(near) = body.over_sheet(&stance)
+            && too_near(near.metres, self.sheet_m)
+        {
+            return Err(refused(body.what(near.part), near.metres, "the sheet"));
+        }
+        if let Some((one, other, metres)) = body.nearest_two(&stance)
+            && too_near(metres, self.own_m)
+        {
+            return Err(refused(body.what(one), metres, &body.what(other)));
+        }
+        for (keep_out, least_m) in self.scene.keep_outs.iter().zip(&self.keep_outs_m) {
+            let near = body.near_box(&stance, &keep_out.corners);
+            if let Some(near) = near.filter(|near| too_near(near.metres, *least_m)) {
+                let other = format!("keep-out `{}`", keep_out.name);
+                return Err(refused(body.what(near.part), near.metres, &other));
             }
         }
+        Ok(())
     }
-    Ok(())
+}
+
+/// How near something may come that stands so near now.
+fn floor(now_m: Option<f64>) -> f64 {
+    now_m.map_or(CLEARANCE_M, |metres| metres.min(CLEARANCE_M))
 }

@@ -1,5 +1,12 @@
 //! Stops at every place of a real drawing.
-#![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 use super::*;
 use crate::permit::Permits;
@@ -25,21 +32,30 @@ fn seen(q: Joints, at: Instant) -> Measured {
     }
 }
 
-/// Runs as far as `stop_at`, stops, and returns every goal that was sent.
-fn stopped(scene: &Arc<Scene>, trajectory: &Trajectory, stop_at: usize) -> Vec<Joints> {
-    let permit = Permits::everything().ask(scene, Instant::ZERO).unwrap();
-    let first = *trajectory.samples.first().unwrap();
-    let mut now = Instant::ZERO;
-    let start = seen(first, now);
-    // As good as a whole check here, without its cost: only stops are looked at.
+/// The default drawing, with nothing but its stops judged: a whole check costs more.
+fn begun(scene: &Arc<Scene>, trajectory: &Trajectory) -> Execution {
     let stops = super::stopping::Stops::prove(scene, trajectory).unwrap();
     let checked = CheckedTrajectory {
         scene: Arc::clone(scene),
-        permit,
+        permit: leave(scene),
         trajectory: trajectory.clone(),
         stops,
     };
-    let mut execution = checked.begin(&start, now).unwrap();
+    let first = *trajectory.samples.first().unwrap();
+    checked
+        .begin(&seen(first, Instant::ZERO), Instant::ZERO)
+        .unwrap()
+}
+
+fn leave(scene: &Scene) -> Permit {
+    Permits::everything().ask(scene, Instant::ZERO).unwrap()
+}
+
+/// Runs as far as `stop_at`, stops, and returns every goal that was sent.
+fn stopped(scene: &Arc<Scene>, trajectory: &Trajectory, stop_at: usize) -> Vec<Joints> {
+    let first = *trajectory.samples.first().unwrap();
+    let mut now = Instant::ZERO;
+    let mut execution = begun(scene, trajectory);
     let mut goals = vec![first];
     for tick in 0.. {
         if tick == stop_at {
@@ -86,4 +102,253 @@ fn stops_stay_within_limits_wherever_they_come() {
         }
     }
     assert_eq!(beyond, 0, "worst {worst}");
+}
+
+/// What happens to a motion on its way.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// So many ticks without a reading.
+    Blind(usize),
+    Hold(HoldAt),
+    Resume,
+    /// The arm lags so many ticks behind from now on.
+    Lag(usize),
+    Stop,
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        4 => (1_usize..14).prop_map(Event::Blind),
+        2 => Just(Event::Hold(HoldAt::Once)),
+        1 => Just(Event::Hold(HoldAt::StrokeEnd)),
+        4 => Just(Event::Resume),
+        2 => (0_usize..12).prop_map(Event::Lag),
+        1 => Just(Event::Stop),
+    ]
+}
+
+fn drawing() -> &'static (Arc<Scene>, Trajectory) {
+    static DRAWING: std::sync::OnceLock<(Arc<Scene>, Trajectory)> = std::sync::OnceLock::new();
+    DRAWING.get_or_init(|| {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let plan = plan::draw(&scene, &scene.rest_rad, &Wanted).unwrap();
+        (scene, plan.trajectory)
+    })
+}
+
+/// Every goal in force, tick by tick, and the reading that it was judged by.
+fn eventful(events: &[(usize, Event)]) -> Vec<(Joints, Joints)> {
+    let (scene, trajectory) = drawing();
+    let mut execution = begun(scene, trajectory);
+    let mut now = Instant::ZERO;
+    let mut goals = vec![*execution.goal_rad()];
+    let mut is = seen(*execution.goal_rad(), now);
+    let mut said = vec![(*execution.goal_rad(), is.position_rad)];
+    let (mut lag, mut blind, mut gap) = (0_usize, 0_usize, 0_usize);
+    let mut events = events.iter();
+    let mut next = events.next();
+    for _ in 0..2_500 {
+        now = now.after(trajectory.period);
+        if blind == 0 {
+            let then = goals.len().saturating_sub(1 + lag);
+            is = seen(*goals.get(then).unwrap(), now);
+        }
+        blind = blind.saturating_sub(1);
+        gap += 1;
+        if let Some((after, event)) = next
+            && gap >= *after
+        {
+            match event {
+                Event::Blind(ticks) => blind = *ticks,
+                Event::Hold(at) => drop(execution.hold(*at)),
+                Event::Resume => drop(execution.resume(&is, leave(scene), now)),
+                Event::Lag(ticks) => lag = *ticks,
+                Event::Stop => execution.stop(),
+            }
+            (next, gap) = (events.next(), 0);
+        }
+        match execution.next(&is, now) {
+            Ok(Step::Go(setpoint)) => goals.push(*setpoint.goal_rad()),
+            Ok(Step::Hold) | Err(_) => goals.push(*execution.goal_rad()),
+            Ok(Step::Finished) => break,
+        }
+        said.push((*execution.goal_rad(), is.position_rad));
+    }
+    said
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 48,
+        rng_seed: RngSeed::Fixed(0x5eed),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Whatever is missed, held, resumed or stopped, in whatever order: no goal ever asks more
+    /// speed or acceleration of a joint than its limit and two counts, and none is further ahead
+    /// of what was measured than the leash.
+    #[test]
+    fn no_goal_jumps_whatever_happens(
+        events in prop::collection::vec((1_usize..160, event()), 1..24)
+    ) {
+        let (scene, trajectory) = drawing();
+        let (limits, period) = (scene.arm.limits, trajectory.period.as_secs_f64());
+        let count = std::f64::consts::TAU / 4096.0;
+        let said = eventful(&events);
+        let (last, _) = *said.last().unwrap();
+        let goals: Vec<Joints> = said.iter().map(|(goal, _)| *goal).chain([last]).collect();
+        for (tick, three) in goals.windows(3).enumerate() {
+            let [a, b, c] = three else { continue };
+            for joint in 0..a.len() {
+                let at = |q: &Joints| q.get(joint).copied().unwrap();
+                let speed = limits.velocity_rad_s.get(joint).unwrap() * period;
+                let push = limits.acceleration_rad_s2.get(joint).unwrap() * period.powi(2);
+                let (step, change) = (at(c) - at(b), at(c) - 2.0 * at(b) + at(a));
+                prop_assert!(step.abs() <= speed * 1.001, "tick {tick} joint {joint}: {step} rad");
+                prop_assert!(
+                    change.abs() <= push + 2.0 * count,
+                    "tick {tick} joint {joint}: {change} rad; {push}"
+                );
+            }
+        }
+        for (goal, is) in &said {
+            for (joint, fastest) in limits.velocity_rad_s.iter().enumerate() {
+                let ahead = (goal.get(joint).unwrap() - is.get(joint).unwrap()).abs();
+                prop_assert!(ahead <= fastest * (0.15 + period), "joint {joint} is {ahead} rad ahead");
+            }
+        }
+    }
+}
+
+/// A motion held at once stands up from the paper; resumed, it draws all the same samples.
+#[test]
+fn a_motion_that_was_held_goes_on_where_it_was() {
+    let (scene, trajectory) = drawing();
+    let draw = trajectory
+        .spans
+        .iter()
+        .find(|span| span.kind == SpanKind::Draw);
+    let at = draw.map(|span| span.first + 40).unwrap();
+    let height_mm = |q: &Joints| {
+        let posture = clearance::Posture::new(scene, q);
+        let tip = posture.tip_m(scene, 0).unwrap();
+        scene.surface.project(&tip).height_mm
+    };
+    let mut execution = begun(scene, trajectory);
+    let (mut now, mut goals, mut tick) = (Instant::ZERO, vec![*execution.goal_rad()], 0);
+    let mut held_ticks = 0;
+    loop {
+        now = now.after(trajectory.period);
+        let is = seen(*execution.goal_rad(), now);
+        if tick == at {
+            assert!(execution.hold(HoldAt::Once));
+        }
+        if execution.is_held() {
+            held_ticks += 1;
+            assert!(height_mm(execution.goal_rad()) > scene.heights.lift_mm - 1.0);
+        }
+        if held_ticks == 30 {
+            let away = seen(execution.goal_rad().map(|_, q| q + 0.1), now);
+            let pushed = execution.resume(&away, leave(scene), now);
+            assert!(matches!(pushed, Err(Broken::Moved(_))), "{pushed:?}");
+            execution.resume(&is, leave(scene), now).unwrap();
+            held_ticks += 1;
+        }
+        match execution.next(&is, now).unwrap() {
+            Step::Go(setpoint) => goals.push(*setpoint.goal_rad()),
+            Step::Hold => {}
+            Step::Finished => break,
+        }
+        tick += 1;
+    }
+    assert!(held_ticks >= 30);
+    let (last, end) = (goals.last().unwrap(), trajectory.samples.last().unwrap());
+    assert!(last.distance_max(end) < 1e-9);
+    // It left the path between two samples, and came back to the same place.
+    let deepest = goals.windows(2).map(|pair| match pair {
+        [a, b] => a.distance_max(b),
+        _ => 0.0,
+    });
+    assert!(deepest.fold(0.0, f64::max) < 0.03);
+}
+
+/// Held in the middle of a stroke for its end, the motion stands only when that stroke is drawn.
+#[test]
+fn a_hold_at_the_strokes_end_draws_that_stroke() {
+    let (scene, trajectory) = drawing();
+    let draw = trajectory
+        .spans
+        .iter()
+        .find(|span| span.kind == SpanKind::Draw);
+    let draw = draw.unwrap();
+    let mut execution = begun(scene, trajectory);
+    let mut now = Instant::ZERO;
+    while !execution.is_held() {
+        now = now.after(trajectory.period);
+        if execution.progress().sample == draw.first + 5 {
+            execution.hold(HoldAt::StrokeEnd);
+        }
+        let is = seen(*execution.goal_rad(), now);
+        assert!(!matches!(execution.next(&is, now).unwrap(), Step::Finished));
+    }
+    let stands = execution.progress();
+    assert!(stands.sample >= draw.end, "{stands:?}");
+    assert_eq!(
+        trajectory
+            .spans
+            .iter()
+            .filter(|span| {
+                span.kind == SpanKind::Draw
+                    && span.first > draw.first
+                    && span.first <= stands.sample
+            })
+            .count(),
+        0
+    );
+}
+
+/// A joint that a servo pushes hard, and that does not come, is given up long before the leash:
+/// the goal goes back to where the joint is, and up.
+#[test]
+fn a_stalled_joint_is_let_go_and_lifted() {
+    let (scene, trajectory) = drawing();
+    let draw = trajectory
+        .spans
+        .iter()
+        .find(|span| span.kind == SpanKind::Draw);
+    let from = draw.map(|span| span.first + 30).unwrap();
+    let mut execution = begun(scene, trajectory);
+    let (mut now, mut stuck, mut broken) = (Instant::ZERO, None, None);
+    let mut furthest = 0.0_f64;
+    loop {
+        now = now.after(trajectory.period);
+        let mut is = seen(*execution.goal_rad(), now);
+        if execution.progress().sample >= from || stuck.is_some() {
+            let at = *stuck.get_or_insert(*is.position_rad.first().unwrap());
+            furthest = furthest.max((is.position_rad.first().unwrap() - at).abs());
+            *is.position_rad.first_mut().unwrap() = at;
+            let behind = (execution.goal_rad().first().unwrap() - at).abs();
+            is.servos = vec![crate::units::ServoState {
+                id: 1,
+                // A servo's push: all it has at three degrees.
+                load_ratio: Some((behind / 0.05).min(1.0)),
+                ..<_>::default()
+            }];
+        }
+        match execution.next(&is, now) {
+            Ok(Step::Finished) => break,
+            Ok(_) => {}
+            Err(why) => broken = Some(why),
+        }
+    }
+    let Some(Broken::Stalled { joint, .. }) = broken else {
+        panic!("{broken:?}");
+    };
+    assert_eq!(joint, "shoulder_pan");
+    assert!(execution.has_lifted());
+    let left = (execution.goal_rad().first().unwrap() - stuck.unwrap()).abs();
+    assert!(left < 0.06, "{left} rad are still asked of it");
+    // The leash is 0.45 rad.
+    assert!(furthest < 0.3, "the goal went {furthest} rad ahead");
 }

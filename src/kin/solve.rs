@@ -67,6 +67,12 @@ const STEP_RAD_MAX: f64 = 0.8;
 const DAMPING_LEAST: f64 = 1e-9;
 /// Of the step that meets the position exactly: small enough not to be seen in the direction.
 const DAMPING_EXACT: f64 = 1e-6;
+/// Damped more than this, a step does not turn the tool any more: only its place is left to mend.
+const DAMPING_EXACT_MAX: f64 = 1e9;
+/// Of the place against the direction, where a step is judged.
+const PLACE_WEIGHT: f64 = 1e4;
+/// Where the place is met and a step makes the rest better by less than this share, it is done.
+const SETTLED_SHARE: f64 = 1e-12;
 const SETTLED_RAD: f64 = 1e-8;
 
 impl Chain {
@@ -95,14 +101,19 @@ impl Chain {
         seed: &Joints,
         restarts: usize,
     ) -> Result<Solution, Missed> {
-        let mut nearest = self.descend(tip, goal, seed, STEPS_COLD_MAX);
+        // A best direction is come to by and by; a place and a direction soon or never.
+        let steps_max = match goal {
+            Goal::PointThenAxis { .. } => STEPS_MAX,
+            _ => STEPS_COLD_MAX,
+        };
+        let mut nearest = self.descend(tip, goal, seed, steps_max);
         let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
         for _ in 0..restarts {
             if nearest.meets(goal) {
                 break;
             }
             let steps = nearest.steps;
-            let found = self.descend(tip, goal, &self.anywhere(&mut chance), STEPS_COLD_MAX);
+            let found = self.descend(tip, goal, &self.anywhere(&mut chance), steps_max);
             if found.cost() < nearest.cost() {
                 nearest = found;
             }
@@ -192,7 +203,9 @@ impl Chain {
         now.solution(&q, steps)
     }
 
-    /// Position as an equality, direction as well as it can be.
+    /// Position as an equality, direction as well as it can be. Where the direction cannot be met,
+    /// or some joint hardly changes it, whole steps overshoot and would circle for ever: a step
+    /// that gains nothing is taken back and damped.
     fn descend_exact<const N: usize>(
         &self,
         tip: &Tip,
@@ -201,16 +214,26 @@ impl Chain {
         mut q: SVector<f64, N>,
     ) -> Solution {
         let mut now = Residual::of(&self.motion(&q, tip), goal);
+        let mut damping = DAMPING_EXACT;
         let mut steps = 0;
-        while steps < steps_max && !now.small() {
+        while steps < steps_max && !now.small() && damping < DAMPING_EXACT_MAX {
             steps += 1;
-            let (hessian, gradient) = now.direction_only();
+            let (hessian, gradient) = now.direction_only(damping);
             let step = bounds.step(&q, |held| {
                 held.solve_exact(&hessian, &gradient, &now.linear, &now.position)
             });
-            q = bounds.within(&(q + step));
-            now = Residual::of(&self.motion(&q, tip), goal);
-            if step.amax() < SETTLED_RAD {
+            let next = bounds.within(&(q + step));
+            let then = Residual::of(&self.motion(&next, tip), goal);
+            let gain = now.merit() - then.merit();
+            let settled = step.amax() < SETTLED_RAD
+                || (gain.abs() < SETTLED_SHARE * now.merit() && then.is_there());
+            if gain > 0.0 {
+                (q, now) = (next, then);
+                damping = (damping * 0.1).max(DAMPING_EXACT);
+            } else {
+                damping *= 10.0;
+            }
+            if settled {
                 break;
             }
         }
@@ -263,9 +286,12 @@ impl<const N: usize> Residual<N> {
         }
     }
 
-    fn small(&self) -> bool {
+    fn is_there(&self) -> bool {
         self.position.norm_squared() < REACHED_M * REACHED_M
-            && self.direction.norm_squared() < REACHED_RAD * REACHED_RAD
+    }
+
+    fn small(&self) -> bool {
+        self.is_there() && self.direction.norm_squared() < REACHED_RAD * REACHED_RAD
     }
 
     fn cost(&self) -> f64 {
@@ -282,8 +308,14 @@ impl<const N: usize> Residual<N> {
         (hessian, gradient)
     }
 
-    fn direction_only(&self) -> (SMatrix<f64, N, N>, SVector<f64, N>) {
-        let hessian = self.angular.tr_mul(&self.angular) + SMatrix::identity() * DAMPING_EXACT;
+    /// What an exact step makes smaller: a place that is missed weighs most.
+    fn merit(&self) -> f64 {
+        self.position.norm_squared() * (PLACE_WEIGHT / (LENGTH_M * LENGTH_M))
+            + self.direction.norm_squared()
+    }
+
+    fn direction_only(&self, damping: f64) -> (SMatrix<f64, N, N>, SVector<f64, N>) {
+        let hessian = self.angular.tr_mul(&self.angular) + SMatrix::identity() * damping;
         (hessian, self.angular.tr_mul(&self.direction))
     }
 
@@ -453,7 +485,7 @@ impl<const N: usize> HeldJoints<N> {
         };
         let metric = linear * reach;
         // Relative to its size: at a singular pose the step stays short instead of failing.
-        let damped = metric + Matrix3::identity() * (metric.trace() * 1e-9 + 1e-15);
+        let damped = metric + Matrix3::identity() * (metric.trace() * 1e-13 + 1e-15);
         let pull = damped.cholesky()?.solve(&(position - linear * free));
         Some(free + reach * pull)
     }

@@ -107,6 +107,28 @@ pub struct Caller {
     pub client_version: Option<String>,
     /// The protocol's revision that this request is served by, such as `2026-07-28`.
     pub protocol: Option<String>,
+    /// Who the caller has proven to be, where the way in asks.
+    pub identity: Option<Identity>,
+}
+
+/// Somebody whom a [`Doorkeeper`] let in, in the doorkeeper's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The name under which the caller is known.
+    pub name: String,
+    /// What that allows.
+    pub role: String,
+    /// Calls a minute, stops aside.
+    pub calls_per_minute: u32,
+}
+
+/// Says who may come in over HTTP.
+pub trait Doorkeeper: Send + Sync + 'static {
+    /// Judges the bearer token of one request; may take long.
+    ///
+    /// # Errors
+    /// Why the caller may not come in, and how one may.
+    fn admit(&self, token: Option<&str>) -> Result<Identity, String>;
 }
 
 /// A way into the node.
@@ -125,6 +147,9 @@ impl Caller {
     /// otherwise the way in with the client's name.
     #[must_use]
     pub fn key(&self) -> String {
+        if let Some(identity) = &self.identity {
+            return format!("token {}", identity.name);
+        }
         match (&self.session, self.via) {
             (Some(session), _) => format!("session {session}"),
             (None, Via::Stdio) => "stdio".to_owned(),

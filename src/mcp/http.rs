@@ -3,7 +3,6 @@
 //! Every POST is read here first. What the protocol library would answer with a 404, a 406 or a 415 (a broken body, a
 //! narrow `Accept`, a sloppy `Content-Type`) is mended or gets a JSON-RPC error that says what was wrong.
 
-use std::future::IntoFuture;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -16,8 +15,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{any, get};
-use axum::serve::ListenerExt;
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
@@ -30,30 +28,33 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::desk::{Desk, Via};
+use super::accept::Connections;
+use super::desk::{Desk, Doorkeeper, Identity, Via};
 use super::inlet::{self, Admitted, Passed, Repair};
 use super::server::{Handler, HungUp};
 
 /// Longest body that is read.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// A request's body has to be here so soon after its head.
+pub const BODY_MAX: Duration = Duration::from_secs(15);
+
 /// How long calls may still be answered after the server was told to stop.
 pub const DRAIN_MAX: Duration = Duration::from_millis(1_500);
-
-/// How long connections may linger after that.
-const CLOSE_MAX: Duration = Duration::from_secs(1);
 
 /// A session of a client that is never heard of again is forgotten after so long. A call in progress keeps its own alive.
 pub const SESSION_IDLE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Where to listen and whom to believe.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct HttpConfig {
     /// Hosts, or `host:port`, by which clients may call this node beside `localhost` and the address it listens on.
     /// A name that is not here is refused: a web page could have put it there.
     pub hosts: Vec<String>,
     /// Origins of web pages that may call, `https://app.example:443`, beside the server's own. As shipped no other may.
     pub origins: Vec<String>,
+    /// Asked for every request, where there is one; otherwise whoever reaches the address comes in.
+    pub doorkeeper: Option<Arc<dyn Doorkeeper>>,
 }
 
 /// Why the server is not listening, or no longer.
@@ -143,24 +144,12 @@ impl Listening {
             .route("/mcp/", any(enter::<H>))
             .route("/healthz", get(async || "ok\n"))
             .with_state(Arc::new(door));
-        // Small answers in two segments would each wait 40 ms for the other side's delayed acknowledgement.
-        let listener = self.listener.tap_io(|stream| {
-            let _ = stream.set_nodelay(true);
-        });
-        let server = axum::serve(listener, router)
-            .with_graceful_shutdown(stop.clone().cancelled_owned())
-            .into_future();
-        let closed = async {
-            stop.cancelled().await;
-            drained(calls.subscribe()).await;
-            quit.cancel();
-            let lingering = std::future::pending::<()>();
-            let _ = tokio::time::timeout(CLOSE_MAX, lingering).await;
-        };
-        tokio::select! {
-            served = server => served.map_err(HttpError::from),
-            () = closed => Ok(()),
-        }
+        let connections = Connections::default();
+        connections.serve(self.listener, router, &stop).await;
+        drained(calls.subscribe()).await;
+        quit.cancel();
+        connections.close().await;
+        Ok(())
     }
 }
 
@@ -181,6 +170,7 @@ struct Door<H> {
     /// Requests that stand alone, from clients that did not ask for a stream: plain JSON unless progress was asked for.
     plain: Stateless<H>,
     repair: Repair,
+    doorkeeper: Option<Arc<dyn Doorkeeper>>,
     /// How many requests are being answered.
     calls: watch::Sender<usize>,
 }
@@ -207,6 +197,7 @@ impl<H: ServerHandler + Clone> Door<H> {
             streams: Stateless::new(factory.clone(), never.clone(), alone),
             plain: Stateless::new(factory, never, plain),
             repair,
+            doorkeeper: config.doorkeeper.clone(),
             calls: watch::Sender::new(0),
         }
     }
@@ -288,15 +279,23 @@ fn accepts_streams(headers: &HeaderMap) -> bool {
 
 async fn enter<H: ServerHandler + Clone>(
     State(door): State<Arc<Door<H>>>,
-    request: Request,
+    mut request: Request,
 ) -> Response {
+    if let Some(doorkeeper) = &door.doorkeeper {
+        match admit(doorkeeper, request.headers()).await {
+            Ok(identity) => request.extensions_mut().insert(identity),
+            Err(why) => return turned_away(&why),
+        };
+    }
     if request.method() != Method::POST {
         return door.answer(Way::Session, request).await;
     }
     let (parts, body) = request.into_parts();
-    let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
-        Ok(body) => body.to_bytes(),
-        Err(error) => return unread(&*error),
+    let body = Limited::new(body, BODY_BYTES_MAX).collect();
+    let body = match tokio::time::timeout(BODY_MAX, body).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) => return unread(&*error),
+        Err(_) => return too_slow(),
     };
     match inlet::admit(&body, door.repair) {
         Admitted::Pass(passed) => post(&door, parts, passed).await,
@@ -306,6 +305,36 @@ async fn enter<H: ServerHandler + Clone>(
             &inlet::refusal(inlet::PARSE_ERROR, None, "the body is empty"),
         ),
     }
+}
+
+/// The bearer token's owner. Proving a token the first time costs a slow hash: not on this thread.
+async fn admit(doorkeeper: &Arc<dyn Doorkeeper>, headers: &HeaderMap) -> Result<Identity, String> {
+    let token = headers
+        .get(AUTHORIZATION)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim().to_owned());
+    let doorkeeper = Arc::clone(doorkeeper);
+    tokio::task::spawn_blocking(move || doorkeeper.admit(token.as_deref()))
+        .await
+        .unwrap_or_else(|_| Err("the token could not be looked up".to_owned()))
+}
+
+fn turned_away(why: &str) -> Response {
+    let refusal = inlet::refusal(inlet::INVALID_REQUEST, None, why);
+    let mut response = json(StatusCode::UNAUTHORIZED, &refusal);
+    let bearer = HeaderValue::from_static("Bearer realm=\"steadyhand\"");
+    response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+    response
+}
+
+fn too_slow() -> Response {
+    let why = format!("the body was not here after {} s", BODY_MAX.as_secs());
+    json(
+        StatusCode::REQUEST_TIMEOUT,
+        &inlet::refusal(inlet::INVALID_REQUEST, None, &why),
+    )
 }
 
 async fn post<H: ServerHandler + Clone>(

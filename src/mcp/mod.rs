@@ -7,6 +7,7 @@
 //! * [`stdio`], [`http`]: the two ways in
 //! * [`client`]: the way out, to other nodes, and into our own server in the same process
 
+mod accept;
 pub mod client;
 pub mod desk;
 pub mod http;
@@ -20,9 +21,9 @@ mod offers;
 mod progress;
 
 pub use desk::{
-    Answer, Call, CallWatch, Caller, Change, Completion, Desk, Hints, Offers, PromptCard,
-    PromptParameter, PromptText, Received, ResourceBody, ResourceCard, ResourceText, TemplateCard,
-    ToolCard, Unknown, Via,
+    Answer, Call, CallWatch, Caller, Change, Completion, Desk, Doorkeeper, Hints, Identity, Offers,
+    PromptCard, PromptParameter, PromptText, Received, ResourceBody, ResourceCard, ResourceText,
+    TemplateCard, ToolCard, Unknown, Via,
 };
 pub use inlet::{Repair, Repaired, never_repair};
 pub use progress::{Progress, ProgressSender};

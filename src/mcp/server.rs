@@ -20,7 +20,9 @@ use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{Answer, Call, CallWatch, Caller, Change, Completion, Desk, Received, Via};
+use super::desk::{
+    Answer, Call, CallWatch, Caller, Change, Completion, Desk, Identity, Received, Via,
+};
 use super::offers;
 use super::progress::{self, ProgressSender};
 
@@ -127,6 +129,11 @@ impl Handler {
             protocol: context
                 .protocol_version()
                 .map(|version| version.as_str().to_owned()),
+            identity: context
+                .extensions
+                .get::<http::request::Parts>()
+                .and_then(|parts| parts.extensions.get::<Identity>())
+                .cloned(),
         }
     }
 

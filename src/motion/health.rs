@@ -1,171 +1,141 @@
-//! What a person should know of an arm that still works: heat, a slow adapter, a bad line.
+//! How the servos are: what is worth a warning, what keeps a stroke from beginning, and what ends
+//! one.
 
-use std::time::Duration;
+use serde::Serialize;
 
-use crate::driver::{Attached, BusCounts, Identity};
-use crate::plan::PERIOD;
-use crate::units::{Instant, Measured};
+use crate::arm::Arm;
+use crate::units::Measured;
 
-/// A servo this hot is told of.
+/// From here on people are warned.
 const WARM_C: f64 = 55.0;
 
-/// With a servo this hot no drawing begins.
+/// From here on no stroke begins; going to rest is always possible.
 const HOT_C: f64 = 60.0;
 
-/// A servo this hot ends what it does: pen up, then a fault. The servos' own limits are 70 °C and
-/// more, and there they go limp.
+/// From here on the stroke is finished, the tip lifted and the arm parked. Servos cut their torque
+/// at 70 °C or a little above, and an arm without torque drops.
 const TOO_HOT_C: f64 = 65.0;
 
-/// Readings in a row that make a temperature: a damaged one must not end a stroke.
+/// So many readings in a row end a stroke: one that was damaged on its way must not.
 const HOT_READINGS: u32 = 5;
 
-/// How long the line is watched before it is judged.
-const WINDOW: Duration = Duration::from_secs(1);
+/// A joint that came down that far below a threshold is well again.
+const COOLED_C: f64 = 2.0;
 
-/// Share of replies that had to be asked for again above which the line is called bad.
-const BAD_SHARE: f64 = 0.01;
-
-/// Fewer replies than this are not judged.
-const JUDGED_MIN: u64 = 50;
-
-/// What is known of an arm's health.
-#[derive(Debug, Default)]
-pub(super) struct Health {
-    attached: Vec<String>,
-    line: Option<String>,
-    warm: Option<String>,
-    hot_readings: u32,
-    window: Option<(Instant, Sums)>,
+/// What to do about it, the worst of all servos.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Care {
+    /// Nothing.
+    #[default]
+    None,
+    /// Somebody should look.
+    Warn,
+    /// No stroke begins.
+    NoStroke,
+    /// The stroke is finished, then the arm goes to rest.
+    Park,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Sums {
-    asked: u64,
-    retries: Vec<u64>,
+/// How the servos are.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Health {
+    /// The gravest.
+    pub care: Care,
+    /// One sentence a servo that is not well.
+    pub says: Vec<String>,
+    /// Readings in a row that were too hot.
+    #[serde(skip)]
+    hot_readings: u32,
 }
 
 impl Health {
-    /// Begins anew with what was found on the bus.
-    pub(super) fn attached(&mut self, attached: &Attached) {
-        *self = Self {
-            attached: attached.warnings.clone(),
-            ..Self::default()
-        };
-        self.attached.extend(slow(attached.latency));
-    }
-
-    /// All of it, as of now.
-    pub(super) fn warnings(&self) -> Vec<String> {
-        let now = self.line.iter().chain(&self.warm);
-        self.attached.iter().chain(now).cloned().collect()
-    }
-
-    /// Takes a reading; why the motion must end, if it must.
-    pub(super) fn look(
-        &mut self,
-        measured: &Measured,
-        counts: &BusCounts,
-        servos: &[Identity],
-    ) -> Option<String> {
-        self.judge_line(measured.at, counts, servos);
-        let hottest = hottest(measured, servos);
-        self.warm = hottest
-            .as_ref()
-            .filter(|(_, celsius)| *celsius >= WARM_C)
-            .map(|(who, celsius)| {
-                format!("{who} is at {celsius:.0} °C; from {HOT_C:.0} °C on no drawing begins")
-            });
-        let too_hot = hottest.filter(|(_, celsius)| *celsius >= TOO_HOT_C);
-        self.hot_readings = match too_hot {
-            Some(_) => self.hot_readings.saturating_add(1),
-            None => 0,
-        };
-        let (who, celsius) = too_hot.filter(|_| self.hot_readings >= HOT_READINGS)?;
-        Some(format!(
-            "{who} is at {celsius:.0} °C, {TOO_HOT_C:.0} °C is the limit: let it cool, and lessen the load"
-        ))
-    }
-
-    fn judge_line(&mut self, now: Instant, counts: &BusCounts, servos: &[Identity]) {
-        let sums = Sums {
-            asked: counts.cycles * counts.servos.len() as u64,
-            retries: counts.servos.iter().map(|servo| servo.retries).collect(),
-        };
-        let Some((since, before)) = &self.window else {
-            self.window = Some((now, sums));
-            return;
-        };
-        let asked = sums.asked.saturating_sub(before.asked);
-        if now.since(*since) < WINDOW || asked < JUDGED_MIN {
-            return;
+    /// What a reading says, with what was known before: a servo at a threshold shall not flicker.
+    pub(super) fn of(arm: &Arm, measured: &Measured, before: &Self) -> Self {
+        let mut health = Self::default();
+        let enough = before.hot_readings + 1 >= HOT_READINGS;
+        for servo in &measured.servos {
+            let Some(temperature_c) = servo.temperature_c else {
+                continue;
+            };
+            let care = care(temperature_c, before.care);
+            if care == Care::None {
+                continue;
+            }
+            if care == Care::Park {
+                health.hot_readings = (before.hot_readings + 1).min(HOT_READINGS);
+            }
+            let care = if enough {
+                care
+            } else {
+                care.min(Care::NoStroke)
+            };
+            health.care = health.care.max(care);
+            let what = match care {
+                Care::Park => "the arm is parked when its stroke is done",
+                Care::NoStroke => "no stroke begins until it has cooled",
+                _ => "lessen its load, or let it rest",
+            };
+            health.says.push(format!(
+                "{} is at {temperature_c:.0} °C; {:.0} °C is the limit for that: {what}",
+                name(arm, servo.id),
+                limit_c(care)
+            ));
         }
-        let was_bad = self.line.is_some();
-        self.line = bad_line(before, &sums, asked, servos);
-        if let Some(words) = self.line.as_ref().filter(|_| !was_bad) {
-            tracing::warn!("{words}");
+        health
+    }
+
+    /// All in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        self.says.join("; ")
+    }
+}
+
+fn care(temperature_c: f64, before: Care) -> Care {
+    [Care::Park, Care::NoStroke, Care::Warn]
+        .into_iter()
+        .find(|care| {
+            let cooled = if before >= *care { COOLED_C } else { 0.0 };
+            temperature_c >= limit_c(*care) - cooled
+        })
+        .unwrap_or(Care::None)
+}
+
+const fn limit_c(care: Care) -> f64 {
+    match care {
+        Care::None | Care::Warn => WARM_C,
+        Care::NoStroke => HOT_C,
+        Care::Park => TOO_HOT_C,
+    }
+}
+
+fn name(arm: &Arm, id: u8) -> String {
+    let joint = arm.servos().find(|(_, servo)| servo.id == id);
+    match joint {
+        Some((joint, _)) => format!("servo {id} ({})", arm.joint_name(joint)),
+        None => format!("servo {id}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_threshold_has_its_care_and_is_left_two_degrees_below() {
+        for (temperature_c, before, then) in [
+            (54.9, Care::None, Care::None),
+            (55.0, Care::None, Care::Warn),
+            (60.0, Care::Warn, Care::NoStroke),
+            (65.0, Care::NoStroke, Care::Park),
+            (64.0, Care::Park, Care::Park),
+            (62.9, Care::Park, Care::NoStroke),
+            (58.5, Care::NoStroke, Care::NoStroke),
+            (57.9, Care::NoStroke, Care::Warn),
+            (52.9, Care::Warn, Care::None),
+        ] {
+            assert_eq!(care(temperature_c, before), then, "{temperature_c}");
         }
-        self.window = Some((now, sums));
     }
-}
-
-/// Why no drawing may begin, if a servo is too hot for that.
-pub(super) fn too_hot_to_begin(measured: &Measured, servos: &[Identity]) -> Option<String> {
-    let (who, celsius) = hottest(measured, servos).filter(|(_, celsius)| *celsius >= HOT_C)?;
-    Some(format!(
-        "{who} is at {celsius:.0} °C; from {HOT_C:.0} °C on no drawing begins: let it cool"
-    ))
-}
-
-/// How long a cycle may take with an adapter that passes replies on so late: its own period, or
-/// where that is too short for two turn-rounds, as long as they take.
-pub(super) fn cycle_time(latency: Duration) -> Duration {
-    if latency < PERIOD / 2 {
-        PERIOD
-    } else {
-        2 * latency + PERIOD / 2
-    }
-}
-
-fn slow(latency: Duration) -> Option<String> {
-    (latency >= PERIOD / 2).then(|| {
-        format!(
-            "a reply takes {:.0} ms to come back, so that the arm is driven slower than at 100 Hz: on an FTDI adapter set its `latency_timer` to 1 ms",
-            latency.as_secs_f64() * 1e3
-        )
-    })
-}
-
-/// In words, with the servo that had to be asked most.
-fn bad_line(before: &Sums, now: &Sums, asked: u64, servos: &[Identity]) -> Option<String> {
-    let pairs = now.retries.iter().zip(&before.retries);
-    let again: Vec<u64> = pairs
-        .map(|(now, before)| now.saturating_sub(*before))
-        .collect();
-    let all: u64 = again.iter().sum();
-    #[expect(clippy::cast_precision_loss, reason = "a share for a person")]
-    let share = all as f64 / asked as f64;
-    if share <= BAD_SHARE {
-        return None;
-    }
-    let worst = again.iter().zip(servos).max_by_key(|(again, _)| **again);
-    let worst = worst.map_or_else(String::new, |(_, identity)| {
-        format!(", most often from {}", identity.servo)
-    });
-    Some(format!(
-        "{:.1} % of the replies had to be asked for again in the last second{worst}: check the cable, its ground and the supply before the line is lost",
-        share * 1e2
-    ))
-}
-
-/// The hottest servo, by name.
-fn hottest(measured: &Measured, servos: &[Identity]) -> Option<(String, f64)> {
-    let read = measured.servos.iter().filter_map(|servo| {
-        let name = servos.iter().find(|one| one.servo.id == servo.id);
-        let name = name.map_or_else(
-            || format!("servo {}", servo.id),
-            |one| one.servo.to_string(),
-        );
-        Some((name, servo.temperature_c?))
-    });
-    read.max_by(|a, b| a.1.total_cmp(&b.1))
 }

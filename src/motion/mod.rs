@@ -4,12 +4,15 @@
 //! stop. A stop request is an atomic and a wake-up, so that it waits for no lock, queue or plan.
 
 mod health;
+mod job;
 mod line;
+mod still;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod wire;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -18,16 +21,21 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::arm::Arm;
 use crate::clock::Clock;
-use crate::driver::{BusCounts, Identity};
-use crate::gate::{CheckedTrajectory, Progress};
+use crate::driver::{BusCounts, Identity, Released};
+use crate::gate::{CheckedTrajectory, HoldAt, Progress};
 use crate::link::{Link, LinkError};
-use crate::permit::{Permits, Who};
+use crate::permit::{Permit, Permits, Who};
 use crate::units::{Instant, Joints, Measured};
 
+pub use health::{Care, Health};
 use line::StopLine;
 
 /// Opens the port, on the thread that will own it. Called again after the cable was unplugged.
 pub type Opener = Box<dyn Fn(&Clock) -> Result<Box<dyn Link>, LinkError> + Send>;
+
+/// What an arm's thread calls once a tick, and nobody else: as long as it does, the loop lives.
+/// It must not wait.
+pub type Heartbeat = Box<dyn Fn() + Send + Sync>;
 
 /// A handle to an arm's thread. Dropping it stops the arm and ends the thread.
 pub struct Motion {
@@ -37,6 +45,7 @@ pub struct Motion {
     snapshots: watch::Receiver<Snapshot>,
     orders: mpsc::UnboundedSender<Order>,
     stop: Arc<StopLine>,
+    heart: Arc<OnceLock<Heartbeat>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -50,6 +59,8 @@ pub enum State {
     Holding,
     /// Carrying out a motion.
     Moving,
+    /// In the middle of a motion, standing with the tip up until an operator resumes it.
+    Held,
     /// Coming to a stop.
     Stopping,
     /// Stopped; `reset` comes next.
@@ -71,6 +82,8 @@ pub struct Snapshot {
     pub energised: bool,
     /// What broke.
     pub fault: Option<String>,
+    /// How the servos are.
+    pub health: Health,
     /// Each servo's model and firmware, since the port was opened.
     pub identity: Arc<Vec<Identity>>,
     /// What the bus counted since the port was opened.
@@ -86,6 +99,8 @@ pub struct Snapshot {
 /// How a stop went, measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StopReport {
+    /// Which kind it was.
+    pub kind: &'static str,
     /// Who asked.
     pub by: Who,
     /// Whether it was an emergency stop: no lift, stand where the arm is.
@@ -94,8 +109,9 @@ pub struct StopReport {
     pub first_frame_ms: Option<f64>,
     /// From the request to standstill as read back.
     pub standstill_ms: Option<f64>,
-    /// Fastest joint when last read.
-    pub speed_rad_s: f64,
+    /// The fastest joint at the end, from where the joints were read to be; `None` where they were
+    /// not.
+    pub speed_rad_s: Option<f64>,
     /// Whether the arm was read back to stand still. If not, this stop is not a success.
     pub verified: bool,
     /// Whether the tip was lifted on the way.
@@ -151,11 +167,19 @@ enum Order {
         seen_stops: u64,
         done: oneshot::Sender<Outcome>,
     },
+    Hold {
+        at: HoldAt,
+        done: oneshot::Sender<Result<(), String>>,
+    },
+    Resume {
+        permit: Permit,
+        done: oneshot::Sender<Result<(), String>>,
+    },
+    Release {
+        done: oneshot::Sender<Result<Released, String>>,
+    },
     End,
 }
-
-/// A joint slower than this stands still: one count of a 4096-count servo in a tick.
-pub const STANDSTILL_RAD_S: f64 = 0.16;
 
 /// How long a stop may take until it is called unverified.
 pub const STOP_LIMIT: Duration = Duration::from_secs(3);
@@ -175,6 +199,7 @@ impl Motion {
         let (orders, taken) = mpsc::unbounded_channel();
         let (publish, snapshots) = watch::channel(Snapshot::detached());
         let stop = Arc::new(StopLine::default());
+        let heart = Arc::new(OnceLock::new());
         let (attached, answer) = std::sync::mpsc::channel();
         let own = thread::Own {
             arm: Arc::clone(&arm),
@@ -183,6 +208,7 @@ impl Motion {
             open,
             orders: taken,
             stop: Arc::clone(&stop),
+            heart: Arc::clone(&heart),
             publish,
         };
         let thread = std::thread::Builder::new()
@@ -196,6 +222,7 @@ impl Motion {
             snapshots,
             orders,
             stop,
+            heart,
             thread: Some(thread),
         };
         answer
@@ -266,6 +293,40 @@ impl Motion {
         answer
     }
 
+    /// Holds the motion under way: at the end of the stroke that is being drawn, or at once. The
+    /// answer says whether there is something to hold; [`State::Held`] says when it stands.
+    pub fn hold(&self, at: HoldAt) -> oneshot::Receiver<Result<(), String>> {
+        let (done, answer) = oneshot::channel();
+        self.order(Order::Hold { at, done });
+        answer
+    }
+
+    /// Goes on with a motion that is held, if it is allowed now and the arm is where it was.
+    pub fn resume(&self, permit: Permit) -> oneshot::Receiver<Result<(), String>> {
+        let (done, answer) = oneshot::channel();
+        self.order(Order::Resume { permit, done });
+        answer
+    }
+
+    /// Takes torque off every servo: **the arm drops**. Refused unless it stands with nothing under
+    /// way. Motion needs an operator's reset afterwards.
+    pub fn release(&self) -> oneshot::Receiver<Result<Released, String>> {
+        let (done, answer) = oneshot::channel();
+        self.order(Order::Release { done });
+        answer
+    }
+
+    /// An order that nobody takes any more is dropped, and its answer with it.
+    fn order(&self, order: Order) {
+        let _ = self.orders.send(order);
+        self.stop.wake();
+    }
+
+    /// Has the arm's thread call this once a tick. The first one stays.
+    pub fn set_heartbeat(&self, heart: Heartbeat) {
+        let _ = self.heart.set(heart);
+    }
+
     /// Asks for a stop and returns at once; the ticket is for [`Motion::stopped`].
     pub fn stop(&self, by: Who, emergency: bool) -> u64 {
         self.stop.ask(by, emergency, self.clock.now())
@@ -311,6 +372,7 @@ impl Snapshot {
             progress: None,
             energised: false,
             fault: None,
+            health: Health::default(),
             identity: Arc::new(Vec::new()),
             counts: BusCounts::default(),
             warnings: Vec::new(),
@@ -318,16 +380,6 @@ impl Snapshot {
             stop: None,
         }
     }
-}
-
-/// The fastest joint of a reading.
-#[must_use]
-pub fn fastest_rad_s(measured: &Measured) -> f64 {
-    measured
-        .velocity_rad_s
-        .iter()
-        .map(|speed| speed.abs())
-        .fold(0.0, f64::max)
 }
 
 /// A moment's distance to an earlier one, for reports.

@@ -1,27 +1,28 @@
 //! The loop that owns the port: one tick a period, a stop before anything else.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 
-use super::health::{self, Health};
+use super::health::{Care, Health};
+use super::job::Job;
 use super::line::{Asked, StopLine};
-use super::{
-    Opener, Order, Outcome, STANDSTILL_RAD_S, STOP_LIMIT, Snapshot, State, StopReport, Visited,
-};
-use super::{fastest_rad_s, ms_since};
+use super::ms_since;
+use super::still::{Still, counts_rad};
+use super::wire::{self, Wire};
+use super::{Heartbeat, Opener, Order, Outcome, STOP_LIMIT, Snapshot, State, StopReport};
 use crate::arm::Arm;
 use crate::clock::{Alarm, Clock};
-use crate::driver::{Driver, DriverError, Identity};
+use crate::driver::{Driver, DriverError, Halt, Identity, Released};
 use crate::gate::{Broken, CheckedTrajectory, Execution, Setpoint, Step};
 use crate::link::Link;
-use crate::permit::{Latch, Permits};
+use crate::permit::{Latch, Permit, Permits, Who};
 use crate::plan::{PERIOD, SpanKind};
-use crate::units::{Instant, Joints, Measured};
+use crate::units::{Instant, Measured};
 
 /// How often a standing arm is read: twice within the 100 ms of a servo's own watchdog.
 const IDLE: Duration = Duration::from_millis(50);
@@ -29,17 +30,18 @@ const IDLE: Duration = Duration::from_millis(50);
 /// Failed readings in a row, while the arm stands, that are a fault.
 const IDLE_FAILURES_MAX: u32 = 20;
 
-/// Standing readings in a row that are a standstill.
-const STILL_TICKS: u32 = 3;
-
 /// How long the joints may take to come to their last goal.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// A joint that stands further than this from its last goal has not reached it.
-const REACHED_RAD: f64 = 0.035;
+/// A joint that stands more counts than this from its last goal has not reached it: 0.9°.
+const REACHED_COUNTS: f64 = 10.0;
 
-/// Between two tries to open a port that was unplugged.
-const REOPEN: Duration = Duration::from_secs(2);
+/// Between the first tries to open a port that was unplugged; each takes twice as long as the one
+/// before, up to the longest.
+const REOPEN: Duration = Duration::from_millis(100);
+const REOPEN_MAX: Duration = Duration::from_secs(5);
+
+const NOTHING_TO_HOLD: &str = "nothing moves that could be held";
 
 /// A cycle that overran its deadline by so much did not wait for servos.
 const STARVED_BY: Duration = Duration::from_millis(20);
@@ -55,6 +57,7 @@ pub(super) struct Own {
     pub(super) open: Opener,
     pub(super) orders: mpsc::UnboundedReceiver<Order>,
     pub(super) stop: Arc<StopLine>,
+    pub(super) heart: Arc<OnceLock<Heartbeat>>,
     pub(super) publish: watch::Sender<Snapshot>,
 }
 
@@ -108,25 +111,16 @@ struct Worker {
     stopping: Option<Stopping>,
     stops_seen: u64,
     next_tick: Instant,
-    still_ticks: u32,
+    still: Still,
+    reached_rad: f64,
     failures: u32,
     /// Why the last cycle gave no reading.
     last_failure: Option<String>,
     /// How long a cycle may take.
     cycle_time: Duration,
-    health: Health,
-    /// Why the motion is being brought to its end early, pen up.
-    giving_up: Option<String>,
+    wire: Wire,
+    reopen: Duration,
     ending: bool,
-}
-
-struct Job {
-    execution: Execution,
-    done: oneshot::Sender<Outcome>,
-    visits: Vec<Visited>,
-    dwelling: Option<(usize, Joints)>,
-    /// When the last frame was sent.
-    sent_all: Option<Instant>,
 }
 
 struct Stopping {
@@ -145,6 +139,8 @@ impl Worker {
         let driver = Driver::new(&own.arm, &own.clock);
         let mut worker = Self {
             next_tick: own.clock.now(),
+            still: Still::new(&own.arm),
+            reached_rad: REACHED_COUNTS * counts_rad(&own.arm).iter().copied().fold(0.0, f64::max),
             own,
             link: None,
             driver,
@@ -153,12 +149,11 @@ impl Worker {
             job: None,
             stopping: None,
             stops_seen: 0,
-            still_ticks: 0,
             failures: 0,
             last_failure: None,
             cycle_time: PERIOD,
-            health: Health::default(),
-            giving_up: None,
+            wire: Wire::default(),
+            reopen: REOPEN,
             ending: false,
         };
         worker.open().await?;
@@ -176,8 +171,9 @@ impl Worker {
         }
         self.link = Some(link);
         self.failures = 0;
-        self.cycle_time = health::cycle_time(attached.latency);
-        self.health.attached(&attached);
+        self.cycle_time = wire::cycle_time(attached.latency);
+        self.wire.attached(&attached);
+        self.reopen = REOPEN;
         self.snapshot.identity = Arc::new(attached.servos);
         self.snapshot.measured = Some(Arc::new(attached.measured));
         self.snapshot.state = State::Holding;
@@ -210,6 +206,9 @@ impl Worker {
                 self.tick_detached().await;
             }
             self.publish();
+            if let Some(heart) = self.own.heart.get() {
+                heart();
+            }
         }
     }
 
@@ -232,7 +231,11 @@ impl Worker {
         };
         let now = self.own.clock.now();
         let until = if idle {
-            now.after(if self.link.is_some() { IDLE } else { REOPEN })
+            now.after(if self.link.is_some() {
+                IDLE
+            } else {
+                self.reopen
+            })
         } else {
             self.next_tick
         };
@@ -273,7 +276,9 @@ impl Worker {
             return;
         };
         self.stops_seen = asked.serial;
-        self.still_ticks = 0;
+        if asked.emergency {
+            self.driver.halt(Halt::Emergency);
+        }
         if let Some(job) = &mut self.job {
             if asked.emergency {
                 job.execution.stand();
@@ -320,17 +325,29 @@ impl Worker {
                 proof,
                 seen_stops,
                 done,
-            }) => {
-                if let Err(why) = self
-                    .begin(*proof, seen_stops)
-                    .await
-                    .map(|execution| self.job_of(execution))
-                {
-                    // A caller that is gone needs no reason.
-                    let _ = done.send(Outcome::Refused(why));
-                } else if let Some(job) = &mut self.job {
-                    job.done = done;
+            }) => match self.begin(*proof, seen_stops).await {
+                Ok(execution) => {
+                    self.still.forget();
+                    self.snapshot.state = State::Moving;
+                    self.job = Some(Job::new(execution, done));
                 }
+                // A caller that is gone needs no reason.
+                Err(why) => drop(done.send(Outcome::Refused(why))),
+            },
+            // As above.
+            Ok(Order::Hold { at, done }) => {
+                let job = self.job.as_mut().filter(|job| job.failing.is_none());
+                let held = job.is_some_and(|job| job.execution.hold(at));
+                drop(done.send(if held {
+                    Ok(())
+                } else {
+                    Err(NOTHING_TO_HOLD.to_owned())
+                }));
+            }
+            Ok(Order::Resume { permit, done }) => drop(done.send(self.resume(permit))),
+            Ok(Order::Release { done }) => {
+                let released = self.release().await;
+                drop(done.send(released));
             }
             Ok(Order::End) | Err(mpsc::error::TryRecvError::Disconnected) => self.ending = true,
             Err(mpsc::error::TryRecvError::Empty) => {}
@@ -343,6 +360,12 @@ impl Worker {
         seen_stops: u64,
     ) -> Result<Execution, String> {
         self.still_wanted(&proof, seen_stops)?;
+        if self.snapshot.health.care >= Care::NoStroke && draws(&proof) {
+            return Err(format!(
+                "{}; `sense` shows it, `reset` is possible",
+                self.snapshot.health.line()
+            ));
+        }
         if self.job.is_some() {
             return Err(
                 "the arm is busy with another motion; `sense` shows it, `stop` stops it".to_owned(),
@@ -367,16 +390,6 @@ impl Worker {
             .cycle(link.as_mut(), None, deadline)
             .await
             .map_err(|error| error.to_string())?;
-        // To rest it may always go.
-        let draws = proof
-            .trajectory()
-            .spans
-            .iter()
-            .any(|span| span.kind == SpanKind::Draw);
-        let hot = health::too_hot_to_begin(&measured, &self.snapshot.identity);
-        if let Some(why) = hot.filter(|_| draws) {
-            return Err(why);
-        }
         // Energising and reading take their time: a stop may have come meanwhile.
         self.still_wanted(&proof, seen_stops)?;
         let execution = proof
@@ -384,7 +397,6 @@ impl Worker {
             .map_err(|broken| broken.to_string())?;
         self.snapshot.measured = Some(Arc::new(measured));
         self.snapshot.fault = None;
-        self.giving_up = None;
         self.next_tick = self.own.clock.now().after(PERIOD);
         Ok(execution)
     }
@@ -401,21 +413,42 @@ impl Worker {
         Ok(())
     }
 
-    fn job_of(&mut self, execution: Execution) {
-        let (done, _) = oneshot::channel();
-        self.still_ticks = 0;
-        self.job = Some(Job {
-            execution,
-            done,
-            visits: Vec::new(),
-            dwelling: None,
-            sent_all: None,
-        });
-        self.snapshot.state = State::Moving;
+    fn resume(&mut self, permit: Permit) -> Result<(), String> {
+        let now = self.own.clock.now();
+        if self.stopping.is_some() || !self.own.permits.stands(&permit) {
+            return Err("a stop or a fault came before the motion went on".to_owned());
+        }
+        if self.snapshot.health.care >= Care::Park {
+            return Err(self.snapshot.health.line());
+        }
+        let (Some(job), Some(seen)) = (&mut self.job, &self.snapshot.measured) else {
+            return Err("nothing is held that could go on".to_owned());
+        };
+        job.execution
+            .resume(seen, permit, now)
+            .map_err(|broken| broken.to_string())
+    }
+
+    /// An operator's word: the arm drops.
+    async fn release(&mut self) -> Result<Released, String> {
+        let now = self.own.clock.now();
+        let stands = self.still.stands(Instant::ZERO) || !self.driver.is_energised();
+        if !self.is_idle() || !stands {
+            return Err("the arm moves; `steadyhand stop` first".to_owned());
+        }
+        let Some(link) = self.link.as_mut() else {
+            return Err("the arm is not connected".to_owned());
+        };
+        self.own.permits.latch(Latch::Stopped(Who::Operator));
+        tracing::warn!(at = now.as_nanos(), "an operator takes torque off");
+        let released = self.driver.release(link.as_mut()).await;
+        self.snapshot.state = State::Stopped;
+        released.map_err(|error| error.to_string())
     }
 
     async fn tick(&mut self) {
         let now = self.own.clock.now();
+        self.mind_leave(now);
         let step = match (&mut self.job, &self.snapshot.measured) {
             (Some(job), Some(measured)) => job.execution.next(measured, now),
             _ => Ok(Step::Hold),
@@ -425,17 +458,11 @@ impl Worker {
             Ok(Step::Hold) => self.cycle(None).await,
             Ok(Step::Finished) => {
                 self.cycle(None).await;
-                if let Some(job) = &mut self.job
-                    && job.sent_all.is_none()
-                {
-                    job.sent_all = Some(now);
-                    // A slow motion reads as a standstill: only what is read from now on counts.
-                    self.still_ticks = 0;
-                }
+                self.note_sent_all(now);
             }
             Err(broken) => {
-                self.fault(&self.in_full(&broken));
                 self.cycle(None).await;
+                self.broke(&broken);
             }
         }
         self.note_stop_frame(now);
@@ -450,6 +477,38 @@ impl Worker {
             (Broken::Blind(_), None) => format!("{broken}: {STARVED}"),
             _ => broken.to_string(),
         }
+    }
+
+    /// Leave that has ended, and servos that are too hot, end a motion where its stroke ends.
+    fn mind_leave(&mut self, now: Instant) {
+        let too_hot = self.snapshot.health.care >= Care::Park;
+        let Some(job) = &mut self.job else {
+            return;
+        };
+        if too_hot || !job.execution.is_allowed(now) {
+            job.rest_soon();
+        }
+        let held = job.execution.is_held();
+        if too_hot && held && job.failing.is_none() {
+            job.execution.stop();
+            let why = self.snapshot.health.line();
+            self.fault(&why);
+        }
+    }
+
+    fn note_sent_all(&mut self, now: Instant) {
+        if let Some(job) = &mut self.job
+            && job.sent_all.is_none()
+        {
+            job.sent_all = Some(now);
+            // A slow motion reads as a standstill: only what is read from now on counts.
+            self.still.forget();
+        }
+    }
+
+    /// The gate gave a motion up: it has brought the goal to a stand and knows the way to its end.
+    fn broke(&mut self, broken: &Broken) {
+        self.fault(&self.in_full(broken));
     }
 
     async fn cycle(&mut self, setpoint: Option<&Setpoint>) {
@@ -468,32 +527,26 @@ impl Worker {
     fn measured(&mut self, measured: Measured) {
         self.failures = 0;
         self.last_failure = None;
-        self.look_at_health(&measured);
-        let still = fastest_rad_s(&measured) < STANDSTILL_RAD_S;
-        self.still_ticks = if still {
-            self.still_ticks.saturating_add(1)
-        } else {
-            0
-        };
+        self.take_in(measured);
+    }
+
+    fn take_in(&mut self, measured: Measured) {
+        self.wire
+            .look(measured.at, self.driver.counts(), &self.snapshot.identity);
+        self.still.note(&measured);
         if let Some(job) = &mut self.job {
             job.note_dwell(&measured);
         }
-        self.snapshot.measured = Some(Arc::new(measured));
-    }
-
-    /// A servo that gets too hot ends the motion as a stop does, and then it is a fault.
-    fn look_at_health(&mut self, measured: &Measured) {
-        let (counts, servos) = (self.driver.counts(), &self.snapshot.identity);
-        let why = self.health.look(measured, counts, servos);
-        if let (Some(why), Some(job), None) = (why, &mut self.job, &self.giving_up) {
-            job.execution.stop();
-            self.giving_up = Some(why);
+        let health = Health::of(&self.own.arm, &measured, &self.snapshot.health);
+        if health.care > self.snapshot.health.care {
+            tracing::warn!("{}", health.line());
         }
+        self.snapshot.health = health;
+        self.snapshot.measured = Some(Arc::new(measured));
     }
 
     /// `overdue` is by how much the cycle overran its deadline.
     fn failed(&mut self, error: &DriverError, overdue: Duration) {
-        self.still_ticks = 0;
         self.failures = self.failures.saturating_add(1);
         // The servos may well have answered while nobody listened.
         let starved = overdue > STARVED_BY && error.is_transient();
@@ -502,12 +555,20 @@ impl Worker {
         } else {
             error.to_string()
         });
+        if let Some(measured) = error.measured() {
+            self.take_in(measured.clone());
+        }
         tracing::debug!(failures = self.failures, "bus: {error}");
         if error.is_unplugged() {
             self.link = None;
             self.fault(&format!("{error}; plug it in again, then call `reset`"));
             self.snapshot.state = State::Detached;
+            self.end_failed();
         } else if !error.is_transient() || self.failures >= IDLE_FAILURES_MAX {
+            if let Some(job) = &mut self.job {
+                // Whether a lift would be followed, nobody can say.
+                job.execution.halt();
+            }
             self.fault(&error.to_string());
         }
     }
@@ -524,24 +585,30 @@ impl Worker {
     /// Ends a stop, or a motion, that has come to rest or has had its time.
     fn settle(&mut self) {
         let now = self.own.clock.now();
-        let still = self.still_ticks >= STILL_TICKS;
+        let settled = self.driver.is_settled();
         let sent_all = self.job.as_ref().is_none_or(|job| job.sent_all.is_some());
         if let Some(stopping) = &self.stopping {
-            let late = now.since(stopping.asked.at) > STOP_LIMIT;
-            if (sent_all && still) || late {
-                self.finish_stop(still && sent_all);
+            let still = sent_all && settled && self.still.stands(stopping.asked.at);
+            if still || now.since(stopping.asked.at) > STOP_LIMIT {
+                self.finish_stop(still);
             }
             return;
         }
         let Some(sent) = self.job.as_ref().and_then(|job| job.sent_all) else {
             return;
         };
+        let still = settled && self.still.stands(sent);
+        let late = now.since(sent) > SETTLE;
+        if self.job.as_ref().is_some_and(|job| job.failing.is_some()) {
+            if still || late {
+                self.end_failed();
+            }
+            return;
+        }
         let off_rad = self.off_rad();
-        if let Some(why) = self.giving_up.take_if(|_| still) {
-            self.fault(&why);
-        } else if still && off_rad <= REACHED_RAD {
+        if still && off_rad <= self.reached_rad {
             self.finish_job(off_rad);
-        } else if now.since(sent) > SETTLE {
+        } else if late {
             let why = self.short_of_goal();
             self.fault(&why);
         }
@@ -575,19 +642,23 @@ impl Worker {
             "{} stopped {:.1}° short of its goal ({:.1}° is allowed): something holds it, or its servo is too weak",
             self.own.arm.joint_name(joint),
             by.to_degrees(),
-            REACHED_RAD.to_degrees()
+            self.reached_rad.to_degrees()
         )
     }
 
     fn finish_job(&mut self, off_rad: f64) {
         self.snapshot.state = State::Holding;
+        if let Some(job) = self.job.take() {
+            job.reached(off_rad);
+        }
+    }
+
+    /// Ends a motion that broke, now that it stands or has had its time.
+    fn end_failed(&mut self) {
         if let Some(mut job) = self.job.take() {
-            job.end_dwell();
-            // The motion is over whether or not somebody still waits.
-            let _ = job.done.send(Outcome::Reached {
-                visits: job.visits,
-                off_rad,
-            });
+            self.driver.halt(Halt::Hold);
+            let why = job.failing.take().unwrap_or_default();
+            job.end(Outcome::Faulted(why));
         }
     }
 
@@ -597,15 +668,16 @@ impl Worker {
         };
         let now = self.own.clock.now();
         let report = StopReport {
+            kind: if stopping.asked.emergency {
+                "emergency stop"
+            } else {
+                "stop"
+            },
             by: stopping.asked.by,
             emergency: stopping.asked.emergency,
             first_frame_ms: stopping.first_frame_ms,
             standstill_ms: verified.then(|| ms_since(now, stopping.asked.at)),
-            speed_rad_s: self
-                .snapshot
-                .measured
-                .as_deref()
-                .map_or(f64::NAN, fastest_rad_s),
+            speed_rad_s: self.still.speed_rad_s(),
             verified,
             lifted: self
                 .job
@@ -620,26 +692,33 @@ impl Worker {
         };
         self.snapshot.stop = Some(report.clone());
         self.snapshot.stops_done = stopping.asked.serial;
-        if let Some(job) = self.job.take() {
-            // As above.
-            let _ = job.done.send(Outcome::Stopped(report));
+        match self.job.take() {
+            Some(job) if job.failing.is_none() => job.end(Outcome::Stopped(report)),
+            broken => {
+                self.job = broken;
+                self.end_failed();
+            }
         }
     }
 
-    /// Something broke: nothing more is sent, the servos hold, and only `reset` goes on.
+    /// Something broke: the motion comes to its stand, the servos hold, and only `reset` goes on.
     fn fault(&mut self, why: &str) {
-        let known = self.job.is_none()
-            && self.snapshot.fault.as_deref() == Some(why)
-            && self.own.permits.latched().is_some();
+        // The first cause is the one to tell; what follows from it is not.
+        let known = match &self.job {
+            Some(job) => job.failing.is_some(),
+            None => {
+                self.snapshot.fault.as_deref() == Some(why) && self.own.permits.latched().is_some()
+            }
+        };
         if known {
             return;
         }
         self.own.permits.latch(Latch::Fault(why.to_owned()));
         self.snapshot.state = State::Faulted;
         self.snapshot.fault = Some(why.to_owned());
-        if let Some(job) = self.job.take() {
-            // As above.
-            let _ = job.done.send(Outcome::Faulted(why.to_owned()));
+        match &mut self.job {
+            Some(job) => job.fail(why),
+            None => self.driver.halt(Halt::Hold),
         }
         // Last: whoever should read the log may not.
         tracing::error!("{why}");
@@ -654,6 +733,7 @@ impl Worker {
             return;
         }
         let fault = self.snapshot.fault.clone();
+        self.reopen = (self.reopen * 2).min(REOPEN_MAX);
         if self.open().await.is_ok() {
             tracing::info!("the arm is connected again; it moves after `reset`");
             self.snapshot.state = State::Faulted;
@@ -663,6 +743,10 @@ impl Worker {
 
     fn publish(&mut self) {
         self.snapshot.progress = self.job.as_ref().map(|job| job.execution.progress());
+        if let (State::Moving | State::Held, Some(job)) = (self.snapshot.state, &self.job) {
+            let held = job.execution.is_held();
+            self.snapshot.state = if held { State::Held } else { State::Moving };
+        }
         // After a servo restarted, or the port came back, others may hold though nobody says so.
         self.snapshot.energised = self.driver.is_energised()
             || self.snapshot.measured.as_ref().is_some_and(|measured| {
@@ -672,7 +756,7 @@ impl Worker {
                     .any(|servo| servo.torque_on == Some(true))
             });
         self.snapshot.counts = self.driver.counts().clone();
-        self.snapshot.warnings = self.health.warnings();
+        self.snapshot.warnings = self.wire.warnings();
         if self.is_idle()
             && self.snapshot.state == State::Stopped
             && self.own.permits.latched().is_none()
@@ -683,24 +767,8 @@ impl Worker {
     }
 }
 
-impl Job {
-    /// Keeps the last reading over each visited point.
-    fn note_dwell(&mut self, measured: &Measured) {
-        let progress = self.execution.progress();
-        let here = (progress.doing == SpanKind::Dwell)
-            .then_some(progress.item)
-            .flatten();
-        if self.dwelling.is_some_and(|(item, _)| Some(item) != here) {
-            self.end_dwell();
-        }
-        if let Some(item) = here {
-            self.dwelling = Some((item, measured.position_rad));
-        }
-    }
-
-    fn end_dwell(&mut self) {
-        if let Some((item, position_rad)) = self.dwelling.take() {
-            self.visits.push(Visited { item, position_rad });
-        }
-    }
+/// Whether a tip goes to the sheet to draw.
+fn draws(proof: &CheckedTrajectory) -> bool {
+    let mut spans = proof.trajectory().spans.iter();
+    spans.any(|span| span.kind == SpanKind::Draw)
 }

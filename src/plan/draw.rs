@@ -11,7 +11,7 @@ use super::report::{self, StrokeReport};
 use super::tidy::{Tidied, tidy};
 use super::trace::Stuck;
 use super::trajectory::SpanKind;
-use super::{Plan, Watch, bend};
+use super::{Plan, Watch, bend, ink};
 use crate::kin::Solution;
 use crate::scene::{Ink, Order, Scene, SheetStroke};
 use crate::units::Joints;
@@ -43,7 +43,8 @@ pub fn draw_strokes(
     watch: &dyn Watch,
 ) -> Result<Plan, PlanError> {
     check(strokes)?;
-    let tidied = tidy(strokes, how);
+    let mut tidied = tidy(strokes, how);
+    ink::divide(scene, &mut tidied);
     let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();
     let turns = order(&alone, how);
     let mut drawing = Drawing {
@@ -100,6 +101,13 @@ fn check(strokes: &[SheetStroke]) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// How a stroke lies on the surface and the pen on it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lies {
+    tilt_rad: f64,
+    stretch: f64,
+}
+
 struct Drawing<'a> {
     build: Build<'a>,
     given: &'a [SheetStroke],
@@ -121,8 +129,8 @@ impl Drawing<'_> {
         let mut failed = None;
         for retake in [false, true] {
             match self.try_turn(&stroke, retake) {
-                Ok(tilt_rad) => {
-                    self.report(turn, tidied, stroke, tilt_rad);
+                Ok(lies) => {
+                    self.report(turn, tidied, stroke, lies);
                     return;
                 }
                 Err(stuck) => failed = Some(stuck),
@@ -135,7 +143,7 @@ impl Drawing<'_> {
         }
     }
 
-    fn report(&mut self, turn: &Turn, tidied: &Tidied, stroke: SheetStroke, tilt_rad: f64) {
+    fn report(&mut self, turn: &Turn, tidied: &Tidied, stroke: SheetStroke, lies: Lies) {
         self.reports.push(StrokeReport {
             stroke: tidied.parts.first().copied().unwrap_or(0),
             parts: tidied.parts.clone(),
@@ -143,7 +151,8 @@ impl Drawing<'_> {
             pen: stroke.pen,
             reversed: turn.reversed,
             length_mm: length(&stroke.points_mm),
-            tilt_max_deg: tilt_rad.to_degrees(),
+            tilt_max_deg: lies.tilt_rad.to_degrees(),
+            stretch_max: lies.stretch,
             ..StrokeReport::default()
         });
         self.drawn.push(stroke);
@@ -198,14 +207,14 @@ impl Drawing<'_> {
         worst
     }
 
-    /// The largest tilt.
-    fn try_turn(&mut self, stroke: &SheetStroke, retake: bool) -> Result<f64, Stuck> {
+    fn try_turn(&mut self, stroke: &SheetStroke, retake: bool) -> Result<Lies, Stuck> {
+        let stretch = self.fits_surface(stroke)?;
         let item = self.reports.len();
         let heights = self.build.scene.heights;
         let courses = bend::courses(&stroke.points_mm, -heights.press_mm);
         let points = &stroke.points_mm;
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
-            return Ok(0.0);
+            return Ok(Lies::default());
         };
         self.go_above(item, stroke, *first, retake)?;
         let what = |kind| What {
@@ -223,7 +232,33 @@ impl Drawing<'_> {
         self.build
             .follow(what(SpanKind::Lift), &[vec![raise]], travelling)?;
         self.build.stand = Stand::Sheet(*last);
-        Ok(tilt_rad)
+        Ok(Lies { tilt_rad, stretch })
+    }
+
+    /// Refuses a line that the surface stretches too much, or that turns too fast under the pen;
+    /// the stretch otherwise.
+    fn fits_surface(&self, stroke: &SheetStroke) -> Result<f64, Stuck> {
+        let scene = self.build.scene;
+        let lie = scene.surface.lie(&stroke.points_mm);
+        if lie.stretch > scene.limits.stretch_max {
+            return Err(Stuck {
+                at_mm: Some(lie.stretched_at_mm),
+                cause: Cause::Stretched {
+                    by_percent: (lie.stretch - 1.0) * 1e2,
+                    most_percent: (scene.limits.stretch_max - 1.0) * 1e2,
+                },
+            });
+        }
+        match scene.pens.get(stroke.pen) {
+            Some(pen) if lie.turn_rad_mm > pen.turn_rad_mm => Err(Stuck {
+                at_mm: Some(lie.turned_at_mm),
+                cause: Cause::Turns {
+                    turn_deg_mm: lie.turn_rad_mm.to_degrees(),
+                    most_deg_mm: pen.turn_rad_mm.to_degrees(),
+                },
+            }),
+            _ => Ok(lie.stretch),
+        }
     }
 
     /// To above a stroke's beginning, by way of the ink where that is due.

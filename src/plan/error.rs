@@ -47,6 +47,20 @@ pub enum Cause {
         /// How much it may.
         cone_deg: f64,
     },
+    /// The design is stretched more than the scene allows.
+    Stretched {
+        /// How much longer or shorter a part of the line is, in percent.
+        by_percent: f64,
+        /// How much it may be.
+        most_percent: f64,
+    },
+    /// The surface turns faster along the line than the tool may.
+    Turns {
+        /// How fast it turns.
+        turn_deg_mm: f64,
+        /// How fast it may.
+        most_deg_mm: f64,
+    },
     /// Joints would have to jump to follow the line.
     Jump {
         /// By how much.
@@ -92,6 +106,20 @@ impl fmt::Display for Cause {
             Self::Tilt { tilt_deg, cone_deg } => write!(
                 f,
                 "makes the tool lean {tilt_deg:.1}°, and its cone is {cone_deg:.1}°; move the sheet or mount the tool at another angle"
+            ),
+            Self::Stretched {
+                by_percent,
+                most_percent,
+            } => write!(
+                f,
+                "is stretched by {by_percent:.1} % on the surface, and limits.stretch allows {most_percent:.1} %; make the design narrower or lay it wrapped"
+            ),
+            Self::Turns {
+                turn_deg_mm,
+                most_deg_mm,
+            } => write!(
+                f,
+                "follows a surface that turns {turn_deg_mm:.1}° in a millimetre, and the pen may {most_deg_mm:.1}°; draw along it or on something rounder"
             ),
             Self::Jump { by_deg, joint } => write!(
                 f,

@@ -12,6 +12,7 @@ mod course;
 mod draw;
 mod error;
 mod hand;
+mod ink;
 pub mod order;
 pub mod pace;
 mod ramp;

@@ -26,6 +26,8 @@ pub struct Report {
     pub approach_s: f64,
     /// The most that the tool leans while it draws.
     pub tilt_max_deg: f64,
+    /// The largest ratio of lengths on the surface and on the page; 1 where nothing is stretched.
+    pub stretch_max: f64,
     /// The share of the drawn length at the asked speed (to 5 %), 0 to 1.
     pub at_speed_share: f64,
     /// The joint that comes nearest to its speed or acceleration while drawing.
@@ -61,6 +63,8 @@ pub struct StrokeReport {
     pub duration_s: f64,
     /// The most that the tool leans.
     pub tilt_max_deg: f64,
+    /// The largest ratio of lengths on the surface and on the page.
+    pub stretch_max: f64,
 }
 
 /// Speeds down to this share of the asked one count as asked.
@@ -83,6 +87,10 @@ pub(super) fn plan(
             .iter()
             .map(|stroke| stroke.tilt_max_deg)
             .fold(0.0, f64::max),
+        stretch_max: strokes
+            .iter()
+            .map(|stroke| stroke.stretch_max)
+            .fold(1.0, f64::max),
         strokes,
         ..Report::default()
     };

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::arm::Arm;
 use crate::kin::Tip;
-use crate::scene::file::SheetFile;
+use crate::scene::file::{Lay, SheetFile};
 use crate::scene::{
     Corners, Heights, Ink, Order, Pen, Revision, Scene, SceneLimits, SheetStroke, Surface, ToolKind,
 };
@@ -33,6 +33,7 @@ fn pen(axis: [f64; 3]) -> Pen {
         axis,
         cone_rad: 0.3,
         width_mm: 0.5,
+        turn_rad_mm: 0.1,
         colour: [0, 0, 0],
         ink: None,
     }
@@ -45,6 +46,7 @@ fn sheet(origin: [f64; 3], x: [f64; 3], y: [f64; 3]) -> Surface {
         y_axis: numbers(y),
         size_mm: numbers([100.0, 100.0]),
         cylinder_radius_mm: None,
+        lay: Lay::Wrapped,
     })
     .unwrap()
 }
@@ -72,6 +74,7 @@ fn scene(arm: &str, pens: Vec<Pen>, surface: Surface, ready: &[f64], rest: &[f64
             draw_mm_s: 40.0,
             travel_mm_s: 100.0,
             draw_mm_s2: 400.0,
+            stretch_max: 1.05,
             workspace: Corners {
                 min_m: Point3::new(-1.0, -1.0, -1.0),
                 max_m: Point3::new(1.0, 1.0, 1.0),
@@ -538,6 +541,7 @@ fn a_cylinder_is_drawn_on_with_the_pen_upright_on_it() {
         y_axis: numbers([1.0, 0.0, 0.0]),
         size_mm: numbers([80.0, 80.0]),
         cylinder_radius_mm: Some(Finite::new(60.0).unwrap()),
+        lay: Lay::Wrapped,
     })
     .unwrap();
     let strokes = [

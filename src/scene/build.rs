@@ -111,6 +111,12 @@ fn pen_of(pen: &PenFile, inks: &[InkFile]) -> Result<Pen, String> {
         .ok_or_else(|| format!("pen `{name}`: axis must have a length above 0"))?;
     within(&format!("pen `{name}`: cone_deg"), pen.cone_deg, 0.0, 80.0)?;
     within(&format!("pen `{name}`: width_mm"), pen.width_mm, 0.01, 20.0)?;
+    within(
+        &format!("pen `{name}`: turn_deg_mm"),
+        pen.turn_deg_mm,
+        0.01,
+        45.0,
+    )?;
     let ink = match &pen.ink {
         None => None,
         Some(ink) => Some(
@@ -129,6 +135,7 @@ fn pen_of(pen: &PenFile, inks: &[InkFile]) -> Result<Pen, String> {
         axis,
         cone_rad: pen.cone_deg.get().to_radians(),
         width_mm: pen.width_mm.get(),
+        turn_rad_mm: pen.turn_deg_mm.get().to_radians(),
         colour: colour(&pen.colour).ok_or_else(|| {
             format!(
                 "pen `{name}`: colour `{}` is not of the form #rrggbb",
@@ -181,6 +188,7 @@ fn limits(file: &LimitsFile, arm: &Arm) -> Result<SceneLimits, String> {
         draw_mm_s: within("limits.draw_mm_s", file.draw_mm_s, 0.1, TIP_MM_S_MAX)?,
         travel_mm_s: within("limits.travel_mm_s", file.travel_mm_s, 0.1, TIP_MM_S_MAX)?,
         draw_mm_s2: within("limits.draw_mm_s2", file.draw_mm_s2, 1.0, 1e5)?,
+        stretch_max: 1.0 + within("limits.stretch", file.stretch, 0.0, 1.0)?,
         workspace: match &file.workspace {
             Some(CornersFile { min_m, max_m }) => corners("limits.workspace", *min_m, *max_m)?,
             None => everywhere(arm),

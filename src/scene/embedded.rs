@@ -18,14 +18,18 @@ macro_rules! files {
 /// Every file of the `scenes` folder; a test holds that none is missing.
 pub(super) const FILES: &[Embedded] = files![
     "a5_sheet.toml",
+    "arms/custom.toml",
     "arms/so101.toml",
     "arms/widowx250s.toml",
+    "bottle.toml",
     "calibration.toml",
     "default.toml",
     "designs/crosses.gcode",
+    "designs/fish.svg",
     "designs/leaf.svg",
     "designs/practice.svg",
     "designs/two_colours.svg",
+    "hatched.toml",
     "letters.toml",
     "overlays/crosses.toml",
     "overlays/leaf.toml",

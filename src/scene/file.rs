@@ -63,6 +63,27 @@ pub struct DesignFile {
     pub rotate_deg: Option<Finite>,
     /// In which order strokes are drawn.
     pub order: Order,
+    /// How the coloured areas of an SVG are filled.
+    pub fill: FillKind,
+    /// Between two lines of a fill, on the sheet.
+    pub fill_spacing_mm: Option<Finite>,
+    /// Of a fill's lines on the page, 0 along x, counter-clockwise.
+    pub fill_angle_deg: Option<Finite>,
+}
+
+/// How coloured areas are filled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FillKind {
+    /// Not at all: only their outline is drawn.
+    #[default]
+    Outline,
+    /// With parallel lines.
+    Hatch,
+    /// With parallel lines and others across them.
+    Cross,
+    /// With lines that follow the outline inwards.
+    Contour,
 }
 
 /// In which order strokes are drawn.
@@ -89,9 +110,23 @@ pub struct SheetFile {
     /// Width and height.
     pub size_mm: [Finite; 2],
     /// Where the sheet is rolled around a cylinder: its radius. The axis is parallel to `y_axis`
-    /// and lies this far below the sheet's middle; x is measured along the arc.
+    /// and lies this far below the sheet's middle.
     #[serde(default)]
     pub cylinder_radius_mm: Option<Finite>,
+    /// How the design comes onto the cylinder.
+    #[serde(default)]
+    pub lay: Lay,
+}
+
+/// How a design comes onto a surface that is not flat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Lay {
+    /// Like a label: lengths stay as they are.
+    #[default]
+    Wrapped,
+    /// Like light, along the normal of the sheet's middle: it stretches towards the sides.
+    Projected,
 }
 
 /// What a tool is, and so what it may do.
@@ -124,6 +159,9 @@ pub struct PenFile {
     /// The line that it leaves.
     #[serde(default = "width_mm_default")]
     pub width_mm: Finite,
+    /// How fast the surface may turn under it while it draws.
+    #[serde(default = "turn_deg_mm_default")]
+    pub turn_deg_mm: Finite,
     /// Its colour, `#rrggbb`; strokes go to the pen whose colour is nearest.
     #[serde(default = "colour_default")]
     pub colour: String,
@@ -138,6 +176,10 @@ fn finite(value: f64) -> Finite {
 
 fn cone_deg_default() -> Finite {
     finite(30.0)
+}
+
+fn turn_deg_mm_default() -> Finite {
+    finite(5.0)
 }
 
 fn width_mm_default() -> Finite {
@@ -207,6 +249,9 @@ pub struct LimitsFile {
     pub travel_mm_s: Finite,
     /// Hardest acceleration of the tip while it draws, along and across the line.
     pub draw_mm_s2: Finite,
+    /// How much longer or shorter any part of a line may be on the surface than on the page: 0.05
+    /// is 5 %.
+    pub stretch: Finite,
     /// Where the tip may be at all.
     pub workspace: Option<CornersFile>,
 }
@@ -217,6 +262,7 @@ impl Default for LimitsFile {
             draw_mm_s: finite(40.0),
             travel_mm_s: finite(100.0),
             draw_mm_s2: finite(400.0),
+            stretch: finite(0.05),
             workspace: None,
         }
     }

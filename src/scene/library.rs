@@ -7,15 +7,18 @@ use std::sync::Arc;
 use super::build::{self, Parts};
 use super::embedded::{self, Embedded};
 use super::file::{DesignFile, SceneFile};
+use super::fill;
 use super::{Revision, Scene};
 use crate::arm::{Arm, ArmError, ArmFile};
 use crate::config::toml::{self as strict, FileError};
-use crate::design::{self, Caps, Design, DesignError};
+use crate::design::{self, Caps, Design, DesignError, Fill};
 
 /// Where scenes are found.
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     folder: Option<PathBuf>,
+    /// Arms that stand in for others: whose scenes, which arm.
+    stand_ins: Vec<(String, String)>,
 }
 
 /// A file larger than this is not read.
@@ -65,7 +68,42 @@ impl Library {
     /// The scenes in the binary, and before them those in `folder`.
     #[must_use]
     pub fn new(folder: Option<PathBuf>) -> Self {
-        Self { folder }
+        Self {
+            folder,
+            stand_ins: Vec::new(),
+        }
+    }
+
+    /// Lets `arm` draw the scenes of the arm that its file says it is like, if it says so.
+    ///
+    /// # Errors
+    /// As [`Library::arm`], and where the two have not as many joints.
+    pub fn let_stand_in(&mut self, arm: &Arm) -> Result<(), SceneError> {
+        let Some(like) = arm.file.like.clone() else {
+            return Ok(());
+        };
+        let other = self.arm(&like)?;
+        if other.dof() != arm.dof() {
+            return Err(ArmError::Wrong {
+                arm: arm.file.name.clone(),
+                what: format!(
+                    "like = \"{like}\", which has {} joints; this arm has {}",
+                    other.dof(),
+                    arm.dof()
+                ),
+            }
+            .into());
+        }
+        self.stand_ins.push((like, arm.file.name.clone()));
+        Ok(())
+    }
+
+    /// The arm that carries out what a scene says of `arm`.
+    fn acting<'a>(&'a self, arm: &'a str) -> &'a str {
+        let mut acting = self.stand_ins.iter();
+        acting
+            .find(|(like, _)| like == arm)
+            .map_or(arm, |(_, stand_in)| stand_in)
     }
 
     /// Every scene's name, in order.
@@ -80,7 +118,7 @@ impl Library {
     pub fn scenes_for(&self, arms: &[&str]) -> Vec<String> {
         let is_for = |name: &String| {
             self.arm_of(name)
-                .is_none_or(|arm| arms.contains(&arm.as_str()))
+                .is_none_or(|arm| arms.contains(&self.acting(&arm)))
         };
         self.scenes().into_iter().filter(is_for).collect()
     }
@@ -126,6 +164,7 @@ impl Library {
             .filter(|folder| !folder.as_os_str().is_empty());
         let library = Self {
             folder: Some(beside.unwrap_or_else(|| PathBuf::from("."))),
+            stand_ins: self.stand_ins.clone(),
         };
         library.build(&path.display().to_string(), None, &text, overlay)
     }
@@ -157,7 +196,7 @@ impl Library {
             );
             return Err(FileError::one(file, why).into());
         }
-        let arm = self.arm(&scene.arm)?;
+        let arm = self.arm(self.acting(&scene.arm))?;
         hash_part(
             &mut hash,
             &serde_json::to_vec(&arm.file).unwrap_or_default(),
@@ -209,11 +248,18 @@ impl Library {
             let file = format!("{scene}: design {name}");
             move |source| SceneError::Design { file, source }
         };
+        let wrong = |what: String| SceneError::from(FileError::one(scene, what));
+        fill::check(file).map_err(wrong)?;
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
                 let bytes = self.design_bytes(scene, name)?;
                 hash_part(hash, &bytes);
-                design::load(name, &bytes, &Caps::default()).map_err(wrap(name))
+                let plain = design::load(name, &bytes, &Caps::default()).map_err(wrap(name))?;
+                let fill = fill::of(file, plain.page_mm).map_err(wrong)?;
+                if fill == Fill::Outline {
+                    return Ok(plain);
+                }
+                design::load_filled(name, &bytes, &Caps::default(), fill).map_err(wrap(name))
             }
             (None, Some(text), None) => {
                 let height_mm = file.letter_height_mm.map_or(LETTER_HEIGHT_MM, |h| h.get());
@@ -274,13 +320,11 @@ impl Library {
     }
 
     fn bytes(&self, place: &str) -> Result<Option<Vec<u8>>, SceneError> {
-        if let Some(path) = self
-            .folder
-            .as_ref()
-            .map(|folder| folder.join(place))
-            .filter(|p| p.is_file())
-        {
-            return read_file(&path).map(Some);
+        if let Some(folder) = &self.folder {
+            let path = folder.join(place);
+            if path.is_file() {
+                return read_within(folder, &path).map(Some);
+            }
         }
         Ok(embedded::find(place).map(|file| file.bytes.to_vec()))
     }
@@ -314,6 +358,22 @@ const LETTER_HEIGHT_MM: f64 = 10.0;
 
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])
+}
+
+/// A link that leads out of the folder would make any file of this machine a scene or a design.
+fn read_within(folder: &Path, path: &Path) -> Result<Vec<u8>, SceneError> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let leads_out = match (real(folder), real(path)) {
+        (Some(folder), Some(path)) => !path.starts_with(folder),
+        _ => true,
+    };
+    if leads_out {
+        return Err(SceneError::Missing {
+            file: path.display().to_string(),
+            why: "it is a link that leads out of the folder of scenes; put a copy there".to_owned(),
+        });
+    }
+    read_file(path)
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, SceneError> {

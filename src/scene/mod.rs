@@ -14,13 +14,14 @@ use crate::units::Joints;
 mod build;
 mod embedded;
 pub mod file;
+mod fill;
 mod library;
 mod surface;
 
 pub use build::TIP_MM_S_MAX;
-pub use file::{Order, SceneFile, ToolKind};
+pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
 pub use library::{Library, SceneError};
-pub use surface::{Contact, Projected, Surface};
+pub use surface::{Contact, Lie, Projected, Shape, Surface};
 
 /// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -91,6 +92,8 @@ pub struct Pen {
     pub cone_rad: f64,
     /// The line that it leaves.
     pub width_mm: f64,
+    /// How fast the surface may turn along a line that it draws.
+    pub turn_rad_mm: f64,
     /// sRGB.
     pub colour: [u8; 3],
     /// Index of the ink that it is dipped into.
@@ -132,6 +135,8 @@ pub struct SceneLimits {
     pub travel_mm_s: f64,
     /// Hardest acceleration while drawing.
     pub draw_mm_s2: f64,
+    /// The largest ratio of lengths on the surface and on the page, or the other way round.
+    pub stretch_max: f64,
     /// Where the tip may be.
     pub workspace: Corners,
 }

@@ -1,20 +1,36 @@
-//! What is drawn on: a rectangle on a plane or on a cylinder, in the arm's base frame.
+//! What is drawn on: a sheet, laid on a shape in the arm's base frame.
+//!
+//! A [`Shape`] is all that planning, the gate and pictures ask of it. A further one, such as a
+//! mesh, is another implementation and a way to name it in a scene's file.
+
+use std::fmt;
+use std::sync::Arc;
 
 use nalgebra::{Point3, Unit, Vector3};
 
-use super::file::SheetFile;
+use super::file::{Lay, SheetFile};
 use crate::units::Finite;
 
-/// A sheet. Its coordinates are millimetres from its lower left corner, x to the right along the
-/// surface, y up.
+/// What a sheet is laid on. Coordinates on it are millimetres from the sheet's lower left corner,
+/// x to the right, y up.
+pub trait Shape: fmt::Debug + Send + Sync {
+    /// Where a point of the sheet is. Points beyond the edges are on the shape's continuation.
+    fn at(&self, at_mm: [f64; 2]) -> Contact;
+
+    /// A point in space as the sheet sees it: the nearest point of the (endless) shape.
+    fn project(&self, point_m: &Point3<f64>) -> Projected;
+
+    /// The radius that it is rolled to; `None` for what is flat.
+    fn radius_mm(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// A sheet on its shape.
 #[derive(Clone, Debug)]
 pub struct Surface {
-    origin_m: Point3<f64>,
-    x: Unit<Vector3<f64>>,
-    y: Unit<Vector3<f64>>,
-    normal: Unit<Vector3<f64>>,
+    shape: Arc<dyn Shape>,
     size_mm: [f64; 2],
-    radius_m: Option<f64>,
 }
 
 /// A point of the surface.
@@ -37,7 +53,26 @@ pub struct Projected {
     pub height_mm: f64,
 }
 
+/// How a line lies on a surface.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lie {
+    /// The largest ratio of a stretch's length on the surface to its length on the sheet, or of
+    /// the sheet's to the surface's; 1 where nothing is stretched.
+    pub stretch: f64,
+    /// Where that is.
+    pub stretched_at_mm: [f64; 2],
+    /// How fast the surface turns along the line, at the most.
+    pub turn_rad_mm: f64,
+    /// Where that is.
+    pub turned_at_mm: [f64; 2],
+}
+
 const RIGHT_ANGLE_TOLERANCE: f64 = 1e-3;
+/// How finely a line is looked at.
+const LOOK_MM: f64 = 0.5;
+/// Shorter stretches say nothing of their ratio.
+const LOOK_MM_MIN: f64 = 1e-3;
+const LOOKS_MAX: usize = 100_000;
 
 impl Surface {
     /// A sheet from its file.
@@ -62,16 +97,23 @@ impl Surface {
                 "sheet: size_mm is {size_mm:?}; each side must be above 0 and at most {SIDE_MM_MAX}"
             ));
         }
-        let radius_m = file.cylinder_radius_mm.map(|radius| radius.get() / 1e3);
-        check_radius(radius_m, size_mm)?;
-        Ok(Self {
+        let plane = Plane {
             origin_m: Point3::from(file.origin_m.map(Finite::get)),
             normal: Unit::new_normalize(x.cross(&y)),
             x,
             y,
-            size_mm,
-            radius_m,
-        })
+        };
+        let shape: Arc<dyn Shape> = match file.cylinder_radius_mm {
+            None => Arc::new(plane),
+            Some(radius) => Arc::new(Cylinder::new(plane, radius.get(), size_mm, file.lay)?),
+        };
+        Ok(Self::of(shape, size_mm))
+    }
+
+    /// A sheet of a size on a shape.
+    #[must_use]
+    pub fn of(shape: Arc<dyn Shape>, size_mm: [f64; 2]) -> Self {
+        Self { shape, size_mm }
     }
 
     /// Width and height.
@@ -83,7 +125,7 @@ impl Surface {
     /// The radius it is rolled to, `None` for a plane.
     #[must_use]
     pub fn radius_mm(&self) -> Option<f64> {
-        self.radius_m.map(|radius| radius * 1e3)
+        self.shape.radius_mm()
     }
 
     /// Whether a point lies on the sheet, its edges included.
@@ -95,46 +137,173 @@ impl Surface {
 
     /// Where a point of the sheet is. Points beyond the edges are on the surface's continuation.
     #[must_use]
-    pub fn at(&self, [x_mm, y_mm]: [f64; 2]) -> Contact {
-        let [width_mm, _] = self.size_mm;
-        let up = self.origin_m + self.y.scale(y_mm / 1e3);
-        let Some(radius) = self.radius_m else {
-            let point_m = up + self.x.scale(x_mm / 1e3);
-            return Contact {
-                point_m,
-                normal: self.normal,
-                x: self.x,
-            };
-        };
-        let angle = (x_mm - width_mm / 2.0) / 1e3 / radius;
-        let (sin, cos) = angle.sin_cos();
-        let top = up + self.x.scale(width_mm / 2e3);
-        Contact {
-            point_m: top + self.x.scale(radius * sin) + self.normal.scale(radius * (cos - 1.0)),
-            normal: Unit::new_unchecked(self.x.scale(sin) + self.normal.scale(cos)),
-            x: Unit::new_unchecked(self.x.scale(cos) - self.normal.scale(sin)),
-        }
+    pub fn at(&self, at_mm: [f64; 2]) -> Contact {
+        self.shape.at(at_mm)
     }
 
     /// A point in space as the sheet sees it.
     #[must_use]
     pub fn project(&self, point_m: &Point3<f64>) -> Projected {
-        let [width_mm, _] = self.size_mm;
-        let from = point_m - self.origin_m;
-        let y_mm = from.dot(&self.y) * 1e3;
-        let (along, out) = (from.dot(&self.x), from.dot(&self.normal));
-        let Some(radius) = self.radius_m else {
-            return Projected {
-                at_mm: [along * 1e3, y_mm],
-                height_mm: out * 1e3,
-            };
+        self.shape.project(point_m)
+    }
+
+    /// How a line lies on the surface, looked at every half millimetre.
+    #[must_use]
+    pub fn lie(&self, points_mm: &[[f64; 2]]) -> Lie {
+        let mut lie = Lie {
+            stretch: 1.0,
+            stretched_at_mm: [0.0; 2],
+            turn_rad_mm: 0.0,
+            turned_at_mm: [0.0; 2],
         };
-        let (along, out) = (along - width_mm / 2e3, out + radius);
-        let x_mm = along.atan2(out) * radius * 1e3 + width_mm / 2.0;
+        for (from, to) in points_mm.iter().zip(points_mm.iter().skip(1)) {
+            self.look_along(*from, *to, &mut lie);
+        }
+        lie
+    }
+
+    fn look_along(&self, [ax, ay]: [f64; 2], [bx, by]: [f64; 2], lie: &mut Lie) {
+        let length_mm = (bx - ax).hypot(by - ay);
+        let looks = looks(length_mm);
+        #[expect(clippy::cast_precision_loss, reason = "at most LOOKS_MAX")]
+        let at = |n: usize| {
+            let t = n as f64 / looks as f64;
+            [ax + (bx - ax) * t, ay + (by - ay) * t]
+        };
+        let mut before = self.at(at(0));
+        for n in 1..=looks {
+            let (at_mm, now) = (at(n), self.at(at(n)));
+            let [(x, y), (u, v)] = [at(n - 1), at_mm].map(|[x, y]| (x, y));
+            let flat_mm = (u - x).hypot(v - y);
+            let there_mm = (now.point_m - before.point_m).norm() * 1e3;
+            if flat_mm > LOOK_MM_MIN {
+                let ratio = there_mm / flat_mm;
+                let stretch = ratio.max(1.0 / ratio.max(1e-9));
+                if stretch > lie.stretch {
+                    (lie.stretch, lie.stretched_at_mm) = (stretch, at_mm);
+                }
+                let turn = before.normal.angle(&now.normal) / there_mm.max(LOOK_MM_MIN);
+                if turn > lie.turn_rad_mm {
+                    (lie.turn_rad_mm, lie.turned_at_mm) = (turn, at_mm);
+                }
+            }
+            before = now;
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates, and a length is not negative"
+)]
+fn looks(length_mm: f64) -> usize {
+    ((length_mm / LOOK_MM).ceil() as usize).clamp(1, LOOKS_MAX)
+}
+
+/// A flat sheet.
+#[derive(Clone, Debug)]
+struct Plane {
+    origin_m: Point3<f64>,
+    x: Unit<Vector3<f64>>,
+    y: Unit<Vector3<f64>>,
+    normal: Unit<Vector3<f64>>,
+}
+
+impl Shape for Plane {
+    fn at(&self, [x_mm, y_mm]: [f64; 2]) -> Contact {
+        Contact {
+            point_m: self.origin_m + self.y.scale(y_mm / 1e3) + self.x.scale(x_mm / 1e3),
+            normal: self.normal,
+            x: self.x,
+        }
+    }
+
+    fn project(&self, point_m: &Point3<f64>) -> Projected {
+        let from = point_m - self.origin_m;
         Projected {
-            at_mm: [x_mm, y_mm],
+            at_mm: [from.dot(&self.x) * 1e3, from.dot(&self.y) * 1e3],
+            height_mm: from.dot(&self.normal) * 1e3,
+        }
+    }
+}
+
+/// A sheet on a cylinder whose axis is parallel to y and lies a radius below the sheet's middle.
+#[derive(Clone, Debug)]
+struct Cylinder {
+    /// The plane that touches it along the sheet's middle.
+    flat: Plane,
+    radius_m: f64,
+    half_width_m: f64,
+    lay: Lay,
+}
+
+/// How far from straight up the edges of what is projected may be.
+const EDGE_SIN_MAX: f64 = 0.999;
+
+impl Cylinder {
+    fn new(flat: Plane, radius_mm: f64, [width_mm, _]: [f64; 2], lay: Lay) -> Result<Self, String> {
+        let least = match lay {
+            Lay::Wrapped => width_mm / std::f64::consts::PI,
+            Lay::Projected => width_mm / 2.0 / EDGE_SIN_MAX,
+        };
+        if radius_mm < least {
+            return Err(format!(
+                "sheet: cylinder_radius_mm is {radius_mm}; a sheet {width_mm} mm wide reaches round at most half of the cylinder, so it must be at least {least:.1}"
+            ));
+        }
+        Ok(Self {
+            flat,
+            radius_m: radius_mm / 1e3,
+            half_width_m: width_mm / 2e3,
+            lay,
+        })
+    }
+}
+
+impl Shape for Cylinder {
+    fn at(&self, [x_mm, y_mm]: [f64; 2]) -> Contact {
+        let (flat, radius) = (&self.flat, self.radius_m);
+        let aside = (x_mm / 1e3 - self.half_width_m) / radius;
+        let (sin, cos) = match self.lay {
+            Lay::Wrapped => aside.sin_cos(),
+            Lay::Projected => {
+                let sin = aside.clamp(-EDGE_SIN_MAX, EDGE_SIN_MAX);
+                (sin, (1.0 - sin * sin).sqrt())
+            }
+        };
+        let top = flat.origin_m + flat.y.scale(y_mm / 1e3) + flat.x.scale(self.half_width_m);
+        Contact {
+            point_m: top + flat.x.scale(radius * sin) + flat.normal.scale(radius * (cos - 1.0)),
+            normal: Unit::new_unchecked(flat.x.scale(sin) + flat.normal.scale(cos)),
+            x: Unit::new_unchecked(flat.x.scale(cos) - flat.normal.scale(sin)),
+        }
+    }
+
+    fn project(&self, point_m: &Point3<f64>) -> Projected {
+        let (flat, radius) = (&self.flat, self.radius_m);
+        let from = point_m - flat.origin_m;
+        let (along, out) = (
+            from.dot(&flat.x) - self.half_width_m,
+            from.dot(&flat.normal) + radius,
+        );
+        let angle = along.atan2(out);
+        let aside = match self.lay {
+            Lay::Wrapped => angle,
+            Lay::Projected if out > 0.0 => angle.sin(),
+            Lay::Projected => along.signum(),
+        };
+        Projected {
+            at_mm: [
+                (aside * radius + self.half_width_m) * 1e3,
+                from.dot(&flat.y) * 1e3,
+            ],
             height_mm: (along.hypot(out) - radius) * 1e3,
         }
+    }
+
+    fn radius_mm(&self) -> Option<f64> {
+        Some(self.radius_m * 1e3)
     }
 }
 
@@ -145,19 +314,6 @@ fn axis(name: &str, of: [f64; 3]) -> Result<Unit<Vector3<f64>>, String> {
         .ok_or_else(|| format!("sheet: {name} is {of:?}; it must have a length above 0"))
 }
 
-fn check_radius(radius_m: Option<f64>, [width_mm, _]: [f64; 2]) -> Result<(), String> {
-    let Some(radius_mm) = radius_m.map(|radius| radius * 1e3) else {
-        return Ok(());
-    };
-    let least = width_mm / std::f64::consts::PI;
-    if radius_mm < least {
-        return Err(format!(
-            "sheet: cylinder_radius_mm is {radius_mm}; a sheet {width_mm} mm wide reaches round at most half of the cylinder, so it must be at least {least:.1}"
-        ));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
@@ -165,6 +321,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn sheet(radius: Option<f64>) -> Surface {
+        laid(radius, Lay::Wrapped)
+    }
+
+    fn laid(radius: Option<f64>, lay: Lay) -> Surface {
         let number = |v| Finite::new(v).unwrap();
         Surface::new(&SheetFile {
             origin_m: [0.15, 0.05, 0.02].map(number),
@@ -172,14 +332,15 @@ mod tests {
             y_axis: [1.0, 0.0, 0.0].map(number),
             size_mm: [100.0, 80.0].map(number),
             cylinder_radius_mm: radius.map(number),
+            lay,
         })
         .unwrap()
     }
 
     proptest! {
         #[test]
-        fn what_is_projected_comes_back(x in 0.0..100.0_f64, y in 0.0..80.0_f64, h in -5.0..20.0_f64, r in proptest::option::of(40.0..500.0)) {
-            let sheet = sheet(r);
+        fn what_is_projected_comes_back(x in 0.0..100.0_f64, y in 0.0..80.0_f64, h in -5.0..20.0_f64, r in proptest::option::of(51.0..500.0), projected: bool) {
+            let sheet = laid(r, if projected { Lay::Projected } else { Lay::Wrapped });
             let contact = sheet.at([x, y]);
             let seen = sheet.project(&(contact.point_m + contact.normal.scale(h / 1e3)));
             prop_assert!((seen.at_mm[0] - x).abs() < 1e-6);
@@ -191,5 +352,62 @@ mod tests {
     #[test]
     fn a_sheet_that_lies_on_the_table_faces_up() {
         assert!(sheet(None).at([0.0, 0.0]).normal.z > 0.999);
+    }
+
+    #[test]
+    fn what_is_wrapped_keeps_its_length_and_what_is_projected_does_not() {
+        let line = [[10.0, 5.0], [90.0, 5.0]];
+        let wrapped = laid(Some(60.0), Lay::Wrapped).lie(&line);
+        assert!(wrapped.stretch < 1.0001, "{wrapped:?}");
+        // 1 rad on 60 mm.
+        assert!(
+            (wrapped.turn_rad_mm - 1.0 / 60.0).abs() < 1e-5,
+            "{wrapped:?}"
+        );
+        let projected = laid(Some(60.0), Lay::Projected).lie(&line);
+        // 40 mm aside: sin = 2/3, and a millimetre there is 1/cos of one.
+        let edge = 1.0 / (1.0_f64 - (40.0_f64 / 60.0).powi(2)).sqrt();
+        assert!(
+            (projected.stretch - edge).abs() < 0.01,
+            "{projected:?} {edge}"
+        );
+        assert!((projected.stretched_at_mm[0] - 50.0).abs() > 39.0);
+        let along = laid(Some(60.0), Lay::Projected).lie(&[[80.0, 0.0], [80.0, 80.0]]);
+        assert!(
+            along.stretch < 1.0001 && along.turn_rad_mm < 1e-9,
+            "{along:?}"
+        );
+        assert_eq!(laid(None, Lay::Wrapped).lie(&line).turn_rad_mm, 0.0);
+    }
+
+    /// A shape that is none of ours: a ball. That it can be is the point of the trait.
+    #[derive(Debug)]
+    struct Ball(f64);
+
+    impl Shape for Ball {
+        fn at(&self, [x, y]: [f64; 2]) -> Contact {
+            let normal = Unit::new_normalize(Vector3::new(x / 1e3, y / 1e3, self.0));
+            Contact {
+                point_m: Point3::from(normal.scale(self.0)),
+                normal,
+                x: Unit::new_normalize(Vector3::y().cross(&normal)),
+            }
+        }
+
+        fn project(&self, point_m: &Point3<f64>) -> Projected {
+            let [x, y, z]: [f64; 3] = point_m.coords.into();
+            Projected {
+                at_mm: [x / z * self.0 * 1e3, y / z * self.0 * 1e3],
+                height_mm: (point_m.coords.norm() - self.0) * 1e3,
+            }
+        }
+    }
+
+    #[test]
+    fn another_shape_needs_nothing_but_the_trait() {
+        let ball = Surface::of(Arc::new(Ball(0.05)), [40.0, 40.0]);
+        let seen = ball.project(&ball.at([10.0, 20.0]).point_m);
+        assert!((seen.at_mm[0] - 10.0).abs() < 1e-9 && seen.height_mm.abs() < 1e-9);
+        assert!(ball.lie(&[[0.0, 0.0], [40.0, 0.0]]).stretch > 1.3);
     }
 }

@@ -33,8 +33,8 @@ pub(crate) trait Device: Send {
     /// When a servo next does something by itself if nobody speaks.
     fn next_due(&self) -> Option<Instant>;
 
-    /// Lets servos do by themselves what is due by `now`.
-    fn wake(&mut self, body: &mut Body, now: Instant);
+    /// Lets servos do by themselves what is due by `now`; what they say unasked.
+    fn wake(&mut self, body: &mut Body, now: Instant) -> Vec<Answer>;
 
     /// Everything but what is kept over power cycles is lost.
     fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant);

@@ -349,12 +349,13 @@ impl Device for Servos {
             .min()
     }
 
-    fn wake(&mut self, body: &mut Body, now: Instant) {
+    fn wake(&mut self, body: &mut Body, now: Instant) -> Vec<Answer> {
         for (place, servo) in self.servos.iter_mut().enumerate() {
             if servo.watchdog_due.is_some_and(|due| due <= now) {
                 servo.trip(place, body, now);
             }
         }
+        Vec::new()
     }
 
     fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant) {

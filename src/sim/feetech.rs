@@ -187,7 +187,9 @@ impl Device for Servos {
         None
     }
 
-    fn wake(&mut self, _body: &mut Body, _now: Instant) {}
+    fn wake(&mut self, _body: &mut Body, _now: Instant) -> Vec<Answer> {
+        Vec::new()
+    }
 
     fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant) {
         for (place, servo) in self.servos.iter_mut().enumerate() {

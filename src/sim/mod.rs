@@ -18,6 +18,7 @@ mod device;
 mod dynamixel;
 mod fault;
 mod feetech;
+mod firmware;
 mod ink;
 #[cfg(test)]
 mod tests;
@@ -64,6 +65,7 @@ impl Simulator {
         let servos: Box<dyn Device> = match arm.file.family {
             Family::FeetechSts => Box::new(feetech::Servos::new(&body, return_delay)),
             Family::Dynamixel2 => Box::new(dynamixel::Servos::new(&body, return_delay)),
+            Family::Firmware => Box::new(firmware::Controller::new(arm, &body)),
         };
         Self(Arc::new(Mutex::new(World {
             chain: arm.chain.clone(),
@@ -152,7 +154,9 @@ impl World {
         // What servos do by themselves happens at its own moment, not at the next question.
         while let Some(due) = self.servos.next_due().filter(|due| *due <= to) {
             self.move_on(due);
-            self.servos.wake(&mut self.body, due);
+            for answer in self.servos.wake(&mut self.body, due) {
+                self.answer(due, answer);
+            }
         }
         self.move_on(to);
     }

@@ -9,6 +9,7 @@ use super::carry::Call;
 use super::{Node, Seat, Watch, align, list_nodes, reset, sense, stop, stroke};
 use crate::args::name::Resolution;
 use crate::args::{self, Advice, Param, Policy, Reading, Received, Refusal, Shape};
+use crate::caller::Standing;
 use crate::catalogue::{self, Effect, Given, Here, Kind, Tool};
 use crate::config::NodeFile;
 use crate::permit::Who;
@@ -27,6 +28,8 @@ pub struct Request {
     pub caller: String,
     /// Whether a person at the node calls.
     pub who: Who,
+    /// What the caller's token allows, where callers need one.
+    pub standing: Option<Standing>,
 }
 
 /// What a tool is given.
@@ -35,6 +38,7 @@ pub(super) struct Order<'a> {
     pub(super) reading: &'a Reading,
     pub(super) watch: &'a Watch,
     pub(super) who: Who,
+    pub(super) caller: &'a str,
 }
 
 impl Node {
@@ -55,6 +59,9 @@ impl Node {
                 seat.motion.stop(request.who, false);
             }
         }
+        if let Err(reply) = self.admits(tool, &request) {
+            return *reply;
+        }
         let reading = match self.read(tool, &request) {
             Ok(reading) => reading,
             Err((refusal, advice)) => return refused(tool, &refusal, advice),
@@ -64,7 +71,11 @@ impl Node {
             reading: &reading,
             watch: &watch,
             who: request.who,
+            caller: &request.caller,
         };
+        if let Err(reply) = order.lease(tool.effect) {
+            return reply.understood(&reading);
+        }
         let reply = match tool.name {
             "align" => align::call(&order).await,
             "reset" => reset::call(&order).await,

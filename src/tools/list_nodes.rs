@@ -25,13 +25,13 @@ fn own(node: &Node) -> Value {
         "this": true,
         "version": env!("CARGO_PKG_VERSION"),
         "forgiveness": node.file.forgiveness(),
-        "arms": node.seats.iter().map(|seat| arm(seat)).collect::<Vec<_>>(),
+        "arms": node.seats.iter().map(|seat| arm(node, seat)).collect::<Vec<_>>(),
         "scenes": node.here().scenes,
         "overlays": node.scenes.overlays(),
     })
 }
 
-fn arm(seat: &Seat) -> Value {
+fn arm(node: &Node, seat: &Seat) -> Value {
     let snapshot = seat.motion.snapshot();
     json!({
         "name": seat.name,
@@ -39,6 +39,7 @@ fn arm(seat: &Seat) -> Value {
         "simulated": seat.studio.is_some(),
         "state": snapshot.state,
         "enabled": seat.permits().enabled(seat.motion.clock().now()),
+        "lease": seat.holder(node.lease_idle()),
         "job": seat.board.job().filter(|job| !job.is_over()).map(|job| job.card()),
     })
 }

@@ -1,5 +1,6 @@
 //! What each tool does: dispatch, and one file a tool. Knows nothing of how a call arrived.
 
+mod admit;
 mod align;
 mod answer;
 mod carry;

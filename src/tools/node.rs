@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::args::Profile;
+use crate::caller::{Lease, Rates};
 use crate::config::{Forgiveness, NodeFile};
 use crate::motion::Motion;
 use crate::permit::Permits;
@@ -31,6 +32,7 @@ pub struct Seat {
     /// Where it is simulated, what lies before it.
     pub studio: Option<Box<dyn Studio>>,
     pub(super) board: Board,
+    pub(super) lease: Lease,
     last_scene: Mutex<Option<Arc<Scene>>>,
     laid: Mutex<Option<Arc<Scene>>>,
 }
@@ -48,6 +50,7 @@ pub struct Node {
     /// Where what must outlive this process is kept; it exists and is this user's alone.
     pub state: PathBuf,
     pub(super) memory: Mutex<super::dispatch::Memory>,
+    pub(super) rates: Rates,
     numbers: AtomicU64,
 }
 
@@ -60,6 +63,7 @@ impl Seat {
             motion,
             studio,
             board: Board::default(),
+            lease: Lease::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
         }
@@ -141,6 +145,7 @@ impl Node {
             output,
             state,
             memory: Mutex::default(),
+            rates: Rates::default(),
             numbers: AtomicU64::new(1),
         }
     }

@@ -8,7 +8,7 @@ mod window;
 
 pub use clock::DeviceClock;
 
-use crate::frame::{Decoder, ESTOP_BYTES, Received};
+use crate::frame::{Decoder, DecoderCounters, ESTOP_BYTES, Received};
 use crate::message::{
     Hello, HelloAck, Knot, Log, LostHost, Message, MessageError, Mode, Segment, SegmentAck,
     SegmentStatus, State,
@@ -182,6 +182,21 @@ impl Host {
     /// Segments that were pushed and are not acknowledged.
     pub fn unacknowledged(&self) -> usize {
         self.window.len()
+    }
+
+    /// Whether segments were pushed that are not acknowledged.
+    pub fn has_unacknowledged(&self) -> bool {
+        self.window.len() > 0
+    }
+
+    /// What the decoder has seen of the line.
+    pub const fn counters(&self) -> DecoderCounters {
+        self.decoder.counters()
+    }
+
+    /// Whole frames that meant nothing to a host, ever.
+    pub const fn ignored(&self) -> u32 {
+        self.ignored
     }
 
     /// Whether a command still waits for the STATE that answers it.

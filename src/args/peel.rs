@@ -1,0 +1,286 @@
+//! What models, their templates and programs put around a call: special tokens, reasoning, labels, assignments, a printing call.
+
+use super::{candidates::Flaw, form::Form};
+use std::borrow::Cow;
+
+/// Layers taken off one text, one after another.
+const LAYERS_MAX: usize = 8;
+/// Longest special token, as in `<|tool_call_start|>`.
+const TOKEN_BYTES_MAX: usize = 48;
+
+/// What is left of a text without what was around it.
+#[derive(Debug, PartialEq)]
+pub(super) struct Peeled<'a> {
+    pub(super) text: Cow<'a, str>,
+    pub(super) form: Form,
+    /// The tool that a label named.
+    pub(super) tool: Option<String>,
+}
+
+/// The text inside, if anything was around it; a marker that announces a call with nothing after it is a cut.
+pub(super) fn peel(text: &str) -> Result<Option<Peeled<'_>>, Flaw> {
+    let mut rest = text;
+    let mut form = Form::Prose;
+    let mut tool = None;
+    for _ in 0..LAYERS_MAX {
+        let layer = [reasoning, marker, react, assignment, printed, pythonic]
+            .iter()
+            .find_map(|layer| layer(rest));
+        let Some(layer) = layer else { break };
+        rest = layer.text.trim();
+        form = layer.form;
+        tool = tool.or(layer.tool);
+        if rest.is_empty() {
+            return Err(Flaw::Cut);
+        }
+    }
+    let plain = with_plain_quotes(rest);
+    if plain.is_none() && rest.len() == text.len() {
+        return Ok(None);
+    }
+    Ok(Some(Peeled {
+        text: plain.map_or(Cow::Borrowed(rest), Cow::Owned),
+        form,
+        tool,
+    }))
+}
+
+struct Layer<'a> {
+    text: &'a str,
+    form: Form,
+    tool: Option<String>,
+}
+
+impl<'a> Layer<'a> {
+    fn new(text: &'a str, form: Form) -> Self {
+        Self {
+            text,
+            form,
+            tool: None,
+        }
+    }
+}
+
+/// `<think>…</think>` before the call: thoughts are not arguments, whatever braces are in them.
+fn reasoning(text: &str) -> Option<Layer<'_>> {
+    const TAGS: [(&str, &str); 5] = [
+        ("<think>", "</think>"),
+        ("<thinking>", "</thinking>"),
+        ("<thought>", "</thought>"),
+        ("<reasoning>", "</reasoning>"),
+        ("<scratchpad>", "</scratchpad>"),
+    ];
+    let (open, close) = TAGS.iter().find(|(open, _)| text.starts_with(open))?;
+    let (_, rest) = text.get(open.len()..)?.split_once(close)?;
+    (!rest.trim().is_empty() && !rest.contains(open)).then(|| Layer::new(rest, Form::Tag))
+}
+
+/// `<|python_tag|>`, `[TOOL_CALLS]`, `</s>` and their like at either end.
+fn marker(text: &str) -> Option<Layer<'_>> {
+    const BEFORE: [&str; 9] = [
+        "[TOOL_CALLS]",
+        "[TOOL_CALL]",
+        "[TOOL_REQUEST]",
+        "<start_function_call>",
+        "<start_of_turn>model",
+        "<tool_call|>",
+        "<|tool_call>",
+        "<functioncall>",
+        "<s>",
+    ];
+    const AFTER: [&str; 9] = [
+        "[/TOOL_CALLS]",
+        "[END_TOOL_REQUEST]",
+        "[/TOOL_REQUEST]",
+        "<end_function_call>",
+        "<end_of_turn>",
+        "<eos>",
+        "<tool_call|>",
+        "<|tool_call>",
+        "</s>",
+    ];
+    let functools = || {
+        text.strip_prefix("functools")
+            .filter(|rest| rest.starts_with('['))
+    };
+    let rest = BEFORE
+        .iter()
+        .find_map(|mark| text.strip_prefix(mark))
+        .or_else(|| AFTER.iter().find_map(|mark| text.strip_suffix(mark)))
+        .or_else(|| token_before(text))
+        .or_else(|| token_after(text))
+        .or_else(functools)?;
+    Some(Layer::new(rest, Form::Tag))
+}
+
+/// What is inside `<|…|>` or `<｜…｜>`, if it looks like a token and not like a value.
+fn is_token(inner: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '▁' | '-' | '/');
+    !inner.is_empty() && inner.len() <= TOKEN_BYTES_MAX && inner.chars().all(allowed)
+}
+
+fn token_before(text: &str) -> Option<&str> {
+    [("<|", "|>"), ("<｜", "｜>")]
+        .iter()
+        .find_map(|(open, close)| {
+            let (inner, rest) = text.strip_prefix(open)?.split_once(close)?;
+            // A token alone is a stand-in, and what is left of a text when everything is peeled is a cut.
+            (is_token(inner) && !rest.trim().is_empty()).then_some(rest)
+        })
+}
+
+fn token_after(text: &str) -> Option<&str> {
+    [("<|", "|>"), ("<｜", "｜>")]
+        .iter()
+        .find_map(|(open, close)| {
+            let (rest, inner) = text.strip_suffix(close)?.rsplit_once(open)?;
+            (is_token(inner) && !rest.trim().is_empty()).then_some(rest)
+        })
+}
+
+/// `Action: stroke`, `Action Input: {…}`, `Observation:`: what stands before the input is thought, what stands after it is not said by the caller.
+fn react(text: &str) -> Option<Layer<'_>> {
+    const LABEL: &str = "Action Input:";
+    let at = text.find(LABEL)?;
+    let starts_line = at == 0 || text.get(..at)?.trim_end_matches([' ', '*']).ends_with('\n');
+    let rest = text.get(at + LABEL.len()..)?;
+    if !starts_line || rest.contains(LABEL) {
+        return None;
+    }
+    let rest = rest.split("\nObservation:").next()?;
+    let before = text.get(..at)?;
+    let tool = before.lines().rev().find_map(|line| {
+        let name = line.trim().strip_prefix("Action:")?.trim();
+        (!name.is_empty()).then(|| name.to_owned())
+    });
+    let is_code = |part: &str| part.contains("```");
+    (!is_code(before)).then(|| Layer {
+        tool,
+        ..Layer::new(rest.trim_start_matches('*'), Form::Prose)
+    })
+}
+
+/// `const args = {…};`, `result = stroke(…)`, `await stroke(…)`, `return {…};`
+fn assignment(text: &str) -> Option<Layer<'_>> {
+    const WORDS: [&str; 8] = [
+        "const ", "let ", "var ", "final ", "local ", "await ", "return ", "auto ",
+    ];
+    if let Some(rest) = WORDS.iter().find_map(|word| text.strip_prefix(word)) {
+        let open = rest.find(['{', '[', '('])?;
+        let head = rest.get(..open)?;
+        let is_name =
+            |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | ' ' | ':' | '<' | '>');
+        let value = match head.trim_end().strip_suffix('=') {
+            Some(target) if target.chars().all(is_name) => rest.get(open..)?,
+            None if head.chars().all(is_name) && !head.contains(':') => rest,
+            _ => head
+                .split_once('=')
+                .filter(|(target, _)| target.chars().all(is_name))
+                .and_then(|(target, _)| rest.get(target.len() + 1..))?,
+        };
+        return Some(Layer::new(value, Form::Prose));
+    }
+    let (target, rest) = text.split_once('=')?;
+    let is_identifier = |part: &str| {
+        !part.is_empty()
+            && part
+                .chars()
+                .all(|c| c.is_alphanumeric() || c == '_' || c == '.')
+    };
+    let rest = rest.trim_start();
+    let rest = rest.strip_prefix("await ").unwrap_or(rest);
+    let called = rest.get(..rest.find('(')?)?;
+    (is_identifier(target.trim()) && is_identifier(called) && rest.ends_with([')', ';']))
+        .then(|| Layer::new(rest, Form::Prose))
+}
+
+/// `print(stroke(…))`.
+fn printed(text: &str) -> Option<Layer<'_>> {
+    let inner = text
+        .strip_prefix("print(")
+        .or_else(|| text.strip_prefix("console.log("))?;
+    let inner = inner.trim_end_matches(';').trim_end().strip_suffix(')')?;
+    let called = inner.get(..inner.find('(')?)?;
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    (!called.is_empty() && called.chars().all(is_name)).then(|| Layer::new(inner, Form::Call))
+}
+
+/// `[stroke(scene="koi")]`: a list of calls with one call in it.
+fn pythonic(text: &str) -> Option<Layer<'_>> {
+    let inner = text.strip_prefix('[')?.strip_suffix(']')?.trim();
+    let called = inner.get(..inner.find('(')?)?;
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    let is_call = !called.is_empty() && called.chars().all(is_name) && inner.ends_with(')');
+    is_call.then(|| Layer::new(inner, Form::Call))
+}
+
+/// Tokens that some models write for a quote; `call:stroke{…}` then is a call.
+fn with_plain_quotes(text: &str) -> Option<String> {
+    const QUOTES: [&str; 2] = ["<escape>", "<|\"|>"];
+    let token = QUOTES.iter().find(|token| text.contains(**token))?;
+    let plain = text.replace(token, "\"");
+    let called = plain
+        .strip_prefix("call:")
+        .filter(|call| call.ends_with('}'));
+    let call = called.and_then(|call| call.split_once('{'));
+    Some(call.map_or(plain.clone(), |(tool, rest)| format!("{tool}({{{rest})")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    fn peeled(text: &str) -> String {
+        match peel(text) {
+            Ok(Some(Peeled { text, tool, .. })) => {
+                tool.map_or(text.to_string(), |tool| format!("{tool}: {text}"))
+            }
+            Ok(None) => "as it was".into(),
+            Err(flaw) => format!("{flaw:?}"),
+        }
+    }
+
+    #[test]
+    fn takes_off_what_is_around_a_call() {
+        for (text, want) in [
+            ("<think>{a}</think>\n{\"b\":1}", "{\"b\":1}"),
+            ("<|python_tag|>{}<|eom_id|>", "{}"),
+            ("<|tool_call_start|>[f(a=1)]<|tool_call_end|>", "f(a=1)"),
+            ("[TOOL_REQUEST]{}[END_TOOL_REQUEST]", "{}"),
+            ("functools[{}]", "[{}]"),
+            (
+                "Thought: {x}\nAction: f\nAction Input: {}\nObservation: y",
+                "f: {}",
+            ),
+            ("const a: Args = {b: 1};", "{b: 1};"),
+            ("r = await f(a=1)", "f(a=1)"),
+            ("print(api.f(a=1))", "api.f(a=1)"),
+            ("call:f{a:<escape>b<escape>}", "f({a:\"b\"})"),
+        ] {
+            assert_eq!(peeled(text), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn leaves_everything_else() {
+        for text in [
+            "{\"a\":1}",
+            "<think>hm</think>",
+            "<|scene|>",
+            "a = b",
+            "scene = {\"a\": 1}",
+            "[1, 2]",
+            "Action Input: 1\nAction Input: 2",
+        ] {
+            assert_eq!(peeled(text), "as it was", "{text}");
+        }
+        for text in [
+            "[TOOL_CALLS]",
+            "Action: f\nAction Input:",
+            "<start_function_call>",
+        ] {
+            assert_eq!(peeled(text), "Cut", "{text}");
+        }
+    }
+}

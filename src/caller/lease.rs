@@ -1,0 +1,109 @@
+//! One planner moves an arm at a time: the first motion takes the arm, rest gives it back.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::units::Instant;
+
+/// The lease of one arm.
+#[derive(Debug, Default)]
+pub struct Lease(Mutex<Option<Held>>);
+
+#[derive(Clone, Debug)]
+struct Held {
+    by: String,
+    used: Instant,
+}
+
+/// Somebody else has the arm.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "{by} has the arm; it is free {free_in_s:.0} s after the last motion, or an operator takes it over"
+)]
+pub struct Taken {
+    /// Who.
+    pub by: String,
+    /// Seconds of rest after which it is free.
+    pub free_in_s: f64,
+}
+
+impl Lease {
+    /// Takes the arm, or keeps it, for a caller that is about to move it.
+    ///
+    /// # Errors
+    /// Another caller moved it less than `idle` ago.
+    pub fn take(&self, caller: &str, now: Instant, idle: Duration) -> Result<(), Taken> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(other) = held.as_ref().filter(|held| held.by != caller)
+            && now.since(other.used) < idle
+        {
+            return Err(Taken {
+                by: other.by.clone(),
+                free_in_s: (idle - now.since(other.used)).as_secs_f64(),
+            });
+        }
+        *held = Some(Held {
+            by: caller.to_owned(),
+            used: now,
+        });
+        Ok(())
+    }
+
+    /// Says that the arm moves, for whoever has it.
+    pub fn used(&self, now: Instant) {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = held.as_mut() {
+            held.used = held.used.max(now);
+        }
+    }
+
+    /// Gives the arm back, whoever had it: the end of a session, or an operator.
+    pub fn release(&self) -> Option<String> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        held.take().map(|held| held.by)
+    }
+
+    /// Who has the arm now.
+    #[must_use]
+    pub fn holder(&self, now: Instant, idle: Duration) -> Option<String> {
+        let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = held.as_ref().filter(|held| now.since(held.used) < idle);
+        held.map(|held| held.by.clone())
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(120);
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO.after(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn the_first_has_it_until_it_rests() {
+        let lease = Lease::default();
+        lease.take("a", at(0), IDLE).unwrap();
+        let taken = lease.take("b", at(60), IDLE).unwrap_err();
+        assert_eq!(taken.by, "a");
+        assert!((taken.free_in_s - 60.0).abs() < 1e-9);
+        lease.take("a", at(100), IDLE).unwrap();
+        assert!(lease.take("b", at(200), IDLE).is_err());
+        assert_eq!(lease.holder(at(219), IDLE).as_deref(), Some("a"));
+        assert_eq!(lease.holder(at(220), IDLE), None);
+        lease.take("b", at(220), IDLE).unwrap();
+    }
+
+    #[test]
+    fn a_job_that_goes_on_keeps_it_and_an_operator_takes_it() {
+        let lease = Lease::default();
+        lease.take("a", at(0), IDLE).unwrap();
+        lease.used(at(500));
+        assert!(lease.take("b", at(510), IDLE).is_err());
+        assert_eq!(lease.release().as_deref(), Some("a"));
+        lease.take("b", at(510), IDLE).unwrap();
+    }
+}

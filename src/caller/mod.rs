@@ -1,0 +1,78 @@
+//! Who calls, and what that allows: roles, tokens, rates and the lease of the arm.
+
+mod lease;
+mod rate;
+mod token;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+pub use lease::{Lease, Taken};
+pub use rate::Rates;
+pub use token::{Book, Card, Denied, TokenError};
+
+/// What a caller may do. `stop` is everybody's who may come in at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Looks: tools that read.
+    Viewer,
+    /// Draws within what is enabled: tools that read and tools that move.
+    Planner,
+    /// A person: as a planner, and may reset what an operator stopped.
+    Operator,
+}
+
+impl Role {
+    /// All, the weakest first.
+    pub const ALL: [Self; 3] = [Self::Viewer, Self::Planner, Self::Operator];
+
+    /// Whether tools that move the arm may be called.
+    #[must_use]
+    pub fn may_move(self) -> bool {
+        self >= Self::Planner
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Planner => "planner",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(self.word())
+    }
+}
+
+/// A word that is no role.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no role; the roles are viewer (reads), planner (reads, moves) and operator")]
+pub struct NoRole(String);
+
+impl FromStr for Role {
+    type Err = NoRole;
+
+    fn from_str(word: &str) -> Result<Self, NoRole> {
+        Self::ALL
+            .into_iter()
+            .find(|role| role.word().eq_ignore_ascii_case(word.trim()))
+            .ok_or_else(|| NoRole(word.chars().take(40).collect()))
+    }
+}
+
+/// Somebody who came in with a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// The token's name, as the operator gave it.
+    pub name: String,
+    /// What it allows.
+    pub role: Role,
+    /// Calls a minute, stops aside.
+    pub calls_per_minute: u32,
+}

@@ -1,0 +1,412 @@
+//! The book of tokens: made once, shown once, kept as hashes, looked up by every call.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use argon2::{Algorithm, Argon2, Params, Version};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+
+use super::{Role, Standing};
+
+/// What every token begins with, so that people and scanners of leaked secrets know it.
+const PREFIX: &str = "sth_";
+
+/// Bytes of chance by which a token is found, and by which it is believed.
+const ID_BYTES: usize = 6;
+const SECRET_BYTES: usize = 32;
+
+/// Longer texts are no tokens.
+const TOKEN_CHARS_MAX: usize = 128;
+
+/// Names longer than this do not fit into lists.
+const NAME_CHARS_MAX: usize = 64;
+
+/// 7 MiB and five rounds: what OWASP asks of small machines. A token is chance, not a word.
+const MEMORY_KIB: u32 = 7 * 1024;
+const ROUNDS: u32 = 5;
+
+/// The tokens of a node, in a file that is its user's alone. Other processes may change the file;
+/// each look-up sees the newest.
+#[derive(Debug)]
+pub struct Book {
+    path: PathBuf,
+    seen: Mutex<Seen>,
+}
+
+/// The file as it was last read.
+#[derive(Debug, Default)]
+struct Seen {
+    stamp: Option<Stamp>,
+    records: Vec<Record>,
+    /// Tokens that were believed, by id: the slow hash is done once.
+    believed: HashMap<String, blake3::Hash>,
+}
+
+/// What changes when the file does.
+type Stamp = (u64, i64, i64, u64);
+
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    tokens: Vec<Record>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    name: String,
+    role: Role,
+    calls_per_minute: u32,
+    id: String,
+    hash: String,
+}
+
+/// One token, as lists show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Card {
+    /// Its name.
+    pub name: String,
+    /// What it allows.
+    pub role: Role,
+    /// Calls a minute, stops aside.
+    pub calls_per_minute: u32,
+}
+
+/// Why the book cannot be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    /// The file cannot be read or written.
+    #[error("cannot use the file of tokens {}: {source}", path.display())]
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not one of tokens.
+    #[error("{} is damaged: {why}; put a copy back, or remove it and make new tokens", path.display())]
+    Damaged {
+        /// Where it is.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// There is one of this name.
+    #[error("there is a token called {0:?} already; revoke it first, or choose another name")]
+    Twice(String),
+    /// There is none of this name.
+    #[error("there is no token called {0:?}; see `steadyhand token list`")]
+    None(String),
+    /// It is no name.
+    #[error("{0:?} cannot be a token's name; 1 to {NAME_CHARS_MAX} printable characters are")]
+    Name(String),
+    /// No chance to be had, or no memory to hash.
+    #[error("cannot make a token: {0}")]
+    Make(String),
+}
+
+/// Why somebody does not come in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// It is no token of this node, or no longer.
+    #[error("this token is not known here; an operator makes one with `steadyhand token add`")]
+    Unknown,
+    /// Nobody can be let in.
+    #[error("tokens cannot be looked up: {0}")]
+    Closed(String),
+}
+
+impl Book {
+    /// The book that is kept in this folder; without a file it is empty.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self {
+            path: folder.join("tokens.toml"),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// All tokens.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn list(&self) -> Result<Vec<Card>, TokenError> {
+        let file = self.load()?;
+        let card = |record: Record| Card {
+            name: record.name,
+            role: record.role,
+            calls_per_minute: record.calls_per_minute,
+        };
+        Ok(file.tokens.into_iter().map(card).collect())
+    }
+
+    /// Makes a token and returns it: it is kept nowhere and cannot be shown again.
+    ///
+    /// # Errors
+    /// There is one of this name, it is no name, or the file cannot be changed.
+    pub fn add(&self, name: &str, role: Role, calls_per_minute: u32) -> Result<String, TokenError> {
+        check_name(name)?;
+        let mut file = self.load()?;
+        if file.tokens.iter().any(|token| token.name == name) {
+            return Err(TokenError::Twice(name.to_owned()));
+        }
+        let (id, secret) = (chance::<ID_BYTES>()?, chance::<SECRET_BYTES>()?);
+        let token = format!("{PREFIX}{id}.{secret}");
+        file.tokens.push(Record {
+            name: name.to_owned(),
+            role,
+            calls_per_minute,
+            id,
+            hash: hash(&token)?,
+        });
+        self.store(&file)?;
+        Ok(token)
+    }
+
+    /// Ends a token: from now on it opens nothing.
+    ///
+    /// # Errors
+    /// There is none of this name, or the file cannot be changed.
+    pub fn revoke(&self, name: &str) -> Result<(), TokenError> {
+        let mut file = self.load()?;
+        let before = file.tokens.len();
+        file.tokens.retain(|token| token.name != name);
+        if file.tokens.len() == before {
+            return Err(TokenError::None(name.to_owned()));
+        }
+        self.store(&file)
+    }
+
+    /// Whose token this is. Slow the first time: not for a thread that others wait for.
+    ///
+    /// # Errors
+    /// Nobody's, or the file cannot be read: nobody comes in then.
+    pub fn check(&self, token: &str) -> Result<Standing, Denied> {
+        let closed = |error: TokenError| Denied::Closed(error.to_string());
+        let id = id_of(token).ok_or(Denied::Unknown)?;
+        let quick = blake3::hash(token.as_bytes());
+        let record = {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            self.refresh(&mut seen).map_err(closed)?;
+            let known = seen.records.iter().find(|record| record.id == id);
+            let record = known.cloned().ok_or(Denied::Unknown)?;
+            if seen.believed.get(id) == Some(&quick) {
+                return Ok(record.standing());
+            }
+            record
+        };
+        if !record.is_for(token) {
+            return Err(Denied::Unknown);
+        }
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        self.refresh(&mut seen).map_err(closed)?;
+        // It may have been revoked while it was hashed.
+        if !seen.records.iter().any(|now| now.hash == record.hash) {
+            return Err(Denied::Unknown);
+        }
+        seen.believed.insert(id.to_owned(), quick);
+        Ok(record.standing())
+    }
+
+    fn refresh(&self, seen: &mut Seen) -> Result<(), TokenError> {
+        let stamp = self.stamp()?;
+        if seen.stamp != stamp {
+            *seen = Seen {
+                stamp,
+                records: self.load()?.tokens,
+                believed: HashMap::new(),
+            };
+        }
+        Ok(())
+    }
+
+    fn stamp(&self) -> Result<Option<Stamp>, TokenError> {
+        match std::fs::metadata(&self.path) {
+            Ok(about) => Ok(Some((
+                about.ino(),
+                about.mtime(),
+                about.mtime_nsec(),
+                about.len(),
+            ))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(self.refused(source)),
+        }
+    }
+
+    fn load(&self) -> Result<File, TokenError> {
+        let text = match std::fs::read_to_string(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(File::default()),
+            Err(source) => return Err(self.refused(source)),
+        };
+        // The text holds hashes: no error may quote it.
+        toml::from_str(&text).map_err(|error| TokenError::Damaged {
+            path: self.path.clone(),
+            why: error.message().to_owned(),
+        })
+    }
+
+    /// Written beside it and put into its place, so that a reader sees the old book or the new.
+    fn store(&self, file: &File) -> Result<(), TokenError> {
+        let text = toml::to_string(file).map_err(|error| TokenError::Make(error.to_string()))?;
+        let new = self.path.with_extension("new");
+        let written = || -> io::Result<()> {
+            let mut options = std::fs::OpenOptions::new();
+            let options = options.write(true).create(true).truncate(true).mode(0o600);
+            let mut out = options.open(&new)?;
+            out.write_all(text.as_bytes())?;
+            out.sync_all()?;
+            std::fs::rename(&new, &self.path)
+        };
+        written().map_err(|source| self.refused(source))
+    }
+
+    fn refused(&self, source: io::Error) -> TokenError {
+        TokenError::File {
+            path: self.path.clone(),
+            source,
+        }
+    }
+}
+
+impl Record {
+    fn standing(&self) -> Standing {
+        Standing {
+            name: self.name.clone(),
+            role: self.role,
+            calls_per_minute: self.calls_per_minute,
+        }
+    }
+
+    fn is_for(&self, token: &str) -> bool {
+        PasswordHash::new(&self.hash).is_ok_and(|hash| {
+            Argon2::default()
+                .verify_password(token.as_bytes(), &hash)
+                .is_ok()
+        })
+    }
+}
+
+fn check_name(name: &str) -> Result<(), TokenError> {
+    let fits = (1..=NAME_CHARS_MAX).contains(&name.chars().count());
+    if fits && !name.chars().any(char::is_control) {
+        Ok(())
+    } else {
+        Err(TokenError::Name(
+            name.chars().take(NAME_CHARS_MAX).collect(),
+        ))
+    }
+}
+
+/// The part by which a token is found.
+fn id_of(token: &str) -> Option<&str> {
+    if token.len() > TOKEN_CHARS_MAX {
+        return None;
+    }
+    let (id, _) = token.strip_prefix(PREFIX)?.split_once('.')?;
+    Some(id)
+}
+
+fn chance<const BYTES: usize>() -> Result<String, TokenError> {
+    let mut bytes = [0_u8; BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| TokenError::Make(error.to_string()))?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+fn hash(token: &str) -> Result<String, TokenError> {
+    let made = || {
+        let params = Params::new(MEMORY_KIB, ROUNDS, 1, None)?;
+        let hasher = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        let hash: PasswordHash = hasher.hash_password(token.as_bytes())?;
+        Ok(hash.to_string())
+    };
+    made().map_err(|error: argon2::password_hash::Error| TokenError::Make(error.to_string()))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn book() -> (tempfile::TempDir, Book) {
+        let folder = tempfile::tempdir().unwrap();
+        let book = Book::at(folder.path());
+        (folder, book)
+    }
+
+    #[test]
+    fn a_token_opens_until_it_is_revoked() {
+        let (folder, book) = book();
+        let token = book.add("claude", Role::Planner, 60).unwrap();
+        let standing = book.check(&token).unwrap();
+        assert_eq!(
+            (standing.name.as_str(), standing.role),
+            ("claude", Role::Planner)
+        );
+        // Another process revokes it; this one has believed it already.
+        Book::at(folder.path()).revoke("claude").unwrap();
+        assert_eq!(book.check(&token), Err(Denied::Unknown));
+    }
+
+    #[test]
+    fn what_is_not_a_token_opens_nothing() {
+        let (_folder, book) = book();
+        assert_eq!(book.check(""), Err(Denied::Unknown));
+        let token = book.add("a", Role::Viewer, 60).unwrap();
+        let mut wrong = token.clone();
+        wrong.pop();
+        for text in [
+            wrong,
+            format!("{token}x"),
+            "sth_.".to_owned(),
+            "x".repeat(1 << 20),
+        ] {
+            assert_eq!(book.check(&text), Err(Denied::Unknown));
+        }
+        book.check(&token).unwrap();
+        assert_eq!(book.check(&format!("{token}x")), Err(Denied::Unknown));
+    }
+
+    #[test]
+    fn the_file_holds_no_token_and_is_its_owners_alone() {
+        let (folder, book) = book();
+        let token = book.add("a", Role::Viewer, 60).unwrap();
+        let path = folder.path().join("tokens.toml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let secret = token.split_once('.').unwrap().1;
+        assert!(
+            !text.contains(secret) && text.contains("$argon2id$"),
+            "{text}"
+        );
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn names_are_told_apart_and_a_damaged_book_lets_nobody_in() {
+        let (folder, book) = book();
+        let token = book.add("a", Role::Operator, 60).unwrap();
+        assert!(matches!(
+            book.add("a", Role::Viewer, 1),
+            Err(TokenError::Twice(_))
+        ));
+        assert!(matches!(
+            book.add("\u{1b}[2J", Role::Viewer, 1),
+            Err(TokenError::Name(_))
+        ));
+        assert!(matches!(book.revoke("b"), Err(TokenError::None(_))));
+        assert_eq!(book.list().unwrap().len(), 1);
+        std::fs::write(folder.path().join("tokens.toml"), "tokens = 3").unwrap();
+        assert!(matches!(book.check(&token), Err(Denied::Closed(_))));
+    }
+}

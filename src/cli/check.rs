@@ -1,0 +1,158 @@
+//! `check`: everything that is wrong with a node before it is started, each with its fix.
+
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::Path;
+
+use rustix::fs::{Access, access};
+
+use super::{Exit, NodeArgs, open, show, state};
+use crate::clock::Clock;
+use crate::config::{ArmEntry, NodeFile};
+use crate::gate;
+use crate::link::serial::SerialLink;
+use crate::plan::{self, Patient};
+use crate::scene::Library;
+
+/// What was looked at, and what is wrong with it.
+#[derive(Default)]
+struct Findings {
+    good: Vec<String>,
+    wrong: Vec<String>,
+}
+
+impl Findings {
+    fn note(&mut self, what: &str, found: Result<String, String>) {
+        match found {
+            Ok(good) => self.good.push(format!("{what}: {good}")),
+            Err(wrong) => self.wrong.push(format!("{what}: {wrong}")),
+        }
+    }
+}
+
+/// Looks at all of a node and moves nothing.
+pub(super) fn run(args: &NodeArgs) -> anyhow::Result<Exit> {
+    let mut findings = Findings::default();
+    // Without its file nothing else is known.
+    let file = match open::file(args) {
+        Ok(file) => file,
+        Err(error) => {
+            show::line(&format!("wrong  node file: {error:#}"));
+            return Ok(Exit::Refused);
+        }
+    };
+    findings.note(
+        "node",
+        Ok(format!("{}, read {:?}", file.name, file.forgiveness())),
+    );
+    folders(args, &file, &mut findings);
+    match open::library(args, &file) {
+        Ok(library) => with_scenes(args, &file, &library, &mut findings),
+        Err(error) => findings.note("scenes", Err(format!("{error:#}"))),
+    }
+    for good in &findings.good {
+        show::line(&format!("good   {good}"));
+    }
+    for wrong in &findings.wrong {
+        show::line(&format!("wrong  {wrong}"));
+    }
+    Ok(if findings.wrong.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Refused
+    })
+}
+
+fn folders(args: &NodeArgs, file: &NodeFile, findings: &mut Findings) {
+    let state = state::folder(args, file).map_err(|error| format!("{error:#}"));
+    findings.note("state", state.and_then(|folder| own(&folder)));
+    if let Some(output) = args.output.as_ref().or(file.output.as_ref()) {
+        let made = std::fs::create_dir_all(output)
+            .map_err(|error| format!("cannot make {}: {error}", output.display()));
+        findings.note("output", made.and_then(|()| writable(output)));
+    }
+}
+
+fn writable(folder: &Path) -> Result<String, String> {
+    access(folder, Access::WRITE_OK)
+        .map(|()| folder.display().to_string())
+        .map_err(|error| {
+            format!(
+                "{} cannot be written to ({error}): `chown` it to the node's user, or name another",
+                folder.display()
+            )
+        })
+}
+
+/// Stops, journal and keys are the node's alone.
+fn own(folder: &Path) -> Result<String, String> {
+    writable(folder)?;
+    let about = std::fs::metadata(folder).map_err(|error| error.to_string())?;
+    let mode = about.permissions().mode() & 0o777;
+    if mode & 0o077 == 0 {
+        Ok(folder.display().to_string())
+    } else {
+        Err(format!(
+            "{} may be read by others (mode {mode:o}): `chmod 700` it",
+            folder.display()
+        ))
+    }
+}
+
+fn with_scenes(args: &NodeArgs, file: &NodeFile, library: &Library, findings: &mut Findings) {
+    for entry in &file.arms {
+        let what = format!("arm {}", entry.name);
+        let arm = library.arm(&entry.model).map_err(|error| error.to_string());
+        let baud = arm.map(|arm| arm.file.baud);
+        let found = baud.and_then(|baud| port(args, entry, baud));
+        findings.note(&what, found);
+    }
+    let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
+    for name in library.scenes() {
+        let what = format!("scene {name}");
+        match library.scene(&name, None) {
+            Ok(scene) if models.contains(&scene.arm.file.name.as_str()) => {
+                let planned = plan::draw(&scene, &scene.rest_rad, &Patient)
+                    .map_err(|error| error.to_string())
+                    .and_then(|plan| {
+                        gate::preview(&scene, &plan.trajectory)
+                            .map(|()| format!("{:.0} mm of line", plan.report.pen_down_mm))
+                            .map_err(|refused| refused.to_string())
+                    });
+                findings.note(&what, planned);
+            }
+            // It is for an arm that this node does not have.
+            Ok(_) => {}
+            Err(error) => findings.note(&what, Err(error.to_string())),
+        }
+    }
+}
+
+fn port(args: &NodeArgs, entry: &ArmEntry, baud: u32) -> Result<String, String> {
+    if entry.is_simulated() {
+        return Ok(format!("{}, simulated in the node", entry.model));
+    }
+    let path = &entry.port;
+    let about = std::fs::metadata(path).map_err(|error| {
+        format!("there is no port {path} ({error}): plug the arm in; `ls /dev/serial/by-id` shows what is there")
+    })?;
+    if !about.file_type().is_char_device() {
+        return Err(format!(
+            "{path} is no serial port: name one of /dev/serial/by-id"
+        ));
+    }
+    let is_pseudo_terminal = path.starts_with("/dev/pts/");
+    if rustix::process::geteuid().is_root() && !is_pseudo_terminal && !args.allow_root {
+        return Err(format!(
+            "this is root, whom the lock on {path} does not stop: check, and serve, as another user, or say --allow-root"
+        ));
+    }
+    // Opening says more than looking: who has it, and whether this user may.
+    SerialLink::open(path, baud, &Clock::real())
+        .map(|_| {
+            format!(
+                "{} at {path}, {baud} baud; its servos were not asked",
+                entry.model
+            )
+        })
+        .map_err(|error| error.to_string())
+}

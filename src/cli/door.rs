@@ -1,0 +1,105 @@
+//! The door to HTTP: tokens, and whether callers need one.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::bail;
+
+use super::{Exit, NodeArgs, TokenCommand, open, show, state};
+use crate::caller::{Book, Role, Standing};
+use crate::mcp::{Doorkeeper, Identity};
+use crate::tools::Node;
+
+/// Makes, lists or revokes tokens.
+pub(super) fn run(args: &NodeArgs, command: TokenCommand) -> anyhow::Result<Exit> {
+    let file = open::file(args)?;
+    if state::is_practice(args, &file) {
+        bail!(
+            "a node without a node file keeps nothing: say --config FILE, or --state DIR for `serve` as well"
+        );
+    }
+    let book = Book::at(&state::folder(args, &file)?);
+    match command {
+        TokenCommand::Add {
+            name,
+            role,
+            calls_per_minute,
+        } => {
+            let token = book.add(&name, role, calls_per_minute)?;
+            show::note("this is shown once; give it as `Authorization: Bearer …`");
+            show::line(&token);
+        }
+        TokenCommand::List => list(&book)?,
+        TokenCommand::Revoke { name } => {
+            book.revoke(&name)?;
+            show::note(&format!("{name} is revoked, on a node that runs too"));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn list(book: &Book) -> anyhow::Result<()> {
+    let cards = book.list()?;
+    if cards.is_empty() {
+        show::note("there are no tokens");
+    }
+    for card in cards {
+        show::line(&format!(
+            "{:24} {:10} {:6} calls a minute",
+            card.name,
+            card.role.to_string(),
+            card.calls_per_minute
+        ));
+    }
+    Ok(())
+}
+
+/// Who is asked for every HTTP request, if anybody needs to be.
+///
+/// # Errors
+/// The address can be reached from elsewhere and there is no token, so nobody could come in and
+/// anybody might think that they can.
+pub(super) fn keeper(
+    node: &Node,
+    address: SocketAddr,
+) -> anyhow::Result<Option<Arc<dyn Doorkeeper>>> {
+    if address.ip().is_loopback() && !node.file.require_tokens {
+        return Ok(None);
+    }
+    let book = Book::at(&node.state);
+    if book.list()?.is_empty() {
+        bail!(
+            "callers at {address} need tokens and there are none: make one with `steadyhand token add NAME --role planner` (with the same --config or --state), or serve on 127.0.0.1"
+        );
+    }
+    Ok(Some(Arc::new(Keeper(book))))
+}
+
+struct Keeper(Book);
+
+impl Doorkeeper for Keeper {
+    fn admit(&self, token: Option<&str>) -> Result<Identity, String> {
+        let token = token.ok_or(
+            "this node wants a token: send `Authorization: Bearer …`; an operator makes one with `steadyhand token add`",
+        )?;
+        let standing = self.0.check(token).map_err(|denied| {
+            tracing::warn!(%denied, "a caller was turned away");
+            denied.to_string()
+        })?;
+        Ok(Identity {
+            name: standing.name,
+            role: standing.role.to_string(),
+            calls_per_minute: standing.calls_per_minute,
+        })
+    }
+}
+
+/// What an identity that [`Keeper`] gave allows.
+pub(super) fn standing(identity: &Identity) -> Standing {
+    Standing {
+        name: identity.name.clone(),
+        // A word that is no role comes from no keeper of ours; it may look.
+        role: identity.role.parse().unwrap_or(Role::Viewer),
+        calls_per_minute: identity.calls_per_minute,
+    }
+}

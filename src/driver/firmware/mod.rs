@@ -1,0 +1,625 @@
+//! Controllers that people build, over `firmware-protocol`: a stream of goals becomes timed
+//! segments, which the controller carries out and watches over by itself.
+//!
+//! What a goal says is done [`LEAD_US`] later, so that a line that jitters does not stop the arm.
+//! A hold or an emergency stop waits for nothing: it goes ahead of everything, and what the
+//! controller has queued is dropped. The controller holds by itself when it hears nothing of us.
+
+use std::time::Duration;
+
+use firmware_protocol::message::{Cause, HelloAck, JointLimits, Knot, Message, Mode, State};
+
+use crate::arm::{Arm, Servo};
+use crate::clock::Clock;
+use crate::driver::error::DriverError;
+use crate::driver::map::{Command, ServoMap};
+use crate::driver::{Attached, BusCounts, Halt, Identity, Released};
+use crate::link::Link;
+use crate::units::{Instant, Measured, ServoState};
+
+mod complaint;
+mod fit;
+mod session;
+mod stream;
+
+pub use complaint::Complaint;
+
+use session::Session;
+use stream::{STEP_US, Stream};
+
+/// How much later than it was given a goal is reached, in microseconds.
+const LEAD_US: u32 = 100_000;
+
+/// Nothing is sent further ahead than this, in microseconds.
+const AHEAD_MAX_US: i32 = 150_000;
+
+/// With less than this queued and nothing to follow, the arm is held along its path.
+const HOLD_AT_US: i32 = 45_000;
+
+/// With this much queued a held motion goes on.
+const RESUME_AT_US: i32 = 80_000;
+
+/// How long a held motion may wait for its next goal before it is dropped.
+const HELD: Duration = Duration::from_millis(500);
+
+/// How long a cycle listens.
+const LISTEN: Duration = Duration::from_millis(2);
+
+/// A state older than this is no reading.
+const STALE: Duration = Duration::from_millis(100);
+
+/// How long a controller may take to answer HELLO, and to show its clock and its joints.
+const GREETING: Duration = Duration::from_millis(1500);
+
+/// How long an arm may take to come to rest.
+const REST: Duration = Duration::from_millis(1500);
+
+/// What the stream of goals and the controller are doing together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Not energised, or found broken since.
+    Limp,
+    /// At rest: the next goal begins a motion.
+    Resting,
+    /// Segments are on their way.
+    Running,
+    /// Held along the path; `drop` says that nothing of it will be carried out.
+    Holding { since: Instant, drop: bool },
+    /// Going on after a hold.
+    Resuming,
+    /// The queue is being dropped.
+    Flushing,
+    /// An emergency stop is latched in the controller, as it was asked to.
+    Stopped,
+}
+
+/// A driver for one arm with a controller of its own.
+pub(crate) struct Firmware {
+    map: ServoMap,
+    session: Session,
+    stream: Stream,
+    limits: Vec<JointLimits>,
+    baud: u32,
+    phase: Phase,
+    halt: Option<Halt>,
+    /// Where the joints were when torque went on: perhaps beyond a limit.
+    found_urad: Vec<i32>,
+    /// When the last segment that was sent ends, in path time.
+    tail_us: u32,
+}
+
+impl Firmware {
+    pub(crate) fn new(arm: &Arm, clock: &Clock) -> Self {
+        let map = ServoMap::new(arm);
+        Self {
+            session: Session::new(clock, map.counts()),
+            stream: Stream::default(),
+            limits: Vec::new(),
+            baud: arm.file.baud,
+            phase: Phase::Limp,
+            halt: None,
+            found_urad: Vec::new(),
+            tail_us: 0,
+            map,
+        }
+    }
+
+    pub(crate) fn counts(&self) -> &BusCounts {
+        &self.session.counts
+    }
+
+    pub(crate) fn is_energised(&self) -> bool {
+        !matches!(self.phase, Phase::Limp | Phase::Stopped) && self.halt.is_none()
+    }
+
+    /// Whether everything that was sent has been carried out, or dropped.
+    pub(crate) fn is_settled(&self) -> bool {
+        let moving = self
+            .session
+            .state()
+            .is_some_and(|(state, _)| state.flags & State::MOVING != 0);
+        match self.phase {
+            Phase::Limp | Phase::Stopped => !moving,
+            Phase::Resting => !self.stream.has_goals(),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn halt(&mut self, halt: Halt) {
+        if self.halt != Some(Halt::Emergency) {
+            self.halt = Some(halt);
+        }
+    }
+
+    pub(crate) async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
+        self.session.forget();
+        self.phase = Phase::Limp;
+        self.halt = None;
+        self.stream = Stream::default();
+        link.discard_input().map_err(DriverError::Read)?;
+        let ack = self.greet(link).await?;
+        let warnings = fit::check(&self.map, ack.limits.as_slice())?;
+        self.limits = ack.limits.as_slice().to_vec();
+        let known = |session: &Session| {
+            let measured = session.state().is_some_and(|(state, _)| is_measured(state));
+            session.device_us().is_some() && measured
+        };
+        if !self.session.until(link, GREETING, known).await? {
+            return Err(Complaint::NoPosition.into());
+        }
+        let round_us = self.session.host.clock().round_trip_us().unwrap_or(0);
+        Ok(Attached {
+            measured: self.measured()?,
+            servos: self.identities(&ack),
+            warnings,
+            latency: Duration::from_micros(round_us),
+        })
+    }
+
+    async fn greet(&mut self, link: &mut dyn Link) -> Result<HelloAck, DriverError> {
+        let answered = |session: &Session| {
+            session.host.paired().is_some() || session.mismatch().is_some()
+        };
+        self.session.until(link, GREETING, answered).await?;
+        if let Some(mismatch) = self.session.mismatch() {
+            return Err(mismatch.into());
+        }
+        let silent = Complaint::Silent {
+            baud: self.baud,
+            within_ms: GREETING.as_millis(),
+        };
+        Ok(*self.session.host.paired().ok_or(silent)?)
+    }
+
+    fn identities(&self, ack: &HelloAck) -> Vec<Identity> {
+        let torque_on = self.torque_on();
+        let entries = self.map.entries.iter().zip(&ack.limits);
+        entries
+            .map(|(entry, limits)| Identity {
+                servo: entry.name.clone(),
+                model: 0,
+                firmware: (ack.major, ack.minor),
+                return_delay: Duration::ZERO,
+                position_min_ticks: limits.position_min_urad,
+                position_max_ticks: limits.position_max_urad,
+                homing_offset_ticks: 0,
+                torque_on,
+                error_bits: 0,
+            })
+            .collect()
+    }
+
+    pub(crate) async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
+        self.phase = Phase::Limp;
+        self.halt = None;
+        self.stream = Stream::new(&self.limits);
+        if self.session.host.paired().is_none() {
+            self.greet(link).await?;
+        }
+        // What went wrong before has been reported, and reset since.
+        (self.session.take_refusal(), self.session.take_reboot());
+        self.quiet(link).await?;
+        self.session.command(link, Message::Torque(true)).await?;
+        let ready = |session: &Session| session.mode() == Mode::Idle;
+        if !self.session.until(link, REST, ready).await? {
+            return Err(self.broken().unwrap_or(Complaint::Limp).into());
+        }
+        self.phase = Phase::Resting;
+        let state = self.session.state();
+        let joints = state.map(|(state, _)| state.joints).unwrap_or_default();
+        self.found_urad = joints.iter().map(|joint| joint.measured_urad).collect();
+        self.measured()
+    }
+
+    /// Brings the controller to rest with nothing queued and nothing latched.
+    async fn quiet(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
+        let fresh = |session: &Session| session.state().is_some();
+        self.session.until(link, GREETING, fresh).await?;
+        match self.session.mode() {
+            Mode::Estop | Mode::Fault => self.clear(link).await,
+            Mode::Unpaired | Mode::Disarmed | Mode::Idle => Ok(()),
+            _ => self.flush(link).await,
+        }
+    }
+
+    async fn clear(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
+        let at_rest =
+            |session: &Session| session.state().is_some_and(|(state, _)| !is_moving(state));
+        self.session.until(link, REST, at_rest).await?;
+        let (nonce, faults) = self
+            .session
+            .state()
+            .map_or((0, 0), |(state, _)| (state.nonce, state.drive_faults));
+        if faults != 0 {
+            return Err(self.latched().into());
+        }
+        self.session
+            .command(link, Message::ClearFault(nonce))
+            .await
+    }
+
+    async fn flush(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
+        self.session.command(link, Message::Flush).await?;
+        let idle = |session: &Session| session.mode() == Mode::Idle;
+        self.session.until(link, REST, idle).await.map(|_| ())
+    }
+
+    pub(crate) async fn release(&mut self, link: &mut dyn Link) -> Result<Released, DriverError> {
+        self.phase = Phase::Limp;
+        self.stream = Stream::default();
+        let mut released = Released::default();
+        let result = self.limp(link).await;
+        for entry in &self.map.entries {
+            match &result {
+                Ok(()) => released.off.push(entry.name.clone()),
+                Err(error @ (DriverError::Write(_) | DriverError::Read(_))) => {
+                    tracing::debug!("torque off: {error}");
+                }
+                Err(_) => {
+                    let error = DriverError::from(Complaint::Unanswered("switch torque off"));
+                    released.failed.push((entry.name.clone(), error));
+                }
+            }
+        }
+        match result {
+            Err(error @ (DriverError::Write(_) | DriverError::Read(_))) => Err(error),
+            _ => Ok(released),
+        }
+    }
+
+    async fn limp(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
+        if matches!(self.session.mode(), Mode::Running | Mode::Parking) {
+            self.session.command(link, Message::Hold).await?;
+        }
+        let at_rest =
+            |session: &Session| session.state().is_some_and(|(state, _)| !is_moving(state));
+        self.session.until(link, REST, at_rest).await?;
+        // A latched controller says so, and takes torque off nevertheless.
+        let told = self.session.command(link, Message::Torque(false)).await;
+        let off = |session: &Session| {
+            session
+                .state()
+                .is_some_and(|(state, _)| state.flags & State::TORQUE == 0)
+        };
+        if self.session.until(link, REST, off).await? {
+            return Ok(());
+        }
+        told.and(Err(Complaint::Unanswered("switch torque off").into()))
+    }
+
+    pub(crate) async fn cycle(
+        &mut self,
+        link: &mut dyn Link,
+        command: Option<&Command>,
+        deadline: Instant,
+    ) -> Result<Measured, DriverError> {
+        let begun = self.session.clock.now();
+        self.session.counts.cycles += 1;
+        if self.halt == Some(Halt::Emergency) {
+            // Ahead of everything, even of reading what has arrived.
+            self.stop_dead();
+            self.session.send(link).await?;
+        } else if let Some(command) = command {
+            self.take(command)?;
+        } else if self.phase != Phase::Limp {
+            self.stream.pause();
+        }
+        self.session.listen(link, begun, |_| false).await?;
+        let steered = self.find_fault().and_then(|()| self.steer());
+        self.session.send(link).await?;
+        let until = begun.after(LISTEN).min(deadline);
+        self.session.listen(link, until, |_| false).await?;
+        steered?;
+        self.find_fault()?;
+        let measured = self.measured()?;
+        let took = self.session.clock.now().since(begun);
+        self.session.counts.cycle_time.note(took);
+        Ok(measured)
+    }
+
+    fn stop_dead(&mut self) {
+        let now_us = self.session.now_us();
+        self.session.host.emergency_stop(now_us);
+        self.stream = Stream::new(&self.limits);
+        self.phase = Phase::Stopped;
+        self.halt = None;
+    }
+
+    fn take(&mut self, command: &Command) -> Result<(), DriverError> {
+        if !self.is_energised() {
+            return Err(DriverError::Limp);
+        }
+        let still = command.goal_rad.map(|_, _| 0.0);
+        let goals = self.map.goals(command, &still, &self.found_urad)?;
+        let goal = goals.into_iter().flatten().map(|(urad, _)| f64::from(urad));
+        if self.stream.goal(goal.collect()) {
+            Ok(())
+        } else {
+            Err(Complaint::Behind(stream::GOALS_MAX).into())
+        }
+    }
+
+    /// Does what the controller's mode and the goals that wait call for.
+    fn steer(&mut self) -> Result<(), DriverError> {
+        if self.halt.take().is_some() {
+            self.hold(true);
+        }
+        match self.phase {
+            Phase::Limp | Phase::Stopped => Ok(()),
+            Phase::Resting if self.stream.has_goals() => self.begin(),
+            Phase::Resting => Ok(()),
+            Phase::Running => self.run(),
+            Phase::Holding { since, drop } => {
+                self.wait_held(since, drop);
+                Ok(())
+            }
+            Phase::Resuming => {
+                if !self.session.host.command_pending() {
+                    self.phase = Phase::Running;
+                }
+                self.feed();
+                Ok(())
+            }
+            Phase::Flushing => {
+                if !self.session.host.command_pending() && self.session.mode() == Mode::Idle {
+                    self.phase = Phase::Resting;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Decelerates along the path, at once.
+    fn hold(&mut self, drop: bool) {
+        if matches!(self.phase, Phase::Limp | Phase::Stopped) {
+            return;
+        }
+        if drop {
+            self.stream = Stream::new(&self.limits);
+        }
+        let now_us = self.session.now_us();
+        self.session.host.command(Message::Hold, now_us);
+        self.phase = Phase::Holding {
+            since: self.session.clock.now(),
+            drop,
+        };
+    }
+
+    fn begin(&mut self) -> Result<(), DriverError> {
+        if self.session.host.command_pending() {
+            return Ok(());
+        }
+        match self.session.mode() {
+            Mode::Idle => self.open(),
+            // It held while nothing was under way, for want of beats perhaps.
+            Mode::Held | Mode::Stopped => {
+                self.drop_queue();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Anchors a motion where the controller's set-points stand.
+    fn open(&mut self) -> Result<(), DriverError> {
+        let Some((device_us, (state, _))) = self.session.device_us().zip(self.session.state())
+        else {
+            return Ok(());
+        };
+        let here = firmware_protocol::Joints::from_slice(&knots_here(state)).unwrap_or_default();
+        self.stream.begin(here.as_slice());
+        self.tail_us = device_us.wrapping_add(LEAD_US);
+        let now_us = self.session.now_us();
+        let opened = self.session.host.open(self.tail_us, &here, now_us);
+        if opened.is_ok() {
+            self.phase = Phase::Running;
+            self.feed();
+        }
+        Ok(())
+    }
+
+    fn run(&mut self) -> Result<(), DriverError> {
+        self.feed();
+        let Some(ahead_us) = self.ahead_us() else {
+            return Ok(());
+        };
+        if self.stream.has_ended() {
+            let idle = self.session.mode() == Mode::Idle && self.state_is_past_tail();
+            if idle && !self.session.host.has_unacknowledged() {
+                self.phase = Phase::Resting;
+            }
+        } else if ahead_us < HOLD_AT_US {
+            self.hold(false);
+        }
+        Ok(())
+    }
+
+    fn state_is_past_tail(&self) -> bool {
+        self.session.state().is_some_and(|(state, _)| {
+            let path_us = state.clock_us.wrapping_sub(state.shift_us);
+            path_us.wrapping_sub(self.tail_us).cast_signed() >= 0
+        })
+    }
+
+    /// How much path time is queued.
+    fn ahead_us(&self) -> Option<i32> {
+        let path_us = self.session.path_us()?;
+        Some(self.tail_us.wrapping_sub(path_us).cast_signed())
+    }
+
+    /// Sends goals that wait, but never far ahead.
+    fn feed(&mut self) {
+        while self.ahead_us().is_some_and(|ahead| ahead < AHEAD_MAX_US)
+            && let Some(end) = self.stream.next()
+        {
+            let knots = firmware_protocol::Joints::from_slice(&end).unwrap_or_default();
+            let now_us = self.session.now_us();
+            let pushed = self
+                .session
+                .host
+                .push(self.tail_us, STEP_US, &knots, now_us);
+            if pushed.is_err() {
+                break;
+            }
+            self.tail_us = self.tail_us.wrapping_add(u32::from(STEP_US));
+            self.stream.sent(end);
+        }
+    }
+
+    fn wait_held(&mut self, since: Instant, drop: bool) {
+        if !drop {
+            self.feed();
+        }
+        let stands = matches!(self.session.mode(), Mode::Held | Mode::Stopped);
+        if self.session.host.command_pending() || !stands {
+            return;
+        }
+        let waited = self.session.clock.now().since(since);
+        let ready = self.ahead_us().is_some_and(|ahead| ahead >= RESUME_AT_US);
+        if drop || waited > HELD {
+            self.drop_queue();
+        } else if ready || self.stream.has_ended() {
+            let now_us = self.session.now_us();
+            self.session.host.command(Message::Resume, now_us);
+            self.phase = Phase::Resuming;
+        }
+    }
+
+    fn drop_queue(&mut self) {
+        let now_us = self.session.now_us();
+        self.session.host.command(Message::Flush, now_us);
+        if self.phase != Phase::Resting {
+            self.stream = Stream::new(&self.limits);
+            self.phase = Phase::Flushing;
+        }
+    }
+
+    /// What the controller did that it was not told to.
+    fn find_fault(&mut self) -> Result<(), DriverError> {
+        if let Some((before, after)) = self.session.take_reboot() {
+            self.phase = Phase::Limp;
+            return Err(Complaint::Rebooted { before, after }.into());
+        }
+        let refused = self.session.take_refusal();
+        if matches!(self.phase, Phase::Limp | Phase::Stopped) {
+            return Ok(());
+        }
+        let complaint = match refused {
+            Some(ack) => Some(Complaint::refused(&ack, |place| self.map.name(place))),
+            None => self.broken(),
+        };
+        let Some(complaint) = complaint else {
+            return Ok(());
+        };
+        self.phase = Phase::Limp;
+        self.stream = Stream::default();
+        Err(complaint.into())
+    }
+
+    fn broken(&self) -> Option<Complaint> {
+        let stopped = Complaint::Stopped(self.session.cause());
+        match self.session.mode() {
+            Mode::Estop | Mode::Fault => Some(self.latched()),
+            Mode::Unpaired | Mode::Disarmed => Some(Complaint::Limp),
+            Mode::Stopping | Mode::Held | Mode::Stopped => self.is_astray().then_some(stopped),
+            _ => None,
+        }
+    }
+
+    /// Whether a controller that has left its motion did so unasked.
+    fn is_astray(&self) -> bool {
+        match self.phase {
+            Phase::Running => true,
+            Phase::Holding { drop: false, .. } => {
+                self.session.mode() == Mode::Stopped
+                    || !matches!(self.session.cause(), Cause::Hold | Cause::None)
+            }
+            _ => false,
+        }
+    }
+
+    fn latched(&self) -> Complaint {
+        let (mode, cause, faults) = self
+            .session
+            .state()
+            .map_or((Mode::Fault, Cause::None, 0), |(state, _)| {
+                (state.mode, state.cause, state.drive_faults)
+            });
+        let failed = self.map.entries.iter().enumerate();
+        let failed = failed.filter(|(place, _)| faults >> place & 1 == 1);
+        Complaint::Latched {
+            mode,
+            cause,
+            joints: failed.map(|(_, entry)| entry.name.to_string()).collect(),
+        }
+    }
+
+    fn torque_on(&self) -> bool {
+        self.session
+            .state()
+            .is_some_and(|(state, _)| state.flags & State::TORQUE != 0)
+    }
+
+    /// What the last STATE says, at the moment at which it was true.
+    fn measured(&self) -> Result<Measured, DriverError> {
+        let silent = Complaint::Silent {
+            baud: self.baud,
+            within_ms: STALE.as_millis(),
+        };
+        let (state, at) = self.session.state().ok_or(silent.clone())?;
+        if self.session.clock.now().since(at) > STALE {
+            return Err(silent.into());
+        }
+        if !is_measured(state) {
+            return Err(Complaint::NoPosition.into());
+        }
+        let joint = |place: usize| state.joints.at(place);
+        Ok(Measured {
+            at,
+            position_rad: self
+                .map
+                .joints(|place, servo| servo.angle_rad(joint(place).measured_urad)),
+            velocity_rad_s: self
+                .map
+                .joints(|place, servo| speed_rad_s(servo, joint(place).velocity_urad_s)),
+            servos: self.servo_states(state),
+        })
+    }
+
+    fn servo_states(&self, state: &State) -> Vec<ServoState> {
+        let entries = self.map.entries.iter().zip(&state.joints).enumerate();
+        entries
+            .map(|(place, (entry, joint))| ServoState {
+                id: entry.name.id,
+                position_ticks: Some(joint.measured_urad),
+                error_bits: Some(u8::from(state.drive_faults >> place & 1 == 1)),
+                torque_on: Some(state.flags & State::TORQUE != 0),
+                ..ServoState::default()
+            })
+            .collect()
+    }
+}
+
+fn is_measured(state: &State) -> bool {
+    state.flags & State::MEASURED != 0
+}
+
+fn is_moving(state: &State) -> bool {
+    state.flags & State::MOVING != 0
+}
+
+fn speed_rad_s(servo: Servo, speed_urad_s: i32) -> f64 {
+    f64::from(servo.sign) * f64::from(speed_urad_s) / f64::from(servo.ticks_per_turn)
+        * std::f64::consts::TAU
+}
+
+/// Where the controller's set-points stand, at rest.
+fn knots_here(state: &State) -> Vec<Knot> {
+    let joints = state.joints.iter();
+    joints
+        .map(|joint| Knot {
+            position_urad: joint.commanded_urad,
+            velocity_urad_s: 0,
+        })
+        .collect()
+}

@@ -1,0 +1,249 @@
+//! The host state machine on a link: what it wants sent goes out, what comes in reaches it.
+
+use std::time::Duration;
+
+use firmware_protocol::message::{
+    Cause, CommandResult, LostHost, Message, Mode, SegmentAck, State,
+};
+use firmware_protocol::{Event, Host};
+
+use super::complaint::Complaint;
+use crate::clock::Clock;
+use crate::driver::BusCounts;
+use crate::driver::error::DriverError;
+use crate::link::Link;
+use crate::units::Instant;
+
+/// How long a command may take until it counts as unanswered.
+const ANSWER: Duration = Duration::from_millis(500);
+
+/// Between two looks at the line while an answer is awaited.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// More bytes than this in one look are noise without end.
+const BYTES_MAX: usize = 16 * 1024;
+
+/// One session after another with a controller.
+pub(super) struct Session {
+    pub(super) host: Host,
+    pub(super) clock: Clock,
+    pub(super) counts: BusCounts,
+    state: Option<State>,
+    /// When that was true.
+    state_at: Instant,
+    refused: Option<SegmentAck>,
+    rebooted: Option<(u32, u32)>,
+    mismatch: Option<Complaint>,
+    boot: u32,
+}
+
+impl Session {
+    pub(super) fn new(clock: &Clock, counts: BusCounts) -> Self {
+        Self {
+            host: Host::new(LostHost::Hold, micros(clock.now())),
+            clock: clock.clone(),
+            counts,
+            state: None,
+            state_at: Instant::ZERO,
+            refused: None,
+            rebooted: None,
+            mismatch: None,
+            boot: 0,
+        }
+    }
+
+    /// Nothing that was known of another port or before a break is believed.
+    pub(super) fn forget(&mut self) {
+        let counts = std::mem::take(&mut self.counts);
+        *self = Self::new(&self.clock.clone(), counts);
+    }
+
+    pub(super) fn now_us(&self) -> u64 {
+        micros(self.clock.now())
+    }
+
+    /// The last STATE, and when it was true.
+    pub(super) fn state(&self) -> Option<(&State, Instant)> {
+        self.state.as_ref().map(|state| (state, self.state_at))
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.state.map_or(Mode::Unpaired, |state| state.mode)
+    }
+
+    pub(super) fn cause(&self) -> Cause {
+        self.state.map_or(Cause::None, |state| state.cause)
+    }
+
+    /// The controller's clock now; `None` until it is known.
+    pub(super) fn device_us(&self) -> Option<u32> {
+        let device_us = self.host.clock().device_us(self.now_us())?;
+        u32::try_from(device_us & u64::from(u32::MAX)).ok()
+    }
+
+    /// The time in which segments are scheduled, now.
+    pub(super) fn path_us(&self) -> Option<u32> {
+        let shift_us = self.state.map_or(0, |state| state.shift_us);
+        Some(self.device_us()?.wrapping_sub(shift_us))
+    }
+
+    /// The first refusal since this was last asked.
+    pub(super) fn take_refusal(&mut self) -> Option<SegmentAck> {
+        self.refused.take()
+    }
+
+    /// The boot before and after a restart since this was last asked.
+    pub(super) fn take_reboot(&mut self) -> Option<(u32, u32)> {
+        self.rebooted.take()
+    }
+
+    pub(super) fn mismatch(&self) -> Option<Complaint> {
+        self.mismatch.clone()
+    }
+
+    /// Sends what is due and what waits.
+    pub(super) async fn send(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
+        self.host.poll(self.now_us());
+        let mut buffer = [0_u8; 1024];
+        loop {
+            let count = self.host.transmit(&mut buffer);
+            let bytes = buffer.get(..count).unwrap_or_default();
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            self.counts.transactions += 1;
+            link.send(bytes).await.map_err(DriverError::Write)?;
+        }
+    }
+
+    /// Takes what arrives until `until`, or until there was something and it `suffices`.
+    pub(super) async fn listen(
+        &mut self,
+        link: &mut dyn Link,
+        until: Instant,
+        suffices: impl Fn(&Self) -> bool,
+    ) -> Result<(), DriverError> {
+        let mut buffer = [0_u8; 1024];
+        let mut heard = 0;
+        while heard < BYTES_MAX {
+            let count = link
+                .receive(&mut buffer, until)
+                .await
+                .map_err(DriverError::Read)?;
+            if count == 0 {
+                break;
+            }
+            heard += count;
+            let now_us = self.now_us();
+            self.host
+                .receive(buffer.get(..count).unwrap_or_default(), now_us);
+            self.take_events();
+            if suffices(self) {
+                break;
+            }
+        }
+        self.counts.corrupt = u64::from(self.host.counters().corrupt)
+            + u64::from(self.state.map_or(0, |state| state.corrupt));
+        self.counts.foreign = u64::from(self.host.ignored());
+        Ok(())
+    }
+
+    fn take_events(&mut self) {
+        while let Some(event) = self.host.next_event() {
+            match event {
+                Event::State(state) => self.take_state(state),
+                Event::Paired(ack) => {
+                    if self.boot != 0 && ack.boot_id != self.boot {
+                        self.rebooted = Some((self.boot, ack.boot_id));
+                    }
+                    self.boot = ack.boot_id;
+                }
+                Event::Refused(ack) => self.refused = self.refused.or(Some(ack)),
+                Event::Mismatch(mismatch) => self.mismatch = Some(mismatch.into()),
+                Event::Log(log) => {
+                    tracing::info!("the controller says: {}", String::from_utf8_lossy(log.text()));
+                }
+                Event::Rebooted | Event::EpochChanged(_) | Event::LinkLost => {}
+            }
+        }
+    }
+
+    fn take_state(&mut self, state: State) {
+        let now = self.clock.now();
+        let age_us = self
+            .device_us()
+            .map_or(0, |device_us| device_us.wrapping_sub(state.clock_us));
+        // A clock that is not known well may make a STATE a little younger than new.
+        let age_us = if age_us > u32::MAX / 2 { 0 } else { age_us };
+        let age = Duration::from_micros(u64::from(age_us));
+        let at = now.as_nanos().saturating_sub(nanos(age));
+        self.state_at = Instant::from_nanos(at);
+        self.state = Some(state);
+    }
+
+    /// Exchanges bytes until `done`; whether it came to that before `patience` was over.
+    pub(super) async fn until(
+        &mut self,
+        link: &mut dyn Link,
+        patience: Duration,
+        done: impl Fn(&Self) -> bool,
+    ) -> Result<bool, DriverError> {
+        let end = self.clock.now().after(patience);
+        loop {
+            self.send(link).await?;
+            let look = self.clock.now().after(LOOK);
+            self.listen(link, look, &done).await?;
+            if done(self) {
+                return Ok(true);
+            }
+            if self.clock.now() >= end {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Gives a command and waits for what became of it.
+    pub(super) async fn command(
+        &mut self,
+        link: &mut dyn Link,
+        message: Message,
+    ) -> Result<(), DriverError> {
+        let now_us = self.now_us();
+        self.host.command(message, now_us);
+        let answered = |session: &Self| !session.host.command_pending();
+        if !self.until(link, ANSWER, answered).await? {
+            return Err(Complaint::Unanswered(verb(&message)).into());
+        }
+        match self.state.map(|state| state.result) {
+            Some(CommandResult::Done) => Ok(()),
+            Some(CommandResult::NoPosition) => Err(Complaint::NoPosition.into()),
+            result => Err(Complaint::Disobeyed {
+                command: verb(&message),
+                result: result.unwrap_or(CommandResult::WrongMode),
+            }
+            .into()),
+        }
+    }
+}
+
+/// A moment in whole microseconds.
+fn micros(at: Instant) -> u64 {
+    at.as_nanos() / 1_000
+}
+
+fn nanos(of: Duration) -> u64 {
+    u64::try_from(of.as_nanos()).unwrap_or(u64::MAX)
+}
+
+const fn verb(message: &Message) -> &'static str {
+    match message {
+        Message::Hold => "hold",
+        Message::Resume => "resume",
+        Message::Flush => "drop its queue",
+        Message::ClearFault(_) => "clear its latch",
+        Message::Torque(true) => "switch torque on",
+        Message::Torque(false) => "switch torque off",
+        Message::Park => "park",
+        _ => "obey",
+    }
+}

@@ -1,0 +1,250 @@
+//! The driver for self-built controllers, against the protocol crate's own device.
+
+use super::*;
+use crate::driver::firmware::Complaint;
+use firmware_protocol::message::Cause;
+
+/// So many ticks pass between a goal and its being reached, with room for the drives' lag.
+const LAG_TICKS: usize = 14;
+
+/// Settles, then gives how far the arm is from where it was sent.
+async fn settle(bench: &mut Bench, goal: &Joints) -> f64 {
+    for _ in 0..100 {
+        bench.cycle(None).await.unwrap();
+        if bench.driver.is_settled() {
+            break;
+        }
+    }
+    assert!(bench.driver.is_settled());
+    for _ in 0..10 {
+        bench.cycle(None).await.unwrap();
+    }
+    bench.sim.truth().distance_max(goal)
+}
+
+/// Where a joint is on its way out and back, at rest at both ends.
+fn swing(start: &Joints, tick: u32, of: u32) -> Joints {
+    let angle = std::f64::consts::TAU * f64::from(tick) / f64::from(of);
+    start.map(|_, at| at + 0.2 * (1.0 - angle.cos()))
+}
+
+#[tokio::test]
+async fn attaching_pairs_and_moves_nothing() {
+    let mut bench = Bench::new("custom");
+    let before = bench.sim.truth();
+    let attached = bench.driver.attach(&mut bench.link).await.unwrap();
+    assert_eq!(attached.servos.len(), 5);
+    assert!(attached.warnings.is_empty(), "{:?}", attached.warnings);
+    assert!(attached.measured.position_rad.distance_max(&before) < 1e-6);
+    assert!(!attached.servos[0].torque_on);
+    assert_eq!(bench.sim.truth(), before);
+}
+
+#[tokio::test]
+async fn a_motion_is_followed_a_tenth_of_a_second_later_and_ends_where_it_was_sent() {
+    let mut bench = Bench::energised("custom").await;
+    let start = bench.sim.truth();
+    let mut sent = Vec::new();
+    let mut worst = 0.0_f64;
+    for tick in 1..=300 {
+        let goal = swing(&start, tick, 300);
+        sent.push(goal);
+        bench.cycle(Some(bench.command(goal))).await.unwrap();
+        bench.sim.advance(bench.clock.now());
+        if let Some(then) = sent.len().checked_sub(LAG_TICKS) {
+            let truth = bench.sim.truth();
+            let near = sent[then..].iter().map(|goal| goal.distance_max(&truth));
+            worst = worst.max(near.fold(f64::INFINITY, f64::min));
+        }
+    }
+    assert!(worst < 0.002, "{worst}");
+    let last = sent.last().copied().unwrap();
+    assert!(settle(&mut bench, &last).await < 1e-4);
+    assert_eq!(bench.driver.counts().corrupt, 0);
+}
+
+#[tokio::test]
+async fn one_motion_follows_another() {
+    let mut bench = Bench::energised("custom").await;
+    let start = bench.sim.truth();
+    for of in [100, 150, 200] {
+        for tick in 1..=of / 2 {
+            let goal = swing(&start, tick, of);
+            bench.cycle(Some(bench.command(goal))).await.unwrap();
+        }
+        let top = swing(&start, of / 2, of);
+        assert!(settle(&mut bench, &top).await < 1e-4);
+        for tick in of / 2 + 1..=of {
+            let goal = swing(&start, tick, of);
+            bench.cycle(Some(bench.command(goal))).await.unwrap();
+        }
+        assert!(settle(&mut bench, &swing(&start, of, of)).await < 1e-4);
+    }
+}
+
+#[tokio::test]
+async fn goals_that_stop_coming_hold_the_arm_along_its_path_and_it_goes_on() {
+    let mut bench = Bench::energised("custom").await;
+    let start = bench.sim.truth();
+    for tick in 1..=300 {
+        let goal = swing(&start, tick, 300);
+        bench.cycle(Some(bench.command(goal))).await.unwrap();
+        if tick == 75 {
+            for _ in 0..30 {
+                bench.cycle(None).await.unwrap();
+            }
+        }
+    }
+    assert!(settle(&mut bench, &start).await < 1e-4);
+}
+
+#[tokio::test]
+async fn an_emergency_stop_is_the_next_thing_on_the_wire_and_stays() {
+    let mut bench = Bench::energised("custom").await;
+    let start = bench.sim.truth();
+    for tick in 1..=75 {
+        let goal = swing(&start, tick, 300);
+        bench.cycle(Some(bench.command(goal))).await.unwrap();
+    }
+    bench.driver.halt(Halt::Emergency);
+    for _ in 0..50 {
+        bench.cycle(None).await.unwrap();
+    }
+    assert!(bench.driver.is_settled() && !bench.driver.is_energised());
+    let stands = bench.sim.truth();
+    // 1.2 mrad a tick at most, and it brakes within two: nowhere near where the queue led.
+    assert!(stands.distance_max(&swing(&start, 66, 300)) < 0.02);
+    let refused = bench.cycle(Some(bench.command(start))).await;
+    assert!(matches!(refused, Err(DriverError::Limp)), "{refused:?}");
+    bench.driver.energise(&mut bench.link).await.unwrap();
+    assert!(bench.sim.truth().distance_max(&stands) < 1e-4);
+    bench.cycle(Some(bench.command(stands))).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_halt_drops_what_is_queued() {
+    let mut bench = Bench::energised("custom").await;
+    let start = bench.sim.truth();
+    for tick in 1..=75 {
+        let goal = swing(&start, tick, 300);
+        bench.cycle(Some(bench.command(goal))).await.unwrap();
+    }
+    bench.driver.halt(Halt::Hold);
+    for _ in 0..100 {
+        bench.cycle(None).await.unwrap();
+    }
+    assert!(bench.driver.is_settled());
+    let stands = bench.sim.truth();
+    assert!(stands.distance_max(&swing(&start, 75, 300)) < 0.06);
+    assert!(settle(&mut bench, &stands).await < 1e-5);
+}
+
+#[tokio::test]
+async fn a_node_that_falls_silent_leaves_a_held_arm_that_says_why() {
+    let mut bench = Bench::energised("custom").await;
+    let start = bench.sim.truth();
+    for tick in 1..=75 {
+        let goal = swing(&start, tick, 300);
+        bench.cycle(Some(bench.command(goal))).await.unwrap();
+    }
+    let later = bench.clock.now().after(Duration::from_millis(400));
+    bench.sim.advance(later);
+    let stands = bench.sim.truth();
+    bench.sim.advance(later.after(Duration::from_secs(10)));
+    assert_eq!(bench.sim.truth(), stands);
+    bench.clock.jump_to(later.after(Duration::from_secs(10)));
+    let mut said = Ok(());
+    for _ in 0..20 {
+        said = bench.cycle(None).await.map(|_| ());
+        if matches!(&said, Err(error) if !error.is_transient()) {
+            break;
+        }
+    }
+    let Err(DriverError::Controller(Complaint::Stopped(cause))) = said else {
+        panic!("{said:?}");
+    };
+    assert!(matches!(cause, Cause::Underrun | Cause::Deadman), "{cause:?}");
+    assert!(!bench.driver.is_energised());
+}
+
+#[tokio::test]
+async fn a_controller_that_restarts_is_a_fault_and_is_not_energised_again() {
+    let mut bench = Bench::energised("custom").await;
+    bench.sim.break_it(Fault::PowerCycle(1));
+    let mut said = Ok(());
+    for _ in 0..60 {
+        said = bench.cycle(None).await.map(|_| ());
+        if said.is_err() {
+            break;
+        }
+    }
+    let error = said.unwrap_err();
+    assert!(error.to_string().contains("restarted"), "{error}");
+    assert!(!bench.driver.is_energised() && !error.is_transient());
+    for _ in 0..20 {
+        let measured = bench.cycle(None).await;
+        let on = measured.is_ok_and(|m| m.servos.iter().any(|s| s.torque_on == Some(true)));
+        assert!(!on);
+    }
+}
+
+#[tokio::test]
+async fn a_drive_that_fails_names_its_joint() {
+    let mut bench = Bench::energised("custom").await;
+    bench.sim.break_it(Fault::ErrorBits { id: 3, bits: 1 });
+    let mut said = String::new();
+    for _ in 0..10 {
+        if let Err(error) = bench.cycle(None).await {
+            said = error.to_string();
+            break;
+        }
+    }
+    assert!(said.contains("servo 3 (elbow_flex)"), "{said}");
+    assert!(bench.driver.energise(&mut bench.link).await.is_err());
+    bench.sim.break_it(Fault::ErrorBits { id: 3, bits: 0 });
+    for _ in 0..3 {
+        bench.cycle(None).await.unwrap();
+    }
+    bench.driver.energise(&mut bench.link).await.unwrap();
+}
+
+#[tokio::test]
+async fn frames_lost_in_both_directions_do_not_stop_a_motion() {
+    let mut bench = Bench::energised("custom").await;
+    bench.sim.break_it(Fault::DropReplies(0.05));
+    let start = bench.sim.truth();
+    for tick in 1..=600 {
+        let goal = swing(&start, tick, 300);
+        bench.cycle(Some(bench.command(goal))).await.unwrap();
+    }
+    assert!(settle(&mut bench, &start).await < 1e-4);
+}
+
+#[tokio::test]
+async fn release_switches_torque_off_and_says_so_of_every_joint() {
+    let mut bench = Bench::energised("custom").await;
+    let released = bench.driver.release(&mut bench.link).await.unwrap();
+    assert_eq!((released.off.len(), released.failed.len()), (5, 0));
+    assert!(!bench.driver.is_energised());
+}
+
+#[tokio::test]
+async fn an_arm_that_is_too_fast_for_its_controller_is_not_attached() {
+    let mut bench = Bench::new("custom");
+    let mut file = bench.arm.file.clone();
+    file.joints[2].velocity_max_rad_s = crate::units::Finite::new(4.0).unwrap();
+    let arm = Arm::new(file).unwrap();
+    let mut driver = Driver::new(&arm, &bench.clock);
+    let said = driver.attach(&mut bench.link).await.unwrap_err().to_string();
+    let wanted = "too strict for servo 3 (elbow_flex)";
+    assert!(said.contains(wanted) && said.contains("velocity_max_rad_s"), "{said}");
+}
+
+#[tokio::test]
+async fn a_silent_controller_is_named_with_its_speed() {
+    let mut bench = Bench::new("custom");
+    bench.sim.break_it(Fault::Silence(1));
+    let error = bench.driver.attach(&mut bench.link).await.unwrap_err();
+    assert!(error.to_string().contains("1000000 baud"), "{error}");
+    assert!(error.is_transient());
+}

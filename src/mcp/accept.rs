@@ -1,0 +1,239 @@
+//! Takes connections and bounds them: how many, how long a head may take, and whose place a new one gets.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use futures::future::BoxFuture;
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Connections at one time. One more takes the place of the one that has been idle longest, so that
+/// a flood of idle ones keeps no stop out.
+pub(super) const CONNECTIONS_MAX: usize = 256;
+
+/// A request's line and headers have to be here so soon; an idle connection is closed as late.
+pub(super) const HEAD_MAX: Duration = Duration::from_secs(15);
+
+/// How long a connection that is to end may still write.
+const CLOSE_MAX: Duration = Duration::from_secs(1);
+
+/// Bytes of one request's line and headers.
+const HEAD_BYTES_MAX: usize = 32 * 1024;
+
+/// Pause after the system had no descriptor left for a connection.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+
+/// The connections of a server.
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    places: Arc<Places>,
+    tasks: TaskTracker,
+    quit: CancellationToken,
+}
+
+impl Connections {
+    /// Serves `router` on every connection that comes until `stop`.
+    pub(super) async fn serve(
+        &self,
+        listener: TcpListener,
+        router: Router,
+        stop: &CancellationToken,
+    ) {
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = stop.cancelled() => return,
+            };
+            self.take(accepted, &router).await;
+        }
+    }
+
+    /// Ends every connection, the idle ones at once.
+    pub(super) async fn close(&self) {
+        self.quit.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    async fn take(&self, accepted: std::io::Result<(TcpStream, SocketAddr)>, router: &Router) {
+        match accepted {
+            Ok((stream, from)) => {
+                let place = self.places.take(&self.quit);
+                self.tasks.spawn(speak(stream, from, router.clone(), place));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                let nothing = std::future::pending::<()>();
+                let _ = tokio::time::timeout(EXHAUSTED_PAUSE, nothing).await;
+            }
+        }
+    }
+}
+
+async fn speak(stream: TcpStream, from: SocketAddr, router: Router, place: Place) {
+    // Small answers in two segments would each wait 40 ms for the other side's delayed acknowledgement.
+    let _ = stream.set_nodelay(true);
+    let closed = place.connection.close.clone();
+    let service = Service {
+        router,
+        place: Arc::new(place),
+    };
+    let talk = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_MAX)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut talk = std::pin::pin!(talk);
+    let ended = tokio::select! {
+        ended = &mut talk => ended,
+        () = closed.cancelled() => {
+            // What is written already still reaches the other side.
+            talk.as_mut().graceful_shutdown();
+            tokio::time::timeout(CLOSE_MAX, talk).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%from, %error, "a connection ended");
+    }
+}
+
+/// All connections, the one that has done nothing for longest first.
+#[derive(Debug, Default)]
+struct Places(Mutex<VecDeque<Arc<Connection>>>);
+
+#[derive(Debug)]
+struct Connection {
+    /// Requests that are being answered.
+    busy: AtomicUsize,
+    /// Set when another needs its place, or the server ends. A call in progress then counts as hung
+    /// up, and its motion stops.
+    close: CancellationToken,
+}
+
+impl Connection {
+    fn is_idle(&self) -> bool {
+        self.busy.load(Ordering::Acquire) == 0
+    }
+}
+
+/// One connection's place, given back with it.
+struct Place {
+    places: Arc<Places>,
+    connection: Arc<Connection>,
+}
+
+impl Places {
+    fn take(self: &Arc<Self>, quit: &CancellationToken) -> Place {
+        let connection = Arc::new(Connection {
+            busy: AtomicUsize::new(0),
+            close: quit.child_token(),
+        });
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= CONNECTIONS_MAX {
+            let idle = all.iter().position(|other| other.is_idle()).unwrap_or(0);
+            if let Some(longest) = all.remove(idle) {
+                longest.close.cancel();
+            }
+        }
+        all.push_back(Arc::clone(&connection));
+        Place {
+            places: Arc::clone(self),
+            connection,
+        }
+    }
+
+    /// Puts a connection that was just at work behind the others.
+    fn used(&self, connection: &Arc<Connection>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = all.iter().position(|other| Arc::ptr_eq(other, connection))
+            && let Some(used) = all.remove(at)
+        {
+            all.push_back(used);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut all = self.places.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|other| !Arc::ptr_eq(other, &self.connection));
+    }
+}
+
+/// The router, which here knows on whose connection a request came.
+struct Service {
+    router: Router,
+    place: Arc<Place>,
+}
+
+impl hyper::service::Service<http::Request<Incoming>> for Service {
+    type Response = http::Response<Answering>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn call(&self, request: http::Request<Incoming>) -> Self::Future {
+        let busy = Busy::new(&self.place);
+        let mut router = self.router.clone();
+        Box::pin(async move {
+            let request = request.map(Body::new);
+            let response = tower_service::Service::call(&mut router, request).await?;
+            Ok(response.map(|body| Answering { body, _busy: busy }))
+        })
+    }
+}
+
+/// One request on a connection that is being answered, while this lives.
+struct Busy(Arc<Place>);
+
+impl Busy {
+    fn new(place: &Arc<Place>) -> Self {
+        place.connection.busy.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(place))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let Self(place) = self;
+        place.connection.busy.fetch_sub(1, Ordering::AcqRel);
+        place.places.used(&place.connection);
+    }
+}
+
+/// A body that keeps its connection busy until its end.
+struct Answering {
+    body: Body,
+    _busy: Busy,
+}
+
+impl HttpBody for Answering {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

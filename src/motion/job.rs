@@ -1,0 +1,77 @@
+//! A motion under way on the arm's thread.
+
+use tokio::sync::oneshot;
+
+use super::{Outcome, Visited};
+use crate::gate::{Execution, HoldAt};
+use crate::plan::SpanKind;
+use crate::units::{Instant, Joints, Measured};
+
+pub(super) struct Job {
+    pub(super) execution: Execution,
+    done: oneshot::Sender<Outcome>,
+    visits: Vec<Visited>,
+    dwelling: Option<(usize, Joints)>,
+    /// When the last frame was sent.
+    pub(super) sent_all: Option<Instant>,
+    /// What broke on the way. The motion comes to its stand before it is told.
+    pub(super) failing: Option<String>,
+}
+
+impl Job {
+    pub(super) fn new(execution: Execution, done: oneshot::Sender<Outcome>) -> Self {
+        Self {
+            execution,
+            done,
+            visits: Vec::new(),
+            dwelling: None,
+            sent_all: None,
+            failing: None,
+        }
+    }
+
+    /// Leave that ends, or a servo too hot, holds at the stroke's end.
+    pub(super) fn rest_soon(&mut self) {
+        if self.failing.is_none() {
+            self.execution.hold(HoldAt::StrokeEnd);
+        }
+    }
+
+    /// Something broke: the goal comes to a stand, once.
+    pub(super) fn fail(&mut self, why: &str) {
+        if self.failing.is_none() {
+            self.failing = Some(why.to_owned());
+        }
+    }
+
+    /// Keeps the last reading over each visited point.
+    pub(super) fn note_dwell(&mut self, measured: &Measured) {
+        let progress = self.execution.progress();
+        let here = (progress.doing == SpanKind::Dwell)
+            .then_some(progress.item)
+            .flatten();
+        if self.dwelling.is_some_and(|(item, _)| Some(item) != here) {
+            self.end_dwell();
+        }
+        if let Some(item) = here {
+            self.dwelling = Some((item, measured.position_rad));
+        }
+    }
+
+    fn end_dwell(&mut self) {
+        if let Some((item, position_rad)) = self.dwelling.take() {
+            self.visits.push(Visited { item, position_rad });
+        }
+    }
+
+    pub(super) fn reached(mut self, off_rad: f64) {
+        self.end_dwell();
+        let visits = std::mem::take(&mut self.visits);
+        self.end(Outcome::Reached { visits, off_rad });
+    }
+
+    /// The motion is over whether or not somebody still waits.
+    pub(super) fn end(self, outcome: Outcome) {
+        let _ = self.done.send(outcome);
+    }
+}

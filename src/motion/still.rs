@@ -1,0 +1,155 @@
+//! Whether the arm stands, from where its joints were, not from the speeds that servos report:
+//! those are rounded to far more than a slow arm moves.
+
+use std::collections::VecDeque;
+use std::f64::consts::TAU;
+use std::time::Duration;
+
+use crate::arm::Arm;
+use crate::units::{Instant, Joints, Measured};
+
+/// How long joints are looked at. In it a joint that stands may show so many counts of difference:
+/// with 4096 counts a turn anything faster than 0.06 rad/s, 17 mm/s at 300 mm, shows more.
+const WINDOW: Duration = Duration::from_millis(80);
+
+/// Counts that a standing encoder may change by.
+const NOISE_COUNTS: f64 = 2.0;
+
+/// Readings that are kept at most.
+const READINGS_MAX: usize = 32;
+
+/// The last readings of the joints.
+#[derive(Debug)]
+pub(super) struct Still {
+    readings: VecDeque<(Instant, Joints)>,
+    /// One count of each joint's coarsest servo.
+    count_rad: Joints,
+}
+
+impl Still {
+    pub(super) fn new(arm: &Arm) -> Self {
+        Self {
+            readings: VecDeque::with_capacity(READINGS_MAX),
+            count_rad: counts_rad(arm),
+        }
+    }
+
+    /// Forgets: a slow motion reads as a standstill, so only what comes from now on counts.
+    pub(super) fn forget(&mut self) {
+        self.readings.clear();
+    }
+
+    pub(super) fn note(&mut self, measured: &Measured) {
+        self.readings
+            .push_back((measured.at, measured.position_rad));
+        // One reading older than the window stays.
+        while self.readings.len() > READINGS_MAX
+            || self
+                .readings
+                .get(1)
+                .is_some_and(|(at, _)| measured.at.since(*at) >= WINDOW)
+        {
+            self.readings.pop_front();
+        }
+    }
+
+    /// Whether no joint moved in a whole window that ends after `since`.
+    pub(super) fn stands(&self, since: Instant) -> bool {
+        let (Some((first, _)), Some((last, _))) = (self.readings.front(), self.readings.back())
+        else {
+            return false;
+        };
+        last.since(*first) >= WINDOW && *last >= since && self.moved_counts() <= NOISE_COUNTS + 1e-6
+    }
+
+    /// The fastest joint over the window; `None` from fewer than two readings.
+    pub(super) fn speed_rad_s(&self) -> Option<f64> {
+        let ((then, from), (now, to)) = (self.readings.front()?, self.readings.back()?);
+        let seconds = now.seconds_since(*then);
+        (seconds > 0.0).then(|| to.distance_max(from) / seconds)
+    }
+
+    /// The largest change of any joint within the window.
+    fn moved_counts(&self) -> f64 {
+        let mut most = 0.0_f64;
+        for (joint, count_rad) in self.count_rad.iter().enumerate() {
+            let seen = self.readings.iter().map(|(_, q)| q.get(joint).copied());
+            let seen = seen.map(|angle| angle.unwrap_or(f64::NAN));
+            let (low, high) = seen.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| {
+                (low.min(at), high.max(at))
+            });
+            most = most.max((high - low) / count_rad);
+        }
+        if most.is_finite() {
+            most
+        } else {
+            f64::INFINITY
+        }
+    }
+}
+
+/// What one count of each joint's coarsest servo comes to.
+pub(super) fn counts_rad(arm: &Arm) -> Joints {
+    Joints::zeros(arm.dof()).map(|joint, _| {
+        arm.servos()
+            .filter(|(of, _)| *of == joint)
+            .map(|(_, servo)| TAU / f64::from(servo.ticks_per_turn.max(1)))
+            .fold(f64::MIN_POSITIVE, f64::max)
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use crate::scene::Library;
+
+    fn stands_at(speed_rad_s: f64) -> bool {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let mut still = Still::new(&scene.arm);
+        let count_rad = TAU / 4096.0;
+        for tick in 0..20_u32 {
+            let at = Instant::ZERO.after(Duration::from_millis(10) * tick);
+            let angle = speed_rad_s * f64::from(tick) * 0.01;
+            let seen = (angle / count_rad).round() * count_rad;
+            still.note(&Measured {
+                at,
+                position_rad: scene.rest_rad.map(|_, rest| rest + seen),
+                velocity_rad_s: scene.rest_rad.map(|_, _| 0.0),
+                servos: Vec::new(),
+            });
+        }
+        still.stands(Instant::ZERO)
+    }
+
+    /// A tip at 300 mm that creeps at 18 mm/s does not stand, whatever its servos say.
+    #[test]
+    fn an_arm_that_creeps_does_not_stand() {
+        assert!(stands_at(0.0));
+        assert!(stands_at(0.01));
+        assert!(!stands_at(0.06));
+        assert!(!stands_at(0.15));
+    }
+
+    #[test]
+    fn standing_takes_a_whole_window_that_is_new() {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let mut still = Still::new(&scene.arm);
+        let mut now = Instant::ZERO;
+        for tick in 0..=9_u32 {
+            assert!(!still.stands(Instant::ZERO), "after {tick} readings");
+            now = Instant::ZERO.after(Duration::from_millis(10) * tick);
+            still.note(&Measured {
+                at: now,
+                position_rad: scene.rest_rad,
+                velocity_rad_s: scene.rest_rad,
+                servos: Vec::new(),
+            });
+            if tick == 8 {
+                break;
+            }
+        }
+        assert!(still.stands(now));
+        assert!(!still.stands(now.after(Duration::from_millis(1))));
+    }
+}

@@ -1,0 +1,380 @@
+//! Who is kept out, what is bounded, and that the arm hears of none of it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+use support::{Bench, PATIENCE, Served, scene};
+
+/// A node that wants tokens, and one token of each role.
+struct Guarded {
+    bench: Bench,
+    served: Served,
+    tokens: [String; 3],
+}
+
+const ROLES: [&str; 3] = ["viewer", "planner", "operator"];
+
+impl Guarded {
+    fn new() -> Self {
+        let bench = Bench::new();
+        std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
+        let (state, config) = (bench.path("state"), bench.path("node.toml"));
+        let at = [
+            "--state",
+            state.to_str().unwrap(),
+            "--config",
+            config.to_str().unwrap(),
+        ];
+        let tokens = ROLES.map(|role| {
+            let mut args = vec!["token", "add", role, "--role", role];
+            args.extend(at);
+            let made = bench.run(&args);
+            assert!(made.status.success(), "{made:?}");
+            String::from_utf8(made.stdout).unwrap().trim().to_owned()
+        });
+        let served = bench.serve(&at);
+        Self {
+            bench,
+            served,
+            tokens,
+        }
+    }
+
+    fn call(&self, token: Option<&str>, tool: &str) -> (u16, Value) {
+        let bearer = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+        post(
+            &self.served,
+            &bearer.unwrap_or_default(),
+            &call(tool, &json!({})),
+        )
+    }
+
+    fn token(&self, what: &str, name: &str) {
+        let (state, config) = (self.bench.path("state"), self.bench.path("node.toml"));
+        let args = [
+            "token",
+            what,
+            name,
+            "--state",
+            state.to_str().unwrap(),
+            "--config",
+            config.to_str().unwrap(),
+        ];
+        assert!(self.bench.run(&args).status.success());
+    }
+}
+
+fn call(tool: &str, arguments: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+           "params": {"name": tool, "arguments": arguments}})
+    .to_string()
+}
+
+fn connect(served: &Served) -> (TcpStream, String) {
+    let at = served.url.strip_prefix("http://").unwrap();
+    let host = at.split('/').next().unwrap().to_owned();
+    let stream = TcpStream::connect(&host).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    (stream, host)
+}
+
+/// One request on a connection of its own: the status, and the body as JSON where it is.
+fn post(served: &Served, headers: &str, body: &str) -> (u16, Value) {
+    let (_, host) = connect(served);
+    send(served, &format!("Host: {host}\r\n{headers}"), body)
+}
+
+fn send(served: &Served, headers: &str, body: &str) -> (u16, Value) {
+    let (mut stream, _) = connect(served);
+    let length = body.len();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\n{headers}Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    // A server that has seen enough may have closed already.
+    let _ = stream.write_all(body.as_bytes());
+    answer(&mut stream)
+}
+
+fn answer(stream: &mut TcpStream) -> (u16, Value) {
+    let mut bytes = Vec::new();
+    // What came before a reset is still the answer.
+    let _ = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let status = text.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let body = text
+        .split_once("\r\n\r\n")
+        .map(|(_, body)| body.to_owned())
+        .unwrap_or_default();
+    let start = body.find('{').unwrap_or(body.len());
+    let end = body.rfind('}').map_or(body.len(), |end| end + 1);
+    let value = serde_json::from_str(body.get(start..end).unwrap_or_default());
+    (status.unwrap_or(0), value.unwrap_or(Value::Null))
+}
+
+fn result(answer: &Value) -> &Value {
+    &answer["result"]["structuredContent"]
+}
+
+/// The arm has done nothing and will: it rests with nobody's job.
+fn untouched(served: &Served, headers: &str) {
+    let (status, answer) = post(served, headers, &call("list_nodes", &json!({})));
+    assert_eq!(status, 200, "{answer}");
+    let arm = &result(&answer)["nodes"][0]["arms"][0];
+    assert_eq!(arm["job"], Value::Null, "{arm}");
+    assert_eq!(arm["lease"], Value::Null, "{arm}");
+}
+
+#[test]
+fn only_a_token_of_the_right_role_comes_in() {
+    let node = Guarded::new();
+    let [viewer, planner, operator] = &node.tokens;
+    let wrong = format!("{}x", viewer);
+    for token in [None, Some("hello"), Some(wrong.as_str())] {
+        let (status, refused) = node.call(token, "stroke");
+        assert_eq!(status, 401, "{token:?}: {refused}");
+        let why = refused["error"]["message"].as_str().unwrap();
+        assert!(why.contains("token"), "{why}");
+    }
+    let (status, refused) = node.call(Some(viewer), "stroke");
+    assert_eq!(status, 200);
+    assert_eq!(result(&refused)["code"], "role", "{refused}");
+    untouched(&node.served, &format!("Authorization: Bearer {viewer}\r\n"));
+    // Whoever may come in may stop.
+    for token in [viewer, planner, operator] {
+        let (_, stopped) = node.call(Some(token), "stop");
+        assert_eq!(result(&stopped)["success"], true, "{stopped}");
+    }
+    // What an operator has stopped, a planner does not reset.
+    let (_, reset) = node.call(Some(planner), "reset");
+    assert_eq!(result(&reset)["success"], false, "{reset}");
+    let (_, reset) = node.call(Some(operator), "reset");
+    assert_eq!(result(&reset)["success"], true, "{reset}");
+}
+
+#[test]
+fn a_revoked_token_is_nothing_at_once() {
+    let node = Guarded::new();
+    let planner = &node.tokens[1];
+    assert_eq!(node.call(Some(planner), "sense").0, 200);
+    node.token("revoke", "planner");
+    assert_eq!(node.call(Some(planner), "sense").0, 401);
+    assert_eq!(node.call(Some(&node.tokens[0]), "sense").0, 200);
+}
+
+#[test]
+fn an_address_that_others_reach_wants_tokens_before_it_is_served() {
+    let bench = Bench::new();
+    let said = bench.run(&["serve", "--http", "0.0.0.0:0"]);
+    assert!(!said.status.success());
+    let why = String::from_utf8(said.stderr).unwrap();
+    assert!(why.contains("steadyhand token add"), "{why}");
+}
+
+#[test]
+fn calls_beyond_the_rate_wait_and_stops_do_not() {
+    let node = Guarded::new();
+    node.token("revoke", "viewer");
+    let (state, config) = (node.bench.path("state"), node.bench.path("node.toml"));
+    let made = node.bench.run(&[
+        "token",
+        "add",
+        "slow",
+        "--calls-per-minute",
+        "6",
+        "--state",
+        state.to_str().unwrap(),
+        "--config",
+        config.to_str().unwrap(),
+    ]);
+    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    assert_eq!(result(&node.call(Some(&token), "sense").1)["success"], true);
+    let (_, limited) = node.call(Some(&token), "sense");
+    assert_eq!(result(&limited)["code"], "rate", "{limited}");
+    assert!(result(&limited)["retry_in_s"].as_f64().unwrap() > 0.0);
+    assert_eq!(result(&node.call(Some(&token), "stop").1)["success"], true);
+}
+
+#[test]
+fn a_page_from_elsewhere_and_a_name_that_is_not_ours_are_kept_out() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let body = call("stroke", &json!({}));
+    let (status, _) = send(&served, "Host: evil.example\r\n", &body);
+    assert_eq!(status, 403);
+    let (status, _) = post(&served, "Origin: https://evil.example\r\n", &body);
+    assert_eq!(status, 403);
+    untouched(&served, "");
+}
+
+#[test]
+fn a_body_that_is_too_long_or_too_slow_is_refused() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let long = "x".repeat(5 * 1024 * 1024);
+    let (status, refused) = post(&served, "", &long);
+    assert_eq!(status, 413, "{refused}");
+    let (mut slow, host) = connect(&served);
+    let head = format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100\r\n\r\n{{");
+    slow.write_all(head.as_bytes()).unwrap();
+    let (status, refused) = answer(&mut slow);
+    assert_eq!(status, 408, "{refused}");
+    untouched(&served, "");
+}
+
+/// Resident memory of a process in MiB.
+fn resident_mib(served: &Served) -> f64 {
+    let status = format!("/proc/{}/status", served.child.0.id());
+    let text = std::fs::read_to_string(status).unwrap();
+    let line = text.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    let kib: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kib / 1024.0
+}
+
+#[test]
+fn ten_thousand_idle_connections_keep_nobody_out() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let mut idle = std::collections::VecDeque::new();
+    for _ in 0..10_000 {
+        idle.push_back(connect(&served).0);
+        // This process may not have as many descriptors; the node has let go of the oldest.
+        if idle.len() > 400 {
+            idle.pop_front();
+        }
+    }
+    let (status, stopped) = post(&served, "", &call("stop", &json!({})));
+    assert_eq!((status, &result(&stopped)["success"]), (200, &json!(true)));
+    let resident = resident_mib(&served);
+    assert!(resident < 100.0, "{resident} MiB");
+}
+
+#[test]
+fn names_that_are_paths_lead_nowhere() {
+    let bench = Bench::new();
+    std::fs::write(
+        bench.path("secret.toml"),
+        scene("linked", support::SHORT_LINES),
+    )
+    .unwrap();
+    let outside = bench.path("secret.toml");
+    std::os::unix::fs::symlink(&outside, bench.path("scenes/linked.toml")).unwrap();
+    for name in [
+        "../secret",
+        "/etc/passwd",
+        "scenes/../../secret",
+        "linked",
+        "..\\secret",
+        "a\0b",
+    ] {
+        let (code, refused) = bench.call(&["stroke", &json!({"scene": name}).to_string()]);
+        assert_eq!(code, 1, "{name:?}: {refused}");
+        assert_eq!(refused["success"], false, "{name:?}: {refused}");
+    }
+}
+
+#[test]
+fn a_design_outside_the_scenes_is_not_read() {
+    let bench = Bench::new();
+    std::fs::write(
+        bench.path("secret.svg"),
+        "<svg xmlns=\"http://www.w3.org/2000/svg\"/>",
+    )
+    .unwrap();
+    for file in ["../secret.svg", "/etc/passwd", "designs/../../secret.svg"] {
+        let polylines = format!("polylines = {}", support::SHORT_LINES);
+        let text = scene("thief", support::SHORT_LINES);
+        bench.scene(
+            "thief",
+            &text.replace(&polylines, &format!("file = {file:?}")),
+        );
+        let (code, refused) = bench.call(&["stroke", r#"{"scene":"thief"}"#]);
+        assert_eq!(code, 1, "{refused}");
+        let message = refused["message"].as_str().unwrap();
+        assert!(
+            message.contains(file) && !message.contains("root:"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn what_a_caller_writes_is_shown_and_not_obeyed() {
+    let bench = Bench::new();
+    let name = "\u{1b}[2J\u{1b}]0;owned\u{7}<script>alert(1)</script>";
+    let said = bench.run(&["call", "stroke", &json!({"scene": name}).to_string()]);
+    let all = [said.stdout, said.stderr].concat();
+    assert!(
+        !all.contains(&0x1b) && !all.contains(&7),
+        "{:?}",
+        String::from_utf8_lossy(&all)
+    );
+}
+
+#[test]
+fn an_svg_that_grows_without_end_is_refused() {
+    let bench = Bench::new();
+    let mut svg = String::from(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:x=\"http://www.w3.org/1999/xlink\"><path id=\"a0\" d=\"M0 0L9 9\"/>",
+    );
+    for level in 1..40 {
+        let use_ = format!("<use x:href=\"#a{}\"/>", level - 1);
+        svg += &format!("<g id=\"a{level}\">{}</g>", use_.repeat(10));
+    }
+    svg += "</svg>";
+    std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
+    std::fs::write(bench.path("scenes/designs/bomb.svg"), svg).unwrap();
+    let began = std::time::Instant::now();
+    let polylines = format!("polylines = {}", support::SHORT_LINES);
+    let text = scene("bomb", support::SHORT_LINES);
+    bench.scene("bomb", &text.replace(&polylines, "file = \"bomb.svg\""));
+    let (code, refused) = bench.call(&["stroke", r#"{"scene":"bomb"}"#]);
+    assert_eq!(code, 1, "{refused}");
+    assert!(
+        refused["message"].as_str().unwrap().contains("bomb"),
+        "{refused}"
+    );
+    assert!(began.elapsed() < PATIENCE);
+}
+
+#[test]
+fn a_stranger_does_not_get_through_the_control_socket() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let socket = bench.path("steadyhand/local.sock");
+    let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    if rustix::process::geteuid().is_root() {
+        // The file's mode does not stop a stranger who was given it; the kernel says who it is.
+        std::fs::set_permissions(bench.path(""), PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(bench.path("steadyhand"), PermissionsExt::from_mode(0o755))
+            .unwrap();
+        std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o666)).unwrap();
+        let script = "import socket,sys\ns=socket.socket(socket.AF_UNIX);s.connect(sys.argv[1])\ns.sendall(b'{\"verb\":\"stop\"}\\n')\nprint(s.recv(4096).decode())";
+        let said = std::process::Command::new("setpriv")
+            .args([
+                "--reuid",
+                "65534",
+                "--clear-groups",
+                "python3",
+                "-c",
+                script,
+            ])
+            .arg(&socket)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&said.stdout).into_owned();
+        assert!(!text.contains("\"done\":true"), "{text}");
+    }
+    untouched(&served, "");
+}
