@@ -25,6 +25,9 @@ pub(super) enum BusCommand {
     Monitor(MonitorArgs),
     /// Set a servo's id, return delay or limits, which outlive its power; its torque goes off
     Configure(ConfigureArgs),
+    /// Record what another program says to a port and hears from it; it opens the path that is
+    /// printed in the port's place. A node records its own ports with --trace
+    Trace(super::trace::TraceArgs),
     /// Play a recorded trace to a simulated arm, never to a real one
     Replay(super::replay::ReplayArgs),
 }
@@ -92,6 +95,7 @@ pub(super) async fn run(node: &NodeArgs, what: BusCommand) -> anyhow::Result<Exi
         BusCommand::Scan(args) => scan_port(node, &args).await,
         BusCommand::Monitor(args) => monitor(node, &args).await,
         BusCommand::Configure(args) => configure(node, &args).await,
+        BusCommand::Trace(args) => super::trace::run(node, &args).await,
         BusCommand::Replay(args) => super::replay::run(node, &args).await,
     }
 }

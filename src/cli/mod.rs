@@ -18,6 +18,7 @@ mod show;
 mod sim;
 mod state;
 mod systemd;
+mod trace;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -56,6 +57,9 @@ struct NodeArgs {
     /// The serial port of the node's first arm, instead of what the node file says
     #[arg(long, global = true, value_name = "PATH")]
     port: Option<String>,
+    /// Write every byte to and from the ports of the node's arms to this file
+    #[arg(long, global = true, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Drive a real serial port although this process runs as root
     #[arg(long, global = true)]
     allow_root: bool,

@@ -10,9 +10,10 @@ use super::{NodeArgs, state};
 use crate::arm::Arm;
 use crate::clock::Clock;
 use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, NodeFile};
-use crate::link::Link;
 use crate::link::memory::MemoryLink;
+use crate::link::record::{self, RecordLink};
 use crate::link::serial::SerialLink;
+use crate::link::{Link, LinkError};
 use crate::motion::{Motion, Opener};
 use crate::permit::{Latch, Permits};
 use crate::scene::{Library, Scene, Surface};
@@ -92,9 +93,9 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
             _ => real.clone(),
         };
         let seat = if entry.is_simulated() {
-            simulated(entry, arm, &clock, &library)?
+            simulated(entry, arm, &clock, &library, args)?
         } else {
-            on_port(entry, arm, &clock, args.allow_root)?
+            on_port(entry, arm, &clock, args)?
         };
         keep_emergency(&seat, &state)?;
         seats.push(Arc::new(seat));
@@ -120,6 +121,7 @@ fn simulated(
     arm: Arc<Arm>,
     clock: &Clock,
     library: &Library,
+    args: &NodeArgs,
 ) -> anyhow::Result<Seat> {
     let scene = first_scene(&arm, library);
     let start = scene
@@ -133,7 +135,7 @@ fn simulated(
         Ok(Box::new(link) as Box<dyn Link>)
     });
     let permits = Arc::new(Permits::everything());
-    let motion = attach(entry, arm, clock, permits, open)?;
+    let motion = attach(entry, arm, clock, permits, traced(open, args))?;
     let seat = Seat::new(&entry.name, motion, Some(Box::new(SimStudio(simulator))));
     // This process has put the simulated arm where this scene rests it.
     if let Some(scene) = scene {
@@ -186,15 +188,36 @@ fn on_port(
     entry: &ArmEntry,
     arm: Arc<Arm>,
     clock: &Clock,
-    allow_root: bool,
+    args: &NodeArgs,
 ) -> anyhow::Result<Seat> {
-    check_user(&entry.port, allow_root)?;
+    check_user(&entry.port, args.allow_root)?;
     let (path, baud) = (entry.port.clone(), arm.file.baud);
     let open: Opener = Box::new(move |clock| {
         SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn Link>)
     });
-    let motion = attach(entry, arm, clock, Arc::new(Permits::none()), open)?;
+    let motion = attach(
+        entry,
+        arm,
+        clock,
+        Arc::new(Permits::none()),
+        traced(open, args),
+    )?;
     Ok(Seat::new(&entry.name, motion, None))
+}
+
+/// Writes down what passes, where the command line says so.
+fn traced(open: Opener, args: &NodeArgs) -> Opener {
+    let Some(path) = args.trace.clone() else {
+        return open;
+    };
+    Box::new(move |clock| {
+        let link = open(clock)?;
+        let trace = record::in_background(&path).map_err(|source| LinkError::Open {
+            path: path.display().to_string(),
+            source,
+        })?;
+        Ok(Box::new(RecordLink::new(link, clock, trace)) as Box<dyn Link>)
+    })
 }
 
 fn attach(

@@ -11,7 +11,7 @@ use super::{Exit, NodeArgs, ServeArgs, control, door, systemd};
 use crate::mcp::http::{self, HttpConfig};
 use crate::mcp::stdio;
 use crate::permit::Who;
-use crate::tools::Node;
+use crate::tools::{self, Node};
 
 pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exit> {
     let node = open::node(args, Pace::Real)?;
@@ -62,9 +62,15 @@ async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> 
     let config = HttpConfig {
         doorkeeper: door::keeper(node, listening.address())?,
         hosts: serve.host.clone(),
+        metrics: Some(metrics(node)),
         ..HttpConfig::default()
     };
     Ok(listening.serve(desk, config, repair, stop).await?)
+}
+
+fn metrics(node: &Arc<Node>) -> http::Page {
+    let node = Arc::clone(node);
+    Arc::new(move || tools::metrics(&node))
 }
 
 /// The first interrupt stops, a second is an emergency stop; termination, and the end of the

@@ -121,6 +121,8 @@ pub struct ServoCounts {
     pub retries: u64,
     /// Cycles in which it gave no reading in the end.
     pub blind: u64,
+    /// How long those cycles took together.
+    pub blind_time: Duration,
     /// Readings that no movement explains.
     pub jumps: u64,
 }

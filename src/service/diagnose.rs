@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::host::Host;
 use super::line::SLACK;
 use super::scan::{self, Effort, Found, Scan};
-use super::{Line, Open, ServiceError, Speech};
+use super::{Line, Open, ServiceError, Speech, look};
 use crate::clock::Clock;
 use crate::link::{Link, LinkError};
 
@@ -118,16 +118,12 @@ pub async fn diagnose(
         return Ok(diagnosis);
     }
     let slack = latency.map_or(SLACK, |latency| SLACK + 2 * latency);
-    let scan = everybody(open, clock, slack, expected, progress).await?;
-    let slow = if scan.found.is_empty() {
-        slowly(open, clock, expected).await?
-    } else {
-        None
-    };
-    match slow {
-        Some((found, took)) => diagnosis.add_slow(&found, took),
-        None => diagnosis.judge(&scan, expected),
+    let mut scan = everybody(open, clock, slack, expected, progress).await?;
+    let took = patiently(open, clock, expected, &mut scan).await?;
+    if let Some(took) = took.filter(|took| *took > LATENCY_MAX) {
+        diagnosis.add_slow(took);
     }
+    diagnosis.judge(&scan, expected);
     diagnosis.servos = scan.found;
     Ok(diagnosis)
 }
@@ -175,26 +171,53 @@ async fn everybody(
     scan::scan(open, clock, effort, progress).await
 }
 
-/// The likeliest ids at every speed, with time for a slow adapter: who answered, and how late.
-async fn slowly(
+/// Asks with time for a slow adapter, where nobody was found: the likeliest ids at every speed. How
+/// late the slowest answer came.
+async fn patiently(
     open: &mut Open<'_>,
     clock: &Clock,
     expected: Option<&Expected>,
-) -> Result<Option<(String, Duration)>, ServiceError> {
+    scan: &mut Scan,
+) -> Result<Option<Duration>, ServiceError> {
+    if !scan.found.is_empty() || scan.heard.damaged_id.is_some() {
+        return Ok(None);
+    }
     let ids: Vec<u8> = expected.map_or_else(|| LIKELY.collect(), |expected| expected.ids.clone());
     for speech in Speech::ALL {
         for baud in speech.bauds() {
             let Ok(mut link) = open(*baud) else { continue };
             let mut line = Line::new(speech, clock, *baud, PATIENT);
-            for id in &ids {
-                if let Some(took) = line.ping(link.as_mut(), *id).await? {
-                    let who = format!("servo {id} ({}, {baud} baud)", speech.name());
-                    return Ok(Some((who, took)));
-                }
+            let took = ask(&mut line, link.as_mut(), &ids, scan).await?;
+            if took.is_some() {
+                return Ok(took);
             }
         }
     }
     Ok(None)
+}
+
+/// Who of these ids answers; how late the slowest did.
+async fn ask(
+    line: &mut Line,
+    link: &mut dyn Link,
+    ids: &[u8],
+    into: &mut Scan,
+) -> Result<Option<Duration>, ServiceError> {
+    let mut slowest = None;
+    for id in ids {
+        let Some(took) = line.ping(link, *id).await? else {
+            continue;
+        };
+        slowest = slowest.max(Some(took));
+        if let Some(servo) = look::at(line, link, *id).await? {
+            into.found.push(Found {
+                family: line.speech(),
+                baud: line.baud(),
+                servo,
+            });
+        }
+    }
+    Ok(slowest)
 }
 
 impl Diagnosis {
@@ -244,14 +267,14 @@ impl Diagnosis {
         }
     }
 
-    fn add_slow(&mut self, who: &str, took: Duration) {
+    fn add_slow(&mut self, took: Duration) {
         if self.findings.iter().any(|one| one.cause == Cause::Latency) {
             return;
         }
         self.add(
             Cause::Latency,
             format!(
-                "{who} answers after {} ms: its adapter holds replies back",
+                "replies come back after {} ms: the adapter holds them back",
                 took.as_millis()
             ),
             "on an FTDI adapter set latency_timer to 1; otherwise connect it without a hub",

@@ -7,6 +7,7 @@ mod carry;
 mod dispatch;
 mod job;
 mod list_nodes;
+mod metrics;
 mod node;
 mod pictures;
 mod reset;
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use answer::Reply;
 pub use dispatch::{Request, here, shape, strictness};
+pub use metrics::metrics;
 pub use node::{Node, Seat, Studio};
 pub use pictures::{ink as ink_picture, plan as plan_picture};
 
