@@ -11,7 +11,7 @@ test:
 
 # The same with the tests that are marked as slow.
 slow:
-    cargo test --workspace --release -- --include-ignored
+    STEADYHAND_CASES=1000000 STEADYHAND_MINUTES=10 cargo test --workspace --release -- --include-ignored
 
 # On a real arm: name its port in STEADYHAND_PORT. Somebody stands by the switch.
 metal:

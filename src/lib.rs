@@ -21,6 +21,7 @@ pub mod permit;
 pub mod picture;
 pub mod plan;
 pub mod scene;
+pub mod service;
 pub mod sim;
 pub mod tools;
 pub mod units;

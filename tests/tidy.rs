@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Every room, from the bottom up, and exactly what it imports of the others. Each imports only
 /// rooms above it in this list.
-const ROOMS: [(&str, &str); 24] = [
+const ROOMS: [(&str, &str); 25] = [
     ("units", ""),
     ("clock", "units"),
     ("link", "clock units"),
@@ -29,6 +29,7 @@ const ROOMS: [(&str, &str); 24] = [
     ("permit", "scene units"),
     ("gate", "arm kin permit plan scene units"),
     ("driver", "arm clock gate link units"),
+    ("service", "arm clock driver link units"),
     ("motion", "arm clock driver gate link permit plan units"),
     ("sim", "arm kin link units"),
     ("job", "clock motion plan scene units"),
@@ -43,7 +44,7 @@ const ROOMS: [(&str, &str); 24] = [
     ("mcp", ""),
     (
         "cli",
-        "args arm caller catalogue clock config design gate job link mcp motion permit plan scene sim tools units",
+        "args arm caller catalogue clock config design gate job link mcp motion permit plan scene service sim tools units",
     ),
     ("main", "cli"),
     ("lib", ""),

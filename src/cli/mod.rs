@@ -4,10 +4,12 @@ mod abroad;
 mod approve;
 mod arm;
 mod audit;
+mod bus;
 mod call;
 mod check;
 mod control;
 mod desk;
+mod doctor;
 mod door;
 mod explain;
 mod jobs;
@@ -18,6 +20,7 @@ mod open;
 mod operate;
 mod park;
 mod plan;
+mod playback;
 mod reach;
 mod replay;
 mod resources;
@@ -29,6 +32,7 @@ mod sim;
 mod state;
 mod systemd;
 mod tools;
+mod trace;
 mod verbs;
 
 use std::net::SocketAddr;
@@ -68,6 +72,9 @@ struct NodeArgs {
     /// The serial port of the node's first arm, instead of what the node file says
     #[arg(long, global = true, value_name = "PATH")]
     port: Option<String>,
+    /// Write every byte to and from the ports of the node's arms to this file
+    #[arg(long, global = true, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Drive a real serial port although this process runs as root
     #[arg(long, global = true)]
     allow_root: bool,
@@ -103,6 +110,11 @@ enum Command {
     Explain(ExplainArgs),
     /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
     Sim(SimArgs),
+    /// Look at, set up and replay the servos of a port, without a node
+    #[command(subcommand)]
+    Bus(bus::BusCommand),
+    /// Say why an arm does not answer, and what to do about it; nothing is written
+    Doctor(doctor::DoctorArgs),
     /// Allow motion for scenes, on the node that runs on this machine
     Enable {
         /// The scene; say it once for each
@@ -387,6 +399,8 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Arm(what) => arm::run(&what),
         Command::Explain(args) => explain::run(&node, &args),
         Command::Sim(args) => sim::run(&node, args).await,
+        Command::Bus(what) => bus::run(&node, what).await,
+        Command::Doctor(args) => doctor::run(&node, &args).await,
         Command::Enable {
             scenes,
             meta,

@@ -11,9 +11,10 @@ use super::{NodeArgs, selftest, state};
 use crate::arm::Arm;
 use crate::clock::Clock;
 use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, NodeFile};
-use crate::link::Link;
 use crate::link::memory::MemoryLink;
+use crate::link::record::{self, RecordLink};
 use crate::link::serial::SerialLink;
+use crate::link::{Link, LinkError};
 use crate::motion::{Motion, Opener};
 use crate::permit::{Latch, Permits};
 use crate::scene::{Library, Scene, Surface};
@@ -100,9 +101,9 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
             _ => real.clone(),
         };
         let seat = if entry.is_simulated() {
-            simulated(entry, arm, &clock, &library)?
+            simulated(entry, arm, &clock, &library, args)?
         } else {
-            on_port(entry, arm, &clock, args.allow_root)?
+            on_port(entry, arm, &clock, args)?
         };
         keep_emergency(&seat, state.folder())?;
         seats.push(Arc::new(seat));
@@ -135,6 +136,7 @@ fn simulated(
     arm: Arc<Arm>,
     clock: &Clock,
     library: &Library,
+    args: &NodeArgs,
 ) -> anyhow::Result<Seat> {
     let scene = first_scene(&arm, library);
     let start = scene
@@ -148,7 +150,7 @@ fn simulated(
         Ok(Box::new(link) as Box<dyn Link>)
     });
     let permits = Arc::new(Permits::everything());
-    let motion = attach(entry, arm, clock, permits, open)?;
+    let motion = attach(entry, arm, clock, permits, traced(open, args))?;
     let seat = Seat::new(&entry.name, motion, Some(Box::new(SimStudio(simulator))));
     // This process has put the simulated arm where this scene rests it.
     if let Some(scene) = scene {
@@ -186,25 +188,51 @@ fn first_scene(arm: &Arm, library: &Library) -> Option<Arc<Scene>> {
         .find(|scene| scene.arm.file.name == arm.file.name)
 }
 
+/// As root, another program that has the port is not kept out.
+pub(super) fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
+    let is_pseudo_terminal = port.starts_with("/dev/pts/");
+    if rustix::process::geteuid().is_root() && !is_pseudo_terminal && !allow_root {
+        bail!(
+            "this process runs as root, where the lock on {port} protects nothing: run it as another user, or say --allow-root"
+        );
+    }
+    Ok(())
+}
+
 fn on_port(
     entry: &ArmEntry,
     arm: Arc<Arm>,
     clock: &Clock,
-    allow_root: bool,
+    args: &NodeArgs,
 ) -> anyhow::Result<Seat> {
-    let is_pseudo_terminal = entry.port.starts_with("/dev/pts/");
-    if rustix::process::geteuid().is_root() && !is_pseudo_terminal && !allow_root {
-        bail!(
-            "this process runs as root, where the lock on {} protects nothing: run it as another user, or say --allow-root",
-            entry.port
-        );
-    }
+    check_user(&entry.port, args.allow_root)?;
     let (path, baud) = (entry.port.clone(), arm.file.baud);
     let open: Opener = Box::new(move |clock| {
         SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn Link>)
     });
-    let motion = attach(entry, arm, clock, Arc::new(Permits::none()), open)?;
+    let motion = attach(
+        entry,
+        arm,
+        clock,
+        Arc::new(Permits::none()),
+        traced(open, args),
+    )?;
     Ok(Seat::new(&entry.name, motion, None))
+}
+
+/// Writes down what passes, where the command line says so.
+fn traced(open: Opener, args: &NodeArgs) -> Opener {
+    let Some(path) = args.trace.clone() else {
+        return open;
+    };
+    Box::new(move |clock| {
+        let link = open(clock)?;
+        let trace = record::in_background(&path).map_err(|source| LinkError::Open {
+            path: path.display().to_string(),
+            source,
+        })?;
+        Ok(Box::new(RecordLink::new(link, clock, trace)) as Box<dyn Link>)
+    })
 }
 
 fn attach(

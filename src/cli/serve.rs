@@ -13,7 +13,7 @@ use super::{Exit, NodeArgs, ServeArgs, control, door, park, systemd};
 use crate::mcp::http::{self, HttpConfig};
 use crate::mcp::{session_key, stdio};
 use crate::permit::Who;
-use crate::tools::{Node, Seat};
+use crate::tools::{self, Node, Seat};
 
 pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exit> {
     let node = open::node(args, Pace::Real)?;
@@ -106,9 +106,15 @@ async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> 
         })),
         doorkeeper: door::keeper(node, listening.address())?,
         hosts: serve.host.clone(),
+        metrics: Some(metrics(node)),
         ..HttpConfig::default()
     };
     Ok(listening.serve(desk, config, repair, stop).await?)
+}
+
+fn metrics(node: &Arc<Node>) -> http::Page {
+    let node = Arc::clone(node);
+    Arc::new(move || tools::metrics(&node))
 }
 
 /// Why each arm may not be parked, as of the moment of the signal: what is latched later is the

@@ -19,8 +19,8 @@ pub mod feetech;
 pub mod firmware;
 pub mod framing;
 
-mod bus;
-mod dialect;
+pub(crate) mod bus;
+pub(crate) mod dialect;
 mod map;
 mod plausible;
 mod servos;
@@ -123,6 +123,8 @@ pub struct ServoCounts {
     pub retries: u64,
     /// Cycles in which it gave no reading in the end.
     pub blind: u64,
+    /// How long those cycles took together.
+    pub blind_time: Duration,
     /// Readings that no movement explains.
     pub jumps: u64,
 }

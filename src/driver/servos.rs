@@ -322,6 +322,7 @@ impl<D: Dialect> Servos<D> {
         for place in &missing {
             if let Some(counts) = self.bus.counts.servos.get_mut(*place) {
                 counts.blind += 1;
+                counts.blind_time += self.period;
             }
         }
         match missing.first() {

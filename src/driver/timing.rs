@@ -37,6 +37,12 @@ impl Durations {
         self.longest = self.longest.max(took);
     }
 
+    /// How many were noted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().map(|count| u64::from(*count)).sum()
+    }
+
     /// The duration that this share of those noted did not exceed; zero where none was noted.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {

@@ -69,6 +69,24 @@ pub enum LinkError {
     Read(#[source] io::Error),
 }
 
+impl Link for Box<dyn Link> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
+        self.as_mut().send(bytes)
+    }
+
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+        self.as_mut().receive(into, until)
+    }
+
+    fn discard_input(&mut self) -> Result<(), LinkError> {
+        self.as_mut().discard_input()
+    }
+
+    fn name(&self) -> &str {
+        self.as_ref().name()
+    }
+}
+
 /// A two-way stream of bytes with one owner.
 pub trait Link: Send {
     /// Hands every byte to the wire, or fails. Never waits for the wire to be empty: that can

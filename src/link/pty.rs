@@ -66,7 +66,11 @@ impl Pty {
         Ok(tcgetattr(self.master.get_ref())?.output_speed())
     }
 
-    async fn read(&self, into: &mut [u8]) -> io::Result<usize> {
+    /// Waits for bytes from the near side. May be dropped while it waits.
+    ///
+    /// # Errors
+    /// When the system takes the pseudo-terminal away.
+    pub async fn read(&self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             let mut ready = self.master.readable().await?;
             let read = ready.try_io(|fd| Ok(rustix::io::read(fd.get_ref(), &mut *into)?));
@@ -77,7 +81,10 @@ impl Pty {
     }
 
     /// Bytes that nobody reads for so long that they do not fit are lost, as in an adapter.
-    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// When the system takes the pseudo-terminal away.
+    pub fn write(&self, bytes: &[u8]) -> io::Result<()> {
         match rustix::io::write(self.master.get_ref(), bytes) {
             Ok(_) | Err(rustix::io::Errno::AGAIN) => Ok(()),
             Err(error) => Err(error.into()),

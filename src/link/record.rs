@@ -6,13 +6,63 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::io::Write;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::str::FromStr;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use crate::clock::Clock;
 use crate::link::memory::FarEnd;
 use crate::link::{Link, LinkError, LinkFuture};
 use crate::units::Instant;
+
+/// Lines that may wait for the disk; what does not fit is left out, and said so.
+const WAITING_MAX: usize = 65_536;
+
+/// A file that a thread of its own writes, so that whoever writes to it never waits for the disk.
+/// What is there already stays.
+///
+/// # Errors
+/// When the file cannot be opened.
+pub fn in_background(path: &Path) -> std::io::Result<Box<dyn Write + Send>> {
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)?;
+    let (sender, lines) = sync_channel::<Vec<u8>>(WAITING_MAX);
+    let write = move || {
+        let mut file = BufWriter::new(file);
+        while let Ok(bytes) = lines.recv() {
+            let mut written = file.write_all(&bytes);
+            // Whoever looks at the file while nothing happens sees all of it.
+            while let Ok(bytes) = lines.try_recv() {
+                written = written.and_then(|()| file.write_all(&bytes));
+            }
+            if let Err(error) = written.and_then(|()| file.flush()) {
+                tracing::warn!("the bus trace cannot be written any more: {error}");
+                return;
+            }
+        }
+    };
+    std::thread::Builder::new()
+        .name("trace".to_owned())
+        .spawn(write)?;
+    Ok(Box::new(Background(sender)))
+}
+
+struct Background(SyncSender<Vec<u8>>);
+
+impl Write for Background {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let sent = self.0.try_send(bytes.to_vec());
+        sent.map(|()| bytes.len())
+            .map_err(|_| std::io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
 
 /// A link that writes down what passes through it.
 pub struct RecordLink<L> {
@@ -40,7 +90,9 @@ impl<L: Link> RecordLink<L> {
             direction,
             bytes: bytes.to_vec(),
         };
-        if !self.broken && writeln!(self.trace, "{event}").is_err() {
+        // One write a line.
+        let line = format!("{event}\n");
+        if !self.broken && self.trace.write_all(line.as_bytes()).is_err() {
             self.broken = true;
             tracing::warn!("the bus trace cannot be written any more");
         }

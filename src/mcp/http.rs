@@ -57,10 +57,15 @@ pub struct HttpConfig {
     pub doorkeeper: Option<Arc<dyn Doorkeeper>>,
     /// Told the id of a session that its client has ended.
     pub left: Option<Left>,
+    /// What is answered at `/metrics`, to whoever reaches the address: it holds numbers alone.
+    pub metrics: Option<Page>,
 }
 
 /// Whoever wants to know that a session has ended.
 pub type Left = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A page of text, made anew each time.
+pub type Page = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Why the server is not listening, or no longer.
 #[derive(Debug, thiserror::Error)]
@@ -147,8 +152,12 @@ impl Listening {
         let router = Router::new()
             .route("/mcp", any(enter::<H>))
             .route("/mcp/", any(enter::<H>))
-            .route("/healthz", get(async || "ok\n"))
-            .with_state(Arc::new(door));
+            .route("/healthz", get(async || "ok\n"));
+        let router = match config.metrics {
+            Some(page) => router.route("/metrics", get(move || std::future::ready(page()))),
+            None => router,
+        };
+        let router = router.with_state(Arc::new(door));
         let connections = Connections::default();
         connections.serve(self.listener, router, &stop).await;
         drained(calls.subscribe()).await;

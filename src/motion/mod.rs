@@ -29,6 +29,7 @@ use crate::link::{Link, LinkError};
 use crate::permit::{Permit, Permits, Who};
 use crate::units::{Instant, Joints, Measured};
 
+pub use crate::driver::{Durations, ServoCounts};
 pub use health::{Care, Health};
 use line::StopLine;
 
@@ -94,6 +95,8 @@ pub struct Snapshot {
     pub identity: Arc<Vec<Identity>>,
     /// What the bus counted since the port was opened.
     pub counts: BusCounts,
+    /// By how much ticks came too late while the arm moved.
+    pub lateness: Durations,
     /// What a person should know and what does not keep the arm from moving.
     pub warnings: Vec<String>,
     /// How many stop requests have been seen to their end.
@@ -395,6 +398,7 @@ impl Snapshot {
             recovery: &[],
             identity: Arc::new(Vec::new()),
             counts: BusCounts::default(),
+            lateness: Durations::default(),
             warnings: Vec::new(),
             stops_done: 0,
             stop: None,

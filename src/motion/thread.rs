@@ -295,6 +295,9 @@ impl Worker {
         }
         // Ticks do not drift; one that came late is not made up for by two.
         let now = self.own.clock.now();
+        if !idle {
+            self.snapshot.lateness.note(now.since(until));
+        }
         self.next_tick = self.next_tick.after(PERIOD);
         if self.next_tick <= now {
             self.next_tick = now.after(PERIOD);

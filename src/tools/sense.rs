@@ -1,5 +1,7 @@
 //! `sense`: what the arm measures, what it is doing, and what a camera sees. Moves nothing.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::Seat;
@@ -8,7 +10,7 @@ use super::carry::{look, tip_mm};
 use super::dispatch::Order;
 use super::pictures;
 use super::stroke::rounded;
-use crate::motion::Snapshot;
+use crate::motion::{Durations, Snapshot};
 use crate::permit::Latch;
 use crate::units::{Measured, ServoState};
 
@@ -158,9 +160,14 @@ fn bus(snapshot: &Snapshot) -> Value {
     let servos: Vec<Value> = counts
         .servos
         .iter()
-        .map(|one| json!({"id": one.id, "retries": one.retries, "blind": one.blind, "jumps": one.jumps}))
+        .map(|one| json!({"id": one.id, "retries": one.retries, "blind": one.blind, "blind_ms": ms(one.blind_time), "jumps": one.jumps}))
         .collect();
-    json!({"cycles": counts.cycles, "transactions": counts.transactions, "corrupt": counts.corrupt, "foreign": counts.foreign, "echoes": counts.echoes, "servos": servos, "identity": identity})
+    let times = |times: &Durations| json!({"p50": ms(times.quantile(0.5)), "p99": ms(times.quantile(0.99)), "max": ms(times.longest())});
+    json!({"cycle_ms": times(&counts.cycle_time), "late_ms": times(&snapshot.lateness), "cycles": counts.cycles, "transactions": counts.transactions, "corrupt": counts.corrupt, "foreign": counts.foreign, "echoes": counts.echoes, "servos": servos, "identity": identity})
+}
+
+fn ms(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
 fn picture(reply: &mut Reply, order: &Order<'_>, seat: &Seat) {

@@ -35,20 +35,27 @@ pub(crate) struct Hands<'a> {
     pub(crate) stuck: &'a mut bool,
 }
 
+/// The period of a cycle.
+pub(crate) const PERIOD: Duration = Duration::from_millis(10);
+
 /// The families that are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Sts,
     Dxl2,
+    /// A controller over `firmware-protocol`; its frames are judged in that crate.
+    Firmware,
 }
 
 impl Family {
+    /// Those whose servos the node speaks to itself.
     pub(crate) const ALL: [Self; 2] = [Self::Sts, Self::Dxl2];
 
     pub(crate) fn arm(self) -> &'static str {
         match self {
             Self::Sts => "so101",
             Self::Dxl2 => "widowx250s",
+            Self::Firmware => "custom",
         }
     }
 }
@@ -65,12 +72,16 @@ pub(crate) struct WireState {
     /// Every request, with its moment.
     pub(crate) sent: Vec<(Instant, Vec<u8>)>,
     goal_frames: usize,
+    /// The first send since the script was set.
+    began: Option<Instant>,
     /// The script begins behind so many frames of goals.
     from: usize,
     script: Option<Script>,
     /// When the script first ran.
     pub(crate) broken_at: Option<Instant>,
     stuck: bool,
+    /// The first send behind the break that found something latched.
+    pub(crate) latched_at: Option<Instant>,
 }
 
 /// The near end of the wire, as the test sees it; clones are the same.
@@ -87,7 +98,9 @@ impl Wire {
         let mut state = self.state();
         state.from = from;
         state.goal_frames = 0;
+        state.began = None;
         state.broken_at = None;
+        state.latched_at = None;
         state.script = Some(script);
     }
 
@@ -96,6 +109,15 @@ impl Wire {
         let mut state = self.state();
         state.script = None;
         state.stuck = false;
+    }
+
+    /// How long after the break something was latched; `now` where nothing was sent since.
+    pub(crate) fn latched_after(&self, now: Instant) -> Duration {
+        let state = self.state();
+        state
+            .latched_at
+            .unwrap_or(now)
+            .since(state.broken_at.unwrap())
     }
 
     /// Every frame of goals so far.
@@ -127,15 +149,35 @@ struct Tapped {
     wire: Wire,
     sim: Simulator,
     clock: Clock,
+    permits: Arc<Permits>,
     family: Family,
 }
 
 impl Tapped {
+    /// Whether this send is one of a motion. What a controller is sent does not come cycle by
+    /// cycle: there the time says where the motion is.
+    fn counts(&self, state: &mut WireState, bytes: &[u8]) -> bool {
+        if self.family != Family::Firmware {
+            return goals(self.family, bytes).is_some();
+        }
+        let now = self.clock.now();
+        let began = *state.began.get_or_insert(now);
+        let due = now.since(began) >= PERIOD * u32::try_from(state.from).unwrap();
+        if due {
+            state.goal_frames = state.goal_frames.max(state.from);
+        }
+        due
+    }
+
     /// Whether the port takes the bytes.
     fn note(&mut self, bytes: &[u8]) -> bool {
-        let mut state = self.wire.state();
+        let wire = self.wire.clone();
+        let mut state = wire.state();
         state.sent.push((self.clock.now(), bytes.to_vec()));
-        if goals(self.family, bytes).is_some() {
+        if state.broken_at.is_some() && self.permits.latched().is_some() {
+            state.latched_at.get_or_insert(self.clock.now());
+        }
+        if self.counts(&mut state, bytes) {
             let number = state.goal_frames;
             state.goal_frames += 1;
             let due = number >= state.from;
@@ -190,24 +232,28 @@ pub(crate) struct Rig {
     pub(crate) wire: Wire,
     pub(crate) clock: Clock,
     pub(crate) permits: Arc<Permits>,
-    _folder: tempfile::TempDir,
+    pub(crate) folder: tempfile::TempDir,
 }
 
 /// Three lines of 30 mm.
 const LINES: &str = "polylines = [[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0, 12.0]], [[0.0, 24.0], [30.0, 24.0]]]";
 
 /// A scene that is shipped, with three lines to draw in the place of its design.
-fn short_scene(family: Family) -> (Arc<Scene>, tempfile::TempDir) {
+fn short_scene(
+    family: Family,
+    edit: impl FnOnce(&mut toml::Table),
+) -> (Arc<Scene>, tempfile::TempDir) {
     let name = match family {
-        Family::Sts => "default",
+        Family::Sts | Family::Firmware => "default",
         Family::Dxl2 => "widowx",
     };
     let path = format!("{}/scenes/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     let mut text: toml::Table = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     text.insert("name".to_owned(), "short".into());
+    text.insert("arm".to_owned(), family.arm().into());
     let design: toml::Table = toml::from_str(LINES).unwrap();
     text.insert("design".to_owned(), design.into());
-    text.remove("variations");
+    edit(&mut text);
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("short.toml"), text.to_string()).unwrap();
     let library = Library::new(Some(folder.path().to_path_buf()));
@@ -216,7 +262,12 @@ fn short_scene(family: Family) -> (Arc<Scene>, tempfile::TempDir) {
 
 impl Rig {
     pub(crate) fn new(family: Family) -> Self {
-        let (scene, folder) = short_scene(family);
+        Self::with(family, |_| {})
+    }
+
+    /// The same with another scene's file.
+    pub(crate) fn with(family: Family, edit: impl FnOnce(&mut toml::Table)) -> Self {
+        let (scene, folder) = short_scene(family, edit);
         let clock = Clock::simulated();
         Self {
             family,
@@ -225,12 +276,13 @@ impl Rig {
             wire: Wire::default(),
             clock,
             permits: Arc::new(Permits::everything()),
-            _folder: folder,
+            folder,
         }
     }
 
-    fn opener(&self) -> Opener {
+    pub(crate) fn opener(&self) -> Opener {
         let (wire, sim, family) = (self.wire.clone(), self.sim.clone(), self.family);
+        let permits = Arc::clone(&self.permits);
         Box::new(move |clock| {
             let inner = MemoryLink::new(sim.clone(), clock, "wire").map_err(LinkError::Read)?;
             Ok(Box::new(Tapped {
@@ -238,6 +290,7 @@ impl Rig {
                 wire: wire.clone(),
                 sim: sim.clone(),
                 clock: clock.clone(),
+                permits: Arc::clone(&permits),
                 family,
             }) as Box<dyn Link>)
         })
@@ -338,6 +391,7 @@ pub(crate) fn requests(family: Family, bytes: &[u8]) -> Vec<Request> {
     match family {
         Family::Sts => sts_requests(bytes),
         Family::Dxl2 => dxl_requests(bytes),
+        Family::Firmware => Vec::new(),
     }
 }
 
@@ -409,6 +463,7 @@ pub(crate) fn writes(family: Family, request: &Request) -> Vec<Write> {
     let wide = family == Family::Dxl2;
     let word = |at: usize| u16::from_le_bytes([parameters[at], parameters[at + 1]]);
     match (request.instruction, wide) {
+        _ if family == Family::Firmware => Vec::new(),
         (SYNC_WRITE, false) => blocks(
             u16::from(parameters[0]),
             parameters[1].into(),
@@ -443,6 +498,7 @@ pub(crate) fn goal_of(family: Family, write: &Write) -> Option<i32> {
     let address: u16 = match family {
         Family::Sts => 42,
         Family::Dxl2 => 116,
+        Family::Firmware => return None,
     };
     let at = usize::from(address).checked_sub(usize::from(write.address))?;
     match family {
@@ -455,6 +511,7 @@ pub(crate) fn goal_of(family: Family, write: &Write) -> Option<i32> {
             let bytes = write.data.get(at..at + 4)?;
             Some(i32::from_le_bytes(bytes.try_into().unwrap()))
         }
+        Family::Firmware => None,
     }
 }
 

@@ -1,0 +1,333 @@
+//! `bus`: servos on a port, without a node: who is there, how they fare, how they are set up.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::time::Duration;
+
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use tokio::signal::ctrl_c;
+
+use super::{Exit, NodeArgs, open, show};
+use crate::clock::Clock;
+use crate::link::serial::SerialLink;
+use crate::link::{Link, LinkError};
+use crate::service::host::Host;
+use crate::service::look::{self, Seen};
+use crate::service::scan::{self, Effort, Found};
+use crate::service::setup::{self, Change, Step};
+use crate::service::{Line, SLACK, ServiceError};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum BusCommand {
+    /// List every servo on a port, at all speeds of both families; nothing is written
+    Scan(ScanArgs),
+    /// Show positions, speeds, loads, heat, supply, errors and rates; nothing is written
+    Monitor(MonitorArgs),
+    /// Set a servo's id, return delay or limits, which outlive its power; its torque goes off
+    Configure(ConfigureArgs),
+    /// Record what another program says to a port and hears from it; it opens the path that is
+    /// printed in the port's place. A node records its own ports with --trace
+    Trace(super::trace::TraceArgs),
+    /// Play a recorded trace to a simulated arm, never to a real one
+    Replay(super::playback::ReplayArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ScanArgs {
+    /// The serial port
+    #[arg(id = "serial", value_name = "PORT")]
+    port: String,
+    /// Stop at the first speed with servos
+    #[arg(long)]
+    first: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MonitorArgs {
+    /// The serial port
+    #[arg(id = "serial", value_name = "PORT")]
+    port: String,
+    /// Look once
+    #[arg(long)]
+    once: bool,
+    /// Print JSON, a line a look
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ConfigureArgs {
+    /// The serial port
+    #[arg(id = "serial", value_name = "PORT")]
+    port: String,
+    /// Which servo
+    #[arg(long)]
+    id: u8,
+    /// Its new id
+    #[arg(long, value_name = "ID")]
+    new_id: Option<u8>,
+    /// How long it waits before a reply; 0 makes the arm's cycle shortest
+    #[arg(long, value_name = "MICROSECONDS")]
+    return_delay_us: Option<u64>,
+    /// Least and greatest position, such as 500:3500
+    #[arg(long, value_name = "MIN:MAX", value_parser = range)]
+    limits_ticks: Option<(i32, i32)>,
+    /// Set what keeps a node from using it: operating mode, multi-turn counting, drive mode
+    #[arg(long)]
+    repair: bool,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
+fn range(text: &str) -> Result<(i32, i32), String> {
+    let two = text.split_once(':');
+    let two =
+        two.and_then(|(least, most)| Some((least.trim().parse().ok()?, most.trim().parse().ok()?)));
+    two.ok_or_else(|| "write two whole numbers, such as 500:3500".to_owned())
+}
+
+pub(super) async fn run(node: &NodeArgs, what: BusCommand) -> anyhow::Result<Exit> {
+    match what {
+        BusCommand::Scan(args) => scan_port(node, &args).await,
+        BusCommand::Monitor(args) => monitor(node, &args).await,
+        BusCommand::Configure(args) => configure(node, &args).await,
+        BusCommand::Trace(args) => super::trace::run(node, &args).await,
+        BusCommand::Replay(args) => super::playback::run(node, &args).await,
+    }
+}
+
+/// Opens a port at any speed.
+pub(super) fn opener(
+    port: &str,
+    clock: &Clock,
+) -> impl FnMut(u32) -> Result<Box<dyn Link>, LinkError> + Send + use<> {
+    let (port, clock) = (port.to_owned(), clock.clone());
+    move |baud| SerialLink::open(&port, baud, &clock).map(|link| Box::new(link) as Box<dyn Link>)
+}
+
+/// How long the port's adapter may hold a reply back.
+fn slack(port: &str) -> Duration {
+    let timer = Host::default().latency_timer_ms(port.as_ref());
+    timer.map_or(SLACK, |ms| SLACK + 2 * Duration::from_millis(ms))
+}
+
+async fn look_for(node: &NodeArgs, port: &str, first: bool) -> Result<Vec<Found>, anyhow::Error> {
+    open::check_user(port, node.allow_root)?;
+    let clock = Clock::real();
+    let mut open = opener(port, &clock);
+    let watched = std::io::stderr().is_terminal();
+    let effort = Effort {
+        slack: slack(port),
+        first,
+    };
+    let scan = scan::scan(&mut open, &clock, effort, |speech, baud| {
+        if watched {
+            show::note(&format!("{} at {baud} baud …", speech.name()));
+        }
+    });
+    let scan = scan.await?;
+    if let Some(id) = scan.heard.damaged_id {
+        show::note(&format!(
+            "what comes from id {id} is damaged: two servos may have that id; `steadyhand doctor {port}` says more"
+        ));
+    }
+    Ok(scan.found)
+}
+
+async fn scan_port(node: &NodeArgs, args: &ScanArgs) -> anyhow::Result<Exit> {
+    let found = look_for(node, &args.port, args.first).await?;
+    if args.json {
+        show::line(&serde_json::to_string_pretty(&found)?);
+    } else {
+        show::line(&format!(
+            "{:>3}  {:<12} {:<12} {:>8}  {:>8}  {:>7}  {:>6}  {:>8}  {:>11}",
+            "id", "model", "family", "baud", "firmware", "supply", "heat", "delay", "limits"
+        ));
+        found.iter().for_each(|one| show::line(&found_line(one)));
+    }
+    if found.is_empty() {
+        show::note(&ServiceError::Nobody.to_string());
+        return Ok(Exit::Refused);
+    }
+    Ok(Exit::Done)
+}
+
+fn found_line(found: &Found) -> String {
+    let servo = &found.servo;
+    format!(
+        "{:>3}  {:<12} {:<12} {:>8}  {:>8}  {:>7}  {:>6}  {:>5} µs  {:>11}",
+        servo.id,
+        servo.name,
+        found.family.name(),
+        found.baud,
+        servo.firmware,
+        unit(servo.voltage_v, " V"),
+        unit(servo.temperature_c, " °C"),
+        servo.return_delay_us,
+        format!("{}..{}", servo.position_min_ticks, servo.position_max_ticks)
+    )
+}
+
+fn unit(value: Option<f64>, unit: &str) -> String {
+    value.map_or_else(|| "?".to_owned(), |value| format!("{value}{unit}"))
+}
+
+/// The servos of a port and the line to speak to them, from a first scan.
+async fn reach(
+    node: &NodeArgs,
+    port: &str,
+    clock: &Clock,
+) -> anyhow::Result<(Box<dyn Link>, Line, Vec<u8>)> {
+    let found = look_for(node, port, true).await?;
+    let Some(first) = found.first() else {
+        return Err(ServiceError::Nobody.into());
+    };
+    let link = opener(port, clock)(first.baud)?;
+    let line = Line::new(first.family, clock, first.baud, slack(port));
+    let ids = found.iter().map(|found| found.servo.id).collect();
+    Ok((link, line, ids))
+}
+
+/// How often the table is shown.
+const EVERY: Duration = Duration::from_millis(200);
+
+async fn monitor(node: &NodeArgs, args: &MonitorArgs) -> anyhow::Result<Exit> {
+    let clock = Clock::real();
+    let (mut link, mut line, ids) = reach(node, &args.port, &clock).await?;
+    let mut alarm = clock.alarm()?;
+    let live = !args.once && !args.json && std::io::stdout().is_terminal();
+    loop {
+        let began = clock.now();
+        let mut seen = Vec::new();
+        for id in &ids {
+            seen.push((*id, look::at(&mut line, link.as_mut(), *id).await?));
+        }
+        let took = clock.now().since(began);
+        if args.json {
+            show::line(&serde_json::to_string(
+                &seen
+                    .iter()
+                    .filter_map(|(_, seen)| seen.as_ref())
+                    .collect::<Vec<_>>(),
+            )?);
+        } else {
+            table(&seen, &line, took, live);
+        }
+        if args.once {
+            let all = seen.iter().all(|(_, seen)| seen.is_some());
+            return Ok(if all { Exit::Done } else { Exit::Refused });
+        }
+        tokio::select! {
+            _ = ctrl_c() => return Ok(Exit::Done),
+            waited = alarm.until(began.after(EVERY)) => waited?,
+        }
+    }
+}
+
+fn table(seen: &[(u8, Option<Seen>)], line: &Line, took: Duration, live: bool) {
+    if live {
+        // To the top left, and nothing below.
+        show::line("\x1b[H\x1b[J");
+    }
+    show::line(&format!(
+        "{:>3}  {:>8}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}",
+        "id", "position", "speed/s", "load", "heat", "supply", "torque", "errors"
+    ));
+    for (id, seen) in seen {
+        match seen {
+            Some(seen) => show::line(&seen_line(seen)),
+            None => show::line(&format!("{id:>3}  no answer")),
+        }
+    }
+    let counts = line.counts();
+    show::line(&format!(
+        "{:.0} looks a second; {} requests, {} damaged and {} foreign replies",
+        1.0 / took.as_secs_f64().max(1e-6),
+        counts.transactions,
+        counts.corrupt,
+        counts.foreign
+    ));
+}
+
+fn seen_line(seen: &Seen) -> String {
+    format!(
+        "{:>3}  {:>8}  {:>8}  {:>4} %  {:>6}  {:>7}  {:>6}  {:>6}",
+        seen.id,
+        seen.position_ticks,
+        seen.speed_ticks_s,
+        seen.load_percent,
+        unit(seen.temperature_c, " °C"),
+        unit(seen.voltage_v, " V"),
+        if seen.torque_on { "on" } else { "off" },
+        if seen.error_bits == 0 {
+            "-".to_owned()
+        } else {
+            format!("{:#04x}", seen.error_bits)
+        }
+    )
+}
+
+async fn configure(node: &NodeArgs, args: &ConfigureArgs) -> anyhow::Result<Exit> {
+    let change = Change {
+        id: args.new_id,
+        return_delay: args.return_delay_us.map(Duration::from_micros),
+        limits_ticks: args.limits_ticks,
+        repair: args.repair,
+    };
+    if change == Change::default() {
+        bail!("say what to change: --new-id, --return-delay-us, --limits-ticks or --repair");
+    }
+    let clock = Clock::real();
+    let (mut link, mut line, ids) = reach(node, &args.port, &clock).await?;
+    if !ids.contains(&args.id) {
+        return Err(ServiceError::NoServo {
+            id: args.id,
+            baud: line.baud(),
+        }
+        .into());
+    }
+    let steps = setup::plan(&mut line, link.as_mut(), args.id, &change).await?;
+    if steps.is_empty() {
+        show::line(&format!(
+            "servo {} is set up so already; nothing was written",
+            args.id
+        ));
+        return Ok(Exit::Done);
+    }
+    for step in &steps {
+        show::line(&format!(
+            "servo {}: {} from {} to {}",
+            args.id, step.name, step.before, step.after
+        ));
+    }
+    if !args.yes && !agreed(args.id)? {
+        show::line("nothing was written");
+        return Ok(Exit::Refused);
+    }
+    setup::carry_out(&mut line, link.as_mut(), args.id, &steps).await?;
+    show::line(&written(&steps));
+    Ok(Exit::Done)
+}
+
+fn written(steps: &[Step]) -> String {
+    let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
+    format!(
+        "written and read back: {}; its torque is off",
+        names.join(", ")
+    )
+}
+
+/// Whether a person says yes.
+fn agreed(id: u8) -> anyhow::Result<bool> {
+    show::note(&format!(
+        "This outlives the power, and takes torque off servo {id}: what it carries drops. Write `yes` to go on:"
+    ));
+    std::io::stderr().flush()?;
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    Ok(line.trim() == "yes")
+}

@@ -1,0 +1,135 @@
+//! `doctor`: why an arm does not answer, and what to do about it.
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::json;
+
+use super::bus::opener;
+use super::{Exit, NodeArgs, open, show};
+use crate::arm::{Arm, Family};
+use crate::clock::Clock;
+use crate::service::Speech;
+use crate::service::diagnose::{self, Diagnosis, Expected, diagnose};
+use crate::service::host::Host;
+
+#[derive(Debug, Args)]
+pub(super) struct DoctorArgs {
+    /// The serial port [default: the node file's; without one, the ports of this machine are listed]
+    #[arg(id = "serial", value_name = "PORT")]
+    port: Option<String>,
+    /// The arm that should be there [default: the node file's]
+    #[arg(long)]
+    arm: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(node: &NodeArgs, args: &DoctorArgs) -> anyhow::Result<Exit> {
+    let file = open::file(node)?;
+    let entry = file.arms.iter().find(|entry| !entry.is_simulated());
+    let port = args
+        .port
+        .clone()
+        .or_else(|| entry.map(|entry| entry.port.clone()));
+    let Some(port) = port else {
+        return Ok(list_ports());
+    };
+    let model = args
+        .arm
+        .clone()
+        .or_else(|| entry.map(|entry| entry.model.clone()));
+    let arm = match model {
+        Some(model) => Some(open::library(node, &file)?.arm(&model)?),
+        None => None,
+    };
+    let diagnosis = examine(&port, arm.as_ref()).await?;
+    if args.json {
+        let text =
+            json!({"port": port, "findings": diagnosis.findings, "servos": diagnosis.servos});
+        show::line(&serde_json::to_string_pretty(&text)?);
+    } else {
+        tell(&port, &diagnosis);
+    }
+    Ok(if diagnosis.findings.is_empty() {
+        Exit::Done
+    } else {
+        Exit::Refused
+    })
+}
+
+async fn examine(port: &str, arm: Option<&Arc<Arm>>) -> anyhow::Result<Diagnosis> {
+    let clock = Clock::real();
+    let expected = arm.and_then(expected);
+    let mut open = opener(port, &clock);
+    let watched = std::io::stderr().is_terminal();
+    let progress = |speech: Speech, baud| {
+        if watched {
+            show::note(&format!("{} at {baud} baud …", speech.name()));
+        }
+    };
+    let host = Host::default();
+    let looked = diagnose(&mut open, &clock, &host, port, expected.as_ref(), progress);
+    let mut diagnosis = looked.await?;
+    if let Some(arm) = arm.filter(|_| diagnosis.findings.is_empty()) {
+        let mut link = open(arm.file.baud)?;
+        diagnose::setup(link.as_mut(), arm, &clock, &mut diagnosis).await;
+    }
+    Ok(diagnosis)
+}
+
+/// What an arm's file says of its bus; `None` for a family that is no servo bus.
+fn expected(arm: &Arc<Arm>) -> Option<Expected> {
+    let families = [
+        (Family::FeetechSts, Speech::FeetechSts),
+        (Family::Dynamixel2, Speech::Dynamixel2),
+    ];
+    let known = families
+        .into_iter()
+        .find(|(family, _)| *family == arm.file.family);
+    let (_, speech) = known?;
+    let turning = arm.servos().map(|(_, servo)| servo.id);
+    let held = arm.file.held.iter().map(|held| held.id);
+    Some(Expected {
+        arm: arm.file.name.clone(),
+        speech,
+        baud: arm.file.baud,
+        ids: turning.chain(held).collect(),
+    })
+}
+
+fn tell(port: &str, diagnosis: &Diagnosis) {
+    for finding in &diagnosis.findings {
+        show::line(&format!("✗ {}", finding.what));
+        show::line(&format!("  → {}", finding.fix));
+    }
+    let servos: Vec<String> = diagnosis
+        .servos
+        .iter()
+        .map(|found| format!("{} ({})", found.servo.id, found.servo.name))
+        .collect();
+    if !servos.is_empty() {
+        show::line(&format!("servos that answer: {}", servos.join(", ")));
+    }
+    if diagnosis.findings.is_empty() {
+        show::line(&format!("✓ nothing is wrong on {port}"));
+    }
+}
+
+fn list_ports() -> Exit {
+    let ports = Host::default().ports();
+    if ports.is_empty() {
+        show::line("✗ this machine has no serial port");
+        show::line(
+            "  → plug the adapter in; `dmesg` shows whether the kernel sees it; in a container or virtual machine, pass the device on",
+        );
+        return Exit::Refused;
+    }
+    show::line("serial ports of this machine; `steadyhand doctor PORT` looks into one:");
+    ports
+        .iter()
+        .for_each(|port| show::line(&format!("  {}", port.display())));
+    Exit::Done
+}

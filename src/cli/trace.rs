@@ -1,0 +1,68 @@
+//! `bus trace`: stands between a program and a port and writes down every byte.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Exit, NodeArgs, open, show};
+use crate::clock::Clock;
+use crate::link::pty::Pty;
+use crate::link::record::{self, RecordLink};
+use crate::link::serial::SerialLink;
+use crate::link::{Link, LinkError};
+
+#[derive(Debug, Args)]
+pub(super) struct TraceArgs {
+    /// The serial port
+    #[arg(id = "serial", value_name = "PORT")]
+    port: String,
+    /// Where the trace is written, behind what is there
+    file: PathBuf,
+}
+
+/// How long one look at a silent port lasts.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The speed until a program sets one.
+const BAUD: u32 = 1_000_000;
+
+pub(super) async fn run(node: &NodeArgs, args: &TraceArgs) -> anyhow::Result<Exit> {
+    open::check_user(&args.port, node.allow_root)?;
+    let clock = Clock::real();
+    let pty = Pty::open()?;
+    show::line(&pty.path().display().to_string());
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut baud = BAUD;
+    let mut link = tapped(args, baud, &clock)?;
+    let (mut asked, mut said) = ([0_u8; 1024], [0_u8; 1024]);
+    loop {
+        tokio::select! {
+            count = pty.read(&mut asked) => {
+                let count = count?;
+                let set = pty.baud()?;
+                if set != baud && set != 0 {
+                    baud = set;
+                    drop(link);
+                    link = tapped(args, baud, &clock)?;
+                }
+                link.send(asked.get(..count).unwrap_or_default()).await?;
+            }
+            count = link.receive(&mut said, clock.now().after(LOOK)) => {
+                pty.write(said.get(..count?).unwrap_or_default())?;
+            }
+            _ = tokio::signal::ctrl_c() => return Ok(Exit::Done),
+            _ = terminate.recv() => return Ok(Exit::Done),
+        }
+    }
+}
+
+fn tapped(args: &TraceArgs, baud: u32, clock: &Clock) -> anyhow::Result<RecordLink<SerialLink>> {
+    let link = SerialLink::open(&args.port, baud, clock)?;
+    let trace = record::in_background(&args.file).map_err(|source| LinkError::Open {
+        path: args.file.display().to_string(),
+        source,
+    })?;
+    Ok(RecordLink::new(link, clock, trace))
+}

@@ -1,0 +1,378 @@
+//! From "no status packet" to causes, each with a fix. Nothing is written.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::host::Host;
+use super::line::SLACK;
+use super::scan::{self, Effort, Found, Scan};
+use super::{Line, Open, ServiceError, Speech, look};
+use crate::clock::Clock;
+use crate::link::{Link, LinkError};
+
+/// An adapter that holds replies back longer than this keeps an arm from its 100 Hz.
+const LATENCY_MAX: Duration = Duration::from_millis(4);
+
+/// How long a servo behind a slow adapter is waited for.
+const PATIENT: Duration = Duration::from_millis(40);
+
+/// The ids that are asked with patience where none are expected.
+const LIKELY: std::ops::RangeInclusive<u8> = 1..=8;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// There is no such port.
+    NoPort,
+    /// It may not be opened.
+    NoPermission,
+    /// It is open elsewhere.
+    AnotherProgram,
+    /// It cannot be opened for another reason.
+    NotAPort,
+    /// ModemManager may write to it.
+    ModemManager,
+    /// Replies are held back.
+    Latency,
+    /// Nothing at all is heard.
+    NoPower,
+    /// What is sent comes back, and nothing else.
+    EchoOnly,
+    /// Servos run at another speed.
+    WrongBaud,
+    /// Servos of another family answer.
+    WrongFamily,
+    /// Several servos speak at once.
+    DuplicateId,
+    /// Some are there, not all.
+    MissingServo,
+    /// A servo's model, firmware or settings are not what the arm needs.
+    WrongSetup,
+}
+
+/// A cause, what was seen of it, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What is wrong.
+    pub cause: Cause,
+    /// What was seen.
+    pub what: String,
+    /// What to do.
+    pub fix: String,
+}
+
+/// What should be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// The arm's name.
+    pub arm: String,
+    /// How its servos speak.
+    pub speech: Speech,
+    /// At which speed.
+    pub baud: u32,
+    /// Their ids.
+    pub ids: Vec<u8>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Diagnosis {
+    /// What is wrong, the likeliest cause first; empty where all is well.
+    pub findings: Vec<Finding>,
+    /// Who is there.
+    pub servos: Vec<Found>,
+}
+
+impl Diagnosis {
+    /// Adds a finding.
+    pub fn add(&mut self, cause: Cause, what: impl Into<String>, fix: impl Into<String>) {
+        self.findings.push(Finding {
+            cause,
+            what: what.into(),
+            fix: fix.into(),
+        });
+    }
+}
+
+/// Looks for everything that keeps servos on a port from being used. `progress` is told what is
+/// tried.
+///
+/// # Errors
+/// When the line fails half-way; a port that cannot be opened is a finding.
+pub async fn diagnose(
+    open: &mut Open<'_>,
+    clock: &Clock,
+    host: &Host,
+    port: &str,
+    expected: Option<&Expected>,
+    progress: impl FnMut(Speech, u32),
+) -> Result<Diagnosis, ServiceError> {
+    let mut diagnosis = Diagnosis::default();
+    let latency = about_the_machine(host, Path::new(port), &mut diagnosis);
+    let baud = expected.map_or(1_000_000, |expected| expected.baud);
+    if let Err(error) = open(baud) {
+        diagnosis.add_port(&error, host, port);
+        return Ok(diagnosis);
+    }
+    let slack = latency.map_or(SLACK, |latency| SLACK + 2 * latency);
+    let mut scan = everybody(open, clock, slack, expected, progress).await?;
+    let took = patiently(open, clock, expected, &mut scan).await?;
+    if let Some(took) = took.filter(|took| *took > LATENCY_MAX) {
+        diagnosis.add_slow(took);
+    }
+    diagnosis.judge(&scan, expected);
+    diagnosis.servos = scan.found;
+    Ok(diagnosis)
+}
+
+/// What the machine says; how long the adapter holds replies back, where it says so.
+fn about_the_machine(host: &Host, port: &Path, into: &mut Diagnosis) -> Option<Duration> {
+    if let Some(process) = host.modem_manager(port) {
+        into.add(
+            Cause::ModemManager,
+            format!("ModemManager runs (process {process}) and may send modem commands to this port"),
+            "a udev rule with ENV{ID_MM_DEVICE_IGNORE}=\"1\" for the adapter keeps it away (systemd/60-steadyhand.rules)",
+        );
+    }
+    let latency = Duration::from_millis(host.latency_timer_ms(port)?);
+    if latency > LATENCY_MAX {
+        into.add(
+            Cause::Latency,
+            format!(
+                "the FTDI adapter holds replies back for {} ms",
+                latency.as_millis()
+            ),
+            "set its latency_timer to 1 (systemd/60-steadyhand.rules does so at every start)",
+        );
+    }
+    Some(latency)
+}
+
+/// Those that are expected, where all of them answer as expected; otherwise everybody.
+async fn everybody(
+    open: &mut Open<'_>,
+    clock: &Clock,
+    slack: Duration,
+    expected: Option<&Expected>,
+    progress: impl FnMut(Speech, u32),
+) -> Result<Scan, ServiceError> {
+    if let Some(expected) = expected {
+        let mut scan = Scan::default();
+        let way = (expected.speech, expected.baud);
+        scan::at(open, clock, slack, way, &mut scan).await?;
+        if !scan.found.is_empty() {
+            return Ok(scan);
+        }
+    }
+    let effort = Effort { slack, first: true };
+    scan::scan(open, clock, effort, progress).await
+}
+
+/// Asks with time for a slow adapter, where nobody was found: the likeliest ids at every speed. How
+/// late the slowest answer came.
+async fn patiently(
+    open: &mut Open<'_>,
+    clock: &Clock,
+    expected: Option<&Expected>,
+    scan: &mut Scan,
+) -> Result<Option<Duration>, ServiceError> {
+    if !scan.found.is_empty() || scan.heard.damaged_id.is_some() {
+        return Ok(None);
+    }
+    let ids: Vec<u8> = expected.map_or_else(|| LIKELY.collect(), |expected| expected.ids.clone());
+    for speech in Speech::ALL {
+        for baud in speech.bauds() {
+            let Ok(mut link) = open(*baud) else { continue };
+            let mut line = Line::new(speech, clock, *baud, PATIENT);
+            let took = ask(&mut line, link.as_mut(), &ids, scan).await?;
+            if took.is_some() {
+                return Ok(took);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Who of these ids answers; how late the slowest did.
+async fn ask(
+    line: &mut Line,
+    link: &mut dyn Link,
+    ids: &[u8],
+    into: &mut Scan,
+) -> Result<Option<Duration>, ServiceError> {
+    let mut slowest = None;
+    for id in ids {
+        let Some(took) = line.ping(link, *id).await? else {
+            continue;
+        };
+        slowest = slowest.max(Some(took));
+        if let Some(servo) = look::at(line, link, *id).await? {
+            into.found.push(Found {
+                family: line.speech(),
+                baud: line.baud(),
+                servo,
+            });
+        }
+    }
+    Ok(slowest)
+}
+
+impl Diagnosis {
+    fn add_port(&mut self, error: &LinkError, host: &Host, port: &str) {
+        match error {
+            LinkError::Missing { .. } => {
+                let ports = host.ports();
+                let there = if ports.is_empty() {
+                    "this machine has no serial port at all".to_owned()
+                } else {
+                    let names: Vec<String> = ports.iter().map(|p| p.display().to_string()).collect();
+                    format!("this machine has {}", names.join(", "))
+                };
+                self.add(
+                    Cause::NoPort,
+                    format!("there is no {port}"),
+                    format!("plug the adapter in, or name its port: {there}"),
+                );
+            }
+            LinkError::Permission { .. } => self.add(
+                Cause::NoPermission,
+                format!("this user may not open {port}"),
+                "add the user to the group that owns it: `sudo usermod -aG dialout $USER`, then log in again",
+            ),
+            LinkError::Busy { .. } => {
+                let users = host.users_of(Path::new(port));
+                let names: Vec<String> = users
+                    .iter()
+                    .map(|(name, process)| format!("{name} (process {process})"))
+                    .collect();
+                let who = if names.is_empty() {
+                    "another program, of another user perhaps,".to_owned()
+                } else {
+                    names.join(", ")
+                };
+                self.add(
+                    Cause::AnotherProgram,
+                    format!("{who} has {port} open"),
+                    "end it, and try again: two programs on one bus take each other's replies",
+                );
+            }
+            other => self.add(
+                Cause::NotAPort,
+                other.to_string(),
+                "name a serial port, such as one below /dev/serial/by-id",
+            ),
+        }
+    }
+
+    fn add_slow(&mut self, took: Duration) {
+        if self.findings.iter().any(|one| one.cause == Cause::Latency) {
+            return;
+        }
+        self.add(
+            Cause::Latency,
+            format!(
+                "replies come back after {} ms: the adapter holds them back",
+                took.as_millis()
+            ),
+            "on an FTDI adapter set latency_timer to 1; otherwise connect it without a hub",
+        );
+    }
+
+    fn judge(&mut self, scan: &Scan, expected: Option<&Expected>) {
+        if let Some(id) = scan.heard.damaged_id {
+            self.add(
+                Cause::DuplicateId,
+                format!("what comes from id {id} is damaged every time, as when two servos speak at once"),
+                format!("connect the servos one by one and give each an id of its own: `steadyhand bus configure PORT --id {id} --new-id N`"),
+            );
+        }
+        match scan.found.first() {
+            None if scan.heard.damaged_id.is_some() => {}
+            None if scan.heard.echoes > 0 => self.add(
+                Cause::EchoOnly,
+                "what is sent comes back, and nobody answers: the adapter is alive, the servos are not heard",
+                "switch the servo supply on; check that the data wire goes to the servos and that transmit and receive are joined at the adapter only",
+            ),
+            None => self.add(
+                Cause::NoPower,
+                "nothing at all is heard, at any speed of either family",
+                "switch the servo supply on and check its voltage; then the cable to the first servo, then the adapter",
+            ),
+            Some(first) => self.compare(first, scan, expected),
+        }
+    }
+
+    /// Who answered against who should.
+    fn compare(&mut self, first: &Found, scan: &Scan, expected: Option<&Expected>) {
+        let Some(expected) = expected else { return };
+        if first.family != expected.speech {
+            self.add(
+                Cause::WrongFamily,
+                format!(
+                    "servos of the family {} answer; arm `{}` has {}",
+                    first.family.name(),
+                    expected.arm,
+                    expected.speech.name()
+                ),
+                "connect the right arm, or name the right one in the node file",
+            );
+            return;
+        }
+        if first.baud != expected.baud {
+            self.add(
+                Cause::WrongBaud,
+                format!(
+                    "servos answer at {} baud; arm `{}` runs at {}",
+                    first.baud, expected.arm, expected.baud
+                ),
+                format!(
+                    "set `baud = {}` in the arm's file, or the servos' baud to {}",
+                    first.baud, expected.baud
+                ),
+            );
+        }
+        let there = |id: &u8| scan.found.iter().any(|found| found.servo.id == *id);
+        let missing: Vec<String> = expected
+            .ids
+            .iter()
+            .filter(|id| !there(id) && scan.heard.damaged_id != Some(**id))
+            .map(u8::to_string)
+            .collect();
+        if !missing.is_empty() {
+            self.add(
+                Cause::MissingServo,
+                format!("no answer from id {}", missing.join(", ")),
+                "check the cable from the servo before it, and its id: `steadyhand bus scan`",
+            );
+        }
+    }
+}
+
+/// Whether an arm's own driver finds its servos as it needs them; its complaint is a finding.
+pub async fn setup(
+    link: &mut dyn Link,
+    arm: &crate::arm::Arm,
+    clock: &Clock,
+    into: &mut Diagnosis,
+) {
+    let mut driver = crate::driver::Driver::new(arm, clock);
+    match driver.attach(link).await {
+        Ok(attached) => {
+            for warning in attached.warnings {
+                into.add(
+                    Cause::WrongSetup,
+                    warning,
+                    "mend it before the arm is energised",
+                );
+            }
+        }
+        Err(error) => into.add(
+            Cause::WrongSetup,
+            error.to_string(),
+            "`steadyhand bus configure PORT --id N --repair` sets what a node needs",
+        ),
+    }
+}

@@ -1,0 +1,118 @@
+//! What this machine says of a serial port, apart from the bytes on it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Processes that are looked at; a machine with more has other troubles.
+const PROCESSES_MAX: usize = 65_536;
+
+/// Where the system says what it knows; a test has folders of its own.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// Usually `/`.
+    pub root: PathBuf,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            root: PathBuf::from("/"),
+        }
+    }
+}
+
+impl Host {
+    fn at(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// Serial ports of this machine: by their lasting names, and those that have none.
+    #[must_use]
+    pub fn ports(&self) -> Vec<PathBuf> {
+        let lasting = entries(&self.at("dev/serial/by-id"));
+        let reached: Vec<PathBuf> = lasting
+            .iter()
+            .filter_map(|p| p.canonicalize().ok())
+            .collect();
+        let plain = entries(&self.at("dev")).into_iter().filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            ["ttyACM", "ttyUSB"]
+                .iter()
+                .any(|kind| name.starts_with(kind))
+                && !reached.contains(path)
+        });
+        lasting.iter().cloned().chain(plain).collect()
+    }
+
+    /// Who has a file open, as far as this user may see: name and process id.
+    #[must_use]
+    pub fn users_of(&self, port: &Path) -> Vec<(String, u32)> {
+        let Ok(port) = port.canonicalize() else {
+            return Vec::new();
+        };
+        let own = std::process::id();
+        let others = self.processes().filter(|id| *id != own);
+        others
+            .filter(|id| {
+                let files = entries(&self.at(&format!("proc/{id}/fd")));
+                files
+                    .iter()
+                    .any(|file| fs::read_link(file).is_ok_and(|to| to == port))
+            })
+            .map(|id| (self.name_of(id), id))
+            .collect()
+    }
+
+    /// ModemManager's process id, where it runs and may send modem commands to this port.
+    #[must_use]
+    pub fn modem_manager(&self, port: &Path) -> Option<u32> {
+        let name = tty(port)?;
+        if !["ttyACM", "ttyUSB"]
+            .iter()
+            .any(|kind| name.starts_with(kind))
+        {
+            return None;
+        }
+        let runs = self
+            .processes()
+            .find(|id| self.name_of(*id) == "ModemManager")?;
+        let number = fs::read_to_string(self.at(&format!("sys/class/tty/{name}/dev"))).ok();
+        let number = number.unwrap_or_default();
+        let known = self.at(&format!("run/udev/data/c{}", number.trim()));
+        let ignored =
+            fs::read_to_string(known).is_ok_and(|text| text.contains("ID_MM_DEVICE_IGNORE=1"));
+        (!ignored).then_some(runs)
+    }
+
+    /// How long an FTDI adapter gathers bytes before it passes them on, in milliseconds.
+    #[must_use]
+    pub fn latency_timer_ms(&self, port: &Path) -> Option<u64> {
+        let name = tty(port)?;
+        let path = self.at(&format!("sys/class/tty/{name}/device/latency_timer"));
+        fs::read_to_string(path).ok()?.trim().parse().ok()
+    }
+
+    fn processes(&self) -> impl Iterator<Item = u32> {
+        let all = entries(&self.at("proc")).into_iter().take(PROCESSES_MAX);
+        all.filter_map(|path| path.file_name()?.to_str()?.parse().ok())
+    }
+
+    fn name_of(&self, process: u32) -> String {
+        let name = fs::read_to_string(self.at(&format!("proc/{process}/comm")));
+        name.unwrap_or_default().trim().to_owned()
+    }
+}
+
+/// The kernel's name of a port, behind links.
+fn tty(port: &Path) -> Option<String> {
+    let port = port.canonicalize().unwrap_or_else(|_| port.to_path_buf());
+    Some(port.file_name()?.to_str()?.to_owned())
+}
+
+/// In order; none where there is no such folder or it may not be read.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let found = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = found.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}

@@ -1,0 +1,220 @@
+//! One family's words on a bus, to any id.
+
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::driver::bus::{Bus, Expect, Status};
+use crate::driver::dialect::{Dialect, Reading, Request};
+use crate::driver::dynamixel::Dynamixel;
+use crate::driver::feetech::Feetech;
+use crate::driver::{BusCounts, DriverError, RETRIES_MAX, Register};
+use crate::link::Link;
+use crate::units::Instant;
+
+/// How a servo speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Speech {
+    /// Feetech's STS and SMS series.
+    FeetechSts,
+    /// Dynamixel protocol 2.0.
+    Dynamixel2,
+}
+
+/// Ids that a servo may have.
+pub const IDS: std::ops::RangeInclusive<u8> = 0..=252;
+
+impl Speech {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::FeetechSts, Self::Dynamixel2];
+
+    /// As an arm's file calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FeetechSts => "feetech-sts",
+            Self::Dynamixel2 => "dynamixel2",
+        }
+    }
+
+    /// Every speed of the family, the usual one first.
+    #[must_use]
+    pub const fn bauds(self) -> &'static [u32] {
+        match self {
+            Self::FeetechSts => &[
+                1_000_000, 500_000, 250_000, 128_000, 115_200, 76_800, 57_600, 38_400,
+            ],
+            Self::Dynamixel2 => &[
+                1_000_000, 57_600, 115_200, 2_000_000, 3_000_000, 4_000_000, 9_600,
+            ],
+        }
+    }
+}
+
+/// The near end of a bus on which one family is spoken to.
+pub struct Line(Kind);
+
+enum Kind {
+    Feetech(Voice<Feetech>),
+    Dynamixel(Voice<Dynamixel>),
+}
+
+macro_rules! each {
+    ($kind:expr, $voice:ident => $what:expr) => {
+        match $kind {
+            Kind::Feetech($voice) => $what,
+            Kind::Dynamixel($voice) => $what,
+        }
+    };
+}
+
+struct Voice<D: Dialect>(Bus<D::Framing>);
+
+/// The longest that an adapter is waited for where nothing is known of it.
+pub const SLACK: Duration = Duration::from_millis(6);
+
+impl Line {
+    /// A line to servos of a family; `slack` is how long the adapter may hold a reply back.
+    #[must_use]
+    pub fn new(speech: Speech, clock: &Clock, baud: u32, slack: Duration) -> Self {
+        Self(match speech {
+            Speech::FeetechSts => Kind::Feetech(Voice::new(clock, baud, slack)),
+            Speech::Dynamixel2 => Kind::Dynamixel(Voice::new(clock, baud, slack)),
+        })
+    }
+
+    /// How it speaks.
+    #[must_use]
+    pub const fn speech(&self) -> Speech {
+        match self.0 {
+            Kind::Feetech(_) => Speech::FeetechSts,
+            Kind::Dynamixel(_) => Speech::Dynamixel2,
+        }
+    }
+
+    /// The speed that it expects of the wire.
+    #[must_use]
+    pub fn baud(&self) -> u32 {
+        each!(&self.0, voice => voice.0.baud)
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counts(&self) -> &BusCounts {
+        each!(&self.0, voice => &voice.0.counts)
+    }
+
+    /// How long a servo took to answer to its id, asked once; `None` where it did not.
+    ///
+    /// # Errors
+    /// When the line itself fails.
+    pub async fn ping(
+        &mut self,
+        link: &mut dyn Link,
+        id: u8,
+    ) -> Result<Option<Duration>, DriverError> {
+        each!(&mut self.0, voice => voice.ping(link, id).await)
+    }
+
+    /// A register of one servo, asked again where no answer comes; `None` where none came.
+    ///
+    /// # Errors
+    /// When the line itself fails.
+    pub(crate) async fn read(
+        &mut self,
+        link: &mut dyn Link,
+        id: u8,
+        register: Register,
+    ) -> Result<Option<Status>, DriverError> {
+        each!(&mut self.0, voice => voice.read(link, id, register).await)
+    }
+
+    /// Writes to one servo, which does not answer: what came of it has to be read.
+    ///
+    /// # Errors
+    /// When the line itself fails.
+    pub(crate) async fn write(
+        &mut self,
+        link: &mut dyn Link,
+        id: u8,
+        register: Register,
+        value: i32,
+    ) -> Result<(), DriverError> {
+        each!(&mut self.0, voice => voice.write(link, id, register, value).await)
+    }
+
+    /// What a servo says of its present state.
+    pub(crate) fn reading(&self, status: &Status) -> Reading {
+        match self.0 {
+            Kind::Feetech(_) => Feetech::reading(status),
+            Kind::Dynamixel(_) => Dynamixel::reading(status),
+        }
+    }
+}
+
+impl<D: Dialect> Voice<D> {
+    fn new(clock: &Clock, baud: u32, slack: Duration) -> Self {
+        let mut bus = Bus::new(D::Framing::default(), clock, baud, BusCounts::default());
+        bus.slack = slack;
+        Self(bus)
+    }
+
+    async fn ping(&mut self, link: &mut dyn Link, id: u8) -> Result<Option<Duration>, DriverError> {
+        let mut request = Vec::new();
+        D::encode(&mut request, Request::Ping(id));
+        let began = self.0.clock.now();
+        let reply = self.ask(link, &request, id, D::PING_LENGTH).await?;
+        Ok(reply.map(|_| self.0.clock.now().since(began)))
+    }
+
+    async fn read(
+        &mut self,
+        link: &mut dyn Link,
+        id: u8,
+        register: Register,
+    ) -> Result<Option<Status>, DriverError> {
+        let mut request = Vec::new();
+        D::encode(&mut request, Request::Read(id, register));
+        for _ in 0..=RETRIES_MAX {
+            let length = usize::from(register.length);
+            let reply = self.ask(link, &request, id, length).await?;
+            if reply.is_some() {
+                return Ok(reply);
+            }
+        }
+        Ok(None)
+    }
+
+    async fn ask(
+        &mut self,
+        link: &mut dyn Link,
+        request: &[u8],
+        id: u8,
+        parameters: usize,
+    ) -> Result<Option<Status>, DriverError> {
+        let expect = Expect {
+            ids: &[id],
+            parameters,
+            until: Instant::from_nanos(u64::MAX),
+        };
+        let mut replies = self.0.ask(link, request, expect).await?;
+        Ok(replies.pop().flatten())
+    }
+
+    async fn write(
+        &mut self,
+        link: &mut dyn Link,
+        id: u8,
+        register: Register,
+        value: i32,
+    ) -> Result<(), DriverError> {
+        let bytes = value.to_le_bytes();
+        let bytes = bytes.get(..usize::from(register.length)).unwrap_or(&bytes);
+        let mut frame = Vec::new();
+        D::encode(
+            &mut frame,
+            Request::SyncWrite(register, &[(id, bytes.to_vec())]),
+        );
+        self.0.tell(link, &frame).await
+    }
+}

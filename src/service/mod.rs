@@ -1,0 +1,78 @@
+//! Servos looked at and set up by a person: who is on a bus, how they fare, what is wrong with the
+//! port, and the one place that writes what outlives their power.
+//!
+//! It knows no arm and moves nothing. What is on the wire is made by the drivers' codecs alone.
+
+pub mod diagnose;
+pub mod host;
+mod line;
+pub mod look;
+pub mod models;
+pub mod scan;
+pub mod setup;
+#[cfg(test)]
+mod tests;
+
+pub use line::{IDS, Line, SLACK, Speech};
+
+use crate::driver::DriverError;
+use crate::link::{Link, LinkError};
+
+/// Opens the port at a speed.
+pub type Open<'a> = dyn FnMut(u32) -> Result<Box<dyn Link>, LinkError> + Send + 'a;
+
+/// Why a look at a bus, or a change on it, came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceError {
+    /// The port could not be opened.
+    #[error(transparent)]
+    Port(#[from] LinkError),
+    /// The line failed.
+    #[error(transparent)]
+    Line(#[from] DriverError),
+    /// Nobody has that id.
+    #[error("no servo {id} answers at {baud} baud: `steadyhand bus scan` shows who is there")]
+    NoServo {
+        /// Who was asked.
+        id: u8,
+        /// At which speed.
+        baud: u32,
+    },
+    /// Nobody is on the bus at all.
+    #[error("no servo answers on this port at any speed: `steadyhand doctor` looks for the cause")]
+    Nobody,
+    /// The new id is somebody's.
+    #[error("servo {id} is there already: two servos with one id speak over each other")]
+    Taken {
+        /// The new id.
+        id: u8,
+    },
+    /// A value that the register cannot hold.
+    #[error("{what} cannot be {value}: {range} is possible")]
+    Range {
+        /// What was to be set.
+        what: &'static str,
+        /// What was asked for.
+        value: String,
+        /// What is possible.
+        range: &'static str,
+    },
+    /// Torque stayed on.
+    #[error("servo {id} keeps its torque on, and settings are written with torque off only")]
+    TorqueOn {
+        /// Who.
+        id: u8,
+    },
+    /// A setting was not taken.
+    #[error("{name} of servo {id} reads {found} after {wanted} was written")]
+    NotTaken {
+        /// Who.
+        id: u8,
+        /// The setting.
+        name: &'static str,
+        /// What was written.
+        wanted: i32,
+        /// What was read back.
+        found: i32,
+    },
+}

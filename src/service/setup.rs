@@ -1,0 +1,276 @@
+//! Settings that outlive a servo's power: the only place in this program that writes them.
+//!
+//! Torque goes off first, every register is read back, and the lock is put back however it ended.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::line::IDS;
+use super::{Line, ServiceError, Speech};
+use crate::driver::{Register, dynamixel, feetech};
+use crate::link::Link;
+
+/// What shall be changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Change {
+    /// Another id.
+    pub id: Option<u8>,
+    /// Another return delay.
+    pub return_delay: Option<Duration>,
+    /// Least and greatest position.
+    pub limits_ticks: Option<(i32, i32)>,
+    /// What keeps a node from using it: operating mode, multi-turn counting, drive mode, second id.
+    pub repair: bool,
+}
+
+/// A register that is to be written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// What it is called.
+    pub name: &'static str,
+    /// Where it is.
+    #[serde(skip)]
+    register: Register,
+    /// What it reads now.
+    pub before: i32,
+    /// What it shall read.
+    pub after: i32,
+}
+
+struct Map {
+    id: Register,
+    return_delay: Register,
+    least: Register,
+    most: Register,
+    most_ticks: i32,
+    torque: Register,
+    lock: Option<Register>,
+    /// Name, register and what it must be, from what it is.
+    repairs: &'static [(Register, fn(i32) -> i32)],
+}
+
+const fn register(name: &'static str, address: u16, length: u16) -> Register {
+    Register {
+        name,
+        address,
+        length,
+    }
+}
+
+const FEETECH: Map = Map {
+    id: register("id", 5, 1),
+    return_delay: register("return delay", 7, 1),
+    least: register("least position", 9, 2),
+    most: register("greatest position", 11, 2),
+    most_ticks: 4095,
+    torque: feetech::registers::TORQUE_ENABLE,
+    lock: Some(register("lock", 55, 1)),
+    repairs: &[
+        (register("response level", 8, 1), |_| 1),
+        (register("phase", 18, 1), |now| {
+            now & !(feetech::registers::PHASE_MULTI_TURN as i32)
+        }),
+        (register("operating mode", 33, 1), |_| 0),
+    ],
+};
+
+const DYNAMIXEL: Map = Map {
+    id: register("id", 7, 1),
+    return_delay: register("return delay", 9, 1),
+    least: register("least position", 52, 4),
+    most: register("greatest position", 48, 4),
+    most_ticks: 4095,
+    torque: dynamixel::registers::TORQUE_ENABLE,
+    lock: None,
+    repairs: &[
+        (register("drive mode", 10, 1), |now| {
+            now & !(dynamixel::registers::DRIVE_MODE_TIME_BASED as i32)
+        }),
+        (register("operating mode", 11, 1), |_| {
+            dynamixel::registers::OPERATING_MODE_POSITION as i32
+        }),
+        (register("secondary id", 12, 1), |_| 255),
+    ],
+};
+
+const fn map(speech: Speech) -> &'static Map {
+    match speech {
+        Speech::FeetechSts => &FEETECH,
+        Speech::Dynamixel2 => &DYNAMIXEL,
+    }
+}
+
+/// What would be written to a servo, without what is so already. Nothing is.
+///
+/// # Errors
+/// A value that is not possible, an id that is taken, a servo that does not answer.
+pub async fn plan(
+    line: &mut Line,
+    link: &mut dyn Link,
+    id: u8,
+    change: &Change,
+) -> Result<Vec<Step>, ServiceError> {
+    let wanted = wanted(map(line.speech()), change)?;
+    if let Some(new) = change.id.filter(|new| *new != id)
+        && line.ping(link, new).await?.is_some()
+    {
+        return Err(ServiceError::Taken { id: new });
+    }
+    let mut steps = Vec::new();
+    for (register, value) in wanted {
+        let before = read(line, link, id, register).await?;
+        let after = value.of(before);
+        if before != after {
+            steps.push(Step {
+                name: register.name,
+                register,
+                before,
+                after,
+            });
+        }
+    }
+    Ok(steps)
+}
+
+enum Value {
+    Fixed(i32),
+    From(fn(i32) -> i32),
+}
+
+impl Value {
+    fn of(&self, before: i32) -> i32 {
+        match self {
+            Self::Fixed(value) => *value,
+            Self::From(of) => of(before),
+        }
+    }
+}
+
+/// The registers in the order in which they are written: a new id last, for it answers to the old
+/// one until then.
+fn wanted(map: &Map, change: &Change) -> Result<Vec<(Register, Value)>, ServiceError> {
+    let mut all = Vec::new();
+    if change.repair {
+        let repairs = map.repairs.iter();
+        all.extend(repairs.map(|(register, of)| (*register, Value::From(*of))));
+    }
+    if let Some(delay) = change.return_delay {
+        let steps = u8::try_from(delay.as_micros() / 2).ok();
+        let steps = steps
+            .filter(|steps| *steps <= 254)
+            .ok_or_else(|| ServiceError::Range {
+                what: "the return delay",
+                value: format!("{delay:?}"),
+                range: "0 to 508 µs",
+            })?;
+        all.push((map.return_delay, Value::Fixed(i32::from(steps))));
+    }
+    if let Some((least, most)) = change.limits_ticks {
+        if !(0 <= least && least < most && most <= map.most_ticks) {
+            return Err(ServiceError::Range {
+                what: "the position limits",
+                value: format!("{least} to {most}"),
+                range: "a range within 0 to 4095",
+            });
+        }
+        all.push((map.least, Value::Fixed(least)));
+        all.push((map.most, Value::Fixed(most)));
+    }
+    if let Some(id) = change.id {
+        if !IDS.contains(&id) {
+            return Err(ServiceError::Range {
+                what: "an id",
+                value: id.to_string(),
+                range: "0 to 252",
+            });
+        }
+        all.push((map.id, Value::Fixed(i32::from(id))));
+    }
+    Ok(all)
+}
+
+/// Writes the steps to a servo, torque off first, and reads each back.
+///
+/// # Errors
+/// The step that was not taken. Those before it are; the lock is put back in any case.
+pub async fn carry_out(
+    line: &mut Line,
+    link: &mut dyn Link,
+    id: u8,
+    steps: &[Step],
+) -> Result<(), ServiceError> {
+    let map = map(line.speech());
+    line.write(link, id, map.torque, 0).await?;
+    if read(line, link, id, map.torque).await? != 0 {
+        return Err(ServiceError::TorqueOn { id });
+    }
+    let lock = match map.lock {
+        Some(lock) => Some((lock, read(line, link, id, lock).await?)),
+        None => None,
+    };
+    if let Some((lock, _)) = lock {
+        line.write(link, id, lock, 0).await?;
+    }
+    let mut now = id;
+    let result = write_all(line, link, &mut now, steps).await;
+    let relocked = match lock {
+        Some((lock, before)) => put_back(line, link, now, lock, before).await,
+        None => Ok(()),
+    };
+    result.and(relocked)
+}
+
+async fn put_back(
+    line: &mut Line,
+    link: &mut dyn Link,
+    id: u8,
+    lock: Register,
+    before: i32,
+) -> Result<(), ServiceError> {
+    line.write(link, id, lock, before).await?;
+    let found = read(line, link, id, lock).await?;
+    expect(id, lock.name, before, found)
+}
+
+async fn write_all(
+    line: &mut Line,
+    link: &mut dyn Link,
+    id: &mut u8,
+    steps: &[Step],
+) -> Result<(), ServiceError> {
+    for step in steps {
+        line.write(link, *id, step.register, step.after).await?;
+        if step.register == map(line.speech()).id {
+            *id = u8::try_from(step.after).unwrap_or(*id);
+        }
+        let found = read(line, link, *id, step.register).await?;
+        expect(*id, step.name, step.after, found)?;
+    }
+    Ok(())
+}
+
+fn expect(id: u8, name: &'static str, wanted: i32, found: i32) -> Result<(), ServiceError> {
+    if wanted == found {
+        return Ok(());
+    }
+    Err(ServiceError::NotTaken {
+        id,
+        name,
+        wanted,
+        found,
+    })
+}
+
+async fn read(
+    line: &mut Line,
+    link: &mut dyn Link,
+    id: u8,
+    register: Register,
+) -> Result<i32, ServiceError> {
+    let status = line.read(link, id, register).await?;
+    let baud = line.baud();
+    status
+        .map(|status| status.number())
+        .ok_or(ServiceError::NoServo { id, baud })
+}

@@ -1,0 +1,400 @@
+//! The bus tools against simulated servos.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::diagnose::{Cause, Diagnosis, Expected, diagnose};
+use super::host::Host;
+use super::scan::{Effort, Scan, scan};
+use super::setup::{self, Change};
+use super::*;
+use crate::arm::Arm;
+use crate::clock::Clock;
+use crate::link::memory::{FarEnd, MemoryLink};
+use crate::sim::{Fault, Simulator};
+use crate::units::Joints;
+
+struct Bench {
+    clock: Clock,
+    arm: Arm,
+    sim: Simulator,
+}
+
+impl Bench {
+    fn new(name: &str) -> Self {
+        Self::at(name, 1_000_000)
+    }
+
+    fn at(name: &str, baud: u32) -> Self {
+        let path = format!("{}/scenes/arms/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let mut file: crate::arm::ArmFile =
+            toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        file.baud = baud;
+        let arm = Arm::new(file).unwrap();
+        let sim = Simulator::new(&arm, &Joints::zeros(arm.dof()));
+        Self {
+            clock: Clock::simulated(),
+            arm,
+            sim,
+        }
+    }
+
+    /// A port that has the speed it is opened at.
+    fn opener(&self) -> impl FnMut(u32) -> Result<Box<dyn Link>, LinkError> + Send + use<> {
+        let (sim, clock) = (self.sim.clone(), self.clock.clone());
+        move |baud| {
+            let mut device = sim.clone();
+            device.tune(baud);
+            let link = MemoryLink::new(device, &clock, "bench").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn Link>)
+        }
+    }
+
+    fn link(&self) -> Box<dyn Link> {
+        (self.opener())(self.arm.file.baud).unwrap()
+    }
+
+    async fn scan(&self, first: bool) -> Scan {
+        let effort = Effort {
+            slack: SLACK,
+            first,
+        };
+        let mut open = self.opener();
+        scan(&mut open, &self.clock, effort, |_, _| {})
+            .await
+            .unwrap()
+    }
+
+    async fn diagnose(&self, expected: Option<&Expected>) -> Diagnosis {
+        let nowhere = Host {
+            root: "/nowhere".into(),
+        };
+        let mut open = self.opener();
+        diagnose(
+            &mut open,
+            &self.clock,
+            &nowhere,
+            "bench",
+            expected,
+            |_, _| {},
+        )
+        .await
+        .unwrap()
+    }
+}
+
+fn so101() -> Expected {
+    Expected {
+        arm: "so101".to_owned(),
+        speech: Speech::FeetechSts,
+        baud: 1_000_000,
+        ids: (1..=6).collect(),
+    }
+}
+
+fn causes(diagnosis: &Diagnosis) -> Vec<Cause> {
+    diagnosis.findings.iter().map(|one| one.cause).collect()
+}
+
+#[tokio::test]
+async fn a_scan_finds_servos_at_their_speed_and_writes_nothing() {
+    for (name, baud, count, model) in [
+        ("so101", 1_000_000, 6, "STS3215"),
+        ("so101", 115_200, 6, "STS3215"),
+        ("widowx250s", 57_600, 8, "XM430-W350"),
+    ] {
+        let bench = Bench::at(name, baud);
+        let before = bench.sim.truth();
+        let scan = bench.scan(false).await;
+        assert_eq!(scan.found.len(), count, "{name} at {baud}");
+        for found in &scan.found {
+            assert_eq!((found.baud, found.servo.name.as_str()), (baud, model));
+            assert!(found.servo.voltage_v.is_some_and(|volts| volts > 11.0));
+            assert!(!found.servo.torque_on);
+        }
+        assert_eq!(bench.sim.kept_writes(), 0);
+        assert_eq!(bench.sim.truth(), before);
+    }
+}
+
+#[tokio::test]
+async fn each_cause_is_told_from_the_others() {
+    let silent = |bench: &Bench| (1..=8).for_each(|id| bench.sim.break_it(Fault::Silence(id)));
+    type Break<'a> = &'a dyn Fn(&Bench);
+    let cases: [(&str, u32, Break<'_>, &[Cause]); 7] = [
+        ("so101", 1_000_000, &|_| {}, &[]),
+        ("so101", 1_000_000, &silent, &[Cause::NoPower]),
+        ("so101", 57_600, &|_| {}, &[Cause::WrongBaud]),
+        ("widowx250s", 1_000_000, &|_| {}, &[Cause::WrongFamily]),
+        (
+            "so101",
+            1_000_000,
+            &|bench| bench.sim.break_it(Fault::Silence(4)),
+            &[Cause::MissingServo],
+        ),
+        (
+            "so101",
+            1_000_000,
+            &|bench| bench.sim.break_it(Fault::Duplicate(2)),
+            &[Cause::DuplicateId],
+        ),
+        (
+            "so101",
+            1_000_000,
+            &|bench| {
+                silent(bench);
+                bench.sim.break_it(Fault::Echo(true));
+            },
+            &[Cause::EchoOnly],
+        ),
+    ];
+    for (name, baud, break_it, wanted) in cases {
+        let bench = Bench::at(name, baud);
+        break_it(&bench);
+        let diagnosis = bench.diagnose(Some(&so101())).await;
+        assert_eq!(
+            causes(&diagnosis),
+            wanted,
+            "{name} at {baud}: {:#?}",
+            diagnosis.findings
+        );
+        assert_eq!(bench.sim.kept_writes(), 0);
+    }
+}
+
+#[tokio::test]
+async fn an_adapter_that_holds_replies_back_is_told_from_a_dead_bus() {
+    let bench = Bench::new("so101");
+    let by = Duration::from_millis(16);
+    bench.sim.break_it(Fault::LateReplies { share: 1.0, by });
+    let diagnosis = bench.diagnose(Some(&so101())).await;
+    assert_eq!(causes(&diagnosis), [Cause::Latency]);
+    assert!(
+        diagnosis.findings[0].what.contains("16 ms"),
+        "{diagnosis:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_servo_set_up_otherwise_is_named_with_its_register() {
+    let bench = Bench::new("so101");
+    bench.sim.break_it(Fault::Register {
+        id: 3,
+        address: 18,
+        value: 0x10,
+    });
+    let mut diagnosis = Diagnosis::default();
+    let mut link = bench.link();
+    diagnose::setup(link.as_mut(), &bench.arm, &bench.clock, &mut diagnosis).await;
+    assert_eq!(causes(&diagnosis), [Cause::WrongSetup]);
+    assert!(
+        diagnosis.findings[0]
+            .what
+            .contains("servo 3 (elbow_flex): phase"),
+        "{diagnosis:?}"
+    );
+}
+
+#[tokio::test]
+async fn ports_that_cannot_be_opened_say_why() {
+    let clock = Clock::simulated();
+    let port = "/dev/ttyACM0";
+    let path = || port.to_owned();
+    let refusals: [(fn(String) -> LinkError, Cause); 3] = [
+        (|path| LinkError::Missing { path }, Cause::NoPort),
+        (|path| LinkError::Permission { path }, Cause::NoPermission),
+        (
+            |path| LinkError::Busy {
+                path,
+                holder: "process 7".to_owned(),
+            },
+            Cause::AnotherProgram,
+        ),
+    ];
+    for (refusal, cause) in refusals {
+        let mut open = |_| Err(refusal(path()));
+        let host = Host {
+            root: "/nowhere".into(),
+        };
+        let told = diagnose(&mut open, &clock, &host, port, None, |_, _| {})
+            .await
+            .unwrap();
+        assert_eq!(causes(&told), [cause]);
+    }
+}
+
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+#[tokio::test]
+async fn modem_manager_and_the_latency_timer_are_read_from_the_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(root, "proc/77/comm", "ModemManager\n");
+    write(root, "sys/class/tty/ttyUSB0/device/latency_timer", "16\n");
+    write(root, "sys/class/tty/ttyUSB0/dev", "188:0\n");
+    let host = Host { root: root.into() };
+    let bench = Bench::new("so101");
+    let told = |host: Host| {
+        let (mut open, clock) = (bench.opener(), bench.clock.clone());
+        async move {
+            let expected = so101();
+            let port = "/dev/ttyUSB0";
+            let told = diagnose(&mut open, &clock, &host, port, Some(&expected), |_, _| {});
+            causes(&told.await.unwrap())
+        }
+    };
+    assert_eq!(
+        told(host.clone()).await,
+        [Cause::ModemManager, Cause::Latency]
+    );
+    // Both mended by the udev rules.
+    write(root, "run/udev/data/c188:0", "E:ID_MM_DEVICE_IGNORE=1\n");
+    write(root, "sys/class/tty/ttyUSB0/device/latency_timer", "1\n");
+    assert_eq!(told(host).await, []);
+}
+
+#[test]
+fn who_has_a_file_open_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    let port = root.join("port");
+    write(root, "port", "");
+    write(root, "proc/4242/comm", "screen\n");
+    std::fs::create_dir_all(root.join("proc/4242/fd")).unwrap();
+    std::os::unix::fs::symlink(port.canonicalize().unwrap(), root.join("proc/4242/fd/5")).unwrap();
+    let host = Host { root: root.into() };
+    assert_eq!(host.users_of(&port), [("screen".to_owned(), 4242)]);
+}
+
+async fn change(
+    bench: &Bench,
+    speech: Speech,
+    id: u8,
+    change: &Change,
+) -> Result<Vec<String>, ServiceError> {
+    let mut link = bench.link();
+    let mut line = Line::new(speech, &bench.clock, bench.arm.file.baud, SLACK);
+    let steps = setup::plan(&mut line, link.as_mut(), id, change).await?;
+    setup::carry_out(&mut line, link.as_mut(), id, &steps).await?;
+    let id_now = change.id.unwrap_or(id);
+    let rest = Change {
+        id: None,
+        ..change.clone()
+    };
+    let again = setup::plan(&mut line, link.as_mut(), id_now, &rest);
+    assert!(again.await?.is_empty(), "something is still to be done");
+    Ok(steps
+        .iter()
+        .map(|step| format!("{} {} to {}", step.name, step.before, step.after))
+        .collect())
+}
+
+#[tokio::test]
+async fn settings_are_written_with_torque_off_read_back_and_locked_again() {
+    for (name, speech) in [
+        ("so101", Speech::FeetechSts),
+        ("widowx250s", Speech::Dynamixel2),
+    ] {
+        let bench = Bench::new(name);
+        let mut driver = crate::driver::Driver::new(&bench.arm, &bench.clock);
+        let mut link = bench.link();
+        driver.attach(link.as_mut()).await.unwrap();
+        driver.energise(link.as_mut()).await.unwrap();
+        let wanted = Change {
+            id: Some(21),
+            return_delay: Some(Duration::from_micros(20)),
+            limits_ticks: Some((500, 3500)),
+            repair: true,
+        };
+        let steps = change(&bench, speech, 2, &wanted).await.unwrap();
+        assert_eq!(steps.last().unwrap(), "id 2 to 21");
+        assert!(
+            steps.contains(&"least position 0 to 500".to_owned()),
+            "{steps:?}"
+        );
+        assert!(bench.sim.kept_writes() >= 4);
+        let scan = bench.scan(true).await;
+        let found = scan
+            .found
+            .iter()
+            .find(|found| found.servo.id == 21)
+            .unwrap();
+        assert_eq!(found.servo.return_delay_us, 20);
+        assert!(!found.servo.torque_on);
+        // What is locked again takes nothing.
+        let kept = bench.sim.kept_writes();
+        let scan_again = bench.scan(true).await;
+        assert_eq!(
+            (scan_again.found.len(), bench.sim.kept_writes()),
+            (scan.found.len(), kept)
+        );
+    }
+}
+
+#[tokio::test]
+async fn impossible_changes_write_nothing() {
+    let bench = Bench::new("so101");
+    let id = |id| Change {
+        id: Some(id),
+        ..Change::default()
+    };
+    let refused = change(&bench, Speech::FeetechSts, 2, &id(3)).await;
+    assert!(
+        matches!(refused, Err(ServiceError::Taken { id: 3 })),
+        "{refused:?}"
+    );
+    let refused = change(&bench, Speech::FeetechSts, 9, &id(10)).await;
+    assert!(
+        matches!(refused, Err(ServiceError::NoServo { id: 9, .. })),
+        "{refused:?}"
+    );
+    let wide = Change {
+        limits_ticks: Some((3000, 200)),
+        ..Change::default()
+    };
+    let refused = change(&bench, Speech::FeetechSts, 2, &wide).await;
+    assert!(
+        matches!(refused, Err(ServiceError::Range { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(bench.sim.kept_writes(), 0);
+}
+
+#[tokio::test]
+async fn what_keeps_a_node_from_a_servo_is_repaired() {
+    let bench = Bench::new("widowx250s");
+    for (address, value) in [(10, 4), (11, 4), (12, 2)] {
+        bench.sim.break_it(Fault::Register {
+            id: 5,
+            address,
+            value,
+        });
+    }
+    let repair = Change {
+        repair: true,
+        ..Change::default()
+    };
+    let steps = change(&bench, Speech::Dynamixel2, 5, &repair)
+        .await
+        .unwrap();
+    assert_eq!(
+        steps,
+        [
+            "drive mode 4 to 0",
+            "operating mode 4 to 3",
+            "secondary id 2 to 255"
+        ]
+    );
+    let mut link = bench.link();
+    let mut driver = crate::driver::Driver::new(&bench.arm, &bench.clock);
+    driver.attach(link.as_mut()).await.unwrap();
+}

@@ -1,0 +1,107 @@
+//! The 100 Hz loop beside programs that take all of the machine's time.
+//!
+//! `cargo test --test hogs -- --ignored --nocapture`; `STEADYHAND_MINUTES=10` for ten minutes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "a failing test may panic; its figures are what it is for"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use steadyhand::clock::Clock;
+use steadyhand::motion::Outcome;
+
+mod far_end;
+
+use far_end::{Family, PERIOD, Rig};
+
+const HOGS: usize = 4;
+
+/// A bare thread that sleeps until each next tick: by how much it woke too late.
+fn bare(until: Arc<AtomicBool>) -> Vec<Duration> {
+    let mut late = Vec::new();
+    let mut next = Instant::now();
+    while !until.load(Ordering::SeqCst) {
+        next += PERIOD;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        late.push(Instant::now().saturating_duration_since(next));
+        next = next.max(Instant::now() - PERIOD);
+    }
+    late
+}
+
+fn hog(until: &AtomicBool) {
+    let mut number = 1_u64;
+    while !until.load(Ordering::SeqCst) {
+        for _ in 0..100_000 {
+            number = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(7);
+        }
+    }
+    std::hint::black_box(number);
+}
+
+#[tokio::test]
+#[ignore = "takes a minute: cargo test --test hogs -- --ignored"]
+async fn drawing_goes_on_beside_four_hogs() {
+    let minutes: u64 = std::env::var("STEADYHAND_MINUTES")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1);
+    let over = Arc::new(AtomicBool::new(false));
+    let hogs: Vec<_> = (0..HOGS)
+        .map(|_| {
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || hog(&over))
+        })
+        .collect();
+    let sleeper = {
+        let over = Arc::clone(&over);
+        std::thread::spawn(move || bare(over))
+    };
+    let rig = Rig {
+        clock: Clock::real(),
+        ..Rig::new(Family::Sts)
+    };
+    let motion = rig.attach().unwrap();
+    let end = Instant::now() + Duration::from_secs(60 * minutes);
+    let (mut drawn, mut starved) = (0, 0);
+    while Instant::now() < end {
+        match rig.draw(&motion, None).await {
+            Outcome::Reached { .. } => drawn += 1,
+            // Nothing but the machine itself may end a stroke here.
+            Outcome::Faulted(why) => {
+                assert!(why.contains("this machine did not run"), "{why}");
+                starved += 1;
+                let reset = rig.reset(&motion, steadyhand::permit::Who::Operator).await;
+                assert!(matches!(reset, Outcome::Reached { .. }), "{reset:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    over.store(true, Ordering::SeqCst);
+    hogs.into_iter().for_each(|hog| hog.join().unwrap());
+    let mut bare = sleeper.join().unwrap();
+    bare.sort();
+    let bare_p99 = bare[bare.len() * 99 / 100];
+    let snapshot = motion.snapshot();
+    let own_p99 = snapshot.lateness.quantile(0.99);
+    let counts = &snapshot.counts;
+    eprintln!(
+        "{} cycles, {drawn} drawings, {starved} starved; late p99 {own_p99:?}, a bare thread {bare_p99:?}; cycle p50 {:?} p99 {:?} max {:?}",
+        counts.cycles,
+        counts.cycle_time.quantile(0.5),
+        counts.cycle_time.quantile(0.99),
+        counts.cycle_time.longest()
+    );
+    assert!(drawn > 0 && counts.cycles > 3000 * minutes);
+    assert!(counts.cycle_time.quantile(0.5) < PERIOD);
+    if minutes > 1 {
+        assert!(own_p99 <= bare_p99 + Duration::from_millis(1));
+    }
+}
