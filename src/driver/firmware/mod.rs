@@ -196,7 +196,8 @@ impl Firmware {
             self.greet(link).await?;
         }
         // What went wrong before has been reported, and reset since.
-        (self.session.take_refusal(), self.session.take_reboot());
+        self.session.take_refusal();
+        self.session.take_reboot();
         self.quiet(link).await?;
         self.session.command(link, Message::Torque(true)).await?;
         let ready = |session: &Session| session.mode() == Mode::Idle;
