@@ -3,7 +3,8 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a failing test may panic"
+    clippy::disallowed_methods,
+    reason = "a failing test may panic, and tests wait for real"
 )]
 
 mod support;
@@ -38,7 +39,7 @@ fn bench(file: &str) -> Bench {
     bench
 }
 
-fn with<'a>(bench: &Bench, args: &[&'a str]) -> Vec<String> {
+fn with(bench: &Bench, args: &[&str]) -> Vec<String> {
     let path = |name: &str| bench.path(name).display().to_string();
     let mut all = vec![
         "--config".to_owned(),
@@ -376,6 +377,81 @@ fn a_declaration_is_edited_from_the_command_line_and_comments_stay() {
     assert_eq!(text(), TOOLS);
 }
 
+/// The page about declared tools, and its blocks of code in a language.
+fn page(language: &str) -> (String, Vec<String>) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/declared-tools.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let fence = format!("```{language}\n");
+    let blocks = page.split(&fence).skip(1);
+    let blocks = blocks.map(|rest| rest.split("```").next().unwrap().to_owned());
+    let blocks = blocks.collect();
+    (page, blocks)
+}
+
+#[test]
+fn the_page_says_what_is_true() {
+    let (page, files) = page("toml");
+    let schema =
+        serde_json::to_value(schemars::schema_for!(steadyhand::config::ToolEntry)).unwrap();
+    let of = |part: &Value| -> Vec<String> {
+        part["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect()
+    };
+    let mut keys = of(&schema);
+    keys.extend(of(&schema["$defs"]["ArgumentEntry"]));
+    keys.extend(of(&schema["$defs"]["ServerEntry"]));
+    assert!(keys.len() > 18, "{keys:?}");
+    for key in keys {
+        assert!(
+            page.contains(&format!("`{key}`"))
+                || page.contains(&format!("{key} }}`"))
+                || page.contains(&format!("{{ {key},")),
+            "{key}"
+        );
+    }
+    let bench = bench(&files[0]);
+    let (code, listed, said) = run(&bench, &["tools", "list"]);
+    assert_eq!(code, 0, "{said}");
+    for name in ["draw_sign", "session", "room_light"] {
+        assert!(listed.contains(name), "{listed}");
+    }
+}
+
+#[test]
+fn the_pages_commands_work_as_they_stand() {
+    let (_, commands) = page("sh");
+    let bench = bench("# mine\nname = \"bench\"\n");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_steadyhand"));
+    let path = std::env::var("PATH").unwrap();
+    let done = std::process::Command::new("sh")
+        .args(["-e", "-c", &commands[0]])
+        .current_dir(bench.path("."))
+        .env(
+            "PATH",
+            format!("{}:{path}", program.parent().unwrap().display()),
+        )
+        .output()
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    let text = std::fs::read_to_string(bench.path("node.toml")).unwrap();
+    assert!(
+        text.starts_with("# mine\n") && text.contains("Draw the sign by the door"),
+        "{text}"
+    );
+    assert!(
+        text.contains("room_light") && !text.contains("\"session\""),
+        "{text}"
+    );
+}
+
 fn nobody() -> CallWatch {
     CallWatch {
         cancelled: CancellationToken::new(),
@@ -449,4 +525,57 @@ async fn moving(client: &client::Client) {
             sensed.structured
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
+    let bench = bench(&format!("answer_within_s = 1\n{TOOLS}"));
+    let args = with(&bench, &[]);
+    let served = bench.serve(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let client = client::connect(&served.url).await.unwrap();
+    let arguments = || Received::Value(json!({"scene": "short"}));
+    let call = || async {
+        client
+            .call("look_and_draw", arguments(), nobody())
+            .await
+            .unwrap()
+    };
+    let mut answer = call().await;
+    assert!(
+        !answer.is_error && answer.text.ends_with("and goes on"),
+        "{}",
+        answer.text
+    );
+    assert_eq!(
+        answer.structured["job"]["tool"], "stroke",
+        "{:?}",
+        answer.structured
+    );
+    let other = client.call(
+        "look_and_draw",
+        Received::Value(json!({"scene": "default"})),
+        nobody(),
+    );
+    let other = other.await.unwrap();
+    assert_eq!(other.structured["code"], "busy", "{}", other.text);
+    let began = std::time::Instant::now();
+    while answer.text.ends_with("and goes on") {
+        assert!(began.elapsed() < support::PATIENCE, "{}", answer.text);
+        answer = call().await;
+    }
+    assert!(!answer.is_error, "{}", answer.text);
+    assert_eq!(answer.structured["steps"].as_array().unwrap().len(), 3);
+    let again = call().await;
+    assert!(
+        again.text.starts_with("done before, not again: "),
+        "{}",
+        again.text
+    );
+    // Another motion came between: it is done anew.
+    let stroke = client
+        .call("reset", Received::Absent, nobody())
+        .await
+        .unwrap();
+    assert!(!stroke.is_error, "{}", stroke.text);
+    assert!(call().await.text.ends_with("and goes on"));
 }

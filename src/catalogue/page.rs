@@ -76,18 +76,11 @@ pub fn page(here: &Here) -> String {
     );
     out.push_str(&table(here));
     for tool in here.tools() {
-        // One heading deeper: here a tool is a part of the page.
+        out.push('\n');
+        // A heading deeper: here a tool is a part of the page.
         for line in usage(tool, here).lines() {
-            let hash = if line.starts_with('#') { "#" } else { "" };
-            let _ = writeln!(
-                out,
-                "{}{hash}{line}",
-                if hash.is_empty() || line.starts_with("##") {
-                    ""
-                } else {
-                    "\n"
-                }
-            );
+            let deeper = if line.starts_with('#') { "#" } else { "" };
+            let _ = writeln!(out, "{deeper}{line}");
         }
     }
     out

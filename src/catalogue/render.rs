@@ -199,10 +199,9 @@ mod tests {
             for tool in TOOLS.iter() {
                 assert!(out.contains(&tool.name), "{name}");
             }
-            assert!(
-                out.contains("two_pens") && out.contains("robot_stroke"),
-                "{name}"
-            );
+            assert!(out.contains("robot_stroke"), "{name}");
+            // A page says what is always true, not what is there now.
+            assert!(format == Format::Page || out.contains("two_pens"), "{name}");
         }
     }
 

@@ -187,13 +187,20 @@ mod tests {
                 .cloned()
                 .collect::<Vec<_>>()
         };
-        assert_eq!(shown(&here), ["scene", "meta", "dry_run", "again", "debug"]);
+        assert_eq!(
+            shown(&here),
+            [
+                "scene", "meta", "dry_run", "plan", "resume", "again", "debug"
+            ]
+        );
         here.arms.push("second".to_owned());
         here.nodes.push("there".to_owned());
         here.overlays.clear();
         assert_eq!(
             shown(&here),
-            ["scene", "arm", "node", "dry_run", "again", "debug"]
+            [
+                "scene", "arm", "node", "dry_run", "plan", "resume", "again", "debug"
+            ]
         );
     }
 

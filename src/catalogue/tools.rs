@@ -91,6 +91,28 @@ fn again() -> Parameter {
     }
 }
 
+fn plan() -> Parameter {
+    Parameter {
+        name: "plan".to_owned(),
+        aliases: texts(&["plan_hash"]),
+        kind: Kind::Text,
+        required: false,
+        default: None,
+        words: "plan_hash of a dry run: draws that or nothing".to_owned(),
+    }
+}
+
+fn resume() -> Parameter {
+    Parameter {
+        name: "resume".to_owned(),
+        aliases: Vec::new(),
+        kind: Kind::Bool,
+        required: false,
+        default: Some(Value::from(false)),
+        words: "true goes on with an unfinished drawing, default false".to_owned(),
+    }
+}
+
 const ARM_STATE: Field = Field {
     name: "arm",
     kind: FieldKind::Text,
@@ -224,7 +246,17 @@ fn stroke() -> Tool {
         also: Vec::new(),
         effect: Effect::Moves,
         does: "Draw the scene's design with the pen".to_owned(),
-        parameters: vec![scene(), meta(), arm(), node(), dry_run(), again(), debug()],
+        parameters: vec![
+            scene(),
+            meta(),
+            arm(),
+            node(),
+            dry_run(),
+            plan(),
+            resume(),
+            again(),
+            debug(),
+        ],
         examples: texts(&[r#"{"scene":"$scene"}"#, r#"{"dry_run":true}"#]),
         when: texts(&[
             "Use to draw. Before: align; a person enables motion.",

@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::NodeDesk;
+use super::keys::Keys;
 use super::open::{self, Pace};
 use super::{CallArgs, Exit, NodeArgs, show};
 use crate::mcp::client::{self, Client};
@@ -22,6 +23,7 @@ pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit>
             let watched = is_watched(args.json);
             let node = open::node(node, if watched { Pace::Watched } else { Pace::Fast })?;
             open::enable(&node, &args.enable)?;
+            node.note_start();
             Some(node)
         }
     };
@@ -31,6 +33,9 @@ pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit>
     };
     let answer = call(&client, &args).await;
     client.close().await;
+    if let Some(node) = &own {
+        node.audit.flush();
+    }
     let answer = answer?;
     print(&answer, args.json);
     Ok(if answer.is_error {
@@ -64,6 +69,7 @@ async fn call(client: &Client, args: &CallArgs) -> anyhow::Result<Answer> {
     let bar = bar(&args.tool, args.json);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
+    let mut keys = Keys::watched(is_watched(args.json));
     let mut call = std::pin::pin!(client.call(&args.tool, arguments, watch));
     let answer = loop {
         tokio::select! {
@@ -71,10 +77,12 @@ async fn call(client: &Client, args: &CallArgs) -> anyhow::Result<Answer> {
             Ok(()) = news.changed() => show_progress(&bar, &news.borrow_and_update()),
             // The server stops the arm when its caller gives up.
             Ok(()) = tokio::signal::ctrl_c() => cancelled.cancel(),
+            () = keys.stop() => cancelled.cancel(),
             _ = terminate.recv() => cancelled.cancel(),
             _ = hang_up.recv() => cancelled.cancel(),
         }
     };
+    drop(keys);
     bar.finish_and_clear();
     Ok(answer?)
 }
@@ -94,7 +102,7 @@ fn bar(tool: &str, json: bool) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template("{prefix} {spinner} {msg}") {
         bar.set_style(style);
     }
-    bar.set_prefix(tool.to_owned());
+    bar.set_prefix(format!("{tool} (space, q or Ctrl-C stops)"));
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
 }

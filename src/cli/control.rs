@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
+use super::{selftest, verbs};
 use crate::args::Received;
-use crate::motion::StopReport;
 use crate::permit::Who;
 use crate::tools::{Node, Request, Watch};
 
@@ -44,8 +44,43 @@ pub(super) enum Verb {
         /// The scene that says which way is up, where the node does not know.
         scene: Option<String>,
     },
+    /// Stand with the pen up until `resume`.
+    Hold {
+        /// At once, and not at the end of the stroke.
+        now: bool,
+    },
+    /// Go on with what is held.
+    Resume,
+    /// Take torque off: the arm drops.
+    TorqueOff,
+    /// Measure stops on the arm that is attached.
+    Selftest {
+        /// Where.
+        scene: Option<String>,
+        /// How many stops.
+        rounds: u32,
+    },
     /// What the node is doing.
     Status,
+    /// What it was asked, planned and did.
+    Jobs {
+        /// One job.
+        id: Option<String>,
+        /// As JSON.
+        json: bool,
+    },
+    /// The plans that wait for a person.
+    Pending {
+        /// One of them.
+        job: Option<String>,
+    },
+    /// Allow a plan.
+    Approve {
+        /// Of which job.
+        job: String,
+        /// Its hash.
+        plan: String,
+    },
 }
 
 /// What came of it.
@@ -55,6 +90,26 @@ pub(super) struct Told {
     pub(super) done: bool,
     /// In words.
     pub(super) text: String,
+    /// The hash of the plan that it is about.
+    #[serde(default)]
+    pub(super) plan: Option<String>,
+}
+
+impl Told {
+    pub(super) fn done(text: impl Into<String>) -> Self {
+        Self {
+            done: true,
+            text: text.into(),
+            plan: None,
+        }
+    }
+
+    pub(super) fn failed(text: impl Into<String>) -> Self {
+        Self {
+            done: false,
+            ..Self::done(text)
+        }
+    }
 }
 
 /// Longer lines are not read.
@@ -156,12 +211,13 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
     let told = match serde_json::from_str::<Verb>(&line) {
         Ok(verb) => {
             tracing::info!(caller, ?verb, "operator");
-            act(&node, verb).await
+            let words = format!("user {caller}: {verb:?}");
+            let told = act(&node, verb).await;
+            let note = format!("{words}: done {}: {}", told.done, told.text);
+            node.audit.note("operator", note);
+            told
         }
-        Err(error) => Told {
-            done: false,
-            text: format!("not understood: {error}"),
-        },
+        Err(error) => Told::failed(format!("not understood: {error}")),
     };
     let mut answer = serde_json::to_vec(&told)?;
     answer.push(b'\n');
@@ -174,16 +230,17 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         Verb::Enable { scene, meta, for_s } => enable(node, &scene, meta.as_deref(), for_s),
         Verb::Disable => {
             node.seats.iter().for_each(|seat| seat.permits().disable());
-            Told {
-                done: true,
-                text:
-                    "nothing is enabled now; a motion under way goes on: `steadyhand stop` stops it"
-                        .to_owned(),
-            }
+            Told::done(
+                "nothing is enabled now; a motion under way goes on: `steadyhand stop` stops it",
+            )
         }
         Verb::Stop => call(node, "stop", Received::Absent).await,
-        Verb::Estop => estop(node).await,
-        Verb::Clear => clear(node),
+        Verb::Estop => verbs::estop(node).await,
+        Verb::Clear => verbs::clear(node),
+        Verb::Hold { now } => verbs::hold(node, now).await,
+        Verb::Resume => verbs::resume(node).await,
+        Verb::TorqueOff => verbs::torque_off(node).await,
+        Verb::Selftest { scene, rounds } => selftest::run(node, scene.as_deref(), rounds).await,
         Verb::Reset { scene } => {
             let arguments = scene.map_or(Received::Absent, |scene| {
                 Received::Value(serde_json::json!({ "scene": scene }))
@@ -191,18 +248,37 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
             call(node, "reset", arguments).await
         }
         Verb::Status => call(node, "sense", Received::Absent).await,
+        Verb::Jobs { id, json } => super::jobs::told(&node.state, id.as_deref(), json),
+        Verb::Pending { job } => pending(node, job.as_deref()),
+        Verb::Approve { job, plan } => match node.approve(&job, &plan) {
+            Ok(text) => Told::done(text),
+            Err(text) => Told::failed(text),
+        },
+    }
+}
+
+/// The plans that wait, or one of them.
+fn pending(node: &Node, job: Option<&str>) -> Told {
+    let mut all = node.pending();
+    all.retain(|pending| job.is_none_or(|job| pending.job == job));
+    match (all.as_slice(), job) {
+        ([], Some(job)) => Told::failed(format!("{job} does not wait for approval")),
+        ([], None) => Told::done("nothing waits for approval"),
+        ([one], _) => Told {
+            plan: Some(one.plan.clone()),
+            ..Told::done(&one.words)
+        },
+        (several, _) => {
+            let words: Vec<&str> = several.iter().map(|one| one.words.as_str()).collect();
+            Told::done(words.join("\n\n"))
+        }
     }
 }
 
 fn enable(node: &Node, name: &str, overlay: Option<&str>, for_s: Option<u64>) -> Told {
     let scene = match node.scenes.scene(name, overlay) {
         Ok(scene) => scene,
-        Err(error) => {
-            return Told {
-                done: false,
-                text: error.to_string(),
-            };
-        }
+        Err(error) => return Told::failed(error.to_string()),
     };
     let mut any = false;
     for seat in node
@@ -223,72 +299,15 @@ fn enable(node: &Node, name: &str, overlay: Option<&str>, for_s: Option<u64>) ->
             || "as long as the node runs".to_owned(),
             |s| format!("for {s} s"),
         );
-        Told {
-            done: true,
-            text: format!(
-                "motion is enabled for scene {title} (revision {}) {until}",
-                scene.revision
-            ),
-        }
+        Told::done(format!(
+            "motion is enabled for scene {title} (revision {}) {until}",
+            scene.revision
+        ))
     } else {
-        Told {
-            done: false,
-            text: format!(
-                "scene {title} is for the arm {}, which this node does not have",
-                scene.arm.file.name
-            ),
-        }
-    }
-}
-
-fn clear(node: &Node) -> Told {
-    let failed = node.seats.iter().filter_map(|seat| {
-        let why = seat.permits().clear_emergency().err()?;
-        Some(format!("{}: {why}", seat.name))
-    });
-    let failed: Vec<String> = failed.collect();
-    if failed.is_empty() {
-        Told {
-            done: true,
-            text: "the emergency stop is ended; `steadyhand reset` comes next".to_owned(),
-        }
-    } else {
-        Told {
-            done: false,
-            text: format!("the emergency stop stands: {}", failed.join("; ")),
-        }
-    }
-}
-
-async fn estop(node: &Node) -> Told {
-    let tickets: Vec<_> = node
-        .seats
-        .iter()
-        .map(|seat| (seat, seat.motion.stop(Who::Operator, true)))
-        .collect();
-    let mut done = true;
-    let mut lines = Vec::new();
-    for (seat, ticket) in tickets {
-        let report = seat.motion.stopped(ticket).await;
-        done &= report.as_ref().is_some_and(|report| report.verified);
-        lines.push(format!("{}: {}", seat.name, estopped(report.as_ref())));
-    }
-    Told {
-        done,
-        text: lines.join("; "),
-    }
-}
-
-fn estopped(report: Option<&StopReport>) -> String {
-    let Some(report) = report.filter(|report| report.verified) else {
-        return "standstill could not be verified: cut its power".to_owned();
-    };
-    let ms = report.standstill_ms.unwrap_or(f64::NAN);
-    match &report.not_kept {
-        None => format!("stands still after {ms:.0} ms; latched until `steadyhand clear`"),
-        Some(why) => format!(
-            "stands still after {ms:.0} ms; latched until `steadyhand clear` or this node's end, for it could not be written down: {why}"
-        ),
+        Told::failed(format!(
+            "scene {title} is for the arm {}, which this node does not have",
+            scene.arm.file.name
+        ))
     }
 }
 
@@ -303,7 +322,7 @@ async fn call(node: &Arc<Node>, tool: &str, arguments: Received) -> Told {
     let reply = Arc::clone(node).call(request, Watch::nobody()).await;
     Told {
         done: !reply.is_error,
-        text: reply.text,
+        ..Told::done(reply.text)
     }
 }
 

@@ -1,27 +1,35 @@
 //! The command line: wiring only. Everything that a command does is done in another room.
 
 mod abroad;
+mod approve;
 mod arm;
+mod audit;
 mod call;
 mod check;
 mod control;
 mod desk;
 mod door;
 mod explain;
+mod jobs;
+mod keys;
 mod log;
 mod notice;
 mod open;
 mod operate;
+mod park;
 mod plan;
 mod reach;
+mod replay;
 mod resources;
 mod scenes;
+mod selftest;
 mod serve;
 mod show;
 mod sim;
 mod state;
 mod systemd;
 mod tools;
+mod verbs;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -117,6 +125,35 @@ enum Command {
     Estop(AtArgs),
     /// End an emergency stop; `reset` comes next
     Clear(AtArgs),
+    /// Hold the motion under way at the end of its stroke, pen up; `resume` goes on
+    Hold {
+        /// At once, with a lift, and not at the end of the stroke
+        #[arg(long)]
+        now: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Go on with what is held, if it is enabled and the arm is where it was
+    Resume(AtArgs),
+    /// Take torque off every servo: the arm DROPS. Hold it first
+    TorqueOff {
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Measure how the attached arm stops, by small motions; motion must be enabled
+    Selftest {
+        /// The scene to move in [default: the one last moved in]
+        #[arg(long)]
+        scene: Option<String>,
+        /// How many stops
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        rounds: u32,
+        #[command(flatten)]
+        at: AtArgs,
+    },
     /// Lift the pen and bring the arm to rest, as an operator
     Reset {
         /// The scene that says which way is up, where the node does not know
@@ -127,6 +164,35 @@ enum Command {
     },
     /// Show what the node on this machine is doing
     Status(AtArgs),
+    /// Show what was asked, planned and done: of the node on this machine, or from --state or
+    /// --config where it does not run
+    Jobs {
+        /// One job, with its plan, pictures, arguments, notes, figures and outcome
+        id: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Look at a plan that waits for a person, and let the arm carry it out
+    Approve {
+        /// Which job; without one, what waits is listed
+        job: Option<String>,
+        /// Do not ask at the terminal
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Carry out an earlier job's plan on a simulated arm, and compare
+    Replay {
+        /// Which job
+        job: String,
+    },
+    /// Work with audit logs
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Say everything that is wrong with a node before it is started: file, scenes, port, folders
     Check,
     /// Make, list and revoke the tokens by which callers from elsewhere come in
@@ -197,6 +263,18 @@ struct ServeArgs {
 }
 
 #[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Say that every record of a log is as its node wrote it, or name the first that is not
+    Verify {
+        /// The log: `audit.log` in the node's state folder
+        file: PathBuf,
+        /// The node's public key, where it is known from elsewhere: 64 hexadecimal digits
+        #[arg(long)]
+        key: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 enum SceneCommand {
     /// Names and what they are
     List,
@@ -233,6 +311,15 @@ struct ExplainArgs {
     /// A JSON Schema to read lines of {"s": …} from standard input by, instead of a tool
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     schema: Option<PathBuf>,
+    /// In words or as JSON; without it in words on a terminal
+    #[arg(long, value_enum, conflicts_with = "schema")]
+    format: Option<ExplainFormat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ExplainFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Args)]
@@ -246,9 +333,13 @@ struct SimArgs {
     /// The scene whose sheet lies before it and whose pens it holds
     #[arg(long, default_value = "default")]
     scene: String,
-    /// Where the picture of what was drawn is written, every second while it changes
+    /// Where what was drawn is written, every second while it changes: a picture, or points in
+    /// sheet millimetres where the name ends in .json
     #[arg(long, value_name = "FILE")]
     ink: Option<PathBuf>,
+    /// Where every byte that the arm hears is written, in hexadecimal
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Answer as fast as the bytes come, not as fast as a wire
     #[arg(long)]
     unpaced: bool,
@@ -263,6 +354,8 @@ pub enum Exit {
     Refused = 1,
     /// Something broke, or the arm's standstill was not verified.
     Broken = 70,
+    /// Told to end where an arm could not be brought to rest: it is still energised.
+    Energised = 71,
 }
 
 /// Does what the command line says.
@@ -303,11 +396,21 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Disable(at) => operate::verb(&at, control::Verb::Disable).await,
         Command::Stop(at) => operate::verb(&at, control::Verb::Stop).await,
         Command::Estop(at) => operate::verb(&at, control::Verb::Estop).await,
-        Command::Clear(at) => operate::verb(&at, control::Verb::Clear).await,
+        Command::Clear(at) => operate::clear(&at).await,
+        Command::Hold { now, at } => operate::verb(&at, control::Verb::Hold { now }).await,
+        Command::Resume(at) => operate::verb(&at, control::Verb::Resume).await,
+        Command::TorqueOff { yes, at } => operate::torque_off(&at, yes).await,
+        Command::Selftest { scene, rounds, at } => {
+            operate::verb(&at, control::Verb::Selftest { scene, rounds }).await
+        }
         Command::Reset { scene, at } => operate::verb(&at, control::Verb::Reset { scene }).await,
         Command::Check => check::run(&node),
         Command::Token(command) => door::run(&node, command),
         Command::Status(at) => operate::verb(&at, control::Verb::Status).await,
+        Command::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
+        Command::Approve { job, yes, at } => approve::run(job, yes, &at).await,
+        Command::Replay { job } => replay::run(&node, &job).await,
+        Command::Audit(AuditCommand::Verify { file, key }) => audit::verify(&file, key.as_deref()),
     }
 }
 

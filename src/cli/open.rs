@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use nalgebra::Point3;
 
 use super::abroad::Servers;
-use super::{NodeArgs, state};
+use super::{NodeArgs, selftest, state};
 use crate::arm::Arm;
 use crate::clock::Clock;
 use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, NodeFile};
@@ -18,7 +18,7 @@ use crate::motion::{Motion, Opener};
 use crate::permit::{Latch, Permits};
 use crate::scene::{Library, Scene, Surface};
 use crate::sim::{Paper, SimPen, Simulator};
-use crate::tools::{self, Declared, Node, Seat, Studio};
+use crate::tools::{self, Declared, Node, Seat, State, Studio};
 use crate::units::Joints;
 
 /// How an embedded simulated arm's time passes.
@@ -81,7 +81,7 @@ pub(super) fn declared(file: &NodeFile, library: &Library) -> anyhow::Result<Dec
 /// The node with its arms attached; nothing has moved.
 pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
     let mut file = file(args)?;
-    let state = state::folder(args, &file)?;
+    let state = State::open(state::folder(args, &file)?, &file).map_err(anyhow::Error::msg)?;
     if pace != Pace::Real {
         // Whoever has a node of their own waits for the end: it ends with them.
         file.answer_within_s = ANSWER_WITHIN_S_MAX;
@@ -104,7 +104,7 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         } else {
             on_port(entry, arm, &clock, args.allow_root)?
         };
-        keep_emergency(&seat, &state)?;
+        keep_emergency(&seat, state.folder())?;
         seats.push(Arc::new(seat));
     }
     let output = args
@@ -113,9 +113,13 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         .or_else(|| file.output.clone())
         .unwrap_or_else(own_temporary);
     let node = Node::new(file, library, seats, output, state);
-    Ok(Arc::new(
-        node.with_declared(declared, Arc::new(Servers::default())),
-    ))
+    let node = Arc::new(node.with_declared(declared, Arc::new(Servers::default())));
+    selftest::recall(&node);
+    for told in node.recover() {
+        tracing::warn!("{told}");
+    }
+    node.note_stops();
+    Ok(node)
 }
 
 /// A folder of this user's and this process's own: others may not have laid links there.

@@ -1,15 +1,30 @@
 //! Operators' verbs, by the control socket of the node on this machine.
 
+use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::{Context, bail};
+
 use super::control::{self, Verb};
-use super::{AtArgs, Exit, show};
+use super::{AtArgs, Exit, NodeArgs, show};
+
+/// Whether a node that runs is asked, and not a folder.
+pub(super) fn is_meant(node: &NodeArgs, at: &AtArgs) -> bool {
+    let folder = node.state.is_some() || node.config.is_some();
+    at.socket.is_some() || (!folder && control::only_socket().is_ok())
+}
+
+/// The socket of the node on this machine.
+pub(super) fn socket(at: &AtArgs) -> anyhow::Result<PathBuf> {
+    match &at.socket {
+        Some(path) => Ok(path.clone()),
+        None => control::only_socket(),
+    }
+}
 
 pub(super) async fn verb(at: &AtArgs, verb: Verb) -> anyhow::Result<Exit> {
-    let path = match &at.socket {
-        Some(path) => path.clone(),
-        None => control::only_socket()?,
-    };
+    let path = socket(at)?;
     let told = control::ask(&path, &verb).await?;
     show::line(&told.text);
     Ok(if told.done { Exit::Done } else { Exit::Refused })
@@ -33,4 +48,29 @@ pub(super) async fn enable(
         }
     }
     Ok(Exit::Done)
+}
+
+/// An emergency stop that is kept is ended through a node: without one, nothing could be moved.
+pub(super) async fn clear(at: &AtArgs) -> anyhow::Result<Exit> {
+    let cleared = verb(at, Verb::Clear).await;
+    cleared.context("an emergency stop that is latched is ended by the node: start it, then say `steadyhand clear`; it starts latched, and nothing moves before")
+}
+
+/// The arm drops, so this asks.
+pub(super) async fn torque_off(at: &AtArgs, yes: bool) -> anyhow::Result<Exit> {
+    const WARNING: &str =
+        "the arm will DROP when its torque is off: hold it, or be sure that it lies";
+    if !yes {
+        if !std::io::stdin().is_terminal() {
+            bail!("{WARNING}; say --yes if that is what you want");
+        }
+        show::note(&format!("{WARNING}. Type yes to take its torque off:"));
+        let mut said = String::new();
+        std::io::stdin().read_line(&mut said)?;
+        if said.trim() != "yes" {
+            show::line("nothing was done");
+            return Ok(Exit::Refused);
+        }
+    }
+    verb(at, Verb::TorqueOff).await
 }

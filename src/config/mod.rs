@@ -35,6 +35,16 @@ pub struct NodeFile {
     pub output: Option<PathBuf>,
     /// Where stops, jobs and keys are kept; absent: the user's state folder.
     pub state: Option<PathBuf>,
+    /// How many jobs that have ended are kept, with their pictures.
+    pub keep_jobs: usize,
+    /// In so many megabytes.
+    pub keep_jobs_mb: u64,
+    /// And no longer than so many days.
+    pub keep_jobs_days: u64,
+    /// Whether a drawing must be previewed first: `stroke` then needs the plan's hash.
+    pub require_preview: bool,
+    /// Whether a person must allow each job: `steadyhand approve JOB`.
+    pub require_approval: bool,
     /// A motion that lasts longer than this is answered with its job while it goes on.
     pub answer_within_s: u32,
     /// After so long at rest, in seconds, an arm may be moved by another caller than the last.
@@ -110,6 +120,11 @@ impl Default for NodeFile {
             scenes: None,
             output: None,
             state: None,
+            keep_jobs: 200,
+            keep_jobs_mb: 256,
+            keep_jobs_days: 90,
+            require_preview: false,
+            require_approval: false,
             answer_within_s: 45,
             lease_idle_s: 120,
             require_tokens: false,
@@ -191,6 +206,16 @@ impl NodeFile {
             if !arm.is_simulated() && before().any(|other| other.port == arm.port) {
                 let what = format!("arms share the port `{}`; a port has one arm", arm.port);
                 problems.push(Problem::at(format!("arms[{index}].port"), what));
+            }
+        }
+        for (key, value, most) in [
+            ("keep_jobs", self.keep_jobs as u64, 100_000),
+            ("keep_jobs_mb", self.keep_jobs_mb, 1 << 20),
+            ("keep_jobs_days", self.keep_jobs_days, 36_500),
+        ] {
+            if !(1..=most).contains(&value) {
+                let what = format!("{key} is {value}; 1 to {most} are possible");
+                problems.push(Problem::at(key, what));
             }
         }
         if !(1..=ANSWER_WITHIN_S_MAX).contains(&self.answer_within_s) {

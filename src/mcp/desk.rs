@@ -23,6 +23,16 @@ pub trait Desk: Send + Sync + 'static {
     /// and answers, whether or not anybody still listens.
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer>;
 
+    /// A call of this tool was read and may have to wait for its turn. What cannot wait, a stop, is done here and now;
+    /// the call itself still comes. Must not wait for anything.
+    fn hurry(&self, tool: &str) {
+        let _ = tool;
+    }
+
+    /// A caller gave up on something, and there is no way left to find out on what: whatever moves is stopped. Must not
+    /// wait for anything.
+    fn give_up(&self) {}
+
     /// What there is beside tools. What is not offered here is answered as a method that does not exist.
     fn offers(&self) -> Offers {
         Offers::default()
@@ -151,7 +161,7 @@ impl Caller {
             return format!("token {}", identity.name);
         }
         match (&self.session, self.via) {
-            (Some(session), _) => format!("session {session}"),
+            (Some(session), _) => session_key(session),
             (None, Via::Stdio) => "stdio".to_owned(),
             (None, Via::InProcess) => "in process".to_owned(),
             (None, Via::Http) => {
@@ -159,6 +169,12 @@ impl Caller {
             }
         }
     }
+}
+
+/// [`Caller::key`] of whoever calls within a session.
+#[must_use]
+pub fn session_key(session: &str) -> String {
+    format!("session {session}")
 }
 
 /// What a call may look at, and tell, while it runs.

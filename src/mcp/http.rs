@@ -55,7 +55,12 @@ pub struct HttpConfig {
     pub origins: Vec<String>,
     /// Asked for every request, where there is one; otherwise whoever reaches the address comes in.
     pub doorkeeper: Option<Arc<dyn Doorkeeper>>,
+    /// Told the id of a session that its client has ended.
+    pub left: Option<Left>,
 }
+
+/// Whoever wants to know that a session has ended.
+pub type Left = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Why the server is not listening, or no longer.
 #[derive(Debug, thiserror::Error)]
@@ -171,6 +176,7 @@ struct Door<H> {
     plain: Stateless<H>,
     repair: Repair,
     doorkeeper: Option<Arc<dyn Doorkeeper>>,
+    left: Option<Left>,
     /// How many requests are being answered.
     calls: watch::Sender<usize>,
 }
@@ -198,6 +204,7 @@ impl<H: ServerHandler + Clone> Door<H> {
             plain: Stateless::new(factory, never, plain),
             repair,
             doorkeeper: config.doorkeeper.clone(),
+            left: config.left.clone(),
             calls: watch::Sender::new(0),
         }
     }
@@ -288,7 +295,7 @@ async fn enter<H: ServerHandler + Clone>(
         };
     }
     if request.method() != Method::POST {
-        return door.answer(Way::Session, request).await;
+        return without_body(&door, request).await;
     }
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, BODY_BYTES_MAX).collect();
@@ -305,6 +312,18 @@ async fn enter<H: ServerHandler + Clone>(
             &inlet::refusal(inlet::PARSE_ERROR, None, "the body is empty"),
         ),
     }
+}
+
+/// A standing stream is opened, or a session ended.
+async fn without_body<H: ServerHandler + Clone>(door: &Door<H>, request: Request) -> Response {
+    let session = request.headers().get("mcp-session-id");
+    let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let ends = session.filter(|_| request.method() == Method::DELETE);
+    let response = door.answer(Way::Session, request).await;
+    if let (Some(session), Some(left), true) = (ends, &door.left, response.status().is_success()) {
+        left(&session);
+    }
+    response
 }
 
 /// The bearer token's owner. Proving a token the first time costs a slow hash: not on this thread.

@@ -6,6 +6,8 @@
 mod health;
 mod job;
 mod line;
+mod recovery;
+mod release;
 mod still;
 #[cfg(test)]
 mod tests;
@@ -29,6 +31,8 @@ use crate::units::{Instant, Joints, Measured};
 
 pub use health::{Care, Health};
 use line::StopLine;
+
+pub use release::Release;
 
 /// Opens the port, on the thread that will own it. Called again after the cable was unplugged.
 pub type Opener = Box<dyn Fn(&Clock) -> Result<Box<dyn Link>, LinkError> + Send>;
@@ -84,6 +88,8 @@ pub struct Snapshot {
     pub fault: Option<String>,
     /// How the servos are.
     pub health: Health,
+    /// What to do, step by step, where a servo needs more than `reset`.
+    pub recovery: &'static [&'static str],
     /// Each servo's model and firmware, since the port was opened.
     pub identity: Arc<Vec<Identity>>,
     /// What the bus counted since the port was opened.
@@ -165,6 +171,7 @@ enum Order {
     Run {
         proof: Box<CheckedTrajectory>,
         seen_stops: u64,
+        release: Release,
         done: oneshot::Sender<Outcome>,
     },
     Hold {
@@ -278,10 +285,22 @@ impl Motion {
     /// while the motion was planned. The answer comes when the motion has ended, however it
     /// ended; dropping the receiver does not stop the motion.
     pub fn run(&self, proof: CheckedTrajectory, seen_stops: u64) -> oneshot::Receiver<Outcome> {
+        self.run_released(proof, seen_stops, Release::whole())
+    }
+
+    /// As [`Motion::run`], no further than `release` says. Where it has not been released, real
+    /// arms hold and simulated time stands still.
+    pub fn run_released(
+        &self,
+        proof: CheckedTrajectory,
+        seen_stops: u64,
+        release: Release,
+    ) -> oneshot::Receiver<Outcome> {
         let (done, answer) = oneshot::channel();
         let order = Order::Run {
             proof: Box::new(proof),
             seen_stops,
+            release,
             done,
         };
         if let Err(mpsc::error::SendError(Order::Run { done, .. })) = self.orders.send(order) {
@@ -373,6 +392,7 @@ impl Snapshot {
             energised: false,
             fault: None,
             health: Health::default(),
+            recovery: &[],
             identity: Arc::new(Vec::new()),
             counts: BusCounts::default(),
             warnings: Vec::new(),

@@ -77,6 +77,8 @@ fn attempt_strokes(
     watch: &dyn Watch,
 ) -> Result<Attempt, PlanError> {
     check(strokes)?;
+    // Somebody who waits hears at once that planning has begun.
+    watch.progress(0, strokes.len());
     let mut tidied = tidy(strokes, how);
     ink::divide(scene, &mut tidied);
     let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();

@@ -187,6 +187,14 @@ impl Scene {
     }
 }
 
+impl Revision {
+    /// All of it, in hexadecimal.
+    #[must_use]
+    pub fn hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
 impl fmt::Display for Revision {
     /// The first twelve hexadecimal digits: enough for people to tell two apart.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

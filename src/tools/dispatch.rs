@@ -9,12 +9,15 @@ use super::answer::Reply;
 use super::carry::Call;
 use super::declared::Declared;
 use super::shape::{shape, strictness};
-use super::{Node, Seat, Watch, align, list_nodes, relay, reset, sense, stop, stroke};
+use super::{
+    Node, Seat, Watch, admit, align, audit, list_nodes, record, relay, reset, sense, stop, stroke,
+};
 use crate::args::name::Resolution;
 use crate::args::{self, Advice, Policy, Reading, Received, Refusal};
 use crate::caller::Standing;
 use crate::catalogue::{Effect, Here, TOOLS, Tool};
 use crate::config::NodeFile;
+use crate::job::Accepted;
 use crate::permit::Who;
 use crate::scene::{Library, Scene};
 
@@ -41,7 +44,10 @@ pub(super) struct Order<'a> {
     pub(super) reading: &'a Reading,
     pub(super) watch: &'a Watch,
     pub(super) who: Who,
+    /// The same text for the same caller.
     pub(super) caller: &'a str,
+    /// The arguments as they came.
+    pub(super) received: String,
 }
 
 impl Node {
@@ -51,10 +57,27 @@ impl Node {
         here(&self.file, &self.scenes, &self.declared)
     }
 
+    /// Stops at once if a tool of this name stops; its call is still to come, and reports.
+    pub fn hurry(&self, tool: &str, who: Who) {
+        let tool = resolve(tool, self.declared.tools());
+        if tool.is_some_and(|tool| tool.effect == Effect::Stops) {
+            for seat in &self.seats {
+                seat.motion.stop(who, false);
+            }
+            self.courses.cancel();
+        }
+    }
+
     /// Does a call. The future must be run to its end: a caller that gives up says so with `watch`.
     pub fn call(self: Arc<Self>, request: Request, watch: Watch) -> BoxFuture<'static, Reply> {
         // On the heap: a declared tool calls others by the same way.
-        Box::pin(self.carry(request, watch))
+        Box::pin(async move {
+            let asked = audit::Asked::of(&request);
+            let reply = Arc::clone(&self).carry(request, watch).await;
+            let reply = self.refusals.judge(&asked, reply);
+            self.audit.note("call", asked.told(&reply));
+            reply
+        })
     }
 
     async fn carry(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
@@ -63,10 +86,10 @@ impl Node {
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
         if tool.effect == Effect::Stops {
-            self.courses.cancel();
             for seat in &self.seats {
                 seat.motion.stop(request.who, false);
             }
+            self.courses.cancel();
         }
         if let Err(reply) = self.admits(tool, &request) {
             return *reply;
@@ -81,13 +104,18 @@ impl Node {
             watch: &watch,
             who: request.who,
             caller: &request.caller,
+            received: record::words(&request.arguments),
         };
         // A declared tool takes no arm itself: its steps do.
-        if self.declared.deed(&tool.name).is_none()
-            && let Err(reply) = order.lease(tool.effect)
-        {
-            return reply.understood(&reading);
-        }
+        let is_declared = self.declared.deed(&tool.name).is_some();
+        let taken = match order.lease(if is_declared {
+            Effect::Reads
+        } else {
+            tool.effect
+        }) {
+            Ok(taken) => taken,
+            Err(reply) => return reply.understood(&reading),
+        };
         let reply = match tool.name.as_str() {
             "align" => align::call(&order).await,
             "reset" => reset::call(&order).await,
@@ -97,6 +125,7 @@ impl Node {
             "list_nodes" => list_nodes::call(&order),
             _ => relay::call(&order, tool).await,
         };
+        admit::give_back(taken, &reply);
         let reply = reply.understood(&reading);
         if self.is_daring() {
             reply.hint(
@@ -195,9 +224,26 @@ impl Order<'_> {
         understood.remove("again");
         understood.remove("debug");
         let key = format!("{tool} {} {}", Value::Object(understood), scene.revision);
+        let accepted = Accepted {
+            tool: tool.to_owned(),
+            arm: self
+                .seat()
+                .map(|seat| seat.name.clone())
+                .unwrap_or_default(),
+            scene: scene.name.clone(),
+            overlay: scene.overlay.clone().unwrap_or_default(),
+            revision: scene.revision.hex(),
+            caller: self.caller.to_owned(),
+            received: self.received.clone(),
+            understood: Value::Object(self.reading.understood.clone()).to_string(),
+            repairs: serde_json::to_string(&self.reading.repairs).unwrap_or_default(),
+            ..Accepted::default()
+        };
         Call {
             tool,
             scene: scene.title(),
+            accepted,
+            who: self.who,
             key,
             again,
         }

@@ -4,6 +4,8 @@ mod abroad;
 mod admit;
 mod align;
 mod answer;
+mod approve;
+mod audit;
 mod carry;
 mod declared;
 mod dispatch;
@@ -12,8 +14,10 @@ mod list_nodes;
 mod node;
 mod pictures;
 mod preview;
+mod record;
 mod relay;
 mod reset;
+mod resume;
 mod sense;
 mod shape;
 mod shown;
@@ -26,11 +30,13 @@ use tokio_util::sync::CancellationToken;
 
 pub use abroad::{Abroad, Answer, Errand};
 pub use answer::Reply;
+pub use approve::Pending;
 pub use declared::Declared;
 pub use dispatch::{Request, here};
-pub use node::{Node, Seat, Studio};
+pub use node::{Node, Seat, State, Studio};
 pub use pictures::{ink as ink_picture, preview as preview_picture, reach as reach_picture};
 pub use preview::{Complaint, Preview};
+pub use resume::record as job_record;
 pub use shape::{shape, strictness};
 
 /// Told how far a call is: so much done, of how much, and what is going on.

@@ -65,7 +65,29 @@ struct Course {
     at: Mutex<(usize, String)>,
     cancelled: CancellationToken,
     reply: watch::Sender<Option<Arc<Reply>>>,
-    ended: Mutex<Option<Instant>>,
+    ended: Mutex<Option<End>>,
+}
+
+/// When a sequence ended, and the arms' last jobs then.
+struct End {
+    at: Option<Instant>,
+    jobs: Vec<String>,
+}
+
+impl End {
+    fn now(node: &Node) -> Self {
+        let seat = node.seats.first();
+        Self {
+            at: seat.map(|seat| seat.motion.clock().now()),
+            jobs: node.jobs(),
+        }
+    }
+
+    /// Whether `self` is so soon after `earlier` that what was done then still stands: nothing else has moved since.
+    fn is_soon_after(&self, earlier: &Self) -> bool {
+        let lately = self.at.zip(earlier.at);
+        lately.is_some_and(|(now, then)| now.since(then) < REMEMBERED) && self.jobs == earlier.jobs
+    }
 }
 
 /// What a call of a sequence finds.
@@ -82,7 +104,7 @@ impl Courses {
         courses.iter().for_each(|course| course.cancelled.cancel());
     }
 
-    fn claim(&self, tool: &Tool, key: String, now: Option<Instant>) -> Claim {
+    fn claim(&self, tool: &Tool, key: String, now: &End) -> Claim {
         let mut courses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = courses.iter().find(|course| course.tool == tool.name) {
             let same = known.key == key;
@@ -116,11 +138,9 @@ impl Course {
     }
 
     /// Whether it was done so lately that it is not done again.
-    fn holds(&self, now: Option<Instant>) -> bool {
-        let ended = *self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        let lately = ended
-            .zip(now)
-            .is_some_and(|(ended, now)| now.since(ended) < REMEMBERED);
+    fn holds(&self, now: &End) -> bool {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let lately = ended.as_ref().is_some_and(|then| now.is_soon_after(then));
         let succeeded = self
             .reply
             .borrow()
@@ -148,22 +168,17 @@ impl Course {
         reply.clone()
     }
 
-    fn end(&self, reply: Reply, now: Option<Instant>) {
-        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    fn end(&self, reply: Reply, now: End) {
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
         self.reply.send_replace(Some(Arc::new(reply)));
     }
-}
-
-fn now(node: &Node) -> Option<Instant> {
-    let seat = node.seats.first()?;
-    Some(seat.motion.clock().now())
 }
 
 async fn sequence(order: &Order<'_>, tool: &Tool, steps: &[Step]) -> Reply {
     let node = order.node;
     let given = &order.reading.understood;
     let key = key(node, steps, given);
-    let course = match node.courses.claim(tool, key, now(node)) {
+    let course = match node.courses.claim(tool, key, &End::now(node)) {
         Claim::Busy(words) => {
             return Reply::failed(format!("{words} is under way; nothing new was begun"))
                 .with("code", "busy");
@@ -270,7 +285,7 @@ impl Run {
                 Reply::failed("the node failed in a sequence; every arm was told to stop")
             }
         };
-        course.end(reply, now(&node));
+        course.end(reply, End::now(&node));
     }
 
     async fn run(self) -> Reply {

@@ -23,7 +23,11 @@ fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     order.for_this_node()?;
     let seat = order.seat()?;
     let snapshot = seat.motion.snapshot();
-    let mut reply = Reply::done(message(seat, &snapshot))
+    let mut message = message(seat, &snapshot);
+    if let Some(past) = order.node.book.interrupted(&seat.name) {
+        message = format!("{message}; {} was interrupted: {}", past.id, past.words());
+    }
+    let mut reply = Reply::done(message)
         .with("arm", seat.title())
         .with("state", snapshot.state)
         .with("enabled", seat.permits().enabled(seat.motion.clock().now()))
@@ -37,12 +41,27 @@ fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     if !snapshot.warnings.is_empty() {
         reply.set("warnings", &snapshot.warnings);
     }
+    if !snapshot.health.says.is_empty() {
+        reply.set("health", &snapshot.health);
+    }
+    if !snapshot.recovery.is_empty() {
+        reply.set("steps", snapshot.recovery);
+    }
+    if let Some(selftest) = order.node.selftest() {
+        reply.set("selftest", selftest);
+    }
     if let Some(measured) = snapshot.measured.as_deref() {
         readings(&mut reply, order, seat, measured);
     }
     if let Some(job) = seat.board.job() {
         look(seat, &job);
         reply.set("job", job.card());
+    }
+    if let Some(unfinished) = order.node.unfinished(seat) {
+        reply.set("unfinished", unfinished);
+    }
+    if !order.node.book.damaged().is_empty() {
+        reply.set("journal_damaged", order.node.book.damaged());
     }
     if order.is("debug") {
         reply.set("bus", bus(&snapshot));

@@ -3,14 +3,18 @@
 import resource
 import subprocess
 import sys
+from pathlib import Path
+
 from work import FOLDER, tell
+
+PROGRAM = Path(sys.executable).parent / "vpype"
 
 READ = ["read", "--quantization", "0.0001mm", "--no-crop", str(FOLDER / "lines.svg")]
 
 
 def run(*words):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([sys.executable, "-m", "vpype", *READ, *words], capture_output=True, text=True, check=True)
+    done = subprocess.run([PROGRAM, *READ, *words], capture_output=True, text=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
 
