@@ -49,8 +49,15 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<Exit> {
         held: &args.hold,
         ..Ask::new(&args.base, &args.tip)
     };
-    let mut imported =
-        urdf::import(&text, &ask).map_err(|error| anyhow!("{}: {error}", args.urdf.display()))?;
+    let mut imported = urdf::import(&text, &ask).map_err(|error| {
+        let error = error.to_string();
+        let how = if error.contains("hold it") {
+            " (--hold JOINT=PLACE)"
+        } else {
+            ""
+        };
+        anyhow!("{}: {error}{how}", args.urdf.display())
+    })?;
     if let Some(name) = &args.name {
         imported.file.name.clone_from(name);
     }

@@ -150,7 +150,7 @@ impl Answer {
         };
         answer.set("success", true);
         if let Err(error) = answer.plan(library, args, design, picture) {
-            answer.refuse(format!("{error:#}"));
+            answer.refuse(in_full(&error));
         }
         answer
     }
@@ -267,6 +267,19 @@ impl Answer {
             exit
         }
     }
+}
+
+/// An error with its causes; one that is part of what was said already is not said again.
+fn in_full(error: &anyhow::Error) -> String {
+    let mut said = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if said.is_empty() {
+            said = cause;
+        } else if !said.contains(&cause) {
+            said = format!("{said}: {cause}");
+        }
+    }
+    said
 }
 
 /// A design from its file.

@@ -148,6 +148,10 @@ impl Cause {
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::OutOfReach { by_mm } if *by_mm < 0.1 => write!(
+                f,
+                "is just beyond reach, by less than 0.1 mm; move the sheet or make the design smaller"
+            ),
             Self::OutOfReach { by_mm } => write!(
                 f,
                 "is beyond reach by {by_mm:.1} mm; move the sheet or make the design smaller"
