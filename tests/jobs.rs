@@ -194,13 +194,17 @@ fn three_refusals_of_one_kind_send_the_model_to_a_person() {
     }
 }
 
-/// Calls `tool` until it succeeds; faults of a machine that is too busy are reset.
-fn insist(bench: &Bench, served: &Served, arguments: &str) -> Value {
+/// Goes on, or begins where nothing was drawn, until the drawing is done; faults of a machine that
+/// is too busy are reset.
+fn insist(bench: &Bench, served: &Served) {
     let began = Instant::now();
     loop {
-        let (code, result) = call(bench, served, "stroke", arguments);
-        if code == 0 || result["code"] == "nothing_to_resume" {
-            return result;
+        let (mut code, mut result) = call(bench, served, "stroke", r#"{"resume":true}"#);
+        if result["code"] == "nothing_to_resume" {
+            (code, result) = call(bench, served, "stroke", STROKE);
+        }
+        if code == 0 {
+            return;
         }
         assert!(began.elapsed() < PATIENCE * 4, "{result:#}");
         bench.run(&["reset"]);
@@ -275,7 +279,8 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
             Some(0)
         );
     }
-    insist(&bench, &served, r#"{"resume":true}"#);
+    bench.run(&["enable", "--scene", "short"]);
+    insist(&bench, &served);
     let scenes = steadyhand::scene::Library::new(Some(bench.path("scenes")));
     let scene = scenes.scene("short", None).unwrap();
     let design: Vec<Line> = scene

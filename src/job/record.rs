@@ -71,6 +71,10 @@ impl Record {
 
     /// With one more value. `name` has at most 255 bytes; what is longer is cut.
     #[must_use]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "numbers are passed as they are, without an ampersand"
+    )]
     pub(super) fn with(self, name: &str, value: impl ToString) -> Self {
         self.bytes(name, value.to_string().into_bytes())
     }
