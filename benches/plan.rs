@@ -390,11 +390,14 @@ fn cold_poses(arm: &Arm, tip: &Tip) -> Vec<Isometry3<f64>> {
     let mut chance = Chance(0x2545_f491_4f6c_dd1d);
     let joints = arm.chain.joints();
     let pose = |_| {
-        let shares: Vec<f64> = joints.iter().map(|_| 0.05 + 0.9 * chance.next()).collect();
-        let q = Joints::zeros(arm.dof()).map(|i, _| {
-            let (low, high) = (joints[i].lower_rad, joints[i].upper_rad);
-            low + (high - low) * shares[i]
-        });
+        let angles: Vec<f64> = joints
+            .iter()
+            .map(|joint| {
+                let (low, high) = (joint.lower_rad, joint.upper_rad);
+                low + (high - low) * (0.05 + 0.9 * chance.next())
+            })
+            .collect();
+        let q = Joints::from_slice(&angles);
         let mut pose = arm.chain.forward(&q);
         pose.translation = (pose * tip.point_m).into();
         pose

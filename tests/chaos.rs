@@ -180,7 +180,9 @@ impl Chaos {
                 self.call("stroke");
             }
         }
-        let pause = self.chance.below(400);
+        // Now and then long enough for the pen to come to the paper.
+        let most = if self.chance.below(5) == 0 { 3000 } else { 300 };
+        let pause = self.chance.below(most);
         sleep(Duration::from_millis(pause));
     }
 
@@ -394,6 +396,10 @@ impl Chaos {
             jobs.len()
         );
         assert!(moved > 0, "nothing ever moved");
+        let wire = std::fs::read_to_string(&self.wire).unwrap();
+        assert!(!goals(&wire).is_empty(), "no goal was ever heard");
+        // With fewer rounds it may be that no stroke came to the paper.
+        assert!(mm > 0.0 || jobs.len() < 40, "nothing was ever drawn");
     }
 }
 

@@ -526,3 +526,56 @@ async fn moving(client: &client::Client) {
         );
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
+    let bench = bench(&format!("answer_within_s = 1\n{TOOLS}"));
+    let args = with(&bench, &[]);
+    let served = bench.serve(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let client = client::connect(&served.url).await.unwrap();
+    let arguments = || Received::Value(json!({"scene": "short"}));
+    let call = || async {
+        client
+            .call("look_and_draw", arguments(), nobody())
+            .await
+            .unwrap()
+    };
+    let mut answer = call().await;
+    assert!(
+        !answer.is_error && answer.text.ends_with("and goes on"),
+        "{}",
+        answer.text
+    );
+    assert_eq!(
+        answer.structured["job"]["tool"], "stroke",
+        "{:?}",
+        answer.structured
+    );
+    let other = client.call(
+        "look_and_draw",
+        Received::Value(json!({"scene": "default"})),
+        nobody(),
+    );
+    let other = other.await.unwrap();
+    assert_eq!(other.structured["code"], "busy", "{}", other.text);
+    let began = std::time::Instant::now();
+    while answer.text.ends_with("and goes on") {
+        assert!(began.elapsed() < support::PATIENCE, "{}", answer.text);
+        answer = call().await;
+    }
+    assert!(!answer.is_error, "{}", answer.text);
+    assert_eq!(answer.structured["steps"].as_array().unwrap().len(), 3);
+    let again = call().await;
+    assert!(
+        again.text.starts_with("done before, not again: "),
+        "{}",
+        again.text
+    );
+    // Another motion came between: it is done anew.
+    let stroke = client
+        .call("reset", Received::Absent, nobody())
+        .await
+        .unwrap();
+    assert!(!stroke.is_error, "{}", stroke.text);
+    assert!(call().await.text.ends_with("and goes on"));
+}

@@ -558,8 +558,8 @@ fn an_arm_that_is_not_heard_ends_the_motion() {
             Err(broken) => break broken,
         }
     };
-    // Three, and the ramp to a stand.
-    assert!(sent <= 6, "{sent} frames without a reading");
+    // Three, and the ramp to a stand, all within the first few counts of a motion that begins.
+    assert!(sent <= 20, "{sent} frames without a reading");
     assert!(matches!(broken, Broken::Blind(100..=120)), "{broken:?}");
 }
 

@@ -8,17 +8,25 @@
 
 mod support;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::Stdio;
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::Value;
 use support::{Bench, PATIENCE, lines};
 
 /// A line long enough to be stopped in its middle.
 const LONG_LINE: &str =
     "[[[0.0, 0.0], [80.0, 0.0], [80.0, 20.0], [0.0, 20.0], [0.0, 40.0], [80.0, 40.0]]]";
+
+/// And one that takes most of a minute.
+fn long_lines() -> String {
+    let row = |row: u32| format!("[[0.0, {y}.0], [80.0, {y}.0]]", y = 2 * row);
+    let rows: Vec<String> = (0..20).map(row).collect();
+    format!("[{}]", rows.join(", "))
+}
 
 fn long_bench() -> Bench {
     let bench = Bench::new();
@@ -73,9 +81,10 @@ fn a_stop_from_another_connection_ends_the_stroke_and_both_are_told() {
     let (_, sensed) = call(&bench, node, &["sense"]);
     let height = sensed["tip"]["height_mm"].as_f64().unwrap();
     assert!(height > 6.0, "the pen is {height} mm up");
+    // Each call here is a session of its own, and the one that drew still has the arm.
     let (_, refused) = call(&bench, node, &["stroke", r#"{"scene":"short"}"#]);
-    assert_eq!(refused["code"], "needs_reset", "{refused:#}");
-    assert_eq!(call(&bench, node, &["reset"]).0, 0);
+    assert_eq!(refused["code"], "leased", "{refused:#}");
+    assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
     assert_eq!(call(&bench, node, &["stroke", r#"{"scene":"short"}"#]).0, 0);
 }
 
@@ -160,9 +169,242 @@ fn a_caller_that_hangs_up_stops_the_arm() {
     }
 }
 
+/// A node on a pseudo-terminal, moving in the scene `long`, and what moves there.
+fn drawing_on_a_port(bench: &Bench) -> (support::Running, String, support::Served) {
+    let (sim, path) = bench.sim(&["--scene", "long"]);
+    let state = bench.path("state");
+    let state = state.to_str().unwrap();
+    let served = bench.serve(&["--port", &path, "--state", state, "--enable", "long"]);
+    (sim, path, served)
+}
+
+/// Calls `stroke` in the background, and returns once it draws.
+fn begin_to_draw(bench: &Bench, node: &str) -> support::Running {
+    let caller = bench
+        .command(&["call", "stroke", r#"{"scene":"long"}"#, "--node", node])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until_drawing(bench, node);
+    support::Running(caller)
+}
+
+/// Degrees of each joint, as a process of its own reads them.
+fn joints_deg(bench: &Bench, path: &str) -> Vec<f64> {
+    let state = bench.path("other-state");
+    let (_, sensed) = bench.call(&["--state", state.to_str().unwrap(), "--port", path, "sense"]);
+    let joints = sensed["joints"].as_array().unwrap();
+    joints
+        .iter()
+        .map(|joint| joint["angle_deg"].as_f64().unwrap())
+        .collect()
+}
+
+fn is_at_rest(joints_deg: &[f64]) -> bool {
+    let rest = [0.0, -1.5_f64, 1.2, 0.8, 0.0].map(f64::to_degrees);
+    joints_deg
+        .iter()
+        .zip(rest)
+        .all(|(is, rest)| (is - rest).abs() < 2.0)
+}
+
 #[test]
-fn the_end_of_standard_input_stops_the_arm_and_ends_the_node() {
+fn an_interrupt_stops_the_arm_and_ends_the_node() {
     let bench = long_bench();
+    let (_sim, path, mut served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    served.child.signal(Signal::INT);
+    assert_eq!(served.child.exit_code(), Some(0));
+    assert!(!is_at_rest(&joints_deg(&bench, &path)));
+}
+
+#[test]
+fn a_second_interrupt_is_an_emergency_stop_that_outlives_the_node() {
+    let bench = long_bench();
+    let (_sim, path, mut served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    served.child.signal(Signal::INT);
+    sleep(Duration::from_millis(20));
+    served.child.signal(Signal::INT);
+    assert_eq!(served.child.exit_code(), Some(0));
+    let state = bench.path("state");
+    let kept = std::fs::read_dir(&state).unwrap().flatten();
+    let kept: Vec<_> = kept.map(|entry| entry.file_name()).collect();
+    assert!(
+        kept.iter()
+            .any(|name| name.to_string_lossy().starts_with("emergency-stop-")),
+        "{kept:?}"
+    );
+    let state = state.to_str().unwrap();
+    let again = bench.serve(&["--port", &path, "--state", state, "--enable", "long"]);
+    let (_, refused) = call(&bench, &again.url, &["stroke", r#"{"scene":"long"}"#]);
+    assert_eq!(refused["code"], "emergency_stop", "{refused:#}");
+    assert_eq!(
+        bench.run(&["reset", "--scene", "long"]).status.code(),
+        Some(1)
+    );
+    assert_eq!(bench.run(&["clear"]).status.code(), Some(0));
+    assert_eq!(
+        bench.run(&["reset", "--scene", "long"]).status.code(),
+        Some(0)
+    );
+}
+
+#[test]
+fn termination_parks_the_arm() {
+    let bench = long_bench();
+    let (_sim, path, mut served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    assert_eq!(served.child.terminate(), Some(0));
+    let joints = joints_deg(&bench, &path);
+    assert!(is_at_rest(&joints), "{joints:?}");
+}
+
+#[test]
+fn termination_does_not_park_what_was_stopped() {
+    let bench = long_bench();
+    let (_sim, path, mut served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    assert_eq!(call(&bench, &served.url, &["stop"]).0, 0);
+    assert_eq!(served.child.terminate(), Some(71));
+    let said: Vec<String> = served.lines.iter().collect();
+    assert!(
+        said.iter().any(|line| line.contains("still energised")),
+        "{said:#?}"
+    );
+    assert!(!is_at_rest(&joints_deg(&bench, &path)));
+}
+
+#[test]
+fn the_end_of_the_terminal_stops_the_arm() {
+    let bench = long_bench();
+    let (_sim, path, mut served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    served.child.signal(Signal::HUP);
+    assert_eq!(served.child.exit_code(), Some(0));
+    assert!(!is_at_rest(&joints_deg(&bench, &path)));
+}
+
+#[test]
+fn a_lost_bus_is_a_fault() {
+    let bench = long_bench();
+    let (sim, _path, served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    drop(sim);
+    let began = Instant::now();
+    loop {
+        let (_, sensed) = call(&bench, &served.url, &["sense"]);
+        if sensed["state"] == "detached" {
+            assert!(
+                sensed["latched"].as_str().unwrap().starts_with("fault"),
+                "{sensed:#}"
+            );
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "{sensed:#}");
+    }
+    assert_eq!(bench.run(&["reset"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
+    let bench = long_bench();
+    let (_sim, _path, served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    let verb = |words: &[&str]| bench.run(words).status.code();
+    assert_eq!(verb(&["hold", "--now"]), Some(0));
+    let (_, sensed) = call(&bench, &served.url, &["sense"]);
+    assert_eq!(sensed["state"], "held", "{sensed:#}");
+    assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
+    assert!(
+        sensed["tip"]["height_mm"].as_f64().unwrap() > 6.0,
+        "{sensed:#}"
+    );
+    assert_eq!(verb(&["torque-off", "--yes"]), Some(1));
+    assert_eq!(verb(&["resume"]), Some(0));
+    assert_eq!(verb(&["resume"]), Some(1));
+    wait_until_drawing(&bench, &served.url);
+    assert_eq!(verb(&["stop"]), Some(0));
+    assert_eq!(verb(&["hold"]), Some(1));
+    // Nobody is asked where there is no terminal.
+    assert_eq!(verb(&["torque-off"]), Some(1));
+    let dropped = bench.run(&["torque-off", "--yes"]);
+    let said = String::from_utf8_lossy(&dropped.stdout);
+    assert!(said.contains("torque is off on 6 servos"), "{said}");
+    let (_, sensed) = call(&bench, &served.url, &["sense"]);
+    assert_eq!(sensed["energised"], false, "{sensed:#}");
+    let (_, refused) = call(&bench, &served.url, &["stroke", r#"{"scene":"long"}"#]);
+    assert_eq!(refused["code"], "leased", "{refused:#}");
+    assert_eq!(verb(&["reset"]), Some(0));
+}
+
+#[test]
+fn a_second_node_is_told_who_holds_the_arm() {
+    let bench = long_bench();
+    let (_sim, path, served) = drawing_on_a_port(&bench);
+    let state = bench.path("other-state");
+    let second = bench.run(&[
+        "--state",
+        state.to_str().unwrap(),
+        "--port",
+        &path,
+        "call",
+        "sense",
+    ]);
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_ne!(second.status.code(), Some(0));
+    assert!(
+        said.contains(&format!("process {}", served.child.0.id())),
+        "{said}"
+    );
+    assert!(said.contains("serve --http"), "{said}");
+    // On a machine that does nothing else it takes less than a millisecond.
+    let clock = steadyhand::clock::Clock::real();
+    let quickest = (0..5).map(|_| {
+        let began = Instant::now();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            steadyhand::link::serial::SerialLink::open(&path, 1_000_000, &clock).unwrap_err()
+        });
+        began.elapsed()
+    });
+    assert!(quickest.min().unwrap() < Duration::from_millis(200));
+}
+
+/// As root, the lock that keeps a second program out protects nothing.
+#[test]
+fn a_real_port_is_refused_to_root() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let state = bench.path("state");
+    let state = state.to_str().unwrap();
+    let refused = bench.run(&["--state", state, "--port", "/dev/ttyACM9", "call", "sense"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("runs as root"), "{said}");
+    assert_ne!(refused.status.code(), Some(0));
+}
+
+/// What a client says to open the protocol and to draw.
+const OPENING: [&str; 3] = [
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stroke","arguments":{"scene":"long"},"_meta":{"progressToken":7}}}"#,
+];
+
+/// A node on standard input and output that draws, its input, and what it says from there on.
+fn drawing_for_a_client(
+    bench: &Bench,
+) -> (
+    support::Running,
+    std::process::ChildStdin,
+    std::sync::mpsc::Receiver<String>,
+) {
     let mut child = bench
         .command(&["serve"])
         .stdin(Stdio::piped())
@@ -172,23 +414,192 @@ fn the_end_of_standard_input_stops_the_arm_and_ends_the_node() {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     let output = lines(child.stdout.take().unwrap());
-    for line in [
-        r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
-        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-        r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stroke","arguments":{"scene":"long"},"_meta":{"progressToken":7}}}"#,
-    ] {
+    for line in OPENING {
         writeln!(input, "{line}").unwrap();
     }
-    let moving = spawn(move || {
-        while let Ok(line) = output.recv_timeout(PATIENCE) {
-            if line.contains("long: ") && line.contains("s left") {
-                return output;
+    while let Ok(line) = output.recv_timeout(PATIENCE) {
+        if line.contains("long: ") && line.contains("s left") {
+            return (support::Running(child), input, output);
+        }
+    }
+    panic!("it never moved");
+}
+
+#[test]
+fn a_cancelled_call_stops_the_arm() {
+    let bench = long_bench();
+    let (_node, mut input, output) = drawing_for_a_client(&bench);
+    writeln!(
+        input,
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":2}}}}"#
+    )
+    .unwrap();
+    let began = Instant::now();
+    for id in 10.. {
+        assert!(began.elapsed() < PATIENCE, "it never stopped");
+        writeln!(
+            input,
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"sense"}}}}"#
+        )
+        .unwrap();
+        let sensed = output.recv_timeout(PATIENCE).unwrap();
+        if sensed.contains(r#""state":"stopped""#) {
+            return;
+        }
+    }
+}
+
+/// A client that asks more than it reads: the stop behind all that is heard at once.
+#[test]
+fn a_stop_behind_a_full_pipe_is_heard() {
+    let bench = long_bench();
+    let (mut node, mut input, output) = drawing_for_a_client(&bench);
+    let flood = spawn(move || {
+        for id in 100..6_000 {
+            let asked = writeln!(
+                input,
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"list_nodes"}}}}"#
+            );
+            if asked.is_err() {
+                break;
             }
         }
-        panic!("it never moved");
+        let _ = writeln!(
+            input,
+            r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"name":"stop"}}}}"#
+        );
+        input
     });
-    let _output = moving.join().unwrap();
+    let input = flood.join().unwrap();
+    let status = bench.run(&["status"]);
+    let began = Instant::now();
+    let mut said = String::from_utf8_lossy(&status.stdout).into_owned();
+    while !said.contains("stopped") {
+        assert!(began.elapsed() < PATIENCE, "{said}");
+        said = String::from_utf8_lossy(&bench.run(&["status"]).stdout).into_owned();
+    }
+    drop((input, output));
+    assert_eq!(node.exit_code(), Some(0));
+}
+
+/// A person at a terminal.
+#[test]
+fn a_key_in_the_live_view_stops_the_arm() {
+    let bench = Bench::new();
+    bench.scene("long", &support::scene("long", &long_lines()));
+    for key in [b" ", b"q"] {
+        let (mut screen, terminal) = pseudo_terminal();
+        let child = bench
+            .command(&["call", "stroke", r#"{"scene":"long"}"#])
+            .stdin(terminal.try_clone().unwrap())
+            .stderr(terminal)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut child = support::Running(child);
+        let output = lines(child.0.stdout.take().unwrap());
+        let mut keys = screen.try_clone().unwrap();
+        let mut seen = Vec::new();
+        let mut some = [0_u8; 256];
+        while !String::from_utf8_lossy(&seen).contains("s left") {
+            let count = screen.read(&mut some).unwrap();
+            seen.extend(&some[..count]);
+        }
+        keys.write_all(key).unwrap();
+        spawn(move || while screen.read(&mut some).is_ok_and(|count| count > 0) {});
+        assert_eq!(child.exit_code(), Some(1));
+        let said: Vec<String> = output.iter().collect();
+        assert!(
+            said.iter().any(|line| line.contains("stopped")),
+            "{said:#?}"
+        );
+    }
+}
+
+/// A screen with its keyboard, and the terminal that programs see.
+fn pseudo_terminal() -> (std::fs::File, std::fs::File) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&screen).unwrap();
+    unlockpt(&screen).unwrap();
+    let name = ptsname(&screen, Vec::new()).unwrap();
+    let terminal = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(name.to_str().unwrap())
+        .unwrap();
+    (std::fs::File::from(screen), terminal)
+}
+
+/// The page's rows: what stops an arm, and the tests that show it.
+#[test]
+fn the_page_names_every_source_and_a_test_for_each() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("docs/stopping.md")).unwrap();
+    let table = page.split("## What stops the arm").nth(1).unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let mut sources = Vec::new();
+    for row in rows.take_while(|row| !row.starts_with("| bound")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        assert_eq!(cells.len(), 4, "{row}");
+        sources.push(cells[0].to_owned());
+        let mut file = String::new();
+        let mut tests = 0;
+        for word in cells[3].split('`').skip(1).step_by(2) {
+            if word.contains('/') {
+                file = std::fs::read_to_string(root.join(word)).unwrap();
+            } else {
+                let named = format!("fn {word}(");
+                let at = file
+                    .find(&named)
+                    .unwrap_or_else(|| panic!("no test {word}: {row}"));
+                let before = &file[..at];
+                let attribute = before.rfind("test]").unwrap();
+                assert!(
+                    before[attribute..].lines().count() <= 2,
+                    "{word} is no test"
+                );
+                tests += 1;
+            }
+        }
+        assert!(tests > 0, "{row}");
+    }
+    for source in SOURCES {
+        let found = sources.iter().filter(|row| row.contains(source)).count();
+        assert!(found > 0, "no row for {source:?}");
+    }
+    assert_eq!(sources.len(), ROWS, "{sources:#?}");
+}
+
+/// Words that the page's rows must have between them.
+const SOURCES: [&str; 20] = [
+    "the `stop` tool",
+    "cancelled",
+    "hangs up",
+    "the end of standard input",
+    "SIGINT",
+    "a second SIGINT",
+    "SIGTERM",
+    "SIGTERM where motion is not enabled",
+    "SIGHUP",
+    "systemd's watchdog",
+    "`steadyhand stop`",
+    "`steadyhand estop`",
+    "the live view",
+    "loss of the bus",
+    "panic of the arm's thread",
+    "panic of the task",
+    "does not follow",
+    "65 °C",
+    "leave that ends",
+    "`steadyhand hold`",
+];
+const ROWS: usize = SOURCES.len();
+
+#[test]
+fn the_end_of_standard_input_stops_the_arm_and_ends_the_node() {
+    let bench = long_bench();
+    let (mut node, input, _output) = drawing_for_a_client(&bench);
     drop(input);
-    let mut child = support::Running(child);
-    assert_eq!(child.exit_code(), Some(0));
+    assert_eq!(node.exit_code(), Some(0));
 }

@@ -66,3 +66,27 @@ fn a_node_says_when_it_is_ready_and_when_it_stops() {
     assert_eq!(heard(&socket), "STOPPING=1");
     assert_eq!(node.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn the_watchdog_is_fed_while_the_arms_thread_lives() {
+    let folder = tempfile::tempdir().unwrap();
+    let notify = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&notify).unwrap();
+    socket.set_read_timeout(Some(WAIT)).unwrap();
+    let mut node = Command::new(BINARY)
+        .args(["serve", "--http", "127.0.0.1:0"])
+        .env("NOTIFY_SOCKET", &notify)
+        .env("WATCHDOG_USEC", "400000")
+        .env("RUNTIME_DIRECTORY", folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut fed = 0;
+    while fed < 3 {
+        fed += usize::from(heard(&socket) == "WATCHDOG=1");
+    }
+    node.kill().unwrap();
+    node.wait().unwrap();
+}

@@ -65,7 +65,7 @@ const NEVER: [(&str, &str); 9] = [
 /// Crates that have few homes.
 const CRATE_HOMES: [(&str, &str); 12] = [
     ("ed25519_dalek", "job"),
-    ("getrandom", "job"),
+    ("getrandom", "caller job"),
     ("rmcp", "mcp"),
     ("axum", "mcp"),
     ("hyper", "mcp"),

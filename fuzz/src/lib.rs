@@ -1,12 +1,18 @@
 //! What holds of every text that reaches the reader, whoever made it.
 
 use serde_json::{Map, Value};
+use std::sync::LazyLock;
 use steadyhand::args::{
     Effect, Kind, Param, Policy, Profile, Reading, Received, Shape, Unit, read,
 };
 
 /// A drawing tool with a parameter of every kind.
-pub fn shape() -> Shape {
+pub fn shape() -> &'static Shape {
+    static SHAPE: LazyLock<Shape> = LazyLock::new(drawing);
+    &SHAPE
+}
+
+fn drawing() -> Shape {
     Shape::new(vec![
         Param::new("scene", Kind::name(["default", "koi", "star"])).default("default"),
         Param::new("overlay", Kind::name(["crosses", "leaf"])).alias("meta"),
@@ -24,7 +30,7 @@ pub fn shape() -> Shape {
 /// Reads what was received in every effect and profile and checks what must hold of the answers. `text` is all that was said.
 pub fn judge(received: &Received, text: &str) {
     let shape = shape();
-    let as_a = |effect, profile| read(&shape, &Policy::new(effect, profile), received.clone());
+    let as_a = |effect, profile| read(shape, &Policy::new(effect, profile), received.clone());
     assert!(
         as_a(Effect::Stops, Profile::Guarded).is_ok(),
         "a stop was refused"
@@ -36,16 +42,16 @@ pub fn judge(received: &Received, text: &str) {
         Ok(reading) => {
             let looser = lenient.expect("what is accepted guarded is accepted lenient");
             assert_eq!(reading.understood, looser.understood);
-            moves_as_understood(&shape, &reading, text);
+            moves_as_understood(shape, &reading, text);
         }
         Err(refusal) => {
             // The correction that a caller is shown is accepted.
             let corrected = Value::Object(refusal.corrected);
             let policy = Policy::new(Effect::Moves, Profile::Guarded);
-            let again = read(&shape, &policy, Received::Value(corrected.clone()));
+            let again = read(shape, &policy, Received::Value(corrected.clone()));
             assert!(again.is_ok(), "{corrected} is no correction");
             if let Ok(reading) = lenient {
-                moves_as_understood(&shape, &reading, text);
+                moves_as_understood(shape, &reading, text);
             }
         }
     }

@@ -7,5 +7,5 @@ use steadyhand_fuzz::{judge, shape};
 
 fuzz_target!(|text: &str| {
     judge(&Received::Text(text.to_owned()), text);
-    let _ = explain_line(&shape(), text);
+    let _ = explain_line(shape(), text);
 });

@@ -286,7 +286,7 @@ impl Call<'_> {
     /// `{"arguments": ""}` and `{"input": "koi"}`: a sole envelope that holds no object.
     fn scalar_envelope(&mut self, pairs: Pairs, left: usize) -> Result<Pairs, Trouble> {
         let is_envelope =
-            |key: &str| meaning::is_wrapper(key) && find(&self.shape.params, key).is_none();
+            |key: &str| find(&self.shape.params, key).is_none() && meaning::is_wrapper(key);
         let is_call = |(key, _): &(String, Node)| {
             is_envelope(key)
                 || (find(&self.shape.params, key).is_none()
@@ -705,6 +705,10 @@ fn with_default(mut trouble: Trouble, param: &Param) -> Trouble {
 }
 
 fn in_order(shape: &Shape, mut given: Map<String, Value>) -> Map<String, Value> {
+    // Parameters are judged in their order; only an open shape's other keys come before them.
+    if !shape.open {
+        return given;
+    }
     let mut ordered: Map<String, Value> = shape
         .params
         .iter()
@@ -757,11 +761,20 @@ fn corrected(shape: &Shape, given: &Map<String, Value>, refused: &[Trouble]) -> 
             .or_else(|| fix(param))
             .or_else(|| needed(param))
     };
-    shape
+    let corrected: Map<String, Value> = shape
         .params
         .iter()
         .filter_map(|param| value(param).map(|value| (param.name.clone(), value)))
-        .collect()
+        .collect();
+    let pairs: Pairs = corrected
+        .iter()
+        .map(|(key, value)| (key.clone(), Node::from(value.clone())))
+        .collect();
+    // Words for types alone would be taken for an echo of the schema.
+    if meaning::is_signature(&pairs) {
+        return Map::new();
+    }
+    corrected
 }
 
 /// The parameter that a key means: to the letter, or uniquely when only letters and digits count.

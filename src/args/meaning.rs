@@ -209,6 +209,14 @@ pub(super) fn same_key(a: &str, b: &str) -> bool {
             .filter(|c| c.is_alphanumeric())
             .flat_map(char::to_lowercase)
     }
+    // Most keys differ at once, and most are ASCII.
+    if let (Some(first), Some(other)) = (a.bytes().next(), b.bytes().next())
+        && first.is_ascii_alphanumeric()
+        && other.is_ascii_alphanumeric()
+        && !first.eq_ignore_ascii_case(&other)
+    {
+        return false;
+    }
     letters(a).eq(letters(b))
 }
 
@@ -249,12 +257,20 @@ pub(super) fn holds_physical(node: &Node) -> bool {
     }
 }
 
+/// Longest key that is compared with words; a longer one is none of them.
+const KEY_BYTES_MAX: usize = 256;
+
+/// Whether the key is one of these words, all in letters and digits of lower case; nothing is allocated.
+fn is_one_of(key: &str, words: &[&str]) -> bool {
+    key.len() <= KEY_BYTES_MAX && words.iter().any(|word| same_key(word, key))
+}
+
 pub(super) fn is_framework(key: &str) -> bool {
-    FRAMEWORK.contains(&fold_key(key).as_str())
+    is_one_of(key, &FRAMEWORK)
 }
 
 pub(super) fn is_wrapper(key: &str) -> bool {
-    WRAPPERS.contains(&fold_key(key).as_str())
+    is_one_of(key, &WRAPPERS)
 }
 
 /// An envelope with something in it that can be opened.
@@ -273,19 +289,23 @@ pub(super) fn is_envelope(key: &str, value: &Node) -> bool {
 }
 
 pub(super) fn is_call(key: &str, value: &Node) -> bool {
-    CALLS.contains(&fold_key(key).as_str()) && matches!(value, Node::Map(_) | Node::List(_))
+    matches!(value, Node::Map(_) | Node::List(_)) && is_one_of(key, &CALLS)
 }
 
 pub(super) fn is_tool_name(key: &str) -> bool {
-    TOOL_NAMES.contains(&fold_key(key).as_str())
+    is_one_of(key, &TOOL_NAMES)
 }
 
 pub(super) fn stands_beside_a_call(key: &str) -> bool {
-    BESIDE.contains(&fold_key(key).as_str())
+    is_one_of(key, &BESIDE)
 }
 
 /// Whether one of the words in a key, split at case and punctuation, is physical.
+/// A key too long to be looked through may say anything.
 pub(super) fn is_physical(key: &str) -> bool {
+    if key.len() > KEY_BYTES_MAX {
+        return true;
+    }
     words(key)
         .iter()
         .any(|word| PHYSICAL.contains(&word.as_str()))
@@ -310,7 +330,8 @@ fn words(key: &str) -> Vec<String> {
 /// `<scene-name>`, `{scene}`, `{{scene}}`, `${scene}`, `<%= scene %>`, `%s` and dots: what a prompt has where a value goes.
 pub(super) fn is_template(text: &str) -> bool {
     let text = text.trim();
-    if text.len() > STAND_IN_BYTES_MAX {
+    let starts = text.starts_with(['<', '{', '$', '#', '@', '%', '.', '…', '[']);
+    if !starts || text.len() > STAND_IN_BYTES_MAX {
         return false;
     }
     let between = |open: &str, close: &str| {
@@ -362,7 +383,7 @@ fn is_stand_in(inner: &str, with_remark: bool) -> bool {
 /// A parameter's own name dressed up as a value: `$scene`, `[scene name]`, `__SCENE__`, `YOUR_SCENE_HERE`.
 pub(super) fn is_dressed_name(text: &str, name: &str) -> bool {
     let text = text.trim();
-    if text.len() > STAND_IN_BYTES_MAX {
+    if text.len() > STAND_IN_BYTES_MAX || !may_be_dressed(text) {
         return false;
     }
     let marks = |c: char| {
@@ -378,6 +399,19 @@ pub(super) fn is_dressed_name(text: &str, name: &str) -> bool {
         .unwrap_or(bare);
     let is_marked = bare.len() < text.len() && !text.starts_with(char::is_alphanumeric);
     is_marked && is_name_of(&fold_key(bare), name) || is_asked_for(bare, name)
+}
+
+/// Cheap to ask of every text: it begins with a mark or a request, or ends with "here".
+fn may_be_dressed(text: &str) -> bool {
+    const ASKS: [&str; 5] = ["your", "insert", "enter", "put", "choose"];
+    let starts = |word: &&str| {
+        text.get(..word.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(word))
+    };
+    let ends = text.len().checked_sub(4).and_then(|at| text.get(at..));
+    !text.starts_with(char::is_alphanumeric)
+        || ASKS.iter().any(starts)
+        || ends.is_some_and(|end| end.eq_ignore_ascii_case("here"))
 }
 
 /// The parameter's name, be it as `scene name` or `scene value`.
@@ -435,8 +469,7 @@ pub(super) fn is_template_pair(key: &str, value: &Node) -> bool {
     let is_text = |node: &Node, test: &dyn Fn(&str) -> bool| matches!(node, Node::Text(text) | Node::Word(text) if test(text));
     is_template(key)
         || is_text(value, &is_template)
-        || (KEYS.contains(&fold_key(key).as_str())
-            && is_text(value, &|text| fold_key(text).ends_with("value")))
+        || (is_one_of(key, &KEYS) && is_text(value, &|text| fold_key(text).ends_with("value")))
 }
 
 pub(super) fn is_type_word(node: &Node) -> bool {
@@ -462,7 +495,15 @@ pub(super) fn is_signature(pairs: &[(String, Node)]) -> bool {
         "type", "kind", "format", "class", "datatype", "dtype", "schema", "language", "value",
     ];
     let said: Vec<_> = pairs.iter().filter(|(_, node)| !node.is_empty()).collect();
-    !said.is_empty()
+    // A single word must be the type of a text: "list" and "function" may well be what a text says.
+    let is_enough = match said.as_slice() {
+        [] => false,
+        [(_, Node::Text(word) | Node::Word(word))] => {
+            word.starts_with("str") || word.starts_with("Str")
+        }
+        _ => true,
+    };
+    is_enough
         && said.iter().all(|(key, node)| {
             is_type_with_remark(node)
                 && !words(key)

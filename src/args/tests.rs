@@ -387,6 +387,7 @@ fn stand_ins_of_every_kind_are_seen() {
         (r#"{"scene": "string"}"#, "!!rr"),
         (r#"{"note": "string (optional)"}"#, "!!rr"),
         (r#"{"required": ["scene"]}"#, "!!rr"),
+        (r#"{"note": "function"}"#, "...."),
         ("[TOOL_CALLS]", "!!rr"),
         ("```", "!!rr"),
     ]);
@@ -801,6 +802,16 @@ fn explaining_shows_candidates_and_both_profiles() {
             .unwrap()
             .contains("depth")
     );
+    let words = explanation.to_string();
+    for said in [
+        "reading 1 at cost",
+        "lenient: runs with {",
+        "guarded: refused: depth",
+        "this would be accepted: {",
+        "L0 cost   1  unquoted_key",
+    ] {
+        assert!(words.contains(said), "{said} is not in:\n{words}");
+    }
     let shown = serde_json::to_value(&explanation).unwrap();
     assert_eq!(shown["profiles"][0]["repairs"][0]["class"], "L0");
 }

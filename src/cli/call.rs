@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::NodeDesk;
+use super::keys::Keys;
 use super::open::{self, Pace};
 use super::{CallArgs, Exit, NodeArgs, show};
 use crate::mcp::client::{self, Client};
@@ -68,6 +69,7 @@ async fn call(client: &Client, args: &CallArgs) -> anyhow::Result<Answer> {
     let bar = bar(&args.tool, args.json);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hang_up = signal(SignalKind::hangup())?;
+    let mut keys = Keys::watched(is_watched(args.json));
     let mut call = std::pin::pin!(client.call(&args.tool, arguments, watch));
     let answer = loop {
         tokio::select! {
@@ -75,10 +77,12 @@ async fn call(client: &Client, args: &CallArgs) -> anyhow::Result<Answer> {
             Ok(()) = news.changed() => show_progress(&bar, &news.borrow_and_update()),
             // The server stops the arm when its caller gives up.
             Ok(()) = tokio::signal::ctrl_c() => cancelled.cancel(),
+            () = keys.stop() => cancelled.cancel(),
             _ = terminate.recv() => cancelled.cancel(),
             _ = hang_up.recv() => cancelled.cancel(),
         }
     };
+    drop(keys);
     bar.finish_and_clear();
     Ok(answer?)
 }
@@ -98,7 +102,7 @@ fn bar(tool: &str, json: bool) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template("{prefix} {spinner} {msg}") {
         bar.set_style(style);
     }
-    bar.set_prefix(tool.to_owned());
+    bar.set_prefix(format!("{tool} (space, q or Ctrl-C stops)"));
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
 }

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
+use super::{selftest, verbs};
 use crate::args::Received;
-use crate::motion::StopReport;
 use crate::permit::Who;
 use crate::tools::{Node, Request, Watch};
 
@@ -43,6 +43,22 @@ pub(super) enum Verb {
     Reset {
         /// The scene that says which way is up, where the node does not know.
         scene: Option<String>,
+    },
+    /// Stand with the pen up until `resume`.
+    Hold {
+        /// At once, and not at the end of the stroke.
+        now: bool,
+    },
+    /// Go on with what is held.
+    Resume,
+    /// Take torque off: the arm drops.
+    TorqueOff,
+    /// Measure stops on the arm that is attached.
+    Selftest {
+        /// Where.
+        scene: Option<String>,
+        /// How many stops.
+        rounds: u32,
     },
     /// What the node is doing.
     Status,
@@ -219,8 +235,12 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
             )
         }
         Verb::Stop => call(node, "stop", Received::Absent).await,
-        Verb::Estop => estop(node).await,
-        Verb::Clear => clear(node),
+        Verb::Estop => verbs::estop(node).await,
+        Verb::Clear => verbs::clear(node),
+        Verb::Hold { now } => verbs::hold(node, now).await,
+        Verb::Resume => verbs::resume(node).await,
+        Verb::TorqueOff => verbs::torque_off(node).await,
+        Verb::Selftest { scene, rounds } => selftest::run(node, scene.as_deref(), rounds).await,
         Verb::Reset { scene } => {
             let arguments = scene.map_or(Received::Absent, |scene| {
                 Received::Value(serde_json::json!({ "scene": scene }))
@@ -288,51 +308,6 @@ fn enable(node: &Node, name: &str, overlay: Option<&str>, for_s: Option<u64>) ->
             "scene {title} is for the arm {}, which this node does not have",
             scene.arm.file.name
         ))
-    }
-}
-
-fn clear(node: &Node) -> Told {
-    let failed = node.seats.iter().filter_map(|seat| {
-        let why = seat.permits().clear_emergency().err()?;
-        Some(format!("{}: {why}", seat.name))
-    });
-    let failed: Vec<String> = failed.collect();
-    if failed.is_empty() {
-        Told::done("the emergency stop is ended; `steadyhand reset` comes next")
-    } else {
-        Told::failed(format!("the emergency stop stands: {}", failed.join("; ")))
-    }
-}
-
-async fn estop(node: &Node) -> Told {
-    let tickets: Vec<_> = node
-        .seats
-        .iter()
-        .map(|seat| (seat, seat.motion.stop(Who::Operator, true)))
-        .collect();
-    let mut done = true;
-    let mut lines = Vec::new();
-    for (seat, ticket) in tickets {
-        let report = seat.motion.stopped(ticket).await;
-        done &= report.as_ref().is_some_and(|report| report.verified);
-        lines.push(format!("{}: {}", seat.name, estopped(report.as_ref())));
-    }
-    Told {
-        done,
-        ..Told::done(lines.join("; "))
-    }
-}
-
-fn estopped(report: Option<&StopReport>) -> String {
-    let Some(report) = report.filter(|report| report.verified) else {
-        return "standstill could not be verified: cut its power".to_owned();
-    };
-    let ms = report.standstill_ms.unwrap_or(f64::NAN);
-    match &report.not_kept {
-        None => format!("stands still after {ms:.0} ms; latched until `steadyhand clear`"),
-        Some(why) => format!(
-            "stands still after {ms:.0} ms; latched until `steadyhand clear` or this node's end, for it could not be written down: {why}"
-        ),
     }
 }
 

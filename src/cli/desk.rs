@@ -66,6 +66,16 @@ impl Desk for NodeDesk {
         catalogue::instructions(&self.node.here())
     }
 
+    fn hurry(&self, tool: &str) {
+        self.node.hurry(tool, Who::Planner);
+    }
+
+    fn give_up(&self) {
+        for seat in &self.node.seats {
+            seat.motion.stop(Who::Planner, false);
+        }
+    }
+
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {
         let node = Arc::clone(&self.node);
         let standing = call.caller.identity.as_ref().map(door::standing);

@@ -11,21 +11,25 @@ mod desk;
 mod door;
 mod explain;
 mod jobs;
+mod keys;
 mod log;
 mod notice;
 mod open;
 mod operate;
+mod park;
 mod plan;
 mod reach;
 mod replay;
 mod resources;
 mod scenes;
+mod selftest;
 mod serve;
 mod show;
 mod sim;
 mod state;
 mod systemd;
 mod tools;
+mod verbs;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -121,6 +125,35 @@ enum Command {
     Estop(AtArgs),
     /// End an emergency stop; `reset` comes next
     Clear(AtArgs),
+    /// Hold the motion under way at the end of its stroke, pen up; `resume` goes on
+    Hold {
+        /// At once, with a lift, and not at the end of the stroke
+        #[arg(long)]
+        now: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Go on with what is held, if it is enabled and the arm is where it was
+    Resume(AtArgs),
+    /// Take torque off every servo: the arm DROPS. Hold it first
+    TorqueOff {
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Measure how the attached arm stops, by small motions; motion must be enabled
+    Selftest {
+        /// The scene to move in [default: the one last moved in]
+        #[arg(long)]
+        scene: Option<String>,
+        /// How many stops
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        rounds: u32,
+        #[command(flatten)]
+        at: AtArgs,
+    },
     /// Lift the pen and bring the arm to rest, as an operator
     Reset {
         /// The scene that says which way is up, where the node does not know
@@ -278,6 +311,15 @@ struct ExplainArgs {
     /// A JSON Schema to read lines of {"s": …} from standard input by, instead of a tool
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     schema: Option<PathBuf>,
+    /// In words or as JSON; without it in words on a terminal
+    #[arg(long, value_enum, conflicts_with = "schema")]
+    format: Option<ExplainFormat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ExplainFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Args)]
@@ -312,6 +354,8 @@ pub enum Exit {
     Refused = 1,
     /// Something broke, or the arm's standstill was not verified.
     Broken = 70,
+    /// Told to end where an arm could not be brought to rest: it is still energised.
+    Energised = 71,
 }
 
 /// Does what the command line says.
@@ -352,7 +396,13 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Disable(at) => operate::verb(&at, control::Verb::Disable).await,
         Command::Stop(at) => operate::verb(&at, control::Verb::Stop).await,
         Command::Estop(at) => operate::verb(&at, control::Verb::Estop).await,
-        Command::Clear(at) => operate::verb(&at, control::Verb::Clear).await,
+        Command::Clear(at) => operate::clear(&at).await,
+        Command::Hold { now, at } => operate::verb(&at, control::Verb::Hold { now }).await,
+        Command::Resume(at) => operate::verb(&at, control::Verb::Resume).await,
+        Command::TorqueOff { yes, at } => operate::torque_off(&at, yes).await,
+        Command::Selftest { scene, rounds, at } => {
+            operate::verb(&at, control::Verb::Selftest { scene, rounds }).await
+        }
         Command::Reset { scene, at } => operate::verb(&at, control::Verb::Reset { scene }).await,
         Command::Check => check::run(&node),
         Command::Token(command) => door::run(&node, command),

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use nalgebra::Point3;
 
 use super::abroad::Servers;
-use super::{NodeArgs, state};
+use super::{NodeArgs, selftest, state};
 use crate::arm::Arm;
 use crate::clock::Clock;
 use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, NodeFile};
@@ -114,6 +114,7 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         .unwrap_or_else(own_temporary);
     let node = Node::new(file, library, seats, output, state);
     let node = Arc::new(node.with_declared(declared, Arc::new(Servers::default())));
+    selftest::recall(&node);
     for told in node.recover() {
         tracing::warn!("{told}");
     }

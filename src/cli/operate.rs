@@ -1,7 +1,10 @@
 //! Operators' verbs, by the control socket of the node on this machine.
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use anyhow::{Context, bail};
 
 use super::control::{self, Verb};
 use super::{AtArgs, Exit, NodeArgs, show};
@@ -45,4 +48,29 @@ pub(super) async fn enable(
         }
     }
     Ok(Exit::Done)
+}
+
+/// An emergency stop that is kept is ended through a node: without one, nothing could be moved.
+pub(super) async fn clear(at: &AtArgs) -> anyhow::Result<Exit> {
+    let cleared = verb(at, Verb::Clear).await;
+    cleared.context("an emergency stop that is latched is ended by the node: start it, then say `steadyhand clear`; it starts latched, and nothing moves before")
+}
+
+/// The arm drops, so this asks.
+pub(super) async fn torque_off(at: &AtArgs, yes: bool) -> anyhow::Result<Exit> {
+    const WARNING: &str =
+        "the arm will DROP when its torque is off: hold it, or be sure that it lies";
+    if !yes {
+        if !std::io::stdin().is_terminal() {
+            bail!("{WARNING}; say --yes if that is what you want");
+        }
+        show::note(&format!("{WARNING}. Type yes to take its torque off:"));
+        let mut said = String::new();
+        std::io::stdin().read_line(&mut said)?;
+        if said.trim() != "yes" {
+            show::line("nothing was done");
+            return Ok(Exit::Refused);
+        }
+    }
+    verb(at, Verb::TorqueOff).await
 }

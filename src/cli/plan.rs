@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Exit, NodeArgs, open, scenes, show};
 use crate::plan::{Patient, PlanError, Report};
-use crate::scene::{Drawing, Library, Scene};
+use crate::scene::{Drawing, Library, Scene, SheetStroke};
 use crate::tools::{self, Preview};
 use crate::units::Finite;
 
@@ -205,6 +205,8 @@ impl Answer {
             Err(error @ PlanError::Nothing) => bail!("{error}"),
             Err(error) => return Err(error.into()),
         };
+        let lengths = scene.strokes.iter().map(SheetStroke::length_mm);
+        self.set("design_mm", rounded(lengths.sum()));
         self.judged(&preview)?;
         if let Some(out) = &args.out {
             let path = save(out, picture, &scene, &preview)?;
@@ -296,8 +298,12 @@ fn save(out: &Path, name: &str, scene: &Arc<Scene>, preview: &Preview) -> anyhow
     Ok(path.display().to_string())
 }
 
+/// To a thousandth: more digits than anybody can use are noise.
+fn rounded(value: f64) -> Value {
+    Value::from((value * 1e3).round() / 1e3)
+}
+
 fn figures(facts: &mut Map<String, Value>, report: &Report) {
-    let rounded = |value: f64| Value::from((value * 1e3).round() / 1e3);
     let all = [
         ("stroke_count", Value::from(report.stroke_count)),
         ("pen_down_mm", rounded(report.pen_down_mm)),

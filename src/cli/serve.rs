@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use std::sync::OnceLock;
+
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::desk::{NodeDesk, repair};
 use super::open::{self, Pace};
-use super::{Exit, NodeArgs, ServeArgs, control, door, systemd};
+use super::{Exit, NodeArgs, ServeArgs, control, door, park, systemd};
 use crate::mcp::http::{self, HttpConfig};
 use crate::mcp::{session_key, stdio};
 use crate::permit::Who;
-use crate::tools::Node;
+use crate::tools::{Node, Seat};
 
 pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exit> {
     let node = open::node(args, Pace::Real)?;
@@ -24,30 +26,59 @@ pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exi
     node.note_start();
     let door = control::open(serve.at.socket.as_deref(), &node.file.name);
     let stop = CancellationToken::new();
-    tokio::spawn(signals(Arc::clone(&node), stop.clone()));
+    let parking = Arc::new(OnceLock::new());
+    tokio::spawn(signals(
+        Arc::clone(&node),
+        stop.clone(),
+        Arc::clone(&parking),
+    ));
+    for seat in &node.seats {
+        tokio::spawn(park::mind_heat(Arc::clone(seat)));
+    }
+    systemd::watchdog(&node);
     match (&door, serve.http) {
         (Err(error), Some(_)) => anyhow::bail!("{error:#}"),
         (Err(error), None) => tracing::warn!("operators cannot reach this node: {error:#}"),
         (Ok(_), _) => {}
     }
-    let control = async {
-        match &door {
-            Ok(door) => control::serve(door, &node).await,
-            Err(_) => std::future::pending().await,
-        }
-    };
     let ended = tokio::select! {
         served = speak(&node, &serve, stop) => served,
-        lost = control => lost.map_err(anyhow::Error::from),
+        lost = operators(&door, &node) => lost.map_err(anyhow::Error::from),
     };
     systemd::notify("STOPPING=1");
-    // However serving ended, the arm is brought to a stand before the reason is told.
-    let stands = halt(&node).await;
-    node.audit
-        .note("end", format!("standstill verified: {stands}"));
+    // Whoever sees the arm go to rest can still stop it.
+    let exit = tokio::select! {
+        exit = end(&node, parking.get()) => exit,
+        never = heard_to_the_end(&door, &node) => never,
+    };
+    node.audit.note("end", format!("{exit:?}"));
     node.audit.flush();
     ended?;
-    Ok(if stands { Exit::Done } else { Exit::Broken })
+    Ok(exit)
+}
+
+/// However serving ended, the arm is brought to a stand before the reason is told.
+async fn end(node: &Node, parking: Option<&Hindrances>) -> Exit {
+    match parking {
+        Some(hindrances) => park_all(node, hindrances).await,
+        None if halt(node).await => Exit::Done,
+        None => Exit::Broken,
+    }
+}
+
+async fn operators(door: &anyhow::Result<control::Door>, node: &Arc<Node>) -> std::io::Result<()> {
+    match door {
+        Ok(door) => control::serve(door, node).await,
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// Never returns: a lost socket does not keep the arm from its end.
+async fn heard_to_the_end(door: &anyhow::Result<control::Door>, node: &Arc<Node>) -> Exit {
+    if let Err(error) = operators(door, node).await {
+        tracing::warn!("operators cannot reach this node any more: {error}");
+    }
+    std::future::pending().await
 }
 
 async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> anyhow::Result<()> {
@@ -80,9 +111,13 @@ async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> 
     Ok(listening.serve(desk, config, repair, stop).await?)
 }
 
-/// The first interrupt stops, a second is an emergency stop; termination, and the end of the
-/// terminal, stop and end.
-async fn signals(node: Arc<Node>, stop: CancellationToken) {
+/// Why each arm may not be parked, as of the moment of the signal: what is latched later is the
+/// signal's own.
+type Hindrances = Vec<Option<&'static str>>;
+
+/// The first interrupt stops, a second is an emergency stop; the end of the terminal stops and
+/// ends; termination stops, parks and ends.
+async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock<Hindrances>>) {
     let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
@@ -100,6 +135,8 @@ async fn signals(node: Arc<Node>, stop: CancellationToken) {
                 stop.cancel();
             }
             _ = terminate.recv() => {
+                // A second one changes nothing.
+                parking.get_or_init(|| node.seats.iter().map(hindrance).collect());
                 stop_all(&node, Who::Node, false);
                 stop.cancel();
             }
@@ -109,6 +146,45 @@ async fn signals(node: Arc<Node>, stop: CancellationToken) {
             }
         }
     }
+}
+
+fn hindrance(seat: &Arc<Seat>) -> Option<&'static str> {
+    let enabled = seat.permits().any(seat.motion.clock().now());
+    park::hindrance(seat.permits().latched().as_ref())
+        .or((!enabled).then_some("motion is not enabled"))
+}
+
+/// Parks what may be parked; whatever else is energised stays so, and says so.
+async fn park_all(node: &Node, hindrances: &Hindrances) -> Exit {
+    let mut exit = if halt(node).await {
+        Exit::Done
+    } else {
+        Exit::Broken
+    };
+    for (seat, hindrance) in node.seats.iter().zip(hindrances) {
+        let parked = match hindrance {
+            Some(why) if seat.motion.snapshot().energised => Err((*why).to_owned()),
+            Some(_) => Ok(park::Parked::Limp),
+            None => park::park(seat).await,
+        };
+        match parked {
+            Ok(park::Parked::Limp) => {}
+            Ok(park::Parked::AtRest) => tracing::info!(
+                arm = seat.name,
+                "the arm is at rest and holds with its torque on"
+            ),
+            Err(why) => {
+                tracing::error!(
+                    arm = seat.name,
+                    "not parked: {why}; the arm is still energised where it stands"
+                );
+                if exit == Exit::Done {
+                    exit = Exit::Energised;
+                }
+            }
+        }
+    }
+    exit
 }
 
 fn stop_all(node: &Node, by: Who, emergency: bool) {

@@ -160,7 +160,9 @@ fn eventful(events: &[(usize, Event)]) -> Vec<(Joints, Joints)> {
         {
             match event {
                 Event::Blind(ticks) => blind = *ticks,
-                Event::Hold(at) => drop(execution.hold(*at)),
+                Event::Hold(at) => {
+                    execution.hold(*at);
+                }
                 Event::Resume => drop(execution.resume(&is, leave(scene), now)),
                 Event::Lag(ticks) => lag = *ticks,
                 Event::Stop => execution.stop(),

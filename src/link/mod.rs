@@ -11,6 +11,7 @@ use std::pin::Pin;
 use crate::units::Instant;
 
 pub mod fault;
+mod holder;
 pub mod memory;
 pub mod pty;
 pub mod record;
@@ -33,11 +34,13 @@ pub enum LinkError {
     },
     /// Another program holds the port.
     #[error(
-        "the serial port {path} is in use by another program; close it (`fuser {path}` names it) and try again"
+        "the serial port {path} is held by {holder}; end that program and try again: two may never drive one arm"
     )]
     Busy {
         /// The path that was tried.
         path: String,
+        /// Who has it, in words.
+        holder: String,
     },
     /// The port is there and may not be opened.
     #[error(

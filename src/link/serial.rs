@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_serial::{ClearBuffer, SerialPort, SerialStream};
 
 use crate::clock::{Alarm, Clock};
-use crate::link::{Link, LinkError, LinkFuture};
+use crate::link::{Link, LinkError, LinkFuture, holder};
 use crate::units::Instant;
 
 /// A port that takes no bytes for so long is broken: on it a stop would wait for ever.
@@ -134,7 +134,10 @@ fn why(path: &str, error: tokio_serial::Error) -> LinkError {
     } else if access(path, Access::READ_OK | Access::WRITE_OK).is_err() {
         LinkError::Permission { path: path_owned }
     } else if busy {
-        LinkError::Busy { path: path_owned }
+        LinkError::Busy {
+            holder: holder::of(path),
+            path: path_owned,
+        }
     } else {
         open_error(path, error.into())
     }

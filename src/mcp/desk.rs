@@ -23,6 +23,16 @@ pub trait Desk: Send + Sync + 'static {
     /// and answers, whether or not anybody still listens.
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer>;
 
+    /// A call of this tool was read and may have to wait for its turn. What cannot wait, a stop, is done here and now;
+    /// the call itself still comes. Must not wait for anything.
+    fn hurry(&self, tool: &str) {
+        let _ = tool;
+    }
+
+    /// A caller gave up on something, and there is no way left to find out on what: whatever moves is stopped. Must not
+    /// wait for anything.
+    fn give_up(&self) {}
+
     /// What there is beside tools. What is not offered here is answered as a method that does not exist.
     fn offers(&self) -> Offers {
         Offers::default()

@@ -5,6 +5,8 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
@@ -12,6 +14,7 @@ use rmcp::service::{ServerInitializeError, ServiceExt};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -22,8 +25,21 @@ use super::server::Handler;
 /// Longest line that is read; a longer one is refused and skipped.
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Messages read ahead of the protocol library.
-const READ_AHEAD: usize = 64;
+/// Messages that wait for the protocol library. Reading never waits for it: a stop, or the end of input, is seen at once
+/// however much waits. What does not fit is answered so.
+const WAITING_MAX: usize = 1024;
+
+/// And their bytes.
+const WAITING_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Answers of the reader's own that wait to be written. A client that takes none of them loses those that do not fit.
+const REPLIES_MAX: usize = 256;
+
+/// How long a client is given to take them in the end.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// The server has too much to do.
+const BUSY: i64 = -32000;
 
 /// Why serving a pair of streams ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -70,11 +86,16 @@ where
 {
     let gone = CancellationToken::new();
     let output = Arc::new(Mutex::new(output));
-    let (forward, inbound) = mpsc::channel(READ_AHEAD);
+    let (forward, inbound) = mpsc::channel(WAITING_MAX);
+    let (replies, answers) = mpsc::channel(REPLIES_MAX);
+    let writing = tokio::spawn(write_replies(answers, output.clone()));
+    let waiting_bytes = Arc::new(AtomicUsize::new(0));
     let reader = Reader {
         repair,
-        output: output.clone(),
+        desk: Arc::clone(&desk),
+        replies,
         forward,
+        waiting_bytes: Arc::clone(&waiting_bytes),
         opened: false,
     };
     let end = gone.clone();
@@ -84,8 +105,15 @@ where
         end.cancel();
     });
     let handler = Handler::new(desk, via).until(gone);
-    let served = run(handler, Lines { inbound, output }, stop).await;
+    let lines = Lines {
+        inbound,
+        waiting_bytes,
+        output,
+    };
+    let served = run(handler, lines, stop).await;
     reading.abort();
+    // What the reader answered last is still written, to a client that still reads.
+    let _ = tokio::time::timeout(LAST_WORDS, writing).await;
     served
 }
 
@@ -111,25 +139,27 @@ where
 }
 
 /// Reads lines, answers what cannot go on, forwards the rest.
-struct Reader<W> {
+struct Reader {
     repair: Repair,
-    output: Arc<Mutex<W>>,
-    forward: mpsc::Sender<ClientJsonRpcMessage>,
+    desk: Arc<dyn Desk>,
+    replies: mpsc::Sender<Vec<u8>>,
+    forward: mpsc::Sender<(usize, ClientJsonRpcMessage)>,
+    waiting_bytes: Arc<AtomicUsize>,
     /// Whether the client has opened the protocol. Until then only requests may come; anything else would end the server.
     opened: bool,
 }
 
-impl<W: AsyncWrite + Send + Unpin> Reader<W> {
+impl Reader {
     /// Returns when input has ended or nobody listens any more.
     async fn run(mut self, input: impl AsyncRead + Unpin) {
         let mut input = BufReader::new(input);
         let mut line = Vec::new();
         loop {
             let on = match next_line(&mut input, &mut line).await {
-                Line::Whole => self.take(&line).await,
-                Line::TooLong => self.reply(&too_long()).await,
+                Line::Whole => self.take(&line),
+                Line::TooLong => self.reply(&too_long()),
                 Line::Last => {
-                    self.take(&line).await;
+                    self.take(&line);
                     false
                 }
                 Line::End => false,
@@ -141,38 +171,87 @@ impl<W: AsyncWrite + Send + Unpin> Reader<W> {
     }
 
     /// Deals with one line; `false` when nobody listens any more.
-    async fn take(&mut self, line: &[u8]) -> bool {
+    fn take(&mut self, line: &[u8]) -> bool {
         match inlet::admit(line, self.repair) {
             Admitted::Nothing => true,
-            Admitted::Reply(reply) => self.reply(&reply).await,
-            Admitted::Pass(passed) => self.pass(passed).await,
+            Admitted::Reply(reply) => self.reply(&reply),
+            Admitted::Pass(passed) => self.pass(passed),
         }
     }
 
-    async fn pass(&mut self, passed: Passed) -> bool {
+    fn pass(&mut self, passed: Passed) -> bool {
         if !self.opened {
             match Opening::of(&passed) {
                 Opening::Opens => self.opened = true,
                 Opening::MayCome => {}
                 Opening::Dropped => return true,
-                Opening::TooEarly => return self.reply(&too_early(passed.id)).await,
+                Opening::TooEarly => return self.reply(&too_early(passed.id)),
             }
         }
+        if passed.method.as_deref() == Some("tools/call")
+            && let Some(tool) = called(&passed.bytes)
+        {
+            self.desk.hurry(&tool);
+        }
         match serde_json::from_slice(&passed.bytes) {
-            Ok(message) => self.forward.send(message).await.is_ok(),
+            Ok(message) => self.forward(passed, message),
             Err(error) => {
                 let why = format!("the message is no request: {error}");
                 let reply = inlet::refusal(inlet::INVALID_REQUEST, passed.id, &why);
-                self.reply(&reply).await
+                self.reply(&reply)
             }
         }
     }
 
-    async fn reply(&self, reply: &Value) -> bool {
+    /// Puts a message into the queue, or says that it is full.
+    fn forward(&self, passed: Passed, message: ClientJsonRpcMessage) -> bool {
+        let bytes = passed.bytes.len();
+        let before = self.waiting_bytes.fetch_add(bytes, Ordering::SeqCst);
+        if before + bytes <= WAITING_BYTES_MAX {
+            match self.forward.try_send((bytes, message)) {
+                Ok(()) => return true,
+                Err(TrySendError::Closed(_)) => return false,
+                Err(TrySendError::Full(_)) => {}
+            }
+        }
+        self.waiting_bytes.fetch_sub(bytes, Ordering::SeqCst);
+        if passed.method.as_deref() == Some("notifications/cancelled") {
+            self.desk.give_up();
+        }
+        passed.id.is_none_or(|id| self.reply(&too_busy(id)))
+    }
+
+    /// Never waits: a client that reads nothing gets nothing.
+    fn reply(&self, reply: &Value) -> bool {
         let mut line = reply.to_string().into_bytes();
         line.push(b'\n');
-        write_line(&self.output, &line).await.is_ok()
+        !matches!(self.replies.try_send(line), Err(TrySendError::Closed(_)))
     }
+}
+
+/// The tool that a `tools/call` names.
+fn called(message: &[u8]) -> Option<String> {
+    let message: Value = serde_json::from_slice(message).ok()?;
+    let name = message.pointer("/params/name")?.as_str()?;
+    Some(name.to_owned())
+}
+
+async fn write_replies<W>(mut replies: mpsc::Receiver<Vec<u8>>, output: Arc<Mutex<W>>)
+where
+    W: AsyncWrite + Send + Unpin,
+{
+    while let Some(line) = replies.recv().await {
+        if write_line(&output, &line).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn too_busy(id: Value) -> Value {
+    let why = format!(
+        "{WAITING_MAX} messages wait already; read the answers, then send this again; a stop was heard nevertheless"
+    );
+    inlet::refusal(BUSY, Some(id), &why)
 }
 
 fn too_early(id: Option<Value>) -> Value {
@@ -246,7 +325,8 @@ async fn next_line(input: &mut BufReader<impl AsyncRead + Unpin>, line: &mut Vec
 
 /// The protocol library's view of the two streams.
 struct Lines<W> {
-    inbound: mpsc::Receiver<ClientJsonRpcMessage>,
+    inbound: mpsc::Receiver<(usize, ClientJsonRpcMessage)>,
+    waiting_bytes: Arc<AtomicUsize>,
     output: Arc<Mutex<W>>,
 }
 
@@ -266,7 +346,9 @@ impl<W: AsyncWrite + Send + Unpin + 'static> Transport<RoleServer> for Lines<W> 
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        self.inbound.recv().await
+        let (bytes, message) = self.inbound.recv().await?;
+        self.waiting_bytes.fetch_sub(bytes, Ordering::SeqCst);
+        Some(message)
     }
 
     async fn close(&mut self) -> Result<(), io::Error> {

@@ -17,6 +17,8 @@ pub(super) struct Job {
     pub(super) sent_all: Option<Instant>,
     /// What broke on the way. The motion comes to its stand before it is told.
     pub(super) failing: Option<String>,
+    /// Whether a servo became too hot for it.
+    pub(super) too_hot: bool,
 }
 
 impl Job {
@@ -33,6 +35,7 @@ impl Job {
             dwelling: None,
             sent_all: None,
             failing: None,
+            too_hot: false,
         }
     }
 

@@ -6,6 +6,7 @@
 mod health;
 mod job;
 mod line;
+mod recovery;
 mod release;
 mod still;
 #[cfg(test)]
@@ -87,6 +88,8 @@ pub struct Snapshot {
     pub fault: Option<String>,
     /// How the servos are.
     pub health: Health,
+    /// What to do, step by step, where a servo needs more than `reset`.
+    pub recovery: &'static [&'static str],
     /// Each servo's model and firmware, since the port was opened.
     pub identity: Arc<Vec<Identity>>,
     /// What the bus counted since the port was opened.
@@ -389,6 +392,7 @@ impl Snapshot {
             energised: false,
             fault: None,
             health: Health::default(),
+            recovery: &[],
             identity: Arc::new(Vec::new()),
             counts: BusCounts::default(),
             warnings: Vec::new(),

@@ -140,3 +140,237 @@ async fn a_fault_is_still_one_after_a_stop() {
         Some(Latch::Fault(_))
     ));
 }
+
+/// What a wire does to the thread that uses it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Wire {
+    Works,
+    Hangs,
+    Panics,
+}
+
+/// A wire that can be made to hang or to break the code that uses it.
+struct Rough {
+    inner: MemoryLink<Simulator>,
+    how: Arc<(std::sync::Mutex<Wire>, std::sync::Condvar)>,
+}
+
+impl Link for Rough {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> crate::link::LinkFuture<'a, ()> {
+        let (how, changed) = &*self.how;
+        let mut now = how.lock().unwrap();
+        while *now == Wire::Hangs {
+            now = changed.wait(now).unwrap();
+        }
+        let panics = *now == Wire::Panics;
+        drop(now);
+        assert!(!panics, "a wire that panics");
+        self.inner.send(bytes)
+    }
+
+    fn receive<'a>(
+        &'a mut self,
+        into: &'a mut [u8],
+        until: Instant,
+    ) -> crate::link::LinkFuture<'a, usize> {
+        self.inner.receive(into, until)
+    }
+
+    fn discard_input(&mut self) -> Result<(), LinkError> {
+        self.inner.discard_input()
+    }
+
+    fn name(&self) -> &'static str {
+        "rough"
+    }
+}
+
+type Grip = Arc<(std::sync::Mutex<Wire>, std::sync::Condvar)>;
+
+fn rough(clock: Clock, permits: Permits) -> (Bench, Grip) {
+    let scene = Library::new(None).scene("default", None).unwrap();
+    let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+    let device = sim.clone();
+    let how: Grip = Arc::new((
+        std::sync::Mutex::new(Wire::Works),
+        std::sync::Condvar::new(),
+    ));
+    let grip = Arc::clone(&how);
+    let open: Opener = Box::new(move |clock| {
+        let inner = MemoryLink::new(device.clone(), clock, "rough").map_err(LinkError::Read)?;
+        let how = Arc::clone(&how);
+        Ok(Box::new(Rough { inner, how }) as Box<dyn Link>)
+    });
+    let arm = Arc::clone(&scene.arm);
+    let motion = Motion::start(arm, clock, Arc::new(permits), open).unwrap();
+    (Bench { scene, sim, motion }, grip)
+}
+
+fn make(grip: &Grip, how: Wire) {
+    *grip.0.lock().unwrap() = how;
+    grip.1.notify_all();
+}
+
+async fn pause(clock: &Clock, ms: u64) {
+    let until = clock.now().after(Duration::from_millis(ms));
+    clock.alarm().unwrap().until(until).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_arms_thread_that_hangs_feeds_no_watchdog() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let clock = Clock::real();
+    let (bench, grip) = rough(clock.clone(), Permits::everything());
+    let beats = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&beats);
+    bench.motion.set_heartbeat(Box::new(move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+    }));
+    while beats.load(Ordering::SeqCst) < 3 {
+        pause(&clock, 10).await;
+    }
+    make(&grip, Wire::Hangs);
+    pause(&clock, 200).await;
+    let hung = beats.load(Ordering::SeqCst);
+    pause(&clock, 400).await;
+    assert_eq!(beats.load(Ordering::SeqCst), hung);
+    make(&grip, Wire::Works);
+    while beats.load(Ordering::SeqCst) == hung {
+        pause(&clock, 10).await;
+    }
+}
+
+#[tokio::test]
+async fn a_panic_on_the_arms_thread_is_a_fault() {
+    let (bench, grip) = rough(Clock::simulated(), Permits::everything());
+    make(&grip, Wire::Panics);
+    let proof = bench.proof(bench.permit());
+    let ended = bench.motion.run(proof, 0).await;
+    assert!(ended.is_err(), "{ended:?}");
+    assert_eq!(bench.motion.snapshot().state, State::Faulted);
+    let latched = bench.motion.permits().latched();
+    assert!(matches!(latched, Some(Latch::Fault(_))), "{latched:?}");
+    let ticket = bench.motion.stop(Who::Planner, false);
+    assert_eq!(bench.motion.stopped(ticket).await, None);
+}
+
+impl Bench {
+    /// The default drawing, allowed by `permit`.
+    fn drawing(&self, permit: Permit) -> CheckedTrajectory {
+        let measured = self.motion.snapshot().measured.unwrap();
+        let plan = plan::draw(&self.scene, &measured.position_rad, &Wanted).unwrap();
+        let now = self.motion.clock().now();
+        gate::check(&self.scene, permit, &measured, now, plan.trajectory).unwrap()
+    }
+
+    fn height_mm(&self) -> f64 {
+        let scene = &self.scene;
+        let tip = scene.arm.chain.forward(&self.sim.truth()) * scene.pens.first().unwrap().tip_m;
+        scene.surface.project(&tip).height_mm
+    }
+
+    async fn until(&self, wanted: impl FnMut(&Snapshot) -> bool) -> Snapshot {
+        let mut snapshots = self.motion.watch();
+        snapshots.wait_for(wanted).await.unwrap().clone()
+    }
+}
+
+fn draws(snapshot: &Snapshot) -> bool {
+    use crate::plan::SpanKind;
+    snapshot
+        .progress
+        .is_some_and(|at| at.doing == SpanKind::Draw && at.item == Some(0))
+}
+
+#[tokio::test]
+async fn a_servo_too_hot_ends_the_motion_at_its_strokes_end() {
+    let bench = Bench::new();
+    let outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
+    bench.until(draws).await;
+    bench.sim.break_it(Fault::Heat {
+        id: 3,
+        temperature_c: 67.0,
+    });
+    let outcome = outcome.await.unwrap();
+    let Outcome::Faulted(why) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert!(
+        why.contains("too hot") && why.contains("elbow_flex"),
+        "{why}"
+    );
+    assert!(bench.height_mm() > bench.scene.heights.lift_mm - 1.0);
+    // No stroke begins, and going to rest is possible.
+    let again = bench.permits_reset();
+    let drawing = bench
+        .motion
+        .run(bench.drawing(again.clone()), bench.motion.stops_asked());
+    assert!(matches!(drawing.await.unwrap(), Outcome::Refused(_)));
+    let parked = bench
+        .motion
+        .run(bench.proof(again), bench.motion.stops_asked());
+    let parked = parked.await.unwrap();
+    assert!(matches!(parked, Outcome::Reached { .. }), "{parked:?}");
+}
+
+impl Bench {
+    fn permits_reset(&self) -> Permit {
+        let now = self.motion.clock().now();
+        let permits = self.motion.permits();
+        permits.ask_reset(&self.scene, Who::Operator, now).unwrap()
+    }
+}
+
+/// Leave that was given for the motion's length and a moment runs out while it is held; once it is
+/// given again the motion goes on, and when that runs out, it is held at the end of its stroke.
+#[tokio::test]
+async fn leave_that_ends_holds_at_the_strokes_end() {
+    let (bench, _) = rough(Clock::simulated(), Permits::none());
+    let (permits, clock) = (bench.motion.permits(), bench.motion.clock());
+    let lasts = Duration::from_secs(600);
+    permits.enable(&bench.scene, clock.now(), Some(lasts));
+    let mut outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
+    bench.until(draws).await;
+    bench.motion.hold(HoldAt::Once).await.unwrap().unwrap();
+    bench.until(|seen| seen.state == State::Held).await;
+    assert!(bench.height_mm() > bench.scene.heights.lift_mm - 1.0);
+    clock.jump_to(clock.now().after(lasts));
+    assert!(permits.ask(&bench.scene, clock.now()).is_err());
+    permits.enable(&bench.scene, clock.now(), Some(Duration::from_millis(400)));
+    let permit = bench.permit();
+    bench.motion.resume(permit).await.unwrap().unwrap();
+    bench.until(|seen| seen.state == State::Moving).await;
+    let held = bench.until(|seen| seen.state == State::Held).await;
+    assert!(
+        held.progress
+            .is_some_and(|at| at.doing != crate::plan::SpanKind::Draw),
+        "{held:?}"
+    );
+    assert!(bench.height_mm() > bench.scene.heights.lift_mm - 1.0);
+    permits.enable(&bench.scene, clock.now(), None);
+    bench.motion.resume(bench.permit()).await.unwrap().unwrap();
+    let ended = (&mut outcome).await.unwrap();
+    assert!(matches!(ended, Outcome::Reached { .. }), "{ended:?}");
+}
+
+#[tokio::test]
+async fn torque_goes_off_only_from_a_standstill_and_then_an_operator_resets() {
+    let bench = Bench::new();
+    let outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
+    bench.until(draws).await;
+    assert!(bench.motion.release().await.unwrap().is_err());
+    let ticket = bench.motion.stop(Who::Planner, false);
+    assert!(bench.motion.stopped(ticket).await.unwrap().verified);
+    assert!(matches!(outcome.await.unwrap(), Outcome::Stopped(_)));
+    let released = bench.motion.release().await.unwrap().unwrap();
+    assert_eq!((released.off.len(), released.failed.len()), (6, 0));
+    assert!(!bench.motion.snapshot().energised);
+    let latched = bench.motion.permits().latched();
+    assert_eq!(latched, Some(Latch::Stopped(Who::Operator)));
+    let reset = bench.motion.run(
+        bench.proof(bench.permits_reset()),
+        bench.motion.stops_asked(),
+    );
+    let reset = reset.await.unwrap();
+    assert!(matches!(reset, Outcome::Reached { .. }), "{reset:?}");
+}

@@ -12,6 +12,7 @@ use super::health::{Care, Health};
 use super::job::Job;
 use super::line::{Asked, StopLine};
 use super::ms_since;
+use super::recovery::recovery;
 use super::still::{Still, counts_rad};
 use super::wire::{self, Wire};
 use super::{Heartbeat, Opener, Order, Outcome, STOP_LIMIT, Snapshot, State, StopReport};
@@ -213,6 +214,15 @@ impl Worker {
         }
     }
 
+    /// Whether it waits for an operator in the middle of a motion, and nothing else is due.
+    fn is_held(&self) -> bool {
+        let held = self
+            .job
+            .as_ref()
+            .is_some_and(|job| job.execution.is_held() && job.failing.is_none() && !job.too_hot);
+        held && self.stopping.is_none()
+    }
+
     fn is_idle(&self) -> bool {
         self.job.is_none() && self.stopping.is_none()
     }
@@ -238,7 +248,8 @@ impl Worker {
 
     /// Until the next tick; an arm that stands is also woken by orders. A stop always wakes.
     async fn wait(&mut self) {
-        let idle = self.is_idle();
+        let asleep = self.own.clock.is_simulated() && (self.is_idle() || self.is_held());
+        let idle = self.is_idle() || asleep;
         if idle && !self.own.orders.is_empty() {
             return;
         }
@@ -260,7 +271,6 @@ impl Worker {
             self.next_tick
         };
         // A simulated arm that stands costs nothing: its time stands still as well.
-        let asleep = idle && self.own.clock.is_simulated();
         loop {
             let fired = async {
                 if asleep {
@@ -418,6 +428,7 @@ impl Worker {
             .map_err(|broken| broken.to_string())?;
         self.snapshot.measured = Some(Arc::new(measured));
         self.snapshot.fault = None;
+        self.snapshot.recovery = &[];
         self.next_tick = self.own.clock.now().after(PERIOD);
         Ok(execution)
     }
@@ -509,14 +520,18 @@ impl Worker {
         let Some(job) = &mut self.job else {
             return;
         };
-        if too_hot || !job.execution.is_allowed(now) {
+        // Going to rest lessens the load: only a drawing ends.
+        if too_hot && draws(job.execution.checked()) {
+            job.too_hot = true;
+        }
+        if job.too_hot || !job.execution.is_allowed(now) {
             job.rest_soon();
         }
-        let held = job.execution.is_held();
-        if too_hot && held && job.failing.is_none() {
+        // One that ends for it ends, though the servo cools on the way.
+        if job.too_hot && job.execution.is_held() && job.failing.is_none() {
             job.execution.stop();
             let why = self.snapshot.health.line();
-            self.fault(&why);
+            self.fault(&format!("a servo became too hot: {why}"));
         }
     }
 
@@ -581,6 +596,9 @@ impl Worker {
         });
         if let Some(measured) = error.measured() {
             self.take_in(measured.clone());
+        }
+        if let DriverError::Device { ailment, .. } = error {
+            self.snapshot.recovery = recovery(self.own.arm.file.family, *ailment);
         }
         tracing::debug!(failures = self.failures, "bus: {error}");
         if error.is_unplugged() {

@@ -81,8 +81,8 @@ mod tests {
             let part_mm = whole_mm / count as f64;
             let parts = cut(&points, part_mm, count);
             prop_assert_eq!(parts.len(), count);
-            for (part, next) in parts.iter().zip(parts.iter().skip(1)) {
-                prop_assert_eq!(part.last(), next.first());
+            for (one, next) in parts.iter().zip(parts.iter().skip(1)) {
+                prop_assert_eq!(one.last(), next.first());
             }
             for part in &parts {
                 prop_assert!((length(part) - part_mm).abs() < 1e-6);

@@ -77,6 +77,17 @@ pub struct SheetStroke {
     pub source: String,
 }
 
+impl SheetStroke {
+    /// How long it is on the sheet.
+    #[must_use]
+    pub fn length_mm(&self) -> f64 {
+        let steps = self.points_mm.iter().zip(self.points_mm.iter().skip(1));
+        steps
+            .map(|([ax, ay], [bx, by])| (bx - ax).hypot(by - ay))
+            .sum()
+    }
+}
+
 /// A mounted pen.
 #[derive(Clone, Debug)]
 pub struct Pen {

@@ -108,6 +108,11 @@ impl Order<'_> {
         {
             tracing::info!(from = before, arm = seat.name, "an operator took the arm");
         }
+        if self.who == Who::Operator {
+            // Operators share an arm with each other and hand it back: after their `reset` any
+            // planner may go on.
+            return Ok(None);
+        }
         let taken = seat.lease.take(self.caller, now, self.node.lease_idle());
         let is_new = before.as_deref() != Some(self.caller);
         taken.map(|()| is_new.then_some(seat)).map_err(|taken| {

@@ -203,6 +203,9 @@ pub(super) fn measured(seat: &Seat) -> Result<Arc<Measured>, String> {
     })
 }
 
+/// Previews that are planned at a time; others wait for their turn.
+static PREVIEWS: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(2);
+
 struct Planning {
     job: Option<Arc<Job>>,
     asks: Asks,
@@ -231,10 +234,18 @@ where
     let planning = Planning {
         job: None,
         asks: seat.motion.asks(),
-        seen_stops: u64::MAX,
+        // A stop ends previews as well: nobody shall wait for one of them.
+        seen_stops: seat.motion.stops_asked(),
         cancelled: watch.cancelled.clone(),
     };
-    on_planner(planning, plan).await
+    // A motion's own planner never waits for these.
+    let turn = PREVIEWS.acquire().await;
+    on_planner(planning, move |watch| {
+        let planned = plan(watch);
+        drop(turn);
+        planned
+    })
+    .await
 }
 
 async fn on_planner<F, T>(watch: Planning, plan: F) -> Result<T, Trouble>
@@ -419,12 +430,15 @@ fn gone() -> Reply {
 
 /// Brings the job's card up to what the arm is doing.
 pub(super) fn look(seat: &Seat, job: &Job) {
-    let Some(progress) = seat.motion.snapshot().progress else {
+    let snapshot = seat.motion.snapshot();
+    let held = snapshot.state == crate::motion::State::Held;
+    let Some(progress) = snapshot.progress else {
         return;
     };
     let left = progress.of.saturating_sub(progress.sample);
     job.update(|card| {
-        if card.state == "moving" {
+        if matches!(card.state, "moving" | "held") {
+            card.state = if held { "held" } else { "moving" };
             card.done = progress.item.unwrap_or(card.done);
             card.eta_s = crate::plan::PERIOD.as_secs_f64() * left as f64;
         }

@@ -57,6 +57,17 @@ impl Node {
         here(&self.file, &self.scenes, &self.declared)
     }
 
+    /// Stops at once if a tool of this name stops; its call is still to come, and reports.
+    pub fn hurry(&self, tool: &str, who: Who) {
+        let tool = resolve(tool, self.declared.tools());
+        if tool.is_some_and(|tool| tool.effect == Effect::Stops) {
+            for seat in &self.seats {
+                seat.motion.stop(who, false);
+            }
+            self.courses.cancel();
+        }
+    }
+
     /// Does a call. The future must be run to its end: a caller that gives up says so with `watch`.
     pub fn call(self: Arc<Self>, request: Request, watch: Watch) -> BoxFuture<'static, Reply> {
         // On the heap: a declared tool calls others by the same way.
@@ -75,10 +86,10 @@ impl Node {
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
         if tool.effect == Effect::Stops {
-            self.courses.cancel();
             for seat in &self.seats {
                 seat.motion.stop(request.who, false);
             }
+            self.courses.cancel();
         }
         if let Err(reply) = self.admits(tool, &request) {
             return *reply;

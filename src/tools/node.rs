@@ -65,6 +65,7 @@ pub struct Node {
     pub(super) refusals: super::audit::Refusals,
     pub(super) approvals: super::approve::Approvals,
     pub(super) previews: super::stroke::Previews,
+    selftest: Mutex<Option<serde_json::Value>>,
     pub(super) rates: Rates,
     numbers: AtomicU64,
 }
@@ -203,6 +204,7 @@ impl Node {
             refusals: super::audit::Refusals::default(),
             approvals: super::approve::Approvals::default(),
             previews: super::stroke::Previews::default(),
+            selftest: Mutex::default(),
             rates: Rates::default(),
             numbers: AtomicU64::new(1),
         }
@@ -269,6 +271,20 @@ impl Node {
                 scene.arm.file.name
             ))
         }
+    }
+
+    /// What the last self-test measured, on this arm or before this node began.
+    #[must_use]
+    pub fn selftest(&self) -> Option<serde_json::Value> {
+        self.selftest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Remembers what a self-test measured.
+    pub fn tested(&self, result: serde_json::Value) {
+        *self.selftest.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     }
 
     /// The next number of a preview or picture.

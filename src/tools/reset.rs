@@ -27,6 +27,14 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
         move |errand| go(errand, scene, who)
     })
     .await;
+    let steps = seat.motion.snapshot().recovery;
+    let reply = if reply.is_error && !steps.is_empty() {
+        reply
+            .with("steps", steps)
+            .hint("these steps are an operator's, one after the other")
+    } else {
+        reply
+    };
     let mut understood = order.reading.understood.clone();
     understood.insert("scene".to_owned(), scene.name.as_str().into());
     Ok(reply.with("understood", understood))

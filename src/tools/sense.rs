@@ -41,6 +41,15 @@ fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     if !snapshot.warnings.is_empty() {
         reply.set("warnings", &snapshot.warnings);
     }
+    if !snapshot.health.says.is_empty() {
+        reply.set("health", &snapshot.health);
+    }
+    if !snapshot.recovery.is_empty() {
+        reply.set("steps", snapshot.recovery);
+    }
+    if let Some(selftest) = order.node.selftest() {
+        reply.set("selftest", selftest);
+    }
     if let Some(measured) = snapshot.measured.as_deref() {
         readings(&mut reply, order, seat, measured);
     }

@@ -22,6 +22,10 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
         reports.push((seat, seat.motion.stopped(ticket).await));
     }
     let reply = reply(&reports);
+    let reply = match order.node.selftest() {
+        Some(selftest) => reply.with("selftest", selftest),
+        None => reply,
+    };
     match other_node(order.node, order.text("node")) {
         Some(name) => reply.hint(&format!(
             "only this node was stopped; stop node `{name}` at its own address as well"
@@ -76,16 +80,48 @@ fn line(seat: &Seat, report: Option<&StopReport>) -> String {
         Some(report) => match (report.verified, report.first_frame_ms, report.standstill_ms) {
             (true, Some(first), Some(still)) => {
                 let lift = if report.lifted { ", pen lifted" } else { "" };
+                let kind = report.kind;
                 format!(
-                    "{name}: stopped; first stop frame after {first:.1} ms, standing still after {still:.0} ms{lift}"
+                    "{name}: stopped ({kind}); first stop frame after {first:.1} ms, standing still after {still:.0} ms{lift}{}{}",
+                    speed(report),
+                    place(seat)
                 )
             }
-            (true, _, _) => format!("{name}: was not moving and stands still"),
+            (true, _, _) => format!(
+                "{name}: was not moving and stands still{}{}",
+                speed(report),
+                place(seat)
+            ),
             (false, _, _) => format!(
                 "{name}: standstill could not be verified: look at the arm, cut its power if it moves"
             ),
         },
     }
+}
+
+fn speed(report: &StopReport) -> String {
+    report.speed_rad_s.map_or_else(String::new, |speed| {
+        format!(", fastest joint {:.1}°/s", speed.to_degrees())
+    })
+}
+
+/// Where the tip is, as read back.
+fn place(seat: &Seat) -> String {
+    let seen = seat.motion.snapshot().measured;
+    let Some((scene, seen)) = seat.last_scene().zip(seen) else {
+        return String::new();
+    };
+    let Some([x, y, z]) = tip_mm(&scene, 0, &seen.position_rad) else {
+        return String::new();
+    };
+    let over = scene
+        .surface
+        .project(&nalgebra::Point3::new(x / 1e3, y / 1e3, z / 1e3));
+    let [across, up] = over.at_mm;
+    format!(
+        ", tip at {across:.1}, {up:.1} mm of the sheet and {:.1} mm over it",
+        over.height_mm
+    )
 }
 
 fn card(seat: &Seat, report: Option<&StopReport>) -> serde_json::Value {
@@ -98,6 +134,84 @@ fn card(seat: &Seat, report: Option<&StopReport>) -> serde_json::Value {
         "arm": seat.name,
         "report": report,
         "tip_mm": tip.map(|tip| tip.map(rounded)),
+        "speed_deg_s": report.and_then(|report| report.speed_rad_s).map(|speed| rounded(speed.to_degrees())),
         "fault": snapshot.fault,
     })
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::super::carry::{Call, as_job};
+    use super::super::{Node, Seat, State, Watch};
+    use super::*;
+    use crate::clock::Clock;
+    use crate::config::NodeFile;
+    use crate::job::Accepted;
+    use crate::link::memory::MemoryLink;
+    use crate::link::{Link, LinkError};
+    use crate::motion::{Motion, Opener};
+    use crate::permit::{Latch, Permits, Who};
+    use crate::scene::Library;
+    use crate::sim::Simulator;
+
+    fn node(folder: &std::path::Path) -> Arc<Node> {
+        let scenes = Library::new(None);
+        let scene = scenes.scene("default", None).unwrap();
+        let device = Simulator::new(&scene.arm, &scene.rest_rad);
+        let open: Opener = Box::new(move |clock| {
+            let link = MemoryLink::new(device.clone(), clock, "bench").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn Link>)
+        });
+        let permits = Arc::new(Permits::everything());
+        let arm = Arc::clone(&scene.arm);
+        let motion = Motion::start(arm, Clock::simulated(), permits, open).unwrap();
+        let seats = vec![Arc::new(Seat::new("arm", motion, None))];
+        let file = NodeFile::default();
+        let state = State::open(folder.to_path_buf(), &file).unwrap();
+        Arc::new(Node::new(file, scenes, seats, folder.to_path_buf(), state))
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_job_stops_the_arm() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = node(folder.path());
+        let seat = Arc::clone(node.seats.first().unwrap());
+        let call = Call {
+            tool: "stroke",
+            scene: "default".to_owned(),
+            accepted: Accepted::default(),
+            who: Who::Planner,
+            key: "once".to_owned(),
+            again: false,
+        };
+        let before = seat.motion.stops_asked();
+        let watch = Watch::nobody();
+        let reply = as_job(&node, &seat, call, &watch, |_| async {
+            panic!("a job that fails")
+        })
+        .await;
+        assert!(reply.is_error);
+        assert!(seat.motion.stops_asked() > before);
+        seat.motion.stopped(before + 1).await.unwrap();
+        let latched = seat.permits().latched();
+        assert_eq!(latched, Some(Latch::Stopped(Who::Node)));
+    }
+
+    /// Nobody who stops by mistake is refused, and nothing else stops.
+    #[tokio::test]
+    async fn a_stop_is_heard_before_its_call() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = node(folder.path());
+        let seat = node.seats.first().unwrap();
+        for (tool, stops) in [("E-Stop!", true), ("robot_stop", true), ("stroke", false)] {
+            let before = seat.motion.stops_asked();
+            node.hurry(tool, Who::Planner);
+            assert_eq!(seat.motion.stops_asked() > before, stops, "{tool}");
+        }
+    }
 }

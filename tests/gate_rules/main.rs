@@ -464,7 +464,7 @@ fn part(from: &Joints, to: &Joints, share: f64) -> Joints {
 }
 
 fn down(from: &Joints, to: &Joints) -> Trajectory {
-    only(SpanKind::Lower, 10, ease(from, to, 500))
+    only(SpanKind::Lower, 10, ease(from, to, 1000))
 }
 
 #[test]
@@ -478,7 +478,7 @@ fn a_tip_that_touches_near_a_singular_pose() {
         refusals(scene.clone(), &down(&from, &part(&from, &to, share - by)))
     });
     // A swing of the joints may pass there: nothing follows a line.
-    let swing = ease(&from, &part(&from, &to, share + 1e-3), 500);
+    let swing = ease(&from, &part(&from, &to, share + 1e-3), 1000);
     assert!(refusals(scene, &only(SpanKind::Approach, 10, swing)).is_empty());
 }
 

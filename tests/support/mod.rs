@@ -116,7 +116,7 @@ impl Bench {
 pub(crate) struct Served {
     pub(crate) child: Running,
     pub(crate) url: String,
-    lines: Receiver<String>,
+    pub(crate) lines: Receiver<String>,
 }
 
 /// A child that goes when its test does.
@@ -133,9 +133,13 @@ impl Drop for Running {
 impl Running {
     /// Ends it as `kill` does and waits for its exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
-        let id = rustix::process::Pid::from_child(&self.0);
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        self.signal(rustix::process::Signal::TERM);
         self.exit_code()
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let id = rustix::process::Pid::from_child(&self.0);
+        rustix::process::kill_process(id, signal).unwrap();
     }
 
     pub(crate) fn exit_code(&mut self) -> Option<i32> {

@@ -1,0 +1,279 @@
+//! `selftest`: how the arm that is attached really stops, measured by small checked motions.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::control::Told;
+use super::park;
+use crate::gate;
+use crate::motion::{Outcome, StopReport};
+use crate::permit::Who;
+use crate::plan;
+use crate::scene::Scene;
+use crate::tools::{Node, Seat};
+use crate::units::{Instant, Joints};
+
+/// What is promised: milliseconds from the request to the first frame of the stop, 99 of 100.
+const FIRST_FRAME_MS_MAX: f64 = 10.0;
+
+/// And to standstill, read back.
+const STANDSTILL_MS_MAX: f64 = 300.0;
+
+/// A motion is stopped when it has come so far of its samples.
+const STOP_AT_SHARE: f64 = 0.5;
+
+/// The file in the state folder.
+const FILE: &str = "selftest.json";
+
+/// Measures every arm of a node, and keeps what was found.
+pub(super) async fn run(node: &Arc<Node>, scene: Option<&str>, rounds: u32) -> Told {
+    let mut lines = Vec::new();
+    let mut arms = Vec::new();
+    let mut good = true;
+    for seat in &node.seats {
+        match arm(node, seat, scene, rounds).await {
+            Ok(measured) => {
+                good &= measured.is_good();
+                lines.push(measured.table(&seat.title()));
+                arms.push(measured.card(&seat.name));
+            }
+            Err(why) => {
+                good = false;
+                lines.push(format!("{}: {why}", seat.name));
+            }
+        }
+    }
+    if !arms.is_empty() {
+        let result = json!({ "arms": arms });
+        if let Err(error) = keep(node, &result) {
+            lines.push(format!("the result is not kept: {error}"));
+        }
+        node.tested(result);
+    }
+    Told {
+        done: good,
+        ..Told::done(lines.join("\n"))
+    }
+}
+
+/// Reads what an earlier node measured.
+pub(super) fn recall(node: &Node) {
+    let text = std::fs::read(file(node)).unwrap_or_default();
+    if let Ok(result) = serde_json::from_slice::<Value>(&text) {
+        node.tested(result);
+    }
+}
+
+fn file(node: &Node) -> PathBuf {
+    node.state.join(FILE)
+}
+
+fn keep(node: &Node, result: &Value) -> std::io::Result<()> {
+    let draft = file(node).with_extension("new");
+    std::fs::write(&draft, result.to_string())?;
+    std::fs::rename(&draft, file(node))
+}
+
+async fn arm(
+    node: &Node,
+    seat: &Arc<Seat>,
+    scene: Option<&str>,
+    rounds: u32,
+) -> Result<Measured, String> {
+    let scene = match (scene, seat.last_scene()) {
+        (Some(name), _) => node.scene(seat, name, None)?,
+        (None, Some(last)) => last,
+        (None, None) => return Err("say which scene to move in, with --scene".to_owned()),
+    };
+    if park::moves(seat.motion.snapshot().state) {
+        return Err("it moves; wait for its end, or `steadyhand stop` it".to_owned());
+    }
+    let mut measured = Measured::default();
+    for _ in 0..rounds {
+        let report = one(seat, &scene).await?;
+        measured.take(&report);
+    }
+    Ok(measured)
+}
+
+/// From where it is to the pose that is further away, stopped in the middle, and released again.
+async fn one(seat: &Arc<Seat>, scene: &Arc<Scene>) -> Result<StopReport, String> {
+    let motion = &seat.motion;
+    let clock = motion.clock();
+    let seen_stops = motion.stops_asked();
+    let permit = seat
+        .permits()
+        .ask(scene, clock.now())
+        .map_err(|denied| denied.to_string())?;
+    let start = motion
+        .snapshot()
+        .measured
+        .ok_or("it has not been read yet")?;
+    let to = further(scene, &start.position_rad);
+    let (planned, from) = (Arc::clone(scene), start.position_rad);
+    let plan =
+        tokio::task::spawn_blocking(move || plan::go_to(&planned, &from, &[to], &plan::Patient));
+    let plan = plan
+        .await
+        .map_err(|_| "the planner failed".to_owned())?
+        .map_err(|error| error.to_string())?;
+    let samples = plan.trajectory.samples.len();
+    let start = motion.snapshot().measured.unwrap_or(start);
+    let proof = gate::check(scene, permit, &start, clock.now(), plan.trajectory)
+        .map_err(|refused| refused.to_string())?;
+    seat.moved_in(scene);
+    let mut outcome = motion.run(proof, seen_stops);
+    let mut snapshots = motion.watch();
+    let half = snapshots.wait_for(|seen| {
+        seen.progress
+            .is_some_and(|at| at.sample as f64 >= STOP_AT_SHARE * samples as f64)
+    });
+    tokio::select! {
+        _ = half => {}
+        ended = &mut outcome => return Err(why(ended.ok())),
+    }
+    let ticket = motion.stop(Who::Node, false);
+    let report = motion.stopped(ticket).await;
+    let report = report.ok_or("its thread has ended")?;
+    release(seat, scene, clock.now())?;
+    Ok(report)
+}
+
+fn why(ended: Option<Outcome>) -> String {
+    match ended {
+        Some(Outcome::Refused(why) | Outcome::Faulted(why)) => why,
+        Some(Outcome::Stopped(_)) => "somebody else stopped it".to_owned(),
+        Some(Outcome::Reached { .. }) => "it was at its end before it was stopped".to_owned(),
+        None => "its thread has ended".to_owned(),
+    }
+}
+
+/// The stop was the test's own: what it latched ends with it, and nothing graver does.
+fn release(seat: &Seat, scene: &Scene, now: Instant) -> Result<(), String> {
+    let permits = seat.permits();
+    if permits.latched() != Some(crate::permit::Latch::Stopped(Who::Node)) {
+        return Err("somebody else stopped it".to_owned());
+    }
+    let permit = permits
+        .ask_reset(scene, Who::Node, now)
+        .map_err(|denied| denied.to_string())?;
+    if permits.unlatch(&permit) {
+        Ok(())
+    } else {
+        Err("somebody else stopped it".to_owned())
+    }
+}
+
+fn further(scene: &Scene, from: &Joints) -> Joints {
+    let (ready, rest) = (scene.ready_rad, scene.rest_rad);
+    if from.distance_max(&ready) > from.distance_max(&rest) {
+        ready
+    } else {
+        rest
+    }
+}
+
+/// What was measured on one arm.
+#[derive(Debug, Default)]
+struct Measured {
+    first_frame_ms: Vec<f64>,
+    standstill_ms: Vec<f64>,
+    unverified: u32,
+}
+
+impl Measured {
+    fn take(&mut self, report: &StopReport) {
+        self.first_frame_ms.extend(report.first_frame_ms);
+        self.standstill_ms.extend(report.standstill_ms);
+        self.unverified += u32::from(!report.verified);
+    }
+
+    fn is_good(&self) -> bool {
+        self.unverified == 0
+            && quantile(&self.first_frame_ms, 0.99) <= FIRST_FRAME_MS_MAX
+            && quantile(&self.standstill_ms, 1.0) <= STANDSTILL_MS_MAX
+    }
+
+    fn rows(&self) -> [(&'static str, &[f64], f64, f64); 2] {
+        [
+            (
+                "request to first stop frame, p99",
+                &self.first_frame_ms,
+                0.99,
+                FIRST_FRAME_MS_MAX,
+            ),
+            (
+                "request to standstill, longest",
+                &self.standstill_ms,
+                1.0,
+                STANDSTILL_MS_MAX,
+            ),
+        ]
+    }
+
+    fn table(&self, arm: &str) -> String {
+        let mut lines = vec![format!(
+            "{arm}: {} stops, {} not verified",
+            self.first_frame_ms.len(),
+            self.unverified
+        )];
+        for (what, all, share, bound) in self.rows() {
+            let (middle, found) = (quantile(all, 0.5), quantile(all, share));
+            let held = if found <= bound { "held" } else { "NOT HELD" };
+            lines.push(format!(
+                "  {what:<36}{found:>8.1} ms   bound {bound:>4.0} ms   {held}   (median {middle:.1} ms)"
+            ));
+        }
+        lines.join("\n")
+    }
+
+    fn card(&self, arm: &str) -> Value {
+        json!({
+            "arm": arm,
+            "stops": self.first_frame_ms.len(),
+            "unverified": self.unverified,
+            "first_frame_ms_p99": rounded(quantile(&self.first_frame_ms, 0.99)),
+            "first_frame_ms_bound": FIRST_FRAME_MS_MAX,
+            "standstill_ms_max": rounded(quantile(&self.standstill_ms, 1.0)),
+            "standstill_ms_bound": STANDSTILL_MS_MAX,
+            "held": self.is_good(),
+        })
+    }
+}
+
+/// Of nothing, no time at all is a promise.
+fn quantile(all: &[f64], share: f64) -> f64 {
+    let mut sorted = all.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a length"
+    )]
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted
+        .get(rank.saturating_sub(1))
+        .copied()
+        .unwrap_or(f64::INFINITY)
+}
+
+fn rounded(ms: f64) -> f64 {
+    (ms * 10.0).round() / 10.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_is_a_value_that_was_seen() {
+        let all: Vec<f64> = (1..=100).map(f64::from).collect();
+        for (share, value) in [(0.5, 50.0), (0.99, 99.0), (1.0, 100.0), (0.0, 1.0)] {
+            assert!((quantile(&all, share) - value).abs() < 1e-9, "{share}");
+        }
+        assert!(quantile(&[], 0.99).is_infinite());
+        assert!(!Measured::default().is_good());
+    }
+}

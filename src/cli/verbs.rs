@@ -1,0 +1,172 @@
+//! What operators' verbs do to the arms of a node.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::control::Told;
+use super::park::moves;
+use crate::gate::HoldAt;
+use crate::motion::{State, StopReport};
+use crate::permit::{Latch, Who};
+use crate::tools::{Node, Seat};
+
+/// How long a hold at once is waited for.
+const HELD: Duration = Duration::from_secs(3);
+
+impl Told {
+    /// One line an arm; done if all are.
+    fn of(lines: Vec<Result<String, String>>) -> Self {
+        let done = lines.iter().all(Result::is_ok);
+        let lines = lines.into_iter().map(|line| line.unwrap_or_else(|why| why));
+        Self {
+            done,
+            ..Self::done(lines.collect::<Vec<_>>().join("; "))
+        }
+    }
+}
+
+pub(super) fn clear(node: &Node) -> Told {
+    let failed = node.seats.iter().filter_map(|seat| {
+        let why = seat.permits().clear_emergency().err()?;
+        Some(format!("{}: {why}", seat.name))
+    });
+    let failed: Vec<String> = failed.collect();
+    if failed.is_empty() {
+        Told::done("the emergency stop is ended; `steadyhand reset` comes next")
+    } else {
+        Told::failed(format!("the emergency stop stands: {}", failed.join("; ")))
+    }
+}
+
+pub(super) async fn estop(node: &Node) -> Told {
+    let tickets: Vec<_> = node
+        .seats
+        .iter()
+        .map(|seat| (seat, seat.motion.stop(Who::Operator, true)))
+        .collect();
+    let mut lines = Vec::new();
+    for (seat, ticket) in tickets {
+        let report = seat.motion.stopped(ticket).await;
+        let line = estopped(report.as_ref());
+        lines.push(match line {
+            Ok(line) => Ok(format!("{}: {line}", seat.name)),
+            Err(why) => Err(format!("{}: {why}", seat.name)),
+        });
+    }
+    Told::of(lines)
+}
+
+fn estopped(report: Option<&StopReport>) -> Result<String, String> {
+    let Some(report) = report.filter(|report| report.verified) else {
+        return Err("standstill could not be verified: cut its power".to_owned());
+    };
+    let ms = report.standstill_ms.unwrap_or(f64::NAN);
+    Ok(match &report.not_kept {
+        None => format!("stands still after {ms:.0} ms; latched until `steadyhand clear`"),
+        Some(why) => format!(
+            "stands still after {ms:.0} ms; latched until `steadyhand clear` or this node's end, for it could not be written down: {why}"
+        ),
+    })
+}
+
+pub(super) async fn hold(node: &Node, now: bool) -> Told {
+    let at = if now { HoldAt::Once } else { HoldAt::StrokeEnd };
+    let mut lines = Vec::new();
+    for seat in &node.seats {
+        let asked = seat.motion.hold(at).await;
+        lines.push(match asked {
+            Ok(Ok(())) if now => is_held(seat).await,
+            Ok(Ok(())) => Ok(format!(
+                "{}: holds at the stroke's end; `steadyhand resume` goes on, `steadyhand stop` ends it",
+                seat.name
+            )),
+            Ok(Err(why)) => Err(format!("{}: {why}", seat.name)),
+            Err(_) => Err(format!("{}: its thread has ended", seat.name)),
+        });
+    }
+    Told::of(lines)
+}
+
+async fn is_held(seat: &Seat) -> Result<String, String> {
+    let mut snapshots = seat.motion.watch();
+    let stands = snapshots.wait_for(|seen| seen.state != State::Moving);
+    let state = match tokio::time::timeout(HELD, stands).await {
+        Ok(Ok(seen)) => seen.state,
+        _ => State::Moving,
+    };
+    match state {
+        State::Held => Ok(format!(
+            "{}: held, pen up; `steadyhand resume` goes on, `steadyhand stop` ends it",
+            seat.name
+        )),
+        State::Holding => Ok(format!("{}: its motion came to its end", seat.name)),
+        _ => Err(format!(
+            "{}: is not held within {} s: look at it",
+            seat.name,
+            HELD.as_secs()
+        )),
+    }
+}
+
+pub(super) async fn resume(node: &Node) -> Told {
+    let mut lines = Vec::new();
+    for seat in &node.seats {
+        lines.push(match go_on(seat).await {
+            Ok(()) => Ok(format!("{}: goes on", seat.name)),
+            Err(why) => Err(format!("{}: {why}", seat.name)),
+        });
+    }
+    Told::of(lines)
+}
+
+async fn go_on(seat: &Seat) -> Result<(), String> {
+    let scene = seat.last_scene().ok_or("nothing is held")?;
+    // Leave for the scene as it was planned: a design that was changed meanwhile has another.
+    let permit = seat
+        .permits()
+        .ask(&scene, seat.motion.clock().now())
+        .map_err(|denied| denied.to_string())?;
+    let resumed = seat.motion.resume(permit).await;
+    resumed.map_err(|_| "its thread has ended".to_owned())?
+}
+
+/// Every servo of every arm is attempted, and each that may still hold is named.
+pub(super) async fn torque_off(node: &Node) -> Told {
+    let mut lines = Vec::new();
+    for seat in &node.seats {
+        let line = limp(seat).await;
+        lines.push(match line {
+            Ok(line) => Ok(format!("{}: {line}", seat.name)),
+            Err(why) => Err(format!("{}: {why}", seat.name)),
+        });
+    }
+    Told::of(lines)
+}
+
+async fn limp(seat: &Arc<Seat>) -> Result<String, String> {
+    if moves(seat.motion.snapshot().state) {
+        return Err("it moves or is held; `steadyhand stop` first".to_owned());
+    }
+    let released = seat.motion.release().await;
+    let released = released.map_err(|_| "its thread has ended".to_owned())??;
+    if released.failed.is_empty() {
+        let latched = seat.permits().latched();
+        let next = match latched {
+            Some(Latch::Emergency(_)) => "`steadyhand clear`, then `steadyhand reset`",
+            _ => "`steadyhand reset`",
+        };
+        return Ok(format!(
+            "torque is off on {} servos, read back; {next} makes it hold again",
+            released.off.len()
+        ));
+    }
+    let failed: Vec<String> = released
+        .failed
+        .iter()
+        .map(|(servo, error)| format!("{servo}: {error}"))
+        .collect();
+    Err(format!(
+        "torque may still be on: {}; cut its power",
+        failed.join(", ")
+    ))
+}
