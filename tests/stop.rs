@@ -81,10 +81,10 @@ fn a_stop_from_another_connection_ends_the_stroke_and_both_are_told() {
     let (_, sensed) = call(&bench, node, &["sense"]);
     let height = sensed["tip"]["height_mm"].as_f64().unwrap();
     assert!(height > 6.0, "the pen is {height} mm up");
-    // Each call here is a session of its own, and the one that drew still has the arm.
+    // Each call here is a session of its own; the one that drew has ended and gave the arm back.
     let (_, refused) = call(&bench, node, &["stroke", r#"{"scene":"short"}"#]);
-    assert_eq!(refused["code"], "leased", "{refused:#}");
-    assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
+    assert_eq!(refused["code"], "needs_reset", "{refused:#}");
+    assert_eq!(call(&bench, node, &["reset"]).0, 0);
     assert_eq!(call(&bench, node, &["stroke", r#"{"scene":"short"}"#]).0, 0);
 }
 
@@ -311,7 +311,7 @@ fn a_lost_bus_is_a_fault() {
 fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
     let bench = long_bench();
     let (_sim, _path, served) = drawing_on_a_port(&bench);
-    let _caller = begin_to_draw(&bench, &served.url);
+    let mut caller = begin_to_draw(&bench, &served.url);
     let verb = |words: &[&str]| bench.run(words).status.code();
     assert_eq!(verb(&["hold", "--now"]), Some(0));
     let (_, sensed) = call(&bench, &served.url, &["sense"]);
@@ -334,8 +334,10 @@ fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
     assert!(said.contains("torque is off on 6 servos"), "{said}");
     let (_, sensed) = call(&bench, &served.url, &["sense"]);
     assert_eq!(sensed["energised"], false, "{sensed:#}");
+    // Its session has ended with it.
+    assert_eq!(caller.exit_code(), Some(1));
     let (_, refused) = call(&bench, &served.url, &["stroke", r#"{"scene":"long"}"#]);
-    assert_eq!(refused["code"], "leased", "{refused:#}");
+    assert_eq!(refused["code"], "needs_reset", "{refused:#}");
     assert_eq!(verb(&["reset"]), Some(0));
 }
 
