@@ -2,8 +2,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    clippy::disallowed_methods,
-    reason = "a failing test may panic, and this test starts the program"
+    reason = "a failing test may panic"
 )]
 
 use serde_json::{Value, json};
