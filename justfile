@@ -24,3 +24,17 @@ mutants:
 # Programs that others wrote, against our simulated servos. `.ci/run` also runs tests/clients/run.
 peers:
     tests/peers/run
+
+# Ten million texts, or so many, against one target of `fuzz/` (needs cargo-fuzz).
+fuzz target="text" runs="10000000":
+    cd fuzz && cargo run --example seeds
+    cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run -O -s none {{target}} -- -max_len=300 -runs={{runs}} -timeout=20
+
+# How fast arguments are read, good ones and the worst; and other readers on the same rows.
+reader:
+    cargo bench --bench reader
+    cargo run --release --manifest-path benches/peers/reader/Cargo.toml
+
+# All icons of a published set, planned and measured by another program; `.ci/run` takes 300.
+icons:
+    tests/icons/run all

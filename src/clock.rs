@@ -33,6 +33,21 @@ enum Source {
     },
 }
 
+/// Milliseconds since 1970, as the machine's calendar has it: for records that people read. It may
+/// jump, so nothing is ever timed by it.
+#[must_use]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one home of the machine's calendar"
+)]
+pub fn calendar_ms() -> u64 {
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| {
+            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        })
+}
+
 impl Clock {
     /// The machine's monotonic clock, beginning now.
     #[must_use]

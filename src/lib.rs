@@ -12,6 +12,7 @@ pub mod config;
 pub mod design;
 pub mod driver;
 pub mod gate;
+pub mod job;
 pub mod kin;
 pub mod link;
 pub mod mcp;

@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 use std::{fs, path::PathBuf};
 use steadyhand::args::{
-    Effect, Kind, Line, Param, Policy, Profile, Received, Shape, explain_line, read,
+    Effect, Kind, Line, Param, Policy, Profile, Received, Shape, Unit, explain_line, read,
 };
 
 fn rows(file: &str) -> Vec<Value> {
@@ -123,11 +123,53 @@ fn score(rows: &[Value], shape: impl Fn(&Value) -> Shape) -> Score {
 
 #[test]
 fn handmade_forms_are_read_exactly() {
-    let schema = json!({"type": "object", "properties": {"scene": {"type": "string"}, "meta": {"type": "string"},
-        "debug": {"type": "boolean"}, "fps": {"type": "integer"}}});
-    let shape = Shape::from_json_schema(&schema).unwrap();
+    let shape = forms_shape();
     let score = score(&rows("forms.jsonl"), |_| shape.clone());
     assert_eq!(score.exact, score.rows, "{score:#?}");
+}
+
+/// Our own rows: they need nobody's corpus.
+fn own_rows() -> Vec<Value> {
+    let text = include_str!("arguments/rows.jsonl");
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn forms_shape() -> Shape {
+    let schema = json!({"type": "object", "properties": {"scene": {"type": "string"}, "meta": {"type": "string"},
+        "debug": {"type": "boolean"}, "fps": {"type": "integer"}}});
+    Shape::from_json_schema(&schema).unwrap()
+}
+
+#[test]
+fn our_own_rows_are_read_exactly() {
+    let rows = own_rows();
+    let shape = forms_shape();
+    let score = score(&rows, |_| shape.clone());
+    assert!(rows.len() > 1000);
+    assert_eq!(score.exact, score.rows, "{:#?}", score.misses);
+}
+
+#[test]
+fn our_own_rows_cut_at_any_byte_say_all_or_nothing() {
+    let shape = forms_shape();
+    let mut partly = Vec::new();
+    for row in own_rows() {
+        let text = row["s"].as_str().unwrap();
+        // A list of tags has no end of its own: what came before the cut is whole.
+        if row["cls"] != "whole" || text.starts_with("<scene>") {
+            continue;
+        }
+        for (at, _) in text.char_indices().skip(1) {
+            if let Line::Understood { understood, .. } = explain_line(&shape, &text[..at])
+                && !same(&Value::Object(understood.clone()), &row["want"])
+            {
+                partly.push(format!("{} -> {}", &text[..at], Value::Object(understood)));
+            }
+        }
+    }
+    assert!(partly.is_empty(), "{partly:#?}");
 }
 
 #[test]
@@ -253,4 +295,95 @@ fn a_call_cut_anywhere_is_never_a_call() {
         }
     }
     assert!(accepted.is_empty(), "{accepted:#?}");
+}
+
+/// The blocks of `docs/arguments.md` that are marked with `language`, line by line.
+fn documented(language: &str) -> Vec<String> {
+    let (mut lines, mut fence) = (Vec::new(), None);
+    for line in include_str!("../docs/arguments.md").lines() {
+        let ticks = line.chars().take_while(|c| *c == '`').count();
+        match fence {
+            None if ticks >= 3 => fence = Some((ticks, &line[ticks..])),
+            Some((open, _)) if ticks == open && line.len() == ticks => fence = None,
+            Some((_, marked)) if marked == language => lines.push(line.to_owned()),
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// What a documented line says of a text: the arguments, or the code of a complaint.
+fn check_documented(line: &str, judge: impl Fn(&str) -> Result<Value, Vec<&'static str>>) {
+    let (text, want) = line.rsplit_once(" => ").unwrap();
+    let text = text.replace('⏎', "\n");
+    match (judge(&text), want.strip_prefix("refused ")) {
+        (Ok(understood), None) => {
+            let want: Value = serde_json::from_str(want).unwrap();
+            assert!(same(&understood, &want), "{text} -> {understood}");
+        }
+        (Err(codes), Some(code)) => assert!(codes.contains(&code), "{text} -> {codes:?}"),
+        (got, _) => panic!("{text} -> {got:?}, documented {want}"),
+    }
+}
+
+/// The tool that the page describes.
+fn documented_tool() -> Shape {
+    let number =
+        |name: &str, min, max, unit| Param::new(name, Kind::number(min, max, Unit::named(unit)));
+    Shape::new(vec![
+        Param::new("scene", names(["default", "koi", "star", "practice_skin"])).default("default"),
+        Param::new("overlay", names(["crosses", "leaf"])).alias("meta"),
+        Param::new("debug", Kind::Bool).default(false),
+        Param::new("fps", Kind::integer(1, 120)).default(10),
+        number("lift", 0.001, 0.6, "m"),
+        number("angle", 0.0, 3.2, "rad"),
+        number("wait", 0.0, 60.0, "s"),
+        number("speed", 0.0, 0.5, "m/s"),
+        number("rate", 0.0, 1000.0, "hz"),
+        Param::new("note", Kind::Text),
+        Param::new("tags", Kind::List(Box::new(Kind::Text))),
+    ])
+    .with_foreign(["num_plys"])
+    .with_tool_names(["stroke", "draw"])
+}
+
+#[test]
+fn every_example_of_the_page_is_true() {
+    let shape = documented_tool();
+    let policy = Policy::new(Effect::Moves, Profile::Guarded);
+    let lines = documented("arguments");
+    assert!(lines.len() > 90, "{}", lines.len());
+    for line in lines {
+        check_documented(&line, |text| {
+            match read(&shape, &policy, Received::Text(text.into())) {
+                Ok(reading) => Ok(Value::Object(reading.given)),
+                Err(refusal) => Err(refusal.complaints.iter().map(|c| c.code).collect()),
+            }
+        });
+    }
+}
+
+#[test]
+fn every_example_of_a_foreign_schema_is_true() {
+    let schema: Value = serde_json::from_str(&documented("schema").join("\n")).unwrap();
+    let shape = Shape::from_json_schema(&schema).unwrap();
+    let lines = documented("cases");
+    assert!(lines.len() >= 10);
+    for line in lines {
+        check_documented(&line, |text| match explain_line(&shape, text) {
+            Line::Understood { understood, .. } => Ok(Value::Object(understood)),
+            Line::Refused {
+                complaints,
+                corrected,
+                ..
+            } => {
+                let again = explain_line(&shape, &Value::Object(corrected).to_string());
+                assert!(
+                    matches!(again, Line::Understood { .. }),
+                    "the correction of {text} is refused"
+                );
+                Err(complaints.iter().map(|c| c.code).collect())
+            }
+        });
+    }
 }

@@ -185,7 +185,7 @@ enum Row {
 use Row::{Params, Whole};
 
 /// Everything that was seen or may be feared, with what it is.
-const TORTURE: [(&str, Row); 34] = [
+const TORTURE: [(&str, Row); 43] = [
     ("an object", Params(r#""name":"echo","arguments":{"a":1}"#)),
     (
         "a lost object",
@@ -301,6 +301,45 @@ const TORTURE: [(&str, Row); 34] = [
         "unknown method",
         Whole(r#"{"jsonrpc":"2.0","id":7,"method":"dance","params":{}}"#),
     ),
+    (
+        "an envelope with an object",
+        Params(r#""name":"echo","arguments":{"input_data":{"a":1}}"#),
+    ),
+    (
+        "a number in a string",
+        Params(r#""name":"echo","arguments":{"a":"1","b":2}"#),
+    ),
+    (
+        "a key that nobody knows",
+        Params(r#""name":"echo","arguments":{"a":1,"zzz":true}"#),
+    ),
+    ("a name of null", Params(r#""name":null,"arguments":{}"#)),
+    (
+        "another version",
+        Whole(r#"{"jsonrpc":"1.0","id":7,"method":"tools/call","params":{"name":"echo"}}"#),
+    ),
+    (
+        "no method",
+        Whole(r#"{"jsonrpc":"2.0","id":7,"params":{"name":"echo"}}"#),
+    ),
+    (
+        "arguments twice",
+        Whole(
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"a":1},"arguments":{"a":2}}}"#,
+        ),
+    ),
+    (
+        "truth as Python writes it",
+        Whole(
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"a":True}}}"#,
+        ),
+    ),
+    (
+        "a fence around it",
+        Whole(
+            "```json\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{\"name\":\"echo\"}}\n```",
+        ),
+    ),
 ];
 
 impl Row {
@@ -320,11 +359,13 @@ impl Row {
                     r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{{members},{META}}}}}"#
                 )
             }
+            // One with metadata of its own keeps it.
+            Whole(text) if text.contains("_meta") => (*text).to_owned(),
             Whole(text) => text
                 .replace(r#""params":{}"#, &format!(r#""params":{{{META}}}"#))
                 .replace(
-                    r#""params":{"name":"echo"}"#,
-                    &format!(r#""params":{{"name":"echo",{META}}}"#),
+                    r#""params":{"name":"#,
+                    &format!(r#""params":{{{META},"name":"#),
                 ),
         }
     }
@@ -854,4 +895,89 @@ async fn a_changed_list_is_told_to_whoever_listens() {
         .unwrap()
         .unwrap();
     assert!(line.contains("notifications/tools/list_changed"), "{line}");
+}
+
+/// Reads a stream of events until one holds `what`.
+async fn until_heard(response: http::Response<Incoming>, what: &str) {
+    let mut body = response.into_body();
+    let mut heard = String::new();
+    while !heard.contains(what) {
+        let frame = tokio::time::timeout(WAIT_MAX, body.frame()).await;
+        let frame = frame.unwrap_or_else(|_| panic!("only {heard}"));
+        let bytes = frame.expect("the end").unwrap().into_data().unwrap();
+        heard.push_str(std::str::from_utf8(&bytes).unwrap());
+    }
+}
+
+#[tokio::test]
+async fn a_changed_list_is_told_over_http_in_both_eras() {
+    let everything = Offers {
+        changes: true,
+        resources: true,
+        ..Offers::default()
+    };
+    let server = Server::over(Echo::offering(everything)).await;
+    let opened = server
+        .send(Method::POST, &[STREAMS, JSON], INITIALIZE)
+        .await;
+    let id = opened.headers()["mcp-session-id"].to_str().unwrap();
+    let session = ("mcp-session-id", id);
+    server.post(&[STREAMS, JSON, session], INITIALIZED).await;
+    let standing = server
+        .send(Method::GET, &[("accept", "text/event-stream"), session], "")
+        .await;
+    assert_eq!(standing.status(), 200);
+    let asked = format!(
+        r#"{{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true,"resourcesListChanged":true}},{META}}}}}"#
+    );
+    let modern = [
+        STREAMS,
+        JSON,
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "subscriptions/listen"),
+    ];
+    let subscribed = server.send(Method::POST, &modern, &asked).await;
+    assert_eq!(subscribed.status(), 200);
+    until(|| server.desk.changes.receiver_count() == 2).await;
+    server.desk.changes.send(Change::Tools).unwrap();
+    server.desk.changes.send(Change::Resources).unwrap();
+    let last = "notifications/resources/list_changed";
+    tokio::join!(until_heard(standing, last), until_heard(subscribed, last));
+}
+
+#[tokio::test]
+async fn a_session_that_its_client_ends_is_told() {
+    let listening = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let at = listening.address();
+    let stop = CancellationToken::new();
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let note = told.clone();
+    let config = HttpConfig {
+        left: Some(Arc::new(move |session: &str| {
+            note.lock().unwrap().push(session.to_owned());
+        })),
+        ..HttpConfig::default()
+    };
+    let desk = Echo::new();
+    let serving = tokio::spawn(listening.serve(desk.clone(), config, repair, stop.clone()));
+    let server = Server {
+        desk,
+        at,
+        stop,
+        serving,
+    };
+    let opened = server
+        .send(Method::POST, &[STREAMS, JSON], INITIALIZE)
+        .await;
+    let id = opened.headers()["mcp-session-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    server
+        .send(Method::DELETE, &[("mcp-session-id", "no-such-session")], "")
+        .await;
+    server
+        .send(Method::DELETE, &[("mcp-session-id", &id)], "")
+        .await;
+    assert_eq!(told.lock().unwrap().last(), Some(&id));
 }

@@ -75,6 +75,30 @@ impl Unstuffer {
         }
     }
 
+    /// Takes the bytes at the front of `bytes` that lie inside the block that has begun, up to the
+    /// first zero; returns how many those were.
+    #[inline]
+    pub fn push_block(&mut self, bytes: &[u8]) -> usize {
+        let fitting = usize::from(self.block_left).min(bytes.len());
+        let block = bytes.get(..fitting).unwrap_or_default();
+        let Some(room) = self.body.get_mut(self.len..self.len + block.len()) else {
+            // No whole body has a block that long: whatever follows, this one is none.
+            self.spoilt = true;
+            return 0;
+        };
+        let mut count = 0u8;
+        for (slot, &byte) in room.iter_mut().zip(block) {
+            if byte == 0 {
+                break;
+            }
+            *slot = byte;
+            count += 1;
+        }
+        self.len += usize::from(count);
+        self.block_left -= count;
+        usize::from(count)
+    }
+
     /// The body, if the bytes so far are a whole one.
     pub fn body(&self) -> Option<&[u8]> {
         if self.spoilt || !self.started || self.block_left > 0 {

@@ -3,21 +3,21 @@
 const POLYNOMIAL_REFLECTED: u32 = 0x82F6_3B78;
 
 /// `TABLES[n][byte]` is what `byte` leaves behind after `n` more bytes of zeros.
-static TABLES: [[u32; 256]; 4] = tables();
+static TABLES: [[u32; 256]; 8] = tables();
 
 #[expect(
     clippy::indexing_slicing,
     reason = "evaluated at compile time; the indices are bounded by the loops"
 )]
-const fn tables() -> [[u32; 256]; 4] {
-    let mut tables = [[0u32; 256]; 4];
+const fn tables() -> [[u32; 256]; 8] {
+    let mut tables = [[0u32; 256]; 8];
     let mut index = 0u32;
     while index < 256 {
         tables[0][index as usize] = remainder(index);
         index += 1;
     }
     let mut byte = 0;
-    while byte < 3 * 256 {
+    while byte < 7 * 256 {
         let before = tables[byte / 256][byte % 256];
         tables[byte / 256 + 1][byte % 256] = (before >> 8) ^ tables[0][(before & 0xFF) as usize];
         byte += 1;
@@ -52,10 +52,18 @@ const fn look_up(table: usize, word: u32, byte: u32) -> u32 {
 pub const fn crc32c(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     let mut rest = bytes;
-    // Four bytes at a time halve the time of a frame.
-    while let Some((chunk, behind)) = rest.split_first_chunk::<4>() {
-        let word = crc ^ u32::from_le_bytes(*chunk);
-        crc = look_up(3, word, 0) ^ look_up(2, word, 1) ^ look_up(1, word, 2) ^ look_up(0, word, 3);
+    // Eight bytes at a time: their look-ups do not wait for one another.
+    while let Some((&[a, b, c, d, e, f, g, h], behind)) = rest.split_first_chunk::<8>() {
+        let near = crc ^ u32::from_le_bytes([a, b, c, d]);
+        let far = u32::from_le_bytes([e, f, g, h]);
+        crc = look_up(7, near, 0)
+            ^ look_up(6, near, 1)
+            ^ look_up(5, near, 2)
+            ^ look_up(4, near, 3)
+            ^ look_up(3, far, 0)
+            ^ look_up(2, far, 1)
+            ^ look_up(1, far, 2)
+            ^ look_up(0, far, 3);
         rest = behind;
     }
     while let Some((&byte, behind)) = rest.split_first() {

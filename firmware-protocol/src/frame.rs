@@ -130,6 +130,33 @@ impl Decoder {
     /// Takes the next byte off the wire.
     #[inline]
     pub fn push(&mut self, byte: u8) -> Received<'_> {
+        let step = self.step(byte);
+        self.received(step)
+    }
+
+    /// Takes bytes off the front of `bytes` until they complete something, or all of them; the same
+    /// as [`Decoder::push`] for each, and faster.
+    pub fn take(&mut self, bytes: &mut &[u8]) -> Received<'_> {
+        while let Some((&byte, behind)) = bytes.split_first() {
+            // Only a zero begins an emergency stop: until the next one none can be under way.
+            if self.estop_matched == 0 && !self.finished {
+                let count = self.unstuffer.push_block(bytes);
+                if count > 0 {
+                    *bytes = bytes.get(count..).unwrap_or_default();
+                    continue;
+                }
+            }
+            *bytes = behind;
+            let step = self.step(byte);
+            if step != Step::Nothing {
+                return self.received(step);
+            }
+        }
+        Received::Nothing
+    }
+
+    #[inline]
+    fn step(&mut self, byte: u8) -> Step {
         if self.finished {
             self.unstuffer.clear();
             self.finished = false;
@@ -137,13 +164,24 @@ impl Decoder {
         if self.completes_estop(byte) {
             self.unstuffer.clear();
             self.counters.frames = self.counters.frames.saturating_add(1);
-            return Received::Estop;
+            return Step::Estop;
         }
         if byte == 0 {
             return self.finish();
         }
         self.unstuffer.push(byte);
-        Received::Nothing
+        Step::Nothing
+    }
+
+    fn received(&self, step: Step) -> Received<'_> {
+        match step {
+            Step::Nothing => Received::Nothing,
+            Step::Estop => Received::Estop,
+            Step::Frame => match self.unstuffer.body().and_then(split) {
+                Some((frame, _)) => Received::Frame(frame),
+                None => Received::Nothing,
+            },
+        }
     }
 
     /// Watches the raw bytes beside the frame decoder. Only the first and last of them are zero, so
@@ -162,22 +200,27 @@ impl Decoder {
         whole
     }
 
-    fn finish(&mut self) -> Received<'_> {
+    fn finish(&mut self) -> Step {
         if !self.unstuffer.started() {
-            return Received::Nothing;
+            return Step::Nothing;
         }
         self.finished = true;
-        match self.unstuffer.body().and_then(checked) {
-            Some(frame) => {
-                self.counters.frames = self.counters.frames.saturating_add(1);
-                Received::Frame(frame)
-            }
-            None => {
-                self.counters.corrupt = self.counters.corrupt.saturating_add(1);
-                Received::Nothing
-            }
+        if self.unstuffer.body().is_some_and(is_checked) {
+            self.counters.frames = self.counters.frames.saturating_add(1);
+            Step::Frame
+        } else {
+            self.counters.corrupt = self.counters.corrupt.saturating_add(1);
+            Step::Nothing
         }
     }
+}
+
+/// What one byte completed, without the bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Nothing,
+    Frame,
+    Estop,
 }
 
 impl Default for Decoder {
@@ -186,13 +229,22 @@ impl Default for Decoder {
     }
 }
 
-fn checked(body: &[u8]) -> Option<Frame<'_>> {
+/// A body as a frame, with its checksum, which is not looked at.
+fn split(body: &[u8]) -> Option<(Frame<'_>, u32)> {
     let (covered, crc) = body.split_last_chunk::<CRC_LEN>()?;
     let (&[first, sequence], payload) = covered.split_first_chunk::<HEADER_LEN>()?;
-    (crc32c(covered) == u32::from_le_bytes(*crc)).then_some(Frame {
+    let frame = Frame {
         version: first >> 6,
         kind: first & KIND_MAX,
         sequence,
         payload,
-    })
+    };
+    Some((frame, u32::from_le_bytes(*crc)))
+}
+
+/// Whether a body is long enough and its checksum right.
+fn is_checked(body: &[u8]) -> bool {
+    let covered = body.len().saturating_sub(CRC_LEN);
+    let right = |crc| body.get(..covered).map(crc32c) == Some(crc);
+    split(body).is_some_and(|(_, crc)| right(crc))
 }

@@ -397,4 +397,42 @@ proptest! {
         let bytes = [&before[..], &ESTOP_BYTES].concat();
         prop_assert_eq!(messages(&bytes).last().cloned(), Some(Ok(Message::Estop)));
     }
+
+    #[test]
+    fn bytes_taken_in_pieces_give_what_single_bytes_give(
+        parts in prop::collection::vec(
+            prop_oneof![
+                prop::collection::vec(any::<u8>(), 0..300),
+                prop::collection::vec(prop_oneof![Just(0u8), Just(2), Just(0x7F), Just(5)], 0..12),
+                Just(ESTOP_BYTES.to_vec()),
+                any_message().prop_map(|message| message.encode(3).as_slice().to_vec()),
+                prop::collection::vec(1u8.., 0..300),
+            ],
+            0..8,
+        ),
+        cuts in prop::collection::vec(1usize..80, 1..6),
+    ) {
+        let bytes = parts.concat();
+        let mut single = Decoder::new();
+        let want = receive(&mut single, &bytes);
+        let mut pieces = Decoder::new();
+        let mut found = Vec::new();
+        let (mut at, mut turn) = (0, 0);
+        while at < bytes.len() {
+            let end = (at + cuts[turn % cuts.len()]).min(bytes.len());
+            let mut rest = &bytes[at..end];
+            while !rest.is_empty() {
+                match pieces.take(&mut rest) {
+                    Received::Nothing => {}
+                    Received::Estop => found.push((kind::ESTOP, 0, Vec::new())),
+                    Received::Frame(frame) => {
+                        found.push((frame.kind, frame.sequence, frame.payload.to_vec()));
+                    }
+                }
+            }
+            (at, turn) = (end, turn + 1);
+        }
+        prop_assert_eq!(found, want);
+        prop_assert_eq!(pieces.counters(), single.counters());
+    }
 }

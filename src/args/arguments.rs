@@ -30,6 +30,7 @@ pub(super) fn judge(shape: &Shape, policy: &Policy, candidate: Candidate, text: 
         },
         refused: Vec::new(),
         given: Map::new(),
+        sent: Vec::new(),
     };
     call.read(candidate, text);
     let cost = call.coercer.repairs.cost;
@@ -45,7 +46,12 @@ struct Call<'a> {
     coercer: Coercer<'a>,
     refused: Vec<Trouble>,
     given: Map<String, Value>,
+    /// Positions of the parameters that were sent.
+    sent: Vec<usize>,
 }
+
+/// Longest key in which a slip of the pen is looked for.
+const SLIP_BYTES_MAX: usize = 64;
 
 type Pairs = Vec<(String, Node)>;
 
@@ -116,6 +122,7 @@ impl Call<'_> {
                 },
                 refused: Vec::new(),
                 given: Map::new(),
+                sent: Vec::new(),
                 ..*self
             };
             trial.pairs(pairs, false);
@@ -279,7 +286,7 @@ impl Call<'_> {
     /// `{"arguments": ""}` and `{"input": "koi"}`: a sole envelope that holds no object.
     fn scalar_envelope(&mut self, pairs: Pairs, left: usize) -> Result<Pairs, Trouble> {
         let is_envelope =
-            |key: &str| meaning::is_wrapper(key) && find(&self.shape.params, key).is_none();
+            |key: &str| find(&self.shape.params, key).is_none() && meaning::is_wrapper(key);
         let is_call = |(key, _): &(String, Node)| {
             is_envelope(key)
                 || (find(&self.shape.params, key).is_none()
@@ -371,6 +378,7 @@ impl Call<'_> {
             let why = "a key is given twice with different values";
             return self.whole(whole_text(Rule::Contradiction, "duplicate_keys", why), "");
         }
+        self.sent = owners.iter().flatten().copied().collect();
         for ((key, node), owner) in pairs.iter().zip(&owners) {
             match owner {
                 None => self.unknown(key, node),
@@ -466,15 +474,21 @@ impl Call<'_> {
             .iter()
             .any(|name| meaning::same_key(name, key));
         match node {
-            Node::Text(tool) if meaning::is_tool_name(key) => self.tool_name(tool, node),
+            Node::Text(tool) | Node::Word(tool) if meaning::is_tool_name(key) => {
+                self.tool_name(tool, node);
+            }
             _ if is_foreign => {
                 let why = "this is a parameter of another tool";
                 self.stray(Rule::ForeignKey, "foreign_key", shown, why, node);
             }
-            _ if meaning::is_physical(key) => {
+            _ if meaning::is_physical(key) || meaning::holds_physical(node) => {
                 let why =
                     "this tool has no such parameter, and leaving it out would change the act";
                 self.stray(Rule::PhysicalKey, "physical_key", shown, why, node);
+            }
+            _ if !key.contains(char::is_alphanumeric) => {
+                let why = "a value without a name";
+                self.stray(Rule::ForeignKey, "nameless", shown, why, node);
             }
             _ if self.is_slip(key) => {
                 let why =
@@ -489,7 +503,7 @@ impl Call<'_> {
         }
     }
 
-    /// A slip of the pen in a parameter's name (`scen`, `scenes`), or no name at all.
+    /// A slip of the pen in the name of a parameter that was not sent (`scen`, `scenes`), or the name in a longer one (`the_scene`).
     fn is_slip(&self, key: &str) -> bool {
         let folded = name::fold(key);
         let slips_max = |name: &str| match name.chars().count() {
@@ -497,11 +511,18 @@ impl Call<'_> {
             4..=6 => 1,
             _ => 2,
         };
-        let is_near = |param: &Param| {
-            let name = name::fold(&param.name);
-            strsim::osa_distance(&name, &folded) <= slips_max(&name)
+        let is_near = |name: &str| {
+            let known = name::fold(name);
+            meaning::has_words_of(key, name)
+                || strsim::osa_distance(&known, &folded) <= slips_max(&known)
         };
-        folded.len() <= 64 && (folded.is_empty() || self.shape.params.iter().any(is_near))
+        let mut unsent = self
+            .shape
+            .params
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| !self.sent.contains(index));
+        folded.len() <= SLIP_BYTES_MAX && unsent.any(|(_, param)| is_near(&param.name))
     }
 
     fn ignored(&mut self, key: &str, node: &Node, code: &'static str, why: &str) {
@@ -684,6 +705,10 @@ fn with_default(mut trouble: Trouble, param: &Param) -> Trouble {
 }
 
 fn in_order(shape: &Shape, mut given: Map<String, Value>) -> Map<String, Value> {
+    // Parameters are judged in their order; only an open shape's other keys come before them.
+    if !shape.open {
+        return given;
+    }
     let mut ordered: Map<String, Value> = shape
         .params
         .iter()
@@ -723,10 +748,8 @@ fn corrected(shape: &Shape, given: &Map<String, Value>, refused: &[Trouble]) -> 
     };
     let needed = |param: &Param| {
         if param.required {
-            param
-                .default
-                .clone()
-                .or_else(|| values::example(&param.kind))
+            let example = || values::example(&param.kind).or_else(|| values::least(&param.kind));
+            param.default.clone().or_else(example)
         } else {
             None
         }

@@ -147,16 +147,21 @@ fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
     }
     match peel::peel(text) {
         Err(flaw) => return vec![Candidate::flawed(Node::Null, Forms::default(), flaw)],
-        Ok(Some(peeled)) => return named(inside(&peeled.text, depth, peeled.form), peeled.tool),
+        Ok(Some(peeled)) => {
+            return named(
+                inside(&peeled.text, depth, peeled.form),
+                peeled.tool.as_deref(),
+            );
+        }
         Ok(None) => {}
     }
     layered(text, depth).unwrap_or_else(|| bare(text))
 }
 
 /// The label's tool, where the call inside names none.
-fn named(mut found: Vec<Candidate>, tool: Option<String>) -> Vec<Candidate> {
+fn named(mut found: Vec<Candidate>, tool: Option<&str>) -> Vec<Candidate> {
     for candidate in &mut found {
-        candidate.tool = candidate.tool.take().or_else(|| tool.clone());
+        candidate.tool = candidate.tool.take().or_else(|| tool.map(str::to_owned));
     }
     found
 }
@@ -173,7 +178,7 @@ fn layered(text: &str, depth: usize) -> Option<Vec<Candidate>> {
     if let Some((inner, tool)) = unwrapped(text) {
         let found = inside(inner, depth, Form::Tag);
         if !found.is_empty() {
-            return Some(named(found, tool.map(str::to_owned)));
+            return Some(named(found, tool));
         }
     }
     if let Some(plain) = encoding::without_backslashes(text) {

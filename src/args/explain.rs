@@ -9,6 +9,7 @@ use super::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::fmt;
 
 /// One way of reading a text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -70,6 +71,76 @@ pub fn explain(shape: &Shape, effect: Effect, text: &str) -> Explanation {
             .map(|profile| verdict(shape, effect, profile, text))
             .into(),
     }
+}
+
+impl fmt::Display for Explanation {
+    /// For people: each way of reading the text, then what each profile does, then every repair.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, way) in self.candidates.iter().enumerate() {
+            let cost = way.cost;
+            match &way.understood {
+                Some(understood) => writeln!(
+                    f,
+                    "reading {} at cost {cost}: {}",
+                    index + 1,
+                    json(understood)
+                )?,
+                None => writeln!(f, "reading {} at cost {cost} is none", index + 1)?,
+            }
+        }
+        for verdict in &self.profiles {
+            write!(f, "\n{verdict}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let profile = match self.profile {
+            Profile::Lenient => "lenient",
+            Profile::Guarded => "guarded",
+        };
+        if let Some(understood) = &self.understood {
+            writeln!(f, "{profile}: runs with {}", json(understood))?;
+        }
+        if let Some(refused) = &self.refused {
+            writeln!(f, "{profile}: refused: {refused}")?;
+        }
+        if let Some(corrected) = &self.corrected {
+            writeln!(f, "  this would be accepted: {}", json(corrected))?;
+        }
+        self.repairs
+            .iter()
+            .try_for_each(|repair| write!(f, "  {repair}"))
+    }
+}
+
+impl fmt::Display for Repair {
+    /// One line: class, cost, code, field, what became of what, and why.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            class,
+            cost,
+            code,
+            field,
+            got,
+            used,
+            why,
+        } = self;
+        write!(f, "{class:?} cost {cost:>3}  {code}  {field}")?;
+        match (got.is_empty(), used.is_empty()) {
+            (false, false) => write!(f, ": {got} → {used}")?,
+            (false, true) => write!(f, ": {got}")?,
+            (true, false) => write!(f, ": {used}")?,
+            (true, true) => {}
+        }
+        writeln!(f, " ({why})")
+    }
+}
+
+fn json(map: &Map<String, Value>) -> String {
+    serde_json::to_string(map).unwrap_or_default()
 }
 
 fn alternative(judged: Judged) -> Alternative {

@@ -105,8 +105,32 @@ const SCHEMA_KEYS: [&str; 14] = [
     "optional",
     "name",
 ];
-/// Words which say that something physical is meant.
-const PHYSICAL: [&str; 61] = [
+/// Words which say that something physical is meant: how far, how fast, how often, which arm, or whether to move at all.
+const PHYSICAL: [&str; 85] = [
+    "dry",
+    "dryrun",
+    "simulate",
+    "simulated",
+    "simulation",
+    "preview",
+    "motion",
+    "move",
+    "stop",
+    "pause",
+    "wait",
+    "slow",
+    "slowly",
+    "fast",
+    "mirror",
+    "mirrored",
+    "flip",
+    "copies",
+    "passes",
+    "layer",
+    "layers",
+    "side",
+    "start",
+    "end",
     "depth",
     "speed",
     "velocity",
@@ -185,24 +209,68 @@ pub(super) fn same_key(a: &str, b: &str) -> bool {
             .filter(|c| c.is_alphanumeric())
             .flat_map(char::to_lowercase)
     }
+    // Most keys differ at once, and most are ASCII.
+    if let (Some(first), Some(other)) = (a.bytes().next(), b.bytes().next())
+        && first.is_ascii_alphanumeric()
+        && other.is_ascii_alphanumeric()
+        && !first.eq_ignore_ascii_case(&other)
+    {
+        return false;
+    }
     letters(a).eq(letters(b))
 }
 
-/// A key without what a signature or a path puts around it: `scene (string)`, `args.scene`, `stroke.scene`.
+/// A key without what a signature or a path puts around it: `scene (string)`, `args.scene`. A unit is no such remark.
 pub(super) fn without_remark(key: &str) -> &str {
-    let bare = key.split_once(" (").map_or(key, |(name, _)| name);
+    let is_remark = |remark: &str| {
+        remark
+            .split([',', ' '])
+            .filter(|word| !word.is_empty())
+            .all(|word| matches!(word, "optional" | "required") || TYPES.contains(&word))
+    };
+    let bare = key
+        .strip_suffix(')')
+        .and_then(|key| key.split_once(" ("))
+        .filter(|(_, remark)| is_remark(remark))
+        .map_or(key, |(name, _)| name);
     let prefix = bare.rsplit_once('.');
     prefix
         .filter(|(prefix, name)| is_wrapper(prefix) && !name.is_empty())
         .map_or(bare, |(_, name)| name)
 }
 
+/// Whether `key` has every word of `name` in it, as `the_scene` has that of `scene`.
+pub(super) fn has_words_of(key: &str, name: &str) -> bool {
+    let (key, name) = (words(key), words(name));
+    let mut said = name.iter().filter(|word| !word.is_empty()).peekable();
+    said.peek().is_some() && said.all(|word| key.contains(word))
+}
+
+/// Whether an object holds a physical key somewhere inside.
+pub(super) fn holds_physical(node: &Node) -> bool {
+    match node {
+        Node::Map(pairs) => pairs
+            .iter()
+            .any(|(key, inner)| !inner.is_empty() && (is_physical(key) || holds_physical(inner))),
+        Node::List(items) => items.iter().any(holds_physical),
+        _ => false,
+    }
+}
+
+/// Longest key that is compared with words; a longer one is none of them.
+const KEY_BYTES_MAX: usize = 256;
+
+/// Whether the key is one of these words, all in letters and digits of lower case; nothing is allocated.
+fn is_one_of(key: &str, words: &[&str]) -> bool {
+    key.len() <= KEY_BYTES_MAX && words.iter().any(|word| same_key(word, key))
+}
+
 pub(super) fn is_framework(key: &str) -> bool {
-    FRAMEWORK.contains(&fold_key(key).as_str())
+    is_one_of(key, &FRAMEWORK)
 }
 
 pub(super) fn is_wrapper(key: &str) -> bool {
-    WRAPPERS.contains(&fold_key(key).as_str())
+    is_one_of(key, &WRAPPERS)
 }
 
 /// An envelope with something in it that can be opened.
@@ -221,19 +289,23 @@ pub(super) fn is_envelope(key: &str, value: &Node) -> bool {
 }
 
 pub(super) fn is_call(key: &str, value: &Node) -> bool {
-    CALLS.contains(&fold_key(key).as_str()) && matches!(value, Node::Map(_) | Node::List(_))
+    matches!(value, Node::Map(_) | Node::List(_)) && is_one_of(key, &CALLS)
 }
 
 pub(super) fn is_tool_name(key: &str) -> bool {
-    TOOL_NAMES.contains(&fold_key(key).as_str())
+    is_one_of(key, &TOOL_NAMES)
 }
 
 pub(super) fn stands_beside_a_call(key: &str) -> bool {
-    BESIDE.contains(&fold_key(key).as_str())
+    is_one_of(key, &BESIDE)
 }
 
 /// Whether one of the words in a key, split at case and punctuation, is physical.
+/// A key too long to be looked through may say anything.
 pub(super) fn is_physical(key: &str) -> bool {
+    if key.len() > KEY_BYTES_MAX {
+        return true;
+    }
     words(key)
         .iter()
         .any(|word| PHYSICAL.contains(&word.as_str()))
@@ -258,7 +330,8 @@ fn words(key: &str) -> Vec<String> {
 /// `<scene-name>`, `{scene}`, `{{scene}}`, `${scene}`, `<%= scene %>`, `%s` and dots: what a prompt has where a value goes.
 pub(super) fn is_template(text: &str) -> bool {
     let text = text.trim();
-    if text.len() > STAND_IN_BYTES_MAX {
+    let starts = text.starts_with(['<', '{', '$', '#', '@', '%', '.', '…', '[']);
+    if !starts || text.len() > STAND_IN_BYTES_MAX {
         return false;
     }
     let between = |open: &str, close: &str| {
@@ -307,12 +380,10 @@ fn is_stand_in(inner: &str, with_remark: bool) -> bool {
         || matches!(inner.trim(), "..." | "…")
 }
 
-/// A parameter's own name dressed up as a value: `$scene`, `[scene name]`, `__SCENE__`.
-/// Words such as `YOUR_SCENE` are left alone: a text parameter may well be meant to hold them.
+/// A parameter's own name dressed up as a value: `$scene`, `[scene name]`, `__SCENE__`, `YOUR_SCENE_HERE`.
 pub(super) fn is_dressed_name(text: &str, name: &str) -> bool {
     let text = text.trim();
-    let first = text.chars().next().unwrap_or_default();
-    if text.len() > STAND_IN_BYTES_MAX || first.is_alphanumeric() {
+    if text.len() > STAND_IN_BYTES_MAX || !may_be_dressed(text) {
         return false;
     }
     let marks = |c: char| {
@@ -326,11 +397,62 @@ pub(super) fn is_dressed_name(text: &str, name: &str) -> bool {
         .strip_prefix("__")
         .and_then(|rest| rest.strip_suffix("__"))
         .unwrap_or(bare);
-    let (folded, name) = (fold_key(bare), fold_key(name));
+    let is_marked = bare.len() < text.len() && !text.starts_with(char::is_alphanumeric);
+    is_marked && is_name_of(&fold_key(bare), name) || is_asked_for(bare, name)
+}
+
+/// Cheap to ask of every text: it begins with a mark or a request, or ends with "here".
+fn may_be_dressed(text: &str) -> bool {
+    const ASKS: [&str; 5] = ["your", "insert", "enter", "put", "choose"];
+    let starts = |word: &&str| {
+        text.get(..word.len())
+            .is_some_and(|head| head.eq_ignore_ascii_case(word))
+    };
+    let ends = text.len().checked_sub(4).and_then(|at| text.get(at..));
+    !text.starts_with(char::is_alphanumeric)
+        || ASKS.iter().any(|word| starts(&word))
+        || ends.is_some_and(|end| end.eq_ignore_ascii_case("here"))
+}
+
+/// The parameter's name, be it as `scene name` or `scene value`.
+fn is_name_of(folded: &str, name: &str) -> bool {
+    let name = fold_key(name);
     let stem = ["name", "value", "id"]
         .iter()
         .find_map(|word| folded.strip_suffix(word));
-    bare.len() < text.len() && !name.is_empty() && (folded == name || stem == Some(name.as_str()))
+    !name.is_empty() && (folded == name || stem == Some(name.as_str()))
+}
+
+/// `YOUR_SCENE_HERE`, `insert scene`. Credentials are excepted: nobody tells them to a model, and whoever runs the call fills them in.
+fn is_asked_for(text: &str, name: &str) -> bool {
+    const CREDENTIALS: [&str; 6] = [
+        "key",
+        "token",
+        "secret",
+        "password",
+        "credential",
+        "credentials",
+    ];
+    let mut asked = words(text);
+    asked.retain(|word| !word.is_empty());
+    let has_here = asked.last().is_some_and(|word| word == "here");
+    let has_verb = asked.first().is_some_and(|word| {
+        matches!(
+            word.as_str(),
+            "your" | "insert" | "enter" | "put" | "choose"
+        )
+    });
+    let is_filler = |word: &String| {
+        matches!(
+            word.as_str(),
+            "your" | "insert" | "enter" | "put" | "choose" | "the" | "a" | "here"
+        )
+    };
+    let is_credential = words(name)
+        .iter()
+        .any(|word| CREDENTIALS.contains(&word.as_str()));
+    asked.retain(|word| !is_filler(word));
+    (has_verb || has_here) && !is_credential && is_name_of(&asked.concat(), name)
 }
 
 /// `{"<key>": "<value>"}`, `{"arg1": "<value>"}`, `{"key": "value"}`: a pair that a prompt has where arguments go.
@@ -347,8 +469,7 @@ pub(super) fn is_template_pair(key: &str, value: &Node) -> bool {
     let is_text = |node: &Node, test: &dyn Fn(&str) -> bool| matches!(node, Node::Text(text) | Node::Word(text) if test(text));
     is_template(key)
         || is_text(value, &is_template)
-        || (KEYS.contains(&fold_key(key).as_str())
-            && is_text(value, &|text| fold_key(text).ends_with("value")))
+        || (is_one_of(key, &KEYS) && is_text(value, &|text| fold_key(text).ends_with("value")))
 }
 
 pub(super) fn is_type_word(node: &Node) -> bool {

@@ -106,7 +106,11 @@ pub(super) fn resolve_value(received: &str, known: &[String]) -> Resolution {
     if let Some(index) = known.iter().position(|name| name == received) {
         return Resolution::Resolved { index, exact: true };
     }
-    by_form(&fold(received), known).unwrap_or_else(|| Resolution::Unknown {
+    let unquoted = |quote: char| received.strip_prefix(quote)?.strip_suffix(quote);
+    let plain = unquoted('"')
+        .or_else(|| unquoted('\''))
+        .or_else(|| unquoted('`'));
+    by_form(&fold(plain.unwrap_or(received)), known).unwrap_or_else(|| Resolution::Unknown {
         nearest: nearest(received, known.iter().map(String::as_str)),
     })
 }

@@ -108,6 +108,9 @@ pub(super) fn is_lost_payload(text: &str) -> bool {
     if text == "[Object]" {
         return true;
     }
+    if !text.starts_with('[') || text.len() > 200 {
+        return false;
+    }
     let inner = text
         .strip_prefix('[')
         .filter(|rest| rest.starts_with('['))
@@ -122,7 +125,7 @@ pub(super) fn is_lost_payload(text: &str) -> bool {
     let starts = inner
         .get(..MARK.len())
         .is_some_and(|head| head.eq_ignore_ascii_case(MARK));
-    starts && text.len() <= 200 && inner.len() > MARK.len() + 1 && inner.chars().all(is_word)
+    starts && inner.len() > MARK.len() + 1 && inner.chars().all(is_word)
 }
 
 /// At most [`super::limits::SHOWN_CHARS_MAX`] characters, with control characters and quotes escaped.

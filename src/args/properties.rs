@@ -215,12 +215,75 @@ fn renderings(object: &Map<String, Value>) -> Vec<String> {
         ),
         format!("{strict}}}"),
     ];
+    all.extend(wrapped(&strict));
     if !object.is_empty() {
-        all.push(pairs(object, ", ", "=", "", |v| python(v, '"')));
+        all.extend(bracketless(object));
         all.push(format!(
             "stroke({})",
             pairs(object, ", ", "=", "", |v| python(v, '\''))
         ));
+    }
+    all
+}
+
+/// What models, templates, programs and pages put around an object.
+fn wrapped(strict: &str) -> Vec<String> {
+    let quoted = json!(strict).to_string();
+    let entities = strict
+        .replace('&', "&amp;")
+        .replace('"', "&quot;")
+        .replace('<', "&lt;");
+    let mut all = vec![
+        entities,
+        format!("<think>what about \"{{this}}\"?</think>\n<tool_call>\n{strict}\n</tool_call>"),
+        format!("<|python_tag|>{strict}<|eom_id|>"),
+        format!("[TOOL_CALLS][{{\"name\":\"stroke\",\"arguments\":{strict}}}]"),
+        format!("[TOOL_REQUEST]{strict}[END_TOOL_REQUEST]"),
+        format!("functools[{strict}]"),
+        format!(
+            "Thought: I need {{this}}.\nAction: stroke\nAction Input: {strict}\nObservation: done"
+        ),
+        format!("const args = {strict};"),
+        format!("print(api.stroke(**{strict}))"),
+        format!("[stroke({strict})]"),
+        format!("JSON.parse({quoted})"),
+        format!("<function=stroke>{strict}</function>"),
+        format!(
+            "{{\"tool_calls\":[{{\"function\":{{\"name\":\"stroke\",\"arguments\":{quoted}}}}}]}}"
+        ),
+        format!("\u{feff}```json\n{quoted}\n```\n"),
+    ];
+    all.extend(
+        quoted
+            .get(1..quoted.len() - 1)
+            .filter(|_| strict != "{}")
+            .map(str::to_owned),
+    );
+    all
+}
+
+/// Renderings whose end nothing marks, so that a cut cannot be seen.
+fn bracketless(object: &Map<String, Value>) -> Vec<String> {
+    let json = |value: &Value| value.to_string();
+    let tags = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    let is_plain = object
+        .values()
+        .all(|value| !value.is_string() && !value.is_array());
+    let mut all = vec![
+        pairs(object, ", ", "=", "", |v| python(v, '"')),
+        pairs(object, "\n", ": ", "", json),
+        format!("arguments:\n  {}", pairs(object, "\n  ", ": ", "", json)),
+        format!("1. {}", pairs(object, "\n2. ", ": ", "", json)),
+    ];
+    if is_plain {
+        let tag = |(key, value): (&String, &Value)| format!("<{key}>{}</{key}>", tags(value));
+        all.push(object.iter().map(tag).collect());
+        all.push(format!("stroke --{}", pairs(object, " --", "=", "", json)));
+        all.push(pairs(object, "&", "=", "", json));
     }
     all
 }
@@ -271,6 +334,23 @@ proptest! {
             let cut: String = text.chars().take(1 + at.index(text.chars().count() - 1)).collect();
             if cut.len() < text.len() {
                 prop_assert!(read(&shape(), &policy, Received::Text(cut.clone())).is_err(), "{cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_cut_anywhere_says_all_or_nothing(object in object(), at in any::<prop::sample::Index>()) {
+        let policy = Policy::new(Effect::Moves, Profile::Guarded);
+        let marked = renderings(&object).into_iter().filter(|text| {
+            object.is_empty() || !bracketless(&object).contains(text)
+        });
+        for text in marked.filter(|text| text.trim().len() > 1) {
+            let cut: String = text.chars().take(1 + at.index(text.chars().count() - 1)).collect();
+            if cut.trim_matches('\u{feff}').is_empty() {
+                continue;
+            }
+            if let Ok(reading) = read(&shape(), &policy, Received::Text(cut.clone())) {
+                prop_assert_eq!(Value::Object(reading.given), Value::Object(object.clone()), "{} of {}", cut, text);
             }
         }
     }

@@ -298,6 +298,103 @@ fn frameworks_keys_and_inert_ones_are_ignored() {
 }
 
 #[test]
+fn what_is_around_a_call_is_taken_off_and_its_tool_is_heard() {
+    let json = r#"{"scene":"koi"}"#;
+    for text in [
+        format!("<think>draw {{it}}</think>{json}"),
+        format!("Thought: {{x}}\nAction: Stroke\nAction Input: {json}\nObservation: ok"),
+        format!("<function name=\"stroke\">{json}</function>"),
+        format!(
+            "<use_mcp_tool><server_name>arm</server_name><tool_name>stroke</tool_name><arguments>{json}</arguments></use_mcp_tool>"
+        ),
+        "[stroke(scene=\"koi\")]".into(),
+        "print(default_api.stroke(scene='koi'))".into(),
+        "<|tool_call_start|>[draw(scene=\"koi\")]<|tool_call_end|>".into(),
+        "<start_function_call>call:stroke{scene:<escape>koi<escape>}<end_function_call>".into(),
+        "stroke --scene koi".into(),
+        "stroke scene=koi".into(),
+        "name: stroke\narguments:\n  scene: koi".into(),
+        "dict([('scene', 'koi')])".into(),
+        "<stroke scene=\"koi\"></stroke>".into(),
+        "{\"scene (string)\": \"\\\"koi\\\"\"}".into(),
+    ] {
+        assert_eq!(
+            Value::Object(guarded(&text).unwrap().given),
+            json!({"scene": "koi"}),
+            "{text}"
+        );
+        let other = text
+            .replace("stroke", "align")
+            .replace("Stroke", "align")
+            .replace("draw(", "align(");
+        if other != text {
+            check(&[(&other, "!!!r")]);
+        }
+    }
+}
+
+#[test]
+fn a_value_that_would_be_lost_is_asked_for() {
+    for text in [
+        r#"{"scenes": "koi"}"#,
+        r#"{"scen": "koi"}"#,
+        r#"{"the_scene": "koi"}"#,
+        r#"{"scene_id": "koi"}"#,
+        r#"{"": "koi"}"#,
+        r#"{"lift (mm)": 0.5}"#,
+        r#"{"scene": "koi", "dry_run": true}"#,
+        r#"{"scene": "koi", "config": {"needle_depth": 2}}"#,
+        r#"{"scene": "koi", "options": {"fps": 5}}"#,
+        r#"{"command": "{\"scene\": \"koi\"}"}"#,
+        r#"{"note": "[object Object]"}"#,
+        "[object Object][object Object]",
+        r#"{"arguments": "[object Object]"}"#,
+    ] {
+        check(&[(text, "!!!r")]);
+    }
+    check(&[
+        (r#"{"scene": "koi", "scene_style": "bold"}"#, "...."),
+        ("arm/stroke?scene=koi&debug=1", "!!!r"),
+    ]);
+    assert_eq!(guarded("/stroke?scene=koi&debug=1").unwrap().given.len(), 2);
+}
+
+#[test]
+fn stand_ins_of_every_kind_are_seen() {
+    for value in [
+        "$scene",
+        "[scene name]",
+        "__SCENE__",
+        "YOUR_SCENE",
+        "insert scene here",
+        "%s",
+        "%(scene)s",
+        "<<scene>>",
+        "{{{scene}}}",
+        "#{scene}",
+        "<%= scene %>",
+        "<scene: the name>",
+        "<|scene|>",
+        "$(scene)",
+        "@{scene}",
+    ] {
+        check(&[(&json!({"scene": value}).to_string(), "!!rr")]);
+    }
+    check(&[
+        (r#"{"key": "value"}"#, "!!rr"),
+        (r#"{"<key>": "koi"}"#, "!!rr"),
+        (r#"{"style": "<style>"}"#, "!!rr"),
+        (r#"{"scene": "string"}"#, "!!rr"),
+        (r#"{"note": "string (optional)"}"#, "!!rr"),
+        (r#"{"required": ["scene"]}"#, "!!rr"),
+        ("[TOOL_CALLS]", "!!rr"),
+        ("```", "!!rr"),
+    ]);
+    let shape = Shape::new(vec![Param::new("api_key", Kind::Text)]);
+    assert!(line(&shape, r#"{"api_key": "YOUR_API_KEY"}"#).is_ok());
+}
+
+#[test]
 fn physical_keys_and_other_tools_parameters_count_as_lost() {
     check(&[
         (r#"{"depth": 2}"#, "!!!r"),
@@ -410,6 +507,8 @@ fn values_that_cannot_be_placed_are_refused() {
         r#"{"lift": "5 s"}"#,
         r#"{"lift": "80m"}"#,
         r#"{"lift": -1}"#,
+        r#"{"lift": "5,5 mm"}"#,
+        r#"{"fps": "1.000"}"#,
         r#"{"note": {"a": 1}}"#,
     ] {
         check(&[(text, ".rrr".replace('.', "!").as_str())]);
@@ -420,6 +519,7 @@ fn values_that_cannot_be_placed_are_refused() {
 fn units_are_converted_and_echoed() {
     for (text, want) in [
         ("5mm", 0.005),
+        ("0.5\"", 0.0127),
         ("3 cm", 0.03),
         ("0.02", 0.02),
         ("20 millimetres", 0.02),
@@ -701,6 +801,16 @@ fn explaining_shows_candidates_and_both_profiles() {
             .unwrap()
             .contains("depth")
     );
+    let words = explanation.to_string();
+    for said in [
+        "reading 1 at cost",
+        "lenient: runs with {",
+        "guarded: refused: depth",
+        "this would be accepted: {",
+        "L0 cost   1  unquoted_key",
+    ] {
+        assert!(words.contains(said), "{said} is not in:\n{words}");
+    }
     let shown = serde_json::to_value(&explanation).unwrap();
     assert_eq!(shown["profiles"][0]["repairs"][0]["class"], "L0");
 }

@@ -149,34 +149,9 @@ const TABLE: [Row; 28] = [
         3_600,
         1,
     ),
-    row(
-        Dimension::Speed,
-        &[
-            "m/s",
-            "mps",
-            "m_s",
-            "meters/second",
-            "metres/second",
-            "meters per second",
-            "metres per second",
-        ],
-        1,
-        1,
-    ),
-    row(Dimension::Speed, &["cm/s", "cm_s", "cm/sec"], 1, 100),
-    row(
-        Dimension::Speed,
-        &[
-            "mm/s",
-            "mmps",
-            "mm_s",
-            "mm/sec",
-            "millimeters per second",
-            "millimetres per second",
-        ],
-        1,
-        1_000,
-    ),
+    row(Dimension::Speed, &["m/s", "mps", "m_s"], 1, 1),
+    row(Dimension::Speed, &["cm/s", "cm_s"], 1, 100),
+    row(Dimension::Speed, &["mm/s", "mmps", "mm_s"], 1, 1_000),
     row(Dimension::Speed, &["m/min", "m_min"], 1, 60),
     row(Dimension::Speed, &["cm/min", "cm_min"], 1, 6_000),
     row(Dimension::Speed, &["mm/min", "mm_min"], 1, 60_000),
@@ -327,7 +302,25 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
 }
 
 fn fold(name: &str) -> String {
-    name.trim().trim_end_matches('.').to_lowercase()
+    let plain = name.trim().trim_end_matches('.').to_lowercase();
+    if !plain.contains('/') && !plain.contains(" per ") {
+        return plain;
+    }
+    let plain = plain.replace(" per ", "/").replace(" / ", "/");
+    let (what, time) = plain.split_once('/').unwrap_or((&plain, ""));
+    let time = match time {
+        "sec" | "second" | "seconds" => "s",
+        "minute" | "minutes" => "min",
+        other => other,
+    };
+    let what = match what {
+        "meters" | "metres" | "meter" | "metre" => "m",
+        "millimeters" | "millimetres" => "mm",
+        "centimeters" | "centimetres" => "cm",
+        "inches" | "inch" => "in",
+        other => other,
+    };
+    format!("{what}/{time}")
 }
 
 /// Splits `"5 mm"` into its number and its suffix; `None` where it does not begin with a number.

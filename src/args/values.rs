@@ -416,6 +416,27 @@ pub(super) fn example(kind: &Kind) -> Option<Value> {
     }
 }
 
+/// The least that is of a kind, for a required value of which nothing is known.
+pub(super) fn least(kind: &Kind) -> Option<Value> {
+    match kind {
+        Kind::Text | Kind::Any => Some(Value::String("text".to_owned())),
+        Kind::Integer { .. } | Kind::Number { .. } => Some(Value::from(0)),
+        Kind::List(_) => Some(Value::Array(Vec::new())),
+        Kind::Object { fields, .. } => {
+            let needed = fields.iter().filter(|field| field.required);
+            let value = |field: &Param| {
+                Some((
+                    field.name.clone(),
+                    example(&field.kind).or_else(|| least(&field.kind))?,
+                ))
+            };
+            Some(Value::Object(needed.filter_map(value).collect()))
+        }
+        Kind::AnyOf(kinds) => kinds.iter().find_map(least),
+        _ => None,
+    }
+}
+
 fn bound(range: &Range) -> Option<Value> {
     let bounds = [range.min.as_ref(), range.max.as_ref()];
     bounds

@@ -15,47 +15,59 @@ pub enum Effect {
     Moves,
 }
 
-/// One tool.
-#[derive(Debug, PartialEq)]
+/// One tool: one of the six, or one that a node file declares.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Tool {
     /// The name it is listed by.
-    pub name: &'static str,
+    pub name: String,
     /// The name for people.
-    pub title: &'static str,
+    pub title: String,
     /// Other names, listed unless the node file says otherwise.
-    pub aliases: &'static [&'static str],
+    pub aliases: Vec<String>,
     /// More names that it answers to and that are never listed.
-    pub also: &'static [&'static str],
+    pub also: Vec<String>,
     /// What it does to the world.
     pub effect: Effect,
     /// What it does, in a phrase that begins with a verb and has no full stop.
-    pub does: &'static str,
+    pub does: String,
     /// What it takes, in the order in which it is shown.
-    pub parameters: &'static [Parameter],
-    /// Calls beside `{}`, each the text of a JSON object; `$scene` stands for a scene of this node.
-    pub examples: &'static [&'static str],
+    pub parameters: Vec<Parameter>,
+    /// Calls beside the minimal one, each the text of a JSON object; `$scene` stands for a scene of this node.
+    pub examples: Vec<String>,
     /// When to use it, what must come before, what to call next: at most four lines.
-    pub when: &'static [&'static str],
+    pub when: Vec<String>,
     /// What its result holds beside what every result holds.
     pub fields: &'static [Field],
     /// May spoil something: what is drawn stays drawn.
     pub destructive: bool,
     /// A second call changes nothing more.
     pub idempotent: bool,
+    /// Reaches beyond the node's own world.
+    pub open_world: bool,
 }
 
 impl Tool {
     /// Every name it answers to, its own first.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        let others = self.aliases.iter().chain(self.also).copied();
-        std::iter::once(self.name).chain(others)
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let others = self.aliases.iter().chain(&self.also);
+        std::iter::once(&self.name)
+            .chain(others)
+            .map(String::as_str)
     }
 
     /// The parameters that mean something on this node, such as `arm` where there is more than one.
-    pub fn shown(&self, here: &Here) -> impl Iterator<Item = &'static Parameter> {
+    pub fn shown(&self, here: &Here) -> impl Iterator<Item = &Parameter> {
         self.parameters
             .iter()
-            .filter(|parameter| here.shows(parameter.kind))
+            .filter(|parameter| parameter.required || here.shows(&parameter.kind))
+    }
+
+    /// The least that is a whole call: `{}`, or an example of what is required.
+    #[must_use]
+    pub fn minimal(&self, here: &Here) -> String {
+        let required = self.parameters.iter().filter(|one| one.required);
+        let call = required.map(|one| (one.name.clone(), one.sample(here)));
+        Value::Object(call.collect()).to_string()
     }
 
     /// The annotations, which follow from the entry.
@@ -65,33 +77,92 @@ impl Tool {
             read_only: self.effect == Effect::Reads,
             destructive: self.destructive,
             idempotent: self.idempotent || self.effect == Effect::Reads,
-            open_world: false,
+            open_world: self.open_world,
         }
     }
 }
 
-/// One parameter. All are optional: a call without any is a whole call.
-#[derive(Debug, PartialEq, Eq)]
+/// One parameter. Those of the six are all optional: a call without any is a whole call.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
     /// The name it is shown by.
-    pub name: &'static str,
+    pub name: String,
     /// Other names for it.
-    pub aliases: &'static [&'static str],
+    pub aliases: Vec<String>,
     /// What it may hold.
     pub kind: Kind,
-    /// What it is when it is not sent.
-    pub default: Given,
+    /// Whether a call without it is refused.
+    pub required: bool,
+    /// What it is when it is not sent; without one, the words say what happens then.
+    pub default: Option<Value>,
     /// What it is for, with its default in words.
-    pub words: &'static str,
+    pub words: String,
+}
+
+impl Parameter {
+    /// A value that it may hold.
+    fn sample(&self, here: &Here) -> Value {
+        if let Some(default) = &self.default {
+            return default.clone();
+        }
+        match &self.kind {
+            Kind::Name(names) => here.names(*names).first().cloned().into(),
+            Kind::Choice(values) => values.first().cloned().into(),
+            Kind::Bool => true.into(),
+            Kind::Text => "example".into(),
+            Kind::Whole { .. } => 1.into(),
+            Kind::Number { .. } => 1.5.into(),
+            Kind::Texts => Value::Array(vec!["example".into()]),
+        }
+    }
 }
 
 /// What a parameter may hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// The name of something that exists on this node now.
     Name(Vocabulary),
+    /// One of these texts.
+    Choice(Vec<String>),
     /// True or false.
     Bool,
+    /// Any text.
+    Text,
+    /// A whole number.
+    Whole {
+        /// The symbol of its unit, such as `mm`.
+        unit: Option<String>,
+    },
+    /// Any number.
+    Number {
+        /// The symbol of its unit, such as `mm`.
+        unit: Option<String>,
+    },
+    /// A list of texts.
+    Texts,
+}
+
+impl Kind {
+    /// Its JSON type.
+    #[must_use]
+    pub fn json_type(&self) -> &'static str {
+        match self {
+            Self::Name(_) | Self::Choice(_) | Self::Text => "string",
+            Self::Bool => "boolean",
+            Self::Whole { .. } => "integer",
+            Self::Number { .. } => "number",
+            Self::Texts => "array",
+        }
+    }
+
+    /// Its unit, where it has one.
+    #[must_use]
+    pub fn unit(&self) -> Option<&str> {
+        match self {
+            Self::Whole { unit } | Self::Number { unit } => unit.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// Names that change while the node runs.
@@ -105,29 +176,6 @@ pub enum Vocabulary {
     Arms,
     /// Nodes of the node file.
     Nodes,
-}
-
-/// The value of a parameter that was not sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Given {
-    /// None; the words say what happens then.
-    Nothing,
-    /// This name.
-    Name(&'static str),
-    /// This truth.
-    Bool(bool),
-}
-
-impl Given {
-    /// As JSON, where there is a value.
-    #[must_use]
-    pub fn value(self) -> Option<Value> {
-        match self {
-            Self::Nothing => None,
-            Self::Name(name) => Some(Value::from(name)),
-            Self::Bool(truth) => Some(Value::from(truth)),
-        }
-    }
 }
 
 /// One field of a tool's own in its result. It may be absent, and is never null.
@@ -189,5 +237,5 @@ pub struct Listed {
     /// What it does to the world.
     pub hints: Hints,
     /// The tool whose alias this is.
-    pub alias_of: Option<&'static str>,
+    pub alias_of: Option<String>,
 }

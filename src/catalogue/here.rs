@@ -1,12 +1,14 @@
 //! What this node knows by name now, so that a schema can say which values are valid.
 
-use super::{Kind, Vocabulary};
+use std::sync::Arc;
+
+use super::{Kind, TOOLS, Tool, Vocabulary};
 
 /// More values than these are not put into a schema; the description says where they are.
 pub const ENUM_MAX: usize = 12;
 
 /// The names that exist on this node now.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Here {
     /// Scenes, the default one first.
     pub scenes: Vec<String>,
@@ -18,9 +20,23 @@ pub struct Here {
     pub nodes: Vec<String>,
     /// Whether aliases stand in the list.
     pub aliases_listed: bool,
+    /// Tools that the node file declares beside the six.
+    pub declared: Arc<[Tool]>,
 }
 
 impl Here {
+    /// The tools of this node: the six, then those that its node file declares.
+    pub fn tools(&self) -> impl Iterator<Item = &Tool> {
+        TOOLS.iter().chain(self.declared.iter())
+    }
+
+    /// The tool of this exact name, alias or unlisted name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&Tool> {
+        self.tools()
+            .find(|tool| tool.names().any(|known| known == name))
+    }
+
     /// The names of one kind.
     #[must_use]
     pub fn names(&self, vocabulary: Vocabulary) -> &[String] {
@@ -34,13 +50,13 @@ impl Here {
 
     /// Whether there is a choice to be made: a single arm or node needs no name, and neither does no overlay.
     #[must_use]
-    pub fn shows(&self, kind: Kind) -> bool {
+    pub fn shows(&self, kind: &Kind) -> bool {
         match kind {
             Kind::Name(names @ (Vocabulary::Arms | Vocabulary::Nodes)) => {
-                self.names(names).len() > 1
+                self.names(*names).len() > 1
             }
-            Kind::Name(names) => !self.names(names).is_empty(),
-            Kind::Bool => true,
+            Kind::Name(names) => !self.names(*names).is_empty(),
+            _ => true,
         }
     }
 

@@ -5,42 +5,27 @@
 mod describe;
 mod entry;
 mod here;
+mod page;
 mod prompts;
 mod render;
 mod schema;
 mod tools;
 
-pub use describe::{description, instructions, summary};
-pub use entry::{
-    Effect, Field, FieldKind, Given, Hints, Kind, Listed, Parameter, Tool, Vocabulary,
-};
+pub use describe::{DESCRIPTION_CHARS_MAX, description, instructions, summary};
+pub use entry::{Effect, Field, FieldKind, Hints, Kind, Listed, Parameter, Tool, Vocabulary};
 pub use here::{ENUM_MAX, Here};
+pub use page::{help, page, table, usage};
 pub use prompts::{PROMPTS, Prompt};
-pub use render::{Format, usage};
+pub use render::Format;
 pub use schema::{input, output};
 pub use tools::TOOLS;
 
-/// The tool of this exact name, alias or unlisted name.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Tool> {
-    TOOLS
-        .iter()
-        .find(|tool| tool.names().any(|known| known == name))
-}
-
-/// Every name that a tool answers to, with its tool; listed or not.
-pub fn names() -> impl Iterator<Item = (&'static str, &'static Tool)> {
-    TOOLS
-        .iter()
-        .flat_map(|tool| tool.names().map(move |name| (name, tool)))
-}
-
-/// The list as clients of this node see it: the tools, then their aliases if those are listed.
+/// The list as clients of this node see it: the tools, then the aliases of the six if those are listed.
 #[must_use]
 pub fn list(here: &Here) -> Vec<Listed> {
-    let tools = TOOLS.iter().map(|tool| listed(tool, here));
-    let aliases = TOOLS
-        .iter()
+    let tools = here.tools().map(|tool| listed(tool, here));
+    let aliases = here
+        .tools()
         .flat_map(|tool| tool.aliases.iter().map(move |name| alias(tool, name)));
     tools
         .chain(aliases.filter(|_| here.aliases_listed))
@@ -49,8 +34,8 @@ pub fn list(here: &Here) -> Vec<Listed> {
 
 fn listed(tool: &Tool, here: &Here) -> Listed {
     Listed {
-        name: tool.name.to_owned(),
-        title: tool.title.to_owned(),
+        name: tool.name.clone(),
+        title: tool.title.clone(),
         description: description(tool, here),
         input_schema: input(tool, here),
         output_schema: Some(output(tool)),
@@ -60,15 +45,15 @@ fn listed(tool: &Tool, here: &Here) -> Listed {
 }
 
 /// An alias is read as fully as its tool and told in one line.
-fn alias(tool: &'static Tool, name: &str) -> Listed {
+fn alias(tool: &Tool, name: &str) -> Listed {
     Listed {
         name: name.to_owned(),
-        title: tool.title.to_owned(),
+        title: tool.title.clone(),
         description: format!("Same as {}. Minimal call: {{}}", tool.name),
         input_schema: schema::bare(),
         output_schema: None,
         hints: tool.hints(),
-        alias_of: Some(tool.name),
+        alias_of: Some(tool.name.clone()),
     }
 }
 
@@ -88,6 +73,7 @@ fn tests_here() -> Here {
         arms: names(&["so101"]),
         nodes: names(&["here"]),
         aliases_listed: true,
+        ..Here::default()
     }
 }
 
@@ -100,21 +86,19 @@ fn tests_here() -> Here {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{Effect, find, list, names, tests_here};
+    use super::{Effect, TOOLS, list, tests_here};
 
     #[test]
     fn no_two_tools_answer_to_one_name() {
-        let all: Vec<&str> = names().map(|(name, _)| name).collect();
+        let all: Vec<&str> = TOOLS.iter().flat_map(super::Tool::names).collect();
         let distinct: BTreeSet<&str> = all.iter().copied().collect();
         assert_eq!(all.len(), distinct.len());
     }
 
     #[test]
     fn every_word_for_stop_stops_and_is_not_listed() {
-        let listed: Vec<String> = list(&tests_here())
-            .into_iter()
-            .map(|tool| tool.name)
-            .collect();
+        let here = tests_here();
+        let listed: Vec<String> = list(&here).into_iter().map(|tool| tool.name).collect();
         for name in [
             "emergency_stop",
             "estop",
@@ -123,7 +107,7 @@ mod tests {
             "abort",
             "freeze",
         ] {
-            assert_eq!(find(name).unwrap().effect, Effect::Stops);
+            assert_eq!(here.find(name).unwrap().effect, Effect::Stops);
             assert!(!listed.iter().any(|listed| listed == name));
         }
     }

@@ -1,5 +1,9 @@
 //! What a person would ask for, ready to be chosen in clients that show prompts.
 
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
 /// One prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Prompt {
@@ -7,30 +11,39 @@ pub struct Prompt {
     pub name: &'static str,
     /// One sentence.
     pub description: &'static str,
-    /// The request, with `{scene}` for the chosen scene.
+    /// What it takes, all optional: a name and what it is.
+    pub takes: &'static [(&'static str, &'static str)],
+    /// The request: `{call}` stands for what was chosen, `{plan}` for the same with `dry_run`.
     text: &'static str,
 }
 
-/// The prompts. Each takes an optional `scene`.
+const SCENE: (&str, &str) = ("scene", "The scene; default if left out.");
+const META: (&str, &str) = ("meta", "An overlay on the scene; none if left out.");
+const NODE: (&str, &str) = ("node", "The node that does it; this one if left out.");
+
+/// The prompts.
 pub static PROMPTS: [Prompt; 3] = [
     Prompt {
         name: "calibrate",
         description: "Check the arm and measure how well it tracks in a scene.",
-        text: "Call sense. If nothing is wrong, call align with {\"scene\": \"{scene}\"}. \
+        takes: &[SCENE, META, NODE],
+        text: "Call sense. If nothing is wrong, call align with {call}. \
                Tell me the largest tracking error and every point above 1 mm.",
     },
     Prompt {
         name: "draw",
         description: "Draw a scene's design and show the result.",
-        text: "Call stroke with {\"scene\": \"{scene}\", \"dry_run\": true} and describe the plan. \
-               When I agree, call stroke with {\"scene\": \"{scene}\"}. While its job runs, look with sense. \
+        takes: &[SCENE, META, NODE],
+        text: "Call stroke with {plan} and describe the plan. \
+               When I agree, call stroke with {call}. While its job runs, look with sense. \
                At the end show me the picture and the largest deviation.",
     },
     Prompt {
         name: "recover",
         description: "Find out why the arm stands still and bring it back to rest.",
+        takes: &[NODE],
         text: "Call sense and tell me in plain words what state the arm is in and why. \
-               If an emergency stop is latched, ask me to clear it. Otherwise call reset with {} and look again with sense.",
+               If an emergency stop is latched, ask me to clear it. Otherwise call reset with {call} and look again with sense.",
     },
 ];
 
@@ -41,36 +54,74 @@ impl Prompt {
         PROMPTS.iter().find(|prompt| prompt.name == name)
     }
 
-    /// The request for one scene.
+    /// The request for what was chosen.
     #[must_use]
-    pub fn fill(&self, scene: Option<&str>) -> String {
-        self.text.replace("{scene}", scene.unwrap_or("default"))
-    }
-
-    /// Whether the request names a scene.
-    #[must_use]
-    pub fn takes_scene(&self) -> bool {
-        self.text.contains("{scene}")
+    pub fn fill(&self, chosen: &BTreeMap<String, String>) -> String {
+        let mut call = Map::new();
+        for (name, _) in self.takes {
+            let said = chosen.get(*name).filter(|value| !value.trim().is_empty());
+            // A drawing names its scene, so that the person sees which.
+            let shown = said
+                .map(String::as_str)
+                .or((*name == "scene").then_some("default"));
+            if let Some(value) = shown {
+                call.insert((*name).to_owned(), Value::from(value));
+            }
+        }
+        let mut plan = call.clone();
+        plan.insert("dry_run".to_owned(), Value::from(true));
+        self.text
+            .replace("{plan}", &Value::Object(plan).to_string())
+            .replace("{call}", &Value::Object(call).to_string())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::find;
-    use super::PROMPTS;
+    use std::collections::BTreeMap;
+
+    use super::super::tests_here;
+    use super::{PROMPTS, Prompt};
+
+    fn chosen(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        pairs.iter().map(own).collect()
+    }
 
     #[test]
     fn prompts_name_tools_that_exist() {
         for prompt in &PROMPTS {
-            let text = prompt.fill(Some("letters"));
-            assert!(!text.contains("{scene}"), "{text}");
+            let text = prompt.fill(&chosen(&[("scene", "letters")]));
+            assert!(
+                !text.contains("{call}") && !text.contains("{plan}"),
+                "{text}"
+            );
             let called = text
                 .split("all ")
                 .skip(1)
                 .filter_map(|rest| rest.split([' ', '.']).next());
             for tool in called {
-                assert!(find(tool).is_some(), "{tool} in {text}");
+                assert!(tests_here().find(tool).is_some(), "{tool} in {text}");
             }
         }
+    }
+
+    #[test]
+    fn what_was_chosen_stands_in_the_calls() {
+        let fill =
+            |name, pairs: &[(&str, &str)]| Prompt::find(name).map(|one| one.fill(&chosen(pairs)));
+        let text =
+            fill("draw", &[("scene", "a"), ("meta", "b\""), ("other", "c")]).unwrap_or_default();
+        assert!(
+            text.contains(r#"{"scene":"a","meta":"b\"","dry_run":true}"#),
+            "{text}"
+        );
+        let text = fill("draw", &[]).unwrap_or_default();
+        assert!(
+            text.contains(r#"call stroke with {"scene":"default"}."#),
+            "{text}"
+        );
+        let text = fill("recover", &[]).unwrap_or_default();
+        assert!(text.contains("call reset with {} and"), "{text}");
     }
 }

@@ -1,5 +1,5 @@
 //! JSON Schema of arguments and results, in the small part of it that every provider of models takes:
-//! one plain `type` per property, `description`, `enum` of texts; nothing else.
+//! one plain `type` per property, `description`, `enum` of texts, `items` of a list; nothing else.
 
 use serde_json::{Map, Value, json};
 
@@ -10,9 +10,20 @@ use super::{ENUM_MAX, Field, FieldKind, Here, Kind, Parameter, Tool};
 pub fn input(tool: &Tool, here: &Here) -> Map<String, Value> {
     let properties = tool.shown(here).map(|parameter| {
         let schema = Value::Object(property(parameter, here));
-        (parameter.name.to_owned(), schema)
+        (parameter.name.clone(), schema)
     });
-    object(properties.collect())
+    let mut schema = object(properties.collect());
+    let required: Vec<&str> = tool
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.required)
+        .map(|parameter| parameter.name.as_str())
+        .collect();
+    // Some readers of schemas want at least one name in this list.
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), json!(required));
+    }
+    schema
 }
 
 /// Schema of a tool that says nothing about its arguments.
@@ -30,35 +41,45 @@ fn object(properties: Map<String, Value>) -> Map<String, Value> {
 
 fn property(parameter: &Parameter, here: &Here) -> Map<String, Value> {
     let mut schema = Map::new();
-    let kind = match parameter.kind {
-        Kind::Name(_) => "string",
-        Kind::Bool => "boolean",
-    };
-    schema.insert("type".to_owned(), json!(kind));
+    schema.insert("type".to_owned(), json!(parameter.kind.json_type()));
     schema.insert("description".to_owned(), json!(words(parameter, here)));
-    if let Kind::Name(vocabulary) = parameter.kind {
-        let names = here.names(vocabulary);
-        if names.len() <= ENUM_MAX {
-            schema.insert("enum".to_owned(), json!(names));
+    match &parameter.kind {
+        Kind::Texts => {
+            schema.insert("items".to_owned(), json!({"type": "string"}));
+        }
+        kind => {
+            let values = values(kind, here);
+            if (1..=ENUM_MAX).contains(&values.len()) {
+                schema.insert("enum".to_owned(), json!(values));
+            }
         }
     }
     schema
 }
 
+/// The values of a choice.
+fn values<'a>(kind: &'a Kind, here: &'a Here) -> &'a [String] {
+    match kind {
+        Kind::Name(vocabulary) => here.names(*vocabulary),
+        Kind::Choice(values) => values,
+        _ => &[],
+    }
+}
+
 /// The words of a parameter; where there are too many values for an `enum`, the first of them and where the rest are.
-fn words(parameter: &Parameter, here: &Here) -> String {
-    let Kind::Name(vocabulary) = parameter.kind else {
-        return parameter.words.to_owned();
+pub(super) fn words(parameter: &Parameter, here: &Here) -> String {
+    let words = match parameter.kind.unit() {
+        Some(unit) => format!("{}, in {unit}", parameter.words),
+        None => parameter.words.clone(),
     };
-    let names = here.names(vocabulary);
+    let names = values(&parameter.kind, here);
     if names.len() <= ENUM_MAX {
-        return parameter.words.to_owned();
+        return words;
     }
     let first: Vec<&str> = names.iter().take(ENUM_MAX).map(String::as_str).collect();
     let rest = names.len() - ENUM_MAX;
     format!(
-        "{}: {} and {rest} more, see list_nodes",
-        parameter.words,
+        "{words}: {} and {rest} more, see list_nodes",
         first.join(", ")
     )
 }
@@ -114,7 +135,7 @@ fn field_schema(field: &Field) -> Value {
     reason = "a failing test may panic"
 )]
 mod tests {
-    use super::super::{TOOLS, find, tests_here};
+    use super::super::{TOOLS, tests_here};
     use super::{Value, input, output};
 
     /// Walks a schema and says which of its keys no provider of models is known to refuse.
@@ -148,31 +169,38 @@ mod tests {
 
     #[test]
     fn every_schema_is_plain() {
-        for tool in &TOOLS {
-            check_plain(&Value::Object(input(tool, &tests_here())), tool.name);
-            check_plain(&Value::Object(output(tool)), tool.name);
+        for tool in TOOLS.iter() {
+            check_plain(&Value::Object(input(tool, &tests_here())), &tool.name);
+            check_plain(&Value::Object(output(tool)), &tool.name);
         }
     }
 
     #[test]
     fn a_choice_of_one_is_not_shown() {
         let mut here = tests_here();
-        let stroke = find("stroke").unwrap();
+        let stroke = tests_here().find("stroke").unwrap().clone();
         let shown = |here: &_| {
-            input(stroke, here)["properties"]
+            input(&stroke, here)["properties"]
                 .as_object()
                 .unwrap()
                 .keys()
                 .cloned()
                 .collect::<Vec<_>>()
         };
-        assert_eq!(shown(&here), ["scene", "meta", "dry_run", "again", "debug"]);
+        assert_eq!(
+            shown(&here),
+            [
+                "scene", "meta", "dry_run", "plan", "resume", "again", "debug"
+            ]
+        );
         here.arms.push("second".to_owned());
         here.nodes.push("there".to_owned());
         here.overlays.clear();
         assert_eq!(
             shown(&here),
-            ["scene", "arm", "node", "dry_run", "again", "debug"]
+            [
+                "scene", "arm", "node", "dry_run", "plan", "resume", "again", "debug"
+            ]
         );
     }
 
@@ -180,7 +208,10 @@ mod tests {
     fn more_than_twelve_values_move_into_the_words() {
         let mut here = tests_here();
         here.scenes = (0..15).map(|i| format!("s{i}")).collect();
-        let scene = &input(find("stroke").unwrap(), &here)["properties"]["scene"];
+        let scene = &input(
+            TOOLS.iter().find(|tool| tool.name == "stroke").unwrap(),
+            &here,
+        )["properties"]["scene"];
         assert_eq!(scene.get("enum"), None);
         assert!(
             scene["description"]

@@ -29,7 +29,7 @@ pub(super) enum BusCommand {
     /// printed in the port's place. A node records its own ports with --trace
     Trace(super::trace::TraceArgs),
     /// Play a recorded trace to a simulated arm, never to a real one
-    Replay(super::replay::ReplayArgs),
+    Replay(super::play::ReplayArgs),
 }
 
 #[derive(Debug, Args)]
@@ -96,7 +96,7 @@ pub(super) async fn run(node: &NodeArgs, what: BusCommand) -> anyhow::Result<Exi
         BusCommand::Monitor(args) => monitor(node, &args).await,
         BusCommand::Configure(args) => configure(node, &args).await,
         BusCommand::Trace(args) => super::trace::run(node, &args).await,
-        BusCommand::Replay(args) => super::replay::run(node, &args).await,
+        BusCommand::Replay(args) => super::play::run(node, &args).await,
     }
 }
 

@@ -22,15 +22,19 @@ pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit>
             let watched = is_watched(args.json);
             let node = open::node(node, if watched { Pace::Watched } else { Pace::Fast })?;
             open::enable(&node, &args.enable)?;
+            node.note_start();
             Some(node)
         }
     };
     let client = match (&own, &args.node) {
-        (Some(node), _) => client::in_process(Arc::new(NodeDesk(Arc::clone(node)))).await?,
+        (Some(node), _) => client::in_process(Arc::new(NodeDesk::new(node))).await?,
         (None, url) => client::connect(&with_path(url.as_deref().unwrap_or_default())).await?,
     };
     let answer = call(&client, &args).await;
     client.close().await;
+    if let Some(node) = &own {
+        node.audit.flush();
+    }
     let answer = answer?;
     print(&answer, args.json);
     Ok(if answer.is_error {

@@ -46,7 +46,12 @@ pub(super) fn run(args: &NodeArgs) -> anyhow::Result<Exit> {
     );
     folders(args, &file, &mut findings);
     match open::library(args, &file) {
-        Ok(library) => with_scenes(args, &file, &library, &mut findings),
+        Ok(library) => {
+            with_scenes(args, &file, &library, &mut findings);
+            let declared = open::declared(&file, &library).map_err(|error| format!("{error:#}"));
+            let words = declared.map(|declared| format!("{} declared", declared.tools().len()));
+            findings.note("tools", words);
+        }
         Err(error) => findings.note("scenes", Err(format!("{error:#}"))),
     }
     for good in &findings.good {

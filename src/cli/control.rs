@@ -46,6 +46,25 @@ pub(super) enum Verb {
     },
     /// What the node is doing.
     Status,
+    /// What it was asked, planned and did.
+    Jobs {
+        /// One job.
+        id: Option<String>,
+        /// As JSON.
+        json: bool,
+    },
+    /// The plans that wait for a person.
+    Pending {
+        /// One of them.
+        job: Option<String>,
+    },
+    /// Allow a plan.
+    Approve {
+        /// Of which job.
+        job: String,
+        /// Its hash.
+        plan: String,
+    },
 }
 
 /// What came of it.
@@ -55,6 +74,26 @@ pub(super) struct Told {
     pub(super) done: bool,
     /// In words.
     pub(super) text: String,
+    /// The hash of the plan that it is about.
+    #[serde(default)]
+    pub(super) plan: Option<String>,
+}
+
+impl Told {
+    pub(super) fn done(text: impl Into<String>) -> Self {
+        Self {
+            done: true,
+            text: text.into(),
+            plan: None,
+        }
+    }
+
+    pub(super) fn failed(text: impl Into<String>) -> Self {
+        Self {
+            done: false,
+            ..Self::done(text)
+        }
+    }
 }
 
 /// Longer lines are not read.
@@ -156,12 +195,13 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
     let told = match serde_json::from_str::<Verb>(&line) {
         Ok(verb) => {
             tracing::info!(caller, ?verb, "operator");
-            act(&node, verb).await
+            let words = format!("user {caller}: {verb:?}");
+            let told = act(&node, verb).await;
+            let note = format!("{words}: done {}: {}", told.done, told.text);
+            node.audit.note("operator", note);
+            told
         }
-        Err(error) => Told {
-            done: false,
-            text: format!("not understood: {error}"),
-        },
+        Err(error) => Told::failed(format!("not understood: {error}")),
     };
     let mut answer = serde_json::to_vec(&told)?;
     answer.push(b'\n');
@@ -174,12 +214,9 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         Verb::Enable { scene, meta, for_s } => enable(node, &scene, meta.as_deref(), for_s),
         Verb::Disable => {
             node.seats.iter().for_each(|seat| seat.permits().disable());
-            Told {
-                done: true,
-                text:
-                    "nothing is enabled now; a motion under way goes on: `steadyhand stop` stops it"
-                        .to_owned(),
-            }
+            Told::done(
+                "nothing is enabled now; a motion under way goes on: `steadyhand stop` stops it",
+            )
         }
         Verb::Stop => call(node, "stop", Received::Absent).await,
         Verb::Estop => estop(node).await,
@@ -191,18 +228,37 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
             call(node, "reset", arguments).await
         }
         Verb::Status => call(node, "sense", Received::Absent).await,
+        Verb::Jobs { id, json } => super::jobs::told(&node.state, id.as_deref(), json),
+        Verb::Pending { job } => pending(node, job.as_deref()),
+        Verb::Approve { job, plan } => match node.approve(&job, &plan) {
+            Ok(text) => Told::done(text),
+            Err(text) => Told::failed(text),
+        },
+    }
+}
+
+/// The plans that wait, or one of them.
+fn pending(node: &Node, job: Option<&str>) -> Told {
+    let mut all = node.pending();
+    all.retain(|pending| job.is_none_or(|job| pending.job == job));
+    match (all.as_slice(), job) {
+        ([], Some(job)) => Told::failed(format!("{job} does not wait for approval")),
+        ([], None) => Told::done("nothing waits for approval"),
+        ([one], _) => Told {
+            plan: Some(one.plan.clone()),
+            ..Told::done(&one.words)
+        },
+        (several, _) => {
+            let words: Vec<&str> = several.iter().map(|one| one.words.as_str()).collect();
+            Told::done(words.join("\n\n"))
+        }
     }
 }
 
 fn enable(node: &Node, name: &str, overlay: Option<&str>, for_s: Option<u64>) -> Told {
     let scene = match node.scenes.scene(name, overlay) {
         Ok(scene) => scene,
-        Err(error) => {
-            return Told {
-                done: false,
-                text: error.to_string(),
-            };
-        }
+        Err(error) => return Told::failed(error.to_string()),
     };
     let mut any = false;
     for seat in node
@@ -223,21 +279,15 @@ fn enable(node: &Node, name: &str, overlay: Option<&str>, for_s: Option<u64>) ->
             || "as long as the node runs".to_owned(),
             |s| format!("for {s} s"),
         );
-        Told {
-            done: true,
-            text: format!(
-                "motion is enabled for scene {title} (revision {}) {until}",
-                scene.revision
-            ),
-        }
+        Told::done(format!(
+            "motion is enabled for scene {title} (revision {}) {until}",
+            scene.revision
+        ))
     } else {
-        Told {
-            done: false,
-            text: format!(
-                "scene {title} is for the arm {}, which this node does not have",
-                scene.arm.file.name
-            ),
-        }
+        Told::failed(format!(
+            "scene {title} is for the arm {}, which this node does not have",
+            scene.arm.file.name
+        ))
     }
 }
 
@@ -248,15 +298,9 @@ fn clear(node: &Node) -> Told {
     });
     let failed: Vec<String> = failed.collect();
     if failed.is_empty() {
-        Told {
-            done: true,
-            text: "the emergency stop is ended; `steadyhand reset` comes next".to_owned(),
-        }
+        Told::done("the emergency stop is ended; `steadyhand reset` comes next")
     } else {
-        Told {
-            done: false,
-            text: format!("the emergency stop stands: {}", failed.join("; ")),
-        }
+        Told::failed(format!("the emergency stop stands: {}", failed.join("; ")))
     }
 }
 
@@ -275,7 +319,7 @@ async fn estop(node: &Node) -> Told {
     }
     Told {
         done,
-        text: lines.join("; "),
+        ..Told::done(lines.join("; "))
     }
 }
 
@@ -303,7 +347,7 @@ async fn call(node: &Arc<Node>, tool: &str, arguments: Received) -> Told {
     let reply = Arc::clone(node).call(request, Watch::nobody()).await;
     Told {
         done: !reply.is_error,
-        text: reply.text,
+        ..Told::done(reply.text)
     }
 }
 

@@ -4,21 +4,47 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use tokio::sync::broadcast;
 
-use super::door;
+use super::resources::{self, Resources};
+use super::{door, notice};
 use crate::args::{self, envelope};
 use crate::caller::Role;
 use crate::catalogue::{self, PROMPTS, Prompt};
 use crate::mcp::{
-    Answer, Call, CallWatch, Completion, Desk, Hints, Offers, Progress, PromptCard,
-    PromptParameter, PromptText, Received, Repaired, ResourceBody, ResourceCard, ResourceText,
-    TemplateCard, ToolCard, Unknown,
+    Answer, Call, CallWatch, Change, Completion, Desk, Hints, Offers, Progress, PromptCard,
+    PromptParameter, PromptText, Received, Repaired, ResourceCard, ResourceText, TemplateCard,
+    ToolCard, Unknown,
 };
 use crate::permit::Who;
 use crate::tools::{self, Node, Reply, Request};
 
 /// A node behind the protocol.
-pub(super) struct NodeDesk(pub(super) Arc<Node>);
+pub(super) struct NodeDesk {
+    node: Arc<Node>,
+    resources: Arc<Resources>,
+    /// Told when lists change, where somebody watches.
+    changes: Option<broadcast::Sender<Change>>,
+}
+
+impl NodeDesk {
+    /// A desk whose lists nobody watches: for one call.
+    pub(super) fn new(node: &Arc<Node>) -> Self {
+        Self {
+            node: Arc::clone(node),
+            resources: Arc::new(Resources::new(Arc::clone(node))),
+            changes: None,
+        }
+    }
+
+    /// A desk that tells its clients when lists change.
+    pub(super) fn watched(node: &Arc<Node>) -> Self {
+        Self {
+            changes: Some(notice::watch(node)),
+            ..Self::new(node)
+        }
+    }
+}
 
 /// Reads a message that is not JSON.
 pub(super) fn repair(raw: &[u8]) -> Repaired {
@@ -30,18 +56,18 @@ pub(super) fn repair(raw: &[u8]) -> Repaired {
 
 impl Desk for NodeDesk {
     fn list(&self) -> Vec<ToolCard> {
-        catalogue::list(&self.0.here())
+        catalogue::list(&self.node.here())
             .into_iter()
             .map(card)
             .collect()
     }
 
     fn instructions(&self) -> String {
-        catalogue::instructions()
+        catalogue::instructions(&self.node.here())
     }
 
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {
-        let node = Arc::clone(&self.0);
+        let node = Arc::clone(&self.node);
         let standing = call.caller.identity.as_ref().map(door::standing);
         let is_person = standing
             .as_ref()
@@ -79,49 +105,25 @@ impl Desk for NodeDesk {
             resources: true,
             prompts: true,
             completion: true,
-            changes: false,
+            changes: self.changes.is_some(),
         }
     }
 
+    fn changes(&self) -> Option<broadcast::Receiver<Change>> {
+        self.changes.as_ref().map(broadcast::Sender::subscribe)
+    }
+
     fn resources(&self) -> Vec<ResourceCard> {
-        let usage = catalogue::TOOLS.iter().map(|tool| ResourceCard {
-            uri: format!("usage://{}", tool.name),
-            name: format!("usage of {}", tool.name),
-            description: format!("Everything about the tool {}.", tool.name),
-            mime: "text/markdown".to_owned(),
-        });
-        let scenes = self
-            .0
-            .scenes
-            .scenes()
-            .into_iter()
-            .map(|scene| ResourceCard {
-                uri: format!("scene://{scene}"),
-                description: format!("What the scene {scene} draws, with which arm."),
-                name: scene,
-                mime: "application/json".to_owned(),
-            });
-        usage.chain(scenes).collect()
+        self.resources.cards()
     }
 
     fn templates(&self) -> Vec<TemplateCard> {
-        let template = |uri: &str, name: &str, mime: &str| TemplateCard {
-            uri_template: uri.to_owned(),
-            name: name.to_owned(),
-            description: format!("The {name} of this name."),
-            mime: mime.to_owned(),
-        };
-        vec![
-            template("usage://{name}", "tool's usage", "text/markdown"),
-            template("scene://{name}", "scene", "application/json"),
-        ]
+        resources::templates()
     }
 
     fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, Unknown>> {
-        let found = self.resource(&uri);
-        Box::pin(std::future::ready(found.ok_or_else(|| Unknown {
-            message: format!("there is no resource {uri}; see resources/list"),
-        })))
+        let resources = Arc::clone(&self.resources);
+        Box::pin(async move { resources.read(&uri).await })
     }
 
     fn prompts(&self) -> Vec<PromptCard> {
@@ -137,7 +139,7 @@ impl Desk for NodeDesk {
         let prompt = Prompt::find(name).ok_or_else(|| Unknown {
             message: format!("there is no prompt {name:?}; valid: {}", names.join(", ")),
         })?;
-        let text = prompt.fill(arguments.get("scene").map(String::as_str));
+        let text = prompt.fill(arguments);
         Ok(PromptText {
             description: prompt.description.to_owned(),
             text,
@@ -145,51 +147,7 @@ impl Desk for NodeDesk {
     }
 
     fn complete(&self, completion: &Completion) -> Vec<String> {
-        let here = self.0.here();
-        let typed = completion.typed.to_lowercase();
-        let tools = || {
-            catalogue::TOOLS
-                .iter()
-                .map(|tool| tool.name.to_owned())
-                .collect()
-        };
-        let all: Vec<String> = match (completion.of.as_str(), completion.argument.as_str()) {
-            ("usage://{name}", _) => tools(),
-            ("scene://{name}", _) | (_, "scene") => here.scenes,
-            _ => Vec::new(),
-        };
-        all.into_iter()
-            .filter(|name| name.starts_with(&typed))
-            .collect()
-    }
-}
-
-impl NodeDesk {
-    fn resource(&self, uri: &str) -> Option<ResourceText> {
-        let text = |mime: &str, text: String| ResourceText {
-            mime: mime.to_owned(),
-            body: ResourceBody::Text(text),
-        };
-        if let Some(name) = uri.strip_prefix("usage://") {
-            let tool = catalogue::find(name)?;
-            return Some(text(
-                "text/markdown",
-                catalogue::usage(tool, &self.0.here()),
-            ));
-        }
-        let scene = self
-            .0
-            .scenes
-            .scene(uri.strip_prefix("scene://")?, None)
-            .ok()?;
-        let [width, height] = scene.surface.size_mm();
-        let about = serde_json::json!({
-            "name": scene.name, "about": scene.about, "arm": scene.arm.file.name,
-            "revision": scene.revision.to_string(), "strokes": scene.strokes.len(),
-            "sheet_mm": [width, height],
-            "pens": scene.pens.iter().map(|pen| pen.name.clone()).collect::<Vec<_>>(),
-        });
-        Some(text("application/json", about.to_string()))
+        self.resources.complete(completion)
     }
 }
 
@@ -210,19 +168,15 @@ fn card(listed: catalogue::Listed) -> ToolCard {
 }
 
 fn prompt_card(prompt: &Prompt) -> PromptCard {
-    let scene = PromptParameter {
-        name: "scene".to_owned(),
-        description: "The scene; default if left out.".to_owned(),
+    let takes = prompt.takes.iter().map(|(name, what)| PromptParameter {
+        name: (*name).to_owned(),
+        description: (*what).to_owned(),
         required: false,
-    };
+    });
     PromptCard {
         name: prompt.name.to_owned(),
         description: prompt.description.to_owned(),
-        parameters: if prompt.takes_scene() {
-            vec![scene]
-        } else {
-            Vec::new()
-        },
+        parameters: takes.collect(),
     }
 }
 
@@ -243,6 +197,7 @@ fn answer(reply: Reply) -> Answer {
             .pictures
             .into_iter()
             .map(|png| ("image/png".to_owned(), png))
+            .chain(reply.images)
             .collect(),
     }
 }

@@ -1,33 +1,45 @@
 //! `explain`: what would be understood, without doing it.
 
-use std::io::BufRead;
+use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use super::{Exit, ExplainArgs, NodeArgs, show};
+use super::{Exit, ExplainArgs, ExplainFormat, NodeArgs, show};
 use crate::args::{self, Shape};
-use crate::catalogue;
 use crate::tools;
 
 pub(super) fn run(node: &NodeArgs, args: &ExplainArgs) -> anyhow::Result<Exit> {
     match (&args.schema, &args.tool) {
         (Some(schema), _) => lines(schema),
-        (None, Some(tool)) => one(node, tool, args.arguments.as_deref().unwrap_or_default()),
+        (None, Some(tool)) => {
+            let text = args.arguments.as_deref().unwrap_or_default();
+            let in_words = args.format.map_or_else(
+                || std::io::stdout().is_terminal(),
+                |format| format == ExplainFormat::Text,
+            );
+            one(node, tool, text, in_words)
+        }
         (None, None) => bail!("name a tool, or a schema with --schema FILE"),
     }
 }
 
-fn one(node: &NodeArgs, name: &str, text: &str) -> anyhow::Result<Exit> {
-    let Some(tool) = catalogue::find(name) else {
-        let names: Vec<&str> = catalogue::TOOLS.iter().map(|tool| tool.name).collect();
+fn one(node: &NodeArgs, name: &str, text: &str, in_words: bool) -> anyhow::Result<Exit> {
+    let here = show::here(node)?;
+    let Some(tool) = here.find(name) else {
+        let names = here.tools().map(|tool| tool.name.as_str());
+        let names = args::nearest(name, names);
         bail!("there is no tool {name:?}; valid: {}", names.join(", "));
     };
     let effect = tools::strictness(tool.effect);
-    let shape = tools::shape(tool, &show::here(node)?);
+    let shape = tools::shape(tool, &here);
     let explanation = args::explain(&shape, effect, text);
-    show::line(&serde_json::to_string_pretty(&explanation)?);
+    if in_words {
+        show::line(&explanation.to_string());
+    } else {
+        show::line(&serde_json::to_string_pretty(&explanation)?);
+    }
     Ok(Exit::Done)
 }
 

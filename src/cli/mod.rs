@@ -1,5 +1,9 @@
 //! The command line: wiring only. Everything that a command does is done in another room.
 
+mod abroad;
+mod approve;
+mod arm;
+mod audit;
 mod bus;
 mod call;
 mod check;
@@ -8,16 +12,23 @@ mod desk;
 mod doctor;
 mod door;
 mod explain;
+mod jobs;
 mod log;
+mod notice;
 mod open;
 mod operate;
+mod plan;
+mod play;
+mod reach;
 mod replay;
+mod resources;
 mod scenes;
 mod serve;
 mod show;
 mod sim;
 mod state;
 mod systemd;
+mod tools;
 mod trace;
 
 use std::net::SocketAddr;
@@ -68,18 +79,29 @@ struct NodeArgs {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Call a tool and show what came of it: here on a node of its own, or on another node
+    #[command(after_help = tools::help())]
     Call(CallArgs),
     /// Serve MCP: on standard input and output, or over HTTP with --http
     Serve(ServeArgs),
-    /// Show the tools as a model sees them
+    /// Show the tools as a model sees them, or edit those that the node file declares
+    #[command(after_help = tools::help())]
     Tools {
-        /// text, markdown, json, openai or hermes
+        /// text, markdown, json, openai, hermes or page
         #[arg(long, default_value = "text")]
         format: String,
+        #[command(subcommand)]
+        what: Option<Box<tools::ToolsCommand>>,
     },
     /// List, check and preview scenes
     #[command(subcommand)]
     Scene(SceneCommand),
+    /// Plan a drawing and say how long it takes and what would be refused, without a node
+    Plan(plan::PlanArgs),
+    /// Show where the sheet may lie for a scene's arm and pen, and where it would lie better
+    Reach(reach::ReachArgs),
+    /// Make an arm's file from a URDF
+    #[command(subcommand)]
+    Arm(arm::ArmCommand),
     /// Show what a tool would understand, and what each profile would do; nothing is called
     Explain(ExplainArgs),
     /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
@@ -121,6 +143,35 @@ enum Command {
     },
     /// Show what the node on this machine is doing
     Status(AtArgs),
+    /// Show what was asked, planned and done: of the node on this machine, or from --state or
+    /// --config where it does not run
+    Jobs {
+        /// One job, with its plan, pictures, arguments, notes, figures and outcome
+        id: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Look at a plan that waits for a person, and let the arm carry it out
+    Approve {
+        /// Which job; without one, what waits is listed
+        job: Option<String>,
+        /// Do not ask at the terminal
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Carry out an earlier job's plan on a simulated arm, and compare
+    Replay {
+        /// Which job
+        job: String,
+    },
+    /// Work with audit logs
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Say everything that is wrong with a node before it is started: file, scenes, port, folders
     Check,
     /// Make, list and revoke the tokens by which callers from elsewhere come in
@@ -191,10 +242,22 @@ struct ServeArgs {
 }
 
 #[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Say that every record of a log is as its node wrote it, or name the first that is not
+    Verify {
+        /// The log: `audit.log` in the node's state folder
+        file: PathBuf,
+        /// The node's public key, where it is known from elsewhere: 64 hexadecimal digits
+        #[arg(long)]
+        key: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 enum SceneCommand {
     /// Names and what they are
     List,
-    /// Say everything that is wrong with a scene, or that it can be drawn
+    /// Say everything that is wrong with a scene, or that it can be drawn, as `plan SCENE` does
     Check {
         /// A scene's file, or its name
         scene: String,
@@ -202,7 +265,7 @@ enum SceneCommand {
         #[arg(long)]
         meta: Option<String>,
     },
-    /// Plan a scene's drawing and write plan.png; nothing moves
+    /// The same as `plan SCENE --out DIR`
     Preview {
         /// A scene's file, or its name
         scene: String,
@@ -227,6 +290,15 @@ struct ExplainArgs {
     /// A JSON Schema to read lines of {"s": …} from standard input by, instead of a tool
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     schema: Option<PathBuf>,
+    /// In words or as JSON; without it in words on a terminal
+    #[arg(long, value_enum, conflicts_with = "schema")]
+    format: Option<ExplainFormat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ExplainFormat {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Args)]
@@ -240,9 +312,13 @@ struct SimArgs {
     /// The scene whose sheet lies before it and whose pens it holds
     #[arg(long, default_value = "default")]
     scene: String,
-    /// Where the picture of what was drawn is written, every second while it changes
+    /// Where what was drawn is written, every second while it changes: a picture, or points in
+    /// sheet millimetres where the name ends in .json
     #[arg(long, value_name = "FILE")]
     ink: Option<PathBuf>,
+    /// Where every byte that the arm hears is written, in hexadecimal
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Answer as fast as the bytes come, not as fast as a wire
     #[arg(long)]
     unpaced: bool,
@@ -281,8 +357,11 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Call(args) => call::run(&node, args).await,
         Command::Serve(args) => serve::run(&node, args).await,
-        Command::Tools { format } => show::tools(&node, &format),
+        Command::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
         Command::Scene(what) => scenes::run(&node, what),
+        Command::Plan(args) => plan::run(&node, &args),
+        Command::Reach(args) => reach::run(&node, &args),
+        Command::Arm(what) => arm::run(&what),
         Command::Explain(args) => explain::run(&node, &args),
         Command::Sim(args) => sim::run(&node, args).await,
         Command::Bus(what) => bus::run(&node, what).await,
@@ -301,6 +380,10 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Check => check::run(&node),
         Command::Token(command) => door::run(&node, command),
         Command::Status(at) => operate::verb(&at, control::Verb::Status).await,
+        Command::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
+        Command::Approve { job, yes, at } => approve::run(job, yes, &at).await,
+        Command::Replay { job } => replay::run(&node, &job).await,
+        Command::Audit(AuditCommand::Verify { file, key }) => audit::verify(&file, key.as_deref()),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use nalgebra::Point3;
 
+use super::abroad::Servers;
 use super::{NodeArgs, state};
 use crate::arm::Arm;
 use crate::clock::Clock;
@@ -18,7 +19,7 @@ use crate::motion::{Motion, Opener};
 use crate::permit::{Latch, Permits};
 use crate::scene::{Library, Scene, Surface};
 use crate::sim::{Paper, SimPen, Simulator};
-use crate::tools::{Node, Seat, Studio};
+use crate::tools::{self, Declared, Node, Seat, State, Studio};
 use crate::units::Joints;
 
 /// How an embedded simulated arm's time passes.
@@ -72,15 +73,22 @@ pub(super) fn library(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<Librar
     Ok(library)
 }
 
+/// The tools that the node file declares.
+pub(super) fn declared(file: &NodeFile, library: &Library) -> anyhow::Result<Declared> {
+    let here = tools::here(file, library, &Declared::default());
+    Ok(Declared::of(file, &here)?)
+}
+
 /// The node with its arms attached; nothing has moved.
 pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
     let mut file = file(args)?;
-    let state = state::folder(args, &file)?;
+    let state = State::open(state::folder(args, &file)?, &file).map_err(anyhow::Error::msg)?;
     if pace != Pace::Real {
         // Whoever has a node of their own waits for the end: it ends with them.
         file.answer_within_s = ANSWER_WITHIN_S_MAX;
     }
     let library = library(args, &file)?;
+    let declared = declared(&file, &library)?;
     let all_simulated = file.arms.iter().all(ArmEntry::is_simulated);
     let real = Clock::real();
     let mut seats = Vec::with_capacity(file.arms.len());
@@ -97,7 +105,7 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         } else {
             on_port(entry, arm, &clock, args)?
         };
-        keep_emergency(&seat, &state)?;
+        keep_emergency(&seat, state.folder())?;
         seats.push(Arc::new(seat));
     }
     let output = args
@@ -105,7 +113,13 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         .clone()
         .or_else(|| file.output.clone())
         .unwrap_or_else(own_temporary);
-    Ok(Arc::new(Node::new(file, library, seats, output, state)))
+    let node = Node::new(file, library, seats, output, state);
+    let node = Arc::new(node.with_declared(declared, Arc::new(Servers::default())));
+    for told in node.recover() {
+        tracing::warn!("{told}");
+    }
+    node.note_stops();
+    Ok(node)
 }
 
 /// A folder of this user's and this process's own: others may not have laid links there.

@@ -1,85 +1,112 @@
-//! `bus replay`: a recorded trace, played to a simulated arm. There is no way to play one to a port.
+//! `replay`: carries out an earlier job's plan on a simulated arm, and compares.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use clap::Args;
 
-use super::{Exit, NodeArgs, open, show};
-use crate::link::memory::FarEnd;
-use crate::link::record::{Direction, Event};
+use super::{Exit, NodeArgs, open, show, state};
+use crate::clock::Clock;
+use crate::gate;
+use crate::job::{self, Past};
+use crate::link::memory::MemoryLink;
+use crate::link::{Link, LinkError};
+use crate::motion::{Motion, Opener, Outcome};
+use crate::permit::Permits;
+use crate::plan::{self, Patient, Plan};
+use crate::scene::{Order, Scene};
 use crate::sim::Simulator;
-use crate::units::{Instant, Joints};
+use crate::units::Joints;
 
-#[derive(Debug, Args)]
-pub(super) struct ReplayArgs {
-    /// The trace
-    file: PathBuf,
-    /// Which arm to simulate
-    #[arg(long, default_value = "so101")]
-    arm: String,
+/// Ink further from the job's strokes than this is another drawing.
+const APART_MM_MAX: f64 = 1.0;
+
+pub(super) async fn run(args: &NodeArgs, id: &str) -> anyhow::Result<Exit> {
+    let file = open::file(args)?;
+    let folder = state::where_(args, &file)?;
+    let past = job::past(&folder, id)?;
+    let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
+    let scene = open::library(args, &file)?.scene(&past.scene, overlay)?;
+    if scene.revision.hex() != past.revision {
+        bail!(
+            "scene `{}` was changed since {id}: it is revision {} now; restore it to replay",
+            scene.title(),
+            scene.revision
+        );
+    }
+    if past.strokes.is_empty() {
+        bail!(
+            "{id} drew nothing (it was a {}): there is no plan to replay",
+            past.tool
+        );
+    }
+    let start = Joints::from_slice(&past.start_rad);
+    let plan = again(&scene, &past, &start)?;
+    let ink = carried_out(&scene, &start, &plan).await?;
+    Ok(told(id, &past, &plan, &ink))
 }
 
-/// Longer traces are cut off there.
-const LINES_MAX: usize = 10_000_000;
-
-pub(super) async fn run(node: &NodeArgs, args: &ReplayArgs) -> anyhow::Result<Exit> {
-    let library = open::library(node, &open::file(node)?)?;
-    let arm = library.arm(&args.arm)?;
-    let name = args.file.display();
-    let text =
-        std::fs::read_to_string(&args.file).with_context(|| format!("cannot read {name}"))?;
-    let events: Result<Vec<Event>, _> = text.lines().take(LINES_MAX).map(str::parse).collect();
-    let events = events.with_context(|| name.to_string())?;
-    if events.is_empty() {
-        bail!("{name} holds no events");
+/// The job's plan, made again from what it began with.
+fn again(scene: &Scene, past: &Past, start: &Joints) -> anyhow::Result<Plan> {
+    let whole = plan::draw(scene, start, &Patient)?;
+    if whole.hash == past.plan_hash {
+        return Ok(whole);
     }
-    let mut arm_at_end = Simulator::new(&arm, &Joints::zeros(arm.dof()));
-    let played = play(&mut arm_at_end, &events);
+    // It went on with an earlier one, or drew something else than the design.
+    let part = plan::draw_strokes(scene, start, &past.strokes, Order::AsDrawn, &Patient);
+    part.context("the job's strokes cannot be planned any more")
+}
+
+async fn carried_out(
+    scene: &Arc<Scene>,
+    start: &Joints,
+    plan: &Plan,
+) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
+    let simulator = Simulator::new(&scene.arm, start);
+    open::lay(&simulator, scene);
+    let device = simulator.clone();
+    let open: Opener = Box::new(move |clock| {
+        let link =
+            MemoryLink::new(device.clone(), clock, "simulated arm").map_err(LinkError::Read)?;
+        Ok(Box::new(link) as Box<dyn Link>)
+    });
+    let permits = Arc::new(Permits::everything());
+    let motion = Motion::start(Arc::clone(&scene.arm), Clock::simulated(), permits, open)
+        .map_err(anyhow::Error::msg)?;
+    let now = motion.clock().now();
+    let permit = motion.permits().ask(scene, now)?;
+    let measured = motion.snapshot().measured.context("the arm was not read")?;
+    let checked = gate::check(scene, permit, &measured, now, plan.trajectory.clone())?;
+    match motion.run(checked, 0).await? {
+        Outcome::Reached { .. } => {}
+        other => bail!("the replay did not reach its end: {other:?}"),
+    }
+    Ok(simulator
+        .ink()
+        .into_iter()
+        .map(|ink| ink.points_mm)
+        .collect())
+}
+
+fn told(id: &str, past: &Past, plan: &Plan, ink: &[Vec<[f64; 2]>]) -> Exit {
+    let strokes: Vec<Vec<[f64; 2]>> = past
+        .strokes
+        .iter()
+        .map(|stroke| stroke.points_mm.clone())
+        .collect();
+    let apart = crate::design::compare::deviation_mm(&strokes, ink);
+    let same = plan.hash == past.plan_hash;
+    let near = apart.max_mm <= APART_MM_MAX;
     show::line(&format!(
-        "{} requests of {:.1} s played to a simulated {}: it answered {} bytes where {} were recorded",
-        played.requests, played.seconds, args.arm, played.said, played.recorded
+        "{id}: {} plan {}; on the simulator its ink is at most {:.2} mm (95 %: {:.2} mm) from the job's strokes; the job {}",
+        if same { "the same" } else { "another" },
+        plan.hash,
+        apart.max_mm,
+        apart.p95_mm,
+        past.state,
     ));
-    for (index, angle) in arm_at_end.truth().iter().enumerate() {
-        show::line(&format!(
-            "{:<16}{:>8.2}°",
-            arm.joint_name(index),
-            angle.to_degrees()
-        ));
+    if same && near {
+        Exit::Done
+    } else {
+        Exit::Refused
     }
-    Ok(Exit::Done)
-}
-
-struct Played {
-    requests: usize,
-    said: usize,
-    recorded: usize,
-    seconds: f64,
-}
-
-fn play(device: &mut impl FarEnd, events: &[Event]) -> Played {
-    let begin = events.first().map_or(Instant::ZERO, |event| event.at);
-    let mut played = Played {
-        requests: 0,
-        said: 0,
-        recorded: 0,
-        seconds: 0.0,
-    };
-    let mut said = Vec::new();
-    for event in events {
-        let at = Instant::ZERO.after(event.at.since(begin));
-        played.seconds = at.seconds_since(Instant::ZERO);
-        device.speak(at, &mut said);
-        match event.direction {
-            Direction::Sent => {
-                played.requests += 1;
-                device.hear(at, &event.bytes);
-            }
-            Direction::Came => played.recorded += event.bytes.len(),
-        }
-    }
-    let end = Instant::ZERO.after(std::time::Duration::from_secs_f64(played.seconds + 1.0));
-    device.speak(end, &mut said);
-    played.said = said.len();
-    played
 }

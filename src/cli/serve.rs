@@ -9,13 +9,19 @@ use super::desk::{NodeDesk, repair};
 use super::open::{self, Pace};
 use super::{Exit, NodeArgs, ServeArgs, control, door, systemd};
 use crate::mcp::http::{self, HttpConfig};
-use crate::mcp::stdio;
+use crate::mcp::{session_key, stdio};
 use crate::permit::Who;
 use crate::tools::{self, Node};
 
 pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exit> {
     let node = open::node(args, Pace::Real)?;
-    open::enable(&node, &serve.enable)?;
+    if node.was_cut_short() && !serve.enable.is_empty() {
+        // What the last process was doing is a person's to look at first.
+        tracing::warn!("--enable is not heeded after an interrupted job: use `steadyhand enable`");
+    } else {
+        open::enable(&node, &serve.enable)?;
+    }
+    node.note_start();
     let door = control::open(serve.at.socket.as_deref(), &node.file.name);
     let stop = CancellationToken::new();
     tokio::spawn(signals(Arc::clone(&node), stop.clone()));
@@ -37,12 +43,15 @@ pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exi
     systemd::notify("STOPPING=1");
     // However serving ended, the arm is brought to a stand before the reason is told.
     let stands = halt(&node).await;
+    node.audit
+        .note("end", format!("standstill verified: {stands}"));
+    node.audit.flush();
     ended?;
     Ok(if stands { Exit::Done } else { Exit::Broken })
 }
 
 async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> anyhow::Result<()> {
-    let desk = Arc::new(NodeDesk(Arc::clone(node)));
+    let desk = Arc::new(NodeDesk::watched(node));
     for seat in &node.seats {
         let enabled = seat.permits().enabled(seat.motion.clock().now());
         tracing::info!(arm = seat.name, is = seat.title(), enabled, "attached");
@@ -59,7 +68,11 @@ async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> 
     let listening = http::listen(address).await?;
     tracing::info!("MCP at http://{}/mcp", listening.address());
     systemd::notify("READY=1");
+    let leaving = Arc::clone(node);
     let config = HttpConfig {
+        left: Some(Arc::new(move |session| {
+            leaving.left(&session_key(session));
+        })),
         doorkeeper: door::keeper(node, listening.address())?,
         hosts: serve.host.clone(),
         metrics: Some(metrics(node)),

@@ -34,7 +34,8 @@ pub(super) fn tools(args: &NodeArgs, format: &str) -> anyhow::Result<Exit> {
 pub(super) fn here(args: &NodeArgs) -> anyhow::Result<Here> {
     let file = open::file(args)?;
     let library = open::library(args, &file)?;
-    Ok(crate::tools::here(&file, &library))
+    let declared = open::declared(&file, &library)?;
+    Ok(crate::tools::here(&file, &library, &declared))
 }
 
 /// Facts of a result that have a line of their own, with what stands before and after the value.

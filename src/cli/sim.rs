@@ -1,5 +1,6 @@
 //! `sim --pty`: a simulated arm that any program can open as a serial port.
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +10,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Exit, NodeArgs, SimArgs, open, show};
 use crate::clock::Clock;
+use crate::link::memory::FarEnd;
 use crate::link::pty;
 use crate::scene::Scene;
 use crate::sim::Simulator;
 use crate::tools;
+use crate::units::Instant;
 
 /// How often the picture is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -34,7 +37,15 @@ pub(super) async fn run(node: &NodeArgs, args: SimArgs) -> anyhow::Result<Exit> 
     open::lay(&simulator, &scene);
     let clock = Clock::real();
     let mut terminate = signal(SignalKind::terminate())?;
-    let wire = pty::serve(simulator.clone(), &clock, |path| {
+    let heard = Heard {
+        inner: simulator.clone(),
+        trace: args
+            .trace
+            .as_deref()
+            .map(std::fs::File::create)
+            .transpose()?,
+    };
+    let wire = pty::serve(heard, &clock, |path| {
         show::line(&path.display().to_string());
     });
     tokio::select! {
@@ -45,6 +56,41 @@ pub(super) async fn run(node: &NodeArgs, args: SimArgs) -> anyhow::Result<Exit> 
     }
     save(&simulator, &scene, args.ink.as_deref());
     Ok(Exit::Done)
+}
+
+/// An arm with a record of what it hears.
+struct Heard {
+    inner: Simulator,
+    trace: Option<std::fs::File>,
+}
+
+impl FarEnd for Heard {
+    fn hear(&mut self, at: Instant, bytes: &[u8]) {
+        if let Some(trace) = &mut self.trace {
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+            if let Err(error) = writeln!(trace, "{hex}") {
+                show::note(&format!("the trace cannot be written any more: {error}"));
+                self.trace = None;
+            }
+        }
+        self.inner.hear(at, bytes);
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.inner.next_due()
+    }
+
+    fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
+        self.inner.speak(now, into);
+    }
+
+    fn tune(&mut self, baud: u32) {
+        self.inner.tune(baud);
+    }
+
+    fn is_plugged(&self) -> bool {
+        self.inner.is_plugged()
+    }
 }
 
 /// Never returns: writes the picture whenever there is new ink.
@@ -68,7 +114,13 @@ fn save(simulator: &Simulator, scene: &Scene, path: Option<&Path>) {
         .into_iter()
         .map(|ink| (ink.pen, ink.points_mm))
         .collect();
-    let Some(picture) = tools::ink_picture(scene, &ink) else {
+    let picture = if path.extension().is_some_and(|end| end == "json") {
+        let lines: Vec<_> = ink.iter().map(|(_, line)| line).collect();
+        serde_json::to_vec(&lines).ok()
+    } else {
+        tools::ink_picture(scene, &ink)
+    };
+    let Some(picture) = picture else {
         return;
     };
     if let Err(error) = std::fs::write(path, picture) {

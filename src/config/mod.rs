@@ -1,11 +1,19 @@
 //! The node file as data; unknown keys are refused with the nearest known one.
 
+pub mod edit;
+pub mod lines;
 pub mod toml;
+mod tools;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use tools::{
+    ArgumentEntry, ArgumentType, EffectEntry, Problem, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry,
+};
 
 /// A node as its file describes it. Everything may be left out: the node is then called `local`
 /// and has an embedded simulated SO-101.
@@ -27,6 +35,16 @@ pub struct NodeFile {
     pub output: Option<PathBuf>,
     /// Where stops, jobs and keys are kept; absent: the user's state folder.
     pub state: Option<PathBuf>,
+    /// How many jobs that have ended are kept, with their pictures.
+    pub keep_jobs: usize,
+    /// In so many megabytes.
+    pub keep_jobs_mb: u64,
+    /// And no longer than so many days.
+    pub keep_jobs_days: u64,
+    /// Whether a drawing must be previewed first: `stroke` then needs the plan's hash.
+    pub require_preview: bool,
+    /// Whether a person must allow each job: `steadyhand approve JOB`.
+    pub require_approval: bool,
     /// A motion that lasts longer than this is answered with its job while it goes on.
     pub answer_within_s: u32,
     /// After so long at rest, in seconds, an arm may be moved by another caller than the last.
@@ -35,6 +53,18 @@ pub struct NodeFile {
     pub require_tokens: bool,
     /// The other nodes.
     pub nodes: Vec<PeerEntry>,
+    /// Tools beside the six.
+    pub tools: Vec<ToolEntry>,
+    /// The file it was read from.
+    #[serde(skip)]
+    pub source: Source,
+}
+
+/// What a node was read from, so that whatever is found wrong later is shown with its line.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    file: String,
+    text: Arc<str>,
 }
 
 /// One arm of a node.
@@ -90,10 +120,17 @@ impl Default for NodeFile {
             scenes: None,
             output: None,
             state: None,
+            keep_jobs: 200,
+            keep_jobs_mb: 256,
+            keep_jobs_days: 90,
+            require_preview: false,
+            require_approval: false,
             answer_within_s: 45,
             lease_idle_s: 120,
             require_tokens: false,
             nodes: Vec::new(),
+            tools: Vec::new(),
+            source: Source::default(),
         }
     }
 }
@@ -112,15 +149,30 @@ impl NodeFile {
     /// # Errors
     /// Every unknown key, or the first value that cannot be.
     pub fn read(file: &str, text: &str) -> Result<Self, toml::FileError> {
-        let node: Self = toml::read(file, text)?;
+        let mut node: Self = toml::read(file, text)?;
+        node.source = Source {
+            file: file.to_owned(),
+            text: text.into(),
+        };
         let problems = node.problems();
         if problems.is_empty() {
             Ok(node)
         } else {
-            Err(toml::FileError {
-                file: file.to_owned(),
-                problems,
-            })
+            Err(node.wrong(&problems))
+        }
+    }
+
+    /// These problems as an error, each with its line.
+    #[must_use]
+    pub fn wrong(&self, problems: &[Problem]) -> toml::FileError {
+        let Source { file, text } = &self.source;
+        let told = |problem: &Problem| match lines::line(text, &problem.path) {
+            Some(line) if !text.is_empty() => format!("line {line}: {}", problem.what),
+            _ => problem.what.clone(),
+        };
+        toml::FileError {
+            file: file.clone(),
+            problems: problems.iter().map(told).collect(),
         }
     }
 
@@ -136,42 +188,44 @@ impl NodeFile {
         })
     }
 
-    fn problems(&self) -> Vec<String> {
+    fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.arms.is_empty() {
-            problems.push("`arms` is empty; a node needs at least one arm".to_owned());
+            let what = "`arms` is empty; a node needs at least one arm";
+            problems.push(Problem::at("arms", what));
         }
         for (index, arm) in self.arms.iter().enumerate() {
-            if self
-                .arms
-                .iter()
-                .take(index)
-                .any(|other| other.name == arm.name)
-            {
-                problems.push(format!(
+            let before = || self.arms.iter().take(index);
+            if before().any(|other| other.name == arm.name) {
+                let what = format!(
                     "two arms are called `{}`; each needs its own name",
                     arm.name
-                ));
+                );
+                problems.push(Problem::at(format!("arms[{index}].name"), what));
             }
-            if !arm.is_simulated()
-                && self
-                    .arms
-                    .iter()
-                    .take(index)
-                    .any(|other| other.port == arm.port)
-            {
-                problems.push(format!(
-                    "arms share the port `{}`; a port has one arm",
-                    arm.port
-                ));
+            if !arm.is_simulated() && before().any(|other| other.port == arm.port) {
+                let what = format!("arms share the port `{}`; a port has one arm", arm.port);
+                problems.push(Problem::at(format!("arms[{index}].port"), what));
+            }
+        }
+        for (key, value, most) in [
+            ("keep_jobs", self.keep_jobs as u64, 100_000),
+            ("keep_jobs_mb", self.keep_jobs_mb, 1 << 20),
+            ("keep_jobs_days", self.keep_jobs_days, 36_500),
+        ] {
+            if !(1..=most).contains(&value) {
+                let what = format!("{key} is {value}; 1 to {most} are possible");
+                problems.push(Problem::at(key, what));
             }
         }
         if !(1..=ANSWER_WITHIN_S_MAX).contains(&self.answer_within_s) {
-            problems.push(format!(
+            let what = format!(
                 "answer_within_s is {}; 1 to {ANSWER_WITHIN_S_MAX} are possible",
                 self.answer_within_s
-            ));
+            );
+            problems.push(Problem::at("answer_within_s", what));
         }
+        problems.extend(tools::problems(&self.tools));
         problems
     }
 }

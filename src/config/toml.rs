@@ -118,11 +118,9 @@ impl Walk<'_> {
     fn unknown(&mut self, key: &str, path: &str, known: &Map<String, Value>) {
         let mut names: Vec<&str> = known.keys().map(String::as_str).collect();
         names.sort_by_key(|name| strsim::damerau_levenshtein(name, key));
-        let line = self
-            .text
-            .lines()
-            .position(|line| line.trim_start().trim_start_matches('[').starts_with(key))
-            .map_or(String::new(), |index| format!("line {}: ", index + 1));
+        let line = super::lines::line(self.text, &format!("{path}{key}"))
+            .filter(|_| !self.text.is_empty())
+            .map_or(String::new(), |line| format!("line {line}: "));
         let others = names.get(1..).unwrap_or(&[]).join("`, `");
         let nearest = names.first().copied().unwrap_or("nothing");
         self.problems.push(format!(

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::clock::Clock;
 use crate::driver::BusCounts;
 use crate::driver::error::DriverError;
+use crate::driver::framing::{Framing, Reply};
 use crate::link::Link;
 use crate::units::Instant;
 
@@ -22,14 +23,6 @@ pub(crate) const SLACK_UNKNOWN: Duration = Duration::from_millis(34);
 
 /// The shortest that an adapter is given, however quick it was.
 const SLACK_MIN: Duration = Duration::from_millis(2);
-
-/// A reply, still in the decoder's buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Reply<'a> {
-    pub(crate) id: u8,
-    pub(crate) error: u8,
-    pub(crate) parameters: &'a [u8],
-}
 
 /// A reply that was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,20 +53,6 @@ impl Status {
     pub(crate) fn word(&self, at: usize) -> u16 {
         u16::from_le_bytes([self.byte(at), self.byte(at + 1)])
     }
-}
-
-/// A family's frames, without I/O.
-pub(crate) trait Framing: Send {
-    /// Forgets every byte.
-    fn clear(&mut self);
-    /// Takes bytes from the wire.
-    fn push(&mut self, bytes: &[u8]);
-    /// The next whole and correct reply with at most that many parameter bytes.
-    fn next(&mut self, parameters_max: usize) -> Option<Reply<'_>>;
-    /// Frames given up for a wrong checksum, ever.
-    fn corrupt(&self) -> u64;
-    /// Bytes of a reply around its parameters.
-    fn overhead(&self) -> usize;
 }
 
 /// What is awaited in answer to one request.

@@ -4,8 +4,9 @@
 use std::ops::RangeInclusive;
 
 use crate::driver::Identity;
-use crate::driver::bus::{Framing, Status};
+use crate::driver::bus::Status;
 use crate::driver::error::{Ailment, ServoName};
+use crate::driver::framing::Framing;
 use crate::driver::map::Entry;
 
 /// A place in a servo's memory: address and length in bytes.
@@ -33,6 +34,8 @@ pub(crate) enum Request<'a> {
     FastSyncRead(Register, &'a [u8]),
     /// A register of each; nobody answers.
     SyncWrite(Register, &'a [(u8, Vec<u8>)]),
+    /// Start anew. `false` from [`Dialect::encode`] where a family has no such thing.
+    Reboot(u8),
 }
 
 /// Where a servo shall go, and the cap that travels with it.
@@ -92,6 +95,11 @@ pub(crate) trait Dialect: Send + 'static {
     const TORQUE_ENABLE: Register;
     /// The goal and its caps.
     const GOAL: Register;
+    /// The goal position alone, at the end of [`Self::GOAL`], where a servo that keeps its caps
+    /// also stops by itself when nobody speaks to it. `None`: every goal brings its caps.
+    const GOAL_ALONE: Option<Register> = None;
+    /// Whether all servos of an arm must have the same firmware.
+    const SAME_FIRMWARE: bool = false;
     /// The present state, read in every cycle.
     const PRESENT: Register;
     /// Slower readings, one after the other.

@@ -107,6 +107,14 @@ pub enum DriverError {
     /// A controller with firmware of its own cannot be used, or stopped by itself.
     #[error("the arm's controller {0}")]
     Controller(#[from] Complaint),
+    /// There is nothing that could be restarted on request.
+    #[error(
+        "servo {id} cannot be restarted on request: switch its supply off and on; of an arm that is energised, release it first"
+    )]
+    NoReboot {
+        /// The id that was asked for.
+        id: u8,
+    },
     /// Motion was asked of an arm without torque.
     #[error("the arm is not energised; energise it first")]
     Limp,

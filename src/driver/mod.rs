@@ -17,6 +17,7 @@ pub mod dynamixel;
 pub mod error;
 pub mod feetech;
 pub mod firmware;
+pub mod framing;
 
 pub(crate) mod bus;
 pub(crate) mod dialect;
@@ -29,6 +30,7 @@ mod timing;
 
 pub use dialect::Register;
 pub use error::{Ailment, DriverError, ServoName};
+pub use framing::{Framing, Reply};
 pub use map::Command;
 pub use timing::Durations;
 
@@ -241,6 +243,20 @@ impl Driver {
     #[must_use]
     pub fn is_energised(&self) -> bool {
         each!(&self.0, driver => driver.is_energised())
+    }
+
+    /// Lets one servo start anew, which clears what it has latched, and waits until it answers. Only
+    /// while the arm is not energised: what it holds would drop.
+    ///
+    /// # Errors
+    /// When the arm is energised, has no such servo, or its family knows no such request; when the
+    /// servo does not come back.
+    pub async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<(), DriverError> {
+        match &mut self.0 {
+            Kind::Feetech(driver) => driver.reboot(link, id).await,
+            Kind::Dynamixel(driver) => driver.reboot(link, id).await,
+            Kind::Firmware(_) => Err(DriverError::NoReboot { id }),
+        }
     }
 
     /// From the next call of [`Self::cycle`] on, which sends it before anything else, the arm comes

@@ -25,6 +25,10 @@ const STATES_EVERY: Duration = Duration::from_millis(100);
 /// The period that is assumed before two cycles have been seen.
 const PERIOD_DEFAULT: Duration = Duration::from_millis(10);
 
+/// Cycles in which new caps go out with the goals, and the share of those after.
+const CAPS_NEW: u32 = 3;
+const CAPS_EVERY: u32 = 50;
+
 /// A transaction outside a cycle ends by its own patience.
 const PATIENT: Instant = Instant::from_nanos(u64::MAX);
 
@@ -51,6 +55,9 @@ pub(crate) struct Servos<D: Dialect> {
     period: Duration,
     begun: Option<Instant>,
     fast: bool,
+    /// The speed caps that went out last, and in how many cycles since.
+    capped: Vec<f64>,
+    capped_cycles: u32,
 }
 
 impl<D: Dialect> Servos<D> {
@@ -76,6 +83,8 @@ impl<D: Dialect> Servos<D> {
             period: PERIOD_DEFAULT,
             begun: None,
             fast: false,
+            capped: Vec::new(),
+            capped_cycles: 0,
             map,
         }
     }
@@ -165,21 +174,38 @@ impl<D: Dialect> Servos<D> {
         });
     }
 
-    /// One frame with the goal of every servo; empty while there are none.
-    fn goal_frame(&self) -> Vec<u8> {
-        self.goals
-            .as_ref()
-            .map(|goals| self.goals_frame(goals))
-            .unwrap_or_default()
+    /// One frame with the goal of every servo; empty while there are none. Caps that servos keep
+    /// travel with it while they are new, and now and then: nobody acknowledges them.
+    fn goal_frame(&mut self) -> Vec<u8> {
+        let Some(goals) = self.goals.take() else {
+            return Vec::new();
+        };
+        let caps = goals.iter().map(|goal| goal.speed_ticks_s);
+        let known = self.capped.iter().copied().eq(caps.clone());
+        if !known {
+            self.capped = caps.collect();
+            self.capped_cycles = 0;
+        }
+        let turn = self.capped_cycles;
+        self.capped_cycles = turn.checked_add(1).unwrap_or(CAPS_NEW);
+        let bare = D::GOAL_ALONE.filter(|_| turn >= CAPS_NEW && !turn.is_multiple_of(CAPS_EVERY));
+        let frame = self.goals_frame(&goals, bare.unwrap_or(D::GOAL));
+        self.goals = Some(goals);
+        frame
     }
 
-    fn goals_frame(&self, goals: &[Goal]) -> Vec<u8> {
+    /// The goals in a register that is [`Dialect::GOAL`] or its end.
+    fn goals_frame(&self, goals: &[Goal], register: Register) -> Vec<u8> {
+        let skip = usize::from(D::GOAL.length - register.length);
         let blocks = self.map.entries.iter().zip(goals);
         let blocks: Vec<_> = blocks
-            .map(|(entry, goal)| (entry.name.id, D::goal_block(entry, *goal)))
+            .map(|(entry, goal)| {
+                let block = D::goal_block(entry, *goal).split_off(skip);
+                (entry.name.id, block)
+            })
             .collect();
         let mut frame = Vec::new();
-        D::encode(&mut frame, Request::SyncWrite(D::GOAL, &blocks));
+        D::encode(&mut frame, Request::SyncWrite(register, &blocks));
         frame
     }
 

@@ -79,6 +79,32 @@ impl Bench {
     }
 }
 
+/// A wire that keeps what was sent.
+pub(super) struct Tapped<'a>(pub(super) &'a mut MemoryLink<Simulator>, pub(super) Vec<u8>);
+
+impl Link for Tapped<'_> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> crate::link::LinkFuture<'a, ()> {
+        self.1.extend(bytes);
+        self.0.send(bytes)
+    }
+
+    fn receive<'a>(
+        &'a mut self,
+        into: &'a mut [u8],
+        until: Instant,
+    ) -> crate::link::LinkFuture<'a, usize> {
+        self.0.receive(into, until)
+    }
+
+    fn discard_input(&mut self) -> Result<(), crate::link::LinkError> {
+        self.0.discard_input()
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
 const TICK_RAD: f64 = std::f64::consts::TAU / 4096.0;
 
 #[tokio::test]

@@ -319,7 +319,7 @@ impl<'a> Judge<'a> {
         if q_before.distance_max(now.q) == 0.0 {
             return;
         }
-        let middle = q_before.zip(now.q, |a, b| f64::midpoint(a, b));
+        let middle = q_before.zip(now.q, f64::midpoint);
         let tip = self.scene.arm.chain.frames(&middle).tool * now.pen.tip_m;
         let off = (tip - nalgebra::center(before, &now.tip)).norm() * 1e3;
         if off > MIDPOINT_MM {

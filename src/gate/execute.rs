@@ -36,6 +36,8 @@ pub struct Execution {
     at: f64,
     goal_rad: Joints,
     watch: Watch,
+    /// Whether it may go no further for now.
+    waits: bool,
     stopped: bool,
     lifted: bool,
 }
@@ -154,6 +156,7 @@ impl CheckedTrajectory {
             rate: 1.0,
             at: 0.0,
             goal_rad: first,
+            waits: false,
             stopped: false,
             lifted: false,
         })
@@ -179,7 +182,7 @@ impl Execution {
             self.end_after(&broken, seen);
             return Err(broken);
         }
-        let waits = waits || self.watch.has_broken();
+        let waits = waits || self.waits || self.watch.has_broken();
         Ok(match self.advance(waits) {
             Moved::To(goal_rad) => self.send(goal_rad),
             Moved::Not => Step::Hold,
@@ -276,6 +279,28 @@ impl Execution {
     #[must_use]
     pub fn has_lifted(&self) -> bool {
         self.lifted
+    }
+
+    /// Whether it comes to a stand on its path, without a lift, until it may go on. A stop and what
+    /// comes after it wait for nothing.
+    pub fn wait(&mut self, waits: bool) {
+        self.waits = waits && !self.stopped;
+    }
+
+    /// The last sample that the tip comes to if the next tick goes on and a stop follows it: what
+    /// braking along the path still passes is counted.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and some dozens of ticks"
+    )]
+    pub fn next_reach(&self) -> usize {
+        let last = self.checked.trajectory.samples.len().saturating_sub(1);
+        let next = (self.sample() + 1).min(last);
+        let ticks = self.checked.stops.brake_ticks(next);
+        // The rate falls evenly from 1 to 0, so half as many samples as ticks are passed.
+        (next + (ticks / 2.0).ceil() as usize).min(last)
     }
 
     /// Whether the leave that it was judged with still covers its scene.

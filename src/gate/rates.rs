@@ -71,7 +71,7 @@ impl Judge<'_> {
         for (which, (values, most, slack)) in by_rule.into_iter().enumerate() {
             for (joint, (value, most)) in values.iter().zip(most.iter()).enumerate() {
                 if value.abs() > most * slack {
-                    self.too_much(which, sample, joint, (*value, *most));
+                    self.too_much(which, sample, joint, (value.abs(), *most));
                 }
             }
         }

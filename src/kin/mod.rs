@@ -226,7 +226,7 @@ impl Chain {
                 let of = Vector3::new(*x, *y, *z) / LENGTH_M;
                 product += of * of.transpose();
             }
-            return spread(&product.symmetric_eigenvalues());
+            return spread(&eigenvalues(&product));
         }
         let (_, axis) = self.tip(q_rad, tip);
         let across = Matrix3::identity() - axis.into_inner() * axis.transpose();
@@ -312,6 +312,23 @@ impl Link {
 
 /// Metres that weigh as much as a radian.
 const LENGTH_M: f64 = 0.25;
+
+/// Of a symmetric matrix, in closed form: this is asked of every waypoint and every sample.
+fn eigenvalues(of: &Matrix3<f64>) -> Vector3<f64> {
+    let middle = of.trace() / 3.0;
+    let around = of - Matrix3::identity() * middle;
+    let size = (around.norm_squared() / 6.0).sqrt();
+    if size <= f64::EPSILON * middle.abs() {
+        return Vector3::repeat(middle);
+    }
+    let turn = ((around / size).determinant() / 2.0)
+        .clamp(-1.0, 1.0)
+        .acos()
+        / 3.0;
+    let third = std::f64::consts::TAU / 3.0;
+    let at = |angle: f64| middle + 2.0 * size * angle.cos();
+    Vector3::new(at(turn), at(turn + third), at(turn - third))
+}
 
 /// The root of the largest over the smallest.
 fn spread<const R: usize>(squares: &SVector<f64, R>) -> f64 {

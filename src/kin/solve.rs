@@ -71,7 +71,12 @@ const DAMPING_EXACT: f64 = 1e-6;
 const DAMPING_EXACT_MAX: f64 = 1e9;
 /// Of the place against the direction, where a step is judged.
 const PLACE_WEIGHT: f64 = 1e4;
-/// Where the place is met and a step makes the rest better by less than this share, it is done.
+/// Steps that only mend the place, at the end; damped so much, they do not turn the tool.
+const MENDS_MAX: usize = 8;
+const DAMPING_MEND: f64 = 1e6;
+/// Each leaves no more than this share of what was missing.
+const MENDED_SHARE: f64 = 0.5;
+/// A step that makes the whole better by less than this share is the last.
 const SETTLED_SHARE: f64 = 1e-12;
 const SETTLED_RAD: f64 = 1e-8;
 
@@ -214,28 +219,38 @@ impl Chain {
         mut q: SVector<f64, N>,
     ) -> Solution {
         let mut now = Residual::of(&self.motion(&q, tip), goal);
-        let mut damping = DAMPING_EXACT;
+        let (mut damping, mut scale) = (DAMPING_EXACT, 1.0);
         let mut steps = 0;
         while steps < steps_max && !now.small() && damping < DAMPING_EXACT_MAX {
             steps += 1;
-            let (hessian, gradient) = now.direction_only(damping);
-            let step = bounds.step(&q, |held| {
-                held.solve_exact(&hessian, &gradient, &now.linear, &now.position)
-            });
+            let step = now.exact_step(bounds, &q, damping) * scale;
             let next = bounds.within(&(q + step));
             let then = Residual::of(&self.motion(&next, tip), goal);
             let gain = now.merit() - then.merit();
-            let settled = step.amax() < SETTLED_RAD
-                || (gain.abs() < SETTLED_SHARE * now.merit() && then.is_there());
+            let settled = step.amax() < SETTLED_RAD || gain.abs() < SETTLED_SHARE * now.merit();
             if gain > 0.0 {
                 (q, now) = (next, then);
-                damping = (damping * 0.1).max(DAMPING_EXACT);
+                (damping, scale) = ((damping * 0.1).max(DAMPING_EXACT), 1.0);
             } else {
                 damping *= 10.0;
+                scale *= if damping > 1.0 { 0.5 } else { 1.0 };
             }
             if settled {
                 break;
             }
+        }
+        // What was weighed against the direction is made exact.
+        for _ in 0..MENDS_MAX {
+            if now.is_there() {
+                break;
+            }
+            steps += 1;
+            let next = bounds.within(&(q + now.exact_step(bounds, &q, DAMPING_MEND)));
+            let then = Residual::of(&self.motion(&next, tip), goal);
+            if then.position.norm() > MENDED_SHARE * now.position.norm() {
+                break;
+            }
+            (q, now) = (next, then);
         }
         now.solution(&q, steps)
     }
@@ -312,6 +327,14 @@ impl<const N: usize> Residual<N> {
     fn merit(&self) -> f64 {
         self.position.norm_squared() * (PLACE_WEIGHT / (LENGTH_M * LENGTH_M))
             + self.direction.norm_squared()
+    }
+
+    /// To the place exactly, and to the direction as far as the damping lets it turn.
+    fn exact_step(&self, bounds: &Bounds<N>, q: &SVector<f64, N>, damping: f64) -> SVector<f64, N> {
+        let (hessian, gradient) = self.direction_only(damping);
+        bounds.step(q, |held| {
+            held.solve_exact(&hessian, &gradient, &self.linear, &self.position)
+        })
     }
 
     fn direction_only(&self, damping: f64) -> (SMatrix<f64, N, N>, SVector<f64, N>) {

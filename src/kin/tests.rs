@@ -72,6 +72,34 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
+    fn eigenvalues_in_closed_form_are_those_found_step_by_step(of in proptest::array::uniform9(-1.0..1.0_f64)) {
+        let any = nalgebra::Matrix3::from_row_slice(&of);
+        let symmetric = any * any.transpose();
+        let sorted = |mut of: nalgebra::Vector3<f64>| {
+            of.as_mut_slice().sort_by(f64::total_cmp);
+            of
+        };
+        let (a, b) = (sorted(super::eigenvalues(&symmetric)), sorted(symmetric.symmetric_eigenvalues()));
+        prop_assert!((a - b).norm() < 1e-7 * (1.0 + b.norm()), "{a} {b}");
+    }
+
+    #[test]
+    fn a_place_is_met_where_the_direction_cannot_be(of in shares(5), lean in proptest::array::uniform3(-0.6..0.6_f64)) {
+        let chain = so101().chain;
+        let q = joints(&chain, &of);
+        let (point_m, axis) = chain.tip(&q, &tip());
+        let axis = Unit::new_normalize(axis.into_inner() + Vector3::from(lean));
+        let goal = Goal::PointThenAxis { point_m, axis };
+        // The place can be met: `q` does. The direction then leans no more than there.
+        let leans = chain.tip(&q, &tip()).1.angle(&axis);
+        let found = chain.solve(&tip(), &goal, &q);
+        prop_assert!(found.is_ok(), "{:?}", found.unwrap_err());
+        let found = found.unwrap();
+        check(&chain, &found.q_rad, &point_m, None);
+        prop_assert!(found.off_rad <= leans + 1e-6, "{} {leans}", found.off_rad);
+    }
+
+    #[test]
     fn frames_agree_with_forward(of in shares(6)) {
         let chain = widowx().chain;
         let q = joints(&chain, &of);

@@ -47,10 +47,12 @@ pub enum ClientError {
         why: String,
     },
     /// The server did not open the protocol in time.
-    #[error("{at} did not answer within {} s", CONNECT_MAX.as_secs())]
+    #[error("{at} did not answer within {limit_s} s")]
     Silent {
         /// Its address.
         at: String,
+        /// How long it had.
+        limit_s: u64,
     },
     /// The server answered with a protocol error.
     #[error("the server refused the request: {message} ({code})")]
@@ -111,7 +113,10 @@ pub async fn connect(url: &str) -> Result<Client, ClientError> {
     let opening = listener.clone().serve(transport);
     let at = || url.to_owned();
     match tokio::time::timeout(CONNECT_MAX, opening).await {
-        Err(_) => Err(ClientError::Silent { at: at() }),
+        Err(_) => Err(ClientError::Silent {
+            at: at(),
+            limit_s: CONNECT_MAX.as_secs(),
+        }),
         Ok(Err(error)) => Err(ClientError::Unreachable {
             at: at(),
             why: innermost(&error),
@@ -129,12 +134,32 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
+    over_within(input, output, "the other end of the streams", CONNECT_MAX).await
+}
+
+/// As [`over`], for a program that may take its time to start; errors call it `at`.
+///
+/// # Errors
+/// Nobody answers there, not a server of this protocol, or not within `limit`.
+pub async fn over_within<R, W>(
+    input: R,
+    output: W,
+    at: &str,
+    limit: Duration,
+) -> Result<Client, ClientError>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let listener = Listener::default();
-    let at = || "the other end of the streams".to_owned();
-    match tokio::time::timeout(CONNECT_MAX, listener.clone().serve((input, output))).await {
-        Err(_) => Err(ClientError::Silent { at: at() }),
+    let at = at.to_owned();
+    match tokio::time::timeout(limit, listener.clone().serve((input, output))).await {
+        Err(_) => Err(ClientError::Silent {
+            at,
+            limit_s: limit.as_secs(),
+        }),
         Ok(Err(error)) => Err(ClientError::Unreachable {
-            at: at(),
+            at,
             why: innermost(&error),
         }),
         Ok(Ok(service)) => Ok(Client::new(service, listener)),
@@ -239,6 +264,12 @@ impl Client {
             Ok(result) => answer(result?),
             Err(_) => Err(ClientError::Broken("the connection closed".to_owned())),
         }
+    }
+
+    /// Whether the connection has ended.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.service.is_closed() || self.service.peer().is_transport_closed()
     }
 
     /// Closes the connection; a server in this process ends with it.

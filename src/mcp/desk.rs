@@ -151,7 +151,7 @@ impl Caller {
             return format!("token {}", identity.name);
         }
         match (&self.session, self.via) {
-            (Some(session), _) => format!("session {session}"),
+            (Some(session), _) => session_key(session),
             (None, Via::Stdio) => "stdio".to_owned(),
             (None, Via::InProcess) => "in process".to_owned(),
             (None, Via::Http) => {
@@ -159,6 +159,12 @@ impl Caller {
             }
         }
     }
+}
+
+/// [`Caller::key`] of whoever calls within a session.
+#[must_use]
+pub fn session_key(session: &str) -> String {
+    format!("session {session}")
 }
 
 /// What a call may look at, and tell, while it runs.

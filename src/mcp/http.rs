@@ -57,7 +57,12 @@ pub struct HttpConfig {
     pub doorkeeper: Option<Arc<dyn Doorkeeper>>,
     /// What is answered at `/metrics`, to whoever reaches the address: it holds numbers alone.
     pub metrics: Option<Page>,
+    /// Told the id of a session that its client has ended.
+    pub left: Option<Left>,
 }
+
+/// Whoever wants to know that a session has ended.
+pub type Left = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A page of text, made anew each time.
 pub type Page = Arc<dyn Fn() -> String + Send + Sync>;
@@ -180,6 +185,7 @@ struct Door<H> {
     plain: Stateless<H>,
     repair: Repair,
     doorkeeper: Option<Arc<dyn Doorkeeper>>,
+    left: Option<Left>,
     /// How many requests are being answered.
     calls: watch::Sender<usize>,
 }
@@ -207,6 +213,7 @@ impl<H: ServerHandler + Clone> Door<H> {
             plain: Stateless::new(factory, never, plain),
             repair,
             doorkeeper: config.doorkeeper.clone(),
+            left: config.left.clone(),
             calls: watch::Sender::new(0),
         }
     }
@@ -297,7 +304,7 @@ async fn enter<H: ServerHandler + Clone>(
         };
     }
     if request.method() != Method::POST {
-        return door.answer(Way::Session, request).await;
+        return without_body(&door, request).await;
     }
     let (parts, body) = request.into_parts();
     let body = Limited::new(body, BODY_BYTES_MAX).collect();
@@ -314,6 +321,18 @@ async fn enter<H: ServerHandler + Clone>(
             &inlet::refusal(inlet::PARSE_ERROR, None, "the body is empty"),
         ),
     }
+}
+
+/// A standing stream is opened, or a session ended.
+async fn without_body<H: ServerHandler + Clone>(door: &Door<H>, request: Request) -> Response {
+    let session = request.headers().get("mcp-session-id");
+    let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let ends = session.filter(|_| request.method() == Method::DELETE);
+    let response = door.answer(Way::Session, request).await;
+    if let (Some(session), Some(left), true) = (ends, &door.left, response.status().is_success()) {
+        left(&session);
+    }
+    response
 }
 
 /// The bearer token's owner. Proving a token the first time costs a slow hash: not on this thread.

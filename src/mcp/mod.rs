@@ -23,7 +23,7 @@ mod progress;
 pub use desk::{
     Answer, Call, CallWatch, Caller, Change, Completion, Desk, Doorkeeper, Hints, Identity, Offers,
     PromptCard, PromptParameter, PromptText, Received, ResourceBody, ResourceCard, ResourceText,
-    TemplateCard, ToolCard, Unknown, Via,
+    TemplateCard, ToolCard, Unknown, Via, session_key,
 };
 pub use inlet::{Repair, Repaired, never_repair};
 pub use progress::{Progress, ProgressSender};

@@ -2,13 +2,14 @@
 
 use tokio::sync::oneshot;
 
-use super::{Outcome, Visited};
+use super::{Outcome, Release, Visited};
 use crate::gate::{Execution, HoldAt};
 use crate::plan::SpanKind;
 use crate::units::{Instant, Joints, Measured};
 
 pub(super) struct Job {
     pub(super) execution: Execution,
+    pub(super) release: Release,
     done: oneshot::Sender<Outcome>,
     visits: Vec<Visited>,
     dwelling: Option<(usize, Joints)>,
@@ -19,15 +20,26 @@ pub(super) struct Job {
 }
 
 impl Job {
-    pub(super) fn new(execution: Execution, done: oneshot::Sender<Outcome>) -> Self {
+    pub(super) fn new(
+        execution: Execution,
+        release: Release,
+        done: oneshot::Sender<Outcome>,
+    ) -> Self {
         Self {
             execution,
+            release,
             done,
             visits: Vec::new(),
             dwelling: None,
             sent_all: None,
             failing: None,
         }
+    }
+
+    /// Whether the next frame, and a stop from it, stay within what is released. A stop under way
+    /// waits for no release: its way was released before.
+    pub(super) fn is_released(&self) -> bool {
+        self.execution.was_stopped() || self.release.covers(self.execution.next_reach())
     }
 
     /// Leave that ends, or a servo too hot, holds at the stroke's end.

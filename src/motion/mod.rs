@@ -6,6 +6,7 @@
 mod health;
 mod job;
 mod line;
+mod release;
 mod still;
 #[cfg(test)]
 mod tests;
@@ -30,6 +31,8 @@ use crate::units::{Instant, Joints, Measured};
 pub use crate::driver::{Durations, ServoCounts};
 pub use health::{Care, Health};
 use line::StopLine;
+
+pub use release::Release;
 
 /// Opens the port, on the thread that will own it. Called again after the cable was unplugged.
 pub type Opener = Box<dyn Fn(&Clock) -> Result<Box<dyn Link>, LinkError> + Send>;
@@ -168,6 +171,7 @@ enum Order {
     Run {
         proof: Box<CheckedTrajectory>,
         seen_stops: u64,
+        release: Release,
         done: oneshot::Sender<Outcome>,
     },
     Hold {
@@ -281,10 +285,22 @@ impl Motion {
     /// while the motion was planned. The answer comes when the motion has ended, however it
     /// ended; dropping the receiver does not stop the motion.
     pub fn run(&self, proof: CheckedTrajectory, seen_stops: u64) -> oneshot::Receiver<Outcome> {
+        self.run_released(proof, seen_stops, Release::whole())
+    }
+
+    /// As [`Motion::run`], no further than `release` says. Where it has not been released, real
+    /// arms hold and simulated time stands still.
+    pub fn run_released(
+        &self,
+        proof: CheckedTrajectory,
+        seen_stops: u64,
+        release: Release,
+    ) -> oneshot::Receiver<Outcome> {
         let (done, answer) = oneshot::channel();
         let order = Order::Run {
             proof: Box::new(proof),
             seen_stops,
+            release,
             done,
         };
         if let Err(mpsc::error::SendError(Order::Run { done, .. })) = self.orders.send(order) {

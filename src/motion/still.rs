@@ -88,13 +88,16 @@ impl Still {
     }
 }
 
+/// The finest count that says something: a controller that counts in microradians is not that still.
+const COUNT_RAD_MIN: f64 = TAU / 4096.0;
+
 /// What one count of each joint's coarsest servo comes to.
 pub(super) fn counts_rad(arm: &Arm) -> Joints {
     Joints::zeros(arm.dof()).map(|joint, _| {
         arm.servos()
             .filter(|(of, _)| *of == joint)
             .map(|(_, servo)| TAU / f64::from(servo.ticks_per_turn.max(1)))
-            .fold(f64::MIN_POSITIVE, f64::max)
+            .fold(COUNT_RAD_MIN, f64::max)
     })
 }
 

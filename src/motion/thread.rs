@@ -197,6 +197,7 @@ impl Worker {
 
     async fn live(&mut self) {
         while !(self.ending && self.is_idle()) {
+            self.released().await;
             self.wait().await;
             self.take_stop();
             self.take_order().await;
@@ -214,6 +215,25 @@ impl Worker {
 
     fn is_idle(&self) -> bool {
         self.job.is_none() && self.stopping.is_none()
+    }
+
+    /// Simulated time stands still until the next sample is released; a stop waits for nothing.
+    async fn released(&self) {
+        if !self.own.clock.is_simulated() {
+            return;
+        }
+        while let Some(job) = self.job.as_ref().filter(|job| !job.is_released()) {
+            tokio::select! {
+                biased;
+                () = self.own.stop.woken() => {
+                    if self.own.stop.is_pulled(self.stops_seen) {
+                        self.own.stop.wake();
+                        return;
+                    }
+                }
+                () = job.release.changed() => {}
+            }
+        }
     }
 
     /// Until the next tick; an arm that stands is also woken by orders. A stop always wakes.
@@ -327,12 +347,13 @@ impl Worker {
             Ok(Order::Run {
                 proof,
                 seen_stops,
+                release,
                 done,
             }) => match self.begin(*proof, seen_stops).await {
                 Ok(execution) => {
                     self.still.forget();
                     self.snapshot.state = State::Moving;
-                    self.job = Some(Job::new(execution, done));
+                    self.job = Some(Job::new(execution, release, done));
                 }
                 // A caller that is gone needs no reason.
                 Err(why) => drop(done.send(Outcome::Refused(why))),
@@ -453,7 +474,10 @@ impl Worker {
         let now = self.own.clock.now();
         self.mind_leave(now);
         let step = match (&mut self.job, &self.snapshot.measured) {
-            (Some(job), Some(measured)) => job.execution.next(measured, now),
+            (Some(job), Some(measured)) => {
+                job.execution.wait(!job.is_released());
+                job.execution.next(measured, now)
+            }
             _ => Ok(Step::Hold),
         };
         match step {
@@ -746,6 +770,9 @@ impl Worker {
 
     fn publish(&mut self) {
         self.snapshot.progress = self.job.as_ref().map(|job| job.execution.progress());
+        if let (Some(job), Some(progress)) = (&self.job, self.snapshot.progress) {
+            job.release.came_to(progress.sample);
+        }
         if let (State::Moving | State::Held, Some(job)) = (self.snapshot.state, &self.job) {
             let held = job.execution.is_held();
             self.snapshot.state = if held { State::Held } else { State::Moving };

@@ -3,10 +3,12 @@
 mod canvas;
 mod drawn;
 mod plan;
+mod reach;
 mod sheet;
 
 pub use drawn::ink_png;
 pub use plan::plan_png;
+pub use reach::reach_png;
 
 /// The longer side of every picture.
 pub const SIDE_MAX_PX: u32 = 1000;
@@ -78,6 +80,35 @@ pub struct PlanView {
     pub side_mm: Vec<[f64; 2]>,
     /// Margin of joint limits, tilt, speed.
     pub strips: Vec<Strip>,
+    /// Where on the sheet a rule said no: a red ring each.
+    pub marks_mm: Vec<[f64; 2]>,
+}
+
+/// What `reach.png` shows: a map of the sheet's plane.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReachView {
+    /// The scene's name.
+    pub title: String,
+    /// One line under the title.
+    pub caption: String,
+    /// The sheet's width and height.
+    pub sheet_mm: [f64; 2],
+    /// From one point of the map to the next.
+    pub step_mm: f64,
+    /// The map's lower left point, in the sheet's coordinates.
+    pub low_mm: [f64; 2],
+    /// How many points it has side by side, and one above the other.
+    pub size: [usize; 2],
+    /// How far the pen leans, row by row from the lowest; none where it does not get to.
+    pub tilts_deg: Vec<Option<f64>>,
+    /// How far it may lean.
+    pub cone_deg: f64,
+    /// By how much the sheet would be moved to lie better.
+    pub move_mm: Option<[f64; 2]>,
+    /// Where the arm stands, in the sheet's coordinates.
+    pub foot_mm: Option<[f64; 2]>,
+    /// Short lines beside the map.
+    pub notes: Vec<String>,
 }
 
 /// What `drawn.png` shows.

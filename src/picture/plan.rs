@@ -14,6 +14,9 @@ const FOOT: f64 = 40.0;
 /// More numbers than this would hide the drawing.
 const NUMBERS_MAX: usize = 60;
 
+/// Nor more marks.
+const MARKS_MAX: usize = 100;
+
 /// Draws it: at most 1,000 pixels on the longer side and 150 kB.
 ///
 /// # Errors
@@ -115,6 +118,27 @@ fn drawing(canvas: &mut Canvas, view: &PlanView, sheet: &Sheet) {
     canvas.look_through(None);
     if view.strokes.len() <= NUMBERS_MAX {
         numbers(canvas, &view.strokes, sheet);
+    }
+    marks(canvas, view, sheet);
+}
+
+/// A ring at each place where a rule said no. Places beside the picture are at its edge.
+fn marks(canvas: &mut Canvas, view: &PlanView, sheet: &Sheet) {
+    let area = sheet.area;
+    for mark in view.marks_mm.iter().take(MARKS_MAX) {
+        let [x, y] = sheet.place(*mark);
+        if !(x.is_finite() && y.is_finite()) {
+            continue;
+        }
+        let x = x.clamp(area.x - 12.0, area.x + area.width + 12.0);
+        let y = y.clamp(area.y - 12.0, area.y + area.height + 12.0);
+        let ring: Vec<Point> = (0..=24_u32)
+            .map(|n| {
+                let (sin, cos) = (f64::from(n) / 24.0 * std::f64::consts::TAU).sin_cos();
+                [x + 7.0 * cos, y + 7.0 * sin]
+            })
+            .collect();
+        canvas.line(&ring, REFUSED, 2.0);
     }
 }
 

@@ -23,6 +23,25 @@ const WAYS_MAX: usize = 12;
 /// Refusals after which no further ones are looked for.
 const REFUSALS_MAX: usize = 1000;
 
+/// As much of a drawing as can be planned, and what cannot.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// What can be drawn well.
+    pub plan: Plan,
+    /// Why the rest cannot.
+    pub refusals: Vec<Refusal>,
+    /// The strokes that the refusals are about, joined and tidied.
+    pub refused: Vec<SheetStroke>,
+}
+
+/// Plans as much of the scene's design as can be drawn well: for previews.
+///
+/// # Errors
+/// Cancelled, nothing to draw, or strokes that are none.
+pub fn attempt(scene: &Scene, start: &Joints, watch: &dyn Watch) -> Result<Attempt, PlanError> {
+    attempt_strokes(scene, start, &scene.strokes, scene.order, watch)
+}
+
 /// Plans the scene's design.
 ///
 /// # Errors
@@ -42,7 +61,24 @@ pub fn draw_strokes(
     how: Order,
     watch: &dyn Watch,
 ) -> Result<Plan, PlanError> {
+    let attempt = attempt_strokes(scene, start, strokes, how, watch)?;
+    if attempt.refusals.is_empty() {
+        Ok(attempt.plan)
+    } else {
+        Err(PlanError::Refused(attempt.refusals))
+    }
+}
+
+fn attempt_strokes(
+    scene: &Scene,
+    start: &Joints,
+    strokes: &[SheetStroke],
+    how: Order,
+    watch: &dyn Watch,
+) -> Result<Attempt, PlanError> {
     check(strokes)?;
+    // Somebody who waits hears at once that planning has begun.
+    watch.progress(0, strokes.len());
     let mut tidied = tidy(strokes, how);
     ink::divide(scene, &mut tidied);
     let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();
@@ -53,6 +89,7 @@ pub fn draw_strokes(
         since_dip_mm: vec![f64::INFINITY; scene.pens.len()],
         reports: Vec::with_capacity(turns.len()),
         drawn: Vec::with_capacity(turns.len()),
+        refused: Vec::new(),
         dips: 0,
     };
     for (done, turn) in turns.iter().enumerate() {
@@ -65,15 +102,15 @@ pub fn draw_strokes(
             break;
         }
     }
+    let refusals = std::mem::take(&mut drawing.build.refusals);
     let (reports, drawn, dips) = (drawing.reports, drawing.drawn, drawing.dips);
     let (trajectory, hover_from) = drawing.build.finish()?;
-    Ok(report::plan(
-        scene,
-        trajectory,
-        hover_from,
-        (reports, drawn),
-        dips,
-    ))
+    let drawn = (reports, drawn);
+    Ok(Attempt {
+        plan: report::plan(scene, trajectory, hover_from, drawn, dips),
+        refusals,
+        refused: drawing.refused,
+    })
 }
 
 fn check(strokes: &[SheetStroke]) -> Result<(), PlanError> {
@@ -114,6 +151,7 @@ struct Drawing<'a> {
     since_dip_mm: Vec<f64>,
     reports: Vec<StrokeReport>,
     drawn: Vec<SheetStroke>,
+    refused: Vec<SheetStroke>,
     dips: usize,
 }
 
@@ -184,6 +222,7 @@ impl Drawing<'_> {
             .and_then(|part| self.given.get(part))
             .map_or(stroke.source.as_str(), |given| given.source.as_str());
         self.build.refuse(part, source, stuck);
+        self.refused.push(stroke.clone());
     }
 
     /// The point of a stroke that the tip misses by most, if it misses any.
@@ -281,11 +320,11 @@ impl Drawing<'_> {
             let item = Some(item);
             self.build.travel_to(What { kind, item, pen }, first)?;
         } else {
-            let serves = if retake {
-                self.along(stroke)
-            } else {
-                self.corners(pen)
-            };
+            // The whole of the stroke, and where others of this pen will lie.
+            let mut serves = self.along(stroke);
+            if !retake {
+                serves.extend(self.corners(pen));
+            }
             self.take(item, pen, first, &serves)?;
         }
         if let Some(ink) = due {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::trace::JUMP_RAD;
+
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
@@ -96,6 +98,53 @@ pub enum Cause {
     },
 }
 
+impl Cause {
+    /// The rule's name, as its serialised form has it.
+    #[must_use]
+    pub fn rule(&self) -> &'static str {
+        match self {
+            Self::OutOfReach { .. } => "out_of_reach",
+            Self::Tilt { .. } => "tilt",
+            Self::Stretched { .. } => "stretched",
+            Self::Turns { .. } => "turns",
+            Self::Jump { .. } => "jump",
+            Self::NoWay { .. } => "no_way",
+            Self::TooFast { .. } => "too_fast",
+            Self::Unfit { .. } => "unfit",
+            Self::Cancelled => "cancelled",
+            Self::TooLong { .. } => "too_long",
+        }
+    }
+
+    /// What was too much or too little, what it may be, and the unit of both.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts of waypoints")]
+    pub fn excess(&self) -> Option<(f64, f64, &'static str)> {
+        match self {
+            Self::OutOfReach { by_mm } => Some((*by_mm, 0.0, "mm")),
+            Self::Tilt { tilt_deg, cone_deg } => Some((*tilt_deg, *cone_deg, "deg")),
+            Self::Stretched {
+                by_percent,
+                most_percent,
+            } => Some((*by_percent, *most_percent, "%")),
+            Self::Turns {
+                turn_deg_mm,
+                most_deg_mm,
+            } => Some((*turn_deg_mm, *most_deg_mm, "deg/mm")),
+            Self::Jump { by_deg, .. } => Some((*by_deg, JUMP_RAD.to_degrees(), "deg")),
+            Self::NoWay {
+                height_mm,
+                least_mm,
+            } => Some((*height_mm, *least_mm, "mm")),
+            Self::TooFast { ratio } => Some((*ratio, 1.0, "")),
+            Self::TooLong { waypoints, most } => {
+                Some((*waypoints as f64, *most as f64, "waypoints"))
+            }
+            Self::Unfit { .. } | Self::Cancelled => None,
+        }
+    }
+}
+
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -150,7 +199,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.source)?;
         if let Some(stroke) = self.stroke {
-            write!(f, " (stroke {stroke})")?;
+            write!(f, " (stroke {})", stroke + 1)?;
         }
         if let Some([x, y]) = self.at_mm {
             write!(f, " at ({x:.1}, {y:.1}) mm")?;

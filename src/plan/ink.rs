@@ -81,8 +81,8 @@ mod tests {
             let part_mm = whole_mm / count as f64;
             let parts = cut(&points, part_mm, count);
             prop_assert_eq!(parts.len(), count);
-            for pair in parts.windows(2) {
-                prop_assert_eq!(pair[0].last(), pair[1].first());
+            for (one, next) in parts.iter().zip(parts.iter().skip(1)) {
+                prop_assert_eq!(one.last(), next.first());
             }
             for part in &parts {
                 prop_assert!((length(part) - part_mm).abs() < 1e-6);

@@ -11,6 +11,7 @@ mod build;
 mod course;
 mod draw;
 mod error;
+mod excess;
 mod hand;
 mod ink;
 pub mod order;
@@ -25,7 +26,7 @@ mod trace;
 mod trajectory;
 mod visit;
 
-pub use draw::{draw, draw_strokes};
+pub use draw::{Attempt, attempt, draw, draw_strokes};
 pub use error::{Cause, PlanError, Refusal};
 pub use reach::{Reach, Spot, Suggestion, reach};
 pub use report::{Report, StrokeReport};

@@ -24,7 +24,7 @@ pub struct Reach {
     /// Row by row from the lowest.
     pub spots: Vec<Spot>,
     /// The share of the sheet as it lies that can be drawn on with at most this lean: pairs of
-    /// degrees and shares, 0 to 1.
+    /// degrees and shares, 0 to 1, the pen's own cone last.
     pub shares: Vec<(f64, f64)>,
     /// A better place for the sheet, if there is one.
     pub suggestion: Option<Suggestion>,
@@ -62,6 +62,7 @@ const STEP_MM_MIN: f64 = 10.0;
 /// Other beginnings, where no neighbour leads to a point.
 const BEGINNINGS: usize = 6;
 const TILTS_DEG: [f64; 4] = [0.5, 5.0, 10.0, 30.0];
+const SLACK_DEG: f64 = 1e-6;
 
 /// Maps where a pen gets to on the plane of a flat sheet.
 ///
@@ -94,10 +95,14 @@ pub fn reach(scene: &Scene, pen: usize, watch: &dyn Watch) -> Result<Reach, Plan
         }
         watch.progress(row + 1, rows);
     }
-    map.shares = TILTS_DEG
-        .map(|tilt| (tilt, map.under(scene, [0, 0]).share(tilt)))
-        .to_vec();
-    map.suggestion = map.suggest(scene, hand.cone_rad.to_degrees());
+    let cone_deg = hand.cone_rad.to_degrees();
+    let here = map.under(scene, [0, 0]);
+    let tilts = TILTS_DEG.into_iter().filter(|tilt| *tilt < cone_deg);
+    map.shares = tilts
+        .chain([cone_deg])
+        .map(|tilt| (tilt, here.share(tilt + SLACK_DEG)))
+        .collect();
+    map.suggestion = map.suggest(scene, cone_deg);
     Ok(map)
 }
 

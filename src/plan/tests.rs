@@ -20,6 +20,8 @@ use crate::scene::{
 };
 use crate::units::{Finite, Joints};
 
+mod laws;
+
 fn numbers<const N: usize>(of: [f64; N]) -> [Finite; N] {
     of.map(|v| Finite::new(v).unwrap())
 }
@@ -648,7 +650,8 @@ fn every_shipped_scene_can_be_drawn_and_the_default_one_soon() {
         let plan = draw(&scene, &scene.rest_rad, &Patient).unwrap();
         check_joints(&scene, &plan.trajectory.samples);
         check_tips(&scene, &plan.trajectory);
-        assert!(plan.report.tilt_max_deg < 1.0, "{name}");
+        let tilt_deg = if name == "bottle" { 8.0 } else { 1.0 };
+        assert!(plan.report.tilt_max_deg < tilt_deg, "{name}");
         assert!(name != "default" || plan.report.duration_s <= 30.0);
     }
 }

@@ -333,10 +333,12 @@ impl Slope {
 }
 
 /// A course as sampled.
-struct Run {
-    joints: Vec<Joints>,
-    points: Vec<Point3<f64>>,
-    knots: Vec<usize>,
+pub(super) struct Run {
+    pub(super) joints: Vec<Joints>,
+    /// Where the tip is.
+    pub(super) points: Vec<Point3<f64>>,
+    /// The waypoint before.
+    pub(super) knots: Vec<usize>,
 }
 
 impl Run {
@@ -367,48 +369,6 @@ impl Run {
             run.knots.push(knot);
         }
         Ok(run)
-    }
-
-    /// Where differences pass a limit: the waypoint and the ratio, squared for speeds, so that
-    /// slowing by it is enough.
-    fn excesses(&self, hand: &Hand<'_>, asked: Asked) -> Vec<(usize, f64)> {
-        let most = &hand.arm.limits;
-        let ends = |index: isize| -> usize {
-            let last = self.joints.len().saturating_sub(1);
-            usize::try_from(index).unwrap_or(0).min(last)
-        };
-        let mut found = Vec::new();
-        for index in 0..=isize::try_from(self.joints.len()).unwrap_or(0) {
-            let at = [index - 2, index - 1, index, index + 1].map(ends);
-            let [Some(z), Some(a), Some(b), Some(c)] = at.map(|i| self.joints.get(i)) else {
-                continue;
-            };
-            let [_, Some(p), Some(q), Some(r)] = at.map(|i| self.points.get(i)) else {
-                continue;
-            };
-            let mut ratio = ((r - q).norm() / (PERIOD_S * asked.speed_m_s)).powi(2);
-            let bend = (r - q) - (q - p);
-            ratio = ratio.max(bend.norm() / (PERIOD_S * PERIOD_S * asked.acceleration_m_s2));
-            let speeds = b.zip(c, |b, c| (c - b) / PERIOD_S);
-            let before = a.zip(b, |a, b| (b - a) / PERIOD_S);
-            let limits = most
-                .velocity_rad_s
-                .iter()
-                .zip(most.acceleration_rad_s2.iter());
-            for ((now, then), (v, a)) in speeds.iter().zip(before.iter()).zip(limits) {
-                ratio = ratio.max((now / v).powi(2));
-                ratio = ratio.max((now - then).abs() / (PERIOD_S * a));
-            }
-            let jerk = c.zip(b, |c, b| c - 3.0 * b).zip(a, |cb, a| cb + 3.0 * a);
-            let jerk = jerk.zip(z, |cba, z| (cba - z).abs() / PERIOD_S.powi(3));
-            for (jerk, most) in jerk.iter().zip(most.jerk_rad_s3.iter()) {
-                ratio = ratio.max(jerk / most);
-            }
-            if let (Some(knot), true) = (self.knots.get(at[2]), ratio > 1.0) {
-                found.push((*knot, ratio));
-            }
-        }
-        found
     }
 }
 

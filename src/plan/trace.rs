@@ -35,7 +35,7 @@ pub(super) struct Stuck {
 /// Waypoints of one course.
 const KNOTS_MAX: usize = 400_000;
 /// From one waypoint to the next, no joint may turn more.
-const JUMP_RAD: f64 = 0.2;
+pub(super) const JUMP_RAD: f64 = 0.2;
 
 /// Solves a course from `start`, which must hold the tip at the course's beginning.
 pub(super) fn trace(

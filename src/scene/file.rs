@@ -252,7 +252,7 @@ pub struct LimitsFile {
     /// How much longer or shorter any part of a line may be on the surface than on the page: 0.05
     /// is 5 %.
     pub stretch: Finite,
-    /// Where the tip may be at all.
+    /// Where the tip and all of the arm that moves may be.
     pub workspace: Option<CornersFile>,
 }
 

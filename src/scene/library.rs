@@ -12,6 +12,7 @@ use super::{Revision, Scene};
 use crate::arm::{Arm, ArmError, ArmFile};
 use crate::config::toml::{self as strict, FileError};
 use crate::design::{self, Caps, Design, DesignError, Fill};
+use crate::units::Finite;
 
 /// Where scenes are found.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,18 @@ pub struct Library {
     folder: Option<PathBuf>,
     /// Arms that stand in for others: whose scenes, which arm.
     stand_ins: Vec<(String, String)>,
+    instead: Option<Arc<Drawing>>,
+}
+
+/// A design that comes in place of a scene's own.
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    /// The name of its file, whose ending says what it is.
+    pub name: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// Its longer side on the sheet, above 0; without it what the scene says.
+    pub size_mm: Option<Finite>,
 }
 
 /// A file larger than this is not read.
@@ -71,6 +84,16 @@ impl Library {
         Self {
             folder,
             stand_ins: Vec::new(),
+            instead: None,
+        }
+    }
+
+    /// The same scenes, all with another design, in the middle of their sheets.
+    #[must_use]
+    pub fn with_drawing(&self, drawing: Drawing) -> Self {
+        Self {
+            instead: Some(Arc::new(drawing)),
+            ..self.clone()
         }
     }
 
@@ -104,6 +127,12 @@ impl Library {
         acting
             .find(|(like, _)| like == arm)
             .map_or(arm, |(_, stand_in)| stand_in)
+    }
+
+    /// The folder that comes before the scenes in the binary, if there is one.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// Every scene's name, in order.
@@ -165,6 +194,7 @@ impl Library {
         let library = Self {
             folder: Some(beside.unwrap_or_else(|| PathBuf::from("."))),
             stand_ins: self.stand_ins.clone(),
+            instead: self.instead.clone(),
         };
         library.build(&path.display().to_string(), None, &text, overlay)
     }
@@ -188,7 +218,11 @@ impl Library {
     ) -> Result<Arc<Scene>, SceneError> {
         let mut hash = blake3::Hasher::new();
         hash_part(&mut hash, text.as_bytes());
-        let scene = self.overlaid(file, text, overlay, &mut hash)?;
+        let mut scene = self.overlaid(file, text, overlay, &mut hash)?;
+        if let Some(drawing) = &self.instead {
+            drawing.take_place(&mut scene.design);
+            hash_part(&mut hash, format!("{:?}", drawing.size_mm).as_bytes());
+        }
         if let Some(name) = name.filter(|name| *name != scene.name) {
             let why = format!(
                 "name is `{}`; it must be `{name}`, as the file is called",
@@ -281,6 +315,9 @@ impl Library {
     }
 
     fn design_bytes(&self, scene: &str, name: &str) -> Result<Vec<u8>, SceneError> {
+        if let Some(drawing) = &self.instead {
+            return Ok(drawing.bytes.clone());
+        }
         if !is_plain(name) {
             let why = format!("design.file `{name}` must be a file name without folders");
             return Err(FileError::one(scene, why).into());
@@ -351,6 +388,15 @@ impl Library {
             }
         }
         files
+    }
+}
+
+impl Drawing {
+    fn take_place(&self, design: &mut DesignFile) {
+        design.file = Some(self.name.clone());
+        (design.text, design.polylines) = (None, None);
+        (design.at_mm, design.rotate_deg) = (None, None);
+        design.size_mm = self.size_mm.or(design.size_mm);
     }
 }
 

@@ -20,7 +20,7 @@ mod surface;
 
 pub use build::TIP_MM_S_MAX;
 pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
-pub use library::{Library, SceneError};
+pub use library::{Drawing, Library, SceneError};
 pub use surface::{Contact, Lie, Projected, Shape, Surface};
 
 /// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.
@@ -75,6 +75,17 @@ pub struct SheetStroke {
     pub pen: usize,
     /// Where it stands in the author's file.
     pub source: String,
+}
+
+impl SheetStroke {
+    /// How long it is on the sheet.
+    #[must_use]
+    pub fn length_mm(&self) -> f64 {
+        let steps = self.points_mm.iter().zip(self.points_mm.iter().skip(1));
+        steps
+            .map(|([ax, ay], [bx, by])| (bx - ax).hypot(by - ay))
+            .sum()
+    }
 }
 
 /// A mounted pen.
@@ -173,6 +184,14 @@ impl Scene {
     #[must_use]
     pub fn pen(&self, index: usize) -> Option<&Pen> {
         self.pens.get(index)
+    }
+}
+
+impl Revision {
+    /// All of it, in hexadecimal.
+    #[must_use]
+    pub fn hex(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

@@ -29,6 +29,9 @@ const ERROR_LENGTH: u8 = 5;
 const ERROR_ACCESS: u8 = 7;
 const ALERT: u8 = 0x80;
 
+/// The first firmware that answers a fast sync read.
+const FAST_FIRMWARE: u8 = 46;
+
 const WATCHDOG: usize = 98;
 const WATCHDOG_STEP: Duration = Duration::from_millis(20);
 const TRIPPED: u8 = 0xFF;
@@ -251,6 +254,10 @@ impl Servos {
                 // Who is not there leaves a hole, and nobody can use the frame.
                 return Vec::new();
             };
+            if servo.byte(6) < FAST_FIRMWARE {
+                // It does not know the request, and nobody answers in its place.
+                return Vec::new();
+            }
             let Some(data) = servo.read(address, length, body.felt(place, at)) else {
                 return Vec::new();
             };

@@ -175,10 +175,11 @@ fn configuration(arm: &Arm, body: &Body) -> DeviceConfig {
             position_max_urad: ends[0].max(ends[1]),
             velocity_max_urad_s: urad(ROOM.0 * joint.velocity_max_rad_s.get()),
             acceleration_max_urad_s2: acceleration,
-            stop_urad_s2: urad(ROOM.2 * joint.acceleration_max_rad_s2.get())
-                .max(2 * acceleration),
+            stop_urad_s2: urad(ROOM.2 * joint.acceleration_max_rad_s2.get()).max(2 * acceleration),
         });
-        let stands = body.felt(place, Instant::ZERO).map_or(0, |felt| whole(felt.ticks));
+        let stands = body
+            .felt(place, Instant::ZERO)
+            .map_or(0, |felt| whole(felt.ticks));
         park_urad.push(stands);
     }
     DeviceConfig {

@@ -1,5 +1,6 @@
 //! Who may call what, how often, and who has the arm. A stop is never asked any of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::answer::Reply;
@@ -43,6 +44,15 @@ impl Node {
         Duration::from_secs(u64::from(self.file.lease_idle_s))
     }
 
+    /// Gives back every arm that a caller has, because it is gone for good. A job of its own goes on.
+    pub fn left(&self, caller: &str) {
+        for seat in &self.seats {
+            if seat.holder(self.lease_idle()).as_deref() == Some(caller) {
+                seat.lease.release();
+            }
+        }
+    }
+
     fn now(&self) -> Instant {
         self.seats
             .first()
@@ -67,22 +77,40 @@ impl Seat {
     }
 }
 
+impl Reply {
+    /// Whether the call was refused before anything moved.
+    fn moved_nothing(&self) -> bool {
+        let job = self.structured.get("job").and_then(|job| job.get("state"));
+        self.is_error && job.is_none_or(|state| state == "refused")
+    }
+}
+
+/// Gives an arm back that a call took and then did not move: a refusal keeps nobody else from it.
+pub(super) fn give_back(taken: Option<&Arc<Seat>>, reply: &Reply) {
+    if let Some(seat) = taken.filter(|_| reply.moved_nothing())
+        && seat.board.job().is_none_or(|job| job.is_over())
+    {
+        seat.lease.release();
+    }
+}
+
 impl Order<'_> {
-    /// Takes the arm for what is about to move it; an operator takes it from whoever has it.
-    pub(super) fn lease(&self, effect: Effect) -> Result<(), Box<Reply>> {
+    /// Takes the arm for what is about to move it; an operator takes it from whoever has it. The arm, if it was free.
+    pub(super) fn lease(&self, effect: Effect) -> Result<Option<&Arc<Seat>>, Box<Reply>> {
         if effect != Effect::Moves || self.is("dry_run") {
-            return Ok(());
+            return Ok(None);
         }
         let seat = self.seat()?;
         let now = seat.motion.clock().now();
-        seat.keep_lease(now);
+        let before = seat.holder(self.node.lease_idle());
         if self.who == Who::Operator
             && let Some(before) = seat.lease.release()
         {
             tracing::info!(from = before, arm = seat.name, "an operator took the arm");
         }
         let taken = seat.lease.take(self.caller, now, self.node.lease_idle());
-        taken.map_err(|taken| {
+        let is_new = before.as_deref() != Some(self.caller);
+        taken.map(|()| is_new.then_some(seat)).map_err(|taken| {
             Reply::failed(format!(
                 "{taken}; look with sense, or ask the operator; nothing moved"
             ))

@@ -16,6 +16,8 @@ pub struct Reply {
     pub is_error: bool,
     /// PNG pictures.
     pub pictures: Vec<Vec<u8>>,
+    /// Pictures of another server, as media type and bytes.
+    pub images: Vec<(String, Vec<u8>)>,
 }
 
 impl Reply {
@@ -57,7 +59,9 @@ impl Reply {
             .structured
             .entry("usage_hints")
             .or_insert_with(|| json!([]));
-        if let Value::Array(hints) = hints {
+        if let Value::Array(hints) = hints
+            && !hints.iter().any(|one| one == hint)
+        {
             hints.push(hint.into());
         }
         self
@@ -68,12 +72,18 @@ impl Reply {
         Box::new(self)
     }
 
-    /// With what was understood and repaired; what a tool has said of it itself stays.
+    /// With what was understood and repaired; what a tool has said of it itself stays, and comes first.
     pub(super) fn understood(mut self, reading: &Reading) -> Self {
         self.structured
             .entry("understood")
             .or_insert_with(|| Value::Object(reading.understood.clone()));
-        self.set("repairs", &reading.repairs);
+        let mut repairs = match self.structured.remove("repairs") {
+            Some(Value::Array(repairs)) => repairs,
+            _ => Vec::new(),
+        };
+        let own = serde_json::to_value(&reading.repairs).unwrap_or_default();
+        repairs.extend(own.as_array().into_iter().flatten().cloned());
+        self.set("repairs", repairs);
         let lines: Vec<String> = reading.repairs.iter().map(repair_line).collect();
         if !lines.is_empty() {
             self.text = format!("{}\n{}", self.text, lines.join("\n"));

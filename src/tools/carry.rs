@@ -9,10 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Reply;
 use super::job::{Card, Claim, Job};
+use super::record;
 use super::{Node, Seat, Watch};
 use crate::gate;
+use crate::job::{Accepted, Drawn, Entry, Keeper, Kept};
 use crate::motion::{Asks, Outcome, StopReport, Visited};
-use crate::permit::{Denied, Permit, Who};
+use crate::permit::{Denied, Latch, Permit, Who};
 use crate::plan::{Plan, PlanError};
 use crate::scene::Scene;
 use crate::units::{Joints, Measured};
@@ -33,8 +35,12 @@ pub(super) enum Trouble {
     Gate(gate::Refused),
     /// It did not begin; nothing moved.
     Refused(String),
-    /// It was stopped.
-    Stopped(StopReport),
+    /// It did not begin, and this is the whole answer.
+    Said(Box<Reply>),
+    /// It was stopped, after so much was drawn.
+    Stopped(StopReport, Drawn),
+    /// It was stopped because its journal could not be written.
+    Journal(String),
     /// It broke on the way.
     Faulted(String),
     /// The arm came to rest, and a stop or a fault came before the reset could say so.
@@ -53,6 +59,10 @@ pub(super) struct Call {
     pub(super) tool: &'static str,
     /// The scene's title, for people.
     pub(super) scene: String,
+    /// What its journal begins with.
+    pub(super) accepted: Accepted,
+    /// Who asks.
+    pub(super) who: Who,
     /// The same text for the same call.
     pub(super) key: String,
     /// Whether a call that was just done is done again.
@@ -64,6 +74,10 @@ pub(super) struct Errand {
     pub(super) node: Arc<Node>,
     pub(super) seat: Arc<Seat>,
     pub(super) job: Arc<Job>,
+    /// Its journal.
+    pub(super) entry: Arc<Entry>,
+    /// Who asks.
+    pub(super) who: Who,
     /// Stops asked for before it was planned.
     pub(super) seen_stops: u64,
 }
@@ -104,6 +118,7 @@ impl Errand {
         plan: &Plan,
     ) -> Result<Done, Trouble> {
         let motion = &self.seat.motion;
+        self.await_approval(scene, plan).await?;
         let start = self.start()?;
         let checked = gate::check(
             scene,
@@ -113,6 +128,7 @@ impl Errand {
             plan.trajectory.clone(),
         )
         .map_err(Trouble::Gate)?;
+        let keeper = self.keep(scene, plan).await?;
         self.job.update(|card| {
             card.state = "moving";
             card.eta_s = plan.report.duration_s;
@@ -120,19 +136,26 @@ impl Errand {
         let before = self.seat.last_scene();
         self.seat.moved_in(scene);
         let began = motion.clock().now();
-        let outcome = motion.run(checked, self.seen_stops).await;
+        let outcome = motion
+            .run_released(checked, self.seen_stops, keeper.release())
+            .await;
+        let kept = keeper.finish().await;
         if matches!(outcome, Ok(Outcome::Refused(_))) {
             // It did not move in this scene: which way is up is still the other's to say.
             self.seat.moved_back_to(before);
         }
         let arm_time_s = motion.clock().now().seconds_since(began);
+        let Kept { drawn, failure } = kept;
+        if let Some(why) = failure {
+            return Err(Trouble::Journal(why));
+        }
         match outcome {
             Ok(Outcome::Reached { visits, off_rad }) => Ok(Done {
                 visits,
                 off_rad,
                 arm_time_s,
             }),
-            Ok(Outcome::Stopped(report)) => Err(Trouble::Stopped(report)),
+            Ok(Outcome::Stopped(report)) => Err(Trouble::Stopped(report, drawn)),
             Ok(Outcome::Refused(why)) => Err(Trouble::Refused(why)),
             Ok(Outcome::Faulted(why)) => Err(Trouble::Faulted(why)),
             Err(_) => Err(Trouble::Faulted(
@@ -140,6 +163,34 @@ impl Errand {
             )),
         }
     }
+}
+
+impl Errand {
+    /// Begins the journal of a motion: from now on the arm goes no further than it says.
+    async fn keep(&self, scene: &Arc<Scene>, plan: &Plan) -> Result<Keeper, Trouble> {
+        let (entry, scene, plan) = (Arc::clone(&self.entry), Arc::clone(scene), plan.clone());
+        let seat = Arc::clone(&self.seat);
+        let snapshots = self.seat.motion.watch();
+        let on_failure = Box::new(move |why: &str| {
+            seat.motion.stop(Who::Node, false);
+            seat.permits().latch(Latch::Fault(format!(
+                "the journal cannot be written: {why}"
+            )));
+        });
+        let started = tokio::task::spawn_blocking(move || {
+            Keeper::start(entry, &scene, &plan, snapshots, on_failure)
+        });
+        match started.await {
+            Ok(Ok(keeper)) => Ok(keeper),
+            Ok(Err(error)) => Err(Trouble::Refused(unwritten(&error.to_string()))),
+            Err(_) => Err(Trouble::Refused("the journal's thread failed".to_owned())),
+        }
+    }
+}
+
+/// Nothing moves that is not in the journal.
+fn unwritten(why: &str) -> String {
+    format!("the journal cannot be written ({why}); mend that first, for nothing moves without it")
 }
 
 /// Where an arm is, as last read.
@@ -172,9 +223,10 @@ impl crate::plan::Watch for Planning {
 }
 
 /// Plans without a job: for a preview.
-pub(super) async fn preview<F>(seat: &Seat, watch: &Watch, plan: F) -> Result<Plan, Trouble>
+pub(super) async fn preview<F, T>(seat: &Seat, watch: &Watch, plan: F) -> Result<T, Trouble>
 where
-    F: FnOnce(&dyn crate::plan::Watch) -> Result<Plan, PlanError> + Send + 'static,
+    F: FnOnce(&dyn crate::plan::Watch) -> Result<T, PlanError> + Send + 'static,
+    T: Send + 'static,
 {
     let planning = Planning {
         job: None,
@@ -185,9 +237,10 @@ where
     on_planner(planning, plan).await
 }
 
-async fn on_planner<F>(watch: Planning, plan: F) -> Result<Plan, Trouble>
+async fn on_planner<F, T>(watch: Planning, plan: F) -> Result<T, Trouble>
 where
-    F: FnOnce(&dyn crate::plan::Watch) -> Result<Plan, PlanError> + Send + 'static,
+    F: FnOnce(&dyn crate::plan::Watch) -> Result<T, PlanError> + Send + 'static,
+    T: Send + 'static,
 {
     let (done, answer) = oneshot::channel();
     let thread = std::thread::Builder::new()
@@ -225,32 +278,61 @@ where
     F: Future<Output = Result<Reply, Trouble>> + Send + 'static,
 {
     let seen_stops = seat.motion.stops_asked();
-    let card = Card {
-        id: format!("job-{}", node.number()),
-        tool: call.tool.to_owned(),
-        scene: call.scene,
-        state: "planning",
-        done: 0,
-        of: 0,
-        eta_s: 0.0,
+    let Call {
+        tool,
+        scene,
+        mut accepted,
+        who,
+        key,
+        again,
+    } = call;
+    let card = || {
+        accepted.id = node.book.next_id();
+        Card {
+            id: accepted.id.clone(),
+            tool: tool.to_owned(),
+            scene,
+            state: "accepted",
+            done: 0,
+            of: 0,
+            eta_s: 0.0,
+        }
     };
     let now = seat.motion.clock().now();
-    let job = match seat.board.claim(call.key, card, call.again, now) {
+    let job = match seat.board.claim(key, card, again, now) {
         Claim::Busy(card) => return busy(&card),
         Claim::Same(job) if job.is_over() => return done_before(&job).await,
         Claim::Same(job) => job,
         Claim::Mine(job) => {
-            let errand = Errand {
-                node: Arc::clone(node),
-                seat: Arc::clone(seat),
-                job: Arc::clone(&job),
-                seen_stops,
-            };
-            tokio::spawn(carry_out(errand, work));
+            let (node, seat, mine) = (Arc::clone(node), Arc::clone(seat), Arc::clone(&job));
+            tokio::spawn(async move {
+                let opened = record::begin(&node, accepted).await;
+                let entry = match opened {
+                    Ok(entry) => entry,
+                    Err(why) => return not_begun(&seat, &mine, &why),
+                };
+                let errand = Errand {
+                    node,
+                    seat,
+                    job: mine,
+                    entry,
+                    who,
+                    seen_stops,
+                };
+                carry_out(errand, work).await;
+            });
             job
         }
     };
     wait(node, seat, &job, watch).await
+}
+
+/// The journal could not be opened: the job ends before anything was planned.
+fn not_begun(seat: &Seat, job: &Job, why: &str) {
+    let reply = refused("journal", &unwritten(why))
+        .with("arm", seat.title())
+        .with("job", job.card());
+    job.end("refused", reply, seat.motion.clock().now());
 }
 
 async fn carry_out<W, F>(errand: Errand, work: W)
@@ -259,9 +341,11 @@ where
     F: Future<Output = Result<Reply, Trouble>> + Send + 'static,
 {
     let (seat, job) = (Arc::clone(&errand.seat), Arc::clone(&errand.job));
+    let (node, entry) = (Arc::clone(&errand.node), Arc::clone(&errand.entry));
+    job.update(|card| card.state = "planning");
     let work = tokio::spawn(work(errand));
     let (state, reply) = match work.await {
-        Ok(Ok(reply)) => ("finished", reply),
+        Ok(Ok(reply)) => ("reached", reply),
         Ok(Err(trouble)) => trouble.reply(),
         Err(_) => {
             // Whatever failed, the arm must not go on alone.
@@ -282,6 +366,14 @@ where
             ..card
         },
     );
+    let reply = match (reply.is_error, state) {
+        (true, "stopped" | "faulted") if entry.past().leaves_a_rest() => {
+            reply.hint("after reset, stroke {\"resume\":true} draws what is left; without it the drawing begins anew")
+        }
+        _ => reply,
+    };
+    // The journal first: whoever has the answer finds it there.
+    record::end(&node, &entry, state, &reply).await;
     job.end(state, reply, seat.motion.clock().now());
 }
 
@@ -355,10 +447,16 @@ fn line(card: &Card) -> String {
 }
 
 fn still_moving(seat: &Seat, card: &Card) -> Reply {
-    let message = format!("{} is still moving ({})", card.id, line(card));
+    let message = match card.state {
+        "held" => format!(
+            "{} waits for a person, who allows it with `steadyhand approve {}`",
+            card.id, card.id
+        ),
+        state => format!("{} is still {state} ({})", card.id, line(card)),
+    };
     Reply::done(message)
         .with("arm", seat.title())
-        .with("state", "moving")
+        .with("state", card.state)
         .with("job", card)
         .hint("sense reports the job; stop stops it; the same call again returns this job and draws nothing twice")
 }
@@ -390,7 +488,16 @@ impl Trouble {
                 refused("gate_refused", &error.to_string()).with("refusals", &error.0),
             ),
             Self::Refused(why) => ("refused", refused("refused", &why)),
-            Self::Stopped(report) => ("stopped", stopped(&report)),
+            Self::Said(reply) => ("refused", *reply),
+            Self::Stopped(report, drawn) => ("stopped", stopped(&report, drawn)),
+            Self::Journal(why) => (
+                "faulted",
+                Reply::failed(format!(
+                    "the journal could not be written ({why}), so the arm was stopped on the way"
+                ))
+                .with("code", "journal")
+                .hint("sense shows where the arm is; after mending the cause call reset"),
+            ),
             Self::Faulted(why) => (
                 "faulted",
                 Reply::failed(format!("fault on the way: {why}"))
@@ -423,7 +530,7 @@ fn denied_reply(denied: &Denied) -> Reply {
     refused(code, &denied.to_string())
 }
 
-fn stopped(report: &StopReport) -> Reply {
+fn stopped(report: &StopReport, drawn: Drawn) -> Reply {
     let how = if report.lifted {
         "the pen was lifted"
     } else {
@@ -440,6 +547,7 @@ fn stopped(report: &StopReport) -> Reply {
     Reply::failed(message)
         .with("code", "stopped")
         .with("stop", report)
+        .with("drawn_mm", super::stroke::rounded(drawn.mm))
         .hint("motion needs reset first")
 }
 

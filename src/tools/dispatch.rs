@@ -2,16 +2,22 @@
 
 use std::sync::{Arc, PoisonError};
 
+use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
 use super::answer::Reply;
 use super::carry::Call;
-use super::{Node, Seat, Watch, align, list_nodes, reset, sense, stop, stroke};
+use super::declared::Declared;
+use super::shape::{shape, strictness};
+use super::{
+    Node, Seat, Watch, admit, align, audit, list_nodes, record, relay, reset, sense, stop, stroke,
+};
 use crate::args::name::Resolution;
-use crate::args::{self, Advice, Param, Policy, Reading, Received, Refusal, Shape};
+use crate::args::{self, Advice, Policy, Reading, Received, Refusal};
 use crate::caller::Standing;
-use crate::catalogue::{self, Effect, Given, Here, Kind, Tool};
+use crate::catalogue::{Effect, Here, TOOLS, Tool};
 use crate::config::NodeFile;
+use crate::job::Accepted;
 use crate::permit::Who;
 use crate::scene::{Library, Scene};
 
@@ -38,23 +44,38 @@ pub(super) struct Order<'a> {
     pub(super) reading: &'a Reading,
     pub(super) watch: &'a Watch,
     pub(super) who: Who,
+    /// The same text for the same caller.
     pub(super) caller: &'a str,
+    /// The arguments as they came.
+    pub(super) received: String,
 }
 
 impl Node {
     /// What this node knows by name now.
     #[must_use]
     pub fn here(&self) -> Here {
-        here(&self.file, &self.scenes)
+        here(&self.file, &self.scenes, &self.declared)
     }
 
     /// Does a call. The future must be run to its end: a caller that gives up says so with `watch`.
-    pub async fn call(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
-        let Some(tool) = resolve(&request.tool) else {
-            return unknown_tool(&request.tool);
+    pub fn call(self: Arc<Self>, request: Request, watch: Watch) -> BoxFuture<'static, Reply> {
+        // On the heap: a declared tool calls others by the same way.
+        Box::pin(async move {
+            let asked = audit::Asked::of(&request);
+            let reply = Arc::clone(&self).carry(request, watch).await;
+            let reply = self.refusals.judge(&asked, reply);
+            self.audit.note("call", asked.told(&reply));
+            reply
+        })
+    }
+
+    async fn carry(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
+        let Some(tool) = resolve(&request.tool, self.declared.tools()) else {
+            return unknown_tool(&request.tool, self.declared.tools());
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
         if tool.effect == Effect::Stops {
+            self.courses.cancel();
             for seat in &self.seats {
                 seat.motion.stop(request.who, false);
             }
@@ -72,18 +93,28 @@ impl Node {
             watch: &watch,
             who: request.who,
             caller: &request.caller,
+            received: record::words(&request.arguments),
         };
-        if let Err(reply) = order.lease(tool.effect) {
-            return reply.understood(&reading);
-        }
-        let reply = match tool.name {
+        // A declared tool takes no arm itself: its steps do.
+        let is_declared = self.declared.deed(&tool.name).is_some();
+        let taken = match order.lease(if is_declared {
+            Effect::Reads
+        } else {
+            tool.effect
+        }) {
+            Ok(taken) => taken,
+            Err(reply) => return reply.understood(&reading),
+        };
+        let reply = match tool.name.as_str() {
             "align" => align::call(&order).await,
             "reset" => reset::call(&order).await,
             "sense" => sense::call(&order).await,
             "stroke" => stroke::call(&order).await,
             "stop" => stop::call(&order).await,
-            _ => list_nodes::call(&order),
+            "list_nodes" => list_nodes::call(&order),
+            _ => relay::call(&order, tool).await,
         };
+        admit::give_back(taken, &reply);
         let reply = reply.understood(&reading);
         if self.is_daring() {
             reply.hint(
@@ -101,7 +132,7 @@ impl Node {
         self.memory
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .judge(&request.caller, tool.name, &policy, outcome)
+            .judge(&request.caller, &tool.name, &policy, outcome)
     }
 
     fn policy(&self, effect: Effect) -> Policy {
@@ -182,9 +213,26 @@ impl Order<'_> {
         understood.remove("again");
         understood.remove("debug");
         let key = format!("{tool} {} {}", Value::Object(understood), scene.revision);
+        let accepted = Accepted {
+            tool: tool.to_owned(),
+            arm: self
+                .seat()
+                .map(|seat| seat.name.clone())
+                .unwrap_or_default(),
+            scene: scene.name.clone(),
+            overlay: scene.overlay.clone().unwrap_or_default(),
+            revision: scene.revision.hex(),
+            caller: self.caller.to_owned(),
+            received: self.received.clone(),
+            understood: Value::Object(self.reading.understood.clone()).to_string(),
+            repairs: serde_json::to_string(&self.reading.repairs).unwrap_or_default(),
+            ..Accepted::default()
+        };
         Call {
             tool,
             scene: scene.title(),
+            accepted,
+            who: self.who,
             key,
             again,
         }
@@ -193,7 +241,7 @@ impl Order<'_> {
 
 /// What a node of this file knows by name, whether its arms are attached or not.
 #[must_use]
-pub fn here(file: &NodeFile, library: &Library) -> Here {
+pub fn here(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
     let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
     let mut scenes = library.scenes_for(&models);
     // The default one first, as lists show it.
@@ -205,77 +253,37 @@ pub fn here(file: &NodeFile, library: &Library) -> Here {
         arms: file.arms.iter().map(|arm| arm.name.clone()).collect(),
         nodes: std::iter::once(file.name.clone()).chain(others).collect(),
         aliases_listed: file.list_aliases,
-    }
-}
-
-/// How strictly a tool's arguments are read.
-#[must_use]
-pub fn strictness(effect: Effect) -> args::Effect {
-    match effect {
-        Effect::Stops => args::Effect::Stops,
-        Effect::Reads => args::Effect::Reads,
-        Effect::Moves => args::Effect::Moves,
+        declared: declared.shared(),
     }
 }
 
 /// The tool that a name means, form aside.
-fn resolve(name: &str) -> Option<&'static Tool> {
-    let names: Vec<&str> = catalogue::names().map(|(name, _)| name).collect();
+fn resolve<'a>(name: &str, declared: &'a [Tool]) -> Option<&'a Tool> {
+    let all = || TOOLS.iter().chain(declared);
+    let (names, tools): (Vec<&str>, Vec<&Tool>) = all()
+        .flat_map(|tool| tool.names().map(move |name| (name, tool)))
+        .unzip();
     match args::name::resolve(name, &names) {
-        Resolution::Resolved { index, .. } => catalogue::find(names.get(index)?),
+        Resolution::Resolved { index, .. } => tools.get(index).copied(),
         // `e_stop` and `estop` differ in form only, and are one tool.
         Resolution::Ambiguous { among } => {
-            let mut tools = among.iter().filter_map(|name| catalogue::find(name));
-            let first = tools.next()?;
-            tools.all(|tool| tool.name == first.name).then_some(first)
+            let mut meant =
+                all().filter(|tool| tool.names().any(|name| among.iter().any(|one| one == name)));
+            let first = meant.next()?;
+            meant.next().is_none().then_some(first)
         }
         Resolution::Unknown { .. } => None,
     }
 }
 
-fn unknown_tool(name: &str) -> Reply {
-    let names: Vec<&str> = catalogue::TOOLS.iter().map(|tool| tool.name).collect();
+fn unknown_tool(name: &str, declared: &[Tool]) -> Reply {
+    let names = TOOLS.iter().chain(declared).map(|tool| tool.name.as_str());
     let nearest = args::nearest(name, names).join(", ");
     let name: String = name.chars().take(80).collect();
     Reply::failed(format!(
         "there is no tool {name:?}; the tools, nearest first: {nearest}; nothing moved"
     ))
     .with("code", "unknown_tool")
-}
-
-/// Every name that a parameter answers to.
-fn names(parameter: &catalogue::Parameter) -> impl Iterator<Item = &'static str> + use<> {
-    std::iter::once(parameter.name).chain(parameter.aliases.iter().copied())
-}
-
-/// The shape of a tool's arguments on this node now.
-#[must_use]
-pub fn shape(tool: &Tool, here: &Here) -> Shape {
-    let own: Vec<&str> = tool.parameters.iter().flat_map(names).collect();
-    let foreign = catalogue::TOOLS
-        .iter()
-        .flat_map(|other| other.parameters)
-        .flat_map(names)
-        .filter(|name| !own.contains(name));
-    let params = tool.parameters.iter().map(|parameter| {
-        let kind = match parameter.kind {
-            Kind::Bool => args::Kind::Bool,
-            Kind::Name(names) => args::Kind::name(here.names(names).iter().cloned()),
-        };
-        let mut param = Param::new(parameter.name, kind);
-        param.aliases = parameter
-            .aliases
-            .iter()
-            .map(|alias| (*alias).to_owned())
-            .collect();
-        if parameter.default != Given::Nothing {
-            param.default = parameter.default.value();
-        }
-        param
-    });
-    Shape::new(params.collect())
-        .with_foreign(foreign)
-        .with_tool_names(tool.names())
 }
 
 fn refused(tool: &Tool, refusal: &Refusal, advice: Advice) -> Reply {
@@ -288,7 +296,7 @@ fn refused(tool: &Tool, refusal: &Refusal, advice: Advice) -> Reply {
         ),
     };
     let mut call = Map::new();
-    call.insert("tool".to_owned(), tool.name.into());
+    call.insert("tool".to_owned(), tool.name.as_str().into());
     call.insert("arguments".to_owned(), corrected);
     Reply::failed(format!("{refusal}; {advice}; nothing moved"))
         .with("code", "arguments_refused")

@@ -15,13 +15,13 @@ const REMEMBERED: Duration = Duration::from_secs(120);
 /// A job as results show it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Card {
-    /// Its name, unique on this node since it started.
+    /// Its name, unique on this node.
     pub(super) id: String,
     /// The tool that began it.
     pub(super) tool: String,
     /// The scene that it moves in.
     pub(super) scene: String,
-    /// `planning`, `moving`, or how it ended.
+    /// `accepted`, `planning`, `moving`, `held`, then `reached`, `stopped`, `refused`, `faulted`.
     pub(super) state: &'static str,
     /// Strokes or points done.
     pub(super) done: usize,
@@ -106,7 +106,13 @@ impl Job {
 impl Board {
     /// Puts a new job up, unless the arm is busy or the same call is known. `again` asks for a
     /// new one though the last was the same.
-    pub(super) fn claim(&self, key: String, card: Card, again: bool, now: Instant) -> Claim {
+    pub(super) fn claim(
+        &self,
+        key: String,
+        card: impl FnOnce() -> Card,
+        again: bool,
+        now: Instant,
+    ) -> Claim {
         let mut board = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(job) = board.as_ref() {
             let same = job.key == key;
@@ -121,7 +127,7 @@ impl Board {
         }
         let job = Arc::new(Job {
             key,
-            card: Mutex::new(card),
+            card: Mutex::new(card()),
             reply: watch::Sender::new(None),
             ended: Mutex::default(),
         });

@@ -26,6 +26,7 @@ fn own(node: &Node) -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "forgiveness": node.file.forgiveness(),
         "arms": node.seats.iter().map(|seat| arm(node, seat)).collect::<Vec<_>>(),
+        "journal_damaged": node.book.damaged(),
         "scenes": node.here().scenes,
         "overlays": node.scenes.overlays(),
     })
@@ -39,6 +40,7 @@ fn arm(node: &Node, seat: &Seat) -> Value {
         "simulated": seat.studio.is_some(),
         "state": snapshot.state,
         "enabled": seat.permits().enabled(seat.motion.clock().now()),
+        "unfinished": node.unfinished(seat),
         "lease": seat.holder(node.lease_idle()),
         "job": seat.board.job().filter(|job| !job.is_over()).map(|job| job.card()),
     })

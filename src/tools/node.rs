@@ -7,11 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::args::Profile;
 use crate::caller::{Lease, Rates};
 use crate::config::{Forgiveness, NodeFile};
+use crate::job::{Audit, Book, Keep};
 use crate::motion::Motion;
 use crate::permit::Permits;
 use crate::scene::{Library, Scene, SceneError};
 
+use super::abroad::Abroad;
+use super::declared::Declared;
 use super::job::Board;
+use super::relay::Courses;
 
 /// What a person and a camera do beside an arm: lay a sheet, and look at it. The embedded
 /// simulator has one; an arm on a port has none.
@@ -49,9 +53,55 @@ pub struct Node {
     pub output: PathBuf,
     /// Where what must outlive this process is kept; it exists and is this user's alone.
     pub state: PathBuf,
+    /// The journals of its jobs.
+    pub book: Book,
+    /// What was called, refused, stopped, enabled and changed.
+    pub audit: Audit,
+    /// The tools that its file declares.
+    pub declared: Declared,
+    pub(super) abroad: Option<Arc<dyn Abroad>>,
+    pub(super) courses: Courses,
     pub(super) memory: Mutex<super::dispatch::Memory>,
+    pub(super) refusals: super::audit::Refusals,
+    pub(super) approvals: super::approve::Approvals,
+    pub(super) previews: super::stroke::Previews,
     pub(super) rates: Rates,
     numbers: AtomicU64,
+}
+
+/// What outlives a node's process, open.
+pub struct State {
+    folder: PathBuf,
+    book: Book,
+    audit: Audit,
+}
+
+impl State {
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &std::path::Path {
+        &self.folder
+    }
+
+    /// Opens a node's state folder, which exists. No other process can until this one ends.
+    ///
+    /// # Errors
+    /// Who has it, or what of it cannot be used.
+    pub fn open(folder: PathBuf, file: &NodeFile) -> Result<Self, String> {
+        let keep = Keep {
+            jobs: file.keep_jobs,
+            bytes: file.keep_jobs_mb << 20,
+            days: file.keep_jobs_days,
+        };
+        let book = Book::open(&folder, keep).map_err(|error| error.to_string())?;
+        let audit = Audit::open(&folder)
+            .map_err(|error| format!("the audit log cannot be used: {error}"))?;
+        Ok(Self {
+            folder,
+            book,
+            audit,
+        })
+    }
 }
 
 impl Seat {
@@ -136,17 +186,35 @@ impl Node {
         scenes: Library,
         seats: Vec<Arc<Seat>>,
         output: PathBuf,
-        state: PathBuf,
+        state: State,
     ) -> Self {
         Self {
             file,
             scenes,
             seats,
             output,
-            state,
+            state: state.folder,
+            book: state.book,
+            audit: state.audit,
+            declared: Declared::default(),
+            abroad: None,
+            courses: Courses::default(),
             memory: Mutex::default(),
+            refusals: super::audit::Refusals::default(),
+            approvals: super::approve::Approvals::default(),
+            previews: super::stroke::Previews::default(),
             rates: Rates::default(),
             numbers: AtomicU64::new(1),
+        }
+    }
+
+    /// The same node with the tools that its file declares, and the way to other servers that some of them need.
+    #[must_use]
+    pub fn with_declared(self, declared: Declared, abroad: Arc<dyn Abroad>) -> Self {
+        Self {
+            declared,
+            abroad: Some(abroad),
+            ..self
         }
     }
 
@@ -203,7 +271,7 @@ impl Node {
         }
     }
 
-    /// The next job's number.
+    /// The next number of a preview or picture.
     pub(super) fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }

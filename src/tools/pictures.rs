@@ -5,8 +5,10 @@ use std::path::Path;
 use nalgebra::Point3;
 
 use super::Node;
-use crate::picture::{InkView, Line, PlanView, PlannedStroke, Strip, ink_png, plan_png};
-use crate::plan::{Plan, SpanKind};
+use super::preview::{Preview, sum_up};
+use crate::picture::{InkView, Line, PlanView, PlannedStroke, ReachView, Strip};
+use crate::picture::{ink_png, plan_png, reach_png};
+use crate::plan::{Plan, Reach, SpanKind};
 use crate::scene::Scene;
 
 /// Points of a strip: more are not seen.
@@ -14,34 +16,68 @@ const STRIP_POINTS: usize = 800;
 
 /// What a plan will draw. `None` when there is no picture of it; the reason is logged.
 #[must_use]
-pub fn plan(scene: &Scene, plan: &Plan) -> Option<Vec<u8>> {
-    let report = &plan.report;
+pub(super) fn plan(scene: &Scene, plan: &Plan) -> Option<Vec<u8>> {
+    told(plan_png(&view(scene, plan)))
+}
+
+/// What would be drawn, and in red what may not be and where. `None` when there is no picture of
+/// it; the reason is logged.
+#[must_use]
+pub fn preview(scene: &Scene, preview: &Preview) -> Option<Vec<u8>> {
+    let mut view = preview.plan.as_ref().map_or_else(
+        || PlanView {
+            title: scene.title(),
+            caption: "nothing of it can be planned".to_owned(),
+            sheet_mm: scene.surface.size_mm(),
+            ..PlanView::default()
+        },
+        |plan| view(scene, plan),
+    );
+    for item in preview.refusals.iter().filter_map(|refusal| refusal.item) {
+        if let Some(stroke) = view.strokes.get_mut(item) {
+            stroke.is_refused = true;
+        }
+    }
+    view.strokes
+        .extend(preview.refused.iter().map(|stroke| PlannedStroke {
+            line: line(scene, stroke.pen, stroke.points_mm.clone()),
+            order: None,
+            is_refused: true,
+        }));
+    view.marks_mm = preview
+        .refusals
+        .iter()
+        .filter_map(|refusal| refusal.at_mm)
+        .collect();
+    match preview.refusals.len() {
+        0 => {}
+        1 => view.caption.push_str("; 1 refusal, red"),
+        count => view.caption.push_str(&format!("; {count} refusals, red")),
+    }
+    told(plan_png(&view))
+}
+
+fn view(scene: &Scene, plan: &Plan) -> PlanView {
     let walk = Walk::new(scene, plan);
-    let view = PlanView {
+    let cone_deg = scene.pens.iter().map(|pen| pen.cone_rad.to_degrees());
+    PlanView {
         title: scene.title(),
-        caption: format!(
-            "{} strokes, {:.0} mm of line, {:.1} s, {} dips",
-            report.stroke_count, report.pen_down_mm, report.duration_s, report.dips
-        ),
+        caption: sum_up(&plan.report),
         sheet_mm: scene.surface.size_mm(),
         strokes: strokes(scene, plan),
         travels_mm: walk.travels_mm,
         side_mm: walk.side_mm,
         strips: vec![
             strip("joint margin, deg", walk.margin_deg, Some(0.0)),
-            strip(
-                "tilt, deg",
-                walk.tilt_deg,
-                scene.pens.first().map(|pen| pen.cone_rad.to_degrees()),
-            ),
+            strip("tilt, deg", walk.tilt_deg, cone_deg.reduce(f64::min)),
             strip(
                 "tip speed, mm/s",
                 walk.speed_mm_s,
                 Some(scene.limits.travel_mm_s),
             ),
         ],
-    };
-    told(plan_png(&view))
+        marks_mm: Vec::new(),
+    }
 }
 
 /// What pens have drawn, over the design.
@@ -63,6 +99,34 @@ pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
         ink: lines,
     };
     told(ink_png(&view))
+}
+
+/// Where a pen gets to on the plane of a sheet. `None` when there is no picture of it; the reason is
+/// logged.
+#[must_use]
+pub fn reach(scene: &Scene, pen: usize, map: &Reach) -> Option<Vec<u8>> {
+    let pen = scene.pen(pen)?;
+    let shares = map
+        .shares
+        .iter()
+        .map(|(tilt, share)| format!("{:.0} % of it within {tilt:.1} deg", share * 1e2));
+    let view = ReachView {
+        title: format!("{}: where the sheet may lie", scene.title()),
+        caption: format!(
+            "{} with pen {}, tilt pressed and lifted",
+            scene.arm.file.name, pen.name
+        ),
+        sheet_mm: scene.surface.size_mm(),
+        step_mm: map.step_mm,
+        low_mm: map.low_mm,
+        size: map.size,
+        tilts_deg: map.spots.iter().map(|spot| spot.tilt_deg).collect(),
+        cone_deg: pen.cone_rad.to_degrees(),
+        move_mm: map.suggestion.as_ref().map(|better| better.move_mm),
+        foot_mm: Some(scene.surface.project(&Point3::origin()).at_mm),
+        notes: shares.collect(),
+    };
+    told(reach_png(&view))
 }
 
 fn told(picture: Result<Vec<u8>, crate::picture::PictureError>) -> Option<Vec<u8>> {

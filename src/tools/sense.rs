@@ -25,7 +25,11 @@ fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     order.for_this_node()?;
     let seat = order.seat()?;
     let snapshot = seat.motion.snapshot();
-    let mut reply = Reply::done(message(seat, &snapshot))
+    let mut message = message(seat, &snapshot);
+    if let Some(past) = order.node.book.interrupted(&seat.name) {
+        message = format!("{message}; {} was interrupted: {}", past.id, past.words());
+    }
+    let mut reply = Reply::done(message)
         .with("arm", seat.title())
         .with("state", snapshot.state)
         .with("enabled", seat.permits().enabled(seat.motion.clock().now()))
@@ -45,6 +49,12 @@ fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     if let Some(job) = seat.board.job() {
         look(seat, &job);
         reply.set("job", job.card());
+    }
+    if let Some(unfinished) = order.node.unfinished(seat) {
+        reply.set("unfinished", unfinished);
+    }
+    if !order.node.book.damaged().is_empty() {
+        reply.set("journal_damaged", order.node.book.damaged());
     }
     if order.is("debug") {
         reply.set("bus", bus(&snapshot));

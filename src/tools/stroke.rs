@@ -1,15 +1,17 @@
 //! `stroke`: draws the scene's design.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::answer::Reply;
 use super::carry::{self, Done, Errand, Trouble};
 use super::dispatch::Order;
-use super::pictures;
+use super::preview::Preview;
+use super::{pictures, resume};
 use crate::design::compare::{Deviation, deviation_mm};
-use crate::gate;
 use crate::plan::{self, Plan};
-use crate::scene::Scene;
+use crate::scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
+use crate::units::Joints;
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
     match begin(order).await {
@@ -21,70 +23,234 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
 async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     order.for_this_node()?;
     let seat = order.seat()?;
-    let scene = order.scene(seat)?;
-    if order.is("dry_run") {
-        return Ok(dry_run(order, &scene)
-            .await
-            .unwrap_or_else(|trouble| trouble.reply().1));
+    if order.is("resume") {
+        return resume::call(order, seat).await;
     }
+    let scene = order.scene(seat)?;
+    let drawing = Drawing {
+        rest: None,
+        plan: order.text("plan").map(str::to_owned),
+    };
+    if order.is("dry_run") {
+        return Ok(dry_run(order, &scene, drawing).await);
+    }
+    resume::check_none_cut_short(order, seat)?;
+    check_previewed(order)?;
     let call = order.job("stroke", &scene, order.is("again"));
-    let work = move |errand| draw(errand, scene);
+    let work = move |errand| draw(errand, scene, drawing);
     Ok(carry::as_job(order.node, seat, call, order.watch, work).await)
 }
 
-async fn dry_run(order: &Order<'_>, scene: &Arc<Scene>) -> Result<Reply, Trouble> {
+/// What of a scene is drawn.
+#[derive(Clone)]
+pub(super) struct Drawing {
+    /// What an earlier job left, instead of the whole design.
+    pub(super) rest: Option<Vec<SheetStroke>>,
+    /// The hash of the only plan that may be carried out.
+    pub(super) plan: Option<String>,
+}
+
+impl Drawing {
+    fn plan(
+        &self,
+        scene: &Scene,
+        start: &Joints,
+        watch: &dyn plan::Watch,
+    ) -> Result<Plan, plan::PlanError> {
+        match &self.rest {
+            None => plan::draw(scene, start, watch),
+            Some(rest) => plan::draw_strokes(scene, start, rest, DrawingOrder::AsDrawn, watch),
+        }
+    }
+}
+
+impl Drawing {
+    /// The scene with nothing else to draw.
+    fn scene(&self, scene: &Arc<Scene>) -> Arc<Scene> {
+        match &self.rest {
+            None => Arc::clone(scene),
+            Some(rest) => Arc::new(Scene {
+                strokes: rest.clone(),
+                order: DrawingOrder::AsDrawn,
+                ..Scene::clone(scene)
+            }),
+        }
+    }
+}
+
+/// What was previewed lately, to say what changed since.
+#[derive(Default)]
+pub(super) struct Previews(Mutex<VecDeque<Seen>>);
+
+struct Seen {
+    hash: String,
+    scene: String,
+    revision: Revision,
+    words: String,
+}
+
+/// Previews that are remembered.
+const PREVIEWS_MAX: usize = 64;
+
+impl Previews {
+    fn remember(&self, scene: &Scene, plan: &Plan) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|preview| preview.hash != plan.hash);
+        all.push_back(Seen {
+            hash: plan.hash.clone(),
+            scene: scene.title(),
+            revision: scene.revision,
+            words: size(plan),
+        });
+        if all.len() > PREVIEWS_MAX {
+            all.pop_front();
+        }
+    }
+
+    /// What is another since the preview of this hash.
+    fn changed(&self, hash: &str, scene: &Scene, plan: &Plan) -> String {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = size(plan);
+        match all.iter().find(|preview| preview.hash == hash) {
+            None => format!("no dry run since this node started made it; the plan would be {now}"),
+            Some(before) if before.scene != scene.title() => format!(
+                "it was made for scene {}, and this call is for {}",
+                before.scene,
+                scene.title()
+            ),
+            Some(before) if before.revision != scene.revision => format!(
+                "scene {} was revision {} then and is {} now: its file, design, overlay, arm or calibration was changed; the plan was {} and would be {now}",
+                before.scene, before.revision, scene.revision, before.words
+            ),
+            Some(before) => format!(
+                "what is left to draw is another: the plan was {} and would be {now}",
+                before.words
+            ),
+        }
+    }
+}
+
+fn size(plan: &Plan) -> String {
+    let report = &plan.report;
+    format!(
+        "{} strokes, {:.1} mm of line, {:.1} s",
+        report.stroke_count, report.pen_down_mm, report.duration_s
+    )
+}
+
+/// Where the node file asks for a preview, a drawing names the plan that was seen.
+pub(super) fn check_previewed(order: &Order<'_>) -> Result<(), Box<Reply>> {
+    if !order.node.file.require_preview || order.text("plan").is_some() {
+        return Ok(());
+    }
+    Err(Reply::failed(
+        "this node draws only what was previewed: call stroke {\"dry_run\":true}, then stroke {\"plan\":\"<its plan_hash>\"}; nothing moved",
+    )
+    .with("code", "needs_preview")
+    .boxed())
+}
+
+pub(super) async fn dry_run(order: &Order<'_>, scene: &Arc<Scene>, drawing: Drawing) -> Reply {
+    previewed(order, scene, drawing)
+        .await
+        .unwrap_or_else(|trouble| trouble.reply().1)
+}
+
+async fn previewed(
+    order: &Order<'_>,
+    scene: &Arc<Scene>,
+    drawing: Drawing,
+) -> Result<Reply, Trouble> {
     let seat = order.seat().map_err(|reply| Trouble::Refused(reply.text))?;
     let start = carry::measured(seat).map_err(Trouble::Refused)?;
     let planned = Arc::clone(scene);
-    let plan = carry::preview(seat, order.watch, move |watch| {
-        plan::draw(&planned, &start.position_rad, watch)
+    let preview = carry::preview(seat, order.watch, move |watch| {
+        Preview::new(&drawing.scene(&planned), &start.position_rad, watch)
     })
     .await?;
-    let refusals = gate::preview(scene, &plan.trajectory).err();
-    let picture = pictures::plan(scene, &plan);
+    if let Some(plan) = &preview.plan {
+        order.node.previews.remember(scene, plan);
+    }
+    let picture = pictures::preview(scene, &preview);
     let number = order.node.number();
     let files = pictures::write(
         order.node,
         &format!("preview-{number}"),
         &[("plan.png", picture.as_deref())],
     );
-    let message = format!(
-        "planned, not drawn: {} strokes, {:.0} mm of line, {:.1} s of arm time",
-        plan.report.stroke_count, plan.report.pen_down_mm, plan.report.duration_s
-    );
-    let mut reply = match &refusals {
-        None => Reply::done(message),
-        Some(refused) => {
-            Reply::failed(format!("{message}; it would be {refused}")).with("refusals", &refused.0)
-        }
+    let message = format!("planned, not drawn: {}", preview.message());
+    let mut reply = if preview.refusals.is_empty() {
+        Reply::done(message)
+    } else {
+        Reply::failed(message)
+            .with("code", "plan_refused")
+            .with("refusals", &preview.refusals)
     };
-    facts(&mut reply, &plan);
+    if let Some(plan) = &preview.plan {
+        facts(&mut reply, plan);
+        worst(&mut reply, plan);
+        reply.set("arm_time_s", rounded(plan.report.duration_s));
+    }
     reply.pictures.extend(picture);
-    Ok(reply
-        .with("arm", seat.title())
-        .with("arm_time_s", rounded(plan.report.duration_s))
-        .with("files", files))
+    Ok(reply.with("arm", seat.title()).with("files", files))
 }
 
-async fn draw(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Trouble> {
+pub(super) async fn draw(
+    errand: Errand,
+    scene: Arc<Scene>,
+    drawing: Drawing,
+) -> Result<Reply, Trouble> {
     let permit = errand.ask(&scene)?;
     let start = errand.start()?;
-    let planned = Arc::clone(&scene);
+    let (planned, what) = (Arc::clone(&scene), drawing.clone());
     let plan = errand
-        .plan(move |watch| plan::draw(&planned, &start.position_rad, watch))
+        .plan(move |watch| what.plan(&planned, &start.position_rad, watch))
         .await?;
+    if let Some(wanted) = drawing.plan.as_ref().filter(|wanted| **wanted != plan.hash) {
+        return Err(Trouble::Said(another(&errand, wanted, &scene, &plan)));
+    }
     errand
         .job
         .update(|card| (card.done, card.of) = (0, plan.report.stroke_count));
-    errand.seat.lay(&scene);
+    // What an earlier job drew stays where it is, as long as this process has seen its sheet.
+    let goes_on = drawing.rest.is_some()
+        && errand
+            .seat
+            .laid()
+            .is_some_and(|laid| laid.revision == scene.revision);
+    if !goes_on {
+        errand.seat.lay(&scene);
+    }
     let done = errand.run(&scene, permit, &plan).await?;
     errand.job.update(|card| card.done = card.of);
-    Ok(drawn(&errand, &scene, &plan, &done))
+    let design = match drawing.rest {
+        Some(rest) if !goes_on => rest,
+        _ => scene.strokes.clone(),
+    };
+    Ok(drawn(&errand, &scene, &plan, &done, &design))
 }
 
-fn drawn(errand: &Errand, scene: &Scene, plan: &Plan, done: &Done) -> Reply {
+/// The plan is another than the one that was asked for.
+fn another(errand: &Errand, wanted: &str, scene: &Scene, plan: &Plan) -> Box<Reply> {
+    let wanted: String = wanted.chars().take(64).collect();
+    let changed = errand.node.previews.changed(&wanted, scene, plan);
+    let mut reply = Reply::failed(format!(
+        "plan {wanted:?} cannot be drawn: {changed}; call stroke {{\"dry_run\":true}} to see the plan as it is; nothing moved"
+    ))
+    .with("code", "plan_changed");
+    facts(&mut reply, plan);
+    reply.boxed()
+}
+
+fn drawn(
+    errand: &Errand,
+    scene: &Scene,
+    plan: &Plan,
+    done: &Done,
+    design: &[SheetStroke],
+) -> Reply {
     let ink = errand.seat.studio.as_ref().map(|studio| studio.ink());
-    let deviation = ink.as_ref().map(|ink| deviation(scene, ink));
+    let deviation = ink.as_ref().map(|ink| deviation(design, ink));
     let pictures = [
         ("plan.png", pictures::plan(scene, plan)),
         (
@@ -134,9 +300,18 @@ fn facts(reply: &mut Reply, plan: &Plan) {
     reply.set("plan_hash", &plan.hash);
 }
 
-fn deviation(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Deviation {
-    let design: Vec<Vec<[f64; 2]>> = scene
-        .strokes
+/// What a picture shows, for callers that cannot see it.
+fn worst(reply: &mut Reply, plan: &Plan) {
+    let report = &plan.report;
+    reply.set("pen_up_mm", rounded(report.pen_up_mm));
+    reply.set("tilt_max_deg", rounded(report.tilt_max_deg));
+    reply.set("margin_least_deg", rounded(report.margin_least_deg));
+    reply.set("margin_least_joint", &report.margin_least_joint);
+    reply.set("at_speed_share", rounded(report.at_speed_share));
+}
+
+fn deviation(strokes: &[SheetStroke], ink: &[(usize, Vec<[f64; 2]>)]) -> Deviation {
+    let design: Vec<Vec<[f64; 2]>> = strokes
         .iter()
         .map(|stroke| stroke.points_mm.clone())
         .collect();

@@ -8,6 +8,8 @@
     reason = "a failing test may panic; not every test uses every helper"
 )]
 
+pub(crate) mod ink;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -157,8 +157,9 @@ impl Device {
 
     /// Takes bytes off the wire. An emergency stop in them takes effect before this returns.
     pub fn receive(&mut self, bytes: &[u8], now_us: u32) {
-        for &byte in bytes {
-            match self.decoder.push(byte) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match self.decoder.take(&mut rest) {
                 Received::Nothing => {}
                 Received::Estop => self.emergency_stop(),
                 Received::Frame(frame) => {

@@ -295,8 +295,9 @@ impl Host {
 
     /// Takes bytes off the wire.
     pub fn receive(&mut self, bytes: &[u8], now_us: u64) {
-        for &byte in bytes {
-            if let Received::Frame(frame) = self.decoder.push(byte) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            if let Received::Frame(frame) = self.decoder.take(&mut rest) {
                 let message = Message::decode(&frame);
                 self.hear(&message, now_us);
             }

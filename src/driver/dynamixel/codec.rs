@@ -6,7 +6,7 @@
 
 use crc::{CRC_16_UMTS, Crc, Table};
 
-use crate::driver::bus::{Framing, Reply};
+use crate::driver::framing::{self, Found, Shape};
 
 /// The id that every servo obeys. Servos that answer together do it under this id.
 pub const BROADCAST: u8 = 0xFE;
@@ -14,14 +14,8 @@ pub const BROADCAST: u8 = 0xFE;
 /// Parameter bytes that fit into a frame, stuffed.
 pub const PARAMETERS_MAX: usize = 1000;
 
-/// Undecoded bytes that are kept; older ones are given up.
-const PENDING_MAX: usize = 2048;
-
 const HEADER: [u8; 4] = [0xFF, 0xFF, 0xFD, 0x00];
 const STATUS: u8 = 0x55;
-
-/// Header, id, length, instruction, error and CRC.
-const OVERHEAD: usize = 11;
 
 /// Before what the length counts.
 const PREFIX: usize = 7;
@@ -81,26 +75,18 @@ fn after(run: usize, byte: u8) -> usize {
 }
 
 /// Finds replies in a stream that may hold anything.
-#[derive(Debug, Default)]
-pub struct Decoder {
-    pending: Vec<u8>,
-    read: usize,
-    /// The last reply without its stuffing.
-    plain: Vec<u8>,
-    corrupt: u64,
-}
+pub type Decoder = framing::Decoder<Protocol2>;
 
-enum Found {
-    Reply { end: usize },
-    Incomplete,
-    NotHere { corrupt: bool },
-}
+/// What frames of protocol 2.0 look like.
+#[derive(Debug)]
+pub struct Protocol2;
 
-impl Decoder {
-    /// Looks at the next undecoded byte. A length beyond what is expected now cannot begin a
-    /// reply: believed, it would swallow the good ones behind it.
-    fn look(&self, parameters_max: usize) -> Found {
-        let rest = self.pending.get(self.read..).unwrap_or_default();
+impl Shape for Protocol2 {
+    const PENDING_MAX: usize = 2048;
+    /// Header, id, length, instruction, error and CRC.
+    const OVERHEAD: usize = 11;
+
+    fn look(rest: &[u8], parameters_max: usize) -> Found {
         if !rest.iter().zip(HEADER).all(|(a, b)| *a == b) {
             return Found::NotHere { corrupt: false };
         }
@@ -118,28 +104,21 @@ impl Decoder {
         };
         match frame.split_last_chunk::<2>() {
             Some((body, check)) if CHECK.checksum(body) == u16::from_le_bytes(*check) => {
-                Found::Reply {
-                    end: self.read + PREFIX + length,
-                }
+                Found::Frame(PREFIX + length)
             }
             _ => Found::NotHere { corrupt: true },
         }
     }
 
-    /// The frame up to `end` as a reply; `None` where it is an instruction, such as our own echo.
-    fn take(&mut self, end: usize) -> Option<(u8, u8)> {
-        let begin = std::mem::replace(&mut self.read, end);
-        let [_, _, _, _, id, _, _, instruction, error, body @ .., _, _] =
-            self.pending.get(begin..end)?
-        else {
+    fn take(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)> {
+        let [_, _, _, _, id, _, _, instruction, error, body @ .., _, _] = frame else {
             return None;
         };
-        self.plain.clear();
         if *id == BROADCAST {
             // Servos that answer together do not know of each other's bytes: nothing is stuffed.
-            self.plain.extend(body);
+            plain.extend(body);
         } else {
-            unstuff(*error, body, &mut self.plain);
+            unstuff(*error, body, plain);
         }
         (*instruction == STATUS).then_some((*id, *error))
     }
@@ -160,51 +139,6 @@ fn unstuff(error: u8, body: &[u8], into: &mut Vec<u8>) {
     }
 }
 
-impl Framing for Decoder {
-    fn clear(&mut self) {
-        self.pending.clear();
-        self.read = 0;
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.pending.drain(..self.read);
-        self.read = 0;
-        self.pending.extend(bytes);
-        let excess = self.pending.len().saturating_sub(PENDING_MAX);
-        self.pending.drain(..excess);
-    }
-
-    fn next(&mut self, parameters_max: usize) -> Option<Reply<'_>> {
-        while self.read < self.pending.len() {
-            match self.look(parameters_max) {
-                Found::Incomplete => return None,
-                Found::NotHere { corrupt } => {
-                    self.corrupt += u64::from(corrupt);
-                    self.read += 1;
-                }
-                Found::Reply { end } => {
-                    if let Some((id, error)) = self.take(end) {
-                        return Some(Reply {
-                            id,
-                            error,
-                            parameters: &self.plain,
-                        });
-                    }
-                }
-            }
-        }
-        None
-    }
-
-    fn corrupt(&self) -> u64 {
-        self.corrupt
-    }
-
-    fn overhead(&self) -> usize {
-        OVERHEAD
-    }
-}
-
 #[cfg(test)]
 #[allow(
     clippy::unwrap_used,
@@ -215,6 +149,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::driver::framing::Framing;
 
     fn frame(id: u8, instruction: Instruction, parameters: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
@@ -298,7 +233,7 @@ mod tests {
     fn a_current_of_minus_one_beside_a_velocity_of_minus_three_is_stuffed_and_read() {
         let data = [0xFF, 0xFF, 0xFD, 0xFF, 0xFF, 0xFF, 0, 8, 0, 0];
         let bytes = status(1, &data);
-        assert_eq!(bytes.len(), OVERHEAD + data.len() + 1);
+        assert_eq!(bytes.len(), Protocol2::OVERHEAD + data.len() + 1);
         let mut decoder = Decoder::default();
         decoder.push(&bytes);
         assert_eq!(decoder.next(10).unwrap().parameters, data);

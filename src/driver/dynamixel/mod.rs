@@ -33,6 +33,7 @@ impl Dialect for Dynamixel {
     const SETTINGS: Register = registers::SETTINGS;
     const TORQUE_ENABLE: Register = registers::TORQUE_ENABLE;
     const GOAL: Register = registers::GOAL;
+    const GOAL_ALONE: Option<Register> = Some(registers::GOAL_POSITION);
     const PRESENT: Register = registers::PRESENT;
     const STATES: &'static [Register] = &[
         registers::TORQUE_STATE,
@@ -61,6 +62,7 @@ impl Dialect for Dynamixel {
                 let parameters = with_ids(register, ids);
                 encode(out, BROADCAST, Instruction::FastSyncRead, &parameters);
             }
+            Request::Reboot(id) => encode(out, id, Instruction::Reboot, &[]),
             Request::SyncWrite(register, blocks) => {
                 let mut parameters = place(register).to_vec();
                 for (id, block) in blocks {

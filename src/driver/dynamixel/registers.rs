@@ -27,9 +27,11 @@ pub const TORQUE_ENABLE: Register = register("torque enable", 64, 1);
 pub const TORQUE_STATE: Register = register("torque state", 64, 7);
 /// Stops the servo when nobody speaks to the bus, in steps of 20 ms.
 pub const BUS_WATCHDOG: Register = register("bus watchdog", 98, 1);
-/// Profile acceleration, profile velocity and goal position, always written together so that a
-/// cap travels with every goal.
+/// Profile acceleration, profile velocity and goal position: written together, and read back,
+/// whenever a cap changes.
 pub const GOAL: Register = register("goal", 108, 12);
+/// Goal position alone.
+pub const GOAL_POSITION: Register = register("goal position", 116, 4);
 /// Present current, velocity and position.
 pub const PRESENT: Register = register("present state", 126, 10);
 /// Voltage and temperature.

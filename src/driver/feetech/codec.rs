@@ -4,7 +4,7 @@
 //! from the id on. Eight bits of sum let one damaged frame in 256 pass: who uses a reply must
 //! also ask whether it is plausible.
 
-use crate::driver::bus::{Framing, Reply};
+use crate::driver::framing::{self, Found, Shape};
 
 /// The id that every servo obeys and none answers.
 pub const BROADCAST: u8 = 0xFE;
@@ -12,13 +12,7 @@ pub const BROADCAST: u8 = 0xFE;
 /// Parameter bytes that fit into a frame.
 pub const PARAMETERS_MAX: usize = 250;
 
-/// Undecoded bytes that are kept; older ones are given up.
-const PENDING_MAX: usize = 1024;
-
 const HEADER: u8 = 0xFF;
-
-/// Header, id, length, error and checksum.
-const OVERHEAD: usize = 6;
 
 /// What a servo is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,24 +77,17 @@ pub fn to_sign_magnitude(value: i32, sign_bit: u32) -> u16 {
 }
 
 /// Finds replies in a stream that may hold anything.
-#[derive(Debug, Default)]
-pub struct Decoder {
-    pending: Vec<u8>,
-    read: usize,
-    corrupt: u64,
-}
+pub type Decoder = framing::Decoder<Sts>;
 
-enum Found {
-    Reply { end: usize },
-    Incomplete,
-    NotHere { corrupt: bool },
-}
+/// What STS frames look like.
+#[derive(Debug)]
+pub struct Sts;
 
-impl Decoder {
-    /// Looks at the next undecoded byte. A length beyond what is expected now cannot begin a
-    /// reply: believed, it would swallow the good ones behind it.
-    fn look(&self, parameters_max: usize) -> Found {
-        let rest = self.pending.get(self.read..).unwrap_or_default();
+impl Shape for Sts {
+    const PENDING_MAX: usize = 1024;
+    const OVERHEAD: usize = 6;
+
+    fn look(rest: &[u8], parameters_max: usize) -> Found {
         let &[HEADER, HEADER, id, length, ..] = rest else {
             let begun = rest.len() < 4 && rest.iter().take(2).all(|byte| *byte == HEADER);
             return if begun {
@@ -117,60 +104,18 @@ impl Decoder {
             return Found::Incomplete;
         };
         if checksum(body) == *check {
-            Found::Reply {
-                end: self.read + length + 4,
-            }
+            Found::Frame(length + 4)
         } else {
             Found::NotHere { corrupt: true }
         }
     }
-}
 
-impl Framing for Decoder {
-    fn clear(&mut self) {
-        self.pending.clear();
-        self.read = 0;
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        self.pending.drain(..self.read);
-        self.read = 0;
-        self.pending.extend(bytes);
-        let excess = self.pending.len().saturating_sub(PENDING_MAX);
-        self.pending.drain(..excess);
-    }
-
-    fn next(&mut self, parameters_max: usize) -> Option<Reply<'_>> {
-        while self.read < self.pending.len() {
-            match self.look(parameters_max) {
-                Found::Incomplete => return None,
-                Found::NotHere { corrupt } => {
-                    self.corrupt += u64::from(corrupt);
-                    self.read += 1;
-                }
-                Found::Reply { end } => {
-                    let begin = std::mem::replace(&mut self.read, end);
-                    let [_, _, id, _, error, parameters @ .., _] = self.pending.get(begin..end)?
-                    else {
-                        return None;
-                    };
-                    return Some(Reply {
-                        id: *id,
-                        error: *error,
-                        parameters,
-                    });
-                }
-            }
-        }
-        None
-    }
-
-    fn corrupt(&self) -> u64 {
-        self.corrupt
-    }
-
-    fn overhead(&self) -> usize {
-        OVERHEAD
+    fn take(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)> {
+        let [_, _, id, _, error, parameters @ .., _] = frame else {
+            return None;
+        };
+        plain.extend(parameters);
+        Some((*id, *error))
     }
 }
 
@@ -184,6 +129,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::driver::framing::Framing;
 
     fn frame(id: u8, instruction: Instruction, parameters: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();

@@ -35,6 +35,8 @@ impl Dialect for Feetech {
     const SETTINGS: Register = registers::SETTINGS;
     const TORQUE_ENABLE: Register = registers::TORQUE_ENABLE;
     const GOAL: Register = registers::GOAL;
+    // Variants of a servo for other voltages differ in nothing else that they tell.
+    const SAME_FIRMWARE: bool = true;
     const PRESENT: Register = registers::PRESENT;
     const STATES: &'static [Register] = &[registers::TORQUE_STATE];
     const PREPARE: &'static [Setting] = &[(registers::TORQUE_LIMIT, TORQUE_LIMIT_PERMILLE)];
@@ -61,7 +63,7 @@ impl Dialect for Feetech {
                 }
                 encode(out, BROADCAST, Instruction::SyncWrite, &parameters);
             }
-            Request::FastSyncRead(..) => return false,
+            Request::FastSyncRead(..) | Request::Reboot(_) => return false,
         }
         true
     }
@@ -106,7 +108,7 @@ impl Dialect for Feetech {
     }
 
     fn identify(status: &Status, servo: ServoName, _others: &[u8]) -> Result<Identity, String> {
-        check_settings(status)?;
+        check_settings(status, servo.id)?;
         Ok(Identity {
             servo,
             model: status.word(settings::MODEL),
@@ -157,7 +159,8 @@ fn place(register: Register) -> [u8; 2] {
     [register.address as u8, register.length as u8]
 }
 
-fn check_settings(status: &Status) -> Result<(), String> {
+fn check_settings(status: &Status, asked: u8) -> Result<(), String> {
+    let id = status.byte(settings::ID);
     let model = status.word(settings::MODEL);
     let level = status.byte(settings::RESPONSE_LEVEL);
     let phase = status.byte(settings::PHASE);
@@ -166,6 +169,11 @@ fn check_settings(status: &Status) -> Result<(), String> {
     if model != needed {
         return Err(format!(
             "model is {model}, this arm needs {needed} (STS3215): another servo family counts otherwise; replace the servo or name the right family in the arm file"
+        ));
+    }
+    if id != asked {
+        return Err(format!(
+            "id (register 5) is {id} in a reply from id {asked}: two servos answer to one id; connect one of them alone and give it another"
         ));
     }
     if level > 1 {
@@ -184,5 +192,54 @@ fn check_settings(status: &Status) -> Result<(), String> {
             "operating mode (register 33) is {mode}, it must be 0 (position)"
         ));
     }
+    check_limits(status)
+}
+
+fn check_limits(status: &Status) -> Result<(), String> {
+    let (least, most) = (
+        status.word(settings::POSITION_MIN),
+        status.word(settings::POSITION_MAX),
+    );
+    let offset = status.word(settings::HOMING_OFFSET);
+    if (least, most) != (0, 0) && (least >= most || most > registers::POSITION_LAST) {
+        return Err(format!(
+            "position limits (registers 9 and 11) are {least} and {most}, they must rise and end at {} at most; set them to 0 and {}",
+            registers::POSITION_LAST,
+            registers::POSITION_LAST
+        ));
+    }
+    if offset & !registers::HOMING_OFFSET_BITS != 0 {
+        return Err(format!(
+            "homing offset (register 31) is {offset}: it has eleven bits and a sign in bit 11; calibrate the servo again"
+        ));
+    }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_of_another_servo_under_the_same_id_is_refused() {
+        let mut data = vec![0; usize::from(registers::EEPROM_END)];
+        (data[3], data[4]) = (9, 3);
+        data[settings::ID] = 9;
+        let status = Status { error: 0, data };
+        let servo = |id| ServoName {
+            id,
+            name: "elbow".to_owned(),
+        };
+        let said = Feetech::identify(&status, servo(4), &[]).unwrap_err();
+        assert!(
+            said.contains("id (register 5) is 9 in a reply from id 4"),
+            "{said}"
+        );
+        assert!(Feetech::identify(&status, servo(9), &[]).is_ok());
+    }
 }

@@ -38,6 +38,8 @@ pub mod settings {
     pub const FIRMWARE: usize = 0;
     /// Model number, a word.
     pub const MODEL: usize = 3;
+    /// Id.
+    pub const ID: usize = 5;
     /// Return delay in steps of 2 µs.
     pub const RETURN_DELAY: usize = 7;
     /// Response level: 0 answers reads and pings only, 1 writes too.
@@ -60,6 +62,12 @@ pub mod settings {
 
 /// In the phase byte: positions count on beyond one turn.
 pub const PHASE_MULTI_TURN: u8 = 0x10;
+
+/// The greatest position within one turn.
+pub const POSITION_LAST: u16 = 4095;
+
+/// The bits of a homing offset, its sign among them.
+pub const HOMING_OFFSET_BITS: u16 = 0x0FFF;
 
 /// Places within [`PRESENT`].
 pub mod present {

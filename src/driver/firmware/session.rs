@@ -161,7 +161,10 @@ impl Session {
                 Event::Refused(ack) => self.refused = self.refused.or(Some(ack)),
                 Event::Mismatch(mismatch) => self.mismatch = Some(mismatch.into()),
                 Event::Log(log) => {
-                    tracing::info!("the controller says: {}", String::from_utf8_lossy(log.text()));
+                    tracing::info!(
+                        "the controller says: {}",
+                        String::from_utf8_lossy(log.text())
+                    );
                 }
                 Event::Rebooted | Event::EpochChanged(_) | Event::LinkLost => {}
             }

@@ -224,7 +224,10 @@ mod tests {
     /// The hardest that a cubic between two knots pushes.
     fn push(from: Knot, to: Knot) -> f64 {
         let d = f64::from(to.position_urad) - f64::from(from.position_urad);
-        let (u, v) = (f64::from(from.velocity_urad_s), f64::from(to.velocity_urad_s));
+        let (u, v) = (
+            f64::from(from.velocity_urad_s),
+            f64::from(to.velocity_urad_s),
+        );
         let first = (6.0 * d / STEP_S - 4.0 * u - 2.0 * v) / STEP_S;
         let last = (2.0 * u + 4.0 * v - 6.0 * d / STEP_S) / STEP_S;
         first.abs().max(last.abs())

@@ -16,6 +16,7 @@ impl<D: Dialect> Servos<D> {
         for place in 0..self.ids.len() {
             servos.push(self.identify(link, place).await?);
         }
+        self.check_firmware(&servos)?;
         self.bus.learn_latency(latency);
         let delays = servos.iter().map(|servo| servo.return_delay);
         self.bus.return_delay = delays.max().unwrap_or_default();
@@ -26,6 +27,7 @@ impl<D: Dialect> Servos<D> {
             self.read_state(link, PATIENT).await?;
         }
         let mut warnings = self.range_warnings(&servos);
+        warnings.extend(delay_warnings(&servos));
         for (place, (servo, reading)) in servos.iter_mut().zip(&readings).enumerate() {
             servo.error_bits = reading.error;
             if let Some(ailment) = self.complaint(place, reading) {
@@ -73,7 +75,7 @@ impl<D: Dialect> Servos<D> {
         }
     }
 
-    async fn ping(
+    pub(super) async fn ping(
         &mut self,
         link: &mut dyn Link,
         place: usize,
@@ -175,6 +177,30 @@ impl<D: Dialect> Servos<D> {
         Ok(())
     }
 
+    /// A servo with other firmware than the rest is the odd one out.
+    fn check_firmware(&self, servos: &[Identity]) -> Result<(), DriverError> {
+        let like = |servo: &Identity| {
+            let same = servos
+                .iter()
+                .filter(|other| other.firmware == servo.firmware);
+            same.count()
+        };
+        let usual = servos.iter().max_by_key(|servo| like(servo));
+        let Some(usual) = usual.filter(|_| D::SAME_FIRMWARE) else {
+            return Ok(());
+        };
+        match servos.iter().find(|servo| servo.firmware != usual.firmware) {
+            None => Ok(()),
+            Some(odd) => Err(DriverError::Setup {
+                servo: odd.servo.clone(),
+                what: format!(
+                    "its firmware is {}.{}, the others have {}.{}: it may be a variant for another voltage; check its label, then bring all to one firmware with the manufacturer's program",
+                    odd.firmware.0, odd.firmware.1, usual.firmware.0, usual.firmware.1
+                ),
+            }),
+        }
+    }
+
     /// Joints that their servos would stop short of their limits.
     fn range_warnings(&self, servos: &[Identity]) -> Vec<String> {
         let entries = self.map.entries.iter().zip(servos);
@@ -192,6 +218,23 @@ impl<D: Dialect> Servos<D> {
             })
             .collect()
     }
+}
+
+/// Waiting before each reply costs more than a tenth of a cycle.
+const DELAY_SHARE: u32 = 10;
+
+/// Servos that wait long before they answer.
+fn delay_warnings(servos: &[Identity]) -> Option<String> {
+    let all: Duration = servos.iter().map(|servo| servo.return_delay).sum();
+    let slowest = servos.iter().max_by_key(|servo| servo.return_delay)?;
+    (all > PERIOD_DEFAULT / DELAY_SHARE).then(|| {
+        format!(
+            "{}: return delay is {} µs; those of all servos cost {:.1} ms of every cycle: set it to 0 with `steadyhand bus configure`",
+            slowest.servo,
+            slowest.return_delay.as_micros(),
+            all.as_secs_f64() * 1e3
+        )
+    })
 }
 
 fn agree(a: &[Reading], b: &[Reading]) -> bool {

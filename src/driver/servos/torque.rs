@@ -6,6 +6,9 @@ use crate::driver::dialect::Setting;
 /// How far a goal that was read back may be from where the servo stands.
 const GOAL_APART_TICKS: i32 = 2;
 
+/// How long a servo may take to start.
+const REBOOT: Duration = Duration::from_secs(2);
+
 impl<D: Dialect> Servos<D> {
     pub(crate) async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
         let was_on = |known: &Known| known.torque_on == Some(true);
@@ -62,13 +65,65 @@ impl<D: Dialect> Servos<D> {
         link: &mut dyn Link,
         readings: &[Reading],
     ) -> Result<(), DriverError> {
-        let frame = self.goals_frame(&self.goals_here());
+        let goals = self.goals_here();
+        let frame = self.goals_frame(&goals, D::GOAL);
         self.bus.tell(link, &frame).await?;
+        self.capped = goals.iter().map(|goal| goal.speed_ticks_s).collect();
+        self.capped_cycles = 0;
         for (place, reading) in readings.iter().enumerate() {
-            let found = D::goal_ticks(&self.read(link, place, D::GOAL).await?);
+            let status = self.read(link, place, D::GOAL).await?;
+            let found = D::goal_ticks(&status);
             self.expect(place, D::GOAL, reading.ticks, found, GOAL_APART_TICKS)?;
+            self.expect_caps(place, goals.get(place), &status)?;
         }
         Ok(())
+    }
+
+    /// The caps beside a goal that was read back are the ones that were written.
+    fn expect_caps(
+        &self,
+        place: usize,
+        goal: Option<&Goal>,
+        status: &Status,
+    ) -> Result<(), DriverError> {
+        let Some((entry, goal)) = self.map.entries.get(place).zip(goal) else {
+            return Ok(());
+        };
+        let same_goal = Goal {
+            ticks: D::goal_ticks(status),
+            ..*goal
+        };
+        let wanted = D::goal_block(entry, same_goal);
+        let differs = wanted.iter().zip(&status.data).find(|(a, b)| a != b);
+        let (wanted, found) = differs.map_or((0, 0), |(a, b)| (i32::from(*a), i32::from(*b)));
+        self.expect(place, D::GOAL, wanted, found, 0)
+    }
+
+    /// Lets one servo start anew.
+    pub(crate) async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<(), DriverError> {
+        let place = self.ids.iter().position(|known| *known == id);
+        let mut request = Vec::new();
+        let knows = D::encode(&mut request, Request::Reboot(id));
+        let Some(place) = place.filter(|_| knows && self.goals.is_none()) else {
+            return Err(DriverError::NoReboot { id });
+        };
+        self.bus.tell(link, &request).await?;
+        if let Some(known) = self.known.get_mut(place) {
+            *known = Known {
+                voltage_limits_v: known.voltage_limits_v,
+                ..Known::default()
+            };
+        }
+        let until = self.bus.clock.now().after(REBOOT);
+        while self.bus.clock.now() < until {
+            if self.ping(link, place).await?.is_some() {
+                return Ok(());
+            }
+        }
+        Err(DriverError::NoReply {
+            servo: self.map.name(place),
+            tries: RETRIES_MAX + 1,
+        })
     }
 
     /// Writes the same to every servo, in one frame each, and reads it back.

@@ -178,3 +178,86 @@ async fn a_restart_of_one_of_two_coupled_servos_is_noticed_within_200_ms() {
     );
     assert_eq!(error.servo().unwrap().id, 3);
 }
+
+/// The sync writes of goals among what was sent: how long each servo's block is.
+fn goal_blocks(sent: &[u8]) -> Vec<usize> {
+    let header = [0xFF, 0xFF, 0xFD, 0x00, 0xFE];
+    let mut lengths = Vec::new();
+    for frame in sent.windows(12) {
+        if frame.starts_with(&header) && frame[7] == 0x83 && [108, 116].contains(&frame[8]) {
+            lengths.push(usize::from(frame[10]));
+        }
+    }
+    lengths
+}
+
+#[tokio::test]
+async fn caps_go_out_when_they_change_and_now_and_then_and_goals_alone_otherwise() {
+    let mut bench = Bench::energised("widowx250s").await;
+    let mut link = Tapped(&mut bench.link, Vec::new());
+    let start = bench.sim.truth();
+    let fast = bench.arm.limits.velocity_rad_s;
+    for cycle in 0..60 {
+        let slower = if cycle < 30 { 1.0 } else { 0.5 };
+        let command = Command {
+            goal_rad: start,
+            velocity_cap_rad_s: fast.map(|_, cap| cap * slower),
+        };
+        let next = bench.clock.now().after(PERIOD);
+        let cycle = bench.driver.follow(&mut link, Some(&command), next);
+        cycle.await.unwrap();
+        bench.clock.jump_to(next);
+    }
+    let lengths = goal_blocks(&link.1);
+    assert_eq!(lengths.len(), 60);
+    assert!(lengths.iter().all(|length| [4, 12].contains(length)));
+    assert_eq!(lengths[..4], [12, 12, 12, 4]);
+    assert_eq!(lengths[29..34], [4, 12, 12, 12, 4]);
+}
+
+#[tokio::test]
+async fn a_reboot_clears_a_latch_and_is_refused_while_the_arm_is_held() {
+    let mut bench = Bench::energised("widowx250s").await;
+    let held = bench.driver.reboot(&mut bench.link, 4).await;
+    assert!(
+        matches!(held, Err(DriverError::NoReboot { id: 4 })),
+        "{held:?}"
+    );
+    bench.sim.break_it(Fault::ErrorBits { id: 4, bits: 0x20 });
+    let mut ailing = None;
+    for _ in 0..20 {
+        if let Err(error) = bench.cycle(None).await {
+            ailing = Some(error.to_string());
+        }
+    }
+    assert!(ailing.is_some_and(|said| said.contains("servo 4")));
+    bench.driver.release(&mut bench.link).await.unwrap();
+    bench.driver.reboot(&mut bench.link, 4).await.unwrap();
+    bench.driver.energise(&mut bench.link).await.unwrap();
+    let nobody = bench.driver.reboot(&mut bench.link, 99).await;
+    assert!(matches!(nobody, Err(DriverError::NoReboot { id: 99 })));
+}
+
+#[tokio::test]
+async fn one_servo_with_old_firmware_makes_all_be_asked_one_by_one() {
+    let mut bench = Bench::new("widowx250s");
+    bench.sim.break_it(Fault::Register {
+        id: 5,
+        address: 6,
+        value: 40,
+    });
+    bench.driver.attach(&mut bench.link).await.unwrap();
+    bench.driver.energise(&mut bench.link).await.unwrap();
+    let mut link = Tapped(&mut bench.link, Vec::new());
+    let next = bench.clock.now().after(PERIOD);
+    bench.driver.follow(&mut link, None, next).await.unwrap();
+    let asks = |instruction: u8| {
+        let header = [0xFF, 0xFF, 0xFD, 0x00, 0xFE];
+        let frames = link.1.windows(8);
+        frames
+            .filter(|frame| frame.starts_with(&header) && frame[7] == instruction)
+            .count()
+    };
+    assert_eq!(asks(0x8A), 0);
+    assert!(asks(0x82) > 0);
+}

@@ -148,6 +148,9 @@ async fn a_servo_set_up_for_something_else_is_refused_by_name() {
         (18, 0x10, "phase"),
         (33, 1, "operating mode"),
         (8, 2, "response level"),
+        (10, 0x20, "position limits (registers 9 and 11)"),
+        (32, 0x10, "homing offset"),
+        (1, 9, "its firmware is 3.9, the others have 3.10"),
     ] {
         let mut bench = Bench::new("so101");
         bench.sim.break_it(Fault::Register {
@@ -176,6 +179,25 @@ async fn a_servo_set_up_for_something_else_is_refused_by_name() {
     assert!(
         text.contains("position -1") && text.contains("servo 5"),
         "{text}"
+    );
+}
+
+#[tokio::test]
+async fn servos_that_wait_before_they_answer_are_warned_of() {
+    let mut bench = Bench::new("so101");
+    for id in 1..=6 {
+        let value = 250;
+        bench.sim.break_it(Fault::Register {
+            id,
+            address: 7,
+            value,
+        });
+    }
+    let attached = bench.driver.attach(&mut bench.link).await.unwrap();
+    let said = attached.warnings.join("; ");
+    assert!(
+        said.contains("500 µs") && said.contains("3.0 ms of every cycle"),
+        "{said}"
     );
 }
 

@@ -163,7 +163,10 @@ async fn a_node_that_falls_silent_leaves_a_held_arm_that_says_why() {
     let Err(DriverError::Controller(Complaint::Stopped(cause))) = said else {
         panic!("{said:?}");
     };
-    assert!(matches!(cause, Cause::Underrun | Cause::Deadman), "{cause:?}");
+    assert!(
+        matches!(cause, Cause::Underrun | Cause::Deadman),
+        "{cause:?}"
+    );
     assert!(!bench.driver.is_energised());
 }
 
@@ -235,9 +238,16 @@ async fn an_arm_that_is_too_fast_for_its_controller_is_not_attached() {
     file.joints[2].velocity_max_rad_s = crate::units::Finite::new(4.0).unwrap();
     let arm = Arm::new(file).unwrap();
     let mut driver = Driver::new(&arm, &bench.clock);
-    let said = driver.attach(&mut bench.link).await.unwrap_err().to_string();
+    let said = driver
+        .attach(&mut bench.link)
+        .await
+        .unwrap_err()
+        .to_string();
     let wanted = "too strict for servo 3 (elbow_flex)";
-    assert!(said.contains(wanted) && said.contains("velocity_max_rad_s"), "{said}");
+    assert!(
+        said.contains(wanted) && said.contains("velocity_max_rad_s"),
+        "{said}"
+    );
 }
 
 #[tokio::test]

@@ -1,8 +1,9 @@
-/* A controller for a make-believe arm of six joints on a Stellaris LM3S6965 (Cortex-M3, 50 MHz).
+/* A controller for a make-believe arm of five joints on a Stellaris LM3S6965 (Cortex-M3, 50 MHz).
  *
  * UART0 at 1 Mbaud carries the protocol: an interrupt fills a ring, the main loop empties it. SysTick
  * runs free and gives the clock, in microseconds. Timer 0 wakes the core each millisecond. Where a real controller would talk to
- * its drives, `joints_step` lets six ideal integrators follow their set-points. */
+ * its drives, `joints_step` lets five drives follow their set-points. The arm has the joints of an
+ * SO-101, and stands where that one rests when it boots. */
 #include "firmware_protocol.h"
 
 #define REG(address) (*(volatile uint32_t *)(address))
@@ -41,7 +42,11 @@
 #define UART_RX_INTERRUPTS ((1u << 4) | (1u << 6)) /* level, and time-out below it */
 #define PLL_LOCK_SPINS 100000u
 #define RING_BYTES 2048u
-#define JOINTS 6u
+#define JOINTS 5u
+
+/* Ranges, the same to both sides, and the pose in which it rests; in microradians, base first. */
+static const int32_t ends[JOINTS] = {1919860, 1745330, 1690000, 1658060, 2792530};
+static const int32_t rest[JOINTS] = {0, -1500000, 1200000, 800000, 0};
 
 static volatile uint8_t ring[RING_BYTES];
 static volatile uint32_t ring_in;
@@ -141,13 +146,14 @@ static fp_config configuration(void)
         config.firmware[i] = name[i];
     }
     for (size_t j = 0; j < JOINTS; j++) {
-        fp_limits limits = {-2967060, 2967060, 3000000, 20000000, 60000000};
+        fp_limits limits = {-ends[j], ends[j], 4000000, 40000000, 90000000};
         config.limits[j] = limits;
+        config.park_urad[j] = rest[j];
     }
     return config;
 }
 
-/* Six ideal integrators: each takes its set-point's speed and makes up what it lags behind in 8 ms. */
+/* Five ideal integrators: each takes its set-point's speed and makes up what it lags behind in 8 ms. */
 static void joints_step(uint32_t elapsed_us)
 {
     for (size_t j = 0; j < JOINTS; j++) {
@@ -200,8 +206,11 @@ int main(void)
     if (fp_device_init(&device, &config, boot_id(), now_us()) != 0) {
         return 1;
     }
+    for (size_t j = 0; j < JOINTS; j++) {
+        drives.measured[j].position_urad = rest[j];
+    }
     drives.measured_valid = 1;
-    fp_device_log(&device, FP_INFO, "six joints, make-believe", 24);
+    fp_device_log(&device, FP_INFO, "five joints, make-believe", 25);
     uint32_t ticked_us = now_us();
     for (;;) {
         receive();

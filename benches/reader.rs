@@ -1,0 +1,226 @@
+//! How fast arguments are read, good ones and the worst: prints one line a workload. `benches/README.md` says what they are.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    clippy::disallowed_methods,
+    reason = "a benchmark prints, measures time, and may panic"
+)]
+
+use std::hint::black_box;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use steadyhand::args::{
+    Effect, Kind, Param, Policy, Profile, Received, Shape, Unit, envelope, read,
+};
+
+const SMALL_BYTES: usize = 64 << 10;
+const LARGE_BYTES: usize = 1 << 20;
+/// Runs of a short call in one measurement; of several measurements the best counts, as others use this machine too.
+const RUNS: u32 = 2000;
+const MEASUREMENTS: u32 = 15;
+/// The variable that makes this program read one worst text and print its own peak memory.
+const CHILD: &str = "STEADYHAND_BENCH_CHILD";
+
+/// A call of 100 bytes, to the letter.
+const STRICT: &str = r#"{"scene":"koi","overlay":"leaf","debug":true,"fps":25,"lift":0.015,"note":"the usual koi, thin pen"}"#;
+/// The same as a model might write it.
+const SLOPPY: &str = "```json\n{'scene': 'Koi', overlay: \"leaf\", 'debug': True, \"fps\": \"25\", 'lift': '15 mm', 'note': 'the usual koi, thin pen',}\n```";
+
+fn main() {
+    if let Ok(name) = std::env::var(CHILD) {
+        return child(&name);
+    }
+    calls();
+    println!(
+        "\nworst texts: time for 64 KiB and 1 MiB, their ratio (16 is linear), and peak memory over 1 MiB"
+    );
+    let mut slowest = Duration::ZERO;
+    for (name, make) in WORST {
+        slowest = slowest.max(worst(name, make));
+    }
+    println!("slowest 1 MiB: {:.1} ms", slowest.as_secs_f64() * 1e3);
+}
+
+fn shape() -> Shape {
+    Shape::new(vec![
+        Param::new("scene", Kind::name(["default", "koi", "star"])).default("default"),
+        Param::new("overlay", Kind::name(["crosses", "leaf"])).alias("meta"),
+        Param::new("debug", Kind::Bool).default(false),
+        Param::new("fps", Kind::integer(1, 120)).default(10),
+        Param::new("lift", Kind::number(0.001, 0.6, Unit::named("m"))).default(0.01),
+        Param::new("note", Kind::Text),
+    ])
+    .with_tool_names(["stroke"])
+}
+
+fn calls() {
+    let (shape, policy) = (shape(), Policy::new(Effect::Moves, Profile::Guarded));
+    let ours = |text: &str| {
+        let reading = read(&shape, &policy, Received::Text(text.to_owned()));
+        assert!(reading.is_ok(), "{text}");
+    };
+    println!(
+        "a call of {} bytes, to the letter: {}",
+        STRICT.len(),
+        micros(|| ours(STRICT))
+    );
+    println!(
+        "the same, repaired and coerced:    {}",
+        micros(|| ours(SLOPPY))
+    );
+    let serde = || serde_json::from_str::<serde_json::Value>(black_box(STRICT)).unwrap();
+    println!("serde_json alone on the former:    {}", micros(serde));
+}
+
+/// The best of several measurements, in microseconds a run.
+fn micros<T>(run: impl Fn() -> T) -> String {
+    let once = || {
+        let start = Instant::now();
+        for _ in 0..RUNS {
+            black_box(run());
+        }
+        start.elapsed() / RUNS
+    };
+    let best = (0..MEASUREMENTS).map(|_| once()).min().unwrap();
+    format!("{:.2} µs", best.as_secs_f64() * 1e6)
+}
+
+type Make = fn(usize) -> String;
+
+/// Texts made to cost the most: each begins to mean something again and again and never does, or does so at length.
+const WORST: [(&str, Make); 34] = [
+    ("open braces", |n| "{".repeat(n)),
+    ("open brackets", |n| "[".repeat(n)),
+    ("open parentheses", |n| "(".repeat(n)),
+    ("objects in objects", |n| "{\"a\":".repeat(n / 5)),
+    ("empty objects", |n| "{}".repeat(n / 2)),
+    ("objects after prose", |n| "x {a} ".repeat(n / 6)),
+    ("small objects", |n| "{\"a\":1} ".repeat(n / 8)),
+    ("quotes", |n| "\"".repeat(n)),
+    ("single quotes", |n| "'".repeat(n)),
+    ("backticks", |n| "`".repeat(n)),
+    ("quotes and blanks", |n| {
+        "{\"a\": \"".to_owned() + &"\" ".repeat(n / 2)
+    }),
+    ("inner quotes", |n| {
+        format!("{{\"note\": \"{}\"}}", " \"b\" c".repeat(n / 6))
+    }),
+    ("apostrophes", |n| {
+        format!("{{'note': '{}'}}", "it's ".repeat(n / 5))
+    }),
+    ("backslashes", |n| "\\".repeat(n)),
+    ("escaped quotes", |n| {
+        "{\\\"".to_owned() + &"\\\"".repeat(n / 2)
+    }),
+    ("escaped again and again", |n| "\\\\\\\"".repeat(n / 4)),
+    ("many pairs", |n| {
+        format!("{{{}}}", "\"a\":1,".repeat(n / 6))
+    }),
+    ("many keys", |n| {
+        format!(
+            "{{{}\"z\":1}}",
+            (0..n / 12)
+                .map(|i| format!("\"k{i}\":1,"))
+                .collect::<String>()
+        )
+    }),
+    ("a long key", |n| format!("{{\"{}\": 1}}", "k".repeat(n))),
+    ("a long bare key", |n| format!("{{{}: 1}}", "k".repeat(n))),
+    ("a long text", |n| {
+        format!("{{\"note\": \"{}\"}}", "x".repeat(n))
+    }),
+    ("a long sloppy text", |n| {
+        format!("{{'note': '{}',}}", "x".repeat(n))
+    }),
+    ("a long list", |n| {
+        format!("{{\"note\": [{}1]}}", "1,".repeat(n / 2))
+    }),
+    ("words", |n| "word ".repeat(n / 5)),
+    ("words and colons", |n| "a: b ".repeat(n / 5)),
+    ("lines", |n| "a: b\n".repeat(n / 5)),
+    ("options", |n| "--a b ".repeat(n / 6)),
+    ("url pairs", |n| "a=b&".repeat(n / 4)),
+    ("open tags", |n| "<a>".repeat(n / 3)),
+    ("tags", |n| "<a>b</a>".repeat(n / 8)),
+    ("angle brackets", |n| "<".repeat(n)),
+    ("comments", |n| "{".to_owned() + &"/* */".repeat(n / 5)),
+    ("comments without end", |n| {
+        "{".to_owned() + &"/*".repeat(n / 2)
+    }),
+    ("labels", |n| "Action Input:\n".repeat(n / 14)),
+];
+
+/// Times one worst text, as arguments and as a message, and prints its line.
+fn worst(name: &str, make: Make) -> Duration {
+    let [small, large] = [SMALL_BYTES, LARGE_BYTES].map(|bytes| {
+        let text = make(bytes - 64);
+        (0..3).map(|_| once(&text)).min().unwrap()
+    });
+    println!(
+        "{name:>24}: {:7.2} ms {:7.2} ms  ×{:4.1}  {}",
+        small.as_secs_f64() * 1e3,
+        large.as_secs_f64() * 1e3,
+        large.as_secs_f64() / small.as_secs_f64().max(1e-9),
+        peak(name).map_or_else(
+            || "no /proc here".to_owned(),
+            |peak| format!("{peak:.1} × input")
+        ),
+    );
+    large
+}
+
+fn once(text: &str) -> Duration {
+    let (shape, policy) = (shape(), Policy::new(Effect::Moves, Profile::Guarded));
+    let received = Received::Text(text.to_owned());
+    let start = Instant::now();
+    let _ = black_box(read(&shape, &policy, received));
+    let arguments = start.elapsed();
+    let start = Instant::now();
+    let _ = black_box(envelope::read(text.as_bytes()));
+    arguments.max(start.elapsed())
+}
+
+/// Peak memory of a process that reads this text, less that of one which only makes it, over the text's size.
+fn peak(name: &str) -> Option<f64> {
+    let program = std::env::current_exe().ok()?;
+    let run = |name: &str| {
+        let out = Command::new(&program).env(CHILD, name).output().ok()?;
+        String::from_utf8(out.stdout)
+            .ok()?
+            .trim()
+            .parse::<f64>()
+            .ok()
+    };
+    let (reads, makes) = (run(name)?, run(&format!("only {name}"))?);
+    Some((reads - makes).max(0.0) * 1024.0 / LARGE_BYTES as f64)
+}
+
+/// Reads one worst text (or only makes it) and prints the peak resident memory in KiB.
+fn child(name: &str) {
+    let (only, name) = name
+        .strip_prefix("only ")
+        .map_or((false, name), |name| (true, name));
+    let make = WORST
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, make)| make);
+    let text = make.unwrap()(LARGE_BYTES - 64);
+    let received = Received::Text(text);
+    if !only {
+        let _ = black_box(read(
+            &shape(),
+            &Policy::new(Effect::Moves, Profile::Guarded),
+            received,
+        ));
+    } else {
+        black_box(received);
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    println!(
+        "{}",
+        line.map_or("", |line| line.trim().trim_end_matches("kB").trim())
+    );
+}

@@ -1,0 +1,11 @@
+//! Any text as arguments: no panic, no hang, nothing moves but what was said.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use steadyhand::args::{Received, explain_line};
+use steadyhand_fuzz::{judge, shape};
+
+fuzz_target!(|text: &str| {
+    judge(&Received::Text(text.to_owned()), text);
+    let _ = explain_line(shape(), text);
+});

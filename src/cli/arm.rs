@@ -1,0 +1,142 @@
+//! `arm import`: an arm's file from a URDF, with what a person must complete.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use clap::{Args, Subcommand};
+
+use super::{Exit, show};
+use crate::arm::urdf::{self, Ask};
+use crate::arm::{Arm, ArmFile, Family};
+use crate::config::toml as strict;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ArmCommand {
+    /// Make an arm's file from a URDF; it says what must be completed before metal moves
+    Import(ImportArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ImportArgs {
+    /// The URDF, plain: run xacro first
+    urdf: PathBuf,
+    /// The link that stands still, such as `base_link`
+    #[arg(long, value_name = "LINK")]
+    base: String,
+    /// The link that the pen is mounted to
+    #[arg(long, value_name = "LINK")]
+    tip: String,
+    /// What the arm shall be called; without it as the URDF calls its robot
+    #[arg(long)]
+    name: Option<String>,
+    /// Which servos turn the joints: feetech-sts or dynamixel2
+    #[arg(long, value_parser = family, default_value = "dynamixel2")]
+    family: Family,
+    /// A joint that is held still, and where, in rad or m; say it once for each
+    #[arg(long, value_name = "JOINT=PLACE", value_parser = held)]
+    hold: Vec<(String, f64)>,
+    /// The file that is written; without it the text is printed
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(what: &ArmCommand) -> anyhow::Result<Exit> {
+    let ArmCommand::Import(args) = what;
+    let text = text(&args.urdf)?;
+    let ask = Ask {
+        family: args.family,
+        held: &args.hold,
+        ..Ask::new(&args.base, &args.tip)
+    };
+    let mut imported =
+        urdf::import(&text, &ask).map_err(|error| anyhow!("{}: {error}", args.urdf.display()))?;
+    if let Some(name) = &args.name {
+        imported.file.name.clone_from(name);
+    }
+    let name = &imported.file.name;
+    if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', '\0']) {
+        bail!("an arm cannot be called `{name}`: give it a --name that a file can have");
+    }
+    let text = imported.toml()?;
+    let arm = loaded(&text)?;
+    let Some(out) = &args.out else {
+        text.lines().for_each(show::line);
+        return Ok(Exit::Done);
+    };
+    save(out, &text)?;
+    show::line(&format!(
+        "{}: {} joints, {} capsules",
+        out.display(),
+        arm.dof(),
+        arm.capsules.len()
+    ));
+    let stem = out.file_stem().unwrap_or_default().to_string_lossy();
+    if stem != arm.file.name.as_str() {
+        show::note(&format!(
+            "a scene finds the arm `{}` in arms/{}.toml beside it: call the file so",
+            arm.file.name, arm.file.name
+        ));
+    }
+    show::note("to be completed by a person, also written at the top of the file:");
+    imported
+        .assumed
+        .iter()
+        .for_each(|line| show::note(&format!("- {line}")));
+    Ok(Exit::Done)
+}
+
+/// No more than is read, and only UTF-8.
+fn text(path: &Path) -> anyhow::Result<String> {
+    let cannot = || format!("cannot read {}", path.display());
+    let mut bytes = Vec::new();
+    let most = u64::try_from(urdf::BYTES_MAX).unwrap_or(u64::MAX);
+    std::fs::File::open(path)
+        .with_context(cannot)?
+        .take(most.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .with_context(cannot)?;
+    String::from_utf8(bytes).map_err(|_| anyhow!("{} is not UTF-8 text", path.display()))
+}
+
+/// What was made, read as any arm's file is: what cannot be loaded is not written.
+fn loaded(text: &str) -> anyhow::Result<Arm> {
+    let file: ArmFile = strict::read("the imported arm", text)?;
+    Ok(Arm::new(file)?)
+}
+
+/// Never over a file that is there: a servo map may have been completed in it.
+fn save(out: &Path, text: &str) -> anyhow::Result<()> {
+    use std::io::Write;
+    let mut file = std::fs::File::create_new(out).with_context(|| {
+        format!(
+            "cannot write {}: name a file that is not there yet",
+            out.display()
+        )
+    })?;
+    file.write_all(text.as_bytes())
+        .with_context(|| format!("cannot write {}", out.display()))
+}
+
+fn family(text: &str) -> Result<Family, String> {
+    let plain: String = text
+        .to_lowercase()
+        .chars()
+        .filter(|c| c.is_alphanumeric())
+        .collect();
+    match plain.as_str() {
+        "feetechsts" | "feetech" | "sts" => Ok(Family::FeetechSts),
+        "dynamixel2" | "dynamixel" | "dxl" => Ok(Family::Dynamixel2),
+        _ => Err("feetech-sts and dynamixel2 are known".to_owned()),
+    }
+}
+
+fn held(text: &str) -> Result<(String, f64), String> {
+    let wrong = || "write a joint and its place, such as left_carriage_joint=0.04".to_owned();
+    let (joint, place) = text.split_once('=').ok_or_else(wrong)?;
+    let place: f64 = place.trim().parse().map_err(|_| wrong())?;
+    if joint.trim().is_empty() || !place.is_finite() {
+        return Err(wrong());
+    }
+    Ok((joint.trim().to_owned(), place))
+}

@@ -1,0 +1,172 @@
+//! `jobs`: what a node was asked, planned and did, whether it runs or not.
+
+use std::path::Path;
+
+use super::control::{self, Verb};
+use super::{AtArgs, Exit, NodeArgs, open, operate, show, state};
+use crate::job::{LogError, Past};
+use crate::tools::job_record;
+
+/// Jobs that a list shows, the newest.
+const LISTED_MAX: usize = 40;
+
+pub(super) async fn run(
+    node: &NodeArgs,
+    id: Option<String>,
+    json: bool,
+    at: &AtArgs,
+) -> anyhow::Result<Exit> {
+    if operate::is_meant(node, at) {
+        return operate::verb(at, Verb::Jobs { id, json }).await;
+    }
+    let folder = state::where_(node, &open::file(node)?)?;
+    let told = told(&folder, id.as_deref(), json);
+    show::line(&told.text);
+    Ok(if told.done { Exit::Done } else { Exit::Refused })
+}
+
+/// What a state folder says of one job, or of the last ones.
+pub(super) fn told(state: &Path, id: Option<&str>, json: bool) -> control::Told {
+    let Some(id) = id else {
+        return list(state, json);
+    };
+    match crate::job::past(state, id) {
+        Ok(past) => control::Told::done(if json {
+            serde_json::to_string_pretty(&job_record(&past)).unwrap_or_default()
+        } else {
+            card(state, &past)
+        }),
+        Err(error) => control::Told::failed(format!(
+            "no job {id:?} can be read: {error}; `steadyhand jobs` lists them"
+        )),
+    }
+}
+
+fn list(state: &Path, json: bool) -> control::Told {
+    let pasts = match crate::job::pasts(state) {
+        Ok(pasts) => pasts,
+        Err(error) => {
+            return control::Told::failed(format!("no jobs in {}: {error}", state.display()));
+        }
+    };
+    let newest = pasts.iter().rev().take(LISTED_MAX);
+    let text = if json {
+        let all: Vec<_> = newest.flatten().map(job_record).collect();
+        serde_json::to_string_pretty(&all).unwrap_or_default()
+    } else {
+        let lines: Vec<String> = newest.map(line).collect();
+        lines.join("\n")
+    };
+    control::Told::done(if text.is_empty() {
+        "no jobs yet".to_owned()
+    } else {
+        text
+    })
+}
+
+fn line(past: &Result<Past, LogError>) -> String {
+    match past {
+        Err(error) => format!("unreadable: {error}"),
+        Ok(past) => format!(
+            "{:<9} {}  {:<7} {:<16} {:<8} {}",
+            past.id,
+            calendar(past.accepted_ms),
+            past.tool,
+            past.scene,
+            past.state,
+            past.message
+        ),
+    }
+}
+
+fn card(state: &Path, past: &Past) -> String {
+    let folder = state.join("jobs").join(&past.id);
+    let mut files: Vec<String> = std::fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "png"))
+        .map(|path| path.display().to_string())
+        .collect();
+    files.sort();
+    let scene = match past.overlay.as_str() {
+        "" => past.scene.clone(),
+        overlay => format!("{} + {overlay}", past.scene),
+    };
+    let revision: String = past.revision.chars().take(12).collect();
+    let rows = [
+        ("job", past.id.clone()),
+        ("state", past.state.clone()),
+        ("outcome", past.message.clone()),
+        ("tool", past.tool.clone()),
+        ("arm", past.arm.clone()),
+        ("scene", format!("{scene} (revision {revision})")),
+        ("caller", past.caller.clone()),
+        ("received", past.received.clone()),
+        ("understood", past.understood.clone()),
+        ("notes", past.repairs.clone()),
+        ("accepted", calendar(past.accepted_ms)),
+        (
+            "ended",
+            if past.ended_ms == 0 {
+                "not yet".to_owned()
+            } else {
+                calendar(past.ended_ms)
+            },
+        ),
+        ("plan", past.plan_hash.clone()),
+        ("drawn", past.words()),
+        ("goes on with", past.resumes.clone()),
+        ("taken over by", past.settled.clone()),
+        (
+            "approved",
+            if past.approved { "by a person" } else { "" }.to_owned(),
+        ),
+        ("pictures", files.join(", ")),
+        ("figures", past.figures.clone()),
+    ];
+    rows.iter()
+        .filter(|(_, value)| !matches!(value.as_str(), "" | "[]"))
+        .map(|(name, value)| format!("{name:<14}{value}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Milliseconds since 1970 as people write a moment, in UTC.
+fn calendar(ms: u64) -> String {
+    let seconds = ms / 1000;
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = date(days);
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    )
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar: counted in
+/// eras of 400 years that begin with March.
+fn date(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_those_of_the_calendar() {
+        assert_eq!(calendar(0), "1970-01-01 00:00:00");
+        assert_eq!(calendar(951_782_400_000), "2000-02-29 00:00:00");
+        assert_eq!(calendar(1_798_761_599_999), "2026-12-31 23:59:59");
+    }
+}

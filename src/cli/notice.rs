@@ -1,0 +1,108 @@
+//! Tells clients that lists have changed: scenes come and go on disk, jobs begin.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::broadcast;
+
+use crate::catalogue::Here;
+use crate::mcp::Change;
+use crate::tools::Node;
+
+/// How often the folder of scenes is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Notices that a slow client may be behind; what it missed, it learns with the next.
+const BEHIND_MAX: usize = 16;
+
+/// Files of a folder that are looked at.
+const FILES_MAX: usize = 4096;
+
+/// Size and time of change of every file, by path.
+type Seen = BTreeMap<String, (u64, Option<SystemTime>)>;
+
+/// What the lists were made of when they were last looked at.
+struct Watched {
+    files: Seen,
+    here: Here,
+    jobs: Vec<String>,
+}
+
+/// Begins to watch a node for as long as it lives; whoever subscribes hears of changes.
+pub(super) fn watch(node: &Arc<Node>) -> broadcast::Sender<Change> {
+    let changes = broadcast::Sender::new(BEHIND_MAX);
+    let watched = Watched {
+        files: seen(node),
+        here: node.here(),
+        jobs: node.jobs(),
+    };
+    tokio::spawn(look_on(Arc::downgrade(node), changes.clone(), watched));
+    changes
+}
+
+async fn look_on(node: Weak<Node>, changes: broadcast::Sender<Change>, mut watched: Watched) {
+    loop {
+        // As long as a timer's time; nothing hangs on its grain.
+        let _ = tokio::time::timeout(LOOK, std::future::pending::<()>()).await;
+        let Some(node) = node.upgrade() else {
+            return;
+        };
+        for change in watched.look(&node) {
+            // Nobody listens, or somebody does: both are well.
+            let _ = changes.send(change);
+        }
+    }
+}
+
+impl Watched {
+    /// What is different now. Scenes are read again only where a file has changed.
+    fn look(&mut self, node: &Node) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let files = seen(node);
+        if files != self.files {
+            self.files = files;
+            let here = node.here();
+            if here != self.here {
+                self.here = here;
+                changes.extend([Change::Tools, Change::Resources]);
+            }
+        }
+        let jobs = node.jobs();
+        if jobs != self.jobs {
+            self.jobs = jobs;
+            if !changes.contains(&Change::Resources) {
+                changes.push(Change::Resources);
+            }
+        }
+        changes
+    }
+}
+
+/// Every file that says which names there are.
+fn seen(node: &Node) -> Seen {
+    let Some(folder) = node.scenes.folder() else {
+        return Seen::new();
+    };
+    ["", "overlays"]
+        .iter()
+        .flat_map(|inner| files(&folder.join(inner)))
+        .take(FILES_MAX)
+        .collect()
+}
+
+fn files(folder: &Path) -> Vec<(String, (u64, Option<SystemTime>))> {
+    let entries = std::fs::read_dir(folder);
+    entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .take(FILES_MAX)
+        .filter_map(|entry| {
+            let about = entry.metadata().ok()?;
+            let path = entry.path().display().to_string();
+            Some((path, (about.len(), about.modified().ok())))
+        })
+        .collect()
+}

@@ -1,0 +1,429 @@
+//! `plan`: what a drawing would be, without a node: length, time, every refusal, and a picture.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::{Exit, NodeArgs, open, scenes, show};
+use crate::plan::{Patient, PlanError, Report};
+use crate::scene::{Drawing, Library, Scene, SheetStroke};
+use crate::tools::{self, Preview};
+use crate::units::Finite;
+
+/// Files of a folder; more are not looked at.
+const DESIGNS_MAX: usize = 100_000;
+
+/// Endings of files that may be designs, where a folder of them is given.
+const ENDINGS: [&str; 6] = ["svg", "gcode", "nc", "ngc", "g", "json"];
+
+/// A larger design is not read.
+const DESIGN_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+#[derive(Debug, Args)]
+pub(super) struct PlanArgs {
+    /// A scene's file, or its name
+    #[arg(default_value = "default")]
+    pub(super) scene: String,
+    /// The overlay on it
+    #[arg(long)]
+    pub(super) meta: Option<String>,
+    /// Draw this instead: SVG, G-code or JSON, or a folder of them; say it once for each
+    #[arg(long, value_name = "FILE")]
+    pub(super) design: Vec<PathBuf>,
+    /// The longer side of the drawing on the sheet, such as 60mm, 6cm or 2.5in
+    #[arg(long, value_name = "LENGTH", value_parser = length_mm)]
+    pub(super) size: Option<f64>,
+    /// Where pictures are written; without it there are none
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Print the result as JSON: one line for each where there are several designs
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+pub(super) fn run(node: &NodeArgs, args: &PlanArgs) -> anyhow::Result<Exit> {
+    let library = open::library(node, &open::file(node)?)?;
+    if args.size.is_some() && args.design.is_empty() {
+        bail!("--size is the size of a --design; a scene's own is design.size_mm in its file");
+    }
+    if let Some(out) = &args.out {
+        std::fs::create_dir_all(out)
+            .with_context(|| format!("cannot make the folder {}", out.display()))?;
+    }
+    let designs = designs(&args.design)?;
+    let answers = match designs.as_slice() {
+        [] => vec![Answer::of(&library, args, None, "plan.png")],
+        [one] => vec![Answer::of(&library, args, Some(one), "plan.png")],
+        many => return run_many(&library, args, many),
+    };
+    Ok(answers
+        .iter()
+        .fold(Exit::Done, |exit, answer| answer.show(args, exit)))
+}
+
+/// As many at a time as there are processors, in the order of their names.
+fn run_many(library: &Library, args: &PlanArgs, designs: &[PathBuf]) -> anyhow::Result<Exit> {
+    let at_a_time = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut exit = Exit::Done;
+    for some in designs.chunks(at_a_time) {
+        let answers: Vec<Answer> = std::thread::scope(|scope| {
+            let running: Vec<_> = some
+                .iter()
+                .map(|design| {
+                    let picture = format!("{}.png", stem(design));
+                    scope.spawn(move || Answer::of(library, args, Some(design), &picture))
+                })
+                .collect();
+            let all = running.into_iter().zip(some);
+            all.map(|(thread, design)| thread.join().unwrap_or_else(|_| Answer::broken(design)))
+                .collect()
+        });
+        exit = answers
+            .iter()
+            .fold(exit, |exit, answer| answer.show(args, exit));
+    }
+    Ok(exit)
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// Every file that was named, folders opened, in order.
+fn designs(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            found.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path)
+            .with_context(|| format!("cannot read the folder {}", path.display()))?;
+        let is_design = |path: &PathBuf| {
+            let ending = path
+                .extension()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .to_lowercase();
+            ENDINGS.contains(&ending.as_str())
+        };
+        let mut inside: Vec<PathBuf> = entries
+            .take(DESIGNS_MAX)
+            .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+            .filter(is_design)
+            .collect();
+        inside.sort();
+        if inside.is_empty() {
+            bail!(
+                "{} has no design in it: files ending in {}",
+                path.display(),
+                ENDINGS.join(", ")
+            );
+        }
+        found.extend(inside);
+    }
+    found.truncate(DESIGNS_MAX);
+    Ok(found)
+}
+
+/// What became of one design.
+struct Answer {
+    title: String,
+    lines: Vec<String>,
+    facts: Map<String, Value>,
+    exit: Exit,
+}
+
+impl Answer {
+    fn of(library: &Library, args: &PlanArgs, design: Option<&PathBuf>, picture: &str) -> Self {
+        let mut answer = Self {
+            title: design.map_or_else(|| args.scene.clone(), |path| path.display().to_string()),
+            lines: Vec::new(),
+            facts: Map::new(),
+            exit: Exit::Done,
+        };
+        answer.set("success", true);
+        if let Err(error) = answer.plan(library, args, design, picture) {
+            answer.refuse(format!("{error:#}"));
+        }
+        answer
+    }
+
+    /// The planner itself failed on a design, which nothing may make it do.
+    fn broken(design: &Path) -> Self {
+        let mut answer = Self {
+            title: design.display().to_string(),
+            lines: Vec::new(),
+            facts: Map::new(),
+            exit: Exit::Broken,
+        };
+        answer.refuse("the planner broke on this design: please report it".to_owned());
+        answer.exit = Exit::Broken;
+        answer
+    }
+
+    fn refuse(&mut self, why: String) {
+        self.exit = Exit::Refused;
+        self.set("success", false);
+        self.set("message", why.clone());
+        if !self.facts.contains_key("refusals") {
+            self.set("refusals", json!([{ "rule": "unreadable", "why": why }]));
+        }
+        self.lines.push(why);
+    }
+
+    fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.facts.insert(name.to_owned(), value.into());
+    }
+
+    fn plan(
+        &mut self,
+        library: &Library,
+        args: &PlanArgs,
+        design: Option<&PathBuf>,
+        picture: &str,
+    ) -> anyhow::Result<()> {
+        let library = match design {
+            Some(path) => &library.with_drawing(drawing(path, args.size)?),
+            None => library,
+        };
+        let scene = scenes::find(library, &args.scene, args.meta.as_deref())?;
+        self.set("scene", scene.title());
+        if let Some(design) = design {
+            self.set("design", design.display().to_string());
+        }
+        self.set("arm", scene.arm.file.name.clone());
+        self.set("revision", scene.revision.to_string());
+        let preview = match Preview::new(&scene, &scene.rest_rad, &Patient) {
+            Ok(preview) => preview,
+            Err(error @ PlanError::Nothing) => bail!("{error}"),
+            Err(error) => return Err(error.into()),
+        };
+        let lengths = scene.strokes.iter().map(SheetStroke::length_mm);
+        self.set("design_mm", rounded(lengths.sum()));
+        self.judged(&preview)?;
+        if let Some(out) = &args.out {
+            let path = save(out, picture, &scene, &preview)?;
+            self.lines.push(path.clone());
+            self.set("files", vec![path]);
+        }
+        Ok(())
+    }
+
+    fn judged(&mut self, preview: &Preview) -> anyhow::Result<()> {
+        self.set("refusals", serde_json::to_value(&preview.refusals)?);
+        let planned = preview.plan.as_ref();
+        self.set("message", preview.message());
+        match planned {
+            Some(plan) => {
+                figures(&mut self.facts, &plan.report);
+                self.set("plan_hash", plan.hash.clone());
+                self.lines.extend(in_words(&plan.report, &plan.hash));
+            }
+            None => self.lines.push("nothing of it can be planned".to_owned()),
+        }
+        if !preview.refusals.is_empty() {
+            self.exit = Exit::Refused;
+            self.set("success", false);
+        }
+        let said = preview
+            .refusals
+            .iter()
+            .map(|refusal| format!("refused: {}", refusal.why));
+        self.lines.extend(said);
+        Ok(())
+    }
+
+    /// Prints it; the worse of both exits.
+    fn show(&self, args: &PlanArgs, exit: Exit) -> Exit {
+        if args.json {
+            let value = Value::Object(self.facts.clone());
+            let is_one = args.design.len() < 2 && !args.design.iter().any(|path| path.is_dir());
+            show::line(&if is_one {
+                format!("{value:#}")
+            } else {
+                value.to_string()
+            });
+        } else {
+            let verdict = if self.exit == Exit::Done {
+                "good"
+            } else {
+                "refused"
+            };
+            show::line(&format!("{}: {verdict}", self.title));
+            self.lines
+                .iter()
+                .for_each(|line| show::line(&format!("  {line}")));
+        }
+        if self.exit as u8 > exit as u8 {
+            self.exit
+        } else {
+            exit
+        }
+    }
+}
+
+/// A design from its file.
+fn drawing(path: &Path, size_mm: Option<f64>) -> anyhow::Result<Drawing> {
+    let cannot = || format!("cannot read {}", path.display());
+    let bytes_count = std::fs::metadata(path).with_context(cannot)?.len();
+    if bytes_count > DESIGN_BYTES_MAX {
+        bail!(
+            "{} has {bytes_count} bytes; at most {DESIGN_BYTES_MAX} are read",
+            path.display()
+        );
+    }
+    Ok(Drawing {
+        name: path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+        bytes: std::fs::read(path).with_context(cannot)?,
+        size_mm: size_mm.and_then(|size| Finite::new(size).ok()),
+    })
+}
+
+fn save(out: &Path, name: &str, scene: &Arc<Scene>, preview: &Preview) -> anyhow::Result<String> {
+    let picture =
+        tools::preview_picture(scene, preview).context("there is no picture of this plan")?;
+    let path = out.join(name);
+    std::fs::write(&path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path.display().to_string())
+}
+
+/// To a thousandth: more digits than anybody can use are noise.
+fn rounded(value: f64) -> Value {
+    Value::from((value * 1e3).round() / 1e3)
+}
+
+fn figures(facts: &mut Map<String, Value>, report: &Report) {
+    let all = [
+        ("stroke_count", Value::from(report.stroke_count)),
+        ("pen_down_mm", rounded(report.pen_down_mm)),
+        ("pen_up_mm", rounded(report.pen_up_mm)),
+        ("duration_s", rounded(report.duration_s)),
+        ("approach_s", rounded(report.approach_s)),
+        ("dips", Value::from(report.dips)),
+        ("tilt_max_deg", rounded(report.tilt_max_deg)),
+        ("margin_least_deg", rounded(report.margin_least_deg)),
+        (
+            "margin_least_joint",
+            Value::from(report.margin_least_joint.clone()),
+        ),
+        ("at_speed_share", rounded(report.at_speed_share)),
+        ("limiting_joint", Value::from(report.limiting_joint.clone())),
+        ("limiting_ratio", rounded(report.limiting_ratio)),
+    ];
+    facts.extend(all.map(|(name, value)| (name.to_owned(), value)));
+}
+
+/// The figures for people, and for callers that see no pictures.
+fn in_words(report: &Report, hash: &str) -> Vec<String> {
+    let dips = match report.dips {
+        0 => "no dips".to_owned(),
+        1 => "1 dip".to_owned(),
+        count => format!("{count} dips"),
+    };
+    vec![
+        format!(
+            "{} strokes, {:.0} mm of line, {:.0} mm in the air, {dips}",
+            report.stroke_count, report.pen_down_mm, report.pen_up_mm
+        ),
+        format!(
+            "{:.1} s from rest, {:.0} % of the line at the asked speed; {} comes nearest to its limits ({:.0} %)",
+            report.duration_s,
+            report.at_speed_share * 1e2,
+            report.limiting_joint,
+            report.limiting_ratio * 1e2
+        ),
+        format!(
+            "the pen leans {:.1}° at the most; {} comes within {:.1}° of the end of its range",
+            report.tilt_max_deg, report.margin_least_joint, report.margin_least_deg
+        ),
+        format!("plan {hash}"),
+    ]
+}
+
+/// A length such as `60mm`, `6 cm`, `6,5cm` or `2.5in`; a bare number is millimetres.
+pub(super) fn length_mm(text: &str) -> Result<f64, String> {
+    let text = text.trim().to_lowercase();
+    let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '+' | '-')));
+    let (number, unit) = text.split_at(split.unwrap_or(text.len()));
+    let factor = match unit.trim() {
+        "" | "mm" | "millimetre" | "millimetres" | "millimeter" | "millimeters" => 1.0,
+        "cm" | "centimetre" | "centimetres" | "centimeter" | "centimeters" => 10.0,
+        "m" | "metre" | "metres" | "meter" | "meters" => 1e3,
+        "in" | "\"" | "inch" | "inches" => 25.4,
+        "pt" => 25.4 / 72.0,
+        other => {
+            return Err(format!(
+                "{other:?} is no unit of length; write one number, such as 60mm, 6cm or 2.5in: the longer side"
+            ));
+        }
+    };
+    let number = number.replace(',', ".");
+    let value: f64 = number
+        .parse()
+        .map_err(|_| "write a number and its unit, such as 60mm, 6cm or 2.5in".to_owned())?;
+    let size_mm = value * factor;
+    if SIZE_MM.contains(&size_mm) {
+        Ok(size_mm)
+    } else {
+        Err(format!(
+            "that is {size_mm} mm; {} to {} mm are possible",
+            SIZE_MM.start(),
+            SIZE_MM.end()
+        ))
+    }
+}
+
+const SIZE_MM: std::ops::RangeInclusive<f64> = 1.0..=2000.0;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_come_in_many_forms() {
+        for (text, mm) in [
+            ("60mm", 60.0),
+            (" 60 MM ", 60.0),
+            ("60", 60.0),
+            ("6cm", 60.0),
+            ("6,5 cm", 65.0),
+            ("0.06m", 60.0),
+            ("2in", 50.8),
+            ("2\"", 50.8),
+            ("72pt", 25.4),
+        ] {
+            assert!((length_mm(text).unwrap() - mm).abs() < 1e-9, "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_that_are_none_say_what_would_be() {
+        for (text, said) in [
+            ("", "such as 60mm"),
+            ("big", "no unit"),
+            ("60x40", "longer side"),
+            ("60px", "no unit"),
+            ("-5mm", "1 to 2000 mm"),
+            ("0", "1 to 2000 mm"),
+            ("1e3", "no unit"),
+            ("9m", "that is 9000 mm"),
+            ("1.2.3", "a number"),
+            ("nan", "no unit"),
+        ] {
+            let error = length_mm(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! `reach`: where the sheet may lie for an arm and its pen.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Exit, NodeArgs, open, scenes, show};
+use crate::plan::{self, Patient, Reach};
+use crate::scene::Scene;
+use crate::tools;
+
+#[derive(Debug, Args)]
+pub(super) struct ReachArgs {
+    /// A scene's file, or its name
+    #[arg(default_value = "default")]
+    scene: String,
+    /// The overlay on it
+    #[arg(long)]
+    meta: Option<String>,
+    /// Which of the scene's pens; without it the first
+    #[arg(long, value_name = "NAME")]
+    pen: Option<String>,
+    /// Where reach.png is written; without it there is no picture
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print the result and the whole map as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(node: &NodeArgs, args: &ReachArgs) -> anyhow::Result<Exit> {
+    let library = open::library(node, &open::file(node)?)?;
+    let scene = scenes::find(&library, &args.scene, args.meta.as_deref())?;
+    let pen = pen(&scene, args.pen.as_deref())?;
+    let map = plan::reach(&scene, pen, &Patient)?;
+    let picture = match &args.out {
+        Some(out) => Some(save(out, &scene, pen, &map)?),
+        None => None,
+    };
+    if args.json {
+        show::line(&format!(
+            "{:#}",
+            as_json(&scene, pen, &map, picture.as_deref())
+        ));
+    } else {
+        in_words(&scene, &map)
+            .iter()
+            .for_each(|line| show::line(line));
+        picture.iter().for_each(|path| show::line(path));
+    }
+    Ok(Exit::Done)
+}
+
+fn pen(scene: &Scene, name: Option<&str>) -> anyhow::Result<usize> {
+    let Some(name) = name else { return Ok(0) };
+    let found = scene.pens.iter().position(|pen| pen.name == name);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = scene.pens.iter().map(|pen| pen.name.as_str()).collect();
+        anyhow!("the scene has no pen `{name}`; valid: {}", names.join(", "))
+    })
+}
+
+fn save(out: &PathBuf, scene: &Scene, pen: usize, map: &Reach) -> anyhow::Result<String> {
+    let picture =
+        tools::reach_picture(scene, pen, map).context("there is no picture of this map")?;
+    std::fs::create_dir_all(out)
+        .with_context(|| format!("cannot make the folder {}", out.display()))?;
+    let path = out.join("reach.png");
+    std::fs::write(&path, picture).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path.display().to_string())
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 1e2)
+}
+
+fn in_words(scene: &Scene, map: &Reach) -> Vec<String> {
+    let shares: Vec<String> = map
+        .shares
+        .iter()
+        .map(|(tilt, share)| format!("{} within {tilt:.1}°", percent(*share)))
+        .collect();
+    let mut lines = vec![format!(
+        "{}: of the sheet as it lies the pen gets to {}",
+        scene.title(),
+        shares.join(", ")
+    )];
+    lines.push(match &map.suggestion {
+        None => "no place near is clearly better".to_owned(),
+        Some(better) => {
+            let ([dx, dy], [x, y, z]) = (better.move_mm, better.origin_m);
+            format!(
+                "better: move it by ({dx:.0}, {dy:.0}) mm along its own axes, origin_m = [{x:.4}, {y:.4}, {z:.4}]: {} within the pen's cone, leaning {:.1}° at the most, every joint {:.1}° or more from the end of its range",
+                percent(better.share), better.tilt_max_deg, better.margin_least_deg
+            )
+        }
+    });
+    lines
+}
+
+fn as_json(scene: &Scene, pen: usize, map: &Reach, picture: Option<&str>) -> Value {
+    let rounded = |value: f64| (value * 1e2).round() / 1e2;
+    let columns = map.size[0].max(1);
+    let rows = |of: &dyn Fn(&plan::Spot) -> Value| -> Vec<Value> {
+        let rows = map.spots.chunks(columns);
+        rows.map(|row| row.iter().map(of).collect()).collect()
+    };
+    let shares = map
+        .shares
+        .iter()
+        .map(|(tilt, share)| json!({ "tilt_deg": rounded(*tilt), "share": share }));
+    json!({
+        "success": true,
+        "scene": scene.title(),
+        "arm": scene.arm.file.name,
+        "pen": scene.pen(pen).map(|pen| pen.name.clone()),
+        "sheet_mm": scene.surface.size_mm(),
+        "shares": shares.collect::<Vec<Value>>(),
+        "suggestion": map.suggestion,
+        "map": {
+            "step_mm": map.step_mm,
+            "low_mm": map.low_mm,
+            "size": map.size,
+            "tilt_deg": rows(&|spot| spot.tilt_deg.map_or(Value::Null, |tilt| rounded(tilt).into())),
+            "margin_deg": rows(&|spot| spot.tilt_deg.map_or(Value::Null, |_| rounded(spot.margin_deg).into())),
+        },
+        "files": picture.iter().collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,341 @@
+//! What can be read of a node by address: `usage://`, `scene://`, `preview://`, `job://`, `nodes://all`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::args;
+use crate::catalogue::{self, Here};
+use crate::mcp::{Completion, ResourceBody, ResourceCard, ResourceText, TemplateCard, Unknown};
+use crate::permit::Who;
+use crate::tools::{Node, Request, Watch};
+
+/// The longest that a preview may take to plan.
+const PREVIEW_MAX: Duration = Duration::from_secs(20);
+
+/// Previews that are planned at the same time: the arm's threads come first.
+const PREVIEWS_AT_ONCE: usize = 1;
+
+/// Pictures that are kept.
+const PICTURES_MAX: usize = 8;
+
+/// Most addresses that an error shows.
+const NEAREST_MAX: usize = 12;
+
+const MARKDOWN: &str = "text/markdown";
+const JSON: &str = "application/json";
+const PNG: &str = "image/png";
+
+/// The resources of a node.
+pub(super) struct Resources {
+    node: Arc<Node>,
+    planning: Semaphore,
+    /// By scene's revision, the latest last.
+    pictures: Mutex<Vec<(String, Vec<u8>)>>,
+}
+
+/// An address, taken apart.
+struct Address<'a> {
+    scheme: &'a str,
+    name: &'a str,
+    meta: Option<&'a str>,
+}
+
+impl<'a> Address<'a> {
+    fn of(uri: &'a str) -> Option<Self> {
+        let (scheme, rest) = uri.split_once("://")?;
+        let (name, query) = match rest.split_once('?') {
+            Some((name, query)) => (name, Some(query)),
+            None => (rest, None),
+        };
+        let meta = match query {
+            Some(query) => Some(query.strip_prefix("meta=")?).filter(|meta| !meta.is_empty()),
+            None => None,
+        };
+        Some(Self { scheme, name, meta })
+    }
+}
+
+impl Resources {
+    pub(super) fn new(node: Arc<Node>) -> Self {
+        Self {
+            node,
+            planning: Semaphore::new(PREVIEWS_AT_ONCE),
+            pictures: Mutex::default(),
+        }
+    }
+
+    /// Everything that can be read now.
+    pub(super) fn cards(&self) -> Vec<ResourceCard> {
+        let here = self.node.here();
+        let mut cards = vec![card(
+            "nodes://all",
+            "nodes",
+            "The nodes with arm, state and scenes.",
+            JSON,
+        )];
+        for tool in here.tools() {
+            let name = &tool.name;
+            let about = format!("Everything about the tool {name}.");
+            cards.push(card(
+                &format!("usage://{name}"),
+                &format!("usage of {name}"),
+                &about,
+                MARKDOWN,
+            ));
+        }
+        for name in &here.scenes {
+            let about = format!("What the scene {name} draws, with which arm.");
+            cards.push(card(&format!("scene://{name}"), name, &about, JSON));
+            let about =
+                format!("A picture of the plan that would draw {name}; made when it is read.");
+            cards.push(card(
+                &format!("preview://{name}"),
+                &format!("preview of {name}"),
+                &about,
+                PNG,
+            ));
+        }
+        for id in self.node.jobs() {
+            let about = format!("How far {id} is, and its result.");
+            cards.push(card(&format!("job://{id}"), &id, &about, JSON));
+        }
+        cards
+    }
+
+    pub(super) async fn read(&self, uri: &str) -> Result<ResourceText, Unknown> {
+        let found = match Address::of(uri) {
+            Some(address) => self.find(&address).await,
+            None => None,
+        };
+        found.unwrap_or_else(|| Err(self.unknown(uri)))
+    }
+
+    /// Nothing where there is no such thing; an error where it cannot be shown.
+    async fn find(&self, address: &Address<'_>) -> Option<Result<ResourceText, Unknown>> {
+        let Address { scheme, name, meta } = *address;
+        match scheme {
+            "usage" => {
+                let here = self.node.here();
+                let page = catalogue::usage(here.find(name)?, &here);
+                Some(Ok(text(MARKDOWN, page)))
+            }
+            "nodes" if name == "all" => Some(Ok(self.nodes().await)),
+            "job" => Some(Ok(text(JSON, self.node.job(name).await?.to_string()))),
+            "scene" | "preview" if !self.node.scenes.scenes().iter().any(|one| one == name) => None,
+            "scene" => Some(self.scene(name, meta)),
+            "preview" => Some(self.preview(name, meta).await),
+            _ => None,
+        }
+    }
+
+    fn unknown(&self, uri: &str) -> Unknown {
+        let cards = self.cards();
+        let known = cards.iter().map(|card| card.uri.as_str());
+        let mut nearest = args::nearest(uri, known);
+        nearest.truncate(NEAREST_MAX);
+        Unknown {
+            message: format!(
+                "there is no resource {uri}; nearest first: {}",
+                nearest.join(", ")
+            ),
+        }
+    }
+
+    /// As `list_nodes` tells it.
+    async fn nodes(&self) -> ResourceText {
+        let request = Request {
+            tool: "list_nodes".to_owned(),
+            arguments: args::Received::Absent,
+            caller: "resources".to_owned(),
+            who: Who::Planner,
+            standing: None,
+        };
+        let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
+        let nodes = reply.structured.get("nodes").cloned().unwrap_or_default();
+        text(JSON, nodes.to_string())
+    }
+
+    fn scene(&self, name: &str, meta: Option<&str>) -> Result<ResourceText, Unknown> {
+        let scene = self.node.scenes.scene(name, meta);
+        let scene = scene.map_err(|error| Unknown {
+            message: error.to_string(),
+        })?;
+        let [width, height] = scene.surface.size_mm();
+        let about = json!({
+            "name": scene.name, "about": scene.about, "arm": scene.arm.file.name,
+            "revision": scene.revision.to_string(), "strokes": scene.strokes.len(),
+            "sheet_mm": [width, height],
+            "pens": scene.pens.iter().map(|pen| pen.name.clone()).collect::<Vec<_>>(),
+        });
+        Ok(text(JSON, about.to_string()))
+    }
+
+    async fn preview(&self, name: &str, meta: Option<&str>) -> Result<ResourceText, Unknown> {
+        let unknown = |message: String| Unknown {
+            message: format!("there is no preview of {name}: {message}"),
+        };
+        let scene = self.node.scenes.scene(name, meta);
+        let revision = scene
+            .map(|scene| scene.revision.to_string())
+            .map_err(|error| unknown(error.to_string()))?;
+        let limit_s = PREVIEW_MAX.as_secs();
+        let late = || {
+            unknown(format!(
+                "planning takes longer than {limit_s} s; call stroke with dry_run"
+            ))
+        };
+        let cancelled = CancellationToken::new();
+        // Dropped at the end of the time, or with a reader that has gone: the planner ends then.
+        let _ends = cancelled.clone().drop_guard();
+        let watch = Watch {
+            cancelled,
+            progress: None,
+        };
+        let made = async {
+            let _turn = self.planning.acquire().await;
+            if let Some(picture) = self.kept(&revision) {
+                return Ok(picture);
+            }
+            self.node.preview(name, meta, &watch).await
+        };
+        let picture = tokio::time::timeout(PREVIEW_MAX, made).await;
+        let picture = picture.map_err(|_| late())?.map_err(unknown)?;
+        self.keep(revision, &picture);
+        Ok(ResourceText {
+            mime: PNG.to_owned(),
+            body: ResourceBody::Bytes(picture),
+        })
+    }
+
+    fn kept(&self, revision: &str) -> Option<Vec<u8>> {
+        let pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = pictures.iter().find(|(known, _)| known == revision)?;
+        Some(kept.1.clone())
+    }
+
+    fn keep(&self, revision: String, picture: &[u8]) {
+        let mut pictures = self.pictures.lock().unwrap_or_else(PoisonError::into_inner);
+        pictures.retain(|(known, _)| *known != revision);
+        if pictures.len() == PICTURES_MAX {
+            pictures.remove(0);
+        }
+        pictures.push((revision, picture.to_vec()));
+    }
+
+    /// Names that complete what was typed, for templates and for prompts' arguments.
+    pub(super) fn complete(&self, completion: &Completion) -> Vec<String> {
+        let here = self.node.here();
+        let typed = completion.typed.to_lowercase();
+        let all = self.values(&here, &completion.of, &completion.argument);
+        let mut begins: Vec<String> = Vec::new();
+        let mut holds: Vec<String> = Vec::new();
+        for name in all {
+            let folded = name.to_lowercase();
+            if folded.starts_with(&typed) {
+                begins.push(name);
+            } else if folded.contains(&typed) {
+                holds.push(name);
+            }
+        }
+        begins.extend(holds);
+        begins
+    }
+
+    fn values(&self, here: &Here, of: &str, argument: &str) -> Vec<String> {
+        match (of.split("://").next().unwrap_or_default(), argument) {
+            (_, "meta") => here.overlays.clone(),
+            (_, "node") => here.nodes.clone(),
+            (_, "arm") => here.arms.clone(),
+            ("usage", _) => here.tools().map(|tool| tool.name.clone()).collect(),
+            ("job", _) => self.node.jobs(),
+            ("scene" | "preview", _) | (_, "scene") => here.scenes.clone(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The families of resources.
+pub(super) fn templates() -> Vec<TemplateCard> {
+    let template = |uri: &str, name: &str, about: &str, mime: &str| TemplateCard {
+        uri_template: uri.to_owned(),
+        name: name.to_owned(),
+        description: about.to_owned(),
+        mime: mime.to_owned(),
+    };
+    vec![
+        template(
+            "usage://{name}",
+            "usage",
+            "Everything about a tool.",
+            MARKDOWN,
+        ),
+        template(
+            "scene://{name}{?meta}",
+            "scene",
+            "A scene, with an overlay if one is named.",
+            JSON,
+        ),
+        template(
+            "preview://{name}{?meta}",
+            "preview",
+            "A picture of the plan that would draw a scene.",
+            PNG,
+        ),
+        template(
+            "job://{id}",
+            "job",
+            "How far a job is, and its result.",
+            JSON,
+        ),
+    ]
+}
+
+fn card(uri: &str, name: &str, description: &str, mime: &str) -> ResourceCard {
+    ResourceCard {
+        uri: uri.to_owned(),
+        name: name.to_owned(),
+        description: description.to_owned(),
+        mime: mime.to_owned(),
+    }
+}
+
+fn text(mime: &str, text: String) -> ResourceText {
+    ResourceText {
+        mime: mime.to_owned(),
+        body: ResourceBody::Text(text),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::Address;
+
+    #[test]
+    fn an_address_is_taken_apart() {
+        let parts = |uri| {
+            Address::of(uri).map(|at: Address<'_>| {
+                (
+                    at.scheme.to_owned(),
+                    at.name.to_owned(),
+                    at.meta.map(str::to_owned),
+                )
+            })
+        };
+        let want = |scheme: &str, name: &str, meta: Option<&str>| {
+            Some((scheme.to_owned(), name.to_owned(), meta.map(str::to_owned)))
+        };
+        assert_eq!(parts("scene://a"), want("scene", "a", None));
+        assert_eq!(
+            parts("preview://a?meta=leaf"),
+            want("preview", "a", Some("leaf"))
+        );
+        assert_eq!(parts("preview://a?meta="), want("preview", "a", None));
+        assert_eq!(parts("preview://a?size=1"), None);
+        assert_eq!(parts("scene"), None);
+    }
+}

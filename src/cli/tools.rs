@@ -1,0 +1,314 @@
+//! `tools`: the catalogue as a model sees it, and the tools that the node file declares.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::Value;
+
+use super::{Exit, NodeArgs, open, show};
+use crate::catalogue::{Effect, Here};
+use crate::config::{
+    ArgumentEntry, EffectEntry, NodeFile, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry, edit,
+};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ToolsCommand {
+    /// Declare a tool in the node file
+    Add(ToolArgs),
+    /// Change a declared tool: what is said here is replaced, the rest stays
+    Set(ToolArgs),
+    /// Take a declared tool out of the node file
+    Remove {
+        /// Its name
+        name: String,
+    },
+    /// The tools that the node file declares, and what they do
+    List,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ToolArgs {
+    /// The tool's name
+    name: String,
+    /// Its name for people
+    #[arg(long)]
+    title: Option<String>,
+    /// What it does, for models: a phrase that begins with a verb
+    #[arg(long)]
+    description: Option<String>,
+    /// The built-in tool that it calls
+    #[arg(long, value_name = "TOOL", conflicts_with_all = ["step", "url", "command"])]
+    calls: Option<String>,
+    /// An argument of --calls that is always the same; say it once for each
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    fixed: Vec<(String, Value)>,
+    /// One step of a sequence, such as "stroke scene=letters"; say it once for each, in order
+    #[arg(long, value_name = "TOOL NAME=VALUE…", value_parser = step, conflicts_with_all = ["url", "command"])]
+    step: Vec<StepEntry>,
+    /// Another MCP server's address, such as http://127.0.0.1:9000/mcp
+    #[arg(long, conflicts_with = "command")]
+    url: Option<String>,
+    /// A program that is an MCP server on its standard input and output
+    #[arg(long)]
+    command: Option<String>,
+    /// An argument of --command; say it once for each, in order
+    #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
+    arg: Vec<String>,
+    /// The longest that the other server may take
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u32>,
+    /// The other server's tool
+    #[arg(long)]
+    tool: Option<String>,
+    /// What the other server's tool does to the world; unsaid, it is read as strictly as motion
+    #[arg(long, value_enum)]
+    effect: Option<Does>,
+    /// One argument, such as '{name="copies", type="integer", description="how many", default=1}'; say it once for each
+    #[arg(long, value_name = "TABLE", value_parser = argument)]
+    argument: Vec<ArgumentEntry>,
+    /// It takes no arguments any more
+    #[arg(long, conflicts_with = "argument")]
+    no_arguments: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Does {
+    Reads,
+    Moves,
+}
+
+/// A value as TOML has it; anything else is a text.
+fn toml_value(text: &str) -> Value {
+    let parsed: Result<BTreeMap<String, Value>, _> = toml::from_str(&format!("value = {text}"));
+    let value = parsed.ok().and_then(|mut table| table.remove("value"));
+    value.unwrap_or_else(|| text.into())
+}
+
+fn pair(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("{text:?} is not of the form NAME=VALUE"))?;
+    Ok((name.trim().to_owned(), toml_value(value.trim())))
+}
+
+fn step(text: &str) -> Result<StepEntry, String> {
+    let mut words = text.split_whitespace();
+    let calls = words.next().ok_or("a step names a tool")?.to_owned();
+    let fixed = words.map(pair).collect::<Result<_, _>>()?;
+    Ok(StepEntry { calls, fixed })
+}
+
+fn argument(text: &str) -> Result<ArgumentEntry, String> {
+    #[derive(serde::Deserialize)]
+    struct One {
+        value: ArgumentEntry,
+    }
+    let one: One = toml::from_str(&format!("value = {}", text.trim())).map_err(|error| {
+        format!(
+            "{}; write a TOML table of name, type, description",
+            error.message()
+        )
+    })?;
+    Ok(one.value)
+}
+
+impl ToolArgs {
+    fn entry(&self) -> anyhow::Result<ToolEntry> {
+        let Some(description) = self.description.clone() else {
+            bail!("say what the tool does with --description");
+        };
+        let mut entry = ToolEntry {
+            name: self.name.clone(),
+            title: None,
+            description,
+            calls: None,
+            fixed: BTreeMap::new(),
+            sequence: None,
+            server: None,
+            tool: None,
+            effect: None,
+            arguments: Vec::new(),
+        };
+        self.lay_over(&mut entry);
+        Ok(entry)
+    }
+
+    /// What is said here takes the place of what was there.
+    fn lay_over(&self, entry: &mut ToolEntry) {
+        if let Some(title) = &self.title {
+            entry.title = Some(title.clone());
+        }
+        if let Some(description) = &self.description {
+            entry.description.clone_from(description);
+        }
+        self.deed_over(entry);
+        if let Some(tool) = &self.tool {
+            entry.tool = Some(tool.clone());
+        }
+        if let Some(effect) = self.effect {
+            entry.effect = Some(match effect {
+                Does::Reads => EffectEntry::Reads,
+                Does::Moves => EffectEntry::Moves,
+            });
+        }
+        if !self.fixed.is_empty() {
+            entry.fixed = self.fixed.iter().cloned().collect();
+        }
+        if !self.argument.is_empty() || self.no_arguments {
+            entry.arguments.clone_from(&self.argument);
+        }
+    }
+
+    /// A tool does one thing: another one takes the place of the first.
+    fn deed_over(&self, entry: &mut ToolEntry) {
+        let is_abroad = self.url.is_some() || self.command.is_some();
+        if self.calls.is_some() || !self.step.is_empty() || is_abroad {
+            (entry.calls, entry.sequence, entry.server) = (None, None, None);
+            entry.fixed.clear();
+            if !is_abroad {
+                (entry.tool, entry.effect) = (None, None);
+            }
+        }
+        if let Some(calls) = &self.calls {
+            entry.calls = Some(calls.clone());
+        }
+        if !self.step.is_empty() {
+            entry.sequence = Some(self.step.clone());
+        }
+        if is_abroad {
+            entry.server = Some(ServerEntry {
+                url: self.url.clone(),
+                command: self.command.clone(),
+                args: self.arg.clone(),
+                timeout_s: TIMEOUT_S,
+            });
+        }
+        if let (Some(timeout_s), Some(server)) = (self.timeout, &mut entry.server) {
+            server.timeout_s = timeout_s;
+        }
+    }
+}
+
+pub(super) fn run(
+    node: &NodeArgs,
+    format: &str,
+    what: Option<ToolsCommand>,
+) -> anyhow::Result<Exit> {
+    match what {
+        None => show::tools(node, format),
+        Some(ToolsCommand::List) => list(node),
+        Some(ToolsCommand::Add(args)) => add(node, &args),
+        Some(ToolsCommand::Set(args)) => set(node, &args),
+        Some(ToolsCommand::Remove { name }) => {
+            let (path, text) = read(node)?;
+            put(node, path, &edit::remove(&text, &name)?)?;
+            show::line(&format!(
+                "removed `{name}`; a node that runs keeps it until it is started again"
+            ));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn list(node: &NodeArgs) -> anyhow::Result<Exit> {
+    let here = show::here(node)?;
+    if here.declared.is_empty() {
+        show::line("no tools are declared");
+    }
+    for tool in here.declared.iter() {
+        let effect = match tool.effect {
+            Effect::Moves => "moves",
+            Effect::Reads => "reads",
+            Effect::Stops => "stops",
+        };
+        show::line(&format!("{:<20} {effect:<6} {}", tool.name, tool.does));
+    }
+    Ok(Exit::Done)
+}
+
+fn add(node: &NodeArgs, args: &ToolArgs) -> anyhow::Result<Exit> {
+    let (path, text) = read(node)?;
+    put(node, path, &edit::add(&text, &args.entry()?)?)?;
+    told(&args.name)
+}
+
+fn set(node: &NodeArgs, args: &ToolArgs) -> anyhow::Result<Exit> {
+    let (path, text) = read(node)?;
+    let file = NodeFile::read(&path.display().to_string(), &text)?;
+    let old = file.tools.into_iter().find(|tool| tool.name == args.name);
+    let Some(old) = old else {
+        bail!(
+            "{} declares no tool `{}`; `tools add` does",
+            path.display(),
+            args.name
+        );
+    };
+    let mut new = old.clone();
+    args.lay_over(&mut new);
+    put(node, path, &edit::set(&text, &old, &new)?)?;
+    told(&args.name)
+}
+
+fn told(name: &str) -> anyhow::Result<Exit> {
+    show::line(&format!(
+        "wrote `{name}`; a node that runs knows it when it is started again"
+    ));
+    Ok(Exit::Done)
+}
+
+/// The node file and its text; a file that does not exist yet is empty.
+fn read(node: &NodeArgs) -> anyhow::Result<(&Path, String)> {
+    let Some(path) = node.config.as_deref() else {
+        bail!("say which node file to edit with --config FILE");
+    };
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok((path, text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((path, String::new())),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+/// Writes the file only if a node would start with it, and then whole or not at all.
+fn put(node: &NodeArgs, path: &Path, text: &str) -> anyhow::Result<()> {
+    check(node, path, text).context("nothing was written")?;
+    let wrong = || format!("cannot write {}", path.display());
+    // Behind a link, the file that it leads to is replaced, not the link.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let folder = target
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let beside = folder
+        .unwrap_or_else(|| Path::new("."))
+        .join(format!(".{name}.{}", std::process::id()));
+    let replaced = replace(&target, &beside, text);
+    if replaced.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    replaced.with_context(wrong)
+}
+
+fn check(node: &NodeArgs, path: &Path, text: &str) -> anyhow::Result<()> {
+    let file = NodeFile::read(&path.display().to_string(), text)?;
+    let library = open::library(node, &file)?;
+    open::declared(&file, &library)?;
+    Ok(())
+}
+
+fn replace(target: &Path, beside: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = std::fs::File::create(beside)?;
+    file.write_all(text.as_bytes())?;
+    if let Ok(old) = std::fs::metadata(target) {
+        file.set_permissions(old.permissions())?;
+    }
+    file.sync_all()?;
+    std::fs::rename(beside, target)
+}
+
+/// The tools for the end of a command's help.
+pub(super) fn help() -> String {
+    crate::catalogue::help(&Here::default())
+}

@@ -1,0 +1,136 @@
+//! Replies found in a stream that may hold anything, whatever a family's frames look like.
+//!
+//! What cannot be a frame costs one byte: behind noise, a cut frame or a false header the next true
+//! one is found.
+
+use std::marker::PhantomData;
+
+/// A reply, still in the decoder's buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply<'a> {
+    /// Who says so.
+    pub id: u8,
+    /// Its error byte.
+    pub error: u8,
+    /// What it says, without stuffing.
+    pub parameters: &'a [u8],
+}
+
+/// A family's frames, without I/O.
+pub trait Framing: Send {
+    /// Forgets every byte.
+    fn clear(&mut self);
+    /// Takes bytes from the wire.
+    fn push(&mut self, bytes: &[u8]);
+    /// The next whole and correct reply with at most that many parameter bytes.
+    fn next(&mut self, parameters_max: usize) -> Option<Reply<'_>>;
+    /// Frames given up for a wrong checksum, ever.
+    fn corrupt(&self) -> u64;
+    /// Bytes of a reply around its parameters.
+    fn overhead(&self) -> usize;
+}
+
+/// What the undecoded bytes begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A whole frame of so many bytes with a right checksum.
+    Frame(usize),
+    /// Perhaps a frame; more bytes will tell.
+    Incomplete,
+    /// No frame begins with the first of them; `corrupt` if only its checksum says so.
+    NotHere {
+        /// Whether it looked whole.
+        corrupt: bool,
+    },
+}
+
+/// What one family's frames look like.
+pub trait Shape: 'static {
+    /// Undecoded bytes that are kept; older ones are given up.
+    const PENDING_MAX: usize;
+    /// Bytes of a reply around its parameters.
+    const OVERHEAD: usize;
+
+    /// What `rest` begins with. A length beyond what is expected now cannot begin a reply:
+    /// believed, it would swallow the good ones behind it.
+    fn look(rest: &[u8], parameters_max: usize) -> Found;
+
+    /// Appends a whole frame's parameters, as they were before stuffing; its id and error byte.
+    /// `None` where it is no reply, such as our own echo.
+    fn take(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)>;
+}
+
+/// Finds one family's replies.
+#[derive(Debug)]
+pub struct Decoder<S> {
+    pending: Vec<u8>,
+    read: usize,
+    /// The last reply's parameters.
+    plain: Vec<u8>,
+    corrupt: u64,
+    shape: PhantomData<fn() -> S>,
+}
+
+impl<S> Default for Decoder<S> {
+    fn default() -> Self {
+        Self {
+            pending: Vec::new(),
+            read: 0,
+            plain: Vec::new(),
+            corrupt: 0,
+            shape: PhantomData,
+        }
+    }
+}
+
+impl<S: Shape> Framing for Decoder<S> {
+    fn clear(&mut self) {
+        self.pending.clear();
+        self.read = 0;
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.pending.drain(..self.read);
+        self.read = 0;
+        self.pending.extend(bytes);
+        let excess = self.pending.len().saturating_sub(S::PENDING_MAX);
+        self.pending.drain(..excess);
+    }
+
+    fn next(&mut self, parameters_max: usize) -> Option<Reply<'_>> {
+        while let Some(rest) = self
+            .pending
+            .get(self.read..)
+            .filter(|rest| !rest.is_empty())
+        {
+            match S::look(rest, parameters_max) {
+                Found::Incomplete => return None,
+                Found::NotHere { corrupt } => {
+                    self.corrupt += u64::from(corrupt);
+                    self.read += 1;
+                }
+                Found::Frame(length) => {
+                    self.plain.clear();
+                    let taken = S::take(rest.get(..length)?, &mut self.plain);
+                    self.read += length;
+                    if let Some((id, error)) = taken {
+                        return Some(Reply {
+                            id,
+                            error,
+                            parameters: &self.plain,
+                        });
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn corrupt(&self) -> u64 {
+        self.corrupt
+    }
+
+    fn overhead(&self) -> usize {
+        S::OVERHEAD
+    }
+}

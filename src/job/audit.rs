@@ -1,0 +1,490 @@
+//! What was called, refused, stopped, enabled and changed, so that nobody can rewrite it unseen.
+//!
+//! `audit.log` in the node's state folder is text. Its first line is `steadyhand audit 1`, the
+//! node's public key and the hash that an earlier file ended with. Each further line is a record:
+//! its number, milliseconds since 1970, what kind, a text, a BLAKE3 hash over the hash before and
+//! these four, and the node's Ed25519 signature of that hash, with tabs between. So a changed,
+//! missing or added line breaks the chain from there on.
+//!
+//! Nobody waits for it: records go through a bounded queue to a thread of its own. What finds the
+//! queue full is counted, and the count is a record.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+
+use super::key::{self, bytes, hex};
+use crate::clock::calendar_ms;
+
+const MAGIC: &str = "steadyhand audit 1";
+
+/// Records that wait to be written.
+const QUEUE: usize = 4096;
+
+/// Longer texts are cut.
+const TEXT_CHARS_MAX: usize = 4096;
+
+/// A file that is longer than this at a start is put aside.
+const FILE_BYTES_MAX: u64 = 32 << 20;
+
+/// Files that are kept aside.
+const FILES_KEPT: u32 = 8;
+
+/// A node's audit log. Dropping it writes what waits.
+#[derive(Debug)]
+pub struct Audit {
+    queue: Option<SyncSender<Waiting>>,
+    missed: Arc<AtomicU64>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+enum Waiting {
+    Record {
+        at_ms: u64,
+        kind: &'static str,
+        text: String,
+    },
+    Flush(SyncSender<()>),
+}
+
+impl Audit {
+    /// Opens a node's log and its key; both are made at the first start.
+    ///
+    /// # Errors
+    /// When the key cannot be used or the log cannot be written.
+    pub fn open(state: &Path) -> io::Result<Self> {
+        let key = key::key(&state.join("node.key"))?;
+        let chain = Chain::open(&state.join("audit.log"), key)?;
+        let (queue, waiting) = sync_channel(QUEUE);
+        let missed = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&missed);
+        let writer = std::thread::Builder::new()
+            .name("audit".to_owned())
+            .spawn(move || write(chain, &waiting, &counted))?;
+        Ok(Self {
+            queue: Some(queue),
+            missed,
+            writer: Mutex::new(Some(writer)),
+        })
+    }
+
+    /// Adds a record. It waits for nothing: where there is no room, it is counted as missed.
+    pub fn note(&self, kind: &'static str, text: impl Into<String>) {
+        let record = Waiting::Record {
+            at_ms: calendar_ms(),
+            kind,
+            text: text.into(),
+        };
+        let sent = self.queue.as_ref().map(|queue| queue.try_send(record));
+        if matches!(sent, Some(Err(TrySendError::Full(_)))) {
+            self.missed.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Waits until all that was noted is on the disk: before a process ends.
+    pub fn flush(&self) {
+        let (done, written) = sync_channel(1);
+        if let Some(queue) = &self.queue
+            && queue.send(Waiting::Flush(done)).is_ok()
+        {
+            // A writer that has gone has nothing left to write.
+            let _ = written.recv();
+        }
+    }
+}
+
+impl Drop for Audit {
+    fn drop(&mut self) {
+        self.queue = None;
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = { writer }.take() {
+            // A writer that failed has said so.
+            let _ = writer.join();
+        }
+    }
+}
+
+/// The writer's whole life.
+fn write(mut chain: Chain, waiting: &Receiver<Waiting>, missed: &AtomicU64) {
+    let mut failing = false;
+    while let Ok(first) = waiting.recv() {
+        let mut done = Vec::new();
+        let mut written = Ok(());
+        for one in std::iter::once(first).chain(waiting.try_iter().take(QUEUE)) {
+            written = written.and(chain.add_gap(missed));
+            match one {
+                Waiting::Record { at_ms, kind, text } => {
+                    written = written.and(chain.add(at_ms, kind, &text));
+                }
+                Waiting::Flush(tell) => done.push(tell),
+            }
+        }
+        let written = written.and_then(|()| chain.file.sync_data());
+        if let (Err(error), false) = (&written, failing) {
+            tracing::error!("the audit log cannot be written: {error}");
+        }
+        if written.is_err() {
+            missed.fetch_add(1, Ordering::SeqCst);
+        }
+        failing = written.is_err();
+        for tell in done {
+            // Whoever waited may be gone.
+            let _ = tell.send(());
+        }
+    }
+    if let Err(error) = chain.add_gap(missed) {
+        tracing::error!("the audit log cannot be written: {error}");
+    }
+}
+
+struct Chain {
+    file: File,
+    key: SigningKey,
+    next: u64,
+    last: [u8; 32],
+    /// Where the last whole line ends: half a line is overwritten.
+    end: u64,
+}
+
+impl Chain {
+    fn open(path: &Path, key: SigningKey) -> io::Result<Self> {
+        let mut before = [0; 32];
+        if std::fs::metadata(path).is_ok_and(|found| found.len() > FILE_BYTES_MAX) {
+            before = last_line(&std::fs::read_to_string(path)?).map_or(before, |(_, hash)| hash);
+            put_aside(path)?;
+        }
+        let mut file = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .mode(0o600)
+            .open(path)?;
+        let text = String::from_utf8_lossy(&std::fs::read(path)?).into_owned();
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let kept = text.get(..whole).unwrap_or_default();
+        file.set_len(u64::try_from(whole).unwrap_or(0))?;
+        let mut chain = match last_line(kept) {
+            Some((number, last)) => Self {
+                next: number + 1,
+                last,
+                end: u64::try_from(whole).unwrap_or(0),
+                file,
+                key,
+            },
+            None => {
+                let line = format!(
+                    "{MAGIC} {} {}\n",
+                    hex(key.verifying_key().as_bytes()),
+                    hex(&before)
+                );
+                file.set_len(0)?;
+                file.write_all(line.as_bytes())?;
+                Self {
+                    next: 0,
+                    last: *blake3::hash(line.trim_end().as_bytes()).as_bytes(),
+                    end: u64::try_from(line.len()).unwrap_or(0),
+                    file,
+                    key,
+                }
+            }
+        };
+        if whole < text.len() {
+            chain.add(
+                calendar_ms(),
+                "torn",
+                "the last record was not written to its end",
+            )?;
+        }
+        Ok(chain)
+    }
+
+    /// Says how many records were lost since the last one.
+    fn add_gap(&mut self, missed: &AtomicU64) -> io::Result<()> {
+        match missed.swap(0, Ordering::SeqCst) {
+            0 => Ok(()),
+            lost => {
+                let text = format!("{lost} records were lost: they came faster than the disk");
+                self.add(calendar_ms(), "gap", &text)
+            }
+        }
+    }
+
+    fn add(&mut self, at_ms: u64, kind: &str, text: &str) -> io::Result<()> {
+        let said = format!("{}\t{at_ms}\t{kind}\t{}", self.next, escaped(text));
+        let hash = link(&self.last, &said);
+        let signature = hex(&self.key.sign(&hash).to_bytes());
+        let line = format!("{said}\t{}\t{signature}\n", hex(&hash));
+        if let Err(error) = self.file.write_all(line.as_bytes()) {
+            self.file.set_len(self.end)?;
+            return Err(error);
+        }
+        self.end += u64::try_from(line.len()).unwrap_or(0);
+        (self.last, self.next) = (hash, self.next + 1);
+        Ok(())
+    }
+}
+
+fn put_aside(path: &Path) -> io::Result<()> {
+    let aside = |number: u32| PathBuf::from(format!("{}.{number}", path.display()));
+    for number in (1..FILES_KEPT).rev() {
+        if aside(number).exists() {
+            std::fs::rename(aside(number), aside(number + 1))?;
+        }
+    }
+    std::fs::rename(path, aside(1))
+}
+
+fn link(before: &[u8; 32], said: &str) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(before);
+    hasher.update(said.as_bytes());
+    *hasher.finalize().as_bytes()
+}
+
+/// One line's text: tabs, ends of lines and backslashes are written as `\t`, `\n`, `\r`, `\\`.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars().take(TEXT_CHARS_MAX) {
+        match c {
+            '\\' => escaped.push_str("\\\\"),
+            '\t' => escaped.push_str("\\t"),
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// Number and hash of the last record; the header's where there is none.
+fn last_line(text: &str) -> Option<(u64, [u8; 32])> {
+    let line = text.lines().last()?;
+    let record = Line::read(line)?;
+    Some((record.number, record.hash))
+}
+
+struct Line<'a> {
+    said: &'a str,
+    number: u64,
+    hash: [u8; 32],
+    signature: [u8; 64],
+}
+
+impl<'a> Line<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let mut ends = line.rsplitn(3, '\t');
+        let signature = bytes(ends.next()?)?;
+        let hash = bytes(ends.next()?)?;
+        let said = ends.next()?;
+        let number = said.split('\t').next()?.parse().ok()?;
+        Some(Self {
+            said,
+            number,
+            hash,
+            signature,
+        })
+    }
+}
+
+/// What is wrong with an audit log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AuditError {
+    /// It does not begin as one.
+    #[error("the first line is not that of an audit log of this version")]
+    Foreign,
+    /// It was signed by another node than the one that was named.
+    #[error("it names the key {found}, not {expected}: another node wrote it")]
+    OtherKey {
+        /// The key in it.
+        found: String,
+        /// The key that was asked for.
+        expected: String,
+    },
+    /// The first record that cannot be believed.
+    #[error("record {record} (line {line}) cannot be believed: {why}; all before it hold")]
+    Record {
+        /// Which record, from 0.
+        record: u64,
+        /// Which line of the file, from 1.
+        line: usize,
+        /// Why not.
+        why: &'static str,
+    },
+}
+
+/// What an audit log that holds comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// So many records.
+    pub records: u64,
+    /// The key that signed them, in hexadecimal.
+    pub key: String,
+    /// The last record's hash, in hexadecimal: kept elsewhere, it shows a log that was cut short.
+    pub last: String,
+}
+
+/// Checks every record of an audit log. `expected` is the node's public key in hexadecimal, where
+/// it is known; otherwise the log is believed as to whose it is.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn verify(text: &str, expected: Option<&str>) -> Result<Verified, AuditError> {
+    let mut lines = text.lines().enumerate();
+    let (_, header) = lines.next().ok_or(AuditError::Foreign)?;
+    let mut words = header
+        .strip_prefix(MAGIC)
+        .ok_or(AuditError::Foreign)?
+        .split_whitespace();
+    let found = words.next().unwrap_or_default();
+    let key = bytes::<32>(found).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
+    let key = key.ok_or(AuditError::Foreign)?;
+    if let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(found)) {
+        return Err(AuditError::OtherKey {
+            found: found.to_owned(),
+            expected: expected.to_owned(),
+        });
+    }
+    let mut last = *blake3::hash(header.as_bytes()).as_bytes();
+    let mut records = 0;
+    for (index, line) in lines {
+        last = one(line, records, &last, &key).map_err(|why| AuditError::Record {
+            record: records,
+            line: index + 1,
+            why,
+        })?;
+        records += 1;
+    }
+    Ok(Verified {
+        records,
+        key: found.to_owned(),
+        last: hex(&last),
+    })
+}
+
+/// A line's hash, if it is the next of the chain.
+fn one(
+    line: &str,
+    number: u64,
+    before: &[u8; 32],
+    key: &VerifyingKey,
+) -> Result<[u8; 32], &'static str> {
+    let line = Line::read(line).ok_or("it is no record")?;
+    if line.number != number {
+        return Err("its number is not the next: records are missing or were added");
+    }
+    if link(before, line.said) != line.hash {
+        return Err("its hash does not follow from the record before and its own words");
+    }
+    key.verify_strict(&line.hash, &Signature::from_bytes(&line.signature))
+        .map_err(|_| "its signature is not the node's")?;
+    Ok(line.hash)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn log(folder: &Path, records: usize) -> String {
+        let audit = Audit::open(folder).unwrap();
+        for at in 0..records {
+            audit.note("call", format!("number\t{at}\n"));
+        }
+        drop(audit);
+        std::fs::read_to_string(folder.join("audit.log")).unwrap()
+    }
+
+    #[test]
+    fn it_holds_over_restarts_and_its_key_is_its_users_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        log(folder.path(), 3);
+        let text = log(folder.path(), 2);
+        let verified = verify(&text, None).unwrap();
+        assert_eq!(verified.records, 5);
+        assert_eq!(verify(&text, Some(&verified.key)), Ok(verified));
+        let mode = std::fs::metadata(folder.path().join("node.key")).unwrap();
+        assert_eq!(mode.permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_key_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        log(folder.path(), 1);
+        let key = folder.path().join("node.key");
+        std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let error = Audit::open(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("chmod 600"), "{error}");
+    }
+
+    #[test]
+    fn the_first_record_that_was_changed_taken_or_added_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = log(folder.path(), 6);
+        let lines: Vec<&str> = text.lines().collect();
+        let first_bad = |lines: &[&str]| match verify(&lines.join("\n"), None) {
+            Err(AuditError::Record { record, .. }) => record,
+            other => panic!("{other:?}"),
+        };
+        let mut taken = lines.clone();
+        taken.remove(3);
+        assert_eq!(first_bad(&taken), 2);
+        let mut added = lines.clone();
+        added.insert(4, "3\t1\tcall\tforged\t00\t00");
+        assert_eq!(first_bad(&added), 3);
+        for at in 1..lines.len() {
+            let changed = lines.get(at).unwrap().replace("number", "numbed");
+            let mut all = lines.clone();
+            *all.get_mut(at).unwrap() = &changed;
+            assert_eq!(first_bad(&all), u64::try_from(at - 1).unwrap());
+        }
+        let other = tempfile::tempdir().unwrap();
+        let forged = log(other.path(), 6).replace(
+            verify(&log(other.path(), 0), None).unwrap().key.as_str(),
+            verify(&text, None).unwrap().key.as_str(),
+        );
+        assert_eq!(first_bad(&forged.lines().collect::<Vec<_>>()), 0);
+    }
+
+    #[test]
+    fn half_a_last_line_is_cut_and_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = log(folder.path(), 2);
+        let path = folder.path().join("audit.log");
+        std::fs::write(&path, text.get(..text.len() - 40).unwrap()).unwrap();
+        let text = log(folder.path(), 1);
+        assert_eq!(verify(&text, None).unwrap().records, 3);
+        assert!(text.contains("\ttorn\t"));
+    }
+
+    #[test]
+    fn what_comes_faster_than_the_disk_is_counted_and_nobody_waits() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = log(folder.path(), 20 * QUEUE);
+        let verified = verify(&text, None).unwrap();
+        let lost: u64 = text
+            .lines()
+            .filter(|line| line.contains("\tgap\t"))
+            .filter_map(|line| {
+                line.split('\t')
+                    .nth(3)?
+                    .split(' ')
+                    .next()?
+                    .parse::<u64>()
+                    .ok()
+            })
+            .sum();
+        let gaps = text.lines().filter(|line| line.contains("\tgap\t")).count();
+        let kept = verified.records - u64::try_from(gaps).unwrap();
+        assert!(lost > 0, "the queue never filled");
+        assert_eq!(kept + lost, 20 * QUEUE as u64);
+    }
+}

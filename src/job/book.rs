@@ -1,0 +1,334 @@
+//! All jobs of a node: its folder of journals, one a job, kept to a set number, size and age.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::entry::{Accepted, Entry};
+use super::log::{self, Log, LogError};
+use super::past::Past;
+use super::record::{Kind, Record};
+use super::{JOBS, JOURNAL};
+use crate::clock::calendar_ms;
+
+/// What is kept of jobs that have ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Keep {
+    /// So many jobs.
+    pub jobs: usize,
+    /// In so many bytes, pictures included.
+    pub bytes: u64,
+    /// No longer than this.
+    pub days: u64,
+}
+
+/// Why the journals cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum BookError {
+    /// Another process writes them.
+    #[error(
+        "{path} is in use by process {holder}; a state folder has one node: call that one, or give this one its own --state or `name`"
+    )]
+    Held {
+        /// Which file is locked.
+        path: PathBuf,
+        /// By whom, as that process wrote.
+        holder: String,
+    },
+    /// The file system says no.
+    #[error("cannot use {path}: {error}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What it said.
+        error: std::io::Error,
+    },
+    /// A journal cannot be written or believed.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+/// The journals of a node. While it exists, no other process can open them.
+#[derive(Debug)]
+pub struct Book {
+    jobs: PathBuf,
+    keep: Keep,
+    next: AtomicU64,
+    /// Jobs that have ended, oldest first, with what they take on the disk.
+    ended: Mutex<Vec<(Past, u64)>>,
+    /// Journals that cannot be believed: until they are moved away, nothing moves.
+    damaged: Vec<String>,
+    _lock: File,
+}
+
+impl Book {
+    /// Opens the journals in a state folder. A job that had not ended is called interrupted, on
+    /// the disk too.
+    ///
+    /// # Errors
+    /// When another process has them, or the folder cannot be written.
+    pub fn open(state: &Path, keep: Keep) -> Result<Self, BookError> {
+        let lock = lock(&state.join("lock"))?;
+        let jobs = state.join(JOBS);
+        let made = std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&jobs);
+        made.map_err(|error| file(&jobs, error))?;
+        let mut book = Self {
+            keep,
+            next: AtomicU64::new(1),
+            ended: Mutex::default(),
+            damaged: Vec::new(),
+            _lock: lock,
+            jobs,
+        };
+        let numbers = numbers(&book.jobs).map_err(|error| file(&book.jobs, error))?;
+        if let Some(last) = numbers.last() {
+            book.next = AtomicU64::new(last + 1);
+        }
+        for number in numbers {
+            let folder = book.jobs.join(id(number));
+            match recover(&folder.join(JOURNAL)) {
+                Ok(Some(past)) => book.ended().push((slim(past), size(&folder))),
+                // A job whose very beginning was torn has moved nothing.
+                Ok(None) => drop(std::fs::remove_dir_all(&folder)),
+                Err(error) => {
+                    tracing::error!("{error}");
+                    book.damaged.push(error.to_string());
+                }
+            }
+        }
+        Ok(book)
+    }
+
+    /// Where journals are.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.jobs
+    }
+
+    /// A name that no job of this node has had.
+    #[must_use]
+    pub fn next_id(&self) -> String {
+        id(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Journals that cannot be believed, each with what to do.
+    #[must_use]
+    pub fn damaged(&self) -> &[String] {
+        &self.damaged
+    }
+
+    /// Begins a job's journal.
+    ///
+    /// # Errors
+    /// When it cannot be written; then the job must not move anything.
+    pub fn begin(&self, accepted: &Accepted) -> Result<Entry, BookError> {
+        self.prune();
+        Ok(Entry::create(&self.jobs, accepted)?)
+    }
+
+    /// Remembers that a job has ended. Where it drew, or came to its end, it takes over what earlier
+    /// jobs of its arm had left: a drawing, if it is one.
+    pub fn ended_with(&self, entry: &Entry) {
+        let past = entry.past();
+        if past.moved && (past.state == "reached" || past.drawn.mm > 0.0) {
+            self.settle(&past);
+        }
+        self.ended().push((slim(past), size(entry.folder())));
+    }
+
+    fn settle(&self, by: &Past) {
+        let draws = by.tool == "stroke";
+        let open = |past: &Past| {
+            past.arm == by.arm
+                && past.id != by.id
+                && past.settled.is_empty()
+                && (past.interrupted || past.is_unfinished())
+                && (draws || !past.is_unfinished())
+        };
+        for (past, _) in self.ended().iter_mut().filter(|(past, _)| open(past)) {
+            let record = Record::new(Kind::Settled).with("by", &by.id);
+            let path = self.jobs.join(&past.id).join(JOURNAL);
+            match Log::reopen(&path).and_then(|(mut log, _)| log.append(&record)) {
+                Ok(()) => past.settled.clone_from(&by.id),
+                Err(error) => tracing::error!("{error}"),
+            }
+        }
+    }
+
+    /// The drawing that an arm has left half done.
+    #[must_use]
+    pub fn unfinished(&self, arm: &str) -> Option<Past> {
+        let ended = self.ended();
+        let mut of_arm = ended.iter().rev().map(|(past, _)| past);
+        of_arm
+            .find(|past| past.arm == arm && past.is_unfinished())
+            .cloned()
+    }
+
+    /// The job of an arm that was moving when its process ended, until a later one settles it.
+    #[must_use]
+    pub fn interrupted(&self, arm: &str) -> Option<Past> {
+        let ended = self.ended();
+        let open = |past: &&Past| {
+            past.arm == arm && past.interrupted && past.moved && past.settled.is_empty()
+        };
+        let found = ended.iter().rev().map(|(past, _)| past).find(open);
+        found.cloned()
+    }
+
+    /// The last job of an arm that moved it.
+    #[must_use]
+    pub fn last_moved(&self, arm: &str) -> Option<Past> {
+        let ended = self.ended();
+        let mut of_arm = ended.iter().rev().map(|(past, _)| past);
+        of_arm.find(|past| past.arm == arm && past.moved).cloned()
+    }
+
+    /// Removes the oldest jobs beyond what is kept; what is left half done stays.
+    fn prune(&self) {
+        let now = calendar_ms();
+        let mut ended = self.ended();
+        let mut bytes: u64 = ended.iter().map(|(_, size)| size).sum();
+        let mut jobs = ended.len();
+        ended.retain(|(past, size)| {
+            let old = now.saturating_sub(past.ended_ms) > self.keep.days * 24 * 3_600_000;
+            let one_too_many = jobs > self.keep.jobs || bytes > self.keep.bytes;
+            let open = past.is_unfinished() || (past.interrupted && past.settled.is_empty());
+            if open || !(old || one_too_many) {
+                return true;
+            }
+            jobs -= 1;
+            bytes -= size;
+            if let Err(error) = std::fs::remove_dir_all(self.jobs.join(&past.id)) {
+                tracing::warn!("cannot remove the old job {}: {error}", past.id);
+            }
+            false
+        });
+    }
+
+    fn ended(&self) -> MutexGuard<'_, Vec<(Past, u64)>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Without its strokes, where nobody will go on with them.
+fn slim(mut past: Past) -> Past {
+    if !past.is_unfinished() && !past.interrupted {
+        past.strokes = Vec::new();
+    }
+    past
+}
+
+/// Reads a job from a node's state folder, whether the node runs or not.
+///
+/// # Errors
+/// When there is no such job, or its journal was damaged.
+pub fn past(state: &Path, id: &str) -> Result<Past, LogError> {
+    let contents = log::read(&state.join(JOBS).join(id).join(JOURNAL))?;
+    Ok(Past::of(&contents.records))
+}
+
+/// Every job in a node's state folder, oldest first; a journal that cannot be read is an error of
+/// its own.
+///
+/// # Errors
+/// When the folder cannot be read.
+pub fn pasts(state: &Path) -> std::io::Result<Vec<Result<Past, LogError>>> {
+    let numbers = numbers(&state.join(JOBS))?;
+    Ok(numbers
+        .into_iter()
+        .map(|number| past(state, &id(number)))
+        .collect())
+}
+
+fn id(number: u64) -> String {
+    format!("job-{number}")
+}
+
+fn numbers(jobs: &Path) -> std::io::Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(jobs)? {
+        let name = entry?.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix("job-"));
+        numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// A job as an earlier process left it; `None` if not even its beginning was written.
+fn recover(path: &Path) -> Result<Option<Past>, LogError> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let (mut log, contents) = Log::reopen(path)?;
+    if contents.records.is_empty() {
+        return Ok(None);
+    }
+    let mut records = contents.records;
+    let past = Past::of(&records);
+    if past.is_over() {
+        return Ok(Some(past));
+    }
+    let message = if past.moved {
+        format!(
+            "the node ended while this job was under way: {}",
+            past.words()
+        )
+    } else {
+        "the node ended before this job moved anything".to_owned()
+    };
+    let record = Record::new(Kind::Interrupted)
+        .with("at_ms", calendar_ms())
+        .with("message", message);
+    log.append(&record)?;
+    records.push(record);
+    Ok(Some(Past::of(&records)))
+}
+
+fn file(path: &Path, error: std::io::Error) -> BookError {
+    BookError::File {
+        path: path.to_owned(),
+        error,
+    }
+}
+
+/// Takes a lock for as long as the file is open, and says in it who has it.
+fn lock(path: &Path) -> Result<File, BookError> {
+    let mut lock = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| file(path, error))?;
+    if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let holder = std::fs::read_to_string(path).unwrap_or_default();
+        return Err(BookError::Held {
+            path: path.to_owned(),
+            holder: holder.trim().to_owned(),
+        });
+    }
+    let named = lock
+        .set_len(0)
+        .and_then(|()| writeln!(lock, "{}", std::process::id()));
+    named.map_err(|error| file(path, error))?;
+    Ok(lock)
+}
+
+fn size(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.metadata().ok())
+        .map(|metadata| metadata.len())
+        .sum()
+}

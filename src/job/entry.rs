@@ -1,0 +1,216 @@
+//! The journal of one job, while it is written.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::ink::Drawn;
+use super::log::{Log, LogError};
+use super::past::Past;
+use super::record::{Kind, Record, encode_strokes};
+use crate::clock::calendar_ms;
+use crate::plan::Plan;
+use crate::units::Joints;
+
+/// What is known of a job when it begins.
+#[derive(Clone, Debug, Default)]
+pub struct Accepted {
+    /// Its name.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// Which arm.
+    pub arm: String,
+    /// The scene.
+    pub scene: String,
+    /// The overlay; empty for none.
+    pub overlay: String,
+    /// The scene's revision, in hexadecimal.
+    pub revision: String,
+    /// Who calls.
+    pub caller: String,
+    /// The arguments as they came.
+    pub received: String,
+    /// The arguments as they were understood, as JSON.
+    pub understood: String,
+    /// The repairs, as JSON.
+    pub repairs: String,
+    /// The job that it goes on with; empty for none.
+    pub resumes: String,
+}
+
+/// Arguments longer than this are cut before they are kept.
+const RECEIVED_BYTES_MAX: usize = 16 << 10;
+
+/// A job's journal.
+#[derive(Debug)]
+pub struct Entry {
+    id: String,
+    folder: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    log: Log,
+    past: Past,
+}
+
+impl Entry {
+    /// Makes a job's folder and the beginning of its journal; both are on the disk afterwards.
+    pub(super) fn create(jobs: &Path, accepted: &Accepted) -> Result<Self, LogError> {
+        let folder = jobs.join(&accepted.id);
+        let failed = |error| LogError::File {
+            path: folder.clone(),
+            error,
+        };
+        std::fs::create_dir(&folder).map_err(failed)?;
+        let mut log = Log::create(&folder.join(super::JOURNAL))?;
+        let record = accepted.record();
+        log.append(&record)?;
+        sync_folder(&folder).map_err(failed)?;
+        sync_folder(jobs).map_err(failed)?;
+        Ok(Self {
+            id: accepted.id.clone(),
+            state: Mutex::new(State {
+                log,
+                past: Past::of(&[record]),
+            }),
+            folder,
+        })
+    }
+
+    /// The job's name.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Where its journal and pictures are.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The job as it is written so far.
+    #[must_use]
+    pub fn past(&self) -> Past {
+        self.state().past.clone()
+    }
+
+    /// A motion of it was planned.
+    ///
+    /// # Errors
+    /// When this is not on the disk.
+    pub fn planned(&self, plan: &Plan, start: &Joints) -> Result<(), LogError> {
+        let start: Vec<String> = start.iter().map(ToString::to_string).collect();
+        self.write(
+            &Record::new(Kind::Planned)
+                .with("plan", &plan.hash)
+                .with("duration_s", plan.report.duration_s)
+                .with("start_rad", start.join(" "))
+                .bytes("strokes", encode_strokes(&plan.strokes)),
+        )
+    }
+
+    /// The motion is about to be handed to the arm.
+    ///
+    /// # Errors
+    /// When this is not on the disk.
+    pub fn moving(&self) -> Result<(), LogError> {
+        self.write(&Record::new(Kind::Moving).with("at_ms", calendar_ms()))
+    }
+
+    /// The pen is about to draw on, from `drawn` to no further than `upto_mm` of the plan's line.
+    ///
+    /// # Errors
+    /// When this is not on the disk; then the pen must not draw on.
+    pub fn ink(&self, drawn: Drawn, upto_mm: f64) -> Result<(), LogError> {
+        let record = drawn_record(Kind::Ink, drawn);
+        self.write(&record.with("upto_mm", upto_mm))
+    }
+
+    /// It waits.
+    ///
+    /// # Errors
+    /// When this is not on the disk.
+    pub fn held(&self, why: &str) -> Result<(), LogError> {
+        self.write(&Record::new(Kind::Held).with("why", why))
+    }
+
+    /// A person allowed its plan.
+    ///
+    /// # Errors
+    /// When this is not on the disk.
+    pub fn approved(&self, plan_hash: &str) -> Result<(), LogError> {
+        self.write(&Record::new(Kind::Approved).with("plan", plan_hash))
+    }
+
+    /// How far a motion of it had come when it ended.
+    ///
+    /// # Errors
+    /// When this is not on the disk.
+    pub fn passed(&self, drawn: Drawn) -> Result<(), LogError> {
+        self.write(&drawn_record(Kind::Passed, drawn))
+    }
+
+    /// It ended: `state` is `reached`, `stopped`, `refused` or `faulted`; `figures` are JSON.
+    ///
+    /// # Errors
+    /// When this is not on the disk: the next start will call the job interrupted.
+    pub fn ended(&self, state: &str, message: &str, figures: &str) -> Result<(), LogError> {
+        let drawn = self.state().past.drawn;
+        self.write(
+            &drawn_record(Kind::Ended, drawn)
+                .with("at_ms", calendar_ms())
+                .with("state", state)
+                .with("message", message)
+                .with("figures", figures),
+        )
+    }
+
+    #[cfg(test)]
+    pub(super) fn disk_fills_at(&self, record: u64) {
+        self.state().log.disk_fills_at(record);
+    }
+
+    fn write(&self, record: &Record) -> Result<(), LogError> {
+        let mut state = self.state();
+        state.log.append(record)?;
+        state.past.take(record);
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Accepted {
+    fn record(&self) -> Record {
+        let received: String = self.received.chars().take(RECEIVED_BYTES_MAX).collect();
+        Record::new(Kind::Accepted)
+            .with("at_ms", calendar_ms())
+            .with("id", &self.id)
+            .with("tool", &self.tool)
+            .with("arm", &self.arm)
+            .with("scene", &self.scene)
+            .with("overlay", &self.overlay)
+            .with("revision", &self.revision)
+            .with("caller", &self.caller)
+            .with("received", received)
+            .with("understood", &self.understood)
+            .with("repairs", &self.repairs)
+            .with("resumes", &self.resumes)
+    }
+}
+
+fn drawn_record(kind: Kind, drawn: Drawn) -> Record {
+    Record::new(kind)
+        .with("drawn_mm", drawn.mm)
+        .with("done", drawn.strokes)
+}
+
+/// Makes names in a folder durable.
+pub(super) fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    std::fs::File::open(folder)?.sync_all()
+}

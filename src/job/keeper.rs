@@ -1,0 +1,201 @@
+//! Releases a motion as its journal grows: what will be drawn is on the disk before it is drawn.
+//!
+//! A plain thread of its own, for it waits for the disk. It sees what the arm's thread publishes
+//! and never holds it up; where the disk is too slow, it is the arm that waits. If a record cannot
+//! be written, the motion is stopped.
+
+use std::sync::Arc;
+
+use tokio::sync::{oneshot, watch};
+
+use super::entry::Entry;
+use super::ink::{Drawn, InkTable};
+use super::log::LogError;
+use crate::motion::{Release, Snapshot, State};
+use crate::plan::Plan;
+use crate::scene::Scene;
+
+/// Line that may be drawn beyond what was last recorded as drawn. A crash leaves no more than this
+/// in doubt, and a stop's braking is within it.
+const AHEAD_MM: f64 = 5.0;
+
+/// How much line is recorded at a time: so the arm is ahead of the disk by the rest.
+const STEP_MM: f64 = 1.0;
+
+/// What must happen when a record cannot be written: the motion is stopped.
+pub type OnFailure = Box<dyn FnOnce(&str) + Send>;
+
+/// The keeper of one motion.
+pub struct Keeper {
+    release: Release,
+    end: oneshot::Sender<()>,
+    kept: oneshot::Receiver<Kept>,
+}
+
+/// How far a motion came.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Kept {
+    /// What it has drawn.
+    pub drawn: Drawn,
+    /// Why its journal could not be written to the end.
+    pub failure: Option<String>,
+}
+
+impl Keeper {
+    /// Records a plan and releases its beginning. This waits for the disk.
+    ///
+    /// # Errors
+    /// When it cannot be recorded; then the motion must not begin.
+    pub fn start(
+        entry: Arc<Entry>,
+        scene: &Scene,
+        plan: &Plan,
+        snapshots: watch::Receiver<Snapshot>,
+        on_failure: OnFailure,
+    ) -> Result<Self, LogError> {
+        let table = InkTable::new(scene, &plan.trajectory, &plan.strokes);
+        let start = plan.trajectory.samples.first();
+        if let Some(start) = start {
+            entry.planned(plan, start)?;
+        }
+        entry.moving()?;
+        let release = Release::nothing();
+        let mut keeping = Keeping {
+            entry,
+            table,
+            release: release.clone(),
+            upto_mm: 0.0,
+            held: false,
+        };
+        keeping.go_on()?;
+        let (end, ended) = oneshot::channel();
+        let (tell, kept) = oneshot::channel();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .map_err(thread)?;
+        std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || {
+                let kept = runtime.block_on(keeping.keep(snapshots, ended, on_failure));
+                // Whoever asked may be gone.
+                let _ = tell.send(kept);
+            })
+            .map_err(thread)?;
+        Ok(Self { release, end, kept })
+    }
+
+    /// What the motion may do.
+    #[must_use]
+    pub fn release(&self) -> Release {
+        self.release.clone()
+    }
+
+    /// The motion has ended: how far it came.
+    pub async fn finish(self) -> Kept {
+        // A keeper that failed has gone, and has said what it knows.
+        let _ = self.end.send(());
+        self.kept.await.unwrap_or_else(|_| Kept {
+            failure: Some("the journal's thread failed".to_owned()),
+            ..Kept::default()
+        })
+    }
+}
+
+fn thread(error: std::io::Error) -> LogError {
+    LogError::File {
+        path: "the journal's thread".into(),
+        error,
+    }
+}
+
+struct Keeping {
+    entry: Arc<Entry>,
+    table: InkTable,
+    release: Release,
+    upto_mm: f64,
+    held: bool,
+}
+
+impl Keeping {
+    /// Until the motion has ended; then records how far it came.
+    async fn keep(
+        &mut self,
+        snapshots: watch::Receiver<Snapshot>,
+        mut ended: oneshot::Receiver<()>,
+        on_failure: OnFailure,
+    ) -> Kept {
+        let mut failure = None;
+        if let Err(error) = self.follow(snapshots, &mut ended).await {
+            on_failure(&error.to_string());
+            failure = Some(error.to_string());
+            // The arm brakes and lifts: how far it came is known when it stands.
+            let _ = ended.await;
+        }
+        let drawn = self.drawn();
+        if failure.is_none() {
+            failure = self.entry.passed(drawn).err().map(|why| why.to_string());
+        }
+        Kept { drawn, failure }
+    }
+
+    async fn follow(
+        &mut self,
+        mut snapshots: watch::Receiver<Snapshot>,
+        ended: &mut oneshot::Receiver<()>,
+    ) -> Result<(), LogError> {
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut *ended => return Ok(()),
+                changed = snapshots.changed() => {
+                    if changed.is_err() { return Ok(()); }
+                    let state = snapshots.borrow_and_update().state;
+                    self.note_hold(state == State::Held)?;
+                    self.go_on()?;
+                }
+            }
+        }
+    }
+
+    fn note_hold(&mut self, held: bool) -> Result<(), LogError> {
+        if held == self.held {
+            return Ok(());
+        }
+        self.held = held;
+        if held {
+            self.entry.held("the motion is held with the pen up")
+        } else {
+            self.entry.moving()
+        }
+    }
+
+    /// Records what comes next, and then releases it.
+    fn go_on(&mut self) -> Result<(), LogError> {
+        if self.table.is_dry() {
+            self.release.up_to(usize::MAX);
+            return Ok(());
+        }
+        let drawn = self.drawn();
+        let total_mm = self.table.total_mm();
+        // A motion so fast that its braking alone is longer must still be able to go on.
+        let wanted_mm = self.table.at(self.release.wanted()).mm;
+        let next_mm = f64::max(drawn.mm + AHEAD_MM, wanted_mm).min(total_mm);
+        let due = next_mm >= self.upto_mm + STEP_MM
+            || (next_mm > self.upto_mm && (next_mm >= total_mm || wanted_mm > self.upto_mm));
+        if due {
+            self.entry.ink(drawn, next_mm)?;
+            self.upto_mm = next_mm;
+            let end = if next_mm >= total_mm {
+                usize::MAX
+            } else {
+                self.table.end_of(next_mm)
+            };
+            self.release.up_to(end);
+        }
+        Ok(())
+    }
+
+    fn drawn(&self) -> Drawn {
+        self.table.at(self.release.at())
+    }
+}

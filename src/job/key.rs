@@ -1,0 +1,66 @@
+//! The node's key: made at its first start, readable by its user alone.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use ed25519_dalek::SigningKey;
+
+/// Reads a node's key, or makes it.
+///
+/// # Errors
+/// When it cannot be read or made, is no key, or others can read it.
+pub(super) fn key(path: &Path) -> io::Result<SigningKey> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => {
+            let mode = std::fs::metadata(path)?.permissions().mode();
+            if mode & 0o077 != 0 {
+                return Err(io::Error::other(format!(
+                    "{} can be read by others (mode {:o}); whoever read it can sign: remove it for a new one, or `chmod 600` it",
+                    path.display(),
+                    mode & 0o777
+                )));
+            }
+            let seed = bytes::<32>(text.trim()).ok_or_else(|| {
+                io::Error::other(format!(
+                    "{} is no key: expected 64 hexadecimal digits; remove it for a new one",
+                    path.display()
+                ))
+            })?;
+            Ok(SigningKey::from_bytes(&seed))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => make(path),
+        Err(error) => Err(error),
+    }
+}
+
+fn make(path: &Path) -> io::Result<SigningKey> {
+    let mut seed = [0_u8; 32];
+    getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    writeln!(file, "{}", hex(&seed))?;
+    file.sync_all()?;
+    Ok(SigningKey::from_bytes(&seed))
+}
+
+/// As lower-case hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// From exactly `2 * N` hexadecimal digits.
+pub(super) fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N || !text.is_ascii() {
+        return None;
+    }
+    let mut bytes = [0_u8; N];
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}

@@ -1,0 +1,35 @@
+//! What was asked, planned and done, so that it outlives the process.
+//!
+//! Every motion is a job with a journal of its own, `jobs/ID/journal` in the node's state folder
+//! (its format is in `log.rs`, its records are in `record.rs`). It is accepted, planned and moved;
+//! while it draws, the intent to draw is on the disk before the pen comes there, and the arm's
+//! thread sends no sample that was not released ([`Keeper`]). So after a crash the journal says
+//! what is drawn for certain, what may be, and that nothing beyond is: [`Past::left`] is the rest.
+//!
+//! The room knows neither tools nor MCP: texts in its records are whatever it was given.
+
+mod audit;
+mod book;
+mod entry;
+mod ink;
+mod keeper;
+mod key;
+mod log;
+mod past;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub use audit::{Audit, AuditError, Verified, verify};
+pub use book::{Book, BookError, Keep, past, pasts};
+pub use entry::{Accepted, Entry};
+pub use ink::{Drawn, InkTable, left, length_mm};
+pub use keeper::{Keeper, Kept, OnFailure};
+pub use log::LogError;
+pub use past::Past;
+
+/// The folder of journals in a node's state folder.
+const JOBS: &str = "jobs";
+
+/// A job's journal in its folder.
+const JOURNAL: &str = "journal";

@@ -1,0 +1,206 @@
+//! A job as its journal tells it.
+
+use super::ink::{Drawn, left, length_mm};
+use super::record::{Kind, Record, decode_strokes};
+use crate::scene::SheetStroke;
+
+/// A job, read back from its journal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Past {
+    /// Its name, unique on its node.
+    pub id: String,
+    /// The tool that was called.
+    pub tool: String,
+    /// Which arm of the node.
+    pub arm: String,
+    /// The scene that it moved in, and the overlay on it.
+    pub scene: String,
+    /// The overlay; empty for none.
+    pub overlay: String,
+    /// What the scene was made from, in hexadecimal.
+    pub revision: String,
+    /// Who called.
+    pub caller: String,
+    /// The arguments as they came.
+    pub received: String,
+    /// The arguments as they were understood, as JSON.
+    pub understood: String,
+    /// The repairs that were made to them, as JSON.
+    pub repairs: String,
+    /// When, in milliseconds since 1970.
+    pub accepted_ms: u64,
+    /// The job that it goes on with; empty for none.
+    pub resumes: String,
+    /// The present plan's hash; empty before there is one.
+    pub plan_hash: String,
+    /// What the present plan draws, in drawing order.
+    pub strokes: Vec<SheetStroke>,
+    /// How long the present plan takes.
+    pub duration_s: f64,
+    /// Where the joints stood when it was planned.
+    pub start_rad: Vec<f64>,
+    /// Whether the present plan was handed to the arm.
+    pub moved: bool,
+    /// Line that is drawn, as far as is known for certain.
+    pub drawn: Drawn,
+    /// Line that may be drawn: nothing beyond it is.
+    pub released_mm: f64,
+    /// `accepted`, `planning`, `moving`, `held`, then `reached`, `stopped`, `refused` or `faulted`.
+    pub state: String,
+    /// How it ended, in a sentence.
+    pub message: String,
+    /// When, in milliseconds since 1970; 0 while it goes on.
+    pub ended_ms: u64,
+    /// Its figures, as JSON.
+    pub figures: String,
+    /// Whether the process ended before the job did.
+    pub interrupted: bool,
+    /// The job that took over what was left; empty for none.
+    pub settled: String,
+    /// Whether a person allowed the plan.
+    pub approved: bool,
+}
+
+impl Past {
+    /// What a journal's records come to.
+    #[must_use]
+    pub(super) fn of(records: &[Record]) -> Self {
+        let mut past = Self::default();
+        for record in records {
+            past.take(record);
+        }
+        past
+    }
+
+    pub(super) fn take(&mut self, record: &Record) {
+        match record.kind {
+            Some(Kind::Accepted) => self.accepted(record),
+            Some(Kind::Planned) => self.planned(record),
+            Some(Kind::Moving) => self.state_is("moving", true),
+            Some(Kind::Ink) => {
+                self.drawn_is(record);
+                self.released_mm = record.number("upto_mm").unwrap_or(self.released_mm);
+                self.state_is("moving", true);
+            }
+            Some(Kind::Held) => "held".clone_into(&mut self.state),
+            Some(Kind::Passed) => self.drawn_is(record),
+            Some(Kind::Approved) => self.approved = true,
+            Some(Kind::Ended) => {
+                self.drawn_is(record);
+                self.released_mm = self.drawn.mm;
+                self.state = record.text("state");
+                self.message = record.text("message");
+                self.figures = record.text("figures");
+                self.ended_ms = record.number("at_ms").unwrap_or_default();
+            }
+            Some(Kind::Interrupted) => {
+                "faulted".clone_into(&mut self.state);
+                self.message = record.text("message");
+                self.ended_ms = record.number("at_ms").unwrap_or_default();
+                self.interrupted = true;
+            }
+            Some(Kind::Settled) => self.settled = record.text("by"),
+            // Only a newer node knows.
+            None => {}
+        }
+    }
+
+    fn accepted(&mut self, record: &Record) {
+        self.id = record.text("id");
+        self.tool = record.text("tool");
+        self.arm = record.text("arm");
+        self.scene = record.text("scene");
+        self.overlay = record.text("overlay");
+        self.revision = record.text("revision");
+        self.caller = record.text("caller");
+        self.received = record.text("received");
+        self.understood = record.text("understood");
+        self.repairs = record.text("repairs");
+        self.resumes = record.text("resumes");
+        self.accepted_ms = record.number("at_ms").unwrap_or_default();
+        "planning".clone_into(&mut self.state);
+    }
+
+    fn planned(&mut self, record: &Record) {
+        self.plan_hash = record.text("plan");
+        self.strokes = record
+            .raw("strokes")
+            .and_then(decode_strokes)
+            .unwrap_or_default();
+        self.duration_s = record.number("duration_s").unwrap_or_default();
+        let start = record.text("start_rad");
+        self.start_rad = start
+            .split_whitespace()
+            .filter_map(|angle| angle.parse().ok())
+            .collect();
+        (self.drawn, self.released_mm) = (Drawn::default(), 0.0);
+        self.moved = false;
+    }
+
+    fn drawn_is(&mut self, record: &Record) {
+        self.drawn = Drawn {
+            mm: record.number("drawn_mm").unwrap_or(self.drawn.mm),
+            strokes: record.number("done").unwrap_or(self.drawn.strokes),
+        };
+    }
+
+    fn state_is(&mut self, state: &str, moved: bool) {
+        state.clone_into(&mut self.state);
+        self.moved |= moved;
+    }
+
+    /// Whether it has ended, one way or another.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.ended_ms > 0 || self.interrupted
+    }
+
+    /// All line of its present plan.
+    #[must_use]
+    pub fn total_mm(&self) -> f64 {
+        self.strokes.iter().map(length_mm).sum()
+    }
+
+    /// Whether it left a drawing half done that nobody has gone on with.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        self.is_over() && self.state != "reached" && self.settled.is_empty() && self.leaves_a_rest()
+    }
+
+    /// Whether it draws a design, has begun to, and has not drawn all of it.
+    #[must_use]
+    pub fn leaves_a_rest(&self) -> bool {
+        let inked = self.drawn.mm > 0.0 || (self.interrupted && self.released_mm > 0.0);
+        self.tool == "stroke" && inked && self.drawn.strokes < self.strokes.len()
+    }
+
+    /// What is left to draw, from `overlap_mm` before where it was left.
+    #[must_use]
+    pub fn left(&self, overlap_mm: f64) -> Vec<SheetStroke> {
+        left(&self.strokes, self.drawn, overlap_mm)
+    }
+
+    /// Where it was, for people: what is drawn, what was in progress, what is left.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let (total, drawn) = (self.total_mm(), self.drawn);
+        let under_way = self
+            .strokes
+            .get(drawn.strokes)
+            .map(|stroke| format!("; in progress: {}", stroke.source))
+            .unwrap_or_default();
+        let unsure_mm = self.released_mm - drawn.mm;
+        let unsure = if unsure_mm > 0.05 {
+            format!(", perhaps {unsure_mm:.1} mm more")
+        } else {
+            String::new()
+        };
+        format!(
+            "{} of {} strokes, {:.1} of {total:.1} mm drawn{unsure}{under_way}; {:.1} mm left",
+            drawn.strokes,
+            self.strokes.len(),
+            drawn.mm,
+            total - drawn.mm
+        )
+    }
+}

@@ -1,0 +1,298 @@
+//! A drawing on the simulated arm, kept; and every way in which its journal can be cut short.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::ink::length_mm;
+use super::log::{self, Log};
+use super::record::{Kind, Record};
+use super::*;
+use crate::clock::Clock;
+use crate::gate;
+use crate::link::memory::MemoryLink;
+use crate::link::{Link, LinkError};
+use crate::motion::{Motion, Opener, Outcome};
+use crate::permit::{Latch, Permits, Who};
+use crate::plan::{self, Patient, Plan};
+use crate::scene::{Library, Scene, SheetStroke};
+use crate::sim::{Ink, Paper, SimPen, Simulator};
+
+const KEEP: Keep = Keep {
+    jobs: 3,
+    bytes: 1 << 30,
+    days: 30,
+};
+
+struct Sheet(crate::scene::Surface);
+
+impl Paper for Sheet {
+    fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)> {
+        let seen = self.0.project(&nalgebra::Point3::from(tip_m));
+        Some((seen.at_mm, seen.height_mm))
+    }
+}
+
+struct Bench {
+    scene: Arc<Scene>,
+    sim: Simulator,
+    motion: Arc<Motion>,
+    plan: Plan,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+        let pen = SimPen {
+            tip_m: scene.pens[0].tip_m.coords.into(),
+            colour: "#000000".to_owned(),
+            width_mm: 0.5,
+        };
+        sim.lay(Box::new(Sheet(scene.surface.clone())), vec![pen]);
+        let device = sim.clone();
+        let open: Opener = Box::new(move |clock| {
+            let link = MemoryLink::new(device.clone(), clock, "bench").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn Link>)
+        });
+        let (arm, permits) = (Arc::clone(&scene.arm), Arc::new(Permits::everything()));
+        let motion = Arc::new(Motion::start(arm, Clock::simulated(), permits, open).unwrap());
+        let start = motion.snapshot().measured.unwrap().position_rad;
+        let plan = plan::draw(&scene, &start, &Patient).unwrap();
+        Self {
+            scene,
+            sim,
+            motion,
+            plan,
+        }
+    }
+
+    fn proof(&self) -> gate::CheckedTrajectory {
+        let now = self.motion.clock().now();
+        let permit = self.motion.permits().ask(&self.scene, now).unwrap();
+        let measured = self.motion.snapshot().measured.unwrap();
+        let trajectory = self.plan.trajectory.clone();
+        gate::check(&self.scene, permit, &measured, now, trajectory).unwrap()
+    }
+
+    async fn drawn_unkept(&self) -> Vec<Ink> {
+        let outcome = self.motion.run(self.proof(), 0).await.unwrap();
+        assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+        self.sim.ink()
+    }
+
+    async fn drawn(&self, entry: &Arc<Entry>) -> (Outcome, Kept) {
+        let stop = {
+            let motion = Arc::clone(&self.motion);
+            Box::new(move |why: &str| {
+                motion.stop(Who::Node, false);
+                motion.permits().latch(Latch::Fault(why.to_owned()));
+            })
+        };
+        let (entry, snapshots) = (Arc::clone(entry), self.motion.watch());
+        let keeper = Keeper::start(entry, &self.scene, &self.plan, snapshots, stop).unwrap();
+        let outcome = self
+            .motion
+            .run_released(self.proof(), 0, keeper.release())
+            .await
+            .unwrap();
+        (outcome, keeper.finish().await)
+    }
+}
+
+fn accepted(book: &Book) -> Accepted {
+    Accepted {
+        id: book.next_id(),
+        tool: "stroke".to_owned(),
+        arm: "arm".to_owned(),
+        ..Accepted::default()
+    }
+}
+
+/// A drawing carried out to its end, and its records.
+async fn kept(state: &Path) -> (Bench, Vec<Record>) {
+    let bench = Bench::new();
+    let book = Book::open(state, KEEP).unwrap();
+    let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
+    let (outcome, kept) = bench.drawn(&entry).await;
+    assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+    assert_eq!(kept.failure, None);
+    let records = log::read(&state.join("jobs/job-1/journal"))
+        .unwrap()
+        .records;
+    (bench, records)
+}
+
+#[tokio::test]
+async fn a_kept_drawing_is_the_same_to_the_last_point() {
+    let state = tempfile::tempdir().unwrap();
+    let (bench, _) = kept(state.path()).await;
+    assert_eq!(bench.sim.ink(), Bench::new().drawn_unkept().await);
+}
+
+#[tokio::test]
+async fn the_intent_to_ink_is_recorded_before_each_five_millimetres() {
+    let state = tempfile::tempdir().unwrap();
+    let (bench, records) = kept(state.path()).await;
+    let mut released_mm = 0.0;
+    let mut seen = 0;
+    for record in records.iter().filter(|one| one.kind == Some(Kind::Ink)) {
+        let drawn: f64 = record.number("drawn_mm").unwrap();
+        let upto: f64 = record.number("upto_mm").unwrap();
+        assert!(
+            drawn <= released_mm,
+            "{drawn} drawn, {released_mm} released"
+        );
+        assert!(upto - drawn <= 5.0 + 1e-9, "{upto} after {drawn}");
+        released_mm = upto;
+        seen += 1;
+    }
+    let total = bench.plan.report.pen_down_mm;
+    assert!((released_mm - total).abs() < 1e-6);
+    assert!(
+        f64::from(seen) > total / 5.0,
+        "{seen} records for {total} mm"
+    );
+}
+
+/// What a prefix of a journal says after a crash: bytes cut anywhere.
+fn after_crash(journal: &[u8], end: usize) -> Option<Past> {
+    let state = tempfile::tempdir().unwrap();
+    let folder = state.path().join("jobs/job-1");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("journal"), &journal[..end]).unwrap();
+    let book = Book::open(state.path(), KEEP).unwrap();
+    assert!(
+        book.damaged().is_empty(),
+        "cut at {end}: {:?}",
+        book.damaged()
+    );
+    book.interrupted("arm")
+}
+
+fn total_mm(strokes: &[SheetStroke]) -> f64 {
+    strokes.iter().map(length_mm).sum()
+}
+
+#[tokio::test]
+async fn cut_at_any_byte_nothing_is_missing_and_no_more_than_the_overlap_and_5_mm_is_drawn_twice() {
+    const OVERLAP_MM: f64 = 3.0;
+    let state = tempfile::tempdir().unwrap();
+    let (bench, records) = kept(state.path()).await;
+    let journal = std::fs::read(state.path().join("jobs/job-1/journal")).unwrap();
+    let total = total_mm(&bench.plan.strokes);
+    let inked = records.iter().any(|one| one.kind == Some(Kind::Ink));
+    assert!(inked);
+    let (mut looked, mut last_mm) = (0, 0.0);
+    // Every byte where a record ends or is torn; of long records every 97th.
+    let ends = (0..=journal.len()).filter(|end| end % 97 == 0 || *end > journal.len() - 600);
+    for end in ends {
+        let Some(past) = after_crash(&journal, end) else {
+            continue;
+        };
+        looked += 1;
+        let rest_mm = total_mm(&past.left(OVERLAP_MM));
+        // The pen was between what was recorded as drawn and what was released.
+        let (least, most) = (past.drawn.mm, past.released_mm.max(past.drawn.mm));
+        assert!(
+            least + rest_mm >= total - 0.02,
+            "missing after a cut at {end}"
+        );
+        assert!(
+            most + rest_mm <= total + OVERLAP_MM + 5.0 + 1e-6,
+            "cut at {end}: {most} mm may be drawn, {rest_mm} of {total} follow"
+        );
+        assert!(least >= last_mm, "a longer journal says less");
+        last_mm = least;
+    }
+    assert!(looked > 100, "only {looked} cuts were looked at");
+}
+
+#[tokio::test]
+async fn a_disk_that_takes_no_more_stops_the_motion_within_what_was_recorded() {
+    let state = tempfile::tempdir().unwrap();
+    let bench = Bench::new();
+    let book = Book::open(state.path(), KEEP).unwrap();
+    let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
+    entry.disk_fills_at(20);
+    let (outcome, kept) = bench.drawn(&entry).await;
+    assert!(matches!(outcome, Outcome::Stopped(_)), "{outcome:?}");
+    assert!(kept.failure.is_some());
+    let past = Past::of(
+        &log::read(&state.path().join("jobs/job-1/journal"))
+            .unwrap()
+            .records,
+    );
+    assert!(
+        kept.drawn.mm <= past.released_mm + 1e-9,
+        "{kept:?} {past:?}"
+    );
+    assert!(kept.drawn.mm > 1.0, "{kept:?}");
+    assert!(matches!(
+        bench.motion.permits().latched(),
+        Some(Latch::Fault(_))
+    ));
+}
+
+#[test]
+fn a_second_process_is_told_who_has_the_journals() {
+    let state = tempfile::tempdir().unwrap();
+    let _first = Book::open(state.path(), KEEP).unwrap();
+    let error = Book::open(state.path(), KEEP).unwrap_err().to_string();
+    assert!(error.contains(&std::process::id().to_string()), "{error}");
+}
+
+#[test]
+fn old_jobs_go_and_what_was_left_half_done_stays() {
+    let state = tempfile::tempdir().unwrap();
+    let draw = |book: &Book, ends: bool| {
+        let entry = book.begin(&accepted(book)).unwrap();
+        entry.moving().unwrap();
+        if ends {
+            entry.ended("reached", "done", "{}").unwrap();
+            book.ended_with(&entry);
+        }
+    };
+    let book = Book::open(state.path(), KEEP).unwrap();
+    draw(&book, false);
+    drop(book);
+    let book = Book::open(state.path(), KEEP).unwrap();
+    assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
+    for _ in 0..6 {
+        let entry = book
+            .begin(&Accepted {
+                arm: "other".to_owned(),
+                ..accepted(&book)
+            })
+            .unwrap();
+        entry.ended("refused", "no", "{}").unwrap();
+        book.ended_with(&entry);
+    }
+    assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
+    let left = pasts(state.path()).unwrap();
+    assert!(left.len() <= KEEP.jobs + 1, "{} jobs", left.len());
+    draw(&book, true);
+    assert_eq!(book.interrupted("arm"), None);
+}
+
+#[test]
+fn a_damaged_journal_is_named_and_nothing_of_it_is_skipped() {
+    let state = tempfile::tempdir().unwrap();
+    let path = state.path().join("jobs/job-7/journal");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut log = Log::create(&path).unwrap();
+    for _ in 0..3 {
+        log.append(&Record::new(Kind::Moving)).unwrap();
+    }
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[40] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let book = Book::open(state.path(), KEEP).unwrap();
+    assert!(book.damaged()[0].contains("job-7"), "{:?}", book.damaged());
+    assert_eq!(book.next_id(), "job-8");
+}

@@ -1,0 +1,97 @@
+//! How far a motion may go. Whoever keeps its journal releases samples once what they will do is
+//! recorded; the arm's thread sends none beyond, and says how far it came.
+//!
+//! Atomics and a bell: the arm's thread never waits for a lock, and a stop waits for no release.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
+
+/// How far one motion may go; clones are the same release.
+#[derive(Clone, Debug)]
+pub struct Release(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Samples before this one may be sent.
+    end: AtomicUsize,
+    /// The sample last sent.
+    at: AtomicUsize,
+    /// The furthest sample that the motion would like to be released.
+    wanted: AtomicUsize,
+    bell: Notify,
+}
+
+impl Release {
+    /// The whole motion at once: for motions that leave nothing behind.
+    #[must_use]
+    pub fn whole() -> Self {
+        Self::of(usize::MAX)
+    }
+
+    /// Nothing yet.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self::of(0)
+    }
+
+    fn of(end: usize) -> Self {
+        Self(Arc::new(Inner {
+            end: AtomicUsize::new(end),
+            at: AtomicUsize::new(0),
+            wanted: AtomicUsize::new(0),
+            bell: Notify::new(),
+        }))
+    }
+
+    /// Releases all samples before `end`. What is released stays so: a lesser `end` changes
+    /// nothing.
+    pub fn up_to(&self, end: usize) {
+        self.0.end.fetch_max(end, Ordering::SeqCst);
+        self.0.bell.notify_one();
+    }
+
+    /// The sample that the motion last sent; 0 before the first.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.0.at.load(Ordering::SeqCst)
+    }
+
+    /// The furthest sample that the motion has asked to be released: beyond the next one by as
+    /// much as a stop from there would still pass.
+    #[must_use]
+    pub fn wanted(&self) -> usize {
+        self.0.wanted.load(Ordering::SeqCst)
+    }
+
+    /// Whether all samples up to this one may be sent.
+    pub(super) fn covers(&self, sample: usize) -> bool {
+        self.0.wanted.store(sample, Ordering::SeqCst);
+        sample < self.0.end.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn came_to(&self, sample: usize) {
+        self.0.at.store(sample, Ordering::SeqCst);
+    }
+
+    /// Returns when more was released, at once if that was since the last time.
+    pub(super) async fn changed(&self) {
+        self.0.bell.notified().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_released_stays_so() {
+        let release = Release::nothing();
+        assert!(!release.covers(0));
+        release.up_to(7);
+        release.up_to(3);
+        assert!(release.covers(6) && !release.covers(7));
+        assert!(Release::whole().covers(usize::MAX - 1));
+    }
+}

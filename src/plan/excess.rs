@@ -1,0 +1,89 @@
+//! Where the samples of a course pass a limit, by differences, and by how much.
+
+use super::PERIOD_S;
+use super::hand::Hand;
+use super::timed::{Asked, Run};
+use crate::units::Joints;
+
+/// How far the tip may be from the straight way in the middle between two samples.
+const BOW_M: f64 = 1e-4;
+/// Where no joint turns more than this, no arm of a metre bows so much.
+const BOW_RAD: f64 = 0.01;
+
+/// A sample with the two before it and the one behind; the course stands still at its ends.
+struct Four<'a> {
+    joints: [&'a Joints; 4],
+    index: [usize; 4],
+}
+
+impl Run {
+    /// Where a limit is passed: the waypoint and the ratio. What grows with the speed's square is
+    /// left as it is and speeds are squared, so that slowing by the ratio's root is enough.
+    pub(super) fn excesses(&self, hand: &Hand<'_>, asked: Asked) -> Vec<(usize, f64)> {
+        let count = isize::try_from(self.joints.len()).unwrap_or(0);
+        let fours = (0..=count).filter_map(|index| self.four(index));
+        let ratios = fours.filter_map(|four| {
+            let ratio = joint_ratio(hand, &four.joints)
+                .max(self.tip_ratio(&four, asked))
+                .max(self.bow_ratio(hand, &four));
+            let [_, _, at, _] = four.index;
+            Some((*self.knots.get(at)?, ratio))
+        });
+        ratios.filter(|(_, ratio)| *ratio > 1.0).collect()
+    }
+
+    fn four(&self, index: isize) -> Option<Four<'_>> {
+        let last = self.joints.len().checked_sub(1)?;
+        let within = |index: isize| usize::try_from(index).unwrap_or(0).min(last);
+        let index = [index - 2, index - 1, index, index + 1].map(within);
+        let [a, b, c, d] = index;
+        let at = |index: usize| self.joints.get(index);
+        Some(Four {
+            joints: [at(a)?, at(b)?, at(c)?, at(d)?],
+            index,
+        })
+    }
+
+    fn tip_ratio(&self, four: &Four<'_>, asked: Asked) -> f64 {
+        let [_, p, q, r] = four.index.map(|index| self.points.get(index));
+        let (Some(p), Some(q), Some(r)) = (p, q, r) else {
+            return 0.0;
+        };
+        let speed = (r - q).norm() / (PERIOD_S * asked.speed_m_s);
+        let bend = (r - q) - (q - p);
+        let pull = bend.norm() / (PERIOD_S * PERIOD_S * asked.acceleration_m_s2);
+        (speed * speed).max(pull)
+    }
+
+    /// Joints go straight from one sample to the next; the tip then does not.
+    fn bow_ratio(&self, hand: &Hand<'_>, four: &Four<'_>) -> f64 {
+        let [_, _, b, c] = four.joints;
+        let [_, _, q, r] = four.index.map(|index| self.points.get(index));
+        let (Some(q), Some(r)) = (q, r) else {
+            return 0.0;
+        };
+        if b.distance_max(c) < BOW_RAD {
+            return 0.0;
+        }
+        let middle = b.zip(c, f64::midpoint);
+        (hand.point(&middle) - nalgebra::center(q, r)).norm() / BOW_M
+    }
+}
+
+fn joint_ratio(hand: &Hand<'_>, [z, a, b, c]: &[&Joints; 4]) -> f64 {
+    let most = &hand.arm.limits;
+    let now = b.zip(c, |b, c| (c - b) / PERIOD_S);
+    let before = a.zip(b, |a, b| (b - a) / PERIOD_S);
+    let first = z.zip(a, |z, a| (a - z) / PERIOD_S);
+    let change = now.zip(&before, |now, then| (now - then) / PERIOD_S);
+    let change_before = before.zip(&first, |now, then| (now - then) / PERIOD_S);
+    let jerk = change.zip(&change_before, |now, then| (now - then) / PERIOD_S);
+    let largest = |values: &Joints, most: &Joints| {
+        let ratios = values.zip(most, |value, most| value.abs() / most);
+        ratios.iter().copied().fold(0.0, f64::max)
+    };
+    let speed = largest(&now, &most.velocity_rad_s);
+    (speed * speed)
+        .max(largest(&change, &most.acceleration_rad_s2))
+        .max(largest(&jerk, &most.jerk_rad_s3))
+}

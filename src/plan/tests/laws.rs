@@ -1,0 +1,247 @@
+//! What holds for every plan: its ink is the design's, and what cannot be done well is refused.
+
+use super::*;
+use crate::plan::course::Piece;
+use crate::plan::hand::Hand;
+use crate::plan::timed::{Asked, Manner, Run};
+use crate::plan::trace::trace;
+
+fn line() -> impl Strategy<Value = Vec<[f64; 2]>> {
+    proptest::collection::vec([15.0..85.0_f64, 15.0..85.0_f64], 2..5)
+}
+
+/// Whether each cell of one grid has a neighbour in the other: a point that falls on the edge
+/// between two cells may fall into either.
+fn covers(
+    one: &std::collections::BTreeSet<[i64; 2]>,
+    other: &std::collections::BTreeSet<[i64; 2]>,
+) -> bool {
+    let near = |cell: &[i64; 2]| {
+        (-1..=1).any(|dx| (-1..=1).any(|dy| other.contains(&[cell[0] + dx, cell[1] + dy])))
+    };
+    one.iter().all(near)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(10))]
+
+    #[test]
+    fn turning_and_shuffling_any_strokes_changes_no_ink(
+        of in proptest::collection::vec((line(), any::<bool>()), 1..5),
+        first in 0..5_usize,
+    ) {
+        let scene = so101();
+        let given: Vec<SheetStroke> = of.iter().map(|(points, _)| stroke(points)).collect();
+        let mut other = given.clone();
+        for (stroke, (_, turned)) in other.iter_mut().zip(&of) {
+            if *turned {
+                stroke.points_mm.reverse();
+            }
+        }
+        other.rotate_left(first % of.len());
+        let (a, b) = (ink(&drawn_by(&scene, &given)), ink(&drawn_by(&scene, &other)));
+        prop_assert!(covers(&a, &b) && covers(&b, &a));
+        let wanted = ink(&given);
+        prop_assert!(covers(&a, &wanted) && covers(&wanted, &a));
+    }
+
+    #[test]
+    fn no_sample_of_many_strokes_passes_a_limit(
+        of in proptest::collection::vec(line(), 1..6),
+        fast in 5.0..250.0_f64,
+        hard in 50.0..4000.0_f64,
+    ) {
+        let mut scene = so101();
+        scene.limits.draw_mm_s = fast;
+        scene.limits.travel_mm_s = 250.0;
+        scene.limits.draw_mm_s2 = hard;
+        let strokes: Vec<SheetStroke> = of.iter().map(|points| stroke(points)).collect();
+        let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+        check(&scene, &scene.rest_rad, &plan.trajectory);
+        check_jerks(&scene, &plan.trajectory.samples);
+    }
+}
+
+/// Third differences, the arm standing before and after.
+fn check_jerks(scene: &Scene, samples: &[Joints]) {
+    let last = samples.len() - 1;
+    for n in 0..samples.len() + 2 {
+        let at = |back: usize| samples[n.saturating_sub(back).min(last)];
+        let (a, b, c, d) = (at(3), at(2), at(1), at(0));
+        for (joint, most) in scene.arm.limits.jerk_rad_s3.iter().enumerate() {
+            let third = d[joint] - 3.0 * c[joint] + 3.0 * b[joint] - a[joint];
+            let jerk = third.abs() / PERIOD_S.powi(3);
+            assert!(
+                jerk <= most * 1.02,
+                "{jerk} rad/s³ of joint {joint} at sample {n}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_joint_that_would_jump_is_refused_by_name() {
+    let scene = so101();
+    let hand = Hand::new(&scene, &scene.pens[0]);
+    let course = vec![Piece::Along {
+        from_mm: [50.0, 50.0],
+        to_mm: [60.0, 50.0],
+        height_mm: 0.0,
+    }];
+    let elsewhere = scene.rest_rad;
+    let stuck = trace(&hand, &scene.surface, &course, &elsewhere).unwrap_err();
+    let Cause::Jump { by_deg, joint } = stuck.cause else {
+        panic!("{stuck:?}");
+    };
+    assert!(
+        by_deg > 11.0
+            && scene
+                .arm
+                .file
+                .joints
+                .iter()
+                .any(|known| known.name == joint)
+    );
+}
+
+#[test]
+fn a_way_that_bows_between_two_samples_is_slowed() {
+    let scene = so101();
+    let hand = Hand::new(&scene, &scene.pens[0]);
+    let run = |turn_rad: f64| {
+        let from = scene.ready_rad;
+        let to = from.map(|joint, angle| if joint == 0 { angle + turn_rad } else { angle });
+        Run {
+            points: [from, to].iter().map(|q| hand.point(q)).collect(),
+            joints: vec![from, to],
+            knots: vec![0, 0],
+        }
+    };
+    // Nothing but the bow can matter at these.
+    let asked = Asked {
+        speed_m_s: 1e6,
+        acceleration_m_s2: 1e9,
+        jerk_m_s3: 1e9,
+        manner: Manner::Soonest,
+    };
+    let mut free = scene.arm.as_ref().clone();
+    for limit in [
+        &mut free.limits.velocity_rad_s,
+        &mut free.limits.acceleration_rad_s2,
+        &mut free.limits.jerk_rad_s3,
+    ] {
+        limit.iter_mut().for_each(|most| *most = 1e9);
+    }
+    let hand = Hand { arm: &free, ..hand };
+    assert!(run(0.03).excesses(&hand, asked).is_empty());
+    // 0.2 m out, 0.08 rad: 0.2 · 0.08² / 8 = 0.16 mm.
+    let worst = run(0.08).excesses(&hand, asked)[0].1;
+    assert!((1.2..2.2).contains(&worst), "{worst}");
+}
+
+fn rolled(radius_mm: f64, lay: Lay) -> Surface {
+    Surface::new(&SheetFile {
+        origin_m: numbers([0.27, 0.05, 0.03]),
+        x_axis: numbers([0.0, -1.0, 0.0]),
+        y_axis: numbers([1.0, 0.0, 0.0]),
+        size_mm: numbers([80.0, 80.0]),
+        cylinder_radius_mm: Some(Finite::new(radius_mm).unwrap()),
+        lay,
+    })
+    .unwrap()
+}
+
+fn refused(scene: &Scene, points: &[[f64; 2]]) -> Refusal {
+    let strokes = [stroke(points)];
+    match draw_strokes(scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient) {
+        Err(PlanError::Refused(refusals)) => refusals[0].clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_design_that_is_stretched_too_much_is_refused_where_it_is() {
+    let mut scene = widowx();
+    scene.surface = rolled(60.0, Lay::Projected);
+    let refusal = refused(&scene, &[[40.0, 40.0], [70.0, 40.0]]);
+    let Cause::Stretched {
+        by_percent,
+        most_percent,
+    } = refusal.cause
+    else {
+        panic!("{refusal}");
+    };
+    assert!(
+        (most_percent - 5.0).abs() < 1e-9 && (14.0..17.0).contains(&by_percent),
+        "{refusal}"
+    );
+    assert!(refusal.at_mm.unwrap()[0] > 69.0);
+    scene.surface = rolled(60.0, Lay::Wrapped);
+    let strokes = [stroke(&[[40.0, 40.0], [70.0, 40.0]])];
+    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+    assert!(
+        plan.report.stretch_max < 1.001,
+        "{}",
+        plan.report.stretch_max
+    );
+}
+
+#[test]
+fn a_surface_that_turns_too_fast_for_the_pen_is_refused() {
+    let mut scene = widowx();
+    scene.surface = rolled(60.0, Lay::Wrapped);
+    scene.pens[0].turn_rad_mm = 0.01;
+    let refusal = refused(&scene, &[[30.0, 40.0], [50.0, 40.0]]);
+    let Cause::Turns { turn_deg_mm, .. } = refusal.cause else {
+        panic!("{refusal}");
+    };
+    assert!((turn_deg_mm - (1.0_f64 / 60.0).to_degrees()).abs() < 1e-3);
+    // Along the cylinder it does not turn at all.
+    let along = [stroke(&[[40.0, 30.0], [40.0, 50.0]])];
+    assert!(draw_strokes(&scene, &scene.rest_rad, &along, Order::Fastest, &Patient).is_ok());
+}
+
+#[test]
+fn a_stroke_longer_than_its_ink_is_dipped_for_in_between() {
+    let mut scene = so101();
+    scene.pens[0].ink = Some(0);
+    scene.inks.push(Ink {
+        name: "black".to_owned(),
+        rim_m: Point3::new(0.085, -0.2231, 0.02),
+        depth_m: 0.012,
+        dip_every_mm: 50.0,
+        wait_s: 0.1,
+    });
+    let round = [stroke(&circle([50.0, 50.0], 25.0))];
+    let plan = draw_strokes(&scene, &scene.rest_rad, &round, Order::Fastest, &Patient).unwrap();
+    // 157 mm: four parts of 39.
+    assert_eq!((plan.report.dips, plan.report.stroke_count), (4, 4));
+    let (drawn, wanted) = (ink(&plan.strokes), ink(&round));
+    assert!(covers(&drawn, &wanted) && covers(&wanted, &drawn));
+    check(&scene, &scene.rest_rad, &plan.trajectory);
+}
+
+#[test]
+fn a_filled_design_has_lines_as_far_apart_as_the_scene_says() {
+    let scene = crate::scene::Library::new(None)
+        .scene("hatched", None)
+        .unwrap();
+    let hatch: Vec<_> = scene
+        .strokes
+        .iter()
+        .filter(|s| s.points_mm.len() == 2)
+        .collect();
+    assert!(hatch.len() > 15, "{}", hatch.len());
+    // 30° on the page; distances across that.
+    let (sin, cos) = 30.0_f64.to_radians().sin_cos();
+    let mut across: Vec<f64> = hatch
+        .iter()
+        .map(|s| s.points_mm[0][1] * cos - s.points_mm[0][0] * sin)
+        .collect();
+    across.sort_by(f64::total_cmp);
+    for pair in across.windows(2) {
+        let apart = pair[1] - pair[0];
+        let rows = (apart / 1.5).round();
+        assert!((apart - rows * 1.5).abs() < 1e-6, "{apart}");
+    }
+}

@@ -1,0 +1,84 @@
+//! Tools of other MCP servers, which this room asks for and never reaches itself.
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use super::Watch;
+use super::answer::Reply;
+use super::dispatch::Order;
+use crate::config::ServerEntry;
+
+/// Whoever can call other servers.
+pub trait Abroad: Send + Sync {
+    /// Calls a tool of another server. It ends within the server's time, with an answer or with why there is none.
+    fn call(&self, errand: Errand, watch: Watch) -> BoxFuture<'static, Result<Answer, String>>;
+}
+
+/// A call of another server's tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Errand {
+    /// Which server.
+    pub server: ServerEntry,
+    /// Its tool.
+    pub tool: String,
+    /// As understood, under the names that were declared.
+    pub arguments: Map<String, Value>,
+}
+
+/// What another server answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// As data.
+    pub structured: Map<String, Value>,
+    /// As text.
+    pub text: String,
+    /// Whether it says that it failed.
+    pub is_error: bool,
+    /// Pictures as media type and bytes.
+    pub images: Vec<(String, Vec<u8>)>,
+}
+
+/// Asks another server and passes its answer through.
+pub(super) async fn call(order: &Order<'_>, server: &ServerEntry, tool: &str) -> Reply {
+    let at = place(server);
+    let Some(abroad) = &order.node.abroad else {
+        return Reply::failed(format!(
+            "this node cannot reach other servers, so not {at} either"
+        ));
+    };
+    let errand = Errand {
+        server: server.clone(),
+        tool: tool.to_owned(),
+        arguments: order.reading.understood.clone(),
+    };
+    let answer = abroad.call(errand, order.watch.clone()).await;
+    match answer {
+        Ok(answer) => passed_on(answer),
+        Err(why) => Reply::failed(format!("{tool} of {at}: {why}")).with("code", "server"),
+    }
+    .with("server", at)
+}
+
+fn passed_on(answer: Answer) -> Reply {
+    let text = if answer.text.is_empty() {
+        "it answered without words".to_owned()
+    } else {
+        answer.text
+    };
+    let mut reply = if answer.is_error {
+        Reply::failed(text).with("code", "server")
+    } else {
+        Reply::done(text)
+    };
+    if !answer.structured.is_empty() {
+        reply.set("result", answer.structured);
+    }
+    reply.images = answer.images;
+    reply
+}
+
+/// How a server is called in messages: its address, or its program.
+fn place(server: &ServerEntry) -> String {
+    let said = server.url.as_ref().or(server.command.as_ref());
+    said.cloned().unwrap_or_default()
+}

@@ -1,0 +1,161 @@
+//! A person's word on one plan, where the node file asks for it. It comes by the control socket
+//! and names the plan's hash; nothing that a model can send is one.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::carry::{Errand, Trouble};
+use super::{Node, pictures};
+use crate::permit::Who;
+use crate::plan::Plan;
+use crate::scene::Scene;
+
+/// A plan that nobody has allowed by then is refused.
+const APPROVAL_WITHIN: Duration = Duration::from_secs(600);
+
+/// How often a waiting job looks whether it was stopped.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Plans that wait.
+#[derive(Default)]
+pub(super) struct Approvals(Mutex<Vec<Waiting>>);
+
+struct Waiting {
+    job: String,
+    plan: String,
+    words: String,
+    allowed: oneshot::Sender<()>,
+}
+
+/// A plan that waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Which job.
+    pub job: String,
+    /// The plan's hash: what is allowed is this plan and no other.
+    pub plan: String,
+    /// What it would do, for people, with the picture's path.
+    pub words: String,
+}
+
+impl Approvals {
+    fn all(&self) -> MutexGuard<'_, Vec<Waiting>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Node {
+    /// The plans that wait for a person.
+    #[must_use]
+    pub fn pending(&self) -> Vec<Pending> {
+        let all = self.approvals.all();
+        let pending = all.iter().map(|waiting| Pending {
+            job: waiting.job.clone(),
+            plan: waiting.plan.clone(),
+            words: waiting.words.clone(),
+        });
+        pending.collect()
+    }
+
+    /// Allows a job to carry out the plan of this hash, at once.
+    ///
+    /// # Errors
+    /// When no such job waits, or it has another plan by now.
+    pub fn approve(&self, job: &str, plan: &str) -> Result<String, String> {
+        let mut all = self.approvals.all();
+        let Some(at) = all.iter().position(|waiting| waiting.job == job) else {
+            let names: Vec<&str> = all.iter().map(|waiting| waiting.job.as_str()).collect();
+            return Err(format!(
+                "{job} does not wait for approval; these do: [{}]",
+                names.join(", ")
+            ));
+        };
+        if all.get(at).is_none_or(|waiting| waiting.plan != plan) {
+            return Err(format!(
+                "{job} has another plan by now; look at it and approve that"
+            ));
+        }
+        let waiting = all.swap_remove(at);
+        match waiting.allowed.send(()) {
+            Ok(()) => Ok(format!("{job} may carry out plan {plan}")),
+            Err(()) => Err(format!("{job} no longer waits")),
+        }
+    }
+}
+
+impl Errand {
+    /// Waits for a person's word on a plan, where the node file asks for one.
+    pub(super) async fn await_approval(
+        &self,
+        scene: &Arc<Scene>,
+        plan: &Plan,
+    ) -> Result<(), Trouble> {
+        if !self.node.file.require_approval || self.who == Who::Operator {
+            return Ok(());
+        }
+        let job = self.entry.id().to_owned();
+        let (allowed, mut answer) = oneshot::channel();
+        self.node.approvals.all().push(Waiting {
+            words: self.words(scene, plan),
+            plan: plan.hash.clone(),
+            allowed,
+            job: job.clone(),
+        });
+        self.job.update(|card| card.state = "held");
+        let held = self.entry.held("it waits for a person's approval");
+        held.map_err(|error| Trouble::Refused(error.to_string()))?;
+        let until = tokio::time::Instant::now() + APPROVAL_WITHIN;
+        let allowed = loop {
+            let stopped = self.seat.motion.stops_asked() > self.seen_stops;
+            if stopped || tokio::time::Instant::now() > until {
+                break Err(stopped);
+            }
+            if let Ok(answer) = tokio::time::timeout(LOOK, &mut answer).await {
+                break answer.map_err(|_| false);
+            }
+        };
+        self.node
+            .approvals
+            .all()
+            .retain(|waiting| waiting.job != job);
+        match allowed {
+            Ok(()) => {
+                let noted = self.entry.approved(&plan.hash);
+                noted.map_err(|error| Trouble::Refused(error.to_string()))
+            }
+            Err(true) => Err(Trouble::Refused(
+                "stopped while it waited for approval".to_owned(),
+            )),
+            Err(false) => Err(Trouble::Refused(format!(
+                "nobody approved {job} within {} minutes",
+                APPROVAL_WITHIN.as_secs() / 60
+            ))),
+        }
+    }
+
+    fn words(&self, scene: &Scene, plan: &Plan) -> String {
+        let report = &plan.report;
+        let picture = self.entry.folder().join("plan.png");
+        let drawn = pictures::plan(scene, plan).map(|png| std::fs::write(&picture, png));
+        let picture = match drawn {
+            Some(Ok(())) => picture.display().to_string(),
+            _ => "none".to_owned(),
+        };
+        format!(
+            "{} on node {}, arm {}: {} in scene {} (revision {})\nplan {}: {} strokes, {:.0} mm of line, {:.1} s\npicture: {picture}\nit waits {} minutes at most",
+            self.entry.id(),
+            self.node.file.name,
+            self.seat.name,
+            self.job.card().tool,
+            scene.title(),
+            scene.revision,
+            plan.hash,
+            report.stroke_count,
+            report.pen_down_mm,
+            report.duration_s,
+            APPROVAL_WITHIN.as_secs() / 60
+        )
+    }
+}

@@ -1,0 +1,134 @@
+//! What of a call the audit log keeps, and whether a caller runs against the same wall again.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value, json};
+
+use super::answer::Reply;
+use super::dispatch::Request;
+use super::{Node, record};
+use crate::permit::Who;
+
+/// Arguments longer than this are cut in the audit log; a job's journal has more of them.
+const ARGUMENTS_CHARS_MAX: usize = 500;
+
+/// After so many refusals of one kind in a row a person is needed.
+const SAME_REFUSALS: u32 = 3;
+
+/// Callers whose refusals are remembered.
+const CALLERS_MAX: usize = 64;
+
+/// A call, before it is done.
+pub(super) struct Asked {
+    caller: String,
+    who: Who,
+    tool: String,
+    arguments: String,
+}
+
+impl Asked {
+    pub(super) fn of(request: &Request) -> Self {
+        let arguments = record::words(&request.arguments);
+        Self {
+            caller: request.caller.clone(),
+            who: request.who,
+            tool: request.tool.chars().take(80).collect(),
+            arguments: arguments.chars().take(ARGUMENTS_CHARS_MAX).collect(),
+        }
+    }
+
+    /// The call with its outcome, as the audit log keeps it.
+    pub(super) fn told(&self, reply: &Reply) -> String {
+        let job = reply.structured.get("job").and_then(|job| job.get("id"));
+        json!({
+            "by": self.who,
+            "caller": self.caller,
+            "tool": self.tool,
+            "arguments": self.arguments,
+            "success": !reply.is_error,
+            "code": reply.structured.get("code"),
+            "job": job,
+            "message": reply.text.lines().next(),
+        })
+        .to_string()
+    }
+}
+
+/// The last refusal of each caller, and how often in a row it was the same.
+#[derive(Default)]
+pub(super) struct Refusals(Mutex<VecDeque<(String, String, u32)>>);
+
+impl Refusals {
+    /// Sends a caller to a person who was refused the same way several times in a row.
+    pub(super) fn judge(&self, asked: &Asked, reply: Reply) -> Reply {
+        let code = reply.structured.get("code").and_then(Value::as_str);
+        let kind = match (reply.is_error, code) {
+            (true, Some(code)) => format!("{} {code}", asked.tool),
+            _ => String::new(),
+        };
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all
+            .iter()
+            .position(|(caller, _, _)| *caller == asked.caller);
+        let before = known.and_then(|at| all.remove(at));
+        if kind.is_empty() {
+            return reply;
+        }
+        let times = match before {
+            Some((_, last, times)) if last == kind => times.saturating_add(1),
+            _ => 1,
+        };
+        all.push_back((asked.caller.clone(), kind, times));
+        if all.len() > CALLERS_MAX {
+            all.pop_front();
+        }
+        if times < SAME_REFUSALS {
+            return reply;
+        }
+        reply.hint(&format!(
+            "refused the same way {times} times in a row: do not call again, ask the operator"
+        ))
+    }
+}
+
+impl Node {
+    /// Notes every stop in the audit log, whoever asked for it, once it was seen to its end. No
+    /// stop waits for this. Needs the runtime that it is called on.
+    pub fn note_stops(self: &Arc<Self>) {
+        for seat in &self.seats {
+            let (node, name) = (Arc::downgrade(self), seat.name.clone());
+            let mut snapshots = seat.motion.watch();
+            tokio::spawn(async move {
+                let mut seen = 0;
+                while let Ok(snapshot) = snapshots.wait_for(|now| now.stops_done > seen).await {
+                    seen = snapshot.stops_done;
+                    let text = json!({"arm": name, "count": seen, "report": snapshot.stop});
+                    drop(snapshot);
+                    let Some(node) = node.upgrade() else { return };
+                    node.audit.note("stop", text.to_string());
+                }
+            });
+        }
+    }
+
+    /// Notes what the node is made of, as it starts: another hash is another configuration.
+    pub fn note_start(&self) {
+        let file = serde_json::to_string(&self.file).unwrap_or_default();
+        let arms: Vec<Value> = self
+            .seats
+            .iter()
+            .map(|seat| {
+                let enabled = seat.permits().enabled(seat.motion.clock().now());
+                json!({"name": seat.name, "arm": seat.title(), "enabled": enabled})
+            })
+            .collect();
+        let text = json!({
+            "node": self.file.name,
+            "version": env!("CARGO_PKG_VERSION"),
+            "arms": arms,
+            "configuration": file,
+        });
+        self.audit.note("start", text.to_string());
+    }
+}

@@ -1,0 +1,492 @@
+//! Tools that the node file declares: checked once, when the node is opened, and made entries of the catalogue.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::shape::shape;
+use crate::args::name::Resolution;
+use crate::args::{self, Class, Policy, Profile, Received, Shape, Unit};
+use crate::catalogue::{
+    self, DESCRIPTION_CHARS_MAX, Effect, Field, FieldKind, Here, Kind, Parameter, TOOLS, Tool,
+};
+use crate::config::toml::FileError;
+use crate::config::{
+    ArgumentEntry, ArgumentType, EffectEntry, NodeFile, Problem, ServerEntry, StepEntry, ToolEntry,
+};
+
+/// The declared tools of a node.
+#[derive(Clone, Debug, Default)]
+pub struct Declared {
+    tools: Arc<[Tool]>,
+    /// In the same order.
+    deeds: Arc<[Deed]>,
+}
+
+/// What a declared tool does.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Deed {
+    /// Calls a built-in tool.
+    Calls(Step),
+    /// Calls several, one after another.
+    Sequence(Vec<Step>),
+    /// Asks another server.
+    Abroad {
+        /// Which.
+        server: ServerEntry,
+        /// The name of its tool.
+        tool: String,
+    },
+}
+
+/// A call of a built-in tool with some arguments fixed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Step {
+    /// The built-in tool.
+    pub(super) tool: &'static Tool,
+    /// Its arguments that are always these.
+    pub(super) fixed: Map<String, Value>,
+}
+
+/// What the result of a sequence holds.
+const SEQUENCE_FIELDS: &[Field] = &[Field {
+    name: "steps",
+    kind: FieldKind::Objects,
+    words: "per step its tool, what was understood and what came of it",
+}];
+
+/// What the result of another server's tool holds.
+const ABROAD_FIELDS: &[Field] = &[
+    Field {
+        name: "server",
+        kind: FieldKind::Text,
+        words: "which server answered",
+    },
+    Field {
+        name: "result",
+        kind: FieldKind::Object,
+        words: "what it answered, as data",
+    },
+];
+
+/// Lines of a declaration's words that follow the first.
+const WHEN_LINES_MAX: usize = 4;
+
+impl Declared {
+    /// Checks a node file's declarations against the tools and names that there are.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them, each with its line.
+    pub fn of(file: &NodeFile, here: &Here) -> Result<Self, FileError> {
+        let mut declared = Declaring {
+            here,
+            problems: Vec::new(),
+            tools: Vec::new(),
+        };
+        let deeds: Vec<Option<Deed>> = file
+            .tools
+            .iter()
+            .enumerate()
+            .map(|(index, entry)| declared.tool(entry, &format!("tools[{index}]")))
+            .collect();
+        if !declared.problems.is_empty() {
+            return Err(file.wrong(&declared.problems));
+        }
+        Ok(Self {
+            tools: declared.tools.into(),
+            deeds: deeds.into_iter().flatten().collect(),
+        })
+    }
+
+    /// Their entries.
+    #[must_use]
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// Their entries, for whoever keeps them.
+    #[must_use]
+    pub fn shared(&self) -> Arc<[Tool]> {
+        Arc::clone(&self.tools)
+    }
+
+    /// What the tool of this exact name does.
+    pub(super) fn deed(&self, name: &str) -> Option<&Deed> {
+        let index = self.tools.iter().position(|tool| tool.name == name)?;
+        self.deeds.get(index)
+    }
+}
+
+impl Step {
+    /// Its arguments: the fixed ones, and those of `given` that it takes.
+    pub(super) fn arguments(&self, given: &Map<String, Value>) -> Map<String, Value> {
+        let own = given.iter().filter(|(name, _)| self.takes(name));
+        let own = own.map(|(name, value)| (name.clone(), value.clone()));
+        self.fixed.clone().into_iter().chain(own).collect()
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        parameter(self.tool, name).is_some_and(|one| !self.fixed.contains_key(&one.name))
+    }
+
+    /// For people: `stroke {"scene":"letters"}`.
+    pub(super) fn words(&self) -> String {
+        if self.fixed.is_empty() {
+            return self.tool.name.clone();
+        }
+        format!("{} {}", self.tool.name, Value::Object(self.fixed.clone()))
+    }
+}
+
+/// Declarations while they are checked.
+struct Declaring<'a> {
+    here: &'a Here,
+    problems: Vec<Problem>,
+    tools: Vec<Tool>,
+}
+
+impl Declaring<'_> {
+    fn say(&mut self, path: String, what: String) {
+        self.problems.push(Problem::at(path, what));
+    }
+
+    fn tool(&mut self, entry: &ToolEntry, path: &str) -> Option<Deed> {
+        let before = self.problems.len();
+        self.name(entry, path);
+        let deed = self.deed(entry, path);
+        let parameters: Vec<Parameter> = entry
+            .arguments
+            .iter()
+            .enumerate()
+            .filter_map(|(index, argument)| {
+                let path = format!("{path}.arguments[{index}]");
+                self.parameter(entry, argument, deed.as_ref()?, &path)
+            })
+            .collect();
+        let tool = card(entry, parameters, deed.as_ref()?);
+        let length = catalogue::description(&tool, self.here).chars().count();
+        if length > DESCRIPTION_CHARS_MAX {
+            let what = format!(
+                "the whole description of tool `{}` has {length} characters; {DESCRIPTION_CHARS_MAX} are possible, so say it more briefly",
+                entry.name
+            );
+            self.say(format!("{path}.description"), what);
+        }
+        self.tools.push(tool);
+        deed.filter(|_| self.problems.len() == before)
+    }
+
+    /// Form aside, a name belongs to one tool.
+    fn name(&mut self, entry: &ToolEntry, path: &str) {
+        let all = || TOOLS.iter().chain(&self.tools);
+        let (names, tools): (Vec<&str>, Vec<&Tool>) = all()
+            .flat_map(|tool| tool.names().map(move |name| (name, tool)))
+            .unzip();
+        let taken = match args::name::resolve(&entry.name, &names) {
+            Resolution::Resolved { index, .. } => tools.get(index).map(|tool| tool.name.clone()),
+            Resolution::Ambiguous { among } => among.first().cloned(),
+            Resolution::Unknown { .. } => None,
+        };
+        if let Some(taken) = taken {
+            let what = format!(
+                "`{}` is a name of the tool `{taken}`; declare yours under another",
+                entry.name
+            );
+            self.say(format!("{path}.name"), what);
+        }
+    }
+
+    fn deed(&mut self, entry: &ToolEntry, path: &str) -> Option<Deed> {
+        if let (Some(server), Some(tool)) = (&entry.server, &entry.tool) {
+            return Some(Deed::Abroad {
+                server: server.clone(),
+                tool: tool.clone(),
+            });
+        }
+        if let Some(calls) = &entry.calls {
+            let step = StepEntry {
+                calls: calls.clone(),
+                fixed: entry.fixed.clone(),
+            };
+            return self.step(&step, path).map(Deed::Calls);
+        }
+        let steps = entry.sequence.as_ref()?;
+        let made: Vec<Option<Step>> = steps
+            .iter()
+            .enumerate()
+            .map(|(index, step)| self.step(step, &format!("{path}.sequence[{index}]")))
+            .collect();
+        let made: Vec<Step> = made.into_iter().collect::<Option<_>>()?;
+        self.stop_stands_last(&made, entry, path);
+        Some(Deed::Sequence(made))
+    }
+
+    /// After a stop motion is for a new decision, not for the rest of a list.
+    fn stop_stands_last(&mut self, steps: &[Step], entry: &ToolEntry, path: &str) {
+        let before_last = steps.iter().rev().skip(1).rev();
+        for (index, step) in before_last.enumerate() {
+            if step.tool.effect == Effect::Stops {
+                let what = format!(
+                    "tool `{}`: `{}` can only be the last step; what comes after a stop is decided anew",
+                    entry.name, step.tool.name
+                );
+                self.say(format!("{path}.sequence[{index}].calls"), what);
+            }
+        }
+    }
+
+    fn step(&mut self, entry: &StepEntry, path: &str) -> Option<Step> {
+        let found = TOOLS
+            .iter()
+            .find(|tool| tool.names().any(|name| name == entry.calls));
+        let Some(tool) = found else {
+            let names = TOOLS.iter().map(|tool| tool.name.as_str());
+            let what = format!(
+                "there is no built-in tool `{}`; nearest first: {}",
+                entry.calls,
+                args::nearest(&entry.calls, names).join(", ")
+            );
+            self.say(format!("{path}.calls"), what);
+            return None;
+        };
+        let mut fixed = Map::new();
+        for (name, value) in &entry.fixed {
+            let path = format!("{path}.fixed.{name}");
+            if let Some((name, value)) = self.fixed(tool, name, value, &path) {
+                fixed.insert(name, value);
+            }
+        }
+        Some(Step { tool, fixed })
+    }
+
+    /// A fixed argument as the tool will understand it.
+    fn fixed(
+        &mut self,
+        tool: &Tool,
+        name: &str,
+        value: &Value,
+        path: &str,
+    ) -> Option<(String, Value)> {
+        let Some(parameter) = parameter(tool, name) else {
+            let names = tool.parameters.iter().map(|one| one.name.as_str());
+            let what = format!(
+                "`{}` has no argument `{name}`; nearest first: {}",
+                tool.name,
+                args::nearest(name, names).join(", ")
+            );
+            self.say(path.to_owned(), what);
+            return None;
+        };
+        let mut shape = shape(tool, self.here);
+        shape.params.retain(|one| one.name == parameter.name);
+        match understood(&shape, &parameter.name, value) {
+            Ok(value) => Some((parameter.name.clone(), value)),
+            Err(why) => {
+                self.say(path.to_owned(), format!("fixed argument {why}"));
+                None
+            }
+        }
+    }
+
+    fn parameter(
+        &mut self,
+        entry: &ToolEntry,
+        argument: &ArgumentEntry,
+        deed: &Deed,
+        path: &str,
+    ) -> Option<Parameter> {
+        let mut kind = self.kind(argument, path);
+        let steps = match deed {
+            Deed::Abroad { .. } => None,
+            Deed::Calls(step) => Some(std::slice::from_ref(step)),
+            Deed::Sequence(steps) => Some(steps.as_slice()),
+        };
+        if let Some(steps) = steps {
+            let inner = self.inner(entry, argument, steps, path)?;
+            if inner.kind.json_type() != kind.json_type() {
+                let what = format!(
+                    "argument `{}` is a {}, and the built-in tool takes a {}",
+                    argument.name,
+                    kind.json_type(),
+                    inner.kind.json_type()
+                );
+                self.say(format!("{path}.type"), what);
+            }
+            // Names that change while the node runs follow the built-in tool.
+            if kind == Kind::Text {
+                kind = inner.kind;
+            }
+        }
+        Some(Parameter {
+            name: argument.name.clone(),
+            aliases: Vec::new(),
+            kind,
+            required: argument.required,
+            default: argument.default.clone(),
+            words: words(argument),
+        })
+    }
+
+    /// The parameter of a built-in tool that an argument is passed on as.
+    fn inner(
+        &mut self,
+        entry: &ToolEntry,
+        argument: &ArgumentEntry,
+        steps: &[Step],
+        path: &str,
+    ) -> Option<Parameter> {
+        let name = &argument.name;
+        let taking = steps.iter().find(|step| step.takes(name));
+        if let Some(found) = taking.and_then(|step| parameter(step.tool, name)) {
+            return Some(found.clone());
+        }
+        let fixed = steps
+            .iter()
+            .any(|step| parameter(step.tool, name).is_some());
+        let what = if fixed {
+            format!(
+                "argument `{name}` of tool `{}` is fixed already",
+                entry.name
+            )
+        } else {
+            let known = steps.iter().flat_map(|step| &step.tool.parameters);
+            let mut known: Vec<&str> = known.map(|one| one.name.as_str()).collect();
+            known.sort_unstable();
+            known.dedup();
+            format!(
+                "no built-in tool of `{}` takes an argument `{name}`; nearest first: {}",
+                entry.name,
+                args::nearest(name, known).join(", ")
+            )
+        };
+        self.say(format!("{path}.name"), what);
+        None
+    }
+
+    fn kind(&mut self, argument: &ArgumentEntry, path: &str) -> Kind {
+        let unit = argument.unit.clone();
+        if let Some(name) = unit.as_ref().filter(|name| Unit::named(name).is_none()) {
+            let what = format!(
+                "argument `{}`: nobody knows the unit `{name}`; write one such as mm, cm, m, deg, rad, s, ms, mm/s or hz",
+                argument.name
+            );
+            self.say(format!("{path}.unit"), what);
+        }
+        match (argument.kind, &argument.values) {
+            (ArgumentType::String, Some(values)) => Kind::Choice(values.clone()),
+            (ArgumentType::String, None) => Kind::Text,
+            (ArgumentType::Integer, _) => Kind::Whole { unit },
+            (ArgumentType::Number, _) => Kind::Number { unit },
+            (ArgumentType::Boolean, _) => Kind::Bool,
+            (ArgumentType::Array, _) => Kind::Texts,
+        }
+    }
+}
+
+/// The parameter of this exact name or alias.
+fn parameter<'a>(tool: &'a Tool, name: &str) -> Option<&'a Parameter> {
+    tool.parameters
+        .iter()
+        .find(|one| one.name == name || one.aliases.iter().any(|alias| alias == name))
+}
+
+/// A value that needs no repair but of its form, as the reader gives it back.
+fn understood(shape: &Shape, name: &str, value: &Value) -> Result<Value, String> {
+    let policy = Policy::new(args::Effect::Moves, Profile::Guarded);
+    let sent = Map::from_iter([(name.to_owned(), value.clone())]);
+    let reading = args::read(shape, &policy, Received::Value(Value::Object(sent)))
+        .map_err(|refusal| refusal.to_string())?;
+    match reading.given.get(name) {
+        Some(value) if reading.loss == Class::L0 => Ok(value.clone()),
+        _ => Err(format!("{name}: {value} says nothing; leave it out")),
+    }
+}
+
+/// What an argument is for, with its default.
+fn words(argument: &ArgumentEntry) -> String {
+    let words = argument.description.trim().trim_end_matches('.');
+    match &argument.default {
+        Some(default) => format!("{words}, default {default}"),
+        None => words.to_owned(),
+    }
+}
+
+/// The entry of the catalogue.
+fn card(entry: &ToolEntry, parameters: Vec<Parameter>, deed: &Deed) -> Tool {
+    let mut lines = entry.description.trim().lines().map(str::trim);
+    let does = lines.next().unwrap_or_default().trim_end_matches('.');
+    let mut when: Vec<String> = lines.map(str::to_owned).collect();
+    when.extend(deed.words());
+    when.truncate(WHEN_LINES_MAX);
+    let steps = deed.steps();
+    let effect = deed.effect(entry.effect);
+    Tool {
+        name: entry.name.clone(),
+        title: entry.title.clone().unwrap_or_else(|| title(&entry.name)),
+        aliases: Vec::new(),
+        also: Vec::new(),
+        effect,
+        does: does.to_owned(),
+        parameters,
+        examples: Vec::new(),
+        when,
+        fields: deed.fields(),
+        destructive: match deed {
+            Deed::Abroad { .. } => effect == Effect::Moves,
+            _ => steps.iter().any(|step| step.tool.destructive),
+        },
+        idempotent: !steps.is_empty() && steps.iter().all(|step| step.tool.idempotent),
+        open_world: matches!(deed, Deed::Abroad { .. }),
+    }
+}
+
+/// `draw_sign` is "Draw sign" for people.
+fn title(name: &str) -> String {
+    let words = name.replace(['_', '-'], " ");
+    let mut letters = words.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+impl Deed {
+    fn steps(&self) -> &[Step] {
+        match self {
+            Self::Calls(step) => std::slice::from_ref(step),
+            Self::Sequence(steps) => steps,
+            Self::Abroad { .. } => &[],
+        }
+    }
+
+    /// The strictest effect of all that is called: motion anywhere is motion. What another server does is not known
+    /// here, so it is read as strictly as motion unless the declaration says that it only reads.
+    fn effect(&self, said: Option<EffectEntry>) -> Effect {
+        let has = |effect| self.steps().iter().any(|step| step.tool.effect == effect);
+        match self {
+            Self::Abroad { .. } if said == Some(EffectEntry::Reads) => Effect::Reads,
+            Self::Abroad { .. } => Effect::Moves,
+            _ if has(Effect::Moves) => Effect::Moves,
+            _ if has(Effect::Stops) => Effect::Stops,
+            _ => Effect::Reads,
+        }
+    }
+
+    fn fields(&self) -> &'static [Field] {
+        match self {
+            Self::Calls(step) => step.tool.fields,
+            Self::Sequence(_) => SEQUENCE_FIELDS,
+            Self::Abroad { .. } => ABROAD_FIELDS,
+        }
+    }
+
+    /// What it does, in the built-in tools' words.
+    fn words(&self) -> Option<String> {
+        match self {
+            Self::Calls(step) => Some(format!("Calls {}.", step.words())),
+            Self::Sequence(steps) => {
+                let steps: Vec<String> = steps.iter().map(Step::words).collect();
+                Some(format!("Calls in order: {}.", steps.join(", ")))
+            }
+            Self::Abroad { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What a drawing would be, whether it may be drawn or not: the plan, and every rule that says no.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::gate;
+use crate::plan::{self, Attempt, Plan, PlanError, Report, Watch};
+use crate::scene::{Scene, SheetStroke};
+use crate::units::Joints;
+
+/// What a drawing would be.
+#[derive(Clone, Debug)]
+pub struct Preview {
+    /// As much as can be planned; none where nothing can.
+    pub plan: Option<Plan>,
+    /// Every rule that says no.
+    pub refusals: Vec<Complaint>,
+    /// What is not in the plan because of them.
+    pub(super) refused: Vec<SheetStroke>,
+}
+
+/// A rule that said no, wherever it was asked.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Complaint {
+    /// Which.
+    pub rule: String,
+    /// Which of the design's strokes, counted from 1 as its author drew them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stroke: Option<usize>,
+    /// Where that stroke stands in its author's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Where on the sheet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_mm: Option<[f64; 2]>,
+    /// What was too much or too little.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// What it may be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<f64>,
+    /// Of both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<&'static str>,
+    /// All of it as a sentence.
+    pub why: String,
+    /// Which of the plan's strokes, where it is in the plan.
+    #[serde(skip)]
+    pub(super) item: Option<usize>,
+}
+
+impl Preview {
+    /// Plans what can be planned, and has the gate judge it.
+    ///
+    /// # Errors
+    /// Cancelled, or there is nothing to draw.
+    pub fn new(scene: &Arc<Scene>, start: &Joints, watch: &dyn Watch) -> Result<Self, PlanError> {
+        let attempt = match plan::attempt(scene, start, watch) {
+            Ok(attempt) => attempt,
+            Err(PlanError::Refused(refusals)) => {
+                return Ok(Self {
+                    plan: None,
+                    refusals: refusals.iter().map(Complaint::of_planner).collect(),
+                    refused: scene.strokes.clone(),
+                });
+            }
+            Err(other) => return Err(other),
+        };
+        Ok(Self::judged(scene, attempt))
+    }
+
+    fn judged(scene: &Arc<Scene>, attempt: Attempt) -> Self {
+        let Attempt {
+            plan,
+            refusals,
+            refused,
+        } = attempt;
+        let mut all: Vec<Complaint> = refusals.iter().map(Complaint::of_planner).collect();
+        let plan = (plan.report.stroke_count > 0).then_some(plan);
+        if let Some(plan) = &plan
+            && let Err(refused) = gate::preview(scene, &plan.trajectory)
+        {
+            let of_gate = |refusal| Complaint::of_gate(refusal, &plan.report);
+            all.extend(refused.0.iter().map(of_gate));
+        }
+        Self {
+            plan,
+            refusals: all,
+            refused,
+        }
+    }
+
+    /// What it comes to, in one line.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let planned = self.plan.as_ref().map_or_else(
+            || "nothing of it can be planned".to_owned(),
+            |plan| sum_up(&plan.report),
+        );
+        match self.refusals.len() {
+            0 => planned,
+            1 => format!("{planned}; refused: {}", self.said(1)),
+            count => format!("{planned}; refused {count} times: {}", self.said(NAMED_MAX)),
+        }
+    }
+
+    fn said(&self, most: usize) -> String {
+        let named: Vec<&str> = self
+            .refusals
+            .iter()
+            .take(most)
+            .map(|refusal| refusal.why.as_str())
+            .collect();
+        let more = self.refusals.len().saturating_sub(most);
+        if more == 0 {
+            named.join("; ")
+        } else {
+            format!("{}; and {more} more", named.join("; "))
+        }
+    }
+}
+
+/// How many refusals a message names.
+const NAMED_MAX: usize = 3;
+
+/// Length, time and dips.
+pub(super) fn sum_up(report: &Report) -> String {
+    let dips = match report.dips {
+        0 => String::new(),
+        1 => ", 1 dip".to_owned(),
+        dips => format!(", {dips} dips"),
+    };
+    format!(
+        "{} strokes, {:.0} mm of line, {:.1} s of arm time{dips}",
+        report.stroke_count, report.pen_down_mm, report.duration_s
+    )
+}
+
+impl Complaint {
+    fn of_planner(refusal: &plan::Refusal) -> Self {
+        let excess = refusal.cause.excess();
+        Self {
+            rule: refusal.cause.rule().to_owned(),
+            stroke: refusal.stroke.map(|stroke| stroke + 1),
+            source: Some(refusal.source.clone()),
+            at_mm: refusal.at_mm.map(rounded),
+            value: excess.map(|(value, ..)| round(value)),
+            limit: excess.map(|(_, limit, _)| round(limit)),
+            unit: excess.map(|(.., unit)| unit),
+            why: refusal.to_string(),
+            item: None,
+        }
+    }
+
+    fn of_gate(refusal: &gate::Refusal, report: &Report) -> Self {
+        let stroke = refusal.item.and_then(|item| report.strokes.get(item));
+        let rule = serde_json::to_value(refusal.rule).unwrap_or_default();
+        let place = refusal.at_mm.map(rounded);
+        let name = stroke.map(|stroke| format!("{} (stroke {})", stroke.source, stroke.stroke + 1));
+        let at = place.map(|[x, y]| format!(" at ({x:.1}, {y:.1}) mm"));
+        let why = match name {
+            Some(name) => format!("{name}{}: {}", at.unwrap_or_default(), refusal.why),
+            None => refusal.why.clone(),
+        };
+        Self {
+            rule: rule.as_str().unwrap_or("refused").to_owned(),
+            stroke: stroke.map(|stroke| stroke.stroke + 1),
+            source: stroke.map(|stroke| stroke.source.clone()),
+            at_mm: place,
+            value: refusal.excess.map(|excess| round(excess.value)),
+            limit: refusal.excess.map(|excess| round(excess.limit)),
+            unit: refusal.excess.map(|excess| excess.unit),
+            why,
+            item: refusal.item,
+        }
+    }
+}
+
+fn round(value: f64) -> f64 {
+    super::stroke::rounded(value)
+}
+
+fn rounded(at_mm: [f64; 2]) -> [f64; 2] {
+    at_mm.map(round)
+}

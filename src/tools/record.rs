@@ -1,0 +1,53 @@
+//! What a job's journal is given by its tool, off the runtime's threads: the disk may take its time.
+
+use std::sync::Arc;
+
+use super::Node;
+use super::answer::Reply;
+use crate::args::Received;
+use crate::job::{Accepted, Entry};
+
+/// Begins a job's journal.
+pub(super) async fn begin(node: &Arc<Node>, accepted: Accepted) -> Result<Arc<Entry>, String> {
+    if let Some(damaged) = node.book.damaged().first() {
+        return Err(damaged.clone());
+    }
+    let node = Arc::clone(node);
+    let begun = tokio::task::spawn_blocking(move || node.book.begin(&accepted));
+    match begun.await {
+        Ok(Ok(entry)) => Ok(Arc::new(entry)),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("its thread failed".to_owned()),
+    }
+}
+
+/// Ends a job's journal with its answer, and keeps its pictures beside it.
+pub(super) async fn end(node: &Arc<Node>, entry: &Arc<Entry>, state: &'static str, reply: &Reply) {
+    let (node, entry, reply) = (Arc::clone(node), Arc::clone(entry), reply.clone());
+    let ended = tokio::task::spawn_blocking(move || {
+        for (index, png) in reply.pictures.iter().enumerate() {
+            let path = entry.folder().join(format!("picture-{}.png", index + 1));
+            if let Err(error) = std::fs::write(&path, png) {
+                tracing::warn!("cannot write {}: {error}", path.display());
+            }
+        }
+        let figures = serde_json::to_string(&reply.structured).unwrap_or_default();
+        let message = reply.text.lines().next().unwrap_or_default();
+        if let Err(error) = entry.ended(state, message, &figures) {
+            tracing::error!("the end of {} is not in its journal: {error}", entry.id());
+        }
+        node.book.ended_with(&entry);
+    });
+    if ended.await.is_err() {
+        tracing::error!("the journal's thread failed");
+    }
+}
+
+/// Arguments as they came, as text.
+pub(super) fn words(received: &Received) -> String {
+    match received {
+        Received::Absent => String::new(),
+        Received::Value(value) => value.to_string(),
+        Received::Text(text) => text.clone(),
+    }
+}

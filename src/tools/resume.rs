@@ -1,0 +1,191 @@
+//! Going on with a drawing that was left half done, and what a node finds of it at its start.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::answer::Reply;
+use super::dispatch::Order;
+use super::stroke::{self, Drawing, rounded};
+use super::{Node, Seat, carry};
+use crate::job::Past;
+use crate::scene::Scene;
+
+/// So much of the line that was drawn last is drawn again: servos lag behind what they are sent,
+/// and where the power failed the last of it may be missing.
+pub(super) const OVERLAP_MM: f64 = 3.0;
+
+/// `stroke` with `resume`.
+pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, Box<Reply>> {
+    let past = order.node.book.unfinished(&seat.name).ok_or_else(|| {
+        Reply::failed(
+            "no drawing of this arm was left half done; call stroke without resume; nothing moved",
+        )
+        .with("code", "nothing_to_resume")
+        .boxed()
+    })?;
+    let scene = same_scene(order.node, seat, &past)?;
+    let drawing = Drawing {
+        rest: Some(past.left(OVERLAP_MM)),
+        plan: order.text("plan").map(str::to_owned),
+    };
+    let mut understood = order.reading.understood.clone();
+    understood.insert("scene".to_owned(), past.scene.as_str().into());
+    let reply = if order.is("dry_run") {
+        stroke::dry_run(order, &scene, drawing).await
+    } else {
+        stroke::check_previewed(order)?;
+        let mut call = order.job("stroke", &scene, order.is("again"));
+        call.accepted.resumes.clone_from(&past.id);
+        call.key = format!("{} {}", call.key, past.id);
+        let work = {
+            let scene = Arc::clone(&scene);
+            move |errand| stroke::draw(errand, scene, drawing)
+        };
+        carry::as_job(order.node, seat, call, order.watch, work).await
+    };
+    Ok(reply
+        .with("understood", understood)
+        .with("resumed", about(&past)))
+}
+
+/// The scene of an earlier job, if all that it depends on is as it was: file, overlay, design, arm
+/// and calibration.
+fn same_scene(node: &Node, seat: &Seat, past: &Past) -> Result<Arc<Scene>, Box<Reply>> {
+    let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
+    let changed = |why: String| {
+        Reply::failed(format!(
+            "{} cannot be gone on with: {why}; restore it, or draw anew with again: true; nothing moved",
+            past.id
+        ))
+        .with("code", "scene_changed")
+        .boxed()
+    };
+    let scene = node.scene(seat, &past.scene, overlay).map_err(changed)?;
+    if scene.revision.hex() != past.revision {
+        let before: String = past.revision.chars().take(12).collect();
+        return Err(changed(format!(
+            "scene `{}` was revision {before} then and is {} now: its file, design, overlay, arm or calibration was changed",
+            scene.title(),
+            scene.revision
+        )));
+    }
+    Ok(scene)
+}
+
+/// A new drawing over one that a crash cut short would draw twice what is there already: it must be
+/// asked for in so many words.
+pub(super) fn check_none_cut_short(order: &Order<'_>, seat: &Seat) -> Result<(), Box<Reply>> {
+    match order.node.book.interrupted(&seat.name) {
+        Some(past) if past.is_unfinished() && !order.is("again") => Err(Reply::failed(format!(
+            "{} was interrupted: {}; corrected call: stroke {{\"resume\":true}} goes on with it, stroke {{\"again\":true}} draws anew; nothing moved",
+            past.id,
+            past.words()
+        ))
+        .with("code", "interrupted")
+        .with("unfinished", about(&past))
+        .boxed()),
+        _ => Ok(()),
+    }
+}
+
+/// What a drawing left, as data.
+fn about(past: &Past) -> Value {
+    json!({
+        "job": past.id,
+        "scene": past.scene,
+        "interrupted": past.interrupted,
+        "strokes_done": past.drawn.strokes,
+        "strokes": past.strokes.len(),
+        "drawn_mm": rounded(past.drawn.mm),
+        "perhaps_mm": rounded((past.released_mm - past.drawn.mm).max(0.0)),
+        "left_mm": rounded(past.total_mm() - past.drawn.mm),
+        "in_progress": past.strokes.get(past.drawn.strokes).map(|stroke| stroke.source.clone()),
+        "overlap_mm": OVERLAP_MM,
+        "words": past.words(),
+    })
+}
+
+impl Node {
+    /// What an arm has left half done, if it has.
+    pub(super) fn unfinished(&self, seat: &Seat) -> Option<Value> {
+        let book = &self.book;
+        let left = book
+            .interrupted(&seat.name)
+            .filter(|past| past.tool != "stroke")
+            .or_else(|| book.unfinished(&seat.name))
+            .or_else(|| book.interrupted(&seat.name));
+        left.as_ref().map(about)
+    }
+
+    /// A job's record; `None` where there is none of this name.
+    #[must_use]
+    pub fn job_record(&self, id: &str) -> Option<Value> {
+        let is_name =
+            id.starts_with("job-") && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        let past = is_name.then(|| crate::job::past(&self.state, id).ok())??;
+        Some(record(&past))
+    }
+
+    /// Where the node's process ended while an arm moved, that arm's motion is disabled, a
+    /// simulated one's too; and every real arm knows again which scene it last moved in. Returns
+    /// what people should be told.
+    pub fn recover(&self) -> Vec<String> {
+        let mut told: Vec<String> = self.book.damaged().to_vec();
+        for seat in &self.seats {
+            if let Some(past) = self.book.interrupted(&seat.name) {
+                seat.permits().disable();
+                told.push(format!(
+                    "{} of arm {} was interrupted: {}; motion is disabled until an operator enables it; `stroke {{\"resume\":true}}` goes on",
+                    past.id, seat.name, past.words()
+                ));
+            }
+            if seat.studio.is_none()
+                && let Some(past) = self.book.last_moved(&seat.name)
+                && let Ok(scene) = same_scene(self, seat, &past)
+            {
+                seat.moved_in(&scene);
+            }
+        }
+        told
+    }
+
+    /// Whether the last process ended while one of these arms moved, and nobody has gone on.
+    #[must_use]
+    pub fn was_cut_short(&self) -> bool {
+        let cut = |seat: &Arc<Seat>| self.book.interrupted(&seat.name).is_some();
+        !self.book.damaged().is_empty() || self.seats.iter().any(cut)
+    }
+}
+
+/// A job as data.
+#[must_use]
+pub fn record(past: &Past) -> Value {
+    json!({
+        "id": past.id,
+        "tool": past.tool,
+        "arm": past.arm,
+        "scene": past.scene,
+        "overlay": past.overlay,
+        "revision": past.revision,
+        "caller": past.caller,
+        "received": past.received,
+        "understood": past.understood,
+        "repairs": past.repairs,
+        "resumes": past.resumes,
+        "plan_hash": past.plan_hash,
+        "strokes": past.strokes.len(),
+        "total_mm": rounded(past.total_mm()),
+        "drawn_mm": rounded(past.drawn.mm),
+        "strokes_done": past.drawn.strokes,
+        "planned_s": rounded(past.duration_s),
+        "accepted_ms": past.accepted_ms,
+        "ended_ms": past.ended_ms,
+        "state": past.state,
+        "message": past.message,
+        "figures": past.figures,
+        "interrupted": past.interrupted,
+        "approved": past.approved,
+        "settled_by": past.settled,
+    })
+}

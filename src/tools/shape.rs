@@ -1,0 +1,68 @@
+//! From the catalogue's entry of a tool to what the reader of arguments wants to know.
+
+use crate::args::{self, Param, Range, Shape, Unit};
+use crate::catalogue::{Effect, Here, Kind, Parameter, Tool};
+
+/// How strictly a tool's arguments are read.
+#[must_use]
+pub fn strictness(effect: Effect) -> args::Effect {
+    match effect {
+        Effect::Stops => args::Effect::Stops,
+        Effect::Reads => args::Effect::Reads,
+        Effect::Moves => args::Effect::Moves,
+    }
+}
+
+/// The shape of a tool's arguments on this node now.
+#[must_use]
+pub fn shape(tool: &Tool, here: &Here) -> Shape {
+    let own: Vec<&str> = tool.parameters.iter().flat_map(names).collect();
+    let foreign = here
+        .tools()
+        .flat_map(|other| &other.parameters)
+        .flat_map(names)
+        .filter(|name| !own.contains(name));
+    let params = tool
+        .parameters
+        .iter()
+        .map(|parameter| param(parameter, here));
+    Shape::new(params.collect())
+        .with_foreign(foreign)
+        .with_tool_names(tool.names())
+}
+
+/// Every name that a parameter answers to.
+fn names(parameter: &Parameter) -> impl Iterator<Item = &str> {
+    std::iter::once(&parameter.name)
+        .chain(&parameter.aliases)
+        .map(String::as_str)
+}
+
+fn param(parameter: &Parameter, here: &Here) -> Param {
+    Param {
+        aliases: parameter.aliases.clone(),
+        required: parameter.required,
+        default: parameter.default.clone(),
+        ..Param::new(&parameter.name, kind(&parameter.kind, here))
+    }
+}
+
+fn kind(kind: &Kind, here: &Here) -> args::Kind {
+    let range = Range::default();
+    let known = |unit: &Option<String>| unit.as_deref().and_then(Unit::named);
+    match kind {
+        Kind::Bool => args::Kind::Bool,
+        Kind::Text => args::Kind::Text,
+        Kind::Name(names) => args::Kind::name(here.names(*names).iter().cloned()),
+        Kind::Choice(values) => args::Kind::choice(values.iter().cloned()),
+        Kind::Whole { unit } => args::Kind::Integer {
+            range,
+            unit: known(unit),
+        },
+        Kind::Number { unit } => args::Kind::Number {
+            range,
+            unit: known(unit),
+        },
+        Kind::Texts => args::Kind::List(Box::new(args::Kind::Text)),
+    }
+}

@@ -1,0 +1,134 @@
+//! `steadyhand explain`: what a person or a program sees of the reader, without anything being done.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic, and this test starts the program"
+)]
+
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+fn explain(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_steadyhand"))
+        .arg("explain")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// A schema of the kind that models misuse.
+fn alerts() -> Value {
+    json!({"type": "object", "required": ["title"], "properties": {
+        "title": {"type": "string"}, "id": {"type": "string"}, "owner_id": {"type": "string"},
+        "priority": {"type": "integer"},
+        "threshold_operator": {"type": "string", "enum": [">", ">=", "<", "<="]},
+        "score_type": {"type": "string", "enum": ["numeric", "categorical", "boolean"]},
+        "categories": {"type": "array", "items": {"type": "string"}}}})
+}
+
+#[test]
+fn a_schema_as_models_misuse_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("schema.json");
+    std::fs::write(&file, alerts().to_string()).unwrap();
+    let absent = [
+        r#"{"title": "t", "priority": ""}"#,
+        r#"{"title": "t", "categories": []}"#,
+        r#"{"title": "t", "id": "", "owner_id": ""}"#,
+        r#"{"title": "t", "id": null, "owner_id": null}"#,
+    ];
+    let refused = [
+        (r#"{"title": "t", "priority": "High"}"#, "priority"),
+        (r#"{"title": "t", "priority": "medium"}"#, "priority"),
+        (
+            r#"{"title": "t", "threshold_operator": "gte"}"#,
+            "threshold_operator",
+        ),
+        (r#"{"title": "t", "score_type": "binary"}"#, "score_type"),
+    ];
+    let texts = absent.iter().chain(refused.iter().map(|(text, _)| text));
+    let input: String = texts
+        .map(|text| format!("{}\n", json!({"s": text})))
+        .collect();
+    let answers = lines(&explain(&["--schema", file.to_str().unwrap()], &input));
+    assert_eq!(answers.len(), 8);
+    for answer in &answers[..4] {
+        assert_eq!(answer["understood"], json!({"title": "t"}), "{answer}");
+    }
+    for (answer, (_, path)) in answers[4..].iter().zip(refused) {
+        assert_eq!(answer["complaints"][0]["path"], path, "{answer}");
+        assert_eq!(answer["corrected"]["title"], "t", "{answer}");
+        assert!(
+            answer["refused"].as_str().unwrap().starts_with(path),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
+fn synonyms_hold_only_where_the_schema_declares_them() {
+    let mut schema = alerts();
+    let case = |schema: &Value| {
+        json!({"s": "{title: 't', threshold_operator: 'gte'}", "schema": schema}).to_string()
+    };
+    let plain = case(&schema);
+    schema["properties"]["threshold_operator"]["x-synonyms"] = json!({"gte": ">="});
+    let answers = lines(&explain(
+        &["--schema", "-"],
+        &format!("{plain}\n{}\n", case(&schema)),
+    ));
+    assert!(answers[0].get("refused").is_some());
+    assert_eq!(answers[1]["understood"]["threshold_operator"], ">=");
+}
+
+#[test]
+fn a_line_that_is_no_case_is_answered_in_its_place() {
+    let answers = lines(&explain(
+        &["--schema", "-"],
+        "nonsense\n{\"s\": \"{}\"}\n{\"s\": \"{}\", \"schema\": {}}\n",
+    ));
+    assert!(answers[0]["error"].as_str().unwrap().contains("not JSON"));
+    assert!(answers[1]["error"].as_str().unwrap().contains("--schema"));
+    assert_eq!(answers[2]["understood"], json!({}));
+}
+
+#[test]
+fn a_tool_is_explained_in_words_and_as_json() {
+    let words = explain(
+        &["stroke", "{scene: 'Default', depth: 2}", "--format", "text"],
+        "",
+    );
+    let text = String::from_utf8(words.stdout).unwrap();
+    for said in ["lenient", "guarded", "refused", "depth", "L0"] {
+        assert!(text.contains(said), "{said} is not in:\n{text}");
+    }
+    let json = explain(&["stroke", "{scene: 'Default', depth: 2}"], "");
+    let explanation: Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(explanation["profiles"][1]["runs"], false);
+    let unknown = explain(&["strok", "{}"], "");
+    assert!(!unknown.status.success());
+    assert!(
+        String::from_utf8(unknown.stderr)
+            .unwrap()
+            .contains("stroke")
+    );
+}

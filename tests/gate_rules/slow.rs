@@ -1,0 +1,304 @@
+//! The gate's rules a second time: slowly, from the arm's file, with plain matrices and many points
+//! where the gate has formulas. Shares no code with `src/gate` or the fast half of `src/kin`.
+
+use std::collections::BTreeMap;
+
+use nalgebra::{DMatrix, Matrix4, Point3, Rotation3, Unit, Vector3};
+use steadyhand::gate::Rule;
+use steadyhand::plan::{SpanKind, Trajectory};
+use steadyhand::scene::{Corners, Scene};
+use steadyhand::units::{Finite, Joints};
+
+/// From one looked-at point of a capsule to the next.
+const STEP_M: f64 = 0.004;
+const CLEARANCE_M: f64 = 0.003;
+const BORDER_MM: f64 = 30.0;
+
+/// What was found of a rule.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Found {
+    /// It is broken, whatever the rounding.
+    pub(crate) surely: bool,
+    /// It may be broken; otherwise it surely is not.
+    pub(crate) possibly: bool,
+}
+
+/// A capsule as points.
+struct Dots {
+    link: usize,
+    is_pen: bool,
+    points: Vec<Point3<f64>>,
+    radius_m: f64,
+}
+
+fn number(of: [Finite; 3]) -> Vector3<f64> {
+    Vector3::from(of.map(Finite::get))
+}
+
+fn fixed(origin: [Finite; 3], rpy: [Finite; 3]) -> Matrix4<f64> {
+    let [r, p, y] = rpy.map(Finite::get);
+    let turn = Rotation3::from_axis_angle(&Vector3::z_axis(), y)
+        * Rotation3::from_axis_angle(&Vector3::y_axis(), p)
+        * Rotation3::from_axis_angle(&Vector3::x_axis(), r);
+    Matrix4::new_translation(&number(origin)) * turn.to_homogeneous()
+}
+
+/// Every link's frame, and the tool mount's last.
+pub(crate) fn frames(scene: &Scene, q: &Joints) -> Vec<Matrix4<f64>> {
+    let file = &scene.arm.file;
+    let mut all = vec![Matrix4::identity()];
+    for (joint, angle) in file.joints.iter().zip(q.iter()) {
+        let axis = Unit::new_normalize(number(joint.axis));
+        let turn = Rotation3::from_axis_angle(&axis, *angle).to_homogeneous();
+        all.push(all[all.len() - 1] * fixed(joint.origin_m, joint.rpy_rad) * turn);
+    }
+    let mount = fixed(file.tool_mount.origin_m, file.tool_mount.rpy_rad);
+    all.push(all[all.len() - 1] * mount);
+    all
+}
+
+pub(crate) fn tip(scene: &Scene, pen: usize, q: &Joints) -> Point3<f64> {
+    frames(scene, q)[scene.arm.dof() + 1].transform_point(&scene.pens[pen].tip_m)
+}
+
+/// Largest over smallest singular value of the tip's movement by small steps of the joints.
+pub(crate) fn condition(scene: &Scene, pen: usize, q: &Joints) -> f64 {
+    assert!(scene.arm.dof() < 6, "of place alone");
+    let h = 1e-5;
+    let moved = |joint: usize, by: f64| {
+        let q = q.map(|index, angle| if index == joint { angle + by } else { angle });
+        tip(scene, pen, &q)
+    };
+    let columns: Vec<_> = (0..q.len())
+        .map(|joint| (moved(joint, h) - moved(joint, -h)) / (2.0 * h))
+        .collect();
+    let values = DMatrix::from_fn(3, q.len(), |row, column| columns[column][row]).singular_values();
+    values.max() / values.min().max(1e-9)
+}
+
+fn dots(scene: &Scene, q: &Joints) -> Vec<Dots> {
+    let frames = frames(scene, q);
+    let row = |frame: &Matrix4<f64>, from: &Point3<f64>, to: &Point3<f64>| {
+        let (from, to) = (frame.transform_point(from), frame.transform_point(to));
+        let count = ((to - from).norm() / STEP_M).ceil().max(1.0);
+        let at = |n: f64| from + (to - from) * (n / count);
+        (0..=count as u32).map(|n| at(f64::from(n))).collect()
+    };
+    let capsules = scene.arm.capsules.iter().map(|capsule| Dots {
+        link: capsule.joints_before,
+        is_pen: false,
+        points: row(
+            &frames[capsule.joints_before],
+            &capsule.from_m,
+            &capsule.to_m,
+        ),
+        radius_m: capsule.radius_m,
+    });
+    let mount = &frames[scene.arm.dof() + 1];
+    let pens = scene.pens.iter().map(|pen| Dots {
+        link: scene.arm.dof(),
+        is_pen: true,
+        points: row(mount, &Point3::origin(), &pen.tip_m),
+        radius_m: 0.005,
+    });
+    capsules.chain(pens).collect()
+}
+
+/// Outside of a box, or inside as a negative number.
+fn to_box(point: &Point3<f64>, corners: &Corners) -> f64 {
+    let nearest = Point3::from(point.coords.zip_zip_map(
+        &corners.min_m.coords,
+        &corners.max_m.coords,
+        |at, low, high| at.clamp(low, high),
+    ));
+    let sides = (0..3)
+        .map(|axis| (point[axis] - corners.min_m[axis]).min(corners.max_m[axis] - point[axis]));
+    let away = (point - nearest).norm();
+    if away > 0.0 {
+        away
+    } else {
+        -sides.fold(f64::INFINITY, f64::min)
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Slow {
+    pub(crate) found: BTreeMap<String, Found>,
+}
+
+impl Slow {
+    /// All rules about a whole trajectory. The sheet must be flat, the pen the only one.
+    pub(crate) fn judge(scene: &Scene, plan: &Trajectory) -> Self {
+        let mut slow = Self::default();
+        slow.rates(scene, plan);
+        for (sample, q) in plan.samples.iter().enumerate() {
+            let kind = plan.span_at(sample).unwrap().kind;
+            slow.tip(scene, plan, sample, kind);
+            slow.body(scene, q);
+        }
+        slow
+    }
+
+    /// Notes a value that must not be above a limit; it is known to within `doubt` upwards.
+    fn above(&mut self, rule: Rule, value: f64, limit: f64, doubt: f64) {
+        let found = self.found.entry(format!("{rule:?}")).or_default();
+        found.surely |= value > limit + doubt.abs() * 0.01 + limit.abs() * 2e-3 + 1e-7;
+        found.possibly |= value + doubt > limit - limit.abs() * 1e-3 - 1e-7;
+    }
+
+    fn rates(&mut self, scene: &Scene, plan: &Trajectory) {
+        let (t, limits) = (plan.period.as_secs_f64(), &scene.arm.limits);
+        let at = |index: usize, joint: usize| {
+            let index = index.saturating_sub(3).min(plan.samples.len() - 1);
+            plan.samples[index][joint]
+        };
+        for joint in 0..scene.arm.dof() {
+            for index in 0..plan.samples.len() + 6 {
+                let [a, b, c, d] = [0, 1, 2, 3].map(|n| at(index + n, joint));
+                self.above(
+                    Rule::JointSpeed,
+                    (b - a).abs() / t,
+                    limits.velocity_rad_s[joint],
+                    0.0,
+                );
+                let push = (c - 2.0 * b + a).abs() / t.powi(2);
+                self.above(
+                    Rule::JointAcceleration,
+                    push,
+                    limits.acceleration_rad_s2[joint],
+                    0.0,
+                );
+                let jerk = (d - 3.0 * c + 3.0 * b - a).abs() / t.powi(3);
+                let most = limits.jerk_rad_s3[joint];
+                self.above(Rule::JointJerk, jerk, most * 1.02, most * 0.02);
+                self.above(Rule::JointLimit, a, limits.upper_rad[joint], 2e-6);
+                self.above(Rule::JointLimit, -a, -limits.lower_rad[joint], 2e-6);
+            }
+        }
+    }
+
+    fn tip(&mut self, scene: &Scene, plan: &Trajectory, sample: usize, kind: SpanKind) {
+        let q = &plan.samples[sample];
+        let now = tip(scene, 0, q);
+        if let Some(before) = sample.checked_sub(1).map(|before| &plan.samples[before]) {
+            let then = tip(scene, 0, before);
+            let speed = (now - then).norm() * 1e3 / plan.period.as_secs_f64();
+            let travel = scene.limits.travel_mm_s.max(scene.limits.draw_mm_s);
+            let most = if kind == SpanKind::Draw {
+                scene.limits.draw_mm_s
+            } else {
+                travel
+            };
+            self.above(Rule::TipSpeed, speed, most.min(250.0), 0.0);
+            let half = before.zip(q, |a, b| (a + b) * 0.5);
+            let off = tip(scene, 0, &half) - (now.coords + then.coords) * 0.5;
+            self.above(Rule::Midpoint, off.coords.norm() * 1e3, 0.1, 0.0);
+        }
+        self.above(
+            Rule::Workspace,
+            to_box(&now, &scene.limits.workspace),
+            0.0,
+            0.0,
+        );
+        let down = matches!(
+            kind,
+            SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell
+        );
+        let ([x, y], height) = over(scene, &now);
+        let [width, depth] = scene.surface.size_mm();
+        if (-BORDER_MM..=width + BORDER_MM).contains(&x)
+            && (-BORDER_MM..=depth + BORDER_MM).contains(&y)
+        {
+            let press = if down { scene.heights.press_mm } else { 0.0 };
+            self.above(Rule::Sheet, -height, press + 0.25, 0.0);
+        }
+        if down {
+            self.above(Rule::Condition, condition(scene, 0, q), 30.0, 0.1);
+        }
+        if kind == SpanKind::Draw {
+            let mount = &frames(scene, q)[scene.arm.dof() + 1];
+            let axis = mount.transform_vector(&scene.pens[0].axis);
+            let lean = (-axis).angle(&normal(scene)).to_degrees();
+            self.above(Rule::Tilt, lean, scene.pens[0].cone_rad.to_degrees(), 1e-3);
+        }
+    }
+
+    fn body(&mut self, scene: &Scene, q: &Joints) {
+        let parts = dots(scene, q);
+        let half = STEP_M / 2.0;
+        for part in &parts {
+            for keep_out in &scene.keep_outs {
+                let near = part
+                    .points
+                    .iter()
+                    .map(|point| to_box(point, &keep_out.corners));
+                let near = near.fold(f64::INFINITY, f64::min) - part.radius_m;
+                self.above(Rule::KeepOut, -near, -CLEARANCE_M, half);
+            }
+            let ends = [part.points[0], part.points[part.points.len() - 1]];
+            if part.link > 0 && !part.is_pen {
+                for end in ends {
+                    let out = to_box(&end, &scene.limits.workspace) + part.radius_m;
+                    self.above(Rule::Workspace, out, 0.0, 0.0);
+                }
+            }
+            if !part.is_pen {
+                self.over_sheet(scene, part);
+            }
+        }
+        self.against_itself(scene, &parts);
+    }
+
+    fn over_sheet(&mut self, scene: &Scene, part: &Dots) {
+        let [width, depth] = scene.surface.size_mm();
+        for point in &part.points {
+            let ([x, y], height_mm) = over(scene, point);
+            let beyond = (-x).max(x - width).max(-y).max(y - depth);
+            let low = -(height_mm / 1e3 - part.radius_m);
+            if beyond < BORDER_MM - 1e-6 {
+                self.above(Rule::Body, low, -CLEARANCE_M, STEP_M / 2.0);
+            } else if beyond < BORDER_MM + STEP_M * 1e3 {
+                // A place between two points may be over the sheet, or just not.
+                let mut aside = Self::default();
+                aside.above(Rule::Body, low, -CLEARANCE_M, STEP_M);
+                let possibly = aside.found.values().any(|found| found.possibly);
+                self.found.entry("Body".to_owned()).or_default().possibly |= possibly;
+            }
+        }
+    }
+
+    fn against_itself(&mut self, scene: &Scene, parts: &[Dots]) {
+        let mut links: Vec<usize> = parts.iter().map(|part| part.link).collect();
+        links.sort_unstable();
+        links.dedup();
+        assert!(scene.arm.file.may_touch.is_empty());
+        for (index, one) in parts.iter().enumerate() {
+            for other in &parts[..index] {
+                let (low, high) = (one.link.min(other.link), one.link.max(other.link));
+                if !links.iter().any(|link| (low + 1..high).contains(link)) {
+                    continue;
+                }
+                let pairs = one
+                    .points
+                    .iter()
+                    .flat_map(|a| other.points.iter().map(move |b| (a - b).norm()));
+                let near = pairs.fold(f64::INFINITY, f64::min) - one.radius_m - other.radius_m;
+                self.above(Rule::SelfCollision, -near, -CLEARANCE_M, STEP_M);
+            }
+        }
+    }
+}
+
+fn normal(scene: &Scene) -> Vector3<f64> {
+    let [a, b, c] = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]].map(|at| scene.surface.at(at).point_m);
+    (b - a).cross(&(c - a)).normalize()
+}
+
+/// Where over a flat sheet a point is, in mm, and how high.
+fn over(scene: &Scene, point: &Point3<f64>) -> ([f64; 2], f64) {
+    assert!(scene.surface.radius_mm().is_none());
+    let [a, b, c] = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]].map(|at| scene.surface.at(at).point_m);
+    let from = point - a;
+    let along = |to: Point3<f64>| from.dot(&(to - a)) / (to - a).norm() * 1e3;
+    ([along(b), along(c)], from.dot(&normal(scene)) * 1e3)
+}
