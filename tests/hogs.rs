@@ -24,7 +24,7 @@ use far_end::{Family, PERIOD, Rig};
 const HOGS: usize = 4;
 
 /// A bare thread that sleeps until each next tick: by how much it woke too late.
-fn bare(until: Arc<AtomicBool>) -> Vec<Duration> {
+fn bare(until: &AtomicBool) -> Vec<Duration> {
     let mut late = Vec::new();
     let mut next = Instant::now();
     while !until.load(Ordering::SeqCst) {
@@ -62,7 +62,7 @@ async fn drawing_goes_on_beside_four_hogs() {
         .collect();
     let sleeper = {
         let over = Arc::clone(&over);
-        std::thread::spawn(move || bare(over))
+        std::thread::spawn(move || bare(&over))
     };
     let rig = Rig {
         clock: Clock::real(),

@@ -38,6 +38,9 @@ pub struct Step {
     pub after: i32,
 }
 
+/// What a register must be, from what it is.
+type Mend = fn(i32) -> i32;
+
 struct Map {
     id: Register,
     return_delay: Register,
@@ -46,8 +49,7 @@ struct Map {
     most_ticks: i32,
     torque: Register,
     lock: Option<Register>,
-    /// Name, register and what it must be, from what it is.
-    repairs: &'static [(Register, fn(i32) -> i32)],
+    repairs: &'static [(Register, Mend)],
 }
 
 const fn register(name: &'static str, address: u16, length: u16) -> Register {
@@ -135,7 +137,7 @@ pub async fn plan(
 
 enum Value {
     Fixed(i32),
-    From(fn(i32) -> i32),
+    From(Mend),
 }
 
 impl Value {

@@ -1,6 +1,7 @@
 //! The bus tools against simulated servos.
 #![allow(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::panic,
     reason = "a failing test may panic"
 )]
@@ -205,7 +206,8 @@ async fn ports_that_cannot_be_opened_say_why() {
     let clock = Clock::simulated();
     let port = "/dev/ttyACM0";
     let path = || port.to_owned();
-    let refusals: [(fn(String) -> LinkError, Cause); 3] = [
+    type Refusal = fn(String) -> LinkError;
+    let refusals: [(Refusal, Cause); 3] = [
         (|path| LinkError::Missing { path }, Cause::NoPort),
         (|path| LinkError::Permission { path }, Cause::NoPermission),
         (

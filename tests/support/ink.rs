@@ -6,7 +6,7 @@ pub(crate) type Line = Vec<[f64; 2]>;
 pub(crate) fn length_mm(lines: &[Line]) -> f64 {
     lines
         .iter()
-        .flat_map(|line| steps(line))
+        .flat_map(steps)
         .map(|(a, b)| apart(a, b))
         .sum()
 }
@@ -15,14 +15,14 @@ pub(crate) fn length_mm(lines: &[Line]) -> f64 {
 pub(crate) fn missing_mm(design: &[Line], ink: &[Line], near_mm: f64) -> f64 {
     const STEP_MM: f64 = 0.25;
     let mut missing = 0.0;
-    for (a, b) in design.iter().flat_map(|line| steps(line)) {
+    for (a, b) in design.iter().flat_map(steps) {
         let mut along = 0.0;
         while along < apart(a, b) {
             let share = along / apart(a, b);
             let at = [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share];
             let nearest = ink
                 .iter()
-                .flat_map(|line| steps(line))
+                .flat_map(steps)
                 .map(|(p, q)| off(at, p, q))
                 .fold(f64::INFINITY, f64::min);
             if nearest > near_mm {
