@@ -238,7 +238,7 @@ impl Rig {
         let own = goals
             .iter()
             .position(|(at, _)| at.seconds_since(asked) * 1e3 >= said_ms - 0.2);
-        let own = &goals[own.expect("a frame of the stop")..];
+        let own = &goals[own.unwrap()..];
         let steps: Vec<i32> = own.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
         let way = steps.iter().sum::<i32>().signum();
         for pair in steps.windows(2) {

@@ -4,11 +4,7 @@
 pub(crate) type Line = Vec<[f64; 2]>;
 
 pub(crate) fn length_mm(lines: &[Line]) -> f64 {
-    lines
-        .iter()
-        .flat_map(steps)
-        .map(|(a, b)| apart(a, b))
-        .sum()
+    lines.iter().flat_map(steps).map(|(a, b)| apart(a, b)).sum()
 }
 
 /// Length of the design from which no ink is nearer than `near_mm`.
