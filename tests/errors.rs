@@ -53,7 +53,7 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
     refused(&bench, r#"{"scene":"odd"}"#, &["widht_mm", "`width_mm`"]);
     let check = bench.run(&["scene", "check", "odd"]);
     assert!(!check.status.success());
-    let said = String::from_utf8(check.stderr).unwrap();
+    let said = String::from_utf8([check.stdout, check.stderr].concat()).unwrap();
     assert!(
         said.contains("widht_mm") && said.contains("`width_mm`"),
         "{said}"
@@ -141,7 +141,9 @@ fn a_busy_port_is_an_error_that_names_the_port() {
     let bench = Bench::new();
     let (_sim, port) = bench.sim(&[]);
     let _first = bench.serve(&["--port", &port]);
-    let second = bench.run(&["--port", &port, "call", "sense", "--json"]);
+    let state = bench.path("another");
+    let state = state.to_str().unwrap();
+    let second = bench.run(&["--port", &port, "--state", state, "call", "sense", "--json"]);
     assert!(!second.status.success());
     assert!(second.stdout.is_empty());
     let said = String::from_utf8(second.stderr).unwrap();

@@ -703,7 +703,7 @@ async fn invariant_18_heat_is_told_then_refused_then_ends_the_motion() {
             rig.draw(&motion, None).await,
             Outcome::Reached { .. }
         ));
-        let told = motion.snapshot().warnings.join("\n");
+        let told = motion.snapshot().health.line();
         assert!(told.contains("servo 3") && told.contains("°C"), "{told:?}");
 
         rig.sim.break_it(warm(62.0));

@@ -147,7 +147,7 @@ fn a_node_its_scenes_jobs_and_previews_can_be_read() {
     let told: Value = serde_json::from_str(&text(&job)).unwrap();
     assert_eq!(
         (&told["job"]["state"], &told["result"]["success"]),
-        (&json!("finished"), &json!(true)),
+        (&json!("reached"), &json!(true)),
         "{told}"
     );
     for uri in [

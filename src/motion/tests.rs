@@ -13,6 +13,9 @@ use crate::plan::{self, Plan};
 use crate::scene::{Library, Scene};
 use crate::sim::{Fault, Simulator};
 
+/// So fast that tests are short, and so slow that what lasts a tenth of a second is seen.
+const RATE: u32 = 20;
+
 struct Wanted;
 
 impl plan::Watch for Wanted {
@@ -30,7 +33,7 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
-        Self::with(Clock::simulated())
+        Self::with(Clock::simulated_at(RATE))
     }
 
     fn with(clock: Clock) -> Self {
@@ -242,7 +245,7 @@ async fn an_arms_thread_that_hangs_feeds_no_watchdog() {
 
 #[tokio::test]
 async fn a_panic_on_the_arms_thread_is_a_fault() {
-    let (bench, grip) = rough(Clock::simulated(), Permits::everything());
+    let (bench, grip) = rough(Clock::simulated_at(RATE), Permits::everything());
     make(&grip, Wire::Panics);
     let proof = bench.proof(bench.permit());
     let ended = bench.motion.run(proof, 0).await;
@@ -325,22 +328,32 @@ impl Bench {
 /// given again the motion goes on, and when that runs out, it is held at the end of its stroke.
 #[tokio::test]
 async fn leave_that_ends_holds_at_the_strokes_end() {
-    let (bench, _) = rough(Clock::simulated(), Permits::none());
+    let (bench, _) = rough(Clock::simulated_at(RATE), Permits::none());
     let (permits, clock) = (bench.motion.permits(), bench.motion.clock());
     let lasts = Duration::from_secs(600);
     permits.enable(&bench.scene, clock.now(), Some(lasts));
     let mut outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
     bench.until(draws).await;
     bench.motion.hold(HoldAt::Once).await.unwrap().unwrap();
-    bench.until(|seen| seen.state == State::Held).await;
+    let first = bench.until(|seen| seen.state == State::Held).await;
     assert!(bench.height_mm() > bench.scene.heights.lift_mm - 1.0);
     clock.jump_to(clock.now().after(lasts));
     assert!(permits.ask(&bench.scene, clock.now()).is_err());
     permits.enable(&bench.scene, clock.now(), Some(Duration::from_millis(400)));
+    // What was read before the jump is old now.
+    let jumped = clock.now();
+    bench
+        .until(|seen| seen.measured.as_ref().is_some_and(|read| read.at > jumped))
+        .await;
+    permits.enable(&bench.scene, clock.now(), Some(Duration::from_millis(400)));
     let permit = bench.permit();
     bench.motion.resume(permit).await.unwrap().unwrap();
-    bench.until(|seen| seen.state == State::Moving).await;
-    let held = bench.until(|seen| seen.state == State::Held).await;
+    // Simulated time passes fast: a state that lasts less than a second may not be seen.
+    let went_on = |seen: &Snapshot| {
+        let at = seen.progress.as_ref().map(|at| at.sample);
+        seen.state == State::Held && at > first.progress.as_ref().map(|at| at.sample)
+    };
+    let held = bench.until(went_on).await;
     assert!(
         held.progress
             .is_some_and(|at| at.doing != crate::plan::SpanKind::Draw),
@@ -364,7 +377,7 @@ async fn torque_goes_off_only_from_a_standstill_and_then_an_operator_resets() {
     assert!(matches!(outcome.await.unwrap(), Outcome::Stopped(_)));
     let released = bench.motion.release().await.unwrap().unwrap();
     assert_eq!((released.off.len(), released.failed.len()), (6, 0));
-    assert!(!bench.motion.snapshot().energised);
+    bench.until(|seen| !seen.energised).await;
     let latched = bench.motion.permits().latched();
     assert_eq!(latched, Some(Latch::Stopped(Who::Operator)));
     let reset = bench.motion.run(

@@ -324,7 +324,7 @@ fn the_same_again_gives_the_same_bits_and_the_approach_is_not_in_the_hash() {
 #[test]
 fn every_stroke_beyond_reach_is_named_with_the_distance() {
     let mut scene = so101();
-    scene.surface = sheet([0.0708, -0.3731, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    scene.surface = sheet([0.0708, -0.5231, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
     let strokes = [
         stroke(&[[10.0, 90.0], [90.0, 90.0]]),
         stroke(&[[10.0, 95.0], [90.0, 95.0]]),
@@ -634,7 +634,7 @@ fn a_sheet_that_lies_well_needs_no_move_and_one_that_does_not_is_told_where_to()
         "{:?}",
         good.shares
     );
-    scene.surface = sheet([0.0708, -0.2931, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    scene.surface = sheet([0.0708, -0.3731, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
     let far = reach(&scene, 0, &Patient).unwrap();
     assert!(far.shares[3].1 < 0.5, "{:?}", far.shares);
     let better = far.suggestion.unwrap();

@@ -52,6 +52,8 @@ impl Bench {
         let mut command = Command::new(env!("CARGO_BIN_EXE_steadyhand"));
         command
             .env("XDG_RUNTIME_DIR", self.folder.path())
+            .env("XDG_STATE_HOME", self.path("state-home"))
+            .env_remove("STATE_DIRECTORY")
             .env_remove("RUNTIME_DIRECTORY")
             .env_remove("STEADYHAND_LOG")
             .arg("--scenes")
