@@ -147,7 +147,7 @@ fn a_busy_port_is_an_error_that_names_the_port() {
     assert!(!second.status.success());
     assert!(second.stdout.is_empty());
     let said = String::from_utf8(second.stderr).unwrap();
-    for word in [port.as_str(), "in use", "nothing moved"] {
+    for word in [port.as_str(), "is held by process", "nothing moved"] {
         assert!(said.contains(word), "{word:?} is not in: {said}");
     }
 }
