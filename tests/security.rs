@@ -2,6 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::disallowed_methods,
     clippy::indexing_slicing,
     reason = "a failing test may panic"
 )]
@@ -139,7 +140,7 @@ fn untouched(served: &Served, headers: &str) {
 fn only_a_token_of_the_right_role_comes_in() {
     let node = Guarded::new();
     let [viewer, planner, operator] = &node.tokens;
-    let wrong = format!("{}x", viewer);
+    let wrong = format!("{viewer}x");
     for token in [None, Some("hello"), Some(wrong.as_str())] {
         let (status, refused) = node.call(token, "stroke");
         assert_eq!(status, 401, "{token:?}: {refused}");

@@ -407,21 +407,22 @@ fn drawing_for_a_client(
     std::process::ChildStdin,
     std::sync::mpsc::Receiver<String>,
 ) {
-    let mut child = bench
+    let child = bench
         .command(&["serve"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let output = lines(child.stdout.take().unwrap());
+    let mut child = support::Running(child);
+    let mut input = child.0.stdin.take().unwrap();
+    let output = lines(child.0.stdout.take().unwrap());
     for line in OPENING {
         writeln!(input, "{line}").unwrap();
     }
     while let Ok(line) = output.recv_timeout(PATIENCE) {
         if line.contains("long: ") && line.contains("s left") {
-            return (support::Running(child), input, output);
+            return (child, input, output);
         }
     }
     panic!("it never moved");

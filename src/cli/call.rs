@@ -12,7 +12,7 @@ use super::desk::NodeDesk;
 use super::keys::Keys;
 use super::open::{self, Pace};
 use super::{CallArgs, Exit, NodeArgs, show};
-use crate::mcp::client::{self, Client};
+use crate::mcp::client::{self, Client, ClientError};
 use crate::mcp::{Answer, CallWatch, Progress, ProgressSender, Received};
 
 pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit> {
@@ -84,7 +84,22 @@ async fn call(client: &Client, args: &CallArgs) -> anyhow::Result<Answer> {
     };
     drop(keys);
     bar.finish_and_clear();
-    Ok(answer?)
+    match answer {
+        // Given up, and so stopped: whoever gave up is told that the arm stands, or that it does not.
+        Err(ClientError::Cancelled) => Ok(Answer {
+            is_error: true,
+            ..client.call("stop", Received::Absent, unwatched()).await?
+        }),
+        answer => Ok(answer?),
+    }
+}
+
+/// Nobody gives up a stop.
+fn unwatched() -> CallWatch {
+    CallWatch {
+        cancelled: CancellationToken::new(),
+        progress: None,
+    }
 }
 
 /// Whether a person sees the bar.
