@@ -21,6 +21,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::{Answer, CallWatch, Desk, Hints, Received, ToolCard, Via};
@@ -31,6 +32,9 @@ use super::{keys, stdio};
 
 /// Longest wait for another node to open the protocol.
 pub const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// How often a server that has not answered yet is looked for.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// Bytes under way between client and server in one process.
 const PIPE_BYTES: usize = 64 * 1024;
@@ -100,6 +104,8 @@ pub struct Client {
     listener: Listener,
     /// Set when a server in this process may end.
     end: CancellationToken,
+    /// Where a server that is reached by HTTP listens.
+    server: Option<String>,
 }
 
 /// Opens the protocol with the server at `url`, such as `http://127.0.0.1:8700/mcp`.
@@ -121,7 +127,31 @@ pub async fn connect(url: &str) -> Result<Client, ClientError> {
             at: at(),
             why: innermost(&error),
         }),
-        Ok(Ok(service)) => Ok(Client::new(service, listener)),
+        Ok(Ok(service)) => Ok(Client {
+            server: url.parse::<http::Uri>().ok().as_ref().and_then(authority),
+            ..Client::new(service, listener)
+        }),
+    }
+}
+
+/// Host and port, the usual one where none is said.
+fn authority(url: &http::Uri) -> Option<String> {
+    let host = url.host()?;
+    Some(format!("{host}:{}", url.port_u16().unwrap_or(80)))
+}
+
+/// Returns when nobody listens at the server's address any more. The protocol library goes on waiting for the answer of
+/// a server that was killed.
+async fn gone(server: Option<&str>) {
+    let Some(server) = server else {
+        return std::future::pending().await;
+    };
+    loop {
+        let wait = std::future::pending::<()>();
+        let _ = tokio::time::timeout(LOOK, wait).await;
+        if let Ok(Err(_)) = tokio::time::timeout(CONNECT_MAX, TcpStream::connect(server)).await {
+            return;
+        }
     }
 }
 
@@ -213,6 +243,7 @@ impl Client {
             service,
             listener,
             end,
+            server: None,
         }
     }
 
@@ -258,6 +289,9 @@ impl Client {
             () = watch.cancelled.cancelled() => {
                 handle.cancel(Some("the caller gave up".to_owned())).await?;
                 return Err(ClientError::Cancelled);
+            }
+            () = gone(self.server.as_deref()) => {
+                return Err(ClientError::Broken("the server has gone".to_owned()));
             }
         };
         match answered {
