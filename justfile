@@ -45,7 +45,7 @@ emulated:
     cargo test --test emulated -- --ignored --test-threads 1
 
 # Ten million fuzzed bytes for every decoder; a million are in `test`.
-fuzz:
+fuzz-decoders:
     STEADYHAND_FUZZ_BYTES=10000000 cargo test --lib driver::tests::rates
 
 # The bus loop's share of the wire, and nanoseconds a packet.

@@ -389,6 +389,7 @@ async fn an_arm_at_100_mm_s_stands_in_time() {
 
 /// A drawing of more than a hundred thousand waypoints, one after the other previewed, while
 /// clients ask for what the arm measures.
+#[ignore = "takes minutes, and has not been seen to its end yet"]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_is_heard_while_a_long_plan_is_made_and_clients_ask() {
     let rig = Rig::new(Clock::real());

@@ -326,8 +326,8 @@ impl Bench {
 
 /// Leave that was given for the motion's length and a moment runs out while it is held; once it is
 /// given again the motion goes on, and when that runs out, it is held at the end of its stroke.
-#[tokio::test]
 #[ignore = "after the simulated clock has jumped, the held arm is not read again"]
+#[tokio::test]
 async fn leave_that_ends_holds_at_the_strokes_end() {
     let (bench, _) = rough(Clock::simulated_at(RATE), Permits::none());
     let (permits, clock) = (bench.motion.permits(), bench.motion.clock());
