@@ -35,7 +35,7 @@ reader:
     cargo bench --bench reader
     cargo run --release --manifest-path benches/peers/reader/Cargo.toml
 
-# All icons of a published set, planned and measured by another program; `.ci/run` takes 300.
+# All icons of a published set, planned and measured by another program; `tests/icons/run 300` takes some.
 icons:
     tests/icons/run all
 
