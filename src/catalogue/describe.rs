@@ -49,12 +49,7 @@ fn call_schema(tool: &Tool, here: &Here) -> String {
     };
     let types = ["string", "integer", "number", "array", "boolean"];
     let all: Vec<String> = types.into_iter().filter_map(each).collect();
-    let required: Vec<&str> = tool
-        .parameters
-        .iter()
-        .filter(|parameter| parameter.required)
-        .map(|parameter| parameter.name.as_str())
-        .collect();
+    let required: Vec<&str> = tool.required().collect();
     let needed = match (all.is_empty(), required.is_empty()) {
         (true, _) => ", no arguments".to_owned(),
         (false, true) => ", all optional".to_owned(),

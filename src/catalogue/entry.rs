@@ -55,6 +55,15 @@ impl Tool {
             .map(String::as_str)
     }
 
+    /// The names of the parameters that a call must have.
+    pub fn required(&self) -> impl Iterator<Item = &str> {
+        let required = self
+            .parameters
+            .iter()
+            .filter(|parameter| parameter.required);
+        required.map(|parameter| parameter.name.as_str())
+    }
+
     /// The parameters that mean something on this node, such as `arm` where there is more than one.
     pub fn shown(&self, here: &Here) -> impl Iterator<Item = &Parameter> {
         self.parameters

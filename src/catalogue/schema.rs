@@ -13,12 +13,7 @@ pub fn input(tool: &Tool, here: &Here) -> Map<String, Value> {
         (parameter.name.clone(), schema)
     });
     let mut schema = object(properties.collect());
-    let required: Vec<&str> = tool
-        .parameters
-        .iter()
-        .filter(|parameter| parameter.required)
-        .map(|parameter| parameter.name.as_str())
-        .collect();
+    let required: Vec<&str> = tool.required().collect();
     // Some readers of schemas want at least one name in this list.
     if !required.is_empty() {
         schema.insert("required".to_owned(), json!(required));

@@ -71,9 +71,7 @@ impl Desk for NodeDesk {
     }
 
     fn give_up(&self) {
-        for seat in &self.node.seats {
-            seat.motion.stop(Who::Planner, false);
-        }
+        self.node.stop_all(Who::Planner, false);
     }
 
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {

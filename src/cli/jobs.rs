@@ -19,7 +19,7 @@ pub(super) async fn run(
     if operate::is_meant(node, at) {
         return operate::verb(at, Verb::Jobs { id, json }).await;
     }
-    let folder = state::where_(node, &open::file(node)?)?;
+    let folder = state::place(node, &open::file(node)?)?;
     let told = told(&folder, id.as_deref(), json);
     show::line(&told.text);
     Ok(if told.done { Exit::Done } else { Exit::Refused })

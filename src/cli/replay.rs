@@ -22,7 +22,7 @@ const APART_MM_MAX: f64 = 1.0;
 
 pub(super) async fn run(args: &NodeArgs, id: &str) -> anyhow::Result<Exit> {
     let file = open::file(args)?;
-    let folder = state::where_(args, &file)?;
+    let folder = state::place(args, &file)?;
     let past = job::past(&folder, id)?;
     let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
     let scene = open::library(args, &file)?.scene(&past.scene, overlay)?;

@@ -92,7 +92,7 @@ async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> 
         let ended = {
             let node = Arc::clone(node);
             // The client is gone: nobody watches the arm any more.
-            move || stop_all(&node, Who::Node, false)
+            move || node.stop_all(Who::Node, false)
         };
         return Ok(stdio::serve(desk, repair, ended, stop).await?);
     };
@@ -137,17 +137,17 @@ async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock
         tokio::select! {
             _ = interrupt.recv() => {
                 interrupts += 1;
-                stop_all(&node, Who::Operator, interrupts > 1);
+                node.stop_all(Who::Operator, interrupts > 1);
                 stop.cancel();
             }
             _ = terminate.recv() => {
                 // A second one changes nothing.
                 parking.get_or_init(|| node.seats.iter().map(hindrance).collect());
-                stop_all(&node, Who::Node, false);
+                node.stop_all(Who::Node, false);
                 stop.cancel();
             }
             _ = hangup.recv() => {
-                stop_all(&node, Who::Node, false);
+                node.stop_all(Who::Node, false);
                 stop.cancel();
             }
         }
@@ -191,12 +191,6 @@ async fn park_all(node: &Node, hindrances: &Hindrances) -> Exit {
         }
     }
     exit
-}
-
-fn stop_all(node: &Node, by: Who, emergency: bool) {
-    for seat in &node.seats {
-        seat.motion.stop(by, emergency);
-    }
 }
 
 /// Stops every arm and says whether all were read back to stand.

@@ -14,13 +14,13 @@ use crate::config::NodeFile;
 /// simulated arms and neither a node file nor `--state` is for trying out: its state is a
 /// temporary folder of this process.
 pub(super) fn folder(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<PathBuf> {
-    let folder = where_(args, file)?;
+    let folder = place(args, file)?;
     make(&folder).with_context(|| format!("cannot make the state folder {}", folder.display()))?;
     Ok(folder)
 }
 
 /// The folder that [`folder`] makes.
-pub(super) fn where_(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<PathBuf> {
+pub(super) fn place(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<PathBuf> {
     match args.state.clone().or_else(|| file.state.clone()) {
         Some(said) => Ok(said),
         None if is_practice(args, file) => Ok(super::open::own_temporary().join("state")),

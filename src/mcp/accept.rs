@@ -21,10 +21,10 @@ use tokio_util::task::TaskTracker;
 
 /// Connections at one time. One more takes the place of the one that has been idle longest, so that
 /// a flood of idle ones keeps no stop out.
-pub(super) const CONNECTIONS_MAX: usize = 256;
+const CONNECTIONS_MAX: usize = 256;
 
 /// A request's line and headers have to be here so soon; an idle connection is closed as late.
-pub(super) const HEAD_MAX: Duration = Duration::from_secs(15);
+const HEAD_MAX: Duration = Duration::from_secs(15);
 
 /// How long a connection that is to end may still write.
 const CLOSE_MAX: Duration = Duration::from_secs(1);

@@ -59,11 +59,14 @@ impl Node {
 
     /// Stops at once if a tool of this name stops; its call is still to come, and reports.
     pub fn hurry(&self, tool: &str, who: Who) {
-        let tool = resolve(tool, self.declared.tools());
-        if tool.is_some_and(|tool| tool.effect == Effect::Stops) {
-            for seat in &self.seats {
-                seat.motion.stop(who, false);
-            }
+        if let Some(tool) = resolve(tool, self.declared.tools()) {
+            self.stop_if_meant(tool, who);
+        }
+    }
+
+    fn stop_if_meant(&self, tool: &Tool, who: Who) {
+        if tool.effect == Effect::Stops {
+            self.stop_all(who, false);
             self.courses.cancel();
         }
     }
@@ -85,12 +88,7 @@ impl Node {
             return unknown_tool(&request.tool, self.declared.tools());
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
-        if tool.effect == Effect::Stops {
-            for seat in &self.seats {
-                seat.motion.stop(request.who, false);
-            }
-            self.courses.cancel();
-        }
+        self.stop_if_meant(tool, request.who);
         if let Err(reply) = self.admits(tool, &request) {
             return *reply;
         }

@@ -9,7 +9,7 @@ use crate::caller::{Lease, Rates};
 use crate::config::{Forgiveness, NodeFile};
 use crate::job::{Audit, Book, Keep};
 use crate::motion::Motion;
-use crate::permit::Permits;
+use crate::permit::{Permits, Who};
 use crate::scene::{Library, Scene, SceneError};
 
 use super::abroad::Abroad;
@@ -217,6 +217,13 @@ impl Node {
             declared,
             abroad: Some(abroad),
             ..self
+        }
+    }
+
+    /// Asks every arm to stop; waits for none.
+    pub fn stop_all(&self, by: Who, emergency: bool) {
+        for seat in &self.seats {
+            seat.motion.stop(by, emergency);
         }
     }
 

@@ -279,9 +279,7 @@ impl Run {
             Ok(reply) => reply,
             Err(_) => {
                 // Whatever failed, no arm must go on alone.
-                for seat in &node.seats {
-                    seat.motion.stop(Who::Node, false);
-                }
+                node.stop_all(Who::Node, false);
                 Reply::failed("the node failed in a sequence; every arm was told to stop")
             }
         };
