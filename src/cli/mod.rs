@@ -34,6 +34,7 @@ mod systemd;
 mod tools;
 mod trace;
 mod verbs;
+mod work;
 
 pub use desk::desk;
 

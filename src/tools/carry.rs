@@ -389,7 +389,8 @@ where
 }
 
 /// Until the job ends, the caller gives up, or the node's patience does.
-async fn wait(node: &Node, seat: &Seat, job: &Arc<Job>, watch: &Watch) -> Reply {
+async fn wait(node: &Node, seat: &Arc<Seat>, job: &Arc<Job>, watch: &Watch) -> Reply {
+    let minded = watch.mind(seat);
     let patience =
         tokio::time::Instant::now() + Duration::from_secs(u64::from(node.file.answer_within_s));
     let mut cancelled = false;
@@ -398,7 +399,9 @@ async fn wait(node: &Node, seat: &Seat, job: &Arc<Job>, watch: &Watch) -> Reply 
             reply = job.reply() => return reply.map_or_else(gone, |reply| (*reply).clone()),
             () = watch.cancelled.cancelled(), if !cancelled => {
                 cancelled = true;
-                seat.motion.stop(Who::Planner, false);
+                if minded.is_none() {
+                    seat.motion.stop(Who::Planner, false);
+                }
             }
             _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {
                 look(seat, job);

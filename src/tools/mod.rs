@@ -28,6 +28,9 @@ mod stroke;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::permit::Who;
 
 pub use abroad::{Abroad, Answer, Errand};
 pub use answer::Reply;
@@ -51,6 +54,9 @@ pub struct Watch {
     pub cancelled: CancellationToken,
     /// Where progress goes, if the caller wants any.
     pub progress: Option<Progress>,
+    /// Where it is noticed at once that the caller gave up, whoever else is busy; `None` where the
+    /// call itself is.
+    pub minder: Option<tokio::runtime::Handle>,
 }
 
 impl Watch {
@@ -60,7 +66,19 @@ impl Watch {
         Self {
             cancelled: CancellationToken::new(),
             progress: None,
+            minder: None,
         }
+    }
+
+    /// As long as this is kept, an arm is stopped as soon as the caller gives up; `None` where
+    /// nobody minds.
+    fn mind(&self, seat: &Arc<Seat>) -> Option<AbortOnDropHandle<()>> {
+        let (cancelled, seat) = (self.cancelled.clone(), Arc::clone(seat));
+        let minding = self.minder.as_ref()?.spawn(async move {
+            cancelled.cancelled().await;
+            seat.motion.stop(Who::Planner, false);
+        });
+        Some(AbortOnDropHandle::new(minding))
     }
 
     fn tell(&self, done: f64, of: f64, message: &str) {
