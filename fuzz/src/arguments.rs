@@ -88,9 +88,10 @@ fn moves_as_understood(shape: &Shape, reading: &Reading, text: &str) {
     );
 }
 
-/// Letters and digits in lower case: what a text says, whatever its form.
+/// Letters and digits in lower case: what a text says, whatever its form. `<escape>` is one model's quote.
 fn said(text: &str) -> String {
-    text.chars()
+    text.replace("<escape>", "")
+        .chars()
         .filter(|c| c.is_alphanumeric())
         .flat_map(char::to_lowercase)
         .collect()
@@ -101,7 +102,7 @@ fn is_said(text: &str, value: &Value) -> bool {
     let is_encoded = ["\\", "%", "&"].iter().any(|mark| text.contains(mark));
     match value {
         _ if is_encoded => true,
-        Value::String(word) => said(text).contains(&said(word)),
+        Value::String(word) => said(text).contains(&said(word)) || is_number_in(text, word),
         Value::Array(items) => items.iter().all(|item| is_said(text, item)),
         Value::Number(_) => text.chars().any(char::is_numeric),
         Value::Bool(value) => {
@@ -115,6 +116,14 @@ fn is_said(text: &str, value: &Value) -> bool {
         }
         _ => true,
     }
+}
+
+/// Whether a text has this number in another spelling, as `4e00` is 4.0.
+fn is_number_in(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
+    let mut numerals = text.split(|c| !is_part(c)).map(str::parse::<f64>);
+    word.parse::<f64>()
+        .is_ok_and(|word| numerals.any(|numeral| numeral == Ok(word)))
 }
 
 /// The arguments of each call in a message or a list of messages.

@@ -171,7 +171,7 @@ impl Call<'_> {
         );
         self.coercer
             .repairs
-            .push(dropped(path, node, complaint.code, trouble.rule, &why));
+            .push(dropped(path, node, complaint.code, trouble.rule, why));
     }
 }
 

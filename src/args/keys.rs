@@ -10,6 +10,8 @@ use super::{
     shape::{Kind, Param},
     values::dropped,
 };
+use serde_json::Map;
+use std::collections::HashMap;
 
 impl Call<'_> {
     pub(super) fn pairs(&mut self, pairs: &[(String, Node)], is_loose: bool) {
@@ -37,6 +39,7 @@ impl Call<'_> {
             return self.whole(whole_text(Rule::Contradiction, "duplicate_keys", why), "");
         }
         self.sent = owners.iter().flatten().copied().collect();
+        self.given = Map::with_capacity(self.sent.len());
         for ((key, node), owner) in pairs.iter().zip(&owners) {
             match owner {
                 None => self.unknown(key, node),
@@ -44,12 +47,9 @@ impl Call<'_> {
             }
         }
         for (index, param) in self.shape.params.iter().enumerate() {
-            let sent = pairs
-                .iter()
-                .zip(&owners)
-                .filter(|(_, owner)| **owner == Some(index))
-                .map(|((_, node), _)| node);
-            self.param(param, &sent.collect::<Vec<_>>());
+            let is_sent = move |(_, owner): &(_, &Option<usize>)| **owner == Some(index);
+            let sent = pairs.iter().zip(&owners).filter(is_sent);
+            self.param(param, sent.map(|((_, node), _)| node));
         }
     }
 
@@ -77,7 +77,10 @@ impl Call<'_> {
 
 /// Whether keys that are no parameter contradict each other; those that are one are compared as values.
 fn contradicts(pairs: &[(String, Node)], owners: &[Option<usize>]) -> bool {
-    let mut seen = std::collections::HashMap::new();
+    if owners.iter().all(Option::is_some) {
+        return false;
+    }
+    let mut seen = HashMap::new();
     let unknown = pairs
         .iter()
         .zip(owners)

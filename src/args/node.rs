@@ -130,6 +130,10 @@ pub(super) fn is_lost_payload(text: &str) -> bool {
 
 /// At most [`super::limits::SHOWN_CHARS_MAX`] characters, with control characters and quotes escaped.
 pub(super) fn shown(text: &str) -> String {
+    let is_plain = |b: u8| (0x20..0x7f).contains(&b);
+    if text.len() <= super::limits::SHOWN_CHARS_MAX && text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
         if count == super::limits::SHOWN_CHARS_MAX {

@@ -11,35 +11,54 @@ use super::{
 use serde_json::Value;
 
 impl Call<'_> {
-    pub(super) fn param(&mut self, param: &Param, sent: &[&Node]) {
-        let says_something = |node: &&&Node| !node.is_empty() || is_own_word(&param.kind, node);
-        let said: Vec<&Node> = sent.iter().filter(says_something).copied().collect();
-        let Some(first) = said.first() else {
-            return self.absent(param, sent.first().copied());
+    /// Takes what was sent for a parameter, once or several times.
+    pub(super) fn param<'n>(
+        &mut self,
+        param: &Param,
+        mut sent: impl Iterator<Item = &'n Node> + Clone,
+    ) {
+        let says_something = |node: &&Node| !node.is_empty() || is_own_word(&param.kind, node);
+        let mut said = sent.clone().filter(says_something);
+        let Some(first) = said.next() else {
+            return self.absent(param, sent.next());
         };
-        let at = At {
-            path: &param.name,
-            is_inner: false,
+        let Some(value) = self.coerced(param, first) else {
+            return;
         };
-        let mut values: Vec<Value> = Vec::new();
-        for node in &said {
-            match self.coercer.value(&param.kind, node, at) {
-                Ok(value) if values.contains(&value) => {}
-                Ok(value) => values.push(value),
-                Err(trouble) => return self.trouble(with_default(trouble, param), node),
-            }
+        let (mut is_again, mut differs) = (false, false);
+        for node in said {
+            let Some(other) = self.coerced(param, node) else {
+                return;
+            };
+            is_again = true;
+            differs |= other != value;
         }
-        if values.len() > 1 {
+        if differs {
+            let said: Vec<_> = sent.filter(says_something).collect();
             return self.trouble(given_twice(param, &said), first);
         }
-        if said.len() > 1 {
+        if is_again {
             let why = "given twice with the same value";
             self.coercer
                 .repairs
                 .push(dropped(&param.name, first, "same_twice", Rule::Form, why));
         }
-        self.given
-            .extend(values.pop().map(|value| (param.name.clone(), value)));
+        self.given.insert(param.name.clone(), value);
+    }
+
+    /// The value as the parameter has it; trouble is noted.
+    fn coerced(&mut self, param: &Param, node: &Node) -> Option<Value> {
+        let at = At {
+            path: &param.name,
+            is_inner: false,
+        };
+        match self.coercer.value(&param.kind, node, at) {
+            Ok(value) => Some(value),
+            Err(trouble) => {
+                self.trouble(with_default(trouble, param), node);
+                None
+            }
+        }
     }
 
     /// Not sent, or sent empty.

@@ -2,7 +2,6 @@
 
 use super::{
     arguments::{Call, Pairs},
-    keys::find,
     meaning,
     node::Node,
     outcome::{self, Reading, Refusal, Trouble},
@@ -65,19 +64,18 @@ fn in_order(shape: &Shape, mut given: Map<String, Value>) -> Map<String, Value> 
     ordered
 }
 
+/// Parameters in their order, then what an open shape took beside them.
 fn with_defaults(shape: &Shape, given: &Map<String, Value>) -> Map<String, Value> {
-    let value = |param: &Param| given.get(&param.name).or(param.default.as_ref()).cloned();
-    let mut understood: Map<String, Value> = shape
-        .params
-        .iter()
-        .filter_map(|param| value(param).map(|value| (param.name.clone(), value)))
-        .collect();
-    understood.extend(
-        given
-            .iter()
-            .filter(|(key, _)| find(&shape.params, key).is_none())
-            .map(|(key, value)| (key.clone(), value.clone())),
-    );
+    let mut understood = Map::with_capacity(shape.params.len());
+    let mut sent = given.iter().peekable();
+    for param in &shape.params {
+        let own = sent.next_if(|(key, _)| **key == param.name);
+        let value = own.map(|(_, value)| value).or(param.default.as_ref());
+        if let Some(value) = value {
+            understood.insert(param.name.clone(), value.clone());
+        }
+    }
+    understood.extend(sent.map(|(key, value)| (key.clone(), value.clone())));
     understood
 }
 

@@ -128,7 +128,13 @@ impl Call<'_> {
         folded.len() <= SLIP_BYTES_MAX && unsent.any(|(_, param)| is_near(&param.name))
     }
 
-    pub(super) fn ignored(&mut self, key: &str, node: &Node, code: &'static str, why: &str) {
+    pub(super) fn ignored(
+        &mut self,
+        key: &str,
+        node: &Node,
+        code: &'static str,
+        why: &'static str,
+    ) {
         self.coercer
             .repairs
             .push(dropped(key, node, code, Rule::Meaningless, why));

@@ -10,6 +10,7 @@ use super::{
     shape::{Kind, Param, Range},
 };
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Coerces values and collects what that took.
 pub(super) struct Coercer<'a> {
@@ -321,7 +322,7 @@ impl Coercer<'_> {
         value: &Value,
         code: &'static str,
         cost: u32,
-        why: &str,
+        why: &'static str,
     ) {
         self.repairs.push(repair(
             at.path,
@@ -340,7 +341,7 @@ pub(super) fn repair(
     used: String,
     code: &'static str,
     cost: u32,
-    why: &str,
+    why: impl Into<Cow<'static, str>>,
 ) -> Repair {
     Repair {
         field: path.to_owned(),
@@ -349,7 +350,7 @@ pub(super) fn repair(
         class: Class::L0,
         cost,
         code,
-        why: why.to_owned(),
+        why: why.into(),
     }
 }
 
@@ -359,7 +360,7 @@ pub(super) fn dropped(
     node: &Node,
     code: &'static str,
     rule: Rule,
-    why: &str,
+    why: impl Into<Cow<'static, str>>,
 ) -> Repair {
     Repair {
         class: rule.class(),
