@@ -118,12 +118,14 @@ fn is_said(text: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether a text has this number in another spelling, as `4e00` is 4.0.
+/// Whether a text has this number in another spelling, as `4e00` is 4.0; the JSON library may read the last digit otherwise.
 fn is_number_in(text: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+');
-    let mut numerals = text.split(|c| !is_part(c)).map(str::parse::<f64>);
+    let numerals = text.split(|c| !is_part(c)).map(str::parse::<f64>);
+    let is_same = |a: f64, b: f64| (a - b).abs() <= a.abs() * 1e-15;
+    let mut numerals = numerals.filter_map(Result::ok);
     word.parse::<f64>()
-        .is_ok_and(|word| numerals.any(|numeral| numeral == Ok(word)))
+        .is_ok_and(|word| numerals.any(|numeral| is_same(numeral, word)))
 }
 
 /// The arguments of each call in a message or a list of messages.
