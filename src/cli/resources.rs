@@ -99,8 +99,8 @@ impl Resources {
                 PNG,
             ));
         }
-        for id in self.node.jobs() {
-            let about = format!("How far {id} is, and its result.");
+        for id in self.node.listed_jobs() {
+            let about = format!("How far {id} is, its result, and what its journal says.");
             cards.push(card(&format!("job://{id}"), &id, &about, JSON));
         }
         cards
@@ -251,7 +251,7 @@ impl Resources {
             (_, "node") => here.nodes.clone(),
             (_, "arm") => here.arms.clone(),
             ("usage", _) => here.tools().map(|tool| tool.name.clone()).collect(),
-            ("job", _) => self.node.jobs(),
+            ("job", _) => self.node.listed_jobs(),
             ("scene" | "preview", _) | (_, "scene") => here.scenes.clone(),
             _ => Vec::new(),
         }

@@ -113,6 +113,13 @@ impl Book {
         &self.jobs
     }
 
+    /// Jobs that have a journal, the newest first; at most `max`, and none where the folder cannot be read.
+    #[must_use]
+    pub fn recent(&self, max: usize) -> Vec<String> {
+        let numbers = numbers(&self.jobs).unwrap_or_default();
+        numbers.into_iter().rev().take(max).map(id).collect()
+    }
+
     /// A name that no job of this node has had.
     #[must_use]
     pub fn next_id(&self) -> String {
