@@ -13,8 +13,8 @@ use crate::caller::Role;
 use crate::catalogue::{self, PROMPTS, Prompt};
 use crate::mcp::{
     Answer, Call, CallWatch, Change, Completion, Desk, Hints, Offers, Progress, PromptCard,
-    PromptParameter, PromptText, Received, Repaired, ResourceCard, ResourceText, TemplateCard,
-    ToolCard, Unknown,
+    PromptParameter, PromptText, Received, Repair, Repaired, ResourceCard, ResourceText,
+    TemplateCard, ToolCard, Unknown,
 };
 use crate::permit::Who;
 use crate::tools::{self, Node, Reply, Request};
@@ -25,6 +25,13 @@ pub(super) struct NodeDesk {
     resources: Arc<Resources>,
     /// Told when lists change, where somebody watches.
     changes: Option<broadcast::Sender<Change>>,
+}
+
+/// The desk that `serve` sets up for a node, and how it reads a message that is not JSON: for whoever
+/// speaks the protocol over streams of its own.
+#[must_use]
+pub fn desk(node: &Arc<Node>) -> (Arc<dyn Desk>, Repair) {
+    (Arc::new(NodeDesk::watched(node)), repair)
 }
 
 impl NodeDesk {

@@ -35,6 +35,8 @@ mod tools;
 mod trace;
 mod verbs;
 
+pub use desk::desk;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -264,6 +266,9 @@ struct ServeArgs {
     /// Speak streamable HTTP at this address, under /mcp
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
+    /// With --http: speak on standard input and output as well; their end is the node's
+    #[arg(long, requires = "http")]
+    stdio: bool,
     /// Names by which clients may call this node beside localhost
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,

@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{NodeDesk, repair};
+use super::desk::{self, repair};
 use super::open::{self, Pace};
 use super::{Exit, NodeArgs, ServeArgs, control, door, park, systemd};
 use crate::mcp::http::{self, HttpConfig};
-use crate::mcp::{session_key, stdio};
+use crate::mcp::{Desk, session_key, stdio};
 use crate::permit::Who;
 use crate::tools::{self, Node, Seat};
 
@@ -82,19 +82,14 @@ async fn heard_to_the_end(door: &anyhow::Result<control::Door>, node: &Arc<Node>
 }
 
 async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> anyhow::Result<()> {
-    let desk = Arc::new(NodeDesk::watched(node));
+    let (desk, _) = desk::desk(node);
     for seat in &node.seats {
         let enabled = seat.permits().enabled(seat.motion.clock().now());
         tracing::info!(arm = seat.name, is = seat.title(), enabled, "attached");
     }
     let Some(address) = serve.http else {
         systemd::notify("READY=1");
-        let ended = {
-            let node = Arc::clone(node);
-            // The client is gone: nobody watches the arm any more.
-            move || node.stop_all(Who::Node, false)
-        };
-        return Ok(stdio::serve(desk, repair, ended, stop).await?);
+        return by_pipe(node, desk, stop).await;
     };
     let listening = http::listen(address).await?;
     tracing::info!("MCP at http://{}/mcp", listening.address());
@@ -109,7 +104,28 @@ async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> 
         metrics: Some(metrics(node)),
         ..HttpConfig::default()
     };
-    Ok(listening.serve(desk, config, repair, stop).await?)
+    let web = listening.serve(Arc::clone(&desk), config, repair, stop.clone());
+    if !serve.stdio {
+        return Ok(web.await?);
+    }
+    let pipe = async {
+        let ended = by_pipe(node, desk, stop.clone()).await;
+        stop.cancel();
+        ended
+    };
+    let (pipe, web) = tokio::join!(pipe, web);
+    pipe.and(web.map_err(anyhow::Error::from))
+}
+
+/// Until the client at standard input has gone: then nobody watches the arm any more.
+async fn by_pipe(
+    node: &Arc<Node>,
+    desk: Arc<dyn Desk>,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let node = Arc::clone(node);
+    let ended = move || node.stop_all(Who::Node, false);
+    Ok(stdio::serve(desk, repair, ended, stop).await?)
 }
 
 fn metrics(node: &Arc<Node>) -> http::Page {
