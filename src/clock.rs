@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
 };
 use tokio::io::unix::AsyncFd;
 
@@ -105,6 +105,18 @@ impl Clock {
             }
             Source::Simulated { nanos, .. } => Instant::from_nanos(nanos.load(Ordering::SeqCst)),
         }
+    }
+
+    /// How long the processor has worked for the calling thread so far; other programs do not count.
+    /// Zero on a simulated clock, on which computing takes no time.
+    #[must_use]
+    pub fn work(&self) -> Duration {
+        if self.is_simulated() {
+            return Duration::ZERO;
+        }
+        let worked = clock_gettime(ClockId::ThreadCPUTime);
+        let whole = Duration::from_secs(u64::try_from(worked.tv_sec).unwrap_or(0));
+        whole + Duration::from_nanos(u64::try_from(worked.tv_nsec).unwrap_or(0))
     }
 
     /// Moves a simulated clock on to `to`, never back; a real clock is left alone.
