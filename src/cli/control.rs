@@ -318,6 +318,7 @@ async fn call(node: &Arc<Node>, tool: &str, arguments: Received) -> Told {
         caller: "operator".to_owned(),
         who: Who::Operator,
         standing: None,
+        hop: None,
     };
     let reply = Arc::clone(node).call(request, Watch::nobody()).await;
     Told {

@@ -19,6 +19,7 @@ mod notice;
 mod open;
 mod operate;
 mod park;
+mod peers;
 mod plan;
 mod playback;
 mod reach;

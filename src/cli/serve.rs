@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::desk::{NodeDesk, repair};
 use super::open::{self, Pace};
 use super::{Exit, NodeArgs, ServeArgs, control, door, park, systemd};
+use crate::clock::{CALENDAR_OFFSET, calendar_offset_ms};
 use crate::mcp::http::{self, HttpConfig};
 use crate::mcp::{session_key, stdio};
 use crate::permit::Who;
@@ -24,6 +25,13 @@ pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exi
         open::enable(&node, &serve.enable)?;
     }
     node.note_start();
+    let ahead_ms = calendar_offset_ms();
+    if ahead_ms != 0 {
+        tracing::warn!(
+            ahead_ms,
+            "the calendar is wrong on purpose ({CALENDAR_OFFSET})"
+        );
+    }
     let door = control::open(serve.at.socket.as_deref(), &node.file.name);
     let stop = CancellationToken::new();
     let parking = Arc::new(OnceLock::new());
