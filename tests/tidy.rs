@@ -65,7 +65,8 @@ const NEVER: [(&str, &str); 9] = [
 ];
 
 /// Crates that have few homes.
-const CRATE_HOMES: [(&str, &str); 12] = [
+const CRATE_HOMES: [(&str, &str); 13] = [
+    ("listenfd", "cli"),
     ("ed25519_dalek", "job"),
     ("getrandom", "caller job"),
     ("rmcp", "mcp"),
