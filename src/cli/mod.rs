@@ -35,6 +35,7 @@ mod systemd;
 mod tools;
 mod trace;
 mod verbs;
+mod work;
 
 pub use desk::desk;
 

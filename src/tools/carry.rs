@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::answer::Reply;
 use super::job::{Card, Claim, Job};
@@ -388,8 +389,20 @@ where
     job.end(state, reply, seat.motion.clock().now());
 }
 
+/// As long as this is kept, an arm is stopped as soon as the caller gives up; `None` where nobody
+/// minds.
+fn mind(watch: &Watch, seat: &Arc<Seat>) -> Option<AbortOnDropHandle<()>> {
+    let (cancelled, seat) = (watch.cancelled.clone(), Arc::clone(seat));
+    let minding = watch.minder.as_ref()?.spawn(async move {
+        cancelled.cancelled().await;
+        seat.motion.stop(Who::Planner, false);
+    });
+    Some(AbortOnDropHandle::new(minding))
+}
+
 /// Until the job ends, the caller gives up, or the node's patience does.
-async fn wait(node: &Node, seat: &Seat, job: &Arc<Job>, watch: &Watch) -> Reply {
+async fn wait(node: &Node, seat: &Arc<Seat>, job: &Arc<Job>, watch: &Watch) -> Reply {
+    let minded = mind(watch, seat);
     let patience =
         tokio::time::Instant::now() + Duration::from_secs(u64::from(node.file.answer_within_s));
     let mut cancelled = false;
@@ -398,7 +411,9 @@ async fn wait(node: &Node, seat: &Seat, job: &Arc<Job>, watch: &Watch) -> Reply 
             reply = job.reply() => return reply.map_or_else(gone, |reply| (*reply).clone()),
             () = watch.cancelled.cancelled(), if !cancelled => {
                 cancelled = true;
-                seat.motion.stop(Who::Planner, false);
+                if minded.is_none() {
+                    seat.motion.stop(Who::Planner, false);
+                }
             }
             _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {
                 look(seat, job);
