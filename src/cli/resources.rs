@@ -153,6 +153,7 @@ impl Resources {
             caller: "resources".to_owned(),
             who: Who::Planner,
             standing: None,
+            hop: None,
         };
         let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
         let nodes = reply.structured.get("nodes").cloned().unwrap_or_default();

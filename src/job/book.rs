@@ -199,6 +199,16 @@ impl Book {
         of_arm.find(|past| past.arm == arm && past.moved).cloned()
     }
 
+    /// The last job of this tool that an arm carried out to its end.
+    #[must_use]
+    pub fn last_reached(&self, arm: &str, tool: &str) -> Option<Past> {
+        let ended = self.ended();
+        let mut of_arm = ended.iter().rev().map(|(past, _)| past);
+        of_arm
+            .find(|past| past.arm == arm && past.tool == tool && past.state == "reached")
+            .cloned()
+    }
+
     /// Removes the oldest jobs beyond what is kept; what is left half done stays.
     fn prune(&self) {
         let now = calendar_ms();
