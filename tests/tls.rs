@@ -63,6 +63,9 @@ fn ask(url: &str, trusted: Option<PathBuf>) -> Value {
         "--json",
         "ask_peer",
     ]);
+    command
+        .env_remove("SSL_CERT_DIR")
+        .env_remove("SSL_CERT_FILE");
     if let Some(trusted) = trusted {
         command.env("SSL_CERT_FILE", trusted);
     }
