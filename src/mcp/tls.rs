@@ -45,7 +45,7 @@ pub enum TlsError {
 }
 
 impl TlsError {
-    fn unusable(what: &'static str, why: impl ToString) -> Self {
+    fn unusable(what: &'static str, why: &dyn std::fmt::Display) -> Self {
         let why = why.to_string();
         Self::Unusable { what, why }
     }
@@ -96,16 +96,16 @@ fn connector() -> Result<TlsConnector, TlsError> {
 /// There is no certificate or key in what is given, or they do not belong together.
 pub fn acceptor(certificates: &[u8], key: &[u8]) -> Result<TlsAcceptor, TlsError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
-    let chain = chain.map_err(|error| TlsError::unusable("certificate", error))?;
+    let chain = chain.map_err(|error| TlsError::unusable("certificate", &error))?;
     if chain.is_empty() {
         return Err(TlsError::unusable(
             "certificate",
-            "no PEM certificate in it",
+            &"no PEM certificate in it",
         ));
     }
     let key =
-        PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::unusable("key", error))?;
-    let pair = |error: rustls::Error| TlsError::unusable("certificate with this key", error);
+        PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::unusable("key", &error))?;
+    let pair = |error: rustls::Error| TlsError::unusable("certificate with this key", &error);
     let config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(pair)?
