@@ -17,7 +17,10 @@ impl Call<'_> {
     pub(super) fn pairs(&mut self, pairs: &[(String, Node)], is_loose: bool) {
         let owners: Vec<_> = pairs
             .iter()
-            .map(|(key, _)| find(&self.shape.params, key))
+            .map(|(key, node)| match node {
+                Node::Map(_) if key == meaning::PROTOCOL_KEY => None,
+                _ => find(&self.shape.params, key),
+            })
             .collect();
         if is_loose && !pairs.is_empty() && owners.iter().all(Option::is_none) {
             return self.trouble(flaw_trouble(Flaw::NoArguments), &Node::Map(pairs.to_vec()));

@@ -87,7 +87,7 @@ impl Call<'_> {
             return Err(whole_text(Rule::NoArguments, "too_many_keys", why));
         }
         let is_param = |key: &str| find(&self.shape.params, key).is_some();
-        if pairs.iter().all(|(key, _)| is_param(key)) && !meaning::is_signature(&pairs) {
+        if pairs.iter().all(|(key, _)| is_param(key)) && !meaning::is_signature(pairs.iter()) {
             return Ok(pairs);
         }
         if meaning::is_schema_of_arguments(&pairs, &is_param) {

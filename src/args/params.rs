@@ -17,7 +17,8 @@ impl Call<'_> {
         param: &Param,
         mut sent: impl Iterator<Item = &'n Node> + Clone,
     ) {
-        let says_something = |node: &&Node| !node.is_empty() || is_own_word(&param.kind, node);
+        let says_something =
+            |node: &&Node| !is_empty(&param.kind, node) || is_own_word(&param.kind, node);
         let mut said = sent.clone().filter(says_something);
         let Some(first) = said.next() else {
             return self.absent(param, sent.next());
@@ -111,6 +112,21 @@ fn given_twice(param: &Param, said: &[&Node]) -> Trouble {
             .expected("one value"),
         param,
     )
+}
+
+/// Empty as it stands, as a list of one, or as a list or object that a client made a text of.
+fn is_empty(kind: &Kind, node: &Node) -> bool {
+    let is_scalar = !matches!(
+        kind,
+        Kind::Text | Kind::Any | Kind::List(_) | Kind::Object { .. } | Kind::AnyOf(_)
+    );
+    node.is_empty()
+        || is_scalar
+            && match node {
+                Node::Text(text) | Node::Word(text) => matches!(text.trim(), "[]" | "{}"),
+                Node::List(items) => matches!(items.as_slice(), [only] if only.is_empty()),
+                _ => false,
+            }
 }
 
 /// Whether an empty-looking word is one of the parameter's own values.

@@ -112,7 +112,7 @@ fn corrected(shape: &Shape, given: &Map<String, Value>, refused: &[Trouble]) -> 
         .map(|(key, value)| (key.clone(), Node::from(value.clone())))
         .collect();
     // Words for types alone would be taken for an echo of the schema.
-    if meaning::is_signature(&pairs) {
+    if meaning::is_signature(pairs.iter()) {
         return Map::new();
     }
     corrected

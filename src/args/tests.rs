@@ -817,6 +817,43 @@ fn explaining_shows_candidates_and_both_profiles() {
 }
 
 #[test]
+fn an_empty_value_is_empty_in_a_list_and_in_a_text() {
+    for text in [
+        "{\"overlay\": \"[]\"}",
+        "{\"fps\": \"{}\", \"scene\": \" [] \"}",
+        "{\"debug\": [\"\"], \"fps\": [null]}",
+    ] {
+        assert!(guarded(text).unwrap().given.is_empty(), "{text}");
+    }
+    assert_eq!(guarded("{\"note\": \"[]\"}").unwrap().given["note"], "[]");
+}
+
+#[test]
+fn the_protocols_own_object_is_no_argument() {
+    check(&[
+        ("{\"_meta\": {\"progressToken\": 1}}", "...."),
+        ("{\"_meta\": \"leaf\"}", "...."),
+        ("{\"meta\": {\"progressToken\": 1}}", "!rrr"),
+    ]);
+}
+
+#[test]
+fn a_value_without_a_name_is_no_argument_and_no_cut() {
+    check(&[("stroke(\"koi\")", "!!!r"), ("stroke(koi)", "!!!r")]);
+}
+
+#[test]
+fn a_signature_is_one_whatever_stands_beside_it() {
+    check(&[
+        ("{\"note\": \"string\"}", "!!rr"),
+        ("{\"note\": \"string\", \"style\": \"bold\"}", "!!rr"),
+        ("{\"note\": \"str? (optional)\", \"fps\": \"int?\"}", "!!rr"),
+        ("{\"note\": \"str???eet\", \"style\": \"bold\"}", "...."),
+        ("{\"note\": \"str???eet\"}", "...."),
+    ]);
+}
+
+#[test]
 fn an_option_without_a_value_is_true_and_nothing_else() {
     check(&[
         ("--scene koi --debug", "...."),

@@ -16,6 +16,7 @@ pub mod http_client;
 pub mod inlet;
 pub mod server;
 pub mod stdio;
+pub mod tls;
 
 mod keys;
 mod offers;
