@@ -5,8 +5,8 @@
 //! arm time costs only computing time.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::time::{
@@ -33,6 +33,20 @@ enum Source {
     },
 }
 
+/// By so many milliseconds a process takes the machine's calendar for wrong, so that clocks that disagree can be had on
+/// one machine.
+pub const CALENDAR_OFFSET: &str = "STEADYHAND_CALENDAR_OFFSET_MS";
+
+/// How far this process's calendar is set ahead of the machine's, where [`CALENDAR_OFFSET`] says so.
+#[must_use]
+pub fn calendar_offset_ms() -> i64 {
+    static OFFSET: OnceLock<i64> = OnceLock::new();
+    *OFFSET.get_or_init(|| {
+        let said = std::env::var(CALENDAR_OFFSET).ok();
+        said.and_then(|said| said.trim().parse().ok()).unwrap_or(0)
+    })
+}
+
 /// Milliseconds since 1970, as the machine's calendar has it: for records that people read. It may
 /// jump, so nothing is ever timed by it.
 #[must_use]
@@ -44,7 +58,8 @@ pub fn calendar_ms() -> u64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |since| {
-            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+            let ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+            ms.saturating_add_signed(calendar_offset_ms())
         })
 }
 

@@ -22,7 +22,6 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
 }
 
 fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
-    order.for_this_node()?;
     let seat = order.seat()?;
     let snapshot = seat.motion.snapshot();
     let mut message = message(seat, &snapshot);
