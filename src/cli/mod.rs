@@ -369,9 +369,10 @@ struct SimArgs {
     /// Which arm
     #[arg(long, default_value = "so101")]
     arm: String,
-    /// The scene whose sheet lies before it and whose pens it holds
-    #[arg(long, default_value = "default")]
-    scene: String,
+    /// The scene whose sheet lies before it and whose pens it holds [default: the default scene
+    /// where it is this arm's, otherwise the first that is]
+    #[arg(long)]
+    scene: Option<String>,
     /// Where what was drawn is written, every second while it changes: a picture, or points in
     /// sheet millimetres where the name ends in .json
     #[arg(long, value_name = "FILE")]
