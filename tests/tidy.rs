@@ -44,7 +44,7 @@ const ROOMS: [(&str, &str); 25] = [
     ("mcp", ""),
     (
         "cli",
-        "args arm caller catalogue clock config design gate job link mcp motion permit plan scene service sim tools units",
+        "args arm caller catalogue clock config design driver gate job link mcp motion permit plan scene service sim tools units",
     ),
     ("main", "cli"),
     ("lib", ""),

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::changes::Changes;
 use super::desk::{NodeDesk, repair};
 use super::open::{self, Pace};
 use super::{Exit, NodeArgs, ServeArgs, control, door, park, systemd};
@@ -24,6 +25,7 @@ pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exi
         open::enable(&node, &serve.enable)?;
     }
     node.note_start();
+    tokio::spawn(Changes::since_last(&node, args).watch());
     let door = control::open(serve.at.socket.as_deref(), &node.file.name);
     let stop = CancellationToken::new();
     let parking = Arc::new(OnceLock::new());

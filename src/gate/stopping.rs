@@ -7,6 +7,8 @@
 //! from every sample and must rise all the way, stay inside limits, and keep as far from the sheet
 //! and from keep-outs as the plan itself has to.
 
+use std::ops::Range;
+
 use nalgebra::{Matrix3, Matrix3xX, Point3, Vector3};
 
 use super::body::Body;
@@ -109,9 +111,10 @@ fn prove_lifts(
     lifts: &mut Vec<Lift>,
 ) -> Result<(), Refusal> {
     let mut next = span.first;
-    while next < span.end {
+    let here = |next: usize| trajectory.samples.get(next).filter(|_| next < span.end);
+    while let Some(from) = here(next) {
         let end = (next + LIFT_EVERY).min(span.end);
-        next = match lift_from(body, trajectory, span, next, end) {
+        next = match lift_from(body, trajectory, span, from, next..end) {
             Ok(Some(lift)) => {
                 let end = lift.end;
                 lifts.push(lift);
@@ -142,12 +145,9 @@ fn lift_from(
     body: &Body<'_>,
     trajectory: &Trajectory,
     span: &Span,
-    first: usize,
-    end: usize,
+    from: &Joints,
+    Range { start: first, end }: Range<usize>,
 ) -> Result<Option<Lift>, String> {
-    let Some(from) = trajectory.samples.get(first) else {
-        return Ok(None);
-    };
     if !touches(span.kind) && !is_low(body.scene(), span.pen, from) {
         return Ok(None);
     }
@@ -177,19 +177,18 @@ fn is_low(scene: &Scene, pen: usize, q: &Joints) -> bool {
 fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, Refusal> {
     let period = trajectory.period.as_secs_f64();
     let limits = scene.arm.limits;
-    let needed: Vec<f64> = trajectory
-        .samples
-        .windows(2)
-        .map(|pair| match pair {
-            [a, b] => b
-                .zip(a, |b, a| (b - a).abs() / period)
+    let samples = &trajectory.samples;
+    let needed: Vec<f64> = samples
+        .iter()
+        .zip(samples.iter().skip(1))
+        .map(|(a, b)| {
+            b.zip(a, |b, a| (b - a).abs() / period)
                 .zip(&limits.acceleration_rad_s2, |speed, hardest| {
                     speed / (hardest * BRAKE_SHARE * period)
                 })
                 .iter()
                 .copied()
-                .fold(BRAKE_TICKS_MIN, f64::max),
-            _ => BRAKE_TICKS_MIN,
+                .fold(BRAKE_TICKS_MIN, f64::max)
         })
         .chain([BRAKE_TICKS_MIN])
         .collect();
@@ -258,9 +257,8 @@ fn reach(scene: &Scene, pen: usize, from: &Joints, target: &Point3<f64>) -> Resu
         }
         let jacobian = tip_jacobian(scene, pen, &q, &tip)?;
         let damped = &jacobian * jacobian.transpose() + Matrix3::identity() * 1e-8;
-        let Some(inverse) = damped.try_inverse() else {
-            break;
-        };
+        // Damping makes it positive; without an inverse there would be no step.
+        let inverse = damped.try_inverse().unwrap_or_else(Matrix3::zeros);
         let step = jacobian.transpose() * (inverse * error);
         q = q.map(|joint, angle| {
             let moved = angle + step.get(joint).copied().unwrap_or(0.0);
