@@ -427,3 +427,39 @@ impl<'a> Walk<'a> {
 fn floor(now_m: Option<f64>) -> f64 {
     now_m.map_or(CLEARANCE_M, |metres| metres.min(CLEARANCE_M))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use crate::plan::{self, Patient};
+    use crate::scene::Library;
+
+    /// A way that would bring the body to the sheet, or the joint beyond its range, is no lift.
+    #[test]
+    fn a_way_that_comes_too_near_is_no_lift() {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let plan = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
+        let mut spans = plan.trajectory.spans.iter();
+        let draw = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
+        let from = plan.trajectory.samples.get(draw.first).unwrap();
+        let body = Body::new(&scene);
+        let walk = Walk::new(&body, draw.pen, from).unwrap();
+        assert_eq!(walk.stays_clear(from), Ok(()));
+        let bent = |joint: usize, by: f64| from.map(|at, q| if at == joint { q + by } else { q });
+        let said: Vec<String> = (1..4)
+            .flat_map(|joint| [(joint, -0.3), (joint, 0.3)])
+            .filter_map(|(joint, by)| walk.stays_clear(&bent(joint, by)).err())
+            .collect();
+        assert!(
+            said.iter().any(|why| why.ends_with("mm of the sheet")),
+            "{said:?}"
+        );
+        assert_eq!(walk.inside_limits(from), Ok(()));
+        assert!(walk.inside_limits(&bent(1, 4.0)).is_err());
+        assert!(walk.inside_limits(&bent(1, -4.0)).is_err());
+        // Down, and up but aside.
+        assert!(walk.rises(from, 1e-3).is_err());
+        assert!(walk.rises(&bent(0, 0.1), f64::NEG_INFINITY).is_err());
+    }
+}
