@@ -17,7 +17,7 @@ use steadyhand::gate::{self, Broken, CheckedTrajectory, Execution, Refused, Rule
 use steadyhand::permit::{Permit, Permits};
 use steadyhand::plan::{self, Patient, Span, SpanKind, Trajectory};
 use steadyhand::scene::file::SheetFile;
-use steadyhand::scene::{Corners, KeepOut, Library, Scene, Surface};
+use steadyhand::scene::{Corners, KeepOut, Library, Scene, Surface, ToolKind};
 use steadyhand::units::{Finite, Instant, Joints, Measured};
 
 /// How far ahead of a joint its goal may be, as time at full speed.
@@ -150,6 +150,36 @@ fn every_shipped_so101_scene_passes() {
 fn a_tip_faster_than_its_scene_allows_is_refused() {
     let verdict = judge_in(|scene| scene.limits.draw_mm_s /= 2.0);
     assert!(rules(&verdict).contains(&Rule::TipSpeed));
+}
+
+#[test]
+fn a_needle_near_the_surface_is_slow() {
+    let verdict = judge_in(|scene| scene.pens[0].kind = ToolKind::Needle);
+    let refused = verdict.unwrap_err();
+    let speeds = refused.0.iter().filter(|one| one.rule == Rule::TipSpeed);
+    let limits: Vec<f64> = speeds.map(|one| one.excess.unwrap().limit).collect();
+    assert!(!limits.is_empty());
+    // Nothing else is slower because of it.
+    assert!(
+        limits.iter().all(|limit| (limit - 25.0).abs() < 1e-9),
+        "{limits:?}"
+    );
+    // Twenty millimetres away it is as fast as a pen.
+    let far = judge_in(|scene| {
+        scene.pens[0].kind = ToolKind::Needle;
+        scene.surface = sheet([0.0, 0.0, -0.3]);
+    });
+    assert!(!rules(&far).contains(&Rule::TipSpeed), "{:?}", rules(&far));
+}
+
+#[test]
+fn an_arm_without_parts_that_may_not_touch_is_judged_by_the_rest() {
+    let verdict = judge_in(|scene| {
+        let mut arm = steadyhand::arm::Arm::clone(&scene.arm);
+        arm.capsules.clear();
+        scene.arm = Arc::new(arm);
+    });
+    assert!(verdict.is_ok(), "{:?}", rules(&verdict));
 }
 
 #[test]
