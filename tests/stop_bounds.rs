@@ -477,6 +477,7 @@ fn request(tool: &str, arguments: &str) -> Request {
         caller: "bounds".to_owned(),
         who: Who::Operator,
         standing: None,
+        hop: None,
     }
 }
 

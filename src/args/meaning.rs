@@ -494,23 +494,18 @@ pub(super) fn is_signature(pairs: &[(String, Node)]) -> bool {
     const ABOUT_TYPES: [&str; 9] = [
         "type", "kind", "format", "class", "datatype", "dtype", "schema", "language", "value",
     ];
-    let said: Vec<_> = pairs.iter().filter(|(_, node)| !node.is_empty()).collect();
-    // A single word must be the type of a text: "list" and "function" may well be what a text says.
-    let is_enough = match said.as_slice() {
-        [] => false,
-        [(_, Node::Text(word) | Node::Word(word))] => {
-            word.starts_with("str") || word.starts_with("Str")
-        }
-        _ => true,
+    let mut said = pairs.iter().filter(|(_, node)| !node.is_empty());
+    let Some((_, first)) = said.clone().next() else {
+        return false;
     };
-    is_enough
-        && said.iter().all(|(key, node)| {
-            is_type_with_remark(node)
-                && !words(key)
-                    .iter()
-                    .any(|word| ABOUT_TYPES.contains(&word.as_str()))
-                && !fold_key(key).ends_with("type")
-        })
+    // A single word must be the type of a text: "list" and "function" may well be what a text says.
+    let names_text = |node: &Node| matches!(node, Node::Text(word) | Node::Word(word) if word.starts_with("str") || word.starts_with("Str"));
+    let asks_for_type = |key: &str| {
+        let is_about = |word: &String| ABOUT_TYPES.contains(&word.as_str());
+        words(key).iter().any(is_about) || fold_key(key).ends_with("type")
+    };
+    (said.clone().nth(1).is_some() || names_text(first))
+        && said.all(|(key, node)| is_type_with_remark(node) && !asks_for_type(key))
 }
 
 /// A piece of a schema where a value should be: `{"type": "string"}`.

@@ -817,6 +817,26 @@ fn explaining_shows_candidates_and_both_profiles() {
 }
 
 #[test]
+fn an_option_without_a_value_is_true_and_nothing_else() {
+    check(&[
+        ("--scene koi --debug", "...."),
+        ("stroke --debug --scene koi", "...."),
+        ("--note --scene koi", "!rrr"),
+        ("--scene", "!rrr"),
+        ("--fps --scene koi", "!rrr"),
+    ]);
+}
+
+#[test]
+fn a_number_that_lost_digits_is_no_text() {
+    check(&[
+        ("{\"note\": 12}", "...."),
+        ("{\"note\": 200000000000325307037}", "!rrr"),
+        ("{\"note\": \"200000000000325307037\"}", "...."),
+    ]);
+}
+
+#[test]
 fn what_is_shown_is_cut_and_escaped() {
     let refusal =
         guarded(&json!({"scene": "x\u{1b}[2J\u{202e}".to_owned() + &"y".repeat(500)}).to_string())

@@ -20,6 +20,7 @@ mod notice;
 mod open;
 mod operate;
 mod park;
+mod peers;
 mod plan;
 mod playback;
 mod reach;
@@ -36,6 +37,8 @@ mod systemd;
 mod tools;
 mod trace;
 mod verbs;
+
+pub use desk::desk;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -266,9 +269,12 @@ struct CallArgs {
 
 #[derive(Debug, Args)]
 struct ServeArgs {
-    /// Speak streamable HTTP at this address, under /mcp
+    /// Speak streamable HTTP at this address, under /mcp; `systemd` for the socket that it opened
     #[arg(long, value_name = "ADDRESS")]
-    http: Option<SocketAddr>,
+    http: Option<HttpAt>,
+    /// With --http: speak on standard input and output as well; their end is the node's
+    #[arg(long, requires = "http")]
+    stdio: bool,
     /// Names by which clients may call this node beside localhost
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,
@@ -277,6 +283,26 @@ struct ServeArgs {
     enable: Vec<String>,
     #[command(flatten)]
     at: AtArgs,
+}
+
+/// Where HTTP is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HttpAt {
+    Address(SocketAddr),
+    /// At a socket that systemd opened before this process began.
+    Systemd,
+}
+
+impl std::str::FromStr for HttpAt {
+    type Err = String;
+
+    fn from_str(said: &str) -> Result<Self, String> {
+        if said == "systemd" {
+            return Ok(Self::Systemd);
+        }
+        let address = said.parse().map(Self::Address);
+        address.map_err(|_| "write an address such as 127.0.0.1:8700, or systemd".to_owned())
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -380,23 +406,27 @@ pub enum Exit {
 /// # Errors
 /// One message that names the value, the limit and the fix.
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let sockets = match cli.command {
+        Command::Serve(_) => systemd::sockets()?,
+        _ => systemd::Sockets::default(),
+    };
     let quiet = !matches!(cli.command, Command::Serve(_) | Command::Sim(_));
     log::to_stderr(quiet);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let result = runtime.block_on(command(cli));
+    let result = runtime.block_on(command(cli, sockets));
     // A thread that still reads standard input must not hold the process.
     runtime.shutdown_background();
     result
 }
 
-async fn command(cli: Cli) -> anyhow::Result<Exit> {
+async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
     let node = cli.node;
     match cli.command {
         Command::Call(args) => call::run(&node, args).await,
-        Command::Serve(args) => serve::run(&node, args).await,
+        Command::Serve(args) => serve::run(&node, args, sockets).await,
         Command::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
         Command::Scene(what) => scenes::run(&node, what),
         Command::Plan(args) => plan::run(&node, &args),

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use nalgebra::Point3;
 
 use super::abroad::Servers;
-use super::{NodeArgs, selftest, state};
+use super::{NodeArgs, peers, selftest, state};
 use crate::arm::Arm;
 use crate::clock::Clock;
 use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, NodeFile};
@@ -114,8 +114,13 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         .clone()
         .or_else(|| file.output.clone())
         .unwrap_or_else(own_temporary);
+    let fleet = peers::fleet(&file);
     let node = Node::new(file, library, seats, output, state);
-    let node = Arc::new(node.with_declared(declared, Arc::new(Servers::default())));
+    let mut node = node.with_declared(declared, Arc::new(Servers::default()));
+    if let Some(fleet) = fleet {
+        node = node.with_fleet(fleet);
+    }
+    let node = Arc::new(node);
     selftest::recall(&node);
     for told in node.recover() {
         tracing::warn!("{told}");

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::arm::Arm;
+use crate::arm::{Arm, ArmFile};
 use crate::clock::Clock;
 use crate::driver::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
 use crate::driver::dialect::{Dialect, Goal, Known, Reading, Register, Request};
@@ -34,7 +34,7 @@ const PATIENT: Instant = Instant::from_nanos(u64::MAX);
 
 /// A driver for the servos of one arm.
 pub(crate) struct Servos<D: Dialect> {
-    arm: String,
+    arm: ArmFile,
     map: ServoMap,
     ids: Vec<u8>,
     bus: Bus<D::Framing>,
@@ -54,6 +54,8 @@ pub(crate) struct Servos<D: Dialect> {
     state_read: Instant,
     period: Duration,
     begun: Option<Instant>,
+    /// What the processor had done for this thread when the cycle began.
+    worked: Duration,
     fast: bool,
     /// The speed caps that went out last, and in how many cycles since.
     capped: Vec<f64>,
@@ -65,7 +67,7 @@ impl<D: Dialect> Servos<D> {
         let map = ServoMap::new(arm);
         let count = map.entries.len();
         Self {
-            arm: arm.file.name.clone(),
+            arm: arm.file.clone(),
             ids: map.ids(),
             bus: Bus::new(D::Framing::default(), clock, arm.file.baud, map.counts()),
             filters: vec![Filter::default(); count],
@@ -82,6 +84,7 @@ impl<D: Dialect> Servos<D> {
             state_read: Instant::ZERO,
             period: PERIOD_DEFAULT,
             begun: None,
+            worked: Duration::ZERO,
             fast: false,
             capped: Vec::new(),
             capped_cycles: 0,
@@ -131,12 +134,15 @@ impl<D: Dialect> Servos<D> {
     fn count_time(&mut self) {
         if let Some(begun) = self.begun {
             let took = self.bus.clock.now().since(begun);
+            let worked = self.bus.clock.work().saturating_sub(self.worked);
             self.bus.counts.cycle_time.note(took);
+            self.bus.counts.cycle_work.note(worked);
         }
     }
 
     fn count_period(&mut self) {
         let now = self.bus.clock.now();
+        self.worked = self.bus.clock.work();
         if let Some(before) = self.begun.replace(now) {
             // One late cycle must not widen what is believed for long.
             self.period = now

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use nalgebra::{Matrix3, Matrix3xX, Point3, Vector3};
 
-use super::body::Body;
+use super::body::{Body, Stance};
 use super::check::CLEARANCE_M;
 use super::clearance::Posture;
 use super::{Refusal, Rule};
@@ -287,6 +287,12 @@ fn reach(scene: &Scene, pen: usize, from: &Joints, target: &Point3<f64>) -> Resu
     Ok(q)
 }
 
+fn pen_tip_m(body: &Body<'_>, stance: &Stance, pen: usize) -> Result<Point3<f64>, String> {
+    let pen = body.scene().pen(pen);
+    pen.map(|pen| stance.frames().tool * pen.tip_m)
+        .ok_or_else(|| "there is no such pen".to_owned())
+}
+
 fn tip_m(scene: &Scene, pen: usize, q: &Joints) -> Result<Point3<f64>, String> {
     Posture::new(scene, q)
         .tip_m(scene, pen)
@@ -332,7 +338,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(body: &'a Body<'a>, pen: usize, from: &'a Joints) -> Result<Self, String> {
         let (scene, stance) = (body.scene(), body.at(from));
-        let tip = tip_m(scene, pen, from)?;
+        let tip = pen_tip_m(body, &stance, pen)?;
         let under = scene.surface.project(&tip);
         let keep_outs = scene.keep_outs.iter();
         let near_box = |corners| body.near_box(&stance, corners);
@@ -358,8 +364,9 @@ impl<'a> Walk<'a> {
             let share = point as f64 / points as f64;
             let q = self.from.zip(by_rad, |from, by| from + by * share);
             self.inside_limits(&q)?;
-            height_before = self.rises(&q, height_before)?;
-            self.stays_clear(&q)?;
+            let stance = self.body.at(&q);
+            height_before = self.rises(&stance, height_before)?;
+            self.stays_clear(&stance)?;
         }
         Ok(())
     }
@@ -381,8 +388,8 @@ impl<'a> Walk<'a> {
     }
 
     /// How high the tip is over where it began.
-    fn rises(&self, q: &Joints, before: f64) -> Result<f64, String> {
-        let moved = tip_m(self.scene, self.pen, q)? - self.tip;
+    fn rises(&self, stance: &Stance, before: f64) -> Result<f64, String> {
+        let moved = pen_tip_m(self.body, stance, self.pen)? - self.tip;
         let height = moved.dot(&self.normal);
         let aside_mm = (moved - self.normal.scale(height)).norm() * 1e3;
         if height < before - 1e-6 || aside_mm > LIFT_ASIDE_MM {
@@ -393,8 +400,8 @@ impl<'a> Walk<'a> {
         Ok(height)
     }
 
-    fn stays_clear(&self, q: &Joints) -> Result<(), String> {
-        let (body, stance) = (self.body, self.body.at(q));
+    fn stays_clear(&self, stance: &Stance) -> Result<(), String> {
+        let body = self.body;
         let too_near = |metres: f64, least_m: f64| metres < least_m - 1e-6;
         let refused = |what: String, metres: f64, other: &str| {
             format!(
@@ -402,18 +409,18 @@ impl<'a> Walk<'a> {
                 metres * 1e3
             )
         };
-        if let Some(near) = body.over_sheet(&stance)
+        if let Some(near) = body.over_sheet(stance)
             && too_near(near.metres, self.sheet_m)
         {
             return Err(refused(body.what(near.part), near.metres, "the sheet"));
         }
-        if let Some((one, other, metres)) = body.nearest_two(&stance)
+        if let Some((one, other, metres)) = body.nearest_two(stance)
             && too_near(metres, self.own_m)
         {
             return Err(refused(body.what(one), metres, &body.what(other)));
         }
         for (keep_out, least_m) in self.scene.keep_outs.iter().zip(&self.keep_outs_m) {
-            let near = body.near_box(&stance, &keep_out.corners);
+            let near = body.near_box(stance, &keep_out.corners);
             if let Some(near) = near.filter(|near| too_near(near.metres, *least_m)) {
                 let other = format!("keep-out `{}`", keep_out.name);
                 return Err(refused(body.what(near.part), near.metres, &other));

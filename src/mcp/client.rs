@@ -334,7 +334,7 @@ fn answer(result: ServerResult) -> Result<Answer, ClientError> {
     }
 }
 
-fn plain(result: CallToolResult) -> Answer {
+pub(super) fn plain(result: CallToolResult) -> Answer {
     let mut answer = Answer {
         is_error: result.is_error.unwrap_or(false),
         ..Answer::default()

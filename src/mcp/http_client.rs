@@ -25,8 +25,8 @@ pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 const COMPLAINT_CHARS_MAX: usize = 300;
 
 const SESSION: &str = "mcp-session-id";
-const JSON: &str = "application/json";
-const STREAM: &str = "text/event-stream";
+pub(super) const JSON: &str = "application/json";
+pub(super) const STREAM: &str = "text/event-stream";
 
 /// Why a request did not get through.
 #[derive(Debug, thiserror::Error)]
@@ -66,14 +66,14 @@ impl From<HttpClientError> for Failure {
 pub struct HttpClient;
 
 /// What every request says beside its body.
-struct Head {
-    session: Option<Arc<str>>,
-    token: Option<String>,
-    headers: HashMap<HeaderName, HeaderValue>,
+pub(super) struct Head {
+    pub(super) session: Option<Arc<str>>,
+    pub(super) token: Option<String>,
+    pub(super) headers: HashMap<HeaderName, HeaderValue>,
 }
 
 impl Head {
-    fn request(
+    pub(super) fn request(
         self,
         method: Method,
         uri: &str,
@@ -97,7 +97,9 @@ impl Head {
     }
 }
 
-async fn send(mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, HttpClientError> {
+pub(super) async fn send(
+    mut request: Request<Full<Bytes>>,
+) -> Result<Response<Incoming>, HttpClientError> {
     let (host, path) = target(request.uri())?;
     let value = HeaderValue::from_str(&host).map_err(http::Error::from)?;
     request.headers_mut().insert(HOST, value);
@@ -129,13 +131,13 @@ fn target(uri: &Uri) -> Result<(String, Uri), HttpClientError> {
     Ok((format!("{}:{port}", authority.host()), path))
 }
 
-fn kind(response: &Response<Incoming>) -> &str {
+pub(super) fn kind(response: &Response<Incoming>) -> &str {
     let kind = response.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim()
 }
 
-async fn read(response: Response<Incoming>) -> Result<Bytes, HttpClientError> {
+pub(super) async fn read(response: Response<Incoming>) -> Result<Bytes, HttpClientError> {
     let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
     let body = body
         .await
@@ -143,7 +145,7 @@ async fn read(response: Response<Incoming>) -> Result<Bytes, HttpClientError> {
     Ok(body.to_bytes())
 }
 
-fn events(response: Response<Incoming>) -> BoxStream<'static, Result<Sse, SseError>> {
+pub(super) fn events(response: Response<Incoming>) -> BoxStream<'static, Result<Sse, SseError>> {
     let chunks = response.into_body().into_data_stream();
     let mut unfinished = 0_usize;
     let bounded = chunks.map(move |chunk| {

@@ -85,8 +85,10 @@ impl Job {
         self.end(Outcome::Reached { visits, off_rad });
     }
 
-    /// The motion is over whether or not somebody still waits.
+    /// The motion is over whether or not somebody still waits. Its keeper hears first how far it
+    /// came.
     pub(super) fn end(self, outcome: Outcome) {
+        self.release.came_to(self.execution.progress().sample);
         let _ = self.done.send(outcome);
     }
 }

@@ -8,13 +8,28 @@ use crate::permit::Who;
 use crate::units::Instant;
 
 /// A line that anybody may pull, at any time, as often as they like.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct StopLine {
     asked: AtomicU64,
+    /// When the first of the requests came that nobody has looked at; [`NOT_ASKED`] for none.
     at_nanos: AtomicU64,
     by: AtomicU8,
     emergency: AtomicBool,
     bell: Notify,
+}
+
+const NOT_ASKED: u64 = u64::MAX;
+
+impl Default for StopLine {
+    fn default() -> Self {
+        Self {
+            asked: AtomicU64::new(0),
+            at_nanos: AtomicU64::new(NOT_ASKED),
+            by: AtomicU8::new(0),
+            emergency: AtomicBool::new(false),
+            bell: Notify::new(),
+        }
+    }
 }
 
 /// What was asked since the thread last looked.
@@ -29,7 +44,7 @@ pub(super) struct Asked {
 impl StopLine {
     /// Asks for a stop; the ticket counts requests from 1.
     pub(super) fn ask(&self, by: Who, emergency: bool, now: Instant) -> u64 {
-        self.at_nanos.store(now.as_nanos(), Ordering::SeqCst);
+        self.at_nanos.fetch_min(now.as_nanos(), Ordering::SeqCst);
         self.by.fetch_max(rank(by), Ordering::SeqCst);
         self.emergency.fetch_or(emergency, Ordering::SeqCst);
         let ticket = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
@@ -37,12 +52,14 @@ impl StopLine {
         ticket
     }
 
-    /// What was asked beyond the `seen` requests; whoever asked highest counts.
-    pub(super) fn look(&self, seen: u64) -> Option<Asked> {
+    /// What was asked beyond the `seen` requests: the first of them counts for the time, and who
+    /// asked highest. A request that is only half told may lend its weight to the one before it,
+    /// never the other way round.
+    pub(super) fn look(&self, seen: u64, now: Instant) -> Option<Asked> {
         let serial = self.asked.load(Ordering::SeqCst);
         (serial > seen).then(|| Asked {
             serial,
-            at: Instant::from_nanos(self.at_nanos.load(Ordering::SeqCst)),
+            at: Instant::from_nanos(self.at_nanos.swap(NOT_ASKED, Ordering::SeqCst)).min(now),
             by: who(self.by.swap(0, Ordering::SeqCst)),
             emergency: self.emergency.swap(false, Ordering::SeqCst),
         })
@@ -92,11 +109,11 @@ mod tests {
     #[test]
     fn an_operator_among_planners_counts() {
         let line = StopLine::default();
-        line.ask(Who::Planner, false, Instant::ZERO);
+        line.ask(Who::Planner, false, Instant::from_nanos(3));
         line.ask(Who::Operator, true, Instant::from_nanos(5));
         let ticket = line.ask(Who::Planner, false, Instant::from_nanos(7));
-        let asked = line.look(0);
-        let at = Instant::from_nanos(7);
+        let asked = line.look(0, Instant::from_nanos(9));
+        let at = Instant::from_nanos(3);
         assert_eq!(
             asked,
             Some(Asked {
@@ -106,6 +123,6 @@ mod tests {
                 emergency: true
             })
         );
-        assert_eq!(line.look(ticket), None);
+        assert_eq!(line.look(ticket, Instant::from_nanos(9)), None);
     }
 }

@@ -6,12 +6,16 @@
 mod health;
 mod job;
 mod line;
+mod orders;
 mod recovery;
 mod release;
+mod settle;
 mod still;
+mod stopping;
 #[cfg(test)]
 mod tests;
 mod thread;
+mod tick;
 mod wire;
 
 use std::sync::{Arc, OnceLock};

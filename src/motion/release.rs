@@ -65,6 +65,11 @@ impl Release {
         self.0.wanted.load(Ordering::SeqCst)
     }
 
+    #[cfg(test)]
+    pub(super) fn end(&self) -> usize {
+        self.0.end.load(Ordering::SeqCst)
+    }
+
     /// Whether all samples up to this one may be sent.
     pub(super) fn covers(&self, sample: usize) -> bool {
         self.0.wanted.store(sample, Ordering::SeqCst);

@@ -9,6 +9,7 @@ mod kept;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ use keeper::Keeper;
 #[derive(Debug)]
 pub struct Permits {
     state: Mutex<State>,
+    /// [`State::withdrawals`], for whoever must not wait.
+    withdrawn: AtomicU64,
     /// What keeps an emergency stop beyond this process.
     keeper: OnceLock<Keeper>,
 }
@@ -161,6 +164,7 @@ impl Permits {
     fn of(state: State) -> Self {
         Self {
             state: Mutex::new(state),
+            withdrawn: AtomicU64::new(0),
             keeper: OnceLock::new(),
         }
     }
@@ -185,7 +189,7 @@ impl Permits {
         let mut state = self.state();
         state.everything = false;
         state.grants.clear();
-        state.withdrawals += 1;
+        self.withdraw(&mut state);
     }
 
     /// What is enabled at a moment, in words.
@@ -241,10 +245,21 @@ impl Permits {
     }
 
     /// Whether nothing was latched and nothing taken back since a permit was given. A motion
-    /// asks when it begins: its permit may be older than a stop.
+    /// asks when it begins, for its permit may be older than a stop, and in each tick; so this
+    /// waits for no lock.
     #[must_use]
     pub fn stands(&self, permit: &Permit) -> bool {
-        self.state().withdrawals == permit.withdrawals
+        self.withdrawn.load(Ordering::SeqCst) == permit.withdrawals
+    }
+
+    #[cfg(test)]
+    pub(crate) fn withdrawals(&self) -> u64 {
+        self.withdrawn.load(Ordering::SeqCst)
+    }
+
+    fn withdraw(&self, state: &mut State) {
+        state.withdrawals += 1;
+        self.withdrawn.store(state.withdrawals, Ordering::SeqCst);
     }
 
     /// Latches a stop and takes back every permit given before. A graver latch is never replaced
@@ -252,7 +267,7 @@ impl Permits {
     pub fn latch(&self, new: Latch) {
         let emergency = matches!(new, Latch::Emergency(_));
         let mut state = self.state();
-        state.withdrawals += 1;
+        self.withdraw(&mut state);
         state.emergencies += u64::from(emergency);
         if state
             .latch

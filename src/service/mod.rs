@@ -13,7 +13,7 @@ pub mod setup;
 #[cfg(test)]
 mod tests;
 
-pub use line::{IDS, Line, SLACK, Speech};
+pub use line::{IDS, Line, PATIENT, SLACK, Speech};
 
 use crate::driver::DriverError;
 use crate::link::{Link, LinkError};

@@ -19,17 +19,15 @@ mod record;
 mod relay;
 mod reset;
 mod resume;
+mod route;
 mod sense;
 mod shape;
 mod shown;
 mod stop;
 mod stroke;
 
-use std::sync::Arc;
-
-use tokio_util::sync::CancellationToken;
-
-pub use abroad::{Abroad, Answer, Errand};
+pub use crate::fleet::{Answer, Progress, Watch};
+pub use abroad::{Abroad, Errand};
 pub use answer::Reply;
 pub use approve::Pending;
 pub use declared::Declared;
@@ -40,32 +38,3 @@ pub use pictures::{ink as ink_picture, preview as preview_picture, reach as reac
 pub use preview::{Complaint, Preview};
 pub use resume::record as job_record;
 pub use shape::{shape, strictness};
-
-/// Told how far a call is: so much done, of how much, and what is going on.
-pub type Progress = Arc<dyn Fn(f64, f64, &str) + Send + Sync>;
-
-/// What a call may look at and tell while it runs.
-#[derive(Clone)]
-pub struct Watch {
-    /// Set when the caller gave up: motion stops.
-    pub cancelled: CancellationToken,
-    /// Where progress goes, if the caller wants any.
-    pub progress: Option<Progress>,
-}
-
-impl Watch {
-    /// Nobody gives up and nobody is told.
-    #[must_use]
-    pub fn nobody() -> Self {
-        Self {
-            cancelled: CancellationToken::new(),
-            progress: None,
-        }
-    }
-
-    fn tell(&self, done: f64, of: f64, message: &str) {
-        if let Some(progress) = &self.progress {
-            progress(done, of, message);
-        }
-    }
-}

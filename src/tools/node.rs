@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::args::Profile;
 use crate::caller::{Lease, Rates};
 use crate::config::{Forgiveness, NodeFile};
+use crate::fleet::Fleet;
 use crate::job::{Audit, Book, Keep};
 use crate::motion::Motion;
 use crate::permit::{Permits, Who};
@@ -73,6 +74,8 @@ pub struct Node {
     /// The tools that its file declares.
     pub declared: Declared,
     pub(super) abroad: Option<Arc<dyn Abroad>>,
+    /// The other nodes, where there are any.
+    pub fleet: Option<Arc<Fleet>>,
     pub(super) courses: Courses,
     pub(super) memory: Mutex<super::dispatch::Memory>,
     pub(super) refusals: super::audit::Refusals,
@@ -222,6 +225,7 @@ impl Node {
             audit: state.audit,
             declared: Declared::default(),
             abroad: None,
+            fleet: None,
             courses: Courses::default(),
             memory: Mutex::default(),
             refusals: super::audit::Refusals::default(),
@@ -239,6 +243,15 @@ impl Node {
         Self {
             declared,
             abroad: Some(abroad),
+            ..self
+        }
+    }
+
+    /// The same node with a way to others.
+    #[must_use]
+    pub fn with_fleet(self, fleet: Arc<Fleet>) -> Self {
+        Self {
+            fleet: Some(fleet),
             ..self
         }
     }

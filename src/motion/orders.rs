@@ -1,0 +1,164 @@
+//! What the arm's thread is asked to do: begin, hold, go on, let go.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::health::Care;
+use super::job::Job;
+use super::thread::{Worker, draws};
+use super::{Order, Outcome, State};
+use crate::driver::Released;
+use crate::gate::{CheckedTrajectory, Execution};
+use crate::permit::{Latch, Permit, Who};
+use crate::plan::PERIOD;
+use crate::units::Instant;
+
+const NOTHING_TO_HOLD: &str = "nothing moves that could be held";
+
+impl Worker {
+    pub(super) async fn take_order(&mut self) {
+        match self.own.orders.try_recv() {
+            Ok(Order::Run {
+                proof,
+                seen_stops,
+                release,
+                done,
+            }) => match self.begin(*proof, seen_stops).await {
+                Ok(execution) => {
+                    self.still.forget();
+                    self.snapshot.state = State::Moving;
+                    self.job = Some(Job::new(execution, release, done));
+                }
+                // A caller that is gone needs no reason.
+                Err(why) => drop(done.send(Outcome::Refused(why))),
+            },
+            // As above.
+            Ok(Order::Hold { at, done }) => {
+                let job = self.job.as_mut().filter(|job| job.failing.is_none());
+                let held = job.is_some_and(|job| job.execution.hold(at));
+                drop(done.send(if held {
+                    Ok(())
+                } else {
+                    Err(NOTHING_TO_HOLD.to_owned())
+                }));
+            }
+            Ok(Order::Resume { permit, done }) => {
+                let resumed = self.resume(permit).await;
+                drop(done.send(resumed));
+            }
+            Ok(Order::Release { done }) => {
+                let released = self.release().await;
+                drop(done.send(released));
+            }
+            Ok(Order::End) | Err(mpsc::error::TryRecvError::Disconnected) => self.ending = true,
+            Err(mpsc::error::TryRecvError::Empty) => {}
+        }
+    }
+
+    async fn begin(
+        &mut self,
+        proof: CheckedTrajectory,
+        seen_stops: u64,
+    ) -> Result<Execution, String> {
+        self.still_wanted(&proof, seen_stops)?;
+        if self.snapshot.health.care >= Care::NoStroke && draws(&proof) {
+            return Err(format!(
+                "{}; `sense` shows it, `reset` is possible",
+                self.snapshot.health.line()
+            ));
+        }
+        if self.job.is_some() {
+            return Err(
+                "the arm is busy with another motion; `sense` shows it, `stop` stops it".to_owned(),
+            );
+        }
+        let Some(link) = self.link.as_mut() else {
+            return Err(self
+                .snapshot
+                .fault
+                .clone()
+                .unwrap_or_else(|| "the arm is not connected".to_owned()));
+        };
+        if !self.driver.is_energised() {
+            self.driver
+                .energise(link.as_mut())
+                .await
+                .map_err(|error| error.to_string())?;
+        }
+        let deadline = self.own.clock.now().after(PERIOD * 5);
+        let measured = self
+            .driver
+            .cycle(link.as_mut(), None, deadline)
+            .await
+            .map_err(|error| error.to_string())?;
+        // Energising and reading take their time: a stop may have come meanwhile.
+        self.still_wanted(&proof, seen_stops)?;
+        let execution = proof
+            .begin(&measured, self.own.clock.now())
+            .map_err(|broken| broken.to_string())?;
+        self.snapshot.measured = Some(Arc::new(measured));
+        self.snapshot.fault = None;
+        self.snapshot.recovery = &[];
+        self.next_tick = self.own.clock.now().after(PERIOD);
+        Ok(execution)
+    }
+
+    /// Whether no stop was asked for, and nothing latched, since the motion was allowed.
+    fn still_wanted(&self, proof: &CheckedTrajectory, seen_stops: u64) -> Result<(), String> {
+        if self.stops_seen > seen_stops
+            || self.stopping.is_some()
+            || self.own.stop.is_pulled(seen_stops)
+            || !self.own.permits.stands(proof.permit())
+        {
+            return Err("a stop or a fault came before the motion began".to_owned());
+        }
+        Ok(())
+    }
+
+    async fn resume(&mut self, permit: Permit) -> Result<(), String> {
+        self.may_go_on(&permit)?;
+        if self.is_held() {
+            // A simulated arm that is held is not read meanwhile: where it was says nothing.
+            self.cycle(None).await;
+            self.may_go_on(&permit)?;
+        }
+        let now = self.own.clock.now();
+        let (Some(job), Some(seen)) = (&mut self.job, &self.snapshot.measured) else {
+            return Err("nothing is held that could go on".to_owned());
+        };
+        job.execution
+            .resume(seen, permit, now)
+            .map_err(|broken| broken.to_string())?;
+        self.next_tick = now.after(PERIOD);
+        Ok(())
+    }
+
+    fn may_go_on(&self, permit: &Permit) -> Result<(), String> {
+        let stopped = self.stopping.is_some() || self.own.stop.is_pulled(self.stops_seen);
+        if stopped || !self.own.permits.stands(permit) {
+            return Err("a stop or a fault came before the motion went on".to_owned());
+        }
+        if self.snapshot.health.care >= Care::Park {
+            return Err(self.snapshot.health.line());
+        }
+        Ok(())
+    }
+
+    /// An operator's word: the arm drops.
+    async fn release(&mut self) -> Result<Released, String> {
+        let now = self.own.clock.now();
+        let stands = self.still.stands(Instant::ZERO) || !self.driver.is_energised();
+        if !self.is_idle() || !stands {
+            return Err("the arm moves; `steadyhand stop` first".to_owned());
+        }
+        let Some(link) = self.link.as_mut() else {
+            return Err("the arm is not connected".to_owned());
+        };
+        self.own.permits.latch(Latch::Stopped(Who::Operator));
+        tracing::warn!(at = now.as_nanos(), "an operator takes torque off");
+        let released = self.driver.release(link.as_mut()).await;
+        self.snapshot.state = State::Stopped;
+        released.map_err(|error| error.to_string())
+    }
+}

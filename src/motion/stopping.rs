@@ -1,0 +1,115 @@
+//! A stop under way on the arm's thread: from the line that was pulled to the report.
+
+use super::line::Asked;
+use super::ms_since;
+use super::thread::Worker;
+use super::{Outcome, State, StopReport};
+use crate::driver::Halt;
+use crate::permit::Latch;
+use crate::units::Instant;
+
+/// A stop that has not come to its end.
+pub(super) struct Stopping {
+    pub(super) asked: Asked,
+    pub(super) was_moving: bool,
+    pub(super) first_frame_ms: Option<f64>,
+    pub(super) latched: bool,
+}
+
+impl Worker {
+    pub(super) fn take_stop(&mut self) {
+        let Some(asked) = self.own.stop.look(self.stops_seen, self.own.clock.now()) else {
+            return;
+        };
+        self.stops_seen = asked.serial;
+        if asked.emergency {
+            self.driver.halt(Halt::Emergency);
+        }
+        if let Some(job) = &mut self.job {
+            if asked.emergency {
+                job.execution.stand();
+            } else {
+                job.execution.stop();
+            }
+        }
+        let before = self.stopping.take();
+        self.stopping = Some(Stopping {
+            was_moving: self.job.is_some(),
+            latched: false,
+            first_frame_ms: before.as_ref().and_then(|before| before.first_frame_ms),
+            asked: Asked {
+                at: before.as_ref().map_or(asked.at, |before| before.asked.at),
+                emergency: asked.emergency
+                    || before.as_ref().is_some_and(|before| before.asked.emergency),
+                by: before
+                    .as_ref()
+                    .map_or(asked.by, |before| before.asked.by.max(asked.by)),
+                ..asked
+            },
+        });
+        self.snapshot.state = State::Stopping;
+    }
+
+    /// After the frame, for the frame waits for nobody; before the answer.
+    pub(super) fn latch_stop(&mut self) {
+        let Some(stopping) = self.stopping.as_mut() else {
+            return;
+        };
+        if !std::mem::replace(&mut stopping.latched, true) {
+            let by = stopping.asked.by;
+            self.own.permits.latch(if stopping.asked.emergency {
+                Latch::Emergency(by)
+            } else {
+                Latch::Stopped(by)
+            });
+        }
+    }
+
+    pub(super) fn note_stop_frame(&mut self, sent: Instant) {
+        if let Some(stopping) = &mut self.stopping
+            && stopping.was_moving
+            && stopping.first_frame_ms.is_none()
+        {
+            stopping.first_frame_ms = Some(ms_since(sent, stopping.asked.at));
+        }
+    }
+
+    pub(super) fn finish_stop(&mut self, verified: bool) {
+        let Some(stopping) = self.stopping.take() else {
+            return;
+        };
+        let now = self.own.clock.now();
+        let report = StopReport {
+            kind: if stopping.asked.emergency {
+                "emergency stop"
+            } else {
+                "stop"
+            },
+            by: stopping.asked.by,
+            emergency: stopping.asked.emergency,
+            first_frame_ms: stopping.first_frame_ms,
+            standstill_ms: verified.then(|| ms_since(now, stopping.asked.at)),
+            speed_rad_s: self.still.speed_rad_s(),
+            verified,
+            lifted: self
+                .job
+                .as_ref()
+                .is_some_and(|job| job.execution.has_lifted()),
+            not_kept: None,
+        };
+        self.snapshot.state = match (&self.snapshot.fault, &self.link) {
+            (_, None) => State::Detached,
+            (Some(_), _) => State::Faulted,
+            (None, _) => State::Stopped,
+        };
+        self.snapshot.stop = Some(report.clone());
+        self.snapshot.stops_done = stopping.asked.serial;
+        match self.job.take() {
+            Some(job) if job.failing.is_none() => job.end(Outcome::Stopped(report)),
+            broken => {
+                self.job = broken;
+                self.end_failed();
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! One tick of the arm's thread: what the gate says next, one cycle of the bus, what it tells.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::State;
+use super::health::{Care, Health};
+use super::recovery::recovery;
+use super::thread::{Worker, draws};
+use crate::driver::{DriverError, Halt};
+use crate::gate::{Broken, Setpoint, Step};
+use crate::permit::Latch;
+use crate::units::{Instant, Measured};
+
+/// Failed readings in a row, while the arm stands, that are a fault.
+const IDLE_FAILURES_MAX: u32 = 20;
+
+/// A cycle that overran its deadline by so much did not wait for servos.
+const STARVED_BY: Duration = Duration::from_millis(20);
+
+const STARVED: &str =
+    "this machine did not run the arm's thread in time; give it less to do, or the node a priority";
+
+impl Worker {
+    pub(super) async fn tick(&mut self) {
+        let now = self.own.clock.now();
+        self.mind_leave(now);
+        let step = match (&mut self.job, &self.snapshot.measured) {
+            (Some(job), Some(measured)) => {
+                job.execution.wait(!job.is_released());
+                job.execution.next(measured, now)
+            }
+            _ => Ok(Step::Hold),
+        };
+        match step {
+            Ok(Step::Go(setpoint)) => self.cycle(Some(&setpoint)).await,
+            Ok(Step::Hold) => self.cycle(None).await,
+            Ok(Step::Finished) => {
+                self.cycle(None).await;
+                self.note_sent_all(now);
+            }
+            Err(broken) => {
+                self.cycle(None).await;
+                self.broke(&broken);
+            }
+        }
+        self.note_stop_frame(now);
+        self.latch_stop();
+        self.settle();
+    }
+
+    /// A blind arm's last failure says which servo it is about.
+    fn in_full(&self, broken: &Broken) -> String {
+        match (broken, &self.last_failure) {
+            (Broken::Blind(_), Some(why)) => format!("{broken}: {why}"),
+            (Broken::Blind(_), None) => format!("{broken}: {STARVED}"),
+            _ => broken.to_string(),
+        }
+    }
+
+    /// Leave that has ended, and servos that are too hot, end a motion where its stroke ends.
+    fn mind_leave(&mut self, now: Instant) {
+        let too_hot = self.snapshot.health.care >= Care::Park;
+        let Some(job) = &mut self.job else {
+            return;
+        };
+        // Going to rest lessens the load: only a drawing ends.
+        if too_hot && draws(job.execution.checked()) {
+            job.too_hot = true;
+        }
+        let withdrawn = !self.own.permits.stands(job.execution.checked().permit());
+        if job.too_hot || withdrawn || !job.execution.is_allowed(now) {
+            job.rest_soon();
+        }
+        // One that ends for it ends, though the servo cools on the way.
+        if job.too_hot && job.execution.is_held() && job.failing.is_none() {
+            job.execution.stop();
+            let why = self.snapshot.health.line();
+            self.fault(&format!("a servo became too hot: {why}"));
+        }
+    }
+
+    fn note_sent_all(&mut self, now: Instant) {
+        if let Some(job) = &mut self.job
+            && job.sent_all.is_none()
+        {
+            job.sent_all = Some(now);
+            // A slow motion reads as a standstill: only what is read from now on counts.
+            self.still.forget();
+        }
+    }
+
+    /// The gate gave a motion up: it has brought the goal to a stand and knows the way to its end.
+    fn broke(&mut self, broken: &Broken) {
+        self.fault(&self.in_full(broken));
+    }
+
+    pub(super) async fn cycle(&mut self, setpoint: Option<&Setpoint>) {
+        let deadline = self.own.clock.now().after(self.cycle_time);
+        let Some(link) = self.link.as_mut() else {
+            return;
+        };
+        let result = self.driver.cycle(link.as_mut(), setpoint, deadline).await;
+        let overdue = self.own.clock.now().since(deadline);
+        match result {
+            Ok(measured) => self.measured(measured),
+            Err(error) => self.failed(&error, overdue),
+        }
+    }
+
+    fn measured(&mut self, measured: Measured) {
+        self.failures = 0;
+        self.last_failure = None;
+        self.take_in(measured);
+    }
+
+    fn take_in(&mut self, measured: Measured) {
+        self.wire
+            .look(measured.at, self.driver.counts(), &self.snapshot.identity);
+        self.still.note(&measured);
+        if let Some(job) = &mut self.job {
+            job.note_dwell(&measured);
+        }
+        let health = Health::of(&self.own.arm, &measured, &self.snapshot.health);
+        if health.care > self.snapshot.health.care {
+            tracing::warn!("{}", health.line());
+        }
+        self.snapshot.health = health;
+        self.snapshot.measured = Some(Arc::new(measured));
+    }
+
+    /// `overdue` is by how much the cycle overran its deadline.
+    fn failed(&mut self, error: &DriverError, overdue: Duration) {
+        self.failures = self.failures.saturating_add(1);
+        // The servos may well have answered while nobody listened.
+        let starved = overdue > STARVED_BY && error.is_transient();
+        self.last_failure = Some(if starved {
+            STARVED.to_owned()
+        } else {
+            error.to_string()
+        });
+        if let Some(measured) = error.measured() {
+            self.take_in(measured.clone());
+        }
+        if let DriverError::Device { ailment, .. } = error {
+            self.snapshot.recovery = recovery(self.own.arm.file.family, *ailment);
+        }
+        tracing::debug!(failures = self.failures, "bus: {error}");
+        if error.is_unplugged() {
+            self.link = None;
+            self.fault(&format!("{error}; plug it in again, then call `reset`"));
+            self.snapshot.state = State::Detached;
+            self.end_failed();
+        } else if !error.is_transient() || self.failures >= IDLE_FAILURES_MAX {
+            if let Some(job) = &mut self.job {
+                // Whether a lift would be followed, nobody can say.
+                job.execution.halt();
+            }
+            self.fault(&error.to_string());
+        }
+    }
+
+    /// Something broke: the motion comes to its stand, the servos hold, and only `reset` goes on.
+    pub(super) fn fault(&mut self, why: &str) {
+        // The first cause is the one to tell; what follows from it is not.
+        let known = match &self.job {
+            Some(job) => job.failing.is_some(),
+            None => {
+                self.snapshot.fault.as_deref() == Some(why) && self.own.permits.latched().is_some()
+            }
+        };
+        if known {
+            return;
+        }
+        self.own.permits.latch(Latch::Fault(why.to_owned()));
+        self.snapshot.state = State::Faulted;
+        self.snapshot.fault = Some(why.to_owned());
+        match &mut self.job {
+            Some(job) => job.fail(why),
+            None => self.driver.halt(Halt::Hold),
+        }
+        // Last: whoever should read the log may not.
+        tracing::error!("{why}");
+    }
+}
