@@ -452,11 +452,11 @@ mod tests {
         let from = plan.trajectory.samples.get(draw.first).unwrap();
         let body = Body::new(&scene);
         let walk = Walk::new(&body, draw.pen, from).unwrap();
-        assert_eq!(walk.stays_clear(from), Ok(()));
+        assert_eq!(walk.stays_clear(&body.at(from)), Ok(()));
         let bent = |joint: usize, by: f64| from.map(|at, q| if at == joint { q + by } else { q });
         let said: Vec<String> = (1..4)
             .flat_map(|joint| [(joint, -0.3), (joint, 0.3)])
-            .filter_map(|(joint, by)| walk.stays_clear(&bent(joint, by)).err())
+            .filter_map(|(joint, by)| walk.stays_clear(&body.at(&bent(joint, by))).err())
             .collect();
         assert!(
             said.iter().any(|why| why.ends_with("mm of the sheet")),
@@ -466,7 +466,10 @@ mod tests {
         assert!(walk.inside_limits(&bent(1, 4.0)).is_err());
         assert!(walk.inside_limits(&bent(1, -4.0)).is_err());
         // Down, and up but aside.
-        assert!(walk.rises(from, 1e-3).is_err());
-        assert!(walk.rises(&bent(0, 0.1), f64::NEG_INFINITY).is_err());
+        assert!(walk.rises(&body.at(from), 1e-3).is_err());
+        assert!(
+            walk.rises(&body.at(&bent(0, 0.1)), f64::NEG_INFINITY)
+                .is_err()
+        );
     }
 }

@@ -36,7 +36,7 @@ impl Node {
         let mut told = self.latest_job(id).await.unwrap_or_default();
         if let Some(record) = self.job_record(id) {
             told.entry("job").or_insert_with(
-                || json!({"id": id, "state": record["state"], "message": record["message"]}),
+                || json!({"id": id, "state": record.get("state"), "message": record.get("message")}),
             );
             told.insert("record".to_owned(), record);
         }
