@@ -6,6 +6,7 @@ mod arm;
 mod audit;
 mod bus;
 mod call;
+mod changes;
 mod check;
 mod control;
 mod desk;
@@ -23,6 +24,7 @@ mod peers;
 mod plan;
 mod playback;
 mod reach;
+mod recorded;
 mod replay;
 mod resources;
 mod scenes;
@@ -201,10 +203,13 @@ enum Command {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Carry out an earlier job's plan on a simulated arm, and compare
+    /// Carry out an earlier job's plan, or its recorded bytes, on a simulated arm, and compare
     Replay {
         /// Which job
         job: String,
+        /// The bytes that went to the arm, and not the plan that they came from
+        #[arg(long)]
+        bytes: bool,
     },
     /// Work with audit logs
     #[command(subcommand)]
@@ -455,7 +460,7 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
         Command::Status(at) => operate::verb(&at, control::Verb::Status).await,
         Command::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
         Command::Approve { job, yes, at } => approve::run(job, yes, &at).await,
-        Command::Replay { job } => replay::run(&node, &job).await,
+        Command::Replay { job, bytes } => replay::run(&node, &job, bytes).await,
         Command::Audit(AuditCommand::Verify { file, key }) => audit::verify(&file, key.as_deref()),
     }
 }

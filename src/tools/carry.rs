@@ -13,7 +13,7 @@ use super::job::{Card, Claim, Job};
 use super::record;
 use super::{Node, Seat, Watch};
 use crate::gate;
-use crate::job::{Accepted, Drawn, Entry, Keeper, Kept};
+use crate::job::{Accepted, BYTES, Drawn, Entry, Keeper, Kept};
 use crate::motion::{Asks, Outcome, StopReport, Visited};
 use crate::permit::{Denied, Latch, Permit, Who};
 use crate::plan::{Plan, PlanError};
@@ -137,9 +137,11 @@ impl Errand {
         let before = self.seat.last_scene();
         self.seat.moved_in(scene);
         let began = motion.clock().now();
+        self.record_bytes().await;
         let outcome = motion
             .run_released(checked, self.seen_stops, keeper.release())
             .await;
+        self.end_bytes().await;
         let kept = keeper.finish().await;
         if matches!(outcome, Ok(Outcome::Refused(_))) {
             // It did not move in this scene: which way is up is still the other's to say.
@@ -167,6 +169,28 @@ impl Errand {
 }
 
 impl Errand {
+    /// From now on the arm's bytes are kept with the job; a job without them is done as well.
+    async fn record_bytes(&self) {
+        let (seat, file) = (Arc::clone(&self.seat), self.entry.folder().join(BYTES));
+        let begin = move || {
+            let begun = seat.recorder.as_ref().map(|recorder| recorder.begin(&file));
+            if let Some(Err(error)) = begun {
+                tracing::warn!("the job's bytes are not kept: {}: {error}", file.display());
+            }
+        };
+        if tokio::task::spawn_blocking(begin).await.is_err() {
+            tracing::warn!("the job's bytes are not kept: their thread failed");
+        }
+    }
+
+    async fn end_bytes(&self) {
+        let seat = Arc::clone(&self.seat);
+        let end = move || seat.recorder.iter().for_each(|recorder| recorder.end());
+        if tokio::task::spawn_blocking(end).await.is_err() {
+            tracing::warn!("the job's bytes may not be whole: their thread failed");
+        }
+    }
+
     /// Begins the journal of a motion: from now on the arm goes no further than it says.
     async fn keep(&self, scene: &Arc<Scene>, plan: &Plan) -> Result<Keeper, Trouble> {
         let (entry, scene, plan) = (Arc::clone(&self.entry), Arc::clone(scene), plan.clone());
