@@ -25,9 +25,9 @@ stops count="1000":
 metal:
     cargo test --workspace --features hardware -- --test-threads 1
 
-# Mutants of the gate must die (needs cargo-mutants).
-mutants:
-    cargo mutants --package steadyhand --file 'src/gate/*.rs' -- --lib gate::
+# Every line of the gate is tested and its mutants must die (needs cargo-llvm-cov and cargo-mutants).
+gate-proof:
+    tests/gate_proof/run
 
 # Programs that others wrote, against our simulated servos. `.ci/run` also runs tests/clients/run.
 peers:

@@ -449,7 +449,7 @@ fn spiral_limits() -> Limits {
     let (arm, q, s) = spiral_joints();
     let count = q.len();
     let mut limits = Limits {
-        stride: 2 * arm.dof(),
+        stride: arm.dof(),
         s,
         ..Limits::default()
     };
@@ -471,11 +471,6 @@ fn spiral_limits() -> Limits {
             limits.rows.push(Row {
                 a: first,
                 b: second,
-                c: HARDEST_RAD_S2,
-            });
-            limits.rows.push(Row {
-                a: -first,
-                b: -second,
                 c: HARDEST_RAD_S2,
             });
         }

@@ -9,17 +9,20 @@
 
 use std::hint::black_box;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use steadyhand::args::{
     Effect, Kind, Param, Policy, Profile, Received, Shape, Unit, envelope, read,
 };
 
 const SMALL_BYTES: usize = 64 << 10;
 const LARGE_BYTES: usize = 1 << 20;
-/// Runs of a short call in one measurement; of several measurements the best counts, as others use this machine too.
-const RUNS: u32 = 2000;
-const MEASUREMENTS: u32 = 15;
+/// Runs of a short call in one measurement; of many measurements the best counts, as others use this machine too.
+const RUNS: u32 = 100;
+const MEASUREMENTS: u32 = 600;
+/// Measurements of a worst text.
+const WORST_MEASUREMENTS: u32 = 5;
 /// The variable that makes this program read one worst text and print its own peak memory.
 const CHILD: &str = "STEADYHAND_BENCH_CHILD";
 
@@ -74,14 +77,23 @@ fn calls() {
     println!("serde_json alone on the former:    {}", micros(serde));
 }
 
-/// The best of several measurements, in microseconds a run.
+/// Time that this process had on processors.
+fn now() -> Duration {
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(
+        spent.tv_sec.try_into().unwrap(),
+        spent.tv_nsec.try_into().unwrap(),
+    )
+}
+
+/// The best of many measurements, in microseconds a run.
 fn micros<T>(run: impl Fn() -> T) -> String {
     let once = || {
-        let start = Instant::now();
+        let start = now();
         for _ in 0..RUNS {
             black_box(run());
         }
-        start.elapsed() / RUNS
+        (now() - start) / RUNS
     };
     let best = (0..MEASUREMENTS).map(|_| once()).min().unwrap();
     format!("{:.2} µs", best.as_secs_f64() * 1e6)
@@ -156,7 +168,7 @@ const WORST: [(&str, Make); 34] = [
 fn worst(name: &str, make: Make) -> Duration {
     let [small, large] = [SMALL_BYTES, LARGE_BYTES].map(|bytes| {
         let text = make(bytes - 64);
-        (0..3).map(|_| once(&text)).min().unwrap()
+        (0..WORST_MEASUREMENTS).map(|_| once(&text)).min().unwrap()
     });
     println!(
         "{name:>24}: {:7.2} ms {:7.2} ms  ×{:4.1}  {}",
@@ -174,12 +186,12 @@ fn worst(name: &str, make: Make) -> Duration {
 fn once(text: &str) -> Duration {
     let (shape, policy) = (shape(), Policy::new(Effect::Moves, Profile::Guarded));
     let received = Received::Text(text.to_owned());
-    let start = Instant::now();
+    let start = now();
     let _ = black_box(read(&shape, &policy, received));
-    let arguments = start.elapsed();
-    let start = Instant::now();
+    let arguments = now() - start;
+    let start = now();
     let _ = black_box(envelope::read(text.as_bytes()));
-    arguments.max(start.elapsed())
+    arguments.max(now() - start)
 }
 
 /// Peak memory of a process that reads this text, less that of one which only makes it, over the text's size.

@@ -5,13 +5,13 @@
 //! arm time costs only computing time.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
+    ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime,
+    timerfd_create, timerfd_settime,
 };
 use tokio::io::unix::AsyncFd;
 
@@ -33,6 +33,20 @@ enum Source {
     },
 }
 
+/// By so many milliseconds a process takes the machine's calendar for wrong, so that clocks that disagree can be had on
+/// one machine.
+pub const CALENDAR_OFFSET: &str = "STEADYHAND_CALENDAR_OFFSET_MS";
+
+/// How far this process's calendar is set ahead of the machine's, where [`CALENDAR_OFFSET`] says so.
+#[must_use]
+pub fn calendar_offset_ms() -> i64 {
+    static OFFSET: OnceLock<i64> = OnceLock::new();
+    *OFFSET.get_or_init(|| {
+        let said = std::env::var(CALENDAR_OFFSET).ok();
+        said.and_then(|said| said.trim().parse().ok()).unwrap_or(0)
+    })
+}
+
 /// Milliseconds since 1970, as the machine's calendar has it: for records that people read. It may
 /// jump, so nothing is ever timed by it.
 #[must_use]
@@ -44,7 +58,8 @@ pub fn calendar_ms() -> u64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |since| {
-            u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+            let ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+            ms.saturating_add_signed(calendar_offset_ms())
         })
 }
 
@@ -105,6 +120,18 @@ impl Clock {
             }
             Source::Simulated { nanos, .. } => Instant::from_nanos(nanos.load(Ordering::SeqCst)),
         }
+    }
+
+    /// How long the processor has worked for the calling thread so far; other programs do not count.
+    /// Zero on a simulated clock, on which computing takes no time.
+    #[must_use]
+    pub fn work(&self) -> Duration {
+        if self.is_simulated() {
+            return Duration::ZERO;
+        }
+        let worked = clock_gettime(ClockId::ThreadCPUTime);
+        let whole = Duration::from_secs(u64::try_from(worked.tv_sec).unwrap_or(0));
+        whole + Duration::from_nanos(u64::try_from(worked.tv_nsec).unwrap_or(0))
     }
 
     /// Moves a simulated clock on to `to`, never back; a real clock is left alone.

@@ -11,6 +11,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use firmware_protocol::Message;
 use steadyhand::driver::BusCounts;
 use steadyhand::motion::{Motion, Outcome};
 use steadyhand::permit::{Denied, Latch, Who};
@@ -42,6 +43,8 @@ struct Case {
     /// Takes the fault away again.
     mend: Vec<Fault>,
     want: Want,
+    /// Whether the lines are so long that a joint that stays behind is far behind.
+    long: bool,
 }
 
 /// What must come of it.
@@ -88,6 +91,7 @@ fn case(family: Family, done: &'static str, during: Option<Script>, want: Want) 
         during,
         mend: Vec::new(),
         want,
+        long: false,
     }
 }
 
@@ -102,6 +106,10 @@ impl Case {
     fn mended(mut self, by: &[Fault]) -> Self {
         self.mend = by.to_vec();
         self
+    }
+
+    fn long(self) -> Self {
+        Self { long: true, ..self }
     }
 }
 
@@ -127,6 +135,21 @@ fn echoes(counts: &BusCounts) -> u64 {
 
 fn poke(id: u8, address: u16, value: u8) -> Fault {
     Fault::Register { id, address, value }
+}
+
+/// Three degrees are gone through in a second and a half; 300 ms of that are stalled.
+fn obstacle(family: Family, names: &'static [&'static str]) -> Case {
+    let case = case(
+        family,
+        "the first joint cannot pass where it is",
+        block_where_it_goes(),
+        Want::Faulted(1500, names),
+    );
+    let gone = Fault::Block {
+        joint: 0,
+        at_rad: None,
+    };
+    case.mended(&[gone]).long()
 }
 
 /// An obstacle right before the first joint, on the side to which it turns.
@@ -338,20 +361,10 @@ fn servo_rows() -> Vec<Row> {
             "an obstacle stalls a joint",
             each(|family| {
                 let joint: &[&str] = match family {
-                    Family::Sts => &["shoulder_pan"],
-                    _ => &["waist"],
+                    Family::Sts => &["shoulder_pan", "behind its goal"],
+                    _ => &["waist", "behind its goal"],
                 };
-                let block = block_where_it_goes();
-                case(
-                    family,
-                    "the first joint cannot pass where it is",
-                    block,
-                    Want::Faulted(6000, joint),
-                )
-                .mended(&[Fault::Block {
-                    joint: 0,
-                    at_rad: None,
-                }])
+                obstacle(family, joint)
             }),
         ),
         row(
@@ -518,13 +531,6 @@ fn host_rows() -> Vec<Row> {
         meets,
         cases,
     };
-    let starved = || {
-        once(|hands| {
-            hands
-                .clock
-                .jump_to(hands.clock.now().after(Duration::from_millis(300)));
-        })
-    };
     vec![
         row(
             "F12",
@@ -562,6 +568,13 @@ fn host_rows() -> Vec<Row> {
     ]
 }
 
+fn starved() -> Option<Script> {
+    once(|hands| {
+        let later = hands.clock.now().after(Duration::from_millis(300));
+        hands.clock.jump_to(later);
+    })
+}
+
 /// The same with a controller that somebody built.
 fn controller_cases() -> Vec<(&'static str, Case)> {
     let own = |number, done, script, want| {
@@ -570,7 +583,63 @@ fn controller_cases() -> Vec<(&'static str, Case)> {
         (number, case.mended(&[Fault::ErrorBits { id: 2, bits: 0 }]))
     };
     let cycles = || Want::Drawn("cycles", |counts| counts.cycles);
+    let late = Fault::LateReplies {
+        share: 1.0,
+        by: Duration::from_millis(16),
+    };
+    let noisy = Fault::CorruptReplies {
+        share: 0.12,
+        bits: 3,
+    };
+    let blind = |word| Fault::Position { id: 2, word };
     vec![
+        ("F6", obstacle(Family::Firmware, &["shoulder_pan"])),
+        (
+            "F10",
+            case(
+                Family::Firmware,
+                "a drive reports no position",
+                from_then(blind(Some(0))),
+                Want::Faulted(200, &["where its joints are"]),
+            )
+            .mended(&[blind(None)]),
+        ),
+        (
+            "F14",
+            before(
+                Family::Firmware,
+                "everything that it says comes 16 ms late",
+                &[late],
+                cycles(),
+            ),
+        ),
+        own(
+            "F15",
+            "300 ms pass within a cycle",
+            starved(),
+            Want::Faulted(400, &["machine"]),
+        ),
+        own(
+            "F16",
+            "three bits are flipped in 12 % of what it says",
+            from_then(noisy),
+            Want::Drawn("wrong checksums dropped", corrupt),
+        ),
+        own(
+            "F22",
+            "nobody takes bytes from the port",
+            once(|hands| *hands.stuck = true),
+            Want::Faulted(200, &["while writing", "write"]),
+        ),
+        (
+            "F25",
+            before(
+                Family::Firmware,
+                "the arm already holds",
+                &[],
+                Want::Untouched,
+            ),
+        ),
         own(
             "F1",
             "5 % of what it says is lost",
@@ -602,7 +671,7 @@ fn controller_cases() -> Vec<(&'static str, Case)> {
             "F17",
             "it restarts",
             from_then(Fault::PowerCycle(1)),
-            Want::Faulted(200, &["controller"]),
+            Want::Faulted(200, &["controller restarted", "supply", "reset"]),
         ),
         own(
             "F20",
@@ -613,9 +682,19 @@ fn controller_cases() -> Vec<(&'static str, Case)> {
     ]
 }
 
+fn long_lines(scene: &mut toml::Table) {
+    let design = "polylines = [[[0.0, 0.0], [80.0, 0.0]], [[80.0, 12.0], [0.0, 12.0]]]";
+    let design: toml::Table = toml::from_str(design).unwrap();
+    scene.insert("design".to_owned(), design.into());
+}
+
 /// Draws, breaks, and says what came of it.
 async fn carry_out(case: Case) -> Found {
-    let rig = Rig::new(case.family);
+    let rig = if case.long {
+        Rig::with(case.family, long_lines)
+    } else {
+        Rig::new(case.family)
+    };
     for fault in &case.before {
         rig.sim.break_it(fault.clone());
     }
@@ -712,6 +791,7 @@ async fn faulted(rig: &Rig, motion: &Motion, words: &str, within_ms: u64, names:
 
 /// Nothing moves without a reset, whatever is mended; after it the arm is at rest.
 async fn after_a_fault(rig: &Rig, motion: &Motion, words: &str, mend: &[Fault], done: &str) {
+    never_let_go(rig);
     let denied = rig.permits.ask(&rig.scene, rig.clock.now());
     assert!(matches!(denied, Err(Denied::Fault(_))), "{denied:?}");
     let stands = last_goals(rig);
@@ -744,6 +824,30 @@ async fn after_a_fault(rig: &Rig, motion: &Motion, words: &str, mend: &[Fault], 
     assert!(rig.sim.truth().distance_max(&rig.scene.rest_rad) < 0.02);
 }
 
+/// Nobody took torque off: the arm holds.
+fn never_let_go(rig: &Rig) {
+    let broken = rig.wire.state().broken_at.unwrap();
+    let off = |message: &Message| matches!(message, Message::Torque(false) | Message::Park);
+    let told = rig.wire.messages();
+    assert!(
+        !told
+            .iter()
+            .any(|(at, message)| *at >= broken && off(message))
+    );
+    let state = rig.wire.state();
+    let after = state.sent.iter().filter(|(at, _)| *at >= broken);
+    let torque_off = after
+        .flat_map(|(_, bytes)| far_end::requests(rig.family, bytes))
+        .flat_map(|request| far_end::writes(rig.family, &request))
+        .filter(|write| write.address == torque_enable(rig.family) && write.data == [0]);
+    assert_eq!(torque_off.count(), 0, "torque was taken off");
+}
+
+/// Its address by the manuals.
+fn torque_enable(family: Family) -> u16 {
+    if family == Family::Sts { 40 } else { 64 }
+}
+
 /// An arm that stands is read when somebody asks it to stop; whether it was read to stand.
 async fn wake(motion: &Motion) -> bool {
     let ticket = motion.stop(Who::Node, false);
@@ -757,6 +861,9 @@ const SETTLES_RAD: f64 = 0.45;
 const VERIFIED: Duration = Duration::from_millis(1600);
 
 fn last_goals(rig: &Rig) -> Option<Vec<(u8, i32)>> {
+    if rig.family == Family::Firmware {
+        return rig.wire.last_segment();
+    }
     rig.wire.goals(rig.family).pop().map(|goals| goals.ticks)
 }
 
@@ -776,6 +883,14 @@ async fn attach_to_energised(rig: &Rig) -> Found {
             .any(|request| !far_end::writes(rig.family, request).is_empty())
     });
     assert!(!written, "attaching wrote something");
+    let told = rig.wire.messages().into_iter().rev();
+    let ours = told.take_while(|(_, message)| !matches!(message, Message::Hello(_)));
+    let quiet = |message: &Message| matches!(message, Message::Beat(_) | Message::TimeReq(_));
+    assert!(
+        ours.map(|(_, message)| message)
+            .all(|message| quiet(&message)),
+        "attaching told the controller something"
+    );
     rig.sim
         .advance(rig.clock.now().after(Duration::from_secs(1)));
     assert!(rig.sim.truth().distance_max(&held) < 0.002);
@@ -788,7 +903,7 @@ Written by `cargo test --test faults`, which does each of these to a simulated a
 the wire, and checks what is said here: `REWRITE_SNAPSHOTS=1 cargo test --test faults` writes this page anew.
 
 *Drawn* means that the stroke was finished and no goal stepped further than a joint's speed allows. *Fault* means that the result
-names the cause, within the time given, that the arm holds, that nothing moves again without `reset`, and that after mending
+names the cause, within the time given, that nobody took torque off, that no goal leaves the port and nothing moves again without `reset`, and that after mending
 `reset` brings the arm to rest. *Refused* means that the arm is not energised at all.
 
 ";
@@ -828,7 +943,7 @@ fn page(rows: &[(Row, Vec<Done>)]) -> String {
 const TAIL: &str = "## Elsewhere
 
 * F7, one servo that fails while torque is taken off: every other one is still released, and the one is named (`src/driver/tests/faults.rs`).
-* F8, torque off under a raised arm: no tool takes torque off; ending a node stops the arm, and it goes on holding (`tests/stop.rs`).
+* F8, torque off under a raised arm: no tool takes torque off. SIGTERM brings a raised arm to its rest pose and only then ends the node; what was stopped or is not enabled is not parked, and goes on holding where it stands (`tests/stop.rs`: `termination_parks_the_arm`, `termination_does_not_park_what_was_stopped`).
 * F20, a second program that opens the port: it is refused, and told which program has it (`src/link/serial.rs`, `tests/doctor.rs`).
 * F23, a port that reads nothing for ever: an unplugged port is not read in a loop (`tests/bus_pty.rs`).
 * F18, spliced lines, and F19, a step rate that hangs the controller, are troubles of G-code controllers, which this node does not drive.

@@ -64,6 +64,7 @@ impl House {
             caller: "health".to_owned(),
             who: Who::Operator,
             standing: None,
+            hop: None,
         };
         let node = Arc::clone(&self.node);
         node.call(request, Watch::nobody()).await.structured

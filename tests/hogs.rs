@@ -1,6 +1,7 @@
 //! The 100 Hz loop beside programs that take all of the machine's time.
 //!
-//! `cargo test --test hogs -- --ignored --nocapture`; `STEADYHAND_MINUTES=10` for ten minutes.
+//! `cargo test --test hogs -- --ignored --nocapture`; `STEADYHAND_MINUTES=10` for ten minutes, after
+//! which lateness is judged as well: one minute of a machine with other work says little of it.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -22,6 +23,12 @@ mod far_end;
 use far_end::{Family, PERIOD, Rig};
 
 const HOGS: usize = 4;
+
+/// A third of what a machine without other work gives: planning and resetting take their time too.
+const CYCLES_A_MINUTE: u64 = 2000;
+
+/// What a cycle may cost the processor: the other half of its period belongs to the wire.
+const BUDGET: Duration = Duration::from_millis(5);
 
 /// A bare thread that sleeps until each next tick: by how much it woke too late.
 fn bare(until: &AtomicBool) -> Vec<Duration> {
@@ -99,8 +106,15 @@ async fn drawing_goes_on_beside_four_hogs() {
         counts.cycle_time.quantile(0.99),
         counts.cycle_time.longest()
     );
-    assert!(drawn > 0 && counts.cycles > 3000 * minutes);
-    assert!(counts.cycle_time.quantile(0.5) < PERIOD);
+    assert!(drawn > 0 && counts.cycles > CYCLES_A_MINUTE * minutes);
+    let work = &counts.cycle_work;
+    eprintln!(
+        "of its own a cycle worked p50 {:?}, p99 {:?}, at most {:?}",
+        work.quantile(0.5),
+        work.quantile(0.99),
+        work.longest()
+    );
+    assert!(work.count() > 0 && work.longest() < BUDGET);
     if minutes > 1 {
         assert!(own_p99 <= bare_p99 + Duration::from_millis(1));
     }

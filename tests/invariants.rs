@@ -1,8 +1,8 @@
 //! The safety contract's invariants, by their numbers, on the bytes that leave the port.
 //!
 //! Where a number says a million cases, `STEADYHAND_CASES=1000000` runs that many; a part of them
-//! runs always. Elsewhere: 1 and 21 in `tests/stop.rs` and `tests/stop_bytes.rs`, 5 and 19 in
-//! `src/gate/tests.rs`, 15 in `src/link/serial.rs`, 24 in `tests/systemd.rs`.
+//! runs always. 5, 16, 19 and 22 are in `tests/invariants/`. Elsewhere: 1 and 21 in `tests/stop.rs`
+//! and `tests/stop_bytes.rs`, 15 in `src/link/serial.rs`, 24 in `tests/systemd.rs`.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -29,6 +29,10 @@ use steadyhand::sim::{Fault, Simulator};
 use steadyhand::units::Joints;
 
 mod far_end;
+#[path = "invariants/following.rs"]
+mod following;
+#[path = "invariants/identity.rs"]
+mod identity;
 
 use far_end::{Family, Goals, PERIOD, Rig, Script};
 
@@ -770,47 +774,6 @@ async fn invariant_20_torque_and_goals_go_to_every_servo_in_one_frame() {
                 assert_eq!(writes.len(), all.len(), "torque for some servos only");
             }
         }
-    }
-}
-
-#[tokio::test]
-async fn invariant_22_another_arm_behind_the_same_port_is_not_driven() {
-    for family in Family::ALL {
-        let rig = Rig {
-            clock: Clock::real(),
-            ..Rig::new(family)
-        };
-        let motion = rig.attach().unwrap();
-        rig.sim.break_it(Fault::Unplug);
-        let mut snapshots = motion.watch();
-        snapshots
-            .wait_for(|snapshot| snapshot.fault.is_some())
-            .await
-            .unwrap();
-        // The homing offset of another calibration.
-        let address = if family == Family::Sts { 31 } else { 20 };
-        rig.sim.break_it(Fault::Register {
-            id: 1,
-            address,
-            value: 9,
-        });
-        rig.sim.break_it(Fault::Plug);
-        let back =
-            snapshots.wait_for(|snapshot| snapshot.state != steadyhand::motion::State::Detached);
-        let back = tokio::time::timeout(Duration::from_millis(4500), back).await;
-        assert!(back.is_err(), "it was attached");
-        rig.sim.break_it(Fault::Register {
-            id: 1,
-            address,
-            value: 0,
-        });
-        let mut snapshots = motion.watch();
-        let back =
-            snapshots.wait_for(|snapshot| snapshot.state != steadyhand::motion::State::Detached);
-        tokio::time::timeout(Duration::from_secs(10), back)
-            .await
-            .unwrap()
-            .unwrap();
     }
 }
 

@@ -39,6 +39,7 @@ fn here() -> Here {
         overlays: names(&["crosses", "leaf"]),
         arms: names(&["so101"]),
         nodes: names(&["here"]),
+        everywhere: names(&["here", "all"]),
         aliases_listed: true,
         ..Here::default()
     }

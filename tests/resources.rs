@@ -27,7 +27,8 @@ struct Line {
 
 impl Line {
     fn open(bench: &Bench) -> Self {
-        let mut command = bench.command(&["serve"]);
+        let state = bench.path("state").display().to_string();
+        let mut command = bench.command(&["--state", &state, "serve"]);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -166,6 +167,30 @@ fn a_node_its_scenes_jobs_and_previews_can_be_read() {
             "{uri}"
         );
     }
+}
+
+#[test]
+fn a_job_of_an_earlier_process_can_be_read() {
+    let bench = bench();
+    let job = {
+        let mut line = Line::open(&bench);
+        let reset = line.ask("tools/call", &json!({"name": "reset", "arguments": {}}));
+        reset["result"]["structuredContent"]["job"]["id"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{reset}"))
+            .to_owned()
+    };
+    let mut line = Line::open(&bench);
+    let uri = format!("job://{job}");
+    let listed = line.ask("resources/list", &json!({}));
+    assert!(listed.to_string().contains(&uri), "{listed}");
+    let read = line.read(&uri);
+    let text = read["result"]["contents"][0]["text"].as_str();
+    let told: Value = serde_json::from_str(text.unwrap_or_else(|| panic!("{read}"))).unwrap();
+    assert_eq!(told["job"]["state"], "reached", "{told}");
+    assert_eq!(told["record"]["tool"], "reset", "{told}");
+    let reference = json!({"type": "ref/resource", "uri": "job://{id}"});
+    assert_eq!(line.complete(&reference, "id", &job), [job]);
 }
 
 #[test]

@@ -9,12 +9,11 @@
 
 mod support;
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Served, scene};
+use support::{Bench, PATIENCE, Served, answer, connect, post, scene, send};
 
 /// A node that wants tokens, and one token of each role.
 struct Guarded {
@@ -79,48 +78,6 @@ fn call(tool: &str, arguments: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
            "params": {"name": tool, "arguments": arguments}})
     .to_string()
-}
-
-fn connect(served: &Served) -> (TcpStream, String) {
-    let at = served.url.strip_prefix("http://").unwrap();
-    let host = at.split('/').next().unwrap().to_owned();
-    let stream = TcpStream::connect(&host).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    (stream, host)
-}
-
-/// One request on a connection of its own: the status, and the body as JSON where it is.
-fn post(served: &Served, headers: &str, body: &str) -> (u16, Value) {
-    let (_, host) = connect(served);
-    send(served, &format!("Host: {host}\r\n{headers}"), body)
-}
-
-fn send(served: &Served, headers: &str, body: &str) -> (u16, Value) {
-    let (mut stream, _) = connect(served);
-    let length = body.len();
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\n{headers}Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    // A server that has seen enough may have closed already.
-    let _ = stream.write_all(body.as_bytes());
-    answer(&mut stream)
-}
-
-fn answer(stream: &mut TcpStream) -> (u16, Value) {
-    let mut bytes = Vec::new();
-    // What came before a reset is still the answer.
-    let _ = stream.read_to_end(&mut bytes);
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let status = text.split(' ').nth(1).and_then(|code| code.parse().ok());
-    let body = text
-        .split_once("\r\n\r\n")
-        .map(|(_, body)| body.to_owned())
-        .unwrap_or_default();
-    let start = body.find('{').unwrap_or(body.len());
-    let end = body.rfind('}').map_or(body.len(), |end| end + 1);
-    let value = serde_json::from_str(body.get(start..end).unwrap_or_default());
-    (status.unwrap_or(0), value.unwrap_or(Value::Null))
 }
 
 fn result(answer: &Value) -> &Value {

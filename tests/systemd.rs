@@ -1,92 +1,259 @@
-//! The unit that ships, and what a node says to the service manager that runs it.
-#![expect(clippy::unwrap_used, reason = "tests")]
+//! The units that ship, and what a node and the service manager that runs it say to each other.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic, and tests wait for real"
+)]
+
+mod support;
 
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use support::{Bench, Running};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_steadyhand");
 
 /// How long a node may take to say something, on a busy machine.
 const WAIT: Duration = Duration::from_secs(30);
 
-#[test]
-fn the_unit_passes_verification() {
+fn units() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd")
+}
+
+/// Whether this machine can judge units; one without systemd runs none.
+fn can_judge() -> bool {
     let there = Command::new("systemd-analyze").arg("--version").output();
-    if !there.is_ok_and(|output| output.status.success()) {
-        // A machine without systemd runs no units.
+    there.is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn the_units_pass_verification() {
+    if !can_judge() {
         return;
     }
-    let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd/steadyhand.service");
-    let text = std::fs::read_to_string(unit).unwrap();
-    let shipped = "ExecStart=/usr/bin/steadyhand ";
-    assert!(text.contains(shipped), "the unit's ExecStart has changed");
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("steadyhand.service");
-    // The binary is not installed where the test runs; verification wants one that exists.
-    let here = format!("ExecStart={BINARY} ");
-    std::fs::write(&path, text.replace(shipped, &here)).unwrap();
-    let verified = Command::new("systemd-analyze")
-        .arg("verify")
-        .arg(&path)
-        .output()
-        .unwrap();
+    let names = [
+        "steadyhand.service",
+        "steadyhand-sockets.service",
+        "steadyhand-http.socket",
+        "steadyhand-control.socket",
+    ];
+    let shipped = "ExecStart=/usr/bin/steadyhand ";
+    for name in names {
+        let text = std::fs::read_to_string(units().join(name)).unwrap();
+        if name.ends_with(".service") {
+            assert!(text.contains(shipped), "{name}: ExecStart has changed");
+        }
+        // The binary is not installed where the test runs; verification wants one that exists.
+        let here = format!("ExecStart={BINARY} ");
+        std::fs::write(folder.path().join(name), text.replace(shipped, &here)).unwrap();
+    }
+    let paths = names.map(|name| folder.path().join(name));
+    let mut verify = Command::new("systemd-analyze");
+    let verified = verify.arg("verify").args(paths).output().unwrap();
     let said = String::from_utf8_lossy(&verified.stderr);
     // What it says of other units of the machine is not ours.
     let ours: Vec<&str> = said.lines().filter(|l| l.contains("steadyhand")).collect();
     assert!(verified.status.success() && ours.is_empty(), "{said}");
 }
 
-fn heard(socket: &UnixDatagram) -> String {
-    let mut bytes = [0_u8; 512];
-    let length = socket.recv(&mut bytes).unwrap();
-    String::from_utf8_lossy(bytes.get(..length).unwrap_or_default()).into_owned()
+#[test]
+fn the_units_are_hardened() {
+    if !can_judge() {
+        return;
+    }
+    // Tenths: at most 2.0 with HTTP, at most 1.0 where sockets come from outside.
+    for (unit, tenths) in [
+        ("steadyhand.service", "20"),
+        ("steadyhand-sockets.service", "10"),
+    ] {
+        let judged = Command::new("systemd-analyze")
+            .args([
+                "security",
+                "--offline=true",
+                "--no-pager",
+                "--threshold",
+                tenths,
+            ])
+            .arg(units().join(unit))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&judged.stdout);
+        let last = said.lines().last().unwrap_or_default();
+        assert!(judged.status.success(), "{unit}: {last}");
+        let text = std::fs::read_to_string(units().join(unit)).unwrap();
+        for line in [
+            "DeviceAllow=char-ttyACM rw",
+            "DeviceAllow=char-ttyUSB rw",
+            "TimeoutStopSec=8s",
+        ] {
+            assert!(text.contains(line), "{unit}: no {line}");
+        }
+    }
+}
+
+/// A node under a notify socket.
+struct Notified {
+    bench: Bench,
+    socket: UnixDatagram,
+    node: Running,
+}
+
+impl Notified {
+    fn start(args: &[&str], environment: &[(&str, &str)]) -> Self {
+        let bench = Bench::new();
+        let notify = bench.path("notify");
+        let socket = UnixDatagram::bind(&notify).unwrap();
+        socket.set_read_timeout(Some(WAIT)).unwrap();
+        let mut command = bench.command(args);
+        let node = command
+            .env("NOTIFY_SOCKET", &notify)
+            .env("RUNTIME_DIRECTORY", bench.path("run"))
+            .envs(environment.iter().copied())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self {
+            bench,
+            socket,
+            node: Running(node),
+        }
+    }
+
+    fn heard(&self) -> String {
+        let mut bytes = [0_u8; 2048];
+        let length = self.socket.recv(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    }
+
+    /// Until a message has this; what came before it.
+    fn until(&self, what: &str) -> (String, Vec<String>) {
+        let began = Instant::now();
+        let mut before = Vec::new();
+        while began.elapsed() < WAIT {
+            let message = self.heard();
+            if message.contains(what) {
+                return (message, before);
+            }
+            before.push(message);
+        }
+        panic!("no {what} in {before:#?}");
+    }
 }
 
 #[test]
-fn a_node_says_when_it_is_ready_and_when_it_stops() {
-    let folder = tempfile::tempdir().unwrap();
-    let notify = folder.path().join("notify");
-    let socket = UnixDatagram::bind(&notify).unwrap();
-    socket.set_read_timeout(Some(WAIT)).unwrap();
-    let mut node = Command::new(BINARY)
-        .args(["serve", "--http", "127.0.0.1:0"])
-        .env("NOTIFY_SOCKET", &notify)
-        .env("RUNTIME_DIRECTORY", folder.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    assert_eq!(heard(&socket), "READY=1");
-    let pid = node.id().to_string();
-    let told = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
-    assert!(told.success());
-    assert_eq!(heard(&socket), "STOPPING=1");
-    assert_eq!(node.wait().unwrap().code(), Some(0));
+fn a_node_says_that_it_is_ready_how_it_is_and_that_it_stops() {
+    let mut node = Notified::start(&["serve", "--http", "127.0.0.1:0"], &[]);
+    let (ready, before) = node.until("READY=1");
+    assert!(before.is_empty(), "{before:?}");
+    assert!(ready.contains("STATUS=arm (simulated so101) "), "{ready}");
+    assert!(ready.contains("motion enabled"), "{ready}");
+    let mut stop = node.bench.command(&["stop"]);
+    let stopped = stop
+        .env("RUNTIME_DIRECTORY", node.bench.path("run"))
+        .status();
+    assert!(stopped.unwrap().success());
+    node.until("stopped until reset");
+    node.node.signal(rustix::process::Signal::TERM);
+    let (stopping, _) = node.until("STOPPING=1");
+    assert!(stopping.contains("STATUS=stopping"), "{stopping}");
+    assert_eq!(node.node.exit_code(), Some(0));
 }
 
 #[test]
 fn the_watchdog_is_fed_while_the_arms_thread_lives() {
-    let folder = tempfile::tempdir().unwrap();
-    let notify = folder.path().join("notify");
-    let socket = UnixDatagram::bind(&notify).unwrap();
-    socket.set_read_timeout(Some(WAIT)).unwrap();
-    let mut node = Command::new(BINARY)
-        .args(["serve", "--http", "127.0.0.1:0"])
-        .env("NOTIFY_SOCKET", &notify)
-        .env("WATCHDOG_USEC", "400000")
-        .env("RUNTIME_DIRECTORY", folder.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
+    let node = Notified::start(
+        &["serve", "--http", "127.0.0.1:0"],
+        &[("WATCHDOG_USEC", "400000")],
+    );
+    for _ in 0..3 {
+        node.until("WATCHDOG=1");
+    }
+}
+
+/// Who is attached is asked first: a node whose arm does not answer is never ready, and says why.
+#[test]
+fn a_node_without_its_arm_is_not_ready_and_says_why() {
+    let bench = Bench::new();
+    let (silent, path) = bench.sim(&[]);
+    // Nobody speaks there any more, but the file may live on with the test's own end.
+    drop(silent);
+    let mut node = Notified::start(&["--port", &path, "serve", "--http", "127.0.0.1:0"], &[]);
+    let (told, before) = node.until("STATUS=it cannot go on");
+    assert!(told.contains("arm `arm`"), "{told}");
+    assert!(
+        !before.iter().any(|one| one.contains("READY")),
+        "{before:?}"
+    );
+    assert_eq!(node.node.exit_code(), Some(1));
+}
+
+/// Opens two sockets as a service manager does, and becomes the node.
+const ACTIVATE: &str = r#"
+import os, socket, sys
+http = socket.socket(); http.bind(("127.0.0.1", 0)); http.listen()
+control = socket.socket(socket.AF_UNIX); control.bind(sys.argv[1]); control.listen()
+os.chmod(sys.argv[1], 0o600)
+print(http.getsockname()[1], flush=True)
+a, b = os.dup(http.fileno()), os.dup(control.fileno())
+a, b = os.dup2(a, 20), os.dup2(b, 21)
+os.dup2(a, 3); os.dup2(b, 4)
+os.environ.update(LISTEN_FDS="2", LISTEN_FDNAMES="http:control", LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[2], sys.argv[2:])
+"#;
+
+#[test]
+fn a_node_serves_on_sockets_that_were_opened_for_it() {
+    let bench = Bench::new();
+    let control = bench.path("given.sock");
+    let template = bench.command(&["serve", "--http", "systemd"]);
+    let mut command = Command::new("python3");
+    command.args(["-c", ACTIVATE]).arg(&control).arg(BINARY);
+    command.args(template.get_args()).stdin(Stdio::null());
+    for (key, value) in template.get_envs() {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
+    }
+    let mut child = command
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut fed = 0;
-    while fed < 3 {
-        fed += usize::from(heard(&socket) == "WATCHDOG=1");
-    }
-    node.kill().unwrap();
-    node.wait().unwrap();
+    let lines = support::lines(child.stdout.take().unwrap());
+    let child = Running(child);
+    let port = lines.recv_timeout(WAIT).unwrap();
+    let served = support::Served {
+        child,
+        url: format!("http://127.0.0.1:{port}/mcp"),
+        lines,
+    };
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "list_nodes", "arguments": {}}});
+    // The connection waits in the socket until the node takes it: nobody is turned away meanwhile.
+    let (status, answer) = support::post(&served, "", &body.to_string());
+    assert_eq!(status, 200, "{answer}");
+    let socket = control.display().to_string();
+    let told = bench.run(&["status", "--socket", &socket]);
+    assert!(told.status.success(), "{told:?}");
+    let mut served = served;
+    assert_eq!(served.child.terminate(), Some(0));
+    assert!(control.exists(), "the file is its maker's");
+}
+
+#[test]
+fn a_socket_that_is_not_there_is_said() {
+    let bench = Bench::new();
+    let said = bench.run(&["serve", "--http", "systemd"]);
+    assert!(!said.status.success());
+    let why = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(why.contains("steadyhand-http.socket"), "{why}");
 }

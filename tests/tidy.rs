@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Every room, from the bottom up, and exactly what it imports of the others. Each imports only
 /// rooms above it in this list.
-const ROOMS: [(&str, &str); 25] = [
+const ROOMS: [(&str, &str); 26] = [
     ("units", ""),
     ("clock", "units"),
     ("link", "clock units"),
@@ -37,14 +37,15 @@ const ROOMS: [(&str, &str); 25] = [
     ("caller", "units"),
     ("catalogue", ""),
     ("picture", "design"),
+    ("fleet", "args clock"),
     (
         "tools",
-        "args caller catalogue config design gate job motion permit picture plan scene units",
+        "args caller catalogue clock config design fleet gate job motion permit picture plan scene units",
     ),
     ("mcp", ""),
     (
         "cli",
-        "args arm caller catalogue clock config design gate job link mcp motion permit plan scene service sim tools units",
+        "args arm caller catalogue clock config design driver fleet gate job link mcp motion permit plan scene service sim tools units",
     ),
     ("main", "cli"),
     ("lib", ""),
@@ -64,7 +65,8 @@ const NEVER: [(&str, &str); 9] = [
 ];
 
 /// Crates that have few homes.
-const CRATE_HOMES: [(&str, &str); 12] = [
+const CRATE_HOMES: [(&str, &str); 13] = [
+    ("listenfd", "cli"),
     ("ed25519_dalek", "job"),
     ("getrandom", "caller job"),
     ("rmcp", "mcp"),

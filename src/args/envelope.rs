@@ -191,7 +191,7 @@ fn field(node: &Node, key: &str) -> Option<Value> {
     (value.is_string() || value.is_number()).then_some(value)
 }
 
-fn repair(field: &str, why: &str) -> Repair {
+fn repair(field: &str, why: &'static str) -> Repair {
     Repair {
         field: field.to_owned(),
         got: String::new(),
@@ -199,7 +199,7 @@ fn repair(field: &str, why: &str) -> Repair {
         class: Class::L0,
         cost: 1,
         code: "envelope",
-        why: why.to_owned(),
+        why: why.into(),
     }
 }
 

@@ -232,7 +232,7 @@ pub(super) fn options(text: &str) -> Option<Loose> {
         } else if let Some(value) = words.next_if(|next| !next.starts_with("--")) {
             loose.push(option, value)?;
         } else {
-            loose.push(option, "true")?;
+            loose.pairs.push((option.to_owned(), Node::Flag));
         }
     }
     (!loose.pairs.is_empty()).then_some(loose)

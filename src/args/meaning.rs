@@ -13,6 +13,8 @@ const FRAMEWORK: [&str; 8] = [
     "callcontext",
     "requestcontext",
 ];
+/// Where the protocol itself keeps an object of its own; a client may have put it among the arguments.
+pub(super) const PROTOCOL_KEY: &str = "_meta";
 /// Keys that wrap all arguments.
 const WRAPPERS: [&str; 16] = [
     "input",
@@ -266,7 +268,7 @@ fn is_one_of(key: &str, words: &[&str]) -> bool {
 }
 
 pub(super) fn is_framework(key: &str) -> bool {
-    is_one_of(key, &FRAMEWORK)
+    key == PROTOCOL_KEY || is_one_of(key, &FRAMEWORK)
 }
 
 pub(super) fn is_wrapper(key: &str) -> bool {
@@ -486,31 +488,30 @@ fn is_type_with_remark(node: &Node) -> bool {
     };
     let end = text.find(['(', ',', '?', '|', '=']).unwrap_or(text.len());
     let word = text.get(..end).unwrap_or_default().trim();
+    let remark = text.get(end..).unwrap_or_default();
+    if remark.trim_start_matches('?').len() + 1 < remark.len() {
+        return false;
+    }
     TYPES.iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Every value is the word for a type, and no key says that types are what is asked for: `{"scene": "string", "fps": "int"}`.
-pub(super) fn is_signature(pairs: &[(String, Node)]) -> bool {
+pub(super) fn is_signature<'a>(pairs: impl Iterator<Item = &'a (String, Node)> + Clone) -> bool {
     const ABOUT_TYPES: [&str; 9] = [
         "type", "kind", "format", "class", "datatype", "dtype", "schema", "language", "value",
     ];
-    let said: Vec<_> = pairs.iter().filter(|(_, node)| !node.is_empty()).collect();
-    // A single word must be the type of a text: "list" and "function" may well be what a text says.
-    let is_enough = match said.as_slice() {
-        [] => false,
-        [(_, Node::Text(word) | Node::Word(word))] => {
-            word.starts_with("str") || word.starts_with("Str")
-        }
-        _ => true,
+    let mut said = pairs.filter(|(_, node)| !node.is_empty());
+    let Some((_, first)) = said.clone().next() else {
+        return false;
     };
-    is_enough
-        && said.iter().all(|(key, node)| {
-            is_type_with_remark(node)
-                && !words(key)
-                    .iter()
-                    .any(|word| ABOUT_TYPES.contains(&word.as_str()))
-                && !fold_key(key).ends_with("type")
-        })
+    // A single word must be the type of a text: "list" and "function" may well be what a text says.
+    let names_text = |node: &Node| matches!(node, Node::Text(word) | Node::Word(word) if word.starts_with("str") || word.starts_with("Str"));
+    let asks_for_type = |key: &str| {
+        let is_about = |word: &String| ABOUT_TYPES.contains(&word.as_str());
+        words(key).iter().any(is_about) || fold_key(key).ends_with("type")
+    };
+    (said.clone().nth(1).is_some() || names_text(first))
+        && said.all(|(key, node)| is_type_with_remark(node) && !asks_for_type(key))
 }
 
 /// A piece of a schema where a value should be: `{"type": "string"}`.
@@ -570,7 +571,9 @@ pub(super) fn is_schema_of_arguments(
         || ["$schema", "$ref", "$defs", "$id", "additionalProperties"]
             .iter()
             .any(|key| get(key).is_some())
-        || is_signature(pairs)
+        || is_signature(pairs.iter())
+        // What stands beside parameters is ignored later, and must not hide that the rest is a signature.
+        || is_signature(pairs.iter().filter(|(key, _)| is_param(key)))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! text ─▶ strict JSON, else: quotes, fences, tags, objects in prose, calls, keywords, lines, options   (candidates)
-//!      ─▶ envelopes opened, keys matched, values coerced by kind, each oddity under a rule of the table (arguments, values, rules)
+//!      ─▶ envelopes opened, keys matched, values coerced by kind, each oddity under a rule of the table (opening, keys, values, rules)
 //!      ─▶ the cheapest unique reading with its repairs, or a refusal with every complaint               (read)
 //! ```
 //!
@@ -28,6 +28,7 @@ mod encoding;
 pub mod envelope;
 mod explain;
 mod form;
+mod keys;
 mod limits;
 mod loose;
 mod meaning;
@@ -39,13 +40,17 @@ mod node;
 mod numbers;
 mod numeral;
 mod objects;
+mod opening;
 mod outcome;
+mod params;
 mod peel;
 mod quote;
 mod read;
 mod rules;
 mod schema;
+mod settle;
 mod shape;
+mod strays;
 mod strict;
 mod tags;
 mod tolerant;

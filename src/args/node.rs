@@ -7,6 +7,8 @@ use serde_json::{Map, Number, Value};
 pub(super) enum Node {
     Null,
     Bool(bool),
+    /// An option without a value, as `--debug`: true where a boolean belongs, nothing that was said anywhere else.
+    Flag,
     Number(Number),
     /// Text in quotes of some sort.
     Text(String),
@@ -25,7 +27,7 @@ impl Node {
             Self::Text(text) | Self::Word(text) => is_nothing(text),
             Self::List(items) => items.is_empty(),
             Self::Map(pairs) => pairs.is_empty(),
-            Self::Bool(_) | Self::Number(_) => false,
+            Self::Bool(_) | Self::Flag | Self::Number(_) => false,
         }
     }
 
@@ -34,6 +36,7 @@ impl Node {
         match self {
             Self::Null => Value::Null,
             Self::Bool(value) => Value::Bool(*value),
+            Self::Flag => Value::Bool(true),
             Self::Number(number) => Value::Number(number.clone()),
             Self::Text(text) => Value::String(text.clone()),
             Self::Word(word) => {
@@ -130,6 +133,10 @@ pub(super) fn is_lost_payload(text: &str) -> bool {
 
 /// At most [`super::limits::SHOWN_CHARS_MAX`] characters, with control characters and quotes escaped.
 pub(super) fn shown(text: &str) -> String {
+    let is_plain = |b: u8| (0x20..0x7f).contains(&b);
+    if text.len() <= super::limits::SHOWN_CHARS_MAX && text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
         if count == super::limits::SHOWN_CHARS_MAX {

@@ -11,7 +11,7 @@ use super::{
 use serde_json::{Number, Value};
 
 /// Largest double that counts whole numbers one by one.
-const WHOLE_DOUBLE_MAX: f64 = 9_007_199_254_740_992.0;
+pub(super) const WHOLE_DOUBLE_MAX: f64 = 9_007_199_254_740_992.0;
 /// Other units that are offered for a bare number.
 const OTHER_UNITS_MAX: usize = 3;
 

@@ -1,6 +1,7 @@
 //! Numbers as people and programs write them: `1_000`, `0x10`, `+5`, `5.`, `.5`; what has two readings is refused.
 
 use serde_json::{Number, Value};
+use std::borrow::Cow;
 
 /// What a numeral turned out to be.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,15 +111,15 @@ fn radix(body: &str, negative: bool) -> Option<Numeral> {
 }
 
 /// `1_000` is grouped by underscores in threes; a comma may be a decimal point and is not looked at.
-fn without_separators(body: &str) -> Option<String> {
+fn without_separators(body: &str) -> Option<Cow<'_, str>> {
     if !body.contains('_') {
-        return Some(body.to_owned());
+        return Some(Cow::Borrowed(body));
     }
     let (whole, rest) = body.split_at(body.find(['.', 'e', 'E']).unwrap_or(body.len()));
     let mut groups = whole.split('_');
     let first = groups.next()?;
     let grouped = (1..=3).contains(&first.len()) && groups.all(|group| group.len() == 3);
-    (grouped && !rest.contains('_')).then(|| body.replace('_', ""))
+    (grouped && !rest.contains('_')).then(|| Cow::Owned(body.replace('_', "")))
 }
 
 fn decimal(body: &str, negative: bool) -> Option<Numeral> {

@@ -6,7 +6,7 @@ use super::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// Something that was assumed or repaired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -24,7 +24,7 @@ pub struct Repair {
     /// A stable word for programs, such as `payload_lost`.
     pub code: &'static str,
     /// Why, in words.
-    pub why: String,
+    pub why: Cow<'static, str>,
 }
 
 /// The arguments as they will be used.

@@ -214,10 +214,17 @@ fn pythonic(text: &str) -> Option<Layer<'_>> {
     is_call.then(|| Layer::new(inner, Form::Call))
 }
 
-/// Tokens that some models write for a quote; `call:stroke{…}` then is a call.
+/// Tokens that some models write for a quote; `call:stroke{…}` then is a call. Where a value begins with a plain quote, or with none,
+/// such a token is part of the value.
 fn with_plain_quotes(text: &str) -> Option<String> {
     const QUOTES: [&str; 2] = ["<escape>", "<|\"|>"];
-    let token = QUOTES.iter().find(|token| text.contains(**token))?;
+    let (before, token) = QUOTES
+        .iter()
+        .find_map(|token| Some((text.split_once(token)?.0, token)))?;
+    let begins_value = before.trim_end().ends_with([':', '=', '{', '[', '(', ',']);
+    if !begins_value || before.contains(super::quote::is_quote) {
+        return None;
+    }
     let plain = text.replace(token, "\"");
     let called = plain
         .strip_prefix("call:")
@@ -270,6 +277,8 @@ mod tests {
             "<|scene|>",
             "a = b",
             "scene = {\"a\": 1}",
+            "{'a' 'b<escape>c'}",
+            "{a: b<escape>c<escape>}",
             "[1, 2]",
             "Action Input: 1\nAction Input: 2",
         ] {

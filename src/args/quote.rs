@@ -165,7 +165,9 @@ impl Scan<'_> {
             (_, None)
             | (Place::Value, Some(',' | '，' | '}' | '｝' | ']' | ')' | ';'))
             | (Place::Key, Some(':' | '：' | '=')) => Ok(true),
-            (Place::Value, Some(':')) | (Place::Key, Some(',' | '}' | ']')) => Err(Bad::Broken),
+            (Place::Value, Some(':')) | (Place::Key, Some(',' | '}' | ']' | ')')) => {
+                Err(Bad::Broken)
+            }
             (_, Some(next)) if is_quote(next) => Err(Bad::Broken),
             _ => self.inner(after, forms),
         }

@@ -27,7 +27,7 @@ pub enum Received {
 /// Every complaint at once, with arguments that would be accepted, where the policy refuses to run on what was received.
 /// A tool that stops is never refused.
 pub fn read(shape: &Shape, policy: &Policy, received: Received) -> Result<Reading, Box<Refusal>> {
-    choose(judged(shape, policy, received).collect(), policy)
+    choose(judged(shape, policy, received), policy)
 }
 
 /// Every way of reading what was received, judged.
@@ -49,7 +49,7 @@ pub(super) fn judged<'a>(
 }
 
 /// The cheapest reading, if no other is as cheap and different; otherwise the cheapest refusal.
-fn choose(judged: Vec<Judged>, policy: &Policy) -> Result<Reading, Box<Refusal>> {
+fn choose(judged: impl Iterator<Item = Judged>, policy: &Policy) -> Result<Reading, Box<Refusal>> {
     let mut refusal: Option<(u32, Box<Refusal>)> = None;
     let mut best: Option<(u32, Reading)> = None;
     let mut tie = false;

@@ -817,6 +817,63 @@ fn explaining_shows_candidates_and_both_profiles() {
 }
 
 #[test]
+fn an_empty_value_is_empty_in_a_list_and_in_a_text() {
+    for text in [
+        "{\"overlay\": \"[]\"}",
+        "{\"fps\": \"{}\", \"scene\": \" [] \"}",
+        "{\"debug\": [\"\"], \"fps\": [null]}",
+    ] {
+        assert!(guarded(text).unwrap().given.is_empty(), "{text}");
+    }
+    assert_eq!(guarded("{\"note\": \"[]\"}").unwrap().given["note"], "[]");
+}
+
+#[test]
+fn the_protocols_own_object_is_no_argument() {
+    check(&[
+        ("{\"_meta\": {\"progressToken\": 1}}", "...."),
+        ("{\"_meta\": \"leaf\"}", "...."),
+        ("{\"meta\": {\"progressToken\": 1}}", "!rrr"),
+    ]);
+}
+
+#[test]
+fn a_value_without_a_name_is_no_argument_and_no_cut() {
+    check(&[("stroke(\"koi\")", "!!!r"), ("stroke(koi)", "!!!r")]);
+}
+
+#[test]
+fn a_signature_is_one_whatever_stands_beside_it() {
+    check(&[
+        ("{\"note\": \"string\"}", "!!rr"),
+        ("{\"note\": \"string\", \"style\": \"bold\"}", "!!rr"),
+        ("{\"note\": \"str? (optional)\", \"fps\": \"int?\"}", "!!rr"),
+        ("{\"note\": \"str???eet\", \"style\": \"bold\"}", "...."),
+        ("{\"note\": \"str???eet\"}", "...."),
+    ]);
+}
+
+#[test]
+fn an_option_without_a_value_is_true_and_nothing_else() {
+    check(&[
+        ("--scene koi --debug", "...."),
+        ("stroke --debug --scene koi", "...."),
+        ("--note --scene koi", "!rrr"),
+        ("--scene", "!rrr"),
+        ("--fps --scene koi", "!rrr"),
+    ]);
+}
+
+#[test]
+fn a_number_that_lost_digits_is_no_text() {
+    check(&[
+        ("{\"note\": 12}", "...."),
+        ("{\"note\": 200000000000325307037}", "!rrr"),
+        ("{\"note\": \"200000000000325307037\"}", "...."),
+    ]);
+}
+
+#[test]
 fn what_is_shown_is_cut_and_escaped() {
     let refusal =
         guarded(&json!({"scene": "x\u{1b}[2J\u{202e}".to_owned() + &"y".repeat(500)}).to_string())

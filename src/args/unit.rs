@@ -182,6 +182,9 @@ const TABLE: [Row; 28] = [
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unit(&'static Row);
 
+/// Longest number that a suffix is looked for behind.
+const NUMERAL_CHARS_MAX: usize = 64;
+
 /// A number with the suffix that followed it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Quantity<'a> {
@@ -323,20 +326,22 @@ fn fold(name: &str) -> String {
     format!("{what}/{time}")
 }
 
-/// Splits `"5 mm"` into its number and its suffix; `None` where it does not begin with a number.
+/// Splits `"5 mm"` into its number, the longest that it begins with, and its suffix; `None` where it does not begin with one.
 pub(super) fn quantity(text: &str) -> Option<Quantity<'_>> {
     let text = text.trim();
-    let mut ends = text
+    let word = text.split_whitespace().next()?;
+    let length = word
         .char_indices()
-        .skip(1)
+        .nth(NUMERAL_CHARS_MAX)
+        .map_or(word.len(), |(at, _)| at);
+    let ends = word
+        .char_indices()
         .map(|(at, _)| at)
-        .chain([text.len()])
-        .take(64)
-        .collect::<Vec<_>>();
-    ends.reverse();
-    ends.into_iter().find_map(|end| {
+        .chain([word.len()])
+        .rev();
+    ends.skip_while(|end| *end > length).find_map(|end| {
         let (head, suffix) = (text.get(..end)?, text.get(end..)?.trim());
-        let numeral = numeral::parse(head).filter(|_| !head.ends_with(char::is_whitespace))?;
+        let numeral = numeral::parse(head)?;
         Some(Quantity { numeral, suffix })
     })
 }

@@ -9,7 +9,8 @@ use super::{
     rules::{Class, Policy, Render, Rule},
     shape::{Kind, Param, Range},
 };
-use serde_json::Value;
+use serde_json::{Number, Value};
+use std::borrow::Cow;
 
 /// Coerces values and collects what that took.
 pub(super) struct Coercer<'a> {
@@ -153,6 +154,13 @@ impl Coercer<'_> {
             Node::Bool(_) | Node::Number(_) if self.policy.render == Render::AsSent => {
                 Ok(node.to_value())
             }
+            Node::Number(number) if is_inexact(number) => Err(unplaceable(
+                "inexact_text",
+                kind,
+                node,
+                at,
+                "a number this long does not keep its digits; send it in quotes",
+            )),
             Node::Bool(_) | Node::Number(_) => {
                 let value = Value::String(node.to_value().to_string());
                 self.note(
@@ -281,6 +289,7 @@ impl Coercer<'_> {
     fn boolean(&mut self, kind: &Kind, node: &Node, at: At<'_>) -> Coerced {
         let word = match node {
             Node::Bool(value) => return Ok(Value::Bool(*value)),
+            Node::Flag => return Ok(Value::Bool(true)),
             Node::Text(text) | Node::Word(text) => text
                 .trim()
                 .trim_matches(['"', '\'', '.'])
@@ -321,7 +330,7 @@ impl Coercer<'_> {
         value: &Value,
         code: &'static str,
         cost: u32,
-        why: &str,
+        why: &'static str,
     ) {
         self.repairs.push(repair(
             at.path,
@@ -340,7 +349,7 @@ pub(super) fn repair(
     used: String,
     code: &'static str,
     cost: u32,
-    why: &str,
+    why: impl Into<Cow<'static, str>>,
 ) -> Repair {
     Repair {
         field: path.to_owned(),
@@ -349,7 +358,7 @@ pub(super) fn repair(
         class: Class::L0,
         cost,
         code,
-        why: why.to_owned(),
+        why: why.into(),
     }
 }
 
@@ -359,7 +368,7 @@ pub(super) fn dropped(
     node: &Node,
     code: &'static str,
     rule: Rule,
-    why: &str,
+    why: impl Into<Cow<'static, str>>,
 ) -> Repair {
     Repair {
         class: rule.class(),
@@ -451,6 +460,12 @@ fn plain_text(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Whether a number was written with more digits than it kept.
+fn is_inexact(number: &Number) -> bool {
+    let is_long = |value: f64| value.abs() >= super::numbers::WHOLE_DOUBLE_MAX;
+    number.is_f64() && number.as_f64().is_some_and(is_long)
 }
 
 /// Equal as values, whole numbers and their decimals alike.

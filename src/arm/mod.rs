@@ -2,6 +2,8 @@
 //!
 //! Described in TOML, one file an arm. It knows nothing of scenes or of the bytes on a bus.
 
+use std::collections::BTreeMap;
+
 use nalgebra::{Isometry3, Point3, Translation3, Unit, UnitQuaternion, Vector3};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +33,10 @@ pub struct ArmFile {
     /// Servos that turn no joint and only hold still, such as a gripper around the pen.
     #[serde(default)]
     pub held: Vec<Held>,
+    /// Who each servo was when the zeros were measured, by its id: as `steadyhand doctor` prints it.
+    /// Empty: any servos will do that are set up as the family needs them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub identity: BTreeMap<String, String>,
     /// Where a tool is mounted, in the last joint's frame.
     pub tool_mount: Frame,
     /// The body as capsules, for clearance; each in the frame that its joint moves.
@@ -327,6 +333,7 @@ fn check(file: &ArmFile) -> Result<(), String> {
     }
     file.joints.iter().try_for_each(check_joint)?;
     check_ids(file)?;
+    check_identity(file)?;
     if file.family == Family::Firmware {
         check_places(file)?;
     }
@@ -406,6 +413,38 @@ fn check_servo(joint: &str, servo: &Servo) -> Result<(), String> {
         return Err(format!("joint `{joint}`: ticks_per_turn must be above 0"));
     }
     Ok(())
+}
+
+/// Digits of a servo's identity.
+pub const IDENTITY_DIGITS: usize = 8;
+
+/// Either no servo has an identity, or each of the arm's has one.
+fn check_identity(file: &ArmFile) -> Result<(), String> {
+    let turning = file.joints.iter().flat_map(|joint| &joint.servos);
+    let ids = turning.map(|servo| servo.id);
+    let ids = ids.chain(file.held.iter().map(|held| held.id));
+    let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+    if let Some(stranger) = file.identity.keys().find(|id| !ids.contains(id)) {
+        return Err(format!(
+            "identity: this arm has no servo `{stranger}`; it has {}",
+            ids.join(", ")
+        ));
+    }
+    let is_one = |text: &String| {
+        text.len() == IDENTITY_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    if let Some((id, text)) = file.identity.iter().find(|(_, text)| !is_one(text)) {
+        return Err(format!(
+            "identity: `{text}` of servo {id} is not {IDENTITY_DIGITS} hexadecimal digits; `steadyhand doctor PORT --arm {}` prints them",
+            file.name
+        ));
+    }
+    match ids.iter().find(|id| !file.identity.contains_key(*id)) {
+        Some(missing) if !file.identity.is_empty() => Err(format!(
+            "identity: servo {missing} has none; write all of them, or none"
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// A controller knows its joints by their places and counts in microradians.

@@ -4,7 +4,7 @@
 //! opened, and every complaint names the element and its line. What a URDF does not know, such as
 //! servos, is assumed and said so.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use nalgebra::{Isometry3, Translation3, Unit, UnitQuaternion, Vector3};
 use roxmltree::{Document, Node, ParsingOptions};
@@ -379,6 +379,7 @@ impl Draft {
             baud,
             joints: self.joints,
             held: Vec::new(),
+            identity: BTreeMap::new(),
             tool_mount: frame(&self.since),
             capsules: self.capsules,
             may_touch: Vec::new(),

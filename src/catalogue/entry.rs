@@ -185,6 +185,8 @@ pub enum Vocabulary {
     Arms,
     /// Nodes of the node file.
     Nodes,
+    /// One of them, or all.
+    Everywhere,
 }
 
 /// One field of a tool's own in its result. It may be absent, and is never null.

@@ -7,6 +7,9 @@ use super::{Kind, TOOLS, Tool, Vocabulary};
 /// More values than these are not put into a schema; the description says where they are.
 pub const ENUM_MAX: usize = 12;
 
+/// The word for every node; no node is called so.
+pub const EVERYWHERE: &str = "all";
+
 /// The names that exist on this node now.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Here {
@@ -18,6 +21,8 @@ pub struct Here {
     pub arms: Vec<String>,
     /// Nodes, this one first.
     pub nodes: Vec<String>,
+    /// The same and the word for all of them.
+    pub everywhere: Vec<String>,
     /// Whether aliases stand in the list.
     pub aliases_listed: bool,
     /// Tools that the node file declares beside the six.
@@ -45,6 +50,7 @@ impl Here {
             Vocabulary::Overlays => &self.overlays,
             Vocabulary::Arms => &self.arms,
             Vocabulary::Nodes => &self.nodes,
+            Vocabulary::Everywhere => &self.everywhere,
         }
     }
 
@@ -55,6 +61,8 @@ impl Here {
             Kind::Name(names @ (Vocabulary::Arms | Vocabulary::Nodes)) => {
                 self.names(*names).len() > 1
             }
+            // Of a single node nothing more is said than of itself.
+            Kind::Name(Vocabulary::Everywhere) => self.nodes.len() > 1,
             Kind::Name(names) => !self.names(*names).is_empty(),
             _ => true,
         }

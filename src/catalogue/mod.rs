@@ -13,7 +13,7 @@ mod tools;
 
 pub use describe::{DESCRIPTION_CHARS_MAX, description, instructions, summary};
 pub use entry::{Effect, Field, FieldKind, Hints, Kind, Listed, Parameter, Tool, Vocabulary};
-pub use here::{ENUM_MAX, Here};
+pub use here::{ENUM_MAX, EVERYWHERE, Here};
 pub use page::{help, page, table, usage};
 pub use prompts::{PROMPTS, Prompt};
 pub use render::Format;

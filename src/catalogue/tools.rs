@@ -58,6 +58,14 @@ fn node() -> Parameter {
     }
 }
 
+fn nodes() -> Parameter {
+    Parameter {
+        kind: Kind::Name(Vocabulary::Everywhere),
+        words: "node to stop, or all; default this one".to_owned(),
+        ..node()
+    }
+}
+
 fn debug() -> Parameter {
     Parameter {
         name: "debug".to_owned(),
@@ -296,7 +304,7 @@ fn list_nodes() -> Tool {
         also: Vec::new(),
         effect: Effect::Reads,
         does: "List the nodes with arm, state, scenes and whether motion is enabled".to_owned(),
-        parameters: vec![debug()],
+        parameters: vec![node(), debug()],
         examples: Vec::new(),
         when: texts(&["Use to find valid node, arm and scene names."]),
         fields: &[Field {
@@ -325,7 +333,7 @@ fn stop() -> Tool {
         ]),
         effect: Effect::Stops,
         does: "Stop the arm now: slow down, lift the pen, hold".to_owned(),
-        parameters: vec![node(), debug()],
+        parameters: vec![nodes(), debug()],
         examples: Vec::new(),
         when: texts(&["Use whenever anything looks wrong; always allowed. After: reset."]),
         fields: &[

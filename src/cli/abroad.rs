@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use crate::config::ServerEntry;
 use crate::mcp::client::{self, Client, ClientError};
-use crate::mcp::{CallWatch, Progress, ProgressSender, Received};
+use crate::mcp::{self, CallWatch, Progress, ProgressSender, Received};
 use crate::tools::{Abroad, Answer, Errand, Watch};
 
 /// Connections by server; at most as many as there are declared tools.
@@ -71,17 +71,21 @@ async fn ask(
     let (told, hearing) = hear(watch);
     let answer = open.client.call(&errand.tool, arguments, told).await;
     hearing.abort();
-    let answer = answer?;
-    Ok(Answer {
+    Ok(from_abroad(answer?))
+}
+
+/// An answer as the tools know it.
+pub(super) fn from_abroad(answer: mcp::Answer) -> Answer {
+    Answer {
         structured: answer.structured,
         text: answer.text,
         is_error: answer.is_error,
         images: answer.images,
-    })
+    }
 }
 
 /// Passes progress on for as long as the task lives.
-fn hear(watch: Watch) -> (CallWatch, tokio::task::JoinHandle<()>) {
+pub(super) fn hear(watch: Watch) -> (CallWatch, tokio::task::JoinHandle<()>) {
     let (sender, mut news) = ProgressSender::pair();
     let told = CallWatch {
         cancelled: watch.cancelled,

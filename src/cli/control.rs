@@ -115,17 +115,31 @@ impl Told {
 /// Longer lines are not read.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 
-/// An open control socket; its file goes with it.
+/// An open control socket; its file goes with it, where this process has made it.
 pub(super) struct Door {
     listener: UnixListener,
-    path: PathBuf,
+    path: Option<PathBuf>,
 }
 
 impl Drop for Door {
     fn drop(&mut self) {
-        // A file that is gone already needs no removing.
-        let _ = std::fs::remove_file(&self.path);
+        if let Some(path) = &self.path {
+            // A file that is gone already needs no removing.
+            let _ = std::fs::remove_file(path);
+        }
     }
+}
+
+/// Where systemd's units put the socket of a node that is a service.
+const SERVICE_FOLDER: &str = "/run/steadyhand";
+
+/// A socket that systemd opened; its file is systemd's.
+pub(super) fn adopt(listener: std::os::unix::net::UnixListener) -> anyhow::Result<Door> {
+    listener.set_nonblocking(true)?;
+    Ok(Door {
+        listener: UnixListener::from_std(listener)?,
+        path: None,
+    })
 }
 
 /// Where sockets are: the unit's runtime directory, the user's, or a folder of this user's own.
@@ -160,7 +174,10 @@ pub(super) fn open(path: Option<&Path>, node: &str) -> anyhow::Result<Door> {
     let listener = UnixListener::bind(&path)
         .with_context(|| format!("cannot open the control socket {}", path.display()))?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
-    Ok(Door { listener, path })
+    Ok(Door {
+        listener,
+        path: Some(path),
+    })
 }
 
 fn in_folder(folder: &Path, node: &str) -> anyhow::Result<PathBuf> {
@@ -318,6 +335,7 @@ async fn call(node: &Arc<Node>, tool: &str, arguments: Received) -> Told {
         caller: "operator".to_owned(),
         who: Who::Operator,
         standing: None,
+        hop: None,
     };
     let reply = Arc::clone(node).call(request, Watch::nobody()).await;
     Told {
@@ -339,26 +357,34 @@ pub(super) async fn ask(path: &Path, verb: &Verb) -> anyhow::Result<Told> {
         .with_context(|| format!("the node's answer cannot be read: {answer:?}"))
 }
 
-/// The one socket there is, where none is named.
+/// The one socket there is, where none is named: of this user's nodes, otherwise of the machine's service.
 pub(super) fn only_socket() -> anyhow::Result<PathBuf> {
     let folder = folder();
     if folder.exists() {
         check_owner(&folder)?;
     }
-    let entries = std::fs::read_dir(&folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
-    let sockets: Vec<PathBuf> = entries
-        .filter(|path| path.extension().is_some_and(|end| end == "sock"))
-        .collect();
+    let mut sockets = sockets_in(&folder);
+    if sockets.is_empty() {
+        // Only root and the service itself can make this folder.
+        sockets = sockets_in(Path::new(SERVICE_FOLDER));
+    }
     match sockets.as_slice() {
         [one] => Ok(one.clone()),
         [] => bail!(
-            "no node runs here: there is no control socket in {}",
+            "no node runs here: there is no control socket in {} or {SERVICE_FOLDER}",
             folder.display()
         ),
         several => bail!("several nodes run here; name one with --socket: {several:?}"),
     }
+}
+
+fn sockets_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path());
+    entries
+        .filter(|path| path.extension().is_some_and(|end| end == "sock"))
+        .collect()
 }

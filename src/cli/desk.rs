@@ -11,8 +11,9 @@ use super::{door, notice, work};
 use crate::args::{self, envelope};
 use crate::caller::Role;
 use crate::catalogue::{self, PROMPTS, Prompt};
+use crate::fleet;
 use crate::mcp::{
-    Answer, Call, CallWatch, Change, Completion, Desk, Hints, Offers, Progress, PromptCard,
+    self, Answer, Call, CallWatch, Change, Completion, Desk, Hints, Offers, Progress, PromptCard,
     PromptParameter, PromptText, Received, Repair, Repaired, ResourceCard, ResourceText,
     TemplateCard, ToolCard, Unknown,
 };
@@ -73,8 +74,9 @@ impl Desk for NodeDesk {
         catalogue::instructions(&self.node.here())
     }
 
-    fn hurry(&self, tool: &str) {
-        self.node.hurry(tool, Who::Planner);
+    fn hurry(&self, tool: &str, arguments: &Received) {
+        let arguments = received(arguments.clone());
+        self.node.hurry(tool, &arguments, Who::Planner);
     }
 
     fn give_up(&self) {
@@ -83,7 +85,8 @@ impl Desk for NodeDesk {
 
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {
         let node = Arc::clone(&self.node);
-        let standing = call.caller.identity.as_ref().map(door::standing);
+        let standing = call.caller.identity.as_ref();
+        let standing = standing.map(|one| door::standing(one, call.caller.hop.as_ref()));
         let is_person = standing
             .as_ref()
             .is_some_and(|standing| standing.role == Role::Operator);
@@ -97,6 +100,7 @@ impl Desk for NodeDesk {
                 Who::Planner
             },
             standing,
+            hop: call.caller.hop.map(hop),
         };
         let progress = watch.progress.map(|sender| {
             Arc::new(move |done: f64, of: f64, message: &str| {
@@ -203,6 +207,15 @@ fn prompt_card(prompt: &Prompt) -> PromptCard {
         name: prompt.name.to_owned(),
         description: prompt.description.to_owned(),
         parameters: takes.collect(),
+    }
+}
+
+fn hop(hop: mcp::Hop) -> fleet::Hop {
+    fleet::Hop {
+        from: hop.from,
+        called: hop.called,
+        role: hop.role,
+        caller: hop.caller,
     }
 }
 

@@ -47,8 +47,12 @@ pub(super) async fn run(node: &NodeArgs, args: &DoctorArgs) -> anyhow::Result<Ex
     };
     let diagnosis = examine(&port, arm.as_ref()).await?;
     if args.json {
-        let text =
-            json!({"port": port, "findings": diagnosis.findings, "servos": diagnosis.servos});
+        let text = json!({
+            "port": port,
+            "findings": diagnosis.findings,
+            "servos": diagnosis.servos,
+            "identity": diagnosis.identity,
+        });
         show::line(&serde_json::to_string_pretty(&text)?);
     } else {
         tell(&port, &diagnosis);
@@ -71,6 +75,9 @@ async fn examine(port: &str, arm: Option<&Arc<Arm>>) -> anyhow::Result<Diagnosis
         }
     };
     let host = Host::default();
+    if let Some(arm) = arm.filter(|arm| arm.file.family == Family::Firmware) {
+        return Ok(diagnose::controller(&mut open, &clock, &host, port, arm).await);
+    }
     let looked = diagnose(&mut open, &clock, &host, port, expected.as_ref(), progress);
     let mut diagnosis = looked.await?;
     if let Some(arm) = arm.filter(|_| diagnosis.findings.is_empty()) {
@@ -112,6 +119,13 @@ fn tell(port: &str, diagnosis: &Diagnosis) {
         .collect();
     if !servos.is_empty() {
         show::line(&format!("servos that answer: {}", servos.join(", ")));
+    }
+    if !diagnosis.identity.is_empty() {
+        show::line("who they are now, for the arm's file:");
+        show::line("[identity]");
+    }
+    for (id, identity) in &diagnosis.identity {
+        show::line(&format!("{id} = \"{identity}\""));
     }
     if diagnosis.findings.is_empty() {
         show::line(&format!("✓ nothing is wrong on {port}"));

@@ -7,7 +7,7 @@ use anyhow::bail;
 
 use super::{Exit, NodeArgs, TokenCommand, open, show, state};
 use crate::caller::{Book, Role, Standing};
-use crate::mcp::{Doorkeeper, Identity};
+use crate::mcp::{Doorkeeper, Hop, Identity};
 use crate::tools::Node;
 
 /// Makes, lists or revokes tokens.
@@ -94,12 +94,15 @@ impl Doorkeeper for Keeper {
     }
 }
 
-/// What an identity that [`Keeper`] gave allows.
-pub(super) fn standing(identity: &Identity) -> Standing {
+/// What an identity that [`Keeper`] gave allows. Whoever passes a call on for somebody who may do less may do less.
+pub(super) fn standing(identity: &Identity, hop: Option<&Hop>) -> Standing {
+    // A word that is no role comes from no keeper of ours; it may look.
+    let role = |word: &str| word.parse().unwrap_or(Role::Viewer);
+    let own = role(&identity.role);
+    let brought = hop.and_then(|hop| hop.role.as_deref()).map_or(own, role);
     Standing {
         name: identity.name.clone(),
-        // A word that is no role comes from no keeper of ours; it may look.
-        role: identity.role.parse().unwrap_or(Role::Viewer),
+        role: own.min(brought),
         calls_per_minute: identity.calls_per_minute,
     }
 }

@@ -6,6 +6,7 @@ mod arm;
 mod audit;
 mod bus;
 mod call;
+mod changes;
 mod check;
 mod control;
 mod desk;
@@ -19,9 +20,11 @@ mod notice;
 mod open;
 mod operate;
 mod park;
+mod peers;
 mod plan;
 mod playback;
 mod reach;
+mod recorded;
 mod replay;
 mod resources;
 mod scenes;
@@ -200,10 +203,13 @@ enum Command {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Carry out an earlier job's plan on a simulated arm, and compare
+    /// Carry out an earlier job's plan, or its recorded bytes, on a simulated arm, and compare
     Replay {
         /// Which job
         job: String,
+        /// The bytes that went to the arm, and not the plan that they came from
+        #[arg(long)]
+        bytes: bool,
     },
     /// Work with audit logs
     #[command(subcommand)]
@@ -264,9 +270,9 @@ struct CallArgs {
 
 #[derive(Debug, Args)]
 struct ServeArgs {
-    /// Speak streamable HTTP at this address, under /mcp
+    /// Speak streamable HTTP at this address, under /mcp; `systemd` for the socket that it opened
     #[arg(long, value_name = "ADDRESS")]
-    http: Option<SocketAddr>,
+    http: Option<HttpAt>,
     /// With --http: speak on standard input and output as well; their end is the node's
     #[arg(long, requires = "http")]
     stdio: bool,
@@ -278,6 +284,26 @@ struct ServeArgs {
     enable: Vec<String>,
     #[command(flatten)]
     at: AtArgs,
+}
+
+/// Where HTTP is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HttpAt {
+    Address(SocketAddr),
+    /// At a socket that systemd opened before this process began.
+    Systemd,
+}
+
+impl std::str::FromStr for HttpAt {
+    type Err = String;
+
+    fn from_str(said: &str) -> Result<Self, String> {
+        if said == "systemd" {
+            return Ok(Self::Systemd);
+        }
+        let address = said.parse().map(Self::Address);
+        address.map_err(|_| "write an address such as 127.0.0.1:8700, or systemd".to_owned())
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -348,9 +374,10 @@ struct SimArgs {
     /// Which arm
     #[arg(long, default_value = "so101")]
     arm: String,
-    /// The scene whose sheet lies before it and whose pens it holds
-    #[arg(long, default_value = "default")]
-    scene: String,
+    /// The scene whose sheet lies before it and whose pens it holds [default: the default scene
+    /// where it is this arm's, otherwise the first that is]
+    #[arg(long)]
+    scene: Option<String>,
     /// Where what was drawn is written, every second while it changes: a picture, or points in
     /// sheet millimetres where the name ends in .json
     #[arg(long, value_name = "FILE")]
@@ -381,23 +408,27 @@ pub enum Exit {
 /// # Errors
 /// One message that names the value, the limit and the fix.
 pub fn run(cli: Cli) -> anyhow::Result<Exit> {
+    let sockets = match cli.command {
+        Command::Serve(_) => systemd::sockets()?,
+        _ => systemd::Sockets::default(),
+    };
     let quiet = !matches!(cli.command, Command::Serve(_) | Command::Sim(_));
     log::to_stderr(quiet);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let result = runtime.block_on(command(cli));
+    let result = runtime.block_on(command(cli, sockets));
     // A thread that still reads standard input must not hold the process.
     runtime.shutdown_background();
     result
 }
 
-async fn command(cli: Cli) -> anyhow::Result<Exit> {
+async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
     let node = cli.node;
     match cli.command {
         Command::Call(args) => call::run(&node, args).await,
-        Command::Serve(args) => serve::run(&node, args).await,
+        Command::Serve(args) => serve::run(&node, args, sockets).await,
         Command::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
         Command::Scene(what) => scenes::run(&node, what),
         Command::Plan(args) => plan::run(&node, &args),
@@ -429,7 +460,7 @@ async fn command(cli: Cli) -> anyhow::Result<Exit> {
         Command::Status(at) => operate::verb(&at, control::Verb::Status).await,
         Command::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
         Command::Approve { job, yes, at } => approve::run(job, yes, &at).await,
-        Command::Replay { job } => replay::run(&node, &job).await,
+        Command::Replay { job, bytes } => replay::run(&node, &job, bytes).await,
         Command::Audit(AuditCommand::Verify { file, key }) => audit::verify(&file, key.as_deref()),
     }
 }

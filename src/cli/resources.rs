@@ -99,8 +99,8 @@ impl Resources {
                 PNG,
             ));
         }
-        for id in self.node.jobs() {
-            let about = format!("How far {id} is, and its result.");
+        for id in self.node.listed_jobs() {
+            let about = format!("How far {id} is, its result, and what its journal says.");
             cards.push(card(&format!("job://{id}"), &id, &about, JSON));
         }
         cards
@@ -153,6 +153,7 @@ impl Resources {
             caller: "resources".to_owned(),
             who: Who::Planner,
             standing: None,
+            hop: None,
         };
         let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
         let nodes = reply.structured.get("nodes").cloned().unwrap_or_default();
@@ -251,7 +252,7 @@ impl Resources {
             (_, "node") => here.nodes.clone(),
             (_, "arm") => here.arms.clone(),
             ("usage", _) => here.tools().map(|tool| tool.name.clone()).collect(),
-            ("job", _) => self.node.jobs(),
+            ("job", _) => self.node.listed_jobs(),
             ("scene" | "preview", _) | (_, "scene") => here.scenes.clone(),
             _ => Vec::new(),
         }

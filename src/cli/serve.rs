@@ -1,21 +1,39 @@
 //! `serve`: the node over standard input and output, or over HTTP, until it is told to end.
 
-use std::sync::Arc;
-
-use std::sync::OnceLock;
+use std::net::TcpListener;
+use std::sync::{Arc, OnceLock};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::changes::Changes;
 use super::desk::{self, repair};
 use super::open::{self, Pace};
-use super::{Exit, NodeArgs, ServeArgs, control, door, park, systemd};
-use crate::mcp::http::{self, HttpConfig};
+use super::systemd::Sockets;
+use super::{Exit, HttpAt, NodeArgs, ServeArgs, control, door, park, systemd};
+use crate::clock::{CALENDAR_OFFSET, calendar_offset_ms};
+use crate::mcp::http::{self, HttpConfig, Listening};
 use crate::mcp::{Desk, session_key, stdio};
 use crate::permit::Who;
 use crate::tools::{self, Node, Seat};
 
-pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(
+    args: &NodeArgs,
+    serve: ServeArgs,
+    sockets: Sockets,
+) -> anyhow::Result<Exit> {
+    let served = until_told(args, serve, sockets).await;
+    if let Err(error) = &served {
+        systemd::notify(&format!("STATUS=it cannot go on: {error:#}"));
+    }
+    served
+}
+
+async fn until_told(
+    args: &NodeArgs,
+    mut serve: ServeArgs,
+    mut sockets: Sockets,
+) -> anyhow::Result<Exit> {
     let node = open::node(args, Pace::Real)?;
     if node.was_cut_short() && !serve.enable.is_empty() {
         // What the last process was doing is a person's to look at first.
@@ -24,7 +42,18 @@ pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exi
         open::enable(&node, &serve.enable)?;
     }
     node.note_start();
-    let door = control::open(serve.at.socket.as_deref(), &node.file.name);
+    tokio::spawn(Changes::since_last(&node, args).watch());
+    let ahead_ms = calendar_offset_ms();
+    if ahead_ms != 0 {
+        tracing::warn!(
+            ahead_ms,
+            "the calendar is wrong on purpose ({CALENDAR_OFFSET})"
+        );
+    }
+    let door = match sockets.control.take() {
+        Some(opened) => control::adopt(opened),
+        None => control::open(serve.at.socket.as_deref(), &node.file.name),
+    };
     let stop = CancellationToken::new();
     let parking = Arc::new(OnceLock::new());
     tokio::spawn(signals(
@@ -41,11 +70,15 @@ pub(super) async fn run(args: &NodeArgs, serve: ServeArgs) -> anyhow::Result<Exi
         (Err(error), None) => tracing::warn!("operators cannot reach this node: {error:#}"),
         (Ok(_), _) => {}
     }
+    let listening = match serve.http.take() {
+        Some(at) => Some(listen(at, sockets.http.take()).await?),
+        None => None,
+    };
     let ended = tokio::select! {
-        served = speak(&node, &serve, stop) => served,
+        served = speak(&node, &serve, listening, stop) => served,
         lost = operators(&door, &node) => lost.map_err(anyhow::Error::from),
     };
-    systemd::notify("STOPPING=1");
+    systemd::notify("STOPPING=1\nSTATUS=stopping: every arm comes to a stand first");
     // Whoever sees the arm go to rest can still stop it.
     let exit = tokio::select! {
         exit = end(&node, parking.get()) => exit,
@@ -81,25 +114,46 @@ async fn heard_to_the_end(door: &anyhow::Result<control::Door>, node: &Arc<Node>
     std::future::pending().await
 }
 
-async fn speak(node: &Arc<Node>, serve: &ServeArgs, stop: CancellationToken) -> anyhow::Result<()> {
+async fn listen(at: HttpAt, opened: Option<TcpListener>) -> anyhow::Result<Listening> {
+    match (at, opened) {
+        (HttpAt::Address(address), _) => Ok(http::listen(address).await?),
+        (HttpAt::Systemd, Some(opened)) => Ok(http::adopt(opened)?),
+        (HttpAt::Systemd, None) => anyhow::bail!(
+            "systemd opened no socket for HTTP: start steadyhand-http.socket, or say --http ADDRESS"
+        ),
+    }
+}
+
+/// To systemd: the arms are attached, which proves that they are who they should be, and callers may come.
+fn ready(node: &Arc<Node>) {
+    systemd::notify(&format!("READY=1\nSTATUS={}", systemd::words(node)));
+    systemd::status(node);
+}
+
+async fn speak(
+    node: &Arc<Node>,
+    serve: &ServeArgs,
+    listening: Option<Listening>,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
     let (desk, _) = desk::desk(node);
     for seat in &node.seats {
         let enabled = seat.permits().enabled(seat.motion.clock().now());
         tracing::info!(arm = seat.name, is = seat.title(), enabled, "attached");
     }
-    let Some(address) = serve.http else {
-        systemd::notify("READY=1");
+    let Some(listening) = listening else {
+        ready(node);
         return by_pipe(node, desk, stop).await;
     };
-    let listening = http::listen(address).await?;
+    let doorkeeper = door::keeper(node, listening.address())?;
     tracing::info!("MCP at http://{}/mcp", listening.address());
-    systemd::notify("READY=1");
+    ready(node);
     let leaving = Arc::clone(node);
     let config = HttpConfig {
         left: Some(Arc::new(move |session| {
             leaving.left(&session_key(session));
         })),
-        doorkeeper: door::keeper(node, listening.address())?,
+        doorkeeper,
         hosts: serve.host.clone(),
         metrics: Some(metrics(node)),
         ..HttpConfig::default()

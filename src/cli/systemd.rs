@@ -1,17 +1,120 @@
-//! Says to systemd, where it asked, that the node is ready, that its arms' threads live, and that
-//! it is stopping.
+//! What systemd and a node tell each other: sockets that it opened, that the node is ready, how it is, that its arms'
+//! threads live, and that it is stopping.
 
+use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use anyhow::bail;
+use listenfd::ListenFd;
+
 use crate::clock::Clock;
-use crate::tools::Node;
+use crate::motion::{Snapshot, State};
+use crate::permit::Latch;
+use crate::tools::{Node, Seat};
 
 /// Arms that can be minded.
 const ARMS_MAX: usize = 64;
+
+/// How often the words for the state are looked at; what has not changed is not told.
+const STATUS_EVERY: Duration = Duration::from_millis(500);
+
+/// Sockets that systemd opened for this process.
+#[derive(Debug, Default)]
+pub(super) struct Sockets {
+    /// Where callers come in.
+    pub(super) http: Option<TcpListener>,
+    /// Where operators of this machine come in.
+    pub(super) control: Option<UnixListener>,
+}
+
+/// Takes the sockets that systemd opened, by their kind: one for HTTP, one for operators. It changes the environment, so
+/// it comes before any thread.
+///
+/// # Errors
+/// One of them is of another kind, or there are two of a kind.
+pub(super) fn sockets() -> anyhow::Result<Sockets> {
+    let mut opened = ListenFd::from_env();
+    let mut sockets = Sockets::default();
+    for index in 0..opened.len() {
+        if let Ok(Some(http)) = opened.take_tcp_listener(index) {
+            if sockets.http.replace(http).is_some() {
+                bail!("systemd opened two sockets for HTTP; a node has one");
+            }
+        } else if let Ok(Some(control)) = opened.take_unix_listener(index) {
+            if sockets.control.replace(control).is_some() {
+                bail!("systemd opened two sockets for operators; a node has one");
+            }
+        } else {
+            bail!(
+                "socket {index} that systemd opened is neither a TCP nor a UNIX stream socket: correct the socket units"
+            );
+        }
+    }
+    Ok(sockets)
+}
+
+/// Says how it is, in words, whenever that changes; for as long as the process lives.
+pub(super) fn status(node: &Arc<Node>) {
+    if std::env::var_os("NOTIFY_SOCKET").is_none() {
+        return;
+    }
+    let node = Arc::clone(node);
+    tokio::spawn(async move {
+        let mut told = String::new();
+        loop {
+            let words = words(&node);
+            if words != told {
+                notify(&format!("STATUS={words}"));
+                told = words;
+            }
+            let wait = std::future::pending::<()>();
+            let _ = tokio::time::timeout(STATUS_EVERY, wait).await;
+        }
+    });
+}
+
+/// Every arm with what it is doing, and whether it may.
+pub(super) fn words(node: &Node) -> String {
+    let arms: Vec<String> = node.seats.iter().map(|seat| of_arm(node, seat)).collect();
+    arms.join("; ")
+}
+
+fn of_arm(node: &Node, seat: &Seat) -> String {
+    let snapshot = seat.motion.snapshot();
+    let latched = match seat.permits().latched() {
+        Some(Latch::Emergency(_)) => ", emergency stop latched",
+        Some(Latch::Stopped(_)) => ", stopped until reset",
+        _ => "",
+    };
+    let enabled = if seat.permits().any(seat.motion.clock().now()) {
+        "motion enabled"
+    } else {
+        "motion not enabled"
+    };
+    let holder = seat.holder(node.lease_idle());
+    let holder = holder.map_or_else(String::new, |by| format!(", {by} has it"));
+    let doing = doing(&snapshot);
+    format!(
+        "{} ({}) {doing}{latched}, {enabled}{holder}",
+        seat.name,
+        seat.title()
+    )
+}
+
+fn doing(snapshot: &Snapshot) -> String {
+    match (snapshot.state, &snapshot.fault) {
+        (_, Some(fault)) => format!("has a fault: {fault}"),
+        (State::Moving, _) => "draws or moves".to_owned(),
+        (State::Held, _) => "is held, pen up".to_owned(),
+        (State::Stopping, _) => "comes to a stop".to_owned(),
+        _ if snapshot.energised => "holds still".to_owned(),
+        _ => "is at rest, torque off".to_owned(),
+    }
+}
 
 /// Sends a state such as `READY=1`. Without a notify socket there is nobody to tell.
 pub(super) fn notify(state: &str) {

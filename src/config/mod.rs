@@ -2,15 +2,18 @@
 
 pub mod edit;
 pub mod lines;
+mod peers;
 pub mod toml;
 mod tools;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use peers::{FleetEntry, PeerEntry, Secret};
 pub use tools::{
     ArgumentEntry, ArgumentType, EffectEntry, Problem, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry,
 };
@@ -52,7 +55,9 @@ pub struct NodeFile {
     /// Whether callers over HTTP need a token on this machine too; from elsewhere they always do.
     pub require_tokens: bool,
     /// The other nodes.
-    pub nodes: Vec<PeerEntry>,
+    pub peers: Vec<PeerEntry>,
+    /// How patiently they are asked.
+    pub fleet: FleetEntry,
     /// Tools beside the six.
     pub tools: Vec<ToolEntry>,
     /// The file it was read from.
@@ -61,10 +66,17 @@ pub struct NodeFile {
 }
 
 /// What a node was read from, so that whatever is found wrong later is shown with its line.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Source {
     file: String,
     text: Arc<str>,
+}
+
+impl fmt::Debug for Source {
+    /// The text may hold tokens of other nodes.
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.file)
+    }
 }
 
 /// One arm of a node.
@@ -78,16 +90,6 @@ pub struct ArmEntry {
     /// `"simulator"` or a serial port's path. A port that is missing is an error, never a
     /// simulator.
     pub port: String,
-}
-
-/// Another node.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PeerEntry {
-    /// Its name.
-    pub name: String,
-    /// Where it speaks MCP, such as `http://10.0.0.7:8700/mcp`.
-    pub url: String,
 }
 
 /// How much is guessed for a caller.
@@ -128,7 +130,8 @@ impl Default for NodeFile {
             answer_within_s: 45,
             lease_idle_s: 120,
             require_tokens: false,
-            nodes: Vec::new(),
+            peers: Vec::new(),
+            fleet: FleetEntry::default(),
             tools: Vec::new(),
             source: Source::default(),
         }
@@ -225,6 +228,11 @@ impl NodeFile {
             );
             problems.push(Problem::at("answer_within_s", what));
         }
+        if let Some(why) = peers::bad_name(&self.name) {
+            problems.push(Problem::at("name", why));
+        }
+        problems.extend(peers::problems(&self.name, &self.peers));
+        problems.extend(self.fleet.problems());
         problems.extend(tools::problems(&self.tools));
         problems
     }

@@ -108,7 +108,7 @@ pub struct StepEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerEntry {
-    /// Where it speaks streamable HTTP, such as `http://127.0.0.1:9000/mcp`.
+    /// Where it speaks streamable HTTP, such as `http://127.0.0.1:9000/mcp`; by `https://` its certificate is checked.
     pub url: Option<String>,
     /// The program.
     pub command: Option<String>,
@@ -281,9 +281,10 @@ fn deed(tool: &ToolEntry, path: &str) -> Vec<Problem> {
 fn server(server: &ServerEntry, name: &str, path: &str) -> Vec<Problem> {
     let mut found = Vec::new();
     match (&server.url, &server.command) {
-        (Some(url), None) if !url.starts_with("http://") => {
-            let what =
-                format!("tool `{name}`: `{url}` is no address of the form http://HOST:PORT/mcp");
+        (Some(url), None) if !url.starts_with("http://") && !url.starts_with("https://") => {
+            let what = format!(
+                "tool `{name}`: `{url}` is no address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp"
+            );
             found.push(Problem::at(format!("{path}.url"), what));
         }
         (Some(_), None) if !server.args.is_empty() => {

@@ -70,6 +70,18 @@ pub enum DriverError {
         /// The register, its value, the value needed and the fix.
         what: String,
     },
+    /// A servo is not the one that the arm's zeros were measured with, or was set otherwise since.
+    #[error(
+        "{servo}: its identity is {found}, the arm's file has {known}: its model, firmware, limits, homing offset or phase changed since the arm was calibrated; put the old servo or setting back, or calibrate the joint again and write down what `steadyhand doctor` prints"
+    )]
+    Stranger {
+        /// Who.
+        servo: ServoName,
+        /// As the arm's file has it.
+        known: String,
+        /// As it was read.
+        found: String,
+    },
     /// A servo reports that something is wrong with it.
     #[error("{servo}: {ailment}")]
     Device {

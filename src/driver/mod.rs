@@ -21,6 +21,7 @@ pub mod framing;
 
 pub(crate) mod bus;
 pub(crate) mod dialect;
+mod identity;
 mod map;
 mod plausible;
 mod servos;
@@ -31,47 +32,12 @@ mod timing;
 pub use dialect::Register;
 pub use error::{Ailment, DriverError, ServoName};
 pub use framing::{Framing, Reply};
+pub use identity::{Identity, check as check_identity};
 pub use map::Command;
 pub use timing::Durations;
 
 /// How often a servo that did not answer is asked again within one cycle.
 pub const RETRIES_MAX: u32 = 2;
-
-/// What a servo is, read when the driver attaches. Nothing in it changes while it is attached.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// Who it is.
-    pub servo: ServoName,
-    /// Model number.
-    pub model: u16,
-    /// Firmware, major and minor.
-    pub firmware: (u8, u8),
-    /// How long it waits before a reply.
-    pub return_delay: Duration,
-    /// Least position that it goes to.
-    pub position_min_ticks: i32,
-    /// Greatest position that it goes to.
-    pub position_max_ticks: i32,
-    /// What it adds to its own count.
-    pub homing_offset_ticks: i32,
-    /// Whether its torque was on.
-    pub torque_on: bool,
-    /// Its error bits as its manual numbers them.
-    pub error_bits: u8,
-}
-
-impl Identity {
-    /// Whether it is the servo that it was before, whatever has become of its torque and errors.
-    #[must_use]
-    pub fn is_same(&self, before: &Self) -> bool {
-        let lasting = |one: &Self| Self {
-            torque_on: false,
-            error_bits: 0,
-            ..one.clone()
-        };
-        lasting(self) == lasting(before)
-    }
-}
 
 /// What was found on the bus.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,6 +76,9 @@ pub struct BusCounts {
     pub echoes: u64,
     /// How long cycles with all readings took, from the first byte sent to the last one used.
     pub cycle_time: Durations,
+    /// How long the processor worked for each of them; what the machine did meanwhile is left out.
+    /// Zero on a simulated clock.
+    pub cycle_work: Durations,
     /// Each servo, in the servo map's order.
     pub servos: Vec<ServoCounts>,
 }

@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use crate::arm::Arm;
+use crate::arm::{Arm, ArmFile};
 use crate::clock::Clock;
 use crate::driver::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
 use crate::driver::dialect::{Dialect, Goal, Known, Reading, Register, Request};
 use crate::driver::error::{Ailment, DriverError, ServoName};
 use crate::driver::map::{Command, ServoMap, ticks_a_radian};
-use crate::driver::plausible::{Filter, Verdict};
+use crate::driver::plausible::{Filter, JUMPS_MAX, Verdict};
 use crate::driver::{Attached, BusCounts, Identity, RETRIES_MAX, Released};
 use crate::link::Link;
 use crate::units::{Instant, Joints, Measured, ServoState};
@@ -34,7 +34,7 @@ const PATIENT: Instant = Instant::from_nanos(u64::MAX);
 
 /// A driver for the servos of one arm.
 pub(crate) struct Servos<D: Dialect> {
-    arm: String,
+    arm: ArmFile,
     map: ServoMap,
     ids: Vec<u8>,
     bus: Bus<D::Framing>,
@@ -49,11 +49,14 @@ pub(crate) struct Servos<D: Dialect> {
     suspected: Vec<Option<Ailment>>,
     doubted: Vec<Option<Ailment>>,
     ailing: Vec<Option<Ailment>>,
-    strange: Option<(usize, i32)>,
+    /// How many readings in a row each servo gave that lie beyond one turn.
+    strange: Vec<u32>,
     state_next: usize,
     state_read: Instant,
     period: Duration,
     begun: Option<Instant>,
+    /// What the processor had done for this thread when the cycle began.
+    worked: Duration,
     fast: bool,
     /// The speed caps that went out last, and in how many cycles since.
     capped: Vec<f64>,
@@ -65,7 +68,7 @@ impl<D: Dialect> Servos<D> {
         let map = ServoMap::new(arm);
         let count = map.entries.len();
         Self {
-            arm: arm.file.name.clone(),
+            arm: arm.file.clone(),
             ids: map.ids(),
             bus: Bus::new(D::Framing::default(), clock, arm.file.baud, map.counts()),
             filters: vec![Filter::default(); count],
@@ -77,11 +80,12 @@ impl<D: Dialect> Servos<D> {
             suspected: vec![None; count],
             doubted: vec![None; count],
             ailing: vec![None; count],
-            strange: None,
+            strange: vec![0; count],
             state_next: 0,
             state_read: Instant::ZERO,
             period: PERIOD_DEFAULT,
             begun: None,
+            worked: Duration::ZERO,
             fast: false,
             capped: Vec::new(),
             capped_cycles: 0,
@@ -131,12 +135,15 @@ impl<D: Dialect> Servos<D> {
     fn count_time(&mut self) {
         if let Some(begun) = self.begun {
             let took = self.bus.clock.now().since(begun);
+            let worked = self.bus.clock.work().saturating_sub(self.worked);
             self.bus.counts.cycle_time.note(took);
+            self.bus.counts.cycle_work.note(worked);
         }
     }
 
     fn count_period(&mut self) {
         let now = self.bus.clock.now();
+        self.worked = self.bus.clock.work();
         if let Some(before) = self.begun.replace(now) {
             // One late cycle must not widen what is believed for long.
             self.period = now
@@ -284,10 +291,14 @@ impl<D: Dialect> Servos<D> {
         else {
             return Ok(false);
         };
-        let verdict = filter.judge(reading.ticks, now, entry.velocity_max_ticks_s, self.period);
         if !D::POSITIONS.contains(&reading.ticks) {
-            self.strange = Some((place, reading.ticks));
-        } else if verdict == Verdict::Believed {
+            return self.finds_strange(place, reading.ticks);
+        }
+        if let Some(strange) = self.strange.get_mut(place) {
+            *strange = 0;
+        }
+        let verdict = filter.judge(reading.ticks, now, entry.velocity_max_ticks_s, self.period);
+        if verdict == Verdict::Believed {
             return Ok(true);
         }
         if let Some(counts) = self.bus.counts.servos.get_mut(place) {
@@ -306,10 +317,27 @@ impl<D: Dialect> Servos<D> {
             // Nobody drives it: a person may turn it by hand as fast as they like.
             Verdict::Jumped { .. } => {
                 filter.believe(reading.ticks, now);
-                Ok(D::POSITIONS.contains(&reading.ticks))
+                Ok(true)
             }
             Verdict::Believed | Verdict::Doubted => Ok(false),
         }
+    }
+
+    /// A position beyond one turn is never believed; a damaged reply can claim one, but not time
+    /// after time.
+    fn finds_strange(&mut self, place: usize, ticks: i32) -> Result<bool, DriverError> {
+        if let Some(counts) = self.bus.counts.servos.get_mut(place) {
+            counts.jumps += 1;
+        }
+        let Some(strange) = self.strange.get_mut(place) else {
+            return Ok(false);
+        };
+        *strange += 1;
+        if *strange < JUMPS_MAX {
+            return Ok(false);
+        }
+        *strange = 0;
+        Err(out_of_turn(self.map.name(place), ticks))
     }
 
     fn complete(
@@ -318,7 +346,6 @@ impl<D: Dialect> Servos<D> {
         tries: u32,
     ) -> Result<Vec<Reading>, DriverError> {
         let missing = places(&readings);
-        let strange = self.strange.take();
         for place in &missing {
             if let Some(counts) = self.bus.counts.servos.get_mut(*place) {
                 counts.blind += 1;
@@ -327,10 +354,6 @@ impl<D: Dialect> Servos<D> {
         }
         match missing.first() {
             None => Ok(readings.into_iter().flatten().collect()),
-            Some(first) if strange.is_some_and(|(place, _)| place == *first) => {
-                let ticks = strange.map_or(0, |(_, ticks)| ticks);
-                Err(out_of_turn(self.map.name(*first), ticks))
-            }
             Some(_) if missing.len() == readings.len() => Err(self.silent_bus()),
             Some(first) => Err(DriverError::NoReply {
                 servo: self.map.name(*first),

@@ -7,9 +7,11 @@
 //! from every sample and must rise all the way, stay inside limits, and keep as far from the sheet
 //! and from keep-outs as the plan itself has to.
 
+use std::ops::Range;
+
 use nalgebra::{Matrix3, Matrix3xX, Point3, Vector3};
 
-use super::body::Body;
+use super::body::{Body, Stance};
 use super::check::CLEARANCE_M;
 use super::clearance::Posture;
 use super::{Refusal, Rule};
@@ -109,9 +111,10 @@ fn prove_lifts(
     lifts: &mut Vec<Lift>,
 ) -> Result<(), Refusal> {
     let mut next = span.first;
-    while next < span.end {
+    let here = |next: usize| trajectory.samples.get(next).filter(|_| next < span.end);
+    while let Some(from) = here(next) {
         let end = (next + LIFT_EVERY).min(span.end);
-        next = match lift_from(body, trajectory, span, next, end) {
+        next = match lift_from(body, trajectory, span, from, next..end) {
             Ok(Some(lift)) => {
                 let end = lift.end;
                 lifts.push(lift);
@@ -142,12 +145,9 @@ fn lift_from(
     body: &Body<'_>,
     trajectory: &Trajectory,
     span: &Span,
-    first: usize,
-    end: usize,
+    from: &Joints,
+    Range { start: first, end }: Range<usize>,
 ) -> Result<Option<Lift>, String> {
-    let Some(from) = trajectory.samples.get(first) else {
-        return Ok(None);
-    };
     if !touches(span.kind) && !is_low(body.scene(), span.pen, from) {
         return Ok(None);
     }
@@ -177,19 +177,18 @@ fn is_low(scene: &Scene, pen: usize, q: &Joints) -> bool {
 fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, Refusal> {
     let period = trajectory.period.as_secs_f64();
     let limits = scene.arm.limits;
-    let needed: Vec<f64> = trajectory
-        .samples
-        .windows(2)
-        .map(|pair| match pair {
-            [a, b] => b
-                .zip(a, |b, a| (b - a).abs() / period)
+    let samples = &trajectory.samples;
+    let needed: Vec<f64> = samples
+        .iter()
+        .zip(samples.iter().skip(1))
+        .map(|(a, b)| {
+            b.zip(a, |b, a| (b - a).abs() / period)
                 .zip(&limits.acceleration_rad_s2, |speed, hardest| {
                     speed / (hardest * BRAKE_SHARE * period)
                 })
                 .iter()
                 .copied()
-                .fold(BRAKE_TICKS_MIN, f64::max),
-            _ => BRAKE_TICKS_MIN,
+                .fold(BRAKE_TICKS_MIN, f64::max)
         })
         .chain([BRAKE_TICKS_MIN])
         .collect();
@@ -258,9 +257,8 @@ fn reach(scene: &Scene, pen: usize, from: &Joints, target: &Point3<f64>) -> Resu
         }
         let jacobian = tip_jacobian(scene, pen, &q, &tip)?;
         let damped = &jacobian * jacobian.transpose() + Matrix3::identity() * 1e-8;
-        let Some(inverse) = damped.try_inverse() else {
-            break;
-        };
+        // Damping makes it positive; without an inverse there would be no step.
+        let inverse = damped.try_inverse().unwrap_or_else(Matrix3::zeros);
         let step = jacobian.transpose() * (inverse * error);
         q = q.map(|joint, angle| {
             let moved = angle + step.get(joint).copied().unwrap_or(0.0);
@@ -287,6 +285,12 @@ fn reach(scene: &Scene, pen: usize, from: &Joints, target: &Point3<f64>) -> Resu
         ));
     }
     Ok(q)
+}
+
+fn pen_tip_m(body: &Body<'_>, stance: &Stance, pen: usize) -> Result<Point3<f64>, String> {
+    let pen = body.scene().pen(pen);
+    pen.map(|pen| stance.frames().tool * pen.tip_m)
+        .ok_or_else(|| "there is no such pen".to_owned())
 }
 
 fn tip_m(scene: &Scene, pen: usize, q: &Joints) -> Result<Point3<f64>, String> {
@@ -334,7 +338,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(body: &'a Body<'a>, pen: usize, from: &'a Joints) -> Result<Self, String> {
         let (scene, stance) = (body.scene(), body.at(from));
-        let tip = tip_m(scene, pen, from)?;
+        let tip = pen_tip_m(body, &stance, pen)?;
         let under = scene.surface.project(&tip);
         let keep_outs = scene.keep_outs.iter();
         let near_box = |corners| body.near_box(&stance, corners);
@@ -360,8 +364,9 @@ impl<'a> Walk<'a> {
             let share = point as f64 / points as f64;
             let q = self.from.zip(by_rad, |from, by| from + by * share);
             self.inside_limits(&q)?;
-            height_before = self.rises(&q, height_before)?;
-            self.stays_clear(&q)?;
+            let stance = self.body.at(&q);
+            height_before = self.rises(&stance, height_before)?;
+            self.stays_clear(&stance)?;
         }
         Ok(())
     }
@@ -383,8 +388,8 @@ impl<'a> Walk<'a> {
     }
 
     /// How high the tip is over where it began.
-    fn rises(&self, q: &Joints, before: f64) -> Result<f64, String> {
-        let moved = tip_m(self.scene, self.pen, q)? - self.tip;
+    fn rises(&self, stance: &Stance, before: f64) -> Result<f64, String> {
+        let moved = pen_tip_m(self.body, stance, self.pen)? - self.tip;
         let height = moved.dot(&self.normal);
         let aside_mm = (moved - self.normal.scale(height)).norm() * 1e3;
         if height < before - 1e-6 || aside_mm > LIFT_ASIDE_MM {
@@ -395,8 +400,8 @@ impl<'a> Walk<'a> {
         Ok(height)
     }
 
-    fn stays_clear(&self, q: &Joints) -> Result<(), String> {
-        let (body, stance) = (self.body, self.body.at(q));
+    fn stays_clear(&self, stance: &Stance) -> Result<(), String> {
+        let body = self.body;
         let too_near = |metres: f64, least_m: f64| metres < least_m - 1e-6;
         let refused = |what: String, metres: f64, other: &str| {
             format!(
@@ -404,18 +409,18 @@ impl<'a> Walk<'a> {
                 metres * 1e3
             )
         };
-        if let Some(near) = body.over_sheet(&stance)
+        if let Some(near) = body.over_sheet(stance)
             && too_near(near.metres, self.sheet_m)
         {
             return Err(refused(body.what(near.part), near.metres, "the sheet"));
         }
-        if let Some((one, other, metres)) = body.nearest_two(&stance)
+        if let Some((one, other, metres)) = body.nearest_two(stance)
             && too_near(metres, self.own_m)
         {
             return Err(refused(body.what(one), metres, &body.what(other)));
         }
         for (keep_out, least_m) in self.scene.keep_outs.iter().zip(&self.keep_outs_m) {
-            let near = body.near_box(&stance, &keep_out.corners);
+            let near = body.near_box(stance, &keep_out.corners);
             if let Some(near) = near.filter(|near| too_near(near.metres, *least_m)) {
                 let other = format!("keep-out `{}`", keep_out.name);
                 return Err(refused(body.what(near.part), near.metres, &other));
@@ -428,4 +433,43 @@ impl<'a> Walk<'a> {
 /// How near something may come that stands so near now.
 fn floor(now_m: Option<f64>) -> f64 {
     now_m.map_or(CLEARANCE_M, |metres| metres.min(CLEARANCE_M))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use crate::plan::{self, Patient};
+    use crate::scene::Library;
+
+    /// A way that would bring the body to the sheet, or the joint beyond its range, is no lift.
+    #[test]
+    fn a_way_that_comes_too_near_is_no_lift() {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let plan = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
+        let mut spans = plan.trajectory.spans.iter();
+        let draw = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
+        let from = plan.trajectory.samples.get(draw.first).unwrap();
+        let body = Body::new(&scene);
+        let walk = Walk::new(&body, draw.pen, from).unwrap();
+        assert_eq!(walk.stays_clear(&body.at(from)), Ok(()));
+        let bent = |joint: usize, by: f64| from.map(|at, q| if at == joint { q + by } else { q });
+        let said: Vec<String> = (1..4)
+            .flat_map(|joint| [(joint, -0.3), (joint, 0.3)])
+            .filter_map(|(joint, by)| walk.stays_clear(&body.at(&bent(joint, by))).err())
+            .collect();
+        assert!(
+            said.iter().any(|why| why.ends_with("mm of the sheet")),
+            "{said:?}"
+        );
+        assert_eq!(walk.inside_limits(from), Ok(()));
+        assert!(walk.inside_limits(&bent(1, 4.0)).is_err());
+        assert!(walk.inside_limits(&bent(1, -4.0)).is_err());
+        // Down, and up but aside.
+        assert!(walk.rises(&body.at(from), 1e-3).is_err());
+        assert!(
+            walk.rises(&body.at(&bent(0, 0.1)), f64::NEG_INFINITY)
+                .is_err()
+        );
+    }
 }

@@ -113,6 +113,13 @@ impl Book {
         &self.jobs
     }
 
+    /// Jobs that have a journal, the newest first; at most `max`, and none where the folder cannot be read.
+    #[must_use]
+    pub fn recent(&self, max: usize) -> Vec<String> {
+        let numbers = numbers(&self.jobs).unwrap_or_default();
+        numbers.into_iter().rev().take(max).map(id).collect()
+    }
+
     /// A name that no job of this node has had.
     #[must_use]
     pub fn next_id(&self) -> String {
@@ -192,6 +199,16 @@ impl Book {
         of_arm.find(|past| past.arm == arm && past.moved).cloned()
     }
 
+    /// The last job of this tool that an arm carried out to its end.
+    #[must_use]
+    pub fn last_reached(&self, arm: &str, tool: &str) -> Option<Past> {
+        let ended = self.ended();
+        let mut of_arm = ended.iter().rev().map(|(past, _)| past);
+        of_arm
+            .find(|past| past.arm == arm && past.tool == tool && past.state == "reached")
+            .cloned()
+    }
+
     /// Removes the oldest jobs beyond what is kept; what is left half done stays.
     fn prune(&self) {
         let now = calendar_ms();
@@ -227,12 +244,18 @@ fn slim(mut past: Past) -> Past {
     past
 }
 
+/// Where a job's journal, pictures and bytes are in a node's state folder.
+#[must_use]
+pub fn folder(state: &Path, id: &str) -> PathBuf {
+    state.join(JOBS).join(id)
+}
+
 /// Reads a job from a node's state folder, whether the node runs or not.
 ///
 /// # Errors
 /// When there is no such job, or its journal was damaged.
 pub fn past(state: &Path, id: &str) -> Result<Past, LogError> {
-    let contents = log::read(&state.join(JOBS).join(id).join(JOURNAL))?;
+    let contents = log::read(&folder(state, id).join(JOURNAL))?;
     Ok(Past::of(&contents.records))
 }
 

@@ -78,7 +78,7 @@ fn nearest_shares(aa: f64, bb: f64, ab: f64, ac: f64, bc: f64) -> (f64, f64) {
         (false, true) => (0.0, (bc / bb).clamp(0.0, 1.0)),
         (true, false) => ((-ac / aa).clamp(0.0, 1.0), 0.0),
         (true, true) => {
-            let area = aa.mul_add(bb, -ab * ab);
+            let area = aa * bb - ab * ab;
             let s = if area > POINT_M2 * aa.max(bb) {
                 ((ab * bc - ac * bb) / area).clamp(0.0, 1.0)
             } else {

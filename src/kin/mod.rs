@@ -9,7 +9,10 @@ use nalgebra::{Isometry3, IsometryMatrix3, Matrix3, Point3, SMatrix, SVector, Un
 use crate::units::{JOINTS_MAX, Joints};
 
 pub mod capsule;
+mod folded;
+mod sines;
 mod solve;
+mod symmetric;
 
 pub use solve::{Goal, Missed, Solution};
 
@@ -31,6 +34,7 @@ pub struct Joint {
 pub struct Chain {
     joints: Vec<Joint>,
     links: Vec<Link>,
+    folded: folded::Folded,
     tool: Isometry3<f64>,
     mount: IsometryMatrix3<f64>,
 }
@@ -82,18 +86,6 @@ pub enum KinError {
     Joint(usize),
 }
 
-/// Where the tip is, and how it moves with each joint.
-#[derive(Clone, Debug)]
-pub(crate) struct Motion<const N: usize> {
-    pub(crate) point: Vector3<f64>,
-    pub(crate) axis: Vector3<f64>,
-    pub(crate) rotation: Matrix3<f64>,
-    /// Metres a radian.
-    pub(crate) linear: SMatrix<f64, 3, N>,
-    /// Radians a radian: the joints' axes in the base frame.
-    pub(crate) angular: SMatrix<f64, 3, N>,
-}
-
 /// A geometric Jacobian at the tip, a column a joint.
 #[derive(Clone, Copy, Debug)]
 pub struct Jacobian {
@@ -131,6 +123,7 @@ impl Chain {
         }
         Ok(Self {
             links: joints.iter().map(Link::new).collect(),
+            folded: folded::Folded::new(&joints, &tool),
             mount: matrices(&tool),
             joints,
             tool,
@@ -170,14 +163,19 @@ impl Chain {
             tool: IsometryMatrix3::identity(),
         };
         let mut pose = IsometryMatrix3::identity();
-        let angles = q_rad.iter().copied().chain(std::iter::repeat(0.0));
-        for ((link, angle), to) in self
+        let mut angles = [0.0; JOINTS_MAX];
+        for (angle, q) in angles.iter_mut().zip(q_rad.iter()) {
+            *angle = *q;
+        }
+        let (sines, cosines) = sines::sin_cos(&angles);
+        let turns = sines.into_iter().zip(cosines);
+        for ((link, (sin, cos)), to) in self
             .links
             .iter()
-            .zip(angles)
+            .zip(turns)
             .zip(frames.links.iter_mut().skip(1))
         {
-            pose *= link.at(angle);
+            pose *= link.turned(sin, cos);
             *to = pose;
         }
         frames.tool = pose * self.mount;
@@ -253,38 +251,6 @@ impl Chain {
         });
         spread(&kept)
     }
-
-    /// The tip's motion, in fixed sizes; `N` is the number of joints.
-    pub(crate) fn motion<const N: usize>(&self, q: &SVector<f64, N>, tip: &Tip) -> Motion<N> {
-        let mut rotation = Matrix3::identity();
-        let mut origin = Vector3::zeros();
-        let mut origins = SMatrix::<f64, 3, N>::zeros();
-        let mut angular = SMatrix::<f64, 3, N>::zeros();
-        for (index, (link, angle)) in self.links.iter().zip(q.iter()).enumerate() {
-            let (sin, cos) = angle.sin_cos();
-            origin += rotation * link.origin;
-            rotation *= link.still + link.turning * sin + link.bending * (1.0 - cos);
-            origins.set_column(index, &origin);
-            angular.set_column(index, &(rotation * link.axis));
-        }
-        let point = origin
-            + rotation * (self.mount.translation.vector + self.mount.rotation * tip.point_m.coords);
-        let rotation = rotation * self.mount.rotation.matrix();
-        let mut linear = SMatrix::<f64, 3, N>::zeros();
-        for (mut to, (axis, origin)) in linear
-            .column_iter_mut()
-            .zip(angular.column_iter().zip(origins.column_iter()))
-        {
-            to.copy_from(&axis.cross(&(point - origin)));
-        }
-        Motion {
-            point,
-            axis: rotation * tip.axis.into_inner(),
-            rotation,
-            linear,
-            angular,
-        }
-    }
 }
 
 impl Link {
@@ -300,8 +266,7 @@ impl Link {
         }
     }
 
-    fn at(&self, angle_rad: f64) -> IsometryMatrix3<f64> {
-        let (sin, cos) = angle_rad.sin_cos();
+    fn turned(&self, sin: f64, cos: f64) -> IsometryMatrix3<f64> {
         let rotation = self.still + self.turning * sin + self.bending * (1.0 - cos);
         IsometryMatrix3::from_parts(
             self.origin.into(),

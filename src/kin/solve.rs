@@ -10,9 +10,11 @@
     reason = "vectors and matrices of fixed size, indexed below it"
 )]
 
-use nalgebra::{Isometry3, Matrix3, Point3, SMatrix, SVector, Unit, Vector3};
+use nalgebra::{Isometry3, Point3, SVector, Unit, Vector3};
 
-use super::{Chain, LENGTH_M, Motion, Tip};
+use super::folded::Motion;
+use super::symmetric::{Factor, Symmetric};
+use super::{Chain, LENGTH_M, Tip};
 use crate::units::{JOINTS_MAX, Joints};
 
 /// What the tip shall do.
@@ -79,6 +81,8 @@ const MENDED_SHARE: f64 = 0.5;
 /// A step that makes the whole better by less than this share is the last.
 const SETTLED_SHARE: f64 = 1e-12;
 const SETTLED_RAD: f64 = 1e-8;
+/// Squared sine of the largest turn whose angle is told by a series.
+const SERIES_TO: f64 = 0.01;
 
 impl Chain {
     /// Joints near `seed` that meet the goal.
@@ -173,87 +177,86 @@ impl Chain {
         let q = bounds.within(&SVector::<f64, N>::from_iterator(
             seed.iter().copied().chain(std::iter::repeat(0.0)),
         ));
+        let held = self.folded.hold(tip);
+        let target = Target::of(self, goal);
+        let residual = |q: &SVector<f64, N>| Residual::of(self.folded.motion(q, &held), &target);
         match goal {
-            Goal::PointThenAxis { .. } => self.descend_exact(tip, goal, (&bounds, steps_max), q),
-            _ => self.descend_damped(tip, goal, (&bounds, steps_max), q),
+            Goal::PointThenAxis { .. } => descend_exact(residual, (&bounds, steps_max), q),
+            _ => descend_damped(residual, (&bounds, steps_max), q),
         }
     }
+}
 
-    /// Levenberg–Marquardt with damping in proportion to the error (Sugihara), so that the last
-    /// steps are nearly Newton's.
-    fn descend_damped<const N: usize>(
-        &self,
-        tip: &Tip,
-        goal: &Goal,
-        (bounds, steps_max): (&Bounds<N>, usize),
-        mut q: SVector<f64, N>,
-    ) -> Solution {
-        let mut now = Residual::of(&self.motion(&q, tip), goal);
-        let mut trust = 1.0;
-        let mut steps = 0;
-        while steps < steps_max && !now.small() && trust < 1e9 {
-            steps += 1;
-            let damping = trust * 1e-3 * now.cost() + DAMPING_LEAST;
-            let (hessian, gradient) = now.normal(damping);
-            let step = bounds.step(&q, |held| held.solve(&hessian, &gradient));
-            let next = bounds.within(&(q + step));
-            let then = Residual::of(&self.motion(&next, tip), goal);
-            if then.cost() < now.cost() {
-                (q, now) = (next, then);
-                trust *= 0.3;
-            } else {
-                trust *= 8.0;
-            }
-        }
-        now.solution(&q, steps)
-    }
-
-    /// Position as an equality, direction as well as it can be. Where the direction cannot be met,
-    /// or some joint hardly changes it, whole steps overshoot and would circle for ever: a step
-    /// that gains nothing is taken back and damped.
-    fn descend_exact<const N: usize>(
-        &self,
-        tip: &Tip,
-        goal: &Goal,
-        (bounds, steps_max): (&Bounds<N>, usize),
-        mut q: SVector<f64, N>,
-    ) -> Solution {
-        let mut now = Residual::of(&self.motion(&q, tip), goal);
-        let (mut damping, mut scale) = (DAMPING_EXACT, 1.0);
-        let mut steps = 0;
-        while steps < steps_max && !now.small() && damping < DAMPING_EXACT_MAX {
-            steps += 1;
-            let step = now.exact_step(bounds, &q, damping) * scale;
-            let next = bounds.within(&(q + step));
-            let then = Residual::of(&self.motion(&next, tip), goal);
-            let gain = now.merit() - then.merit();
-            let settled = step.amax() < SETTLED_RAD || gain.abs() < SETTLED_SHARE * now.merit();
-            if gain > 0.0 {
-                (q, now) = (next, then);
-                (damping, scale) = ((damping * 0.1).max(DAMPING_EXACT), 1.0);
-            } else {
-                damping *= 10.0;
-                scale *= if damping > 1.0 { 0.5 } else { 1.0 };
-            }
-            if settled {
-                break;
-            }
-        }
-        // What was weighed against the direction is made exact.
-        for _ in 0..MENDS_MAX {
-            if now.is_there() {
-                break;
-            }
-            steps += 1;
-            let next = bounds.within(&(q + now.exact_step(bounds, &q, DAMPING_MEND)));
-            let then = Residual::of(&self.motion(&next, tip), goal);
-            if then.position.norm() > MENDED_SHARE * now.position.norm() {
-                break;
-            }
+/// Levenberg–Marquardt with damping in proportion to the error (Sugihara), so that the last
+/// steps are nearly Newton's.
+fn descend_damped<const N: usize>(
+    residual: impl Fn(&SVector<f64, N>) -> Residual<N>,
+    (bounds, steps_max): (&Bounds<N>, usize),
+    mut q: SVector<f64, N>,
+) -> Solution {
+    let mut now = residual(&q);
+    let mut trust = 1.0;
+    let mut steps = 0;
+    while steps < steps_max && !now.small() && trust < 1e9 {
+        steps += 1;
+        let damping = trust * 1e-3 * now.cost() + DAMPING_LEAST;
+        let (hessian, gradient) = now.normal(damping);
+        let step = bounds.step(&q, |held| held.solve(&hessian, &gradient));
+        let next = bounds.within(&(q + step));
+        let then = residual(&next);
+        if then.cost() < now.cost() {
             (q, now) = (next, then);
+            trust *= 0.3;
+        } else {
+            trust *= 8.0;
         }
-        now.solution(&q, steps)
     }
+    now.solution(&q, steps)
+}
+
+/// Position as an equality, direction as well as it can be. Where the direction cannot be met,
+/// or some joint hardly changes it, whole steps overshoot and would circle for ever: a step
+/// that gains nothing is taken back and damped.
+fn descend_exact<const N: usize>(
+    residual: impl Fn(&SVector<f64, N>) -> Residual<N>,
+    (bounds, steps_max): (&Bounds<N>, usize),
+    mut q: SVector<f64, N>,
+) -> Solution {
+    let mut now = residual(&q);
+    let (mut damping, mut scale) = (DAMPING_EXACT, 1.0);
+    let mut steps = 0;
+    while steps < steps_max && !now.small() && damping < DAMPING_EXACT_MAX {
+        steps += 1;
+        let step = now.exact_step(bounds, &q, damping) * scale;
+        let next = bounds.within(&(q + step));
+        let then = residual(&next);
+        let gain = now.merit() - then.merit();
+        let settled = step.amax() < SETTLED_RAD || gain.abs() < SETTLED_SHARE * now.merit();
+        if gain > 0.0 {
+            (q, now) = (next, then);
+            (damping, scale) = ((damping * 0.1).max(DAMPING_EXACT), 1.0);
+        } else {
+            damping *= 10.0;
+            scale *= if damping > 1.0 { 0.5 } else { 1.0 };
+        }
+        if settled {
+            break;
+        }
+    }
+    // What was weighed against the direction is made exact.
+    for _ in 0..MENDS_MAX {
+        if now.is_there() {
+            break;
+        }
+        steps += 1;
+        let next = bounds.within(&(q + now.exact_step(bounds, &q, DAMPING_MEND)));
+        let then = residual(&next);
+        if then.position.norm() > MENDED_SHARE * now.position.norm() {
+            break;
+        }
+        (q, now) = (next, then);
+    }
+    now.solution(&q, steps)
 }
 
 impl Solution {
@@ -271,26 +274,47 @@ impl Solution {
     }
 }
 
+/// A goal in the terms that steps compare.
+enum Target {
+    /// The tip, and the last joint's frame.
+    Frame(Vector3<f64>, [Vector3<f64>; 3]),
+    /// The tip, and where it points.
+    Axis(Vector3<f64>, Vector3<f64>),
+}
+
+impl Target {
+    fn of(chain: &Chain, goal: &Goal) -> Self {
+        match goal {
+            Goal::Pose(pose) => Self::Frame(
+                pose.translation.vector,
+                chain.folded.last_frame(&pose.rotation),
+            ),
+            Goal::PointAndAxis { point_m, axis } | Goal::PointThenAxis { point_m, axis } => {
+                Self::Axis(point_m.coords, axis.into_inner())
+            }
+        }
+    }
+}
+
 /// What is left to the goal, with the derivatives that go with it.
 struct Residual<const N: usize> {
     position: Vector3<f64>,
     direction: Vector3<f64>,
-    linear: SMatrix<f64, 3, N>,
-    angular: SMatrix<f64, 3, N>,
+    linear: [Vector3<f64>; N],
+    angular: [Vector3<f64>; N],
 }
 
 impl<const N: usize> Residual<N> {
-    fn of(now: &Motion<N>, goal: &Goal) -> Self {
-        let (point, direction, angular) = match goal {
-            Goal::Pose(pose) => {
-                let target = pose.rotation.to_rotation_matrix();
-                let left = turn_between(target.matrix(), &now.rotation);
-                (pose.translation.vector, left, now.angular)
-            }
-            Goal::PointAndAxis { point_m, axis } | Goal::PointThenAxis { point_m, axis } => {
-                let across = Matrix3::identity() - now.axis * now.axis.transpose();
-                let left = lean_between(&now.axis, axis);
-                (point_m.coords, left, across * now.angular)
+    #[inline]
+    fn of(now: Motion<N>, goal: &Target) -> Self {
+        let mut angular = now.angular;
+        let (point, direction) = match goal {
+            Target::Frame(point, frame) => (point, turn_between(&now.last, frame)),
+            Target::Axis(point, axis) => {
+                for of_joint in &mut angular {
+                    *of_joint -= now.axis * now.axis.dot(of_joint);
+                }
+                (point, lean_between(&now.axis, axis))
             }
         };
         Self {
@@ -313,14 +337,16 @@ impl<const N: usize> Residual<N> {
         self.position.norm_squared() / (LENGTH_M * LENGTH_M) + self.direction.norm_squared()
     }
 
-    fn normal(&self, damping: f64) -> (SMatrix<f64, N, N>, SVector<f64, N>) {
+    fn normal(&self, damping: f64) -> (Symmetric<N>, SVector<f64, N>) {
         let weight = 1.0 / (LENGTH_M * LENGTH_M);
-        let hessian = self.linear.tr_mul(&self.linear) * weight
-            + self.angular.tr_mul(&self.angular)
-            + SMatrix::identity() * damping;
-        let gradient =
-            self.linear.tr_mul(&self.position) * weight + self.angular.tr_mul(&self.direction);
-        (hessian, gradient)
+        let hessian = Symmetric::new(|row, column| {
+            weight * self.linear[row].dot(&self.linear[column])
+                + self.angular[row].dot(&self.angular[column])
+        });
+        let gradient = |row: usize, _| {
+            weight * self.linear[row].dot(&self.position) + self.angular[row].dot(&self.direction)
+        };
+        (hessian.damped(damping), SVector::from_fn(gradient))
     }
 
     /// What an exact step makes smaller: a place that is missed weighs most.
@@ -337,9 +363,10 @@ impl<const N: usize> Residual<N> {
         })
     }
 
-    fn direction_only(&self, damping: f64) -> (SMatrix<f64, N, N>, SVector<f64, N>) {
-        let hessian = self.angular.tr_mul(&self.angular) + SMatrix::identity() * damping;
-        (hessian, self.angular.tr_mul(&self.direction))
+    fn direction_only(&self, damping: f64) -> (Symmetric<N>, SVector<f64, N>) {
+        let hessian = Symmetric::new(|row, column| self.angular[row].dot(&self.angular[column]));
+        let gradient = |row: usize, _| self.angular[row].dot(&self.direction);
+        (hessian.damped(damping), SVector::from_fn(gradient))
     }
 
     fn solution(&self, q: &SVector<f64, N>, steps: usize) -> Solution {
@@ -352,48 +379,57 @@ impl<const N: usize> Residual<N> {
     }
 }
 
-/// The turn that is left from `from` to `to`, as axis times angle.
-fn turn_between(to: &Matrix3<f64>, from: &Matrix3<f64>) -> Vector3<f64> {
-    let left = to * from.transpose();
-    let twice_sin = Vector3::new(
-        left[(2, 1)] - left[(1, 2)],
-        left[(0, 2)] - left[(2, 0)],
-        left[(1, 0)] - left[(0, 1)],
-    );
-    let sin = twice_sin.norm() / 2.0;
-    let cos = (left.trace() - 1.0) / 2.0;
-    let angle = sin.atan2(cos);
-    if sin > 1e-9 {
-        return twice_sin * (angle / (2.0 * sin));
-    }
-    if cos > 0.0 {
-        return twice_sin / 2.0;
-    }
-    // Half a turn: the axis is the largest column of R + I.
-    let columns = left + Matrix3::identity();
-    let largest = columns
-        .column_iter()
-        .max_by(|a, b| a.norm_squared().total_cmp(&b.norm_squared()))
-        .map_or_else(Vector3::z, |column| column.into_owned());
-    largest.normalize() * angle
+/// The turn that is left from one frame to another, as axis times angle.
+#[inline(always)]
+fn turn_between(from: &[Vector3<f64>; 3], to: &[Vector3<f64>; 3]) -> Vector3<f64> {
+    let ([ax, ay, az], [bx, by, bz]) = (from, to);
+    let half_axis = (ax.cross(bx) + ay.cross(by) + az.cross(bz)) * 0.5;
+    let cos = (ax.dot(bx) + ay.dot(by) + az.dot(bz) - 1.0) * 0.5;
+    let half_turn = || {
+        // R + I has the axis in every column; the largest tells it best.
+        let columns = [0, 1, 2].map(|column| {
+            bx * ax[column] + by * ay[column] + bz * az[column] + Vector3::ith(column, 1.0)
+        });
+        let largest = columns
+            .into_iter()
+            .max_by(|a, b| a.norm_squared().total_cmp(&b.norm_squared()));
+        largest.unwrap_or_else(Vector3::z)
+    };
+    turn_of(&half_axis, cos, half_turn)
 }
 
 /// The turn that is left from one direction to another, by the shortest way.
 fn lean_between(from: &Vector3<f64>, to: &Vector3<f64>) -> Vector3<f64> {
-    let cross = from.cross(to);
-    let sin = cross.norm();
-    let angle = sin.atan2(from.dot(to));
-    if sin > 1e-9 {
-        cross * (angle / sin)
-    } else if from.dot(to) > 0.0 {
-        cross
-    } else {
+    turn_of(&from.cross(to), from.dot(to), || {
         let aside = if from.x.abs() < 0.9 {
             Vector3::x()
         } else {
             Vector3::y()
         };
-        from.cross(&aside).normalize() * angle
+        from.cross(&aside)
+    })
+}
+
+/// Axis times angle, from axis times sine and the cosine; `half_turn` tells the axis, of any
+/// length, where the sine does not.
+#[inline(always)]
+fn turn_of(
+    axis_sin: &Vector3<f64>,
+    cos: f64,
+    half_turn: impl Fn() -> Vector3<f64>,
+) -> Vector3<f64> {
+    let square = axis_sin.norm_squared();
+    if square < SERIES_TO && cos > 0.0 {
+        // Arc sine over sine, by its series: what is left out is below 1e-10 of it.
+        let series = 1.0 + square * (1.0 / 6.0 + square * (3.0 / 40.0 + square * (5.0 / 112.0)));
+        return axis_sin * series;
+    }
+    let sin = square.sqrt();
+    let angle = sin.atan2(cos);
+    if sin > 1e-9 {
+        axis_sin * (angle / sin)
+    } else {
+        half_turn().normalize() * angle
     }
 }
 
@@ -474,74 +510,83 @@ impl<const N: usize> Bounds<N> {
 }
 
 impl<const N: usize> HeldJoints<N> {
-    fn solve(
-        &self,
-        hessian: &SMatrix<f64, N, N>,
-        gradient: &SVector<f64, N>,
-    ) -> Option<SVector<f64, N>> {
-        let (hessian, gradient) = self.reduce(hessian, gradient);
-        Some(factor(&hessian)?.solve(&gradient))
+    fn solve(&self, hessian: &Symmetric<N>, gradient: &SVector<f64, N>) -> Option<SVector<f64, N>> {
+        let (factor, gradient) = self.factor(hessian, gradient)?;
+        Some(factor.solve(&gradient))
     }
 
     /// `min |direction|² + damping |step|²` where `linear · step = position`.
     fn solve_exact(
         &self,
-        hessian: &SMatrix<f64, N, N>,
+        hessian: &Symmetric<N>,
         gradient: &SVector<f64, N>,
-        linear: &SMatrix<f64, 3, N>,
+        linear: &[Vector3<f64>; N],
         position: &Vector3<f64>,
     ) -> Option<SVector<f64, N>> {
-        let (hessian, gradient) = self.reduce(hessian, gradient);
+        let (factor, gradient) = self.factor(hessian, gradient)?;
         let (mut linear, mut position) = (*linear, *position);
-        for (index, by) in self.by.iter().enumerate() {
+        for (column, by) in linear.iter_mut().zip(&self.by) {
             if let Some(by) = by {
-                position -= linear.column(index) * *by;
-                linear.column_mut(index).fill(0.0);
+                position -= *column * *by;
+                *column = Vector3::zeros();
             }
         }
-        let factor = factor(&hessian)?;
         let free = factor.solve(&gradient);
-        let reach: SMatrix<f64, N, 3> = {
-            let mut reach = linear.transpose();
-            factor.solve_mut(&mut reach);
-            reach
+        let reach = [0, 1, 2]
+            .map(|axis| factor.solve(&SVector::from_fn(|joint: usize, _| linear[joint][axis])));
+        let along = |step: &SVector<f64, N>| -> Vector3<f64> {
+            linear
+                .iter()
+                .zip(step.iter())
+                .map(|(column, by)| column * *by)
+                .sum()
         };
-        let metric = linear * reach;
+        let metric = reach.each_ref().map(along);
         // Relative to its size: at a singular pose the step stays short instead of failing.
-        let damped = metric + Matrix3::identity() * (metric.trace() * 1e-13 + 1e-15);
-        let pull = damped.cholesky()?.solve(&(position - linear * free));
-        Some(free + reach * pull)
+        let slack = (metric[0].x + metric[1].y + metric[2].z) * 1e-13 + 1e-15;
+        let metric = Symmetric::<3>::new(|row, column| metric[row][column]).damped(slack);
+        let pull = metric.factor()?.solve(&(position - along(&free)));
+        Some(free + reach[0] * pull.x + reach[1] * pull.y + reach[2] * pull.z)
     }
 
+    /// With the rows of held joints saying what they move by.
+    #[inline(always)]
+    fn factor(
+        &self,
+        hessian: &Symmetric<N>,
+        gradient: &SVector<f64, N>,
+    ) -> Option<(Factor<N>, SVector<f64, N>)> {
+        if self.by.iter().all(Option::is_none) {
+            return Some((hessian.factor()?, *gradient));
+        }
+        let (reduced, gradient) = self.reduce(hessian, gradient);
+        Some((reduced.factor()?, gradient))
+    }
+
+    #[cold]
     fn reduce(
         &self,
-        hessian: &SMatrix<f64, N, N>,
+        hessian: &Symmetric<N>,
         gradient: &SVector<f64, N>,
-    ) -> (SMatrix<f64, N, N>, SVector<f64, N>) {
-        let (mut hessian, mut gradient) = (*hessian, *gradient);
+    ) -> (Symmetric<N>, SVector<f64, N>) {
+        let mut gradient = *gradient;
         for (index, by) in self.by.iter().enumerate() {
             if let Some(by) = by {
-                gradient -= hessian.column(index) * *by;
-                hessian.column_mut(index).fill(0.0);
-                hessian.row_mut(index).fill(0.0);
+                gradient -= SVector::from_fn(|row: usize, _| hessian.at(row, index) * *by);
             }
         }
-        for (index, by) in self.by.iter().enumerate() {
-            if let Some(by) = by {
-                hessian[(index, index)] = 1.0;
-                gradient[index] = *by;
-            }
+        for (to, by) in gradient.iter_mut().zip(&self.by) {
+            *to = by.unwrap_or(*to);
         }
-        (hessian, gradient)
+        let reduced = Symmetric::new(|row, column| {
+            if self.by[row].is_some() || self.by[column].is_some() {
+                f64::from(u8::from(row == column))
+            } else {
+                hessian.at(row, column)
+            }
+        });
+        (reduced, gradient)
     }
-}
-
-fn factor<const N: usize>(
-    hessian: &SMatrix<f64, N, N>,
-) -> Option<nalgebra::Cholesky<f64, nalgebra::Const<N>>>
-where
-{
-    nalgebra::Cholesky::new(*hessian)
 }
 
 /// xorshift: always the same numbers, evenly between 0 and 1.

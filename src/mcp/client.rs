@@ -25,7 +25,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use super::desk::{Answer, CallWatch, Desk, Hints, Received, ToolCard, Via};
-use super::http_client::HttpClient;
+use super::http_client::{HttpClient, host_and_port};
 use super::inlet::never_repair;
 use super::progress::{Progress, ProgressSender};
 use super::{keys, stdio};
@@ -108,7 +108,8 @@ pub struct Client {
     server: Option<String>,
 }
 
-/// Opens the protocol with the server at `url`, such as `http://127.0.0.1:8700/mcp`.
+/// Opens the protocol with the server at `url`, such as `http://127.0.0.1:8700/mcp` or, with a certificate that this machine
+/// trusts, `https://…`.
 ///
 /// # Errors
 /// Nobody listens there, or not a server of this protocol, or not within [`CONNECT_MAX`].
@@ -128,16 +129,10 @@ pub async fn connect(url: &str) -> Result<Client, ClientError> {
             why: innermost(&error),
         }),
         Ok(Ok(service)) => Ok(Client {
-            server: url.parse::<http::Uri>().ok().as_ref().and_then(authority),
+            server: url.parse().ok().as_ref().and_then(host_and_port),
             ..Client::new(service, listener)
         }),
     }
-}
-
-/// Host and port, the usual one where none is said.
-fn authority(url: &http::Uri) -> Option<String> {
-    let host = url.host()?;
-    Some(format!("{host}:{}", url.port_u16().unwrap_or(80)))
 }
 
 /// Returns when nobody listens at the server's address any more. The protocol library goes on waiting for the answer of
@@ -334,7 +329,7 @@ fn answer(result: ServerResult) -> Result<Answer, ClientError> {
     }
 }
 
-fn plain(result: CallToolResult) -> Answer {
+pub(super) fn plain(result: CallToolResult) -> Answer {
     let mut answer = Answer {
         is_error: result.is_error.unwrap_or(false),
         ..Answer::default()

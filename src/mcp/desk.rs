@@ -25,8 +25,8 @@ pub trait Desk: Send + Sync + 'static {
 
     /// A call of this tool was read and may have to wait for its turn. What cannot wait, a stop, is done here and now;
     /// the call itself still comes. Must not wait for anything.
-    fn hurry(&self, tool: &str) {
-        let _ = tool;
+    fn hurry(&self, tool: &str, arguments: &Received) {
+        let _ = (tool, arguments);
     }
 
     /// A caller gave up on something, and there is no way left to find out on what: whatever moves is stopped. Must not
@@ -119,6 +119,21 @@ pub struct Caller {
     pub protocol: Option<String>,
     /// Who the caller has proven to be, where the way in asks.
     pub identity: Option<Identity>,
+    /// Set where another node passes the call on.
+    pub hop: Option<Hop>,
+}
+
+/// That a call was passed on by another node, in that node's words: they take rights away and give none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hop {
+    /// What the other node is called.
+    pub from: String,
+    /// What it calls this one.
+    pub called: String,
+    /// The most that its caller may do.
+    pub role: Option<String>,
+    /// The same text for the same caller of that node.
+    pub caller: String,
 }
 
 /// Somebody whom a [`Doorkeeper`] let in, in the doorkeeper's words.
@@ -157,6 +172,14 @@ impl Caller {
     /// otherwise the way in with the client's name.
     #[must_use]
     pub fn key(&self) -> String {
+        let own = self.own_key();
+        match &self.hop {
+            Some(hop) => format!("{own} for {} of {}", hop.caller, hop.from),
+            None => own,
+        }
+    }
+
+    fn own_key(&self) -> String {
         if let Some(identity) = &self.identity {
             return format!("token {}", identity.name);
         }

@@ -112,6 +112,17 @@ pub async fn listen(address: SocketAddr) -> Result<Listening, HttpError> {
     Ok(Listening { listener, address })
 }
 
+/// A socket that somebody else has opened.
+///
+/// # Errors
+/// It is not one that listens.
+pub fn adopt(listener: std::net::TcpListener) -> Result<Listening, HttpError> {
+    listener.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(listener)?;
+    let address = listener.local_addr()?;
+    Ok(Listening { listener, address })
+}
+
 impl Listening {
     /// Where it listens; with port 0 asked for, the port that was given.
     #[must_use]

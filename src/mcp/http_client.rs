@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client for the protocol library, which asks for one: plain `http://`, one connection per request.
+//! A small HTTP/1.1 client for the protocol library, which asks for one: `http://` and `https://`, one connection per request.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,6 +18,8 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 use tokio::net::TcpStream;
 
+use super::tls::{self, Stream, TlsError};
+
 /// Longest JSON answer, or event of a stream, that is read; pictures come inside.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
@@ -25,14 +27,14 @@ pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 const COMPLAINT_CHARS_MAX: usize = 300;
 
 const SESSION: &str = "mcp-session-id";
-const JSON: &str = "application/json";
-const STREAM: &str = "text/event-stream";
+pub(super) const JSON: &str = "application/json";
+pub(super) const STREAM: &str = "text/event-stream";
 
 /// Why a request did not get through.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpClientError {
     /// The address is not one this client can reach.
-    #[error("{0} is no address of the form http://HOST:PORT/mcp")]
+    #[error("{0} is no address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp")]
     Address(String),
     /// Nobody answered.
     #[error("cannot reach {host}: {source}")]
@@ -41,6 +43,14 @@ pub enum HttpClientError {
         host: String,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// The other side is not who it says, or does not speak TLS.
+    #[error("cannot speak TLS with {host}: {source}")]
+    Tls {
+        /// Host and port.
+        host: String,
+        /// What went wrong.
+        source: TlsError,
     },
     /// The connection broke.
     #[error("the connection broke: {0}")]
@@ -66,14 +76,14 @@ impl From<HttpClientError> for Failure {
 pub struct HttpClient;
 
 /// What every request says beside its body.
-struct Head {
-    session: Option<Arc<str>>,
-    token: Option<String>,
-    headers: HashMap<HeaderName, HeaderValue>,
+pub(super) struct Head {
+    pub(super) session: Option<Arc<str>>,
+    pub(super) token: Option<String>,
+    pub(super) headers: HashMap<HeaderName, HeaderValue>,
 }
 
 impl Head {
-    fn request(
+    pub(super) fn request(
         self,
         method: Method,
         uri: &str,
@@ -97,15 +107,14 @@ impl Head {
     }
 }
 
-async fn send(mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, HttpClientError> {
-    let (host, path) = target(request.uri())?;
+pub(super) async fn send(
+    mut request: Request<Full<Bytes>>,
+) -> Result<Response<Incoming>, HttpClientError> {
+    let Target { host, path, secure } = target(request.uri())?;
     let value = HeaderValue::from_str(&host).map_err(http::Error::from)?;
     request.headers_mut().insert(HOST, value);
     *request.uri_mut() = path;
-    let stream = TcpStream::connect(&host)
-        .await
-        .map_err(|source| HttpClientError::Connect { host, source })?;
-    let _ = stream.set_nodelay(true);
+    let stream = open(host, secure.as_deref()).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move {
@@ -116,26 +125,63 @@ async fn send(mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, H
     Ok(sender.send_request(request).await?)
 }
 
-/// `host:port` to connect to and the path to ask for.
-fn target(uri: &Uri) -> Result<(String, Uri), HttpClientError> {
-    let wrong = || HttpClientError::Address(uri.to_string());
-    let authority = uri.authority().ok_or_else(wrong)?;
-    if uri.scheme_str() != Some("http") {
-        return Err(wrong());
+/// A connection to `host:port`; where `secure` says whose, with a certificate for that name.
+async fn open(host: String, secure: Option<&str>) -> Result<Box<dyn Stream>, HttpClientError> {
+    let stream = match TcpStream::connect(&host).await {
+        Ok(stream) => stream,
+        Err(source) => return Err(HttpClientError::Connect { host, source }),
+    };
+    let _ = stream.set_nodelay(true);
+    match secure {
+        None => Ok(Box::new(stream)),
+        Some(name) => tls::secured(stream, name)
+            .await
+            .map_err(|source| HttpClientError::Tls { host, source }),
     }
-    let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    let path = path.parse().map_err(|_| wrong())?;
-    let port = authority.port_u16().unwrap_or(80);
-    Ok((format!("{}:{port}", authority.host()), path))
 }
 
-fn kind(response: &Response<Incoming>) -> &str {
+/// Where a request goes.
+struct Target {
+    /// `host:port` to connect to.
+    host: String,
+    /// What to ask for there.
+    path: Uri,
+    /// The name that the certificate must be for, where there is to be one.
+    secure: Option<String>,
+}
+
+fn target(uri: &Uri) -> Result<Target, HttpClientError> {
+    let wrong = || HttpClientError::Address(uri.to_string());
+    let authority = uri.authority().ok_or_else(wrong)?;
+    let secure = match uri.scheme_str() {
+        Some("http") => None,
+        Some("https") => Some(authority.host().to_owned()),
+        _ => return Err(wrong()),
+    };
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let path = path.parse().map_err(|_| wrong())?;
+    let host = host_and_port(uri).ok_or_else(wrong)?;
+    Ok(Target { host, path, secure })
+}
+
+/// `host:port` of an address, the usual port where none is said.
+pub(super) fn host_and_port(uri: &Uri) -> Option<String> {
+    let usual = if uri.scheme_str() == Some("https") {
+        443
+    } else {
+        80
+    };
+    let port = uri.port_u16().unwrap_or(usual);
+    Some(format!("{}:{port}", uri.host()?))
+}
+
+pub(super) fn kind(response: &Response<Incoming>) -> &str {
     let kind = response.headers().get(CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().unwrap_or_default().trim()
 }
 
-async fn read(response: Response<Incoming>) -> Result<Bytes, HttpClientError> {
+pub(super) async fn read(response: Response<Incoming>) -> Result<Bytes, HttpClientError> {
     let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect();
     let body = body
         .await
@@ -143,7 +189,7 @@ async fn read(response: Response<Incoming>) -> Result<Bytes, HttpClientError> {
     Ok(body.to_bytes())
 }
 
-fn events(response: Response<Incoming>) -> BoxStream<'static, Result<Sse, SseError>> {
+pub(super) fn events(response: Response<Incoming>) -> BoxStream<'static, Result<Sse, SseError>> {
     let chunks = response.into_body().into_data_stream();
     let mut unfinished = 0_usize;
     let bounded = chunks.map(move |chunk| {

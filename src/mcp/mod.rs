@@ -5,7 +5,8 @@
 //! * [`inlet`]: what may be wrong with a message before the protocol library sees it, and what is said about it
 //! * [`server`]: the protocol library's handler over a desk
 //! * [`stdio`], [`http`]: the two ways in
-//! * [`client`]: the way out, to other nodes, and into our own server in the same process
+//! * [`client`]: the way out, to other servers, and into our own server in the same process
+//! * [`pass`]: one call to another node, on a connection of its own
 
 mod accept;
 pub mod client;
@@ -15,15 +16,18 @@ pub mod http_client;
 pub mod inlet;
 pub mod server;
 pub mod stdio;
+pub mod tls;
 
 mod keys;
 mod offers;
+mod pass;
 mod progress;
 
 pub use desk::{
-    Answer, Call, CallWatch, Caller, Change, Completion, Desk, Doorkeeper, Hints, Identity, Offers,
-    PromptCard, PromptParameter, PromptText, Received, ResourceBody, ResourceCard, ResourceText,
-    TemplateCard, ToolCard, Unknown, Via, session_key,
+    Answer, Call, CallWatch, Caller, Change, Completion, Desk, Doorkeeper, Hints, Hop, Identity,
+    Offers, PromptCard, PromptParameter, PromptText, Received, ResourceBody, ResourceCard,
+    ResourceText, TemplateCard, ToolCard, Unknown, Via, session_key,
 };
 pub use inlet::{Repair, Repaired, never_repair};
+pub use pass::{Parcel, PassError, pass};
 pub use progress::{Progress, ProgressSender};

@@ -23,8 +23,8 @@ use tokio_util::sync::CancellationToken;
 use super::desk::{
     Answer, Call, CallWatch, Caller, Change, Completion, Desk, Identity, Received, Via,
 };
-use super::offers;
 use super::progress::{self, ProgressSender};
+use super::{offers, pass};
 
 /// Longest wait for the last progress notice of a call whose client does not read.
 const LAST_NOTICE_WAIT: Duration = Duration::from_millis(500);
@@ -134,6 +134,10 @@ impl Handler {
                 .get::<http::request::Parts>()
                 .and_then(|parts| parts.extensions.get::<Identity>())
                 .cloned(),
+            hop: context
+                .extensions
+                .get::<http::request::Parts>()
+                .and_then(|parts| pass::hop(&parts.headers)),
         }
     }
 

@@ -18,7 +18,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{Desk, Via};
+use super::desk::{Desk, Received, Via};
 use super::inlet::{self, Admitted, Passed, Repair};
 use super::server::Handler;
 
@@ -189,9 +189,9 @@ impl Reader {
             }
         }
         if passed.method.as_deref() == Some("tools/call")
-            && let Some(tool) = called(&passed.bytes)
+            && let Some((tool, arguments)) = called(&passed.bytes)
         {
-            self.desk.hurry(&tool);
+            self.desk.hurry(&tool, &arguments);
         }
         match serde_json::from_slice(&passed.bytes) {
             Ok(message) => self.forward(passed, message),
@@ -230,10 +230,16 @@ impl Reader {
 }
 
 /// The tool that a `tools/call` names.
-fn called(message: &[u8]) -> Option<String> {
-    let message: Value = serde_json::from_slice(message).ok()?;
-    let name = message.pointer("/params/name")?.as_str()?;
-    Some(name.to_owned())
+fn called(message: &[u8]) -> Option<(String, Received)> {
+    let mut message: Value = serde_json::from_slice(message).ok()?;
+    let params = message.get_mut("params")?.as_object_mut()?;
+    let name = params.get("name")?.as_str()?.to_owned();
+    let arguments = match params.remove("arguments") {
+        None => Received::Absent,
+        Some(Value::String(text)) => Received::Text(text),
+        Some(value) => Received::Value(value),
+    };
+    Some((name, arguments))
 }
 
 async fn write_replies<W>(mut replies: mpsc::Receiver<Vec<u8>>, output: Arc<Mutex<W>>)

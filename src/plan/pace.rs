@@ -1,10 +1,10 @@
 //! How fast along a path: as fast as linear limits on speed and acceleration allow.
 //!
 //! The path is fixed. With `x` the squared speed along it and `u` the acceleration, every limit is
-//! `u·a + x·b ≤ c`. A pass backwards finds the largest `x` from which the end can still be
+//! `|u·a + x·b| ≤ c`. A pass backwards finds the largest `x` from which the end can still be
 //! reached, a pass forwards takes the largest `u` that stays below it (TOPP-RA).
 
-/// A limit: `u·a + x·b ≤ c`, with `c ≥ 0`.
+/// A limit both ways: `|u·a + x·b| ≤ c`, with `c ≥ 0`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Row {
     /// Of the acceleration along the path.
@@ -42,9 +42,9 @@ pub fn pace(limits: &Limits) -> Vec<f64> {
     for (index, next) in ceilings.iter().skip(1).enumerate() {
         speeds.push(x);
         let stretch = Stretch::of(limits, index, *next);
-        let (hi, _, lo, _) = stretch.range(x);
-        let u = hi.max(lo.min(0.0));
-        x = 2.0_f64.mul_add(stretch.length * u, x).clamp(0.0, *next);
+        let range = stretch.range(x);
+        let u = range.hi.max(range.lo.min(0.0));
+        x = (x + 2.0 * stretch.length * u).clamp(0.0, *next);
     }
     speeds.push(0.0);
     speeds
@@ -63,6 +63,14 @@ fn backwards(limits: &Limits) -> Vec<f64> {
         }
     }
     ceilings
+}
+
+/// The accelerations that are possible, and how they change with the squared speed.
+struct Range {
+    hi: f64,
+    hi_slope: f64,
+    lo: f64,
+    lo_slope: f64,
 }
 
 /// From one station to the next.
@@ -89,40 +97,42 @@ impl<'a> Stretch<'a> {
     }
 
     /// Every limit of this stretch, those at its far end told in terms of its near end.
+    #[inline]
     fn rows(&self) -> impl Iterator<Item = Row> + '_ {
         let gain = 2.0 * self.length;
         let far = self.there.iter().map(move |row| Row {
-            a: row.b.mul_add(gain, row.a),
+            a: row.b * gain + row.a,
             ..*row
         });
-        let ends = [
-            Row {
-                a: gain,
-                b: 1.0,
-                c: self.next,
-            },
-            Row {
-                a: -gain,
-                b: -1.0,
-                c: 0.0,
-            },
-        ];
-        self.here.iter().copied().chain(far).chain(ends)
+        self.here.iter().copied().chain(far)
     }
 
     /// The highest and lowest acceleration at squared speed `x`, each with its slope over `x`.
-    fn range(&self, x: f64) -> (f64, f64, f64, f64) {
-        let (mut hi, mut hi_slope) = (f64::INFINITY, 0.0);
-        let (mut lo, mut lo_slope) = (f64::NEG_INFINITY, 0.0);
+    /// The speed at the far end may be anything from none to its most.
+    #[inline]
+    fn range(&self, x: f64) -> Range {
+        let per_length = 0.5 / self.length;
+        let mut range = Range {
+            hi: (self.next - x) * per_length,
+            hi_slope: -per_length,
+            lo: -x * per_length,
+            lo_slope: -per_length,
+        };
         for row in self.rows() {
-            let bound = (row.c - row.b * x) / row.a;
-            if row.a > ROUNDING && bound < hi {
-                (hi, hi_slope) = (bound, -row.b / row.a);
-            } else if row.a < -ROUNDING && bound > lo {
-                (lo, lo_slope) = (bound, -row.b / row.a);
+            if row.a.abs() <= ROUNDING {
+                continue;
+            }
+            // One division serves both sides.
+            let inverse = 1.0 / row.a;
+            let (middle, half) = (-row.b * x * inverse, row.c * inverse.abs());
+            if middle + half < range.hi {
+                (range.hi, range.hi_slope) = (middle + half, -row.b * inverse);
+            }
+            if middle - half > range.lo {
+                (range.lo, range.lo_slope) = (middle - half, -row.b * inverse);
             }
         }
-        (hi, hi_slope, lo, lo_slope)
+        range
     }
 
     /// The largest squared speed, up to `most`, at which some acceleration is possible. The room
@@ -131,13 +141,13 @@ impl<'a> Stretch<'a> {
     fn fastest(&self, most: f64) -> f64 {
         let mut x = self
             .rows()
-            .filter(|row| row.a.abs() <= ROUNDING && row.b > ROUNDING)
-            .map(|row| row.c / row.b)
+            .filter(|row| row.a.abs() <= ROUNDING && row.b.abs() > ROUNDING)
+            .map(|row| row.c / row.b.abs())
             .fold(most, f64::min);
         for _ in 0..NEWTON_MAX {
-            let (hi, hi_slope, lo, lo_slope) = self.range(x);
-            let (room, slope) = (hi - lo, hi_slope - lo_slope);
-            if room >= -ROUNDING * hi.abs().max(1.0) {
+            let range = self.range(x);
+            let (room, slope) = (range.hi - range.lo, range.hi_slope - range.lo_slope);
+            if room >= -ROUNDING * range.hi.abs().max(1.0) {
                 return x;
             }
             if slope >= 0.0 {
@@ -161,7 +171,7 @@ mod tests {
     /// A straight path of `length` with one acceleration limit.
     fn straight(length: f64, stations: usize, speed: f64, most: f64) -> Limits {
         let mut limits = Limits {
-            stride: 2,
+            stride: 1,
             ..Limits::default()
         };
         for index in 0..stations {
@@ -171,11 +181,6 @@ mod tests {
             limits.x_max.push(speed * speed);
             limits.rows.push(Row {
                 a: 1.0,
-                b: 0.0,
-                c: most,
-            });
-            limits.rows.push(Row {
-                a: -1.0,
                 b: 0.0,
                 c: most,
             });

@@ -228,7 +228,7 @@ fn simplified(points_mm: &[[f64; 2]]) -> Vec<[f64; 2]> {
 /// How far a point is from the line between two others.
 fn off([ax, ay]: [f64; 2], [bx, by]: [f64; 2], [x, y]: [f64; 2]) -> f64 {
     let (dx, dy) = (bx - ax, by - ay);
-    let squared = dx.mul_add(dx, dy * dy);
+    let squared = dx * dx + dy * dy;
     let along = if squared > 0.0 {
         (((x - ax) * dx + (y - ay) * dy) / squared).clamp(0.0, 1.0)
     } else {

@@ -225,7 +225,7 @@ fn limits(hand: &Hand<'_>, knots: &[Knot], asked: Asked, ease: &[f64]) -> Limits
     let most = &hand.arm.limits;
     let mut limits = Limits {
         s: knots.iter().map(|knot| knot.s_m).collect(),
-        stride: 2 * joints + 2,
+        stride: joints + 2,
         ..Limits::default()
     };
     limits.x_max.reserve(knots.len());
@@ -248,16 +248,11 @@ fn limits(hand: &Hand<'_>, knots: &[Knot], asked: Asked, ease: &[f64]) -> Limits
                 b: second,
                 c,
             });
-            limits.rows.push(Row {
-                a: -first,
-                b: -second,
-                c,
-            });
         }
         let c = asked.acceleration_m_s2 * ease;
         let b = slope.bend * TOGETHER;
         limits.rows.push(Row { a: 1.0, b, c });
-        limits.rows.push(Row { a: -1.0, b, c });
+        limits.rows.push(Row { a: 1.0, b: -b, c });
         limits
             .x_max
             .push((x_max * ease * caution(knot.condition)).min(from_rest));

@@ -20,9 +20,14 @@ pub trait Shape: fmt::Debug + Send + Sync {
     /// A point in space as the sheet sees it: the nearest point of the (endless) shape.
     fn project(&self, point_m: &Point3<f64>) -> Projected;
 
-    /// The radius that it is rolled to; `None` for what is flat.
+    /// The radius that it is rolled to; `None` for what is not rolled.
     fn radius_mm(&self) -> Option<f64> {
         None
+    }
+
+    /// Whether places on it and heights over it change evenly along every straight line.
+    fn is_flat(&self) -> bool {
+        false
     }
 }
 
@@ -141,6 +146,12 @@ impl Surface {
         self.shape.at(at_mm)
     }
 
+    /// Whether places on it and heights over it change evenly along every straight line.
+    #[must_use]
+    pub fn is_flat(&self) -> bool {
+        self.shape.is_flat()
+    }
+
     /// A point in space as the sheet sees it.
     #[must_use]
     pub fn project(&self, point_m: &Point3<f64>) -> Projected {
@@ -225,6 +236,10 @@ impl Shape for Plane {
             at_mm: [from.dot(&self.x) * 1e3, from.dot(&self.y) * 1e3],
             height_mm: from.dot(&self.normal) * 1e3,
         }
+    }
+
+    fn is_flat(&self) -> bool {
+        true
     }
 }
 

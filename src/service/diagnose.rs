@@ -1,22 +1,22 @@
 //! From "no status packet" to causes, each with a fix. Nothing is written.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::host::Host;
-use super::line::SLACK;
+use super::line::{PATIENT, SLACK};
 use super::scan::{self, Effort, Found, Scan};
 use super::{Line, Open, ServiceError, Speech, look};
+use crate::arm::{Arm, ArmFile, Family};
 use crate::clock::Clock;
+use crate::driver::{self, Attached, Driver};
 use crate::link::{Link, LinkError};
 
 /// An adapter that holds replies back longer than this keeps an arm from its 100 Hz.
 const LATENCY_MAX: Duration = Duration::from_millis(4);
-
-/// How long a servo behind a slow adapter is waited for.
-const PATIENT: Duration = Duration::from_millis(40);
 
 /// The ids that are asked with patience where none are expected.
 const LIKELY: std::ops::RangeInclusive<u8> = 1..=8;
@@ -51,6 +51,10 @@ pub enum Cause {
     MissingServo,
     /// A servo's model, firmware or settings are not what the arm needs.
     WrongSetup,
+    /// A servo is not the one that the arm was calibrated with, or was set otherwise since.
+    Stranger,
+    /// A controller with firmware of its own does not answer, or does not fit.
+    Controller,
 }
 
 /// A cause, what was seen of it, and what to do.
@@ -84,6 +88,8 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// Who is there.
     pub servos: Vec<Found>,
+    /// The present identity of each of an arm's servos, by its id, where its driver could attach.
+    pub identity: BTreeMap<String, String>,
 }
 
 impl Diagnosis {
@@ -149,6 +155,23 @@ fn about_the_machine(host: &Host, port: &Path, into: &mut Diagnosis) -> Option<D
         );
     }
     Some(latency)
+}
+
+/// What keeps a controller with firmware of its own from being used.
+pub async fn controller(
+    open: &mut Open<'_>,
+    clock: &Clock,
+    host: &Host,
+    port: &str,
+    arm: &Arm,
+) -> Diagnosis {
+    let mut diagnosis = Diagnosis::default();
+    let _ = about_the_machine(host, Path::new(port), &mut diagnosis);
+    match open(arm.file.baud) {
+        Err(error) => diagnosis.add_port(&error, host, port),
+        Ok(mut link) => setup(link.as_mut(), arm, clock, &mut diagnosis).await,
+    }
+    diagnosis
 }
 
 /// Those that are expected, where all of them answer as expected; otherwise everybody.
@@ -352,27 +375,50 @@ impl Diagnosis {
 }
 
 /// Whether an arm's own driver finds its servos as it needs them; its complaint is a finding.
-pub async fn setup(
-    link: &mut dyn Link,
-    arm: &crate::arm::Arm,
-    clock: &Clock,
-    into: &mut Diagnosis,
-) {
-    let mut driver = crate::driver::Driver::new(arm, clock);
-    match driver.attach(link).await {
-        Ok(attached) => {
-            for warning in attached.warnings {
-                into.add(
-                    Cause::WrongSetup,
-                    warning,
-                    "mend it before the arm is energised",
-                );
-            }
-        }
+pub async fn setup(link: &mut dyn Link, arm: &Arm, clock: &Clock, into: &mut Diagnosis) {
+    let file = ArmFile {
+        // Who they are is judged below, so that it can be told of all of them.
+        identity: BTreeMap::new(),
+        ..arm.file.clone()
+    };
+    let anybody = Arm {
+        file,
+        ..arm.clone()
+    };
+    match Driver::new(&anybody, clock).attach(link).await {
+        Ok(attached) => into.judge_setup(arm, attached),
+        Err(error) if arm.file.family == Family::Firmware => into.add(
+            Cause::Controller,
+            error.to_string(),
+            "it must speak `firmware-protocol`, as docs/families.md says, and fit the arm's file",
+        ),
         Err(error) => into.add(
             Cause::WrongSetup,
             error.to_string(),
             "`steadyhand bus configure PORT --id N --repair` sets what a node needs",
         ),
+    }
+}
+
+impl Diagnosis {
+    fn judge_setup(&mut self, arm: &Arm, attached: Attached) {
+        for warning in attached.warnings {
+            self.add(
+                Cause::WrongSetup,
+                warning,
+                "mend it before the arm is energised",
+            );
+        }
+        if let Err(error) = driver::check_identity(&arm.file, &attached.servos) {
+            self.add(
+                Cause::Stranger,
+                error.to_string(),
+                "once the joint is calibrated, put these into the arm's file",
+            );
+        }
+        let present = attached.servos.iter();
+        self.identity = present
+            .map(|servo| (servo.servo.id.to_string(), servo.fingerprint()))
+            .collect();
     }
 }

@@ -73,6 +73,9 @@ struct Voice<D: Dialect>(Bus<D::Framing>);
 /// The longest that an adapter is waited for where nothing is known of it.
 pub const SLACK: Duration = Duration::from_millis(6);
 
+/// How long a servo is waited for that may be behind a slow adapter, or wake late.
+pub const PATIENT: Duration = Duration::from_millis(40);
+
 impl Line {
     /// A line to servos of a family; `slack` is how long the adapter may hold a reply back.
     #[must_use]
@@ -96,6 +99,11 @@ impl Line {
     #[must_use]
     pub fn baud(&self) -> u32 {
         each!(&self.0, voice => voice.0.baud)
+    }
+
+    /// From now on the adapter may hold a reply back for so long.
+    pub fn wait_longer(&mut self, slack: Duration) {
+        each!(&mut self.0, voice => voice.0.slack = slack);
     }
 
     /// What was counted so far.

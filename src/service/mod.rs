@@ -13,7 +13,7 @@ pub mod setup;
 #[cfg(test)]
 mod tests;
 
-pub use line::{IDS, Line, SLACK, Speech};
+pub use line::{IDS, Line, PATIENT, SLACK, Speech};
 
 use crate::driver::DriverError;
 use crate::link::{Link, LinkError};
@@ -39,7 +39,9 @@ pub enum ServiceError {
         baud: u32,
     },
     /// Nobody is on the bus at all.
-    #[error("no servo answers on this port at any speed: `steadyhand doctor` looks for the cause")]
+    #[error(
+        "no servo answers on this port at any speed: `steadyhand doctor` looks for the cause; a controller with firmware of its own is no servo, `doctor --arm` looks into it"
+    )]
     Nobody,
     /// The new id is somebody's.
     #[error("servo {id} is there already: two servos with one id speak over each other")]

@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use super::line::IDS;
 use super::look::{self, Seen};
-use super::{Line, Open, ServiceError, Speech};
+use super::{Line, Open, PATIENT, ServiceError, Speech};
 use crate::clock::Clock;
+use crate::link::Link;
 
 /// A servo that answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -92,6 +93,7 @@ pub async fn at(
     };
     let link = link.as_mut();
     let mut line = Line::new(speech, clock, baud, slack);
+    let before = into.found.len();
     for id in IDS {
         let corrupt = line.counts().corrupt;
         let mut there = line.ping(link, id).await?.is_some();
@@ -103,20 +105,61 @@ pub async fn at(
             }
         }
         if there {
-            match look::at(&mut line, link, id).await? {
-                Some(servo) => into.found.push(Found {
-                    family: speech,
-                    baud,
-                    servo,
-                }),
-                // It answers to its name and then cannot be read.
-                None => {
-                    into.heard.damaged_id.get_or_insert(id);
-                }
-            }
+            look_at(&mut line, link, id, into).await?;
         }
+    }
+    if into.found.len() > before {
+        again(&mut line, link, before, into).await?;
     }
     into.heard.echoes += line.counts().echoes;
     into.heard.corrupt += line.counts().corrupt;
+    Ok(())
+}
+
+async fn look_at(
+    line: &mut Line,
+    link: &mut dyn Link,
+    id: u8,
+    into: &mut Scan,
+) -> Result<(), ServiceError> {
+    match look::at(line, link, id).await? {
+        Some(servo) => into.found.push(Found {
+            family: line.speech(),
+            baud: line.baud(),
+            servo,
+        }),
+        // It answers to its name and then cannot be read.
+        None => {
+            into.heard.damaged_id.get_or_insert(id);
+        }
+    }
+    Ok(())
+}
+
+/// Ids that servos are usually given.
+const USUAL: std::ops::RangeInclusive<u8> = 0..=16;
+
+/// Where servos answer, the usual ids that did not are asked once more, with time for one that woke
+/// late or was spoken over.
+async fn again(
+    line: &mut Line,
+    link: &mut dyn Link,
+    from: usize,
+    into: &mut Scan,
+) -> Result<(), ServiceError> {
+    let found = into.found.get(from..).unwrap_or_default();
+    let missing: Vec<u8> = USUAL
+        .filter(|id| found.iter().all(|found| found.servo.id != *id))
+        .filter(|id| into.heard.damaged_id != Some(*id))
+        .collect();
+    line.wait_longer(PATIENT);
+    for id in missing {
+        if line.ping(link, id).await?.is_some() {
+            look_at(line, link, id, into).await?;
+        }
+    }
+    if let Some(found) = into.found.get_mut(from..) {
+        found.sort_by_key(|found| found.servo.id);
+    }
     Ok(())
 }

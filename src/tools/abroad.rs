@@ -3,10 +3,10 @@
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
-use super::Watch;
 use super::answer::Reply;
 use super::dispatch::Order;
 use crate::config::ServerEntry;
+use crate::fleet::{Answer, Watch};
 
 /// Whoever can call other servers.
 pub trait Abroad: Send + Sync {
@@ -23,19 +23,6 @@ pub struct Errand {
     pub tool: String,
     /// As understood, under the names that were declared.
     pub arguments: Map<String, Value>,
-}
-
-/// What another server answered.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
-    /// As data.
-    pub structured: Map<String, Value>,
-    /// As text.
-    pub text: String,
-    /// Whether it says that it failed.
-    pub is_error: bool,
-    /// Pictures as media type and bytes.
-    pub images: Vec<(String, Vec<u8>)>,
 }
 
 /// Asks another server and passes its answer through.

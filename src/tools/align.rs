@@ -41,7 +41,6 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
 }
 
 async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
-    order.for_this_node()?;
     let seat = order.seat()?;
     let scene = order.scene(seat)?;
     // The arm is measured anew each time; only a call under way is the same one.

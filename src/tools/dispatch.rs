@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::answer::Reply;
 use super::carry::Call;
 use super::declared::Declared;
+use super::route::Way;
 use super::shape::{shape, strictness};
 use super::{
     Node, Seat, Watch, admit, align, audit, list_nodes, record, relay, reset, sense, stop, stroke,
@@ -15,8 +16,9 @@ use super::{
 use crate::args::name::Resolution;
 use crate::args::{self, Advice, Policy, Reading, Received, Refusal};
 use crate::caller::Standing;
-use crate::catalogue::{Effect, Here, TOOLS, Tool};
+use crate::catalogue::{EVERYWHERE, Effect, Here, TOOLS, Tool};
 use crate::config::NodeFile;
+use crate::fleet::Hop;
 use crate::job::Accepted;
 use crate::permit::Who;
 use crate::scene::{Library, Scene};
@@ -36,6 +38,8 @@ pub struct Request {
     pub who: Who,
     /// What the caller's token allows, where callers need one.
     pub standing: Option<Standing>,
+    /// Set where another node passes the call on.
+    pub hop: Option<Hop>,
 }
 
 /// What a tool is given.
@@ -48,6 +52,8 @@ pub(super) struct Order<'a> {
     pub(super) caller: &'a str,
     /// The arguments as they came.
     pub(super) received: String,
+    /// Whether another node passes the call on.
+    pub(super) is_passed_on: bool,
 }
 
 impl Node {
@@ -57,9 +63,22 @@ impl Node {
         here(&self.file, &self.scenes, &self.declared)
     }
 
-    /// Stops at once if a tool of this name stops; its call is still to come, and reports.
-    pub fn hurry(&self, tool: &str, who: Who) {
-        if let Some(tool) = resolve(tool, self.declared.tools()) {
+    /// The names of nodes alone, for whoever wants to know no more.
+    pub(super) fn neighbours(&self) -> Here {
+        let nodes = names_of_nodes(&self.file);
+        Here {
+            everywhere: everywhere(&nodes),
+            nodes,
+            ..Here::default()
+        }
+    }
+
+    /// Stops at once if a tool of this name stops; its call is still to come, and reports. A stop that plainly names
+    /// another node leaves this one alone.
+    pub fn hurry(&self, tool: &str, arguments: &Received, who: Who) {
+        if let Some(tool) = resolve(tool, self.declared.tools())
+            && !self.spares_us(arguments)
+        {
             self.stop_if_meant(tool, who);
         }
     }
@@ -94,21 +113,40 @@ impl Node {
             return unknown_tool(&request.tool, self.declared.tools());
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
-        self.stop_if_meant(tool, request.who);
+        if request.hop.is_some() || !self.spares_us(&request.arguments) {
+            self.stop_if_meant(tool, request.who);
+        }
         if let Err(reply) = self.admits(tool, &request) {
             return *reply;
         }
-        let reading = match self.read(tool, &request) {
+        match self.way(tool, &request) {
+            Way::Here => self.here_alone(tool, &request, &watch).await,
+            Way::There(peer) => self.pass_on(&peer, tool, &request, &watch).await,
+            Way::Nowhere(reply) => *reply,
+            Way::Everywhere(unknown) => {
+                let own = self.here_alone(tool, &request, &watch);
+                let (own, others) = futures::join!(own, self.stop_others(tool, &request));
+                self.stopped_everywhere(own, others, unknown.as_deref())
+            }
+        }
+    }
+
+    async fn here_alone(self: &Arc<Self>, tool: &Tool, request: &Request, watch: &Watch) -> Reply {
+        let reading = match self.read(tool, request) {
             Ok(reading) => reading,
             Err((refusal, advice)) => return refused(tool, &refusal, advice),
         };
+        if let Err(reply) = self.is_meant(tool, request, &reading) {
+            return *reply;
+        }
         let order = Order {
-            node: &self,
+            node: self,
             reading: &reading,
-            watch: &watch,
+            watch,
             who: request.who,
             caller: &request.caller,
             received: record::words(&request.arguments),
+            is_passed_on: request.hop.is_some(),
         };
         // A declared tool takes no arm itself: its steps do.
         let is_declared = self.declared.deed(&tool.name).is_some();
@@ -126,7 +164,7 @@ impl Node {
             "sense" => sense::call(&order).await,
             "stroke" => stroke::call(&order).await,
             "stop" => stop::call(&order).await,
-            "list_nodes" => list_nodes::call(&order),
+            "list_nodes" => list_nodes::call(&order).await,
             _ => relay::call(&order, tool).await,
         };
         admit::give_back(taken, &reply);
@@ -141,13 +179,49 @@ impl Node {
     }
 
     fn read(&self, tool: &Tool, request: &Request) -> Result<Reading, (Box<Refusal>, Advice)> {
-        let here = self.here();
+        let mut here = self.here();
+        if let Some(hop) = &request.hop {
+            // Other nodes call this one what their files say.
+            here.nodes.push(hop.called.clone());
+            here.everywhere.push(hop.called.clone());
+        }
         let policy = self.policy(tool.effect);
         let outcome = args::read(&shape(tool, &here), &policy, request.arguments.clone());
-        self.memory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .judge(&request.caller, &tool.name, &policy, outcome)
+        self.judged(&request.caller, tool, &policy, outcome)
+    }
+
+    pub(super) fn judged(
+        &self,
+        caller: &str,
+        tool: &Tool,
+        policy: &Policy,
+        outcome: Result<Reading, Box<Refusal>>,
+    ) -> Result<Reading, (Box<Refusal>, Advice)> {
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        memory.judge(caller, &tool.name, policy, outcome)
+    }
+
+    /// Refuses what another node has passed on and means a third one: calls go one hop.
+    fn is_meant(
+        &self,
+        tool: &Tool,
+        request: &Request,
+        reading: &Reading,
+    ) -> Result<(), Box<Reply>> {
+        let named = reading.understood.get("node").and_then(Value::as_str);
+        let (Some(hop), Some(named)) = (&request.hop, named) else {
+            return Ok(());
+        };
+        let own = &self.file.name;
+        if tool.effect == Effect::Stops || named == own || named == hop.called {
+            return Ok(());
+        }
+        Err(Reply::failed(format!(
+            "this is node `{own}`, to which node `{}` passed the call on; calls go one hop, so call node `{named}` from a node that knows it; nothing moved",
+            hop.from
+        ))
+        .with("code", "one_hop")
+        .boxed())
     }
 
     fn policy(&self, effect: Effect) -> Policy {
@@ -199,28 +273,6 @@ impl Order<'_> {
             })
     }
 
-    /// Refuses what is meant for another node: calls are not passed on yet.
-    pub(super) fn for_this_node(&self) -> Result<(), Box<Reply>> {
-        match self.text("node") {
-            Some(name) if name != self.node.file.name => {
-                let url = self
-                    .node
-                    .file
-                    .nodes
-                    .iter()
-                    .find(|peer| peer.name == name)
-                    .map_or("", |peer| &peer.url);
-                Err(Reply::failed(format!(
-                    "this is node `{}`; call node `{name}` itself at {url}; nothing moved",
-                    self.node.file.name
-                ))
-                .with("code", "other_node")
-                .boxed())
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// What is asked for, as a job. Two calls are the same one if tool, arguments and what the
     /// scene is made of are.
     pub(super) fn job(&self, tool: &'static str, scene: &Scene, again: bool) -> Call {
@@ -261,15 +313,27 @@ pub fn here(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
     let mut scenes = library.scenes_for(&models);
     // The default one first, as lists show it.
     scenes.sort_by_key(|name| name != "default");
-    let others = file.nodes.iter().map(|peer| peer.name.clone());
+    let nodes = names_of_nodes(file);
     Here {
         scenes,
         overlays: library.overlays(),
         arms: file.arms.iter().map(|arm| arm.name.clone()).collect(),
-        nodes: std::iter::once(file.name.clone()).chain(others).collect(),
+        everywhere: everywhere(&nodes),
+        nodes,
         aliases_listed: file.list_aliases,
         declared: declared.shared(),
     }
+}
+
+/// This node, then the others.
+fn names_of_nodes(file: &NodeFile) -> Vec<String> {
+    let others = file.peers.iter().map(|peer| peer.name.clone());
+    std::iter::once(file.name.clone()).chain(others).collect()
+}
+
+fn everywhere(nodes: &[String]) -> Vec<String> {
+    let all = std::iter::once(EVERYWHERE.to_owned());
+    nodes.iter().cloned().chain(all).collect()
 }
 
 /// The tool that a name means, form aside.
@@ -301,7 +365,7 @@ fn unknown_tool(name: &str, declared: &[Tool]) -> Reply {
     .with("code", "unknown_tool")
 }
 
-fn refused(tool: &Tool, refusal: &Refusal, advice: Advice) -> Reply {
+pub(super) fn refused(tool: &Tool, refusal: &Refusal, advice: Advice) -> Reply {
     let corrected = Value::Object(refusal.corrected.clone());
     let advice = match advice {
         Advice::Mend => format!("corrected call: {} {corrected}", tool.name),

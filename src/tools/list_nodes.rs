@@ -1,31 +1,47 @@
-//! `list_nodes`: this node with its state, and the others of the node file.
+//! `list_nodes`: this node with its state, and what the others said of theirs. Nobody who is down is waited for.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
+use super::carry::look;
 use super::dispatch::Order;
+use super::stroke::rounded;
 use super::{Node, Seat};
+use crate::catalogue;
+use crate::clock::calendar_ms;
+use crate::fleet::{Offset, Sighting};
 
-pub(super) fn call(order: &Order<'_>) -> Reply {
+pub(super) async fn call(order: &Order<'_>) -> Reply {
     let node = order.node;
-    let others = node.file.nodes.iter().map(
-        |peer| json!({"name": peer.name, "url": peer.url, "this": false, "state": "not asked"}),
-    );
-    let nodes: Vec<Value> = std::iter::once(own(node)).chain(others).collect();
-    let names: Vec<&str> = nodes
-        .iter()
-        .filter_map(|node| node.get("name")?.as_str())
-        .collect();
-    Reply::done(format!("{} node(s): {}", nodes.len(), names.join(", "))).with("nodes", nodes)
+    let mut nodes = vec![own(node)];
+    // A node that passes the question on has asked the others itself.
+    if let Some(fleet) = node.fleet.as_ref().filter(|_| !order.is_passed_on) {
+        nodes.extend(fleet.list().await.into_iter().map(other));
+    }
+    let lines: Vec<String> = nodes.iter().filter_map(line).collect();
+    Reply::done(format!("{} node(s): {}", nodes.len(), lines.join(", "))).with("nodes", nodes)
+}
+
+fn line(node: &Value) -> Option<String> {
+    let name = node.get("name")?.as_str()?;
+    Some(match node.get("reachable") {
+        Some(Value::Bool(false)) => format!("{name} (out of reach)"),
+        _ => name.to_owned(),
+    })
 }
 
 fn own(node: &Node) -> Value {
+    let tools = catalogue::list(&node.here());
+    let tools = tools.into_iter().filter(|tool| tool.alias_of.is_none());
     json!({
         "name": node.file.name,
         "this": true,
+        "reachable": true,
         "version": env!("CARGO_PKG_VERSION"),
+        "time_ms": calendar_ms(),
         "forgiveness": node.file.forgiveness(),
         "arms": node.seats.iter().map(|seat| arm(node, seat)).collect::<Vec<_>>(),
+        "tools": tools.map(|tool| tool.name).collect::<Vec<_>>(),
         "journal_damaged": node.book.damaged(),
         "scenes": node.here().scenes,
         "overlays": node.scenes.overlays(),
@@ -34,14 +50,83 @@ fn own(node: &Node) -> Value {
 
 fn arm(node: &Node, seat: &Seat) -> Value {
     let snapshot = seat.motion.snapshot();
+    let job = seat.board.job().filter(|job| !job.is_over());
+    let enabled = seat.permits().enabled(seat.motion.clock().now());
     json!({
         "name": seat.name,
         "arm": seat.title(),
         "simulated": seat.studio.is_some(),
         "state": snapshot.state,
-        "enabled": seat.permits().enabled(seat.motion.clock().now()),
+        "motion_enabled": seat.permits().any(seat.motion.clock().now()),
+        "enabled": enabled,
         "unfinished": node.unfinished(seat),
         "lease": seat.holder(node.lease_idle()),
-        "job": seat.board.job().filter(|job| !job.is_over()).map(|job| job.card()),
+        "last_calibration": calibration(node, seat),
+        "job": job.map(|job| {
+            look(seat, &job);
+            job.card()
+        }),
     })
+}
+
+/// The last time that `align` was carried out to its end with this arm.
+fn calibration(node: &Node, seat: &Seat) -> Option<Value> {
+    let past = node.book.last_reached(&seat.name, "align")?;
+    Some(json!({
+        "job": past.id,
+        "scene": past.scene,
+        "ended_ms": past.ended_ms,
+        "ago_s": calendar_ms().saturating_sub(past.ended_ms) / 1_000,
+    }))
+}
+
+/// Another node: what it said, or why nothing was heard and what it said last.
+fn other(sighting: Sighting) -> Value {
+    let Sighting {
+        peer,
+        unreached,
+        said,
+        age,
+        offset,
+    } = sighting;
+    let mut node = Map::new();
+    // What is seen now is on top; what was seen earlier is under `last_seen` alone.
+    let said = said.map(|said| about(said, offset));
+    if let (None, Some(said)) = (&unreached, &said) {
+        node.clone_from(said);
+    }
+    node.insert("name".to_owned(), json!(peer.name));
+    node.insert("this".to_owned(), json!(false));
+    node.insert("address".to_owned(), json!(peer.address));
+    node.insert("tags".to_owned(), json!(peer.tags));
+    node.insert("reachable".to_owned(), json!(unreached.is_none()));
+    let age_s = age.map(|age| rounded(age.as_secs_f64()));
+    match (unreached, said) {
+        (None, _) => {
+            node.insert("age_s".to_owned(), json!(age_s));
+        }
+        (Some(why), said) => {
+            node.insert("why".to_owned(), json!(why));
+            if let Some(mut said) = said {
+                said.insert("age_s".to_owned(), json!(age_s));
+                node.insert("last_seen".to_owned(), Value::Object(said));
+            }
+        }
+    }
+    Value::Object(node)
+}
+
+fn about(mut said: Map<String, Value>, offset: Option<Offset>) -> Map<String, Value> {
+    // It goes by the name that it has here; its own is told where it differs.
+    said.remove("this");
+    said.remove("reachable");
+    if let Some(name) = said.remove("name") {
+        said.insert("calls_itself".to_owned(), name);
+    }
+    if let Some(offset) = offset {
+        said.insert("clock_offset_ms".to_owned(), json!(offset.ms.round()));
+        let within = offset.within_ms.ceil();
+        said.insert("clock_offset_within_ms".to_owned(), json!(within));
+    }
+    said
 }

@@ -39,7 +39,7 @@ const fn flag(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-const METRICS: [Metric; 22] = [
+const METRICS: [Metric; 23] = [
     arm(
         "steadyhand_arm_moving",
         "gauge",
@@ -109,6 +109,11 @@ const METRICS: [Metric; 22] = [
         "steadyhand_bus_cycle_seconds",
         "How long a cycle took, from the first byte sent to the last one used",
         |seen| &seen.snapshot.counts.cycle_time,
+    ),
+    times(
+        "steadyhand_bus_cycle_work_seconds",
+        "How long the processor worked for a cycle",
+        |seen| &seen.snapshot.counts.cycle_work,
     ),
     times(
         "steadyhand_bus_lateness_seconds",

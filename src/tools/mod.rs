@@ -19,71 +19,22 @@ mod record;
 mod relay;
 mod reset;
 mod resume;
+mod route;
 mod sense;
 mod shape;
 mod shown;
 mod stop;
 mod stroke;
 
-use std::sync::Arc;
-
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
-
-use crate::permit::Who;
-
-pub use abroad::{Abroad, Answer, Errand};
+pub use crate::fleet::{Answer, Progress, Watch};
+pub use abroad::{Abroad, Errand};
 pub use answer::Reply;
 pub use approve::Pending;
 pub use declared::Declared;
 pub use dispatch::{Request, here};
 pub use metrics::metrics;
-pub use node::{Node, Seat, State, Studio};
+pub use node::{Node, Recorder, Seat, State, Studio};
 pub use pictures::{ink as ink_picture, preview as preview_picture, reach as reach_picture};
 pub use preview::{Complaint, Preview};
 pub use resume::record as job_record;
 pub use shape::{shape, strictness};
-
-/// Told how far a call is: so much done, of how much, and what is going on.
-pub type Progress = Arc<dyn Fn(f64, f64, &str) + Send + Sync>;
-
-/// What a call may look at and tell while it runs.
-#[derive(Clone)]
-pub struct Watch {
-    /// Set when the caller gave up: motion stops.
-    pub cancelled: CancellationToken,
-    /// Where progress goes, if the caller wants any.
-    pub progress: Option<Progress>,
-    /// Where it is noticed at once that the caller gave up, whoever else is busy; `None` where the
-    /// call itself is.
-    pub minder: Option<tokio::runtime::Handle>,
-}
-
-impl Watch {
-    /// Nobody gives up and nobody is told.
-    #[must_use]
-    pub fn nobody() -> Self {
-        Self {
-            cancelled: CancellationToken::new(),
-            progress: None,
-            minder: None,
-        }
-    }
-
-    /// As long as this is kept, an arm is stopped as soon as the caller gives up; `None` where
-    /// nobody minds.
-    fn mind(&self, seat: &Arc<Seat>) -> Option<AbortOnDropHandle<()>> {
-        let (cancelled, seat) = (self.cancelled.clone(), Arc::clone(seat));
-        let minding = self.minder.as_ref()?.spawn(async move {
-            cancelled.cancelled().await;
-            seat.motion.stop(Who::Planner, false);
-        });
-        Some(AbortOnDropHandle::new(minding))
-    }
-
-    fn tell(&self, done: f64, of: f64, message: &str) {
-        if let Some(progress) = &self.progress {
-            progress(done, of, message);
-        }
-    }
-}

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::args::Profile;
 use crate::caller::{Lease, Rates};
 use crate::config::{Forgiveness, NodeFile};
+use crate::fleet::Fleet;
 use crate::job::{Audit, Book, Keep};
 use crate::motion::Motion;
 use crate::permit::{Permits, Who};
@@ -27,6 +28,18 @@ pub trait Studio: Send + Sync {
     fn ink(&self) -> Vec<(usize, Vec<[f64; 2]>)>;
 }
 
+/// Writes down every byte to and from an arm while a job moves it. One job moves at a time.
+pub trait Recorder: Send + Sync {
+    /// From now on bytes go to this file, behind what is there.
+    ///
+    /// # Errors
+    /// When it cannot be written; the job goes on without.
+    fn begin(&self, file: &std::path::Path) -> std::io::Result<()>;
+
+    /// No longer. All that was written is in the file afterwards; this waits for the disk.
+    fn end(&self);
+}
+
 /// One arm of a node.
 pub struct Seat {
     /// What callers call it.
@@ -35,6 +48,7 @@ pub struct Seat {
     pub motion: Motion,
     /// Where it is simulated, what lies before it.
     pub studio: Option<Box<dyn Studio>>,
+    pub(super) recorder: Option<Box<dyn Recorder>>,
     pub(super) board: Board,
     pub(super) lease: Lease,
     last_scene: Mutex<Option<Arc<Scene>>>,
@@ -60,6 +74,8 @@ pub struct Node {
     /// The tools that its file declares.
     pub declared: Declared,
     pub(super) abroad: Option<Arc<dyn Abroad>>,
+    /// The other nodes, where there are any.
+    pub fleet: Option<Arc<Fleet>>,
     pub(super) courses: Courses,
     pub(super) memory: Mutex<super::dispatch::Memory>,
     pub(super) refusals: super::audit::Refusals,
@@ -113,10 +129,20 @@ impl Seat {
             name: name.to_owned(),
             motion,
             studio,
+            recorder: None,
             board: Board::default(),
             lease: Lease::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
+        }
+    }
+
+    /// The same arm, with the bytes of its jobs kept.
+    #[must_use]
+    pub fn recorded_by(self, recorder: Box<dyn Recorder>) -> Self {
+        Self {
+            recorder: Some(recorder),
+            ..self
         }
     }
 
@@ -199,6 +225,7 @@ impl Node {
             audit: state.audit,
             declared: Declared::default(),
             abroad: None,
+            fleet: None,
             courses: Courses::default(),
             memory: Mutex::default(),
             refusals: super::audit::Refusals::default(),
@@ -216,6 +243,15 @@ impl Node {
         Self {
             declared,
             abroad: Some(abroad),
+            ..self
+        }
+    }
+
+    /// The same node with a way to others.
+    #[must_use]
+    pub fn with_fleet(self, fleet: Arc<Fleet>) -> Self {
+        Self {
+            fleet: Some(fleet),
             ..self
         }
     }

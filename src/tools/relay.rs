@@ -49,6 +49,7 @@ fn asked(step: &Step, given: &Map<String, Value>, caller: &str, who: Who) -> Req
         caller: caller.to_owned(),
         who,
         standing: None,
+        hop: None,
     }
 }
 

@@ -17,7 +17,6 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
 }
 
 async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
-    order.for_this_node()?;
     let seat = order.seat()?;
     let scene = scene(order)?;
     let who = order.who;

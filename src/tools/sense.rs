@@ -22,7 +22,6 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
 }
 
 fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
-    order.for_this_node()?;
     let seat = order.seat()?;
     let snapshot = seat.motion.snapshot();
     let mut message = message(seat, &snapshot);
@@ -155,7 +154,7 @@ fn bus(snapshot: &Snapshot) -> Value {
     let identity: Vec<Value> = snapshot
         .identity
         .iter()
-        .map(|one| json!({"servo": one.servo.to_string(), "model": one.model, "firmware": format!("{}.{}", one.firmware.0, one.firmware.1)}))
+        .map(|one| json!({"servo": one.servo.to_string(), "model": one.model, "firmware": format!("{}.{}", one.firmware.0, one.firmware.1), "identity": one.fingerprint()}))
         .collect();
     let servos: Vec<Value> = counts
         .servos
@@ -163,7 +162,7 @@ fn bus(snapshot: &Snapshot) -> Value {
         .map(|one| json!({"id": one.id, "retries": one.retries, "blind": one.blind, "blind_ms": ms(one.blind_time), "jumps": one.jumps}))
         .collect();
     let times = |times: &Durations| json!({"p50": ms(times.quantile(0.5)), "p99": ms(times.quantile(0.99)), "max": ms(times.longest())});
-    json!({"cycle_ms": times(&counts.cycle_time), "late_ms": times(&snapshot.lateness), "cycles": counts.cycles, "transactions": counts.transactions, "corrupt": counts.corrupt, "foreign": counts.foreign, "echoes": counts.echoes, "servos": servos, "identity": identity})
+    json!({"cycle_ms": times(&counts.cycle_time), "work_ms": times(&counts.cycle_work), "late_ms": times(&snapshot.lateness), "cycles": counts.cycles, "transactions": counts.transactions, "corrupt": counts.corrupt, "foreign": counts.foreign, "echoes": counts.echoes, "servos": servos, "identity": identity})
 }
 
 fn ms(time: Duration) -> f64 {

@@ -1,7 +1,7 @@
 //! From the catalogue's entry of a tool to what the reader of arguments wants to know.
 
 use crate::args::{self, Param, Range, Shape, Unit};
-use crate::catalogue::{Effect, Here, Kind, Parameter, Tool};
+use crate::catalogue::{Effect, Here, Kind, Parameter, Tool, Vocabulary};
 
 /// How strictly a tool's arguments are read.
 #[must_use]
@@ -45,6 +45,21 @@ fn param(parameter: &Parameter, here: &Here) -> Param {
         default: parameter.default.clone(),
         ..Param::new(&parameter.name, kind(&parameter.kind, here))
     }
+}
+
+/// The shape of a tool's arguments where only the names of nodes are known: other names may be another node's.
+pub(super) fn open_shape(tool: &Tool, here: &Here) -> Shape {
+    let params = tool.parameters.iter().map(|parameter| {
+        let mut param = param(parameter, here);
+        if matches!(
+            parameter.kind,
+            Kind::Name(Vocabulary::Scenes | Vocabulary::Overlays | Vocabulary::Arms)
+        ) {
+            param.kind = args::Kind::Text;
+        }
+        param
+    });
+    Shape::new(params.collect()).with_tool_names(tool.names())
 }
 
 fn kind(kind: &Kind, here: &Here) -> args::Kind {

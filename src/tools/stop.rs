@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::Seat;
 use super::answer::Reply;
 use super::carry::tip_mm;
 use super::dispatch::Order;
 use super::stroke::rounded;
-use super::{Node, Seat};
 use crate::motion::StopReport;
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
@@ -22,21 +22,10 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
         reports.push((seat, seat.motion.stopped(ticket).await));
     }
     let reply = reply(&reports);
-    let reply = match order.node.selftest() {
+    match order.node.selftest() {
         Some(selftest) => reply.with("selftest", selftest),
         None => reply,
-    };
-    match other_node(order.node, order.text("node")) {
-        Some(name) => reply.hint(&format!(
-            "only this node was stopped; stop node `{name}` at its own address as well"
-        )),
-        None => reply,
     }
-}
-
-/// A node that was named and is not this one.
-fn other_node<'a>(node: &Node, named: Option<&'a str>) -> Option<&'a str> {
-    named.filter(|name| *name != node.file.name)
 }
 
 fn reply(reports: &[(&Arc<Seat>, Option<StopReport>)]) -> Reply {
@@ -149,6 +138,7 @@ mod tests {
     use super::super::carry::{Call, as_job};
     use super::super::{Node, Seat, State, Watch};
     use super::*;
+    use crate::args::Received;
     use crate::clock::Clock;
     use crate::config::NodeFile;
     use crate::job::Accepted;
@@ -210,7 +200,7 @@ mod tests {
         let seat = node.seats.first().unwrap();
         for (tool, stops) in [("E-Stop!", true), ("robot_stop", true), ("stroke", false)] {
             let before = seat.motion.stops_asked();
-            node.hurry(tool, Who::Planner);
+            node.hurry(tool, &Received::Absent, Who::Planner);
             assert_eq!(seat.motion.stops_asked() > before, stops, "{tool}");
         }
     }

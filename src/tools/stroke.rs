@@ -21,7 +21,6 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
 }
 
 async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
-    order.for_this_node()?;
     let seat = order.seat()?;
     if order.is("resume") {
         return resume::call(order, seat).await;

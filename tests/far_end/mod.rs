@@ -12,6 +12,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use firmware_protocol::{Decoder, Message, Received};
 use steadyhand::clock::Clock;
 use steadyhand::gate::{self, CheckedTrajectory};
 use steadyhand::link::memory::MemoryLink;
@@ -128,6 +129,34 @@ impl Wire {
             Some(Goals { at: *at, ticks })
         });
         frames.collect()
+    }
+
+    /// Everything that was said to a controller so far.
+    pub(crate) fn messages(&self) -> Vec<(Instant, Message)> {
+        let (mut decoder, mut found) = (Decoder::new(), Vec::new());
+        for (at, bytes) in &self.state().sent {
+            let mut rest = bytes.as_slice();
+            while !rest.is_empty() {
+                if let Received::Frame(frame) = decoder.take(&mut rest)
+                    && let Ok(message) = Message::decode(&frame)
+                {
+                    found.push((*at, message));
+                }
+            }
+        }
+        found
+    }
+
+    /// Where the last piece of a controller's motion ends, in microradians.
+    pub(crate) fn last_segment(&self) -> Option<Vec<(u8, i32)>> {
+        let messages = self.messages().into_iter().rev();
+        let mut segments = messages.filter_map(|(_, message)| match message {
+            Message::Segment(segment) => Some(segment),
+            _ => None,
+        });
+        let ends = segments.next()?.end;
+        let ends = (1..).zip(&ends);
+        Some(ends.map(|(id, end)| (id, end.position_urad)).collect())
     }
 
     /// Every write so far: address, and the bytes for each servo.

@@ -188,6 +188,7 @@ impl House {
                 caller: "bounds".to_owned(),
                 who: Who::Operator,
                 standing: None,
+            hop: None,
             };
             let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
             let job = &reply.structured["job"]["state"];

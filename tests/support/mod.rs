@@ -11,7 +11,8 @@
 pub(crate) mod ink;
 pub(crate) mod wire;
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -87,9 +88,15 @@ impl Bench {
 
     /// Serves MCP over HTTP.
     pub(crate) fn serve(&self, args: &[&str]) -> Served {
+        self.serve_in(args, &[])
+    }
+
+    /// The same with these in its environment.
+    pub(crate) fn serve_in(&self, args: &[&str], environment: &[(&str, &str)]) -> Served {
         let mut all = vec!["serve", "--http", "127.0.0.1:0"];
         all.extend(args);
         let mut command = self.command(&all);
+        command.envs(environment.iter().copied());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let lines = lines(child.stderr.take().unwrap());
         let child = Running(child);
@@ -113,6 +120,51 @@ impl Bench {
         let path = lines.recv_timeout(PATIENCE).unwrap();
         (child, path)
     }
+}
+
+/// A connection to a node, and the host to name there.
+pub(crate) fn connect(served: &Served) -> (TcpStream, String) {
+    let at = served.url.strip_prefix("http://").unwrap();
+    let host = at.split('/').next().unwrap().to_owned();
+    let stream = TcpStream::connect(&host).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    (stream, host)
+}
+
+/// One request on a connection of its own: the status, and the body as JSON where it is.
+pub(crate) fn post(served: &Served, headers: &str, body: &str) -> (u16, Value) {
+    let (_, host) = connect(served);
+    send(served, &format!("Host: {host}\r\n{headers}"), body)
+}
+
+/// The same where `headers` name the host.
+pub(crate) fn send(served: &Served, headers: &str, body: &str) -> (u16, Value) {
+    let (mut stream, _) = connect(served);
+    let length = body.len();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\n{headers}Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    // A server that has seen enough may have closed already.
+    let _ = stream.write_all(body.as_bytes());
+    answer(&mut stream)
+}
+
+/// The status of an answer, and its body as JSON where it is.
+pub(crate) fn answer(stream: &mut TcpStream) -> (u16, Value) {
+    let mut bytes = Vec::new();
+    // What came before a reset is still the answer.
+    let _ = stream.read_to_end(&mut bytes);
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let status = text.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let body = text
+        .split_once("\r\n\r\n")
+        .map(|(_, body)| body.to_owned())
+        .unwrap_or_default();
+    let start = body.find('{').unwrap_or(body.len());
+    let end = body.rfind('}').map_or(body.len(), |end| end + 1);
+    let value = serde_json::from_str(body.get(start..end).unwrap_or_default());
+    (status.unwrap_or(0), value.unwrap_or(Value::Null))
 }
 
 /// A node that serves HTTP.

@@ -113,6 +113,7 @@ impl Dialect for Dynamixel {
             position_min_ticks: status.long(settings::POSITION_MIN),
             position_max_ticks: status.long(settings::POSITION_MAX),
             homing_offset_ticks: status.long(settings::HOMING_OFFSET),
+            phase: status.byte(settings::DRIVE_MODE),
             torque_on: false,
             error_bits: status.error,
         })

@@ -120,6 +120,7 @@ impl Dialect for Feetech {
             position_min_ticks: i32::from(status.word(settings::POSITION_MIN)),
             position_max_ticks: i32::from(status.word(settings::POSITION_MAX)),
             homing_offset_ticks: from_sign_magnitude(status.word(settings::HOMING_OFFSET), 11),
+            phase: status.byte(settings::PHASE),
             torque_on: false,
             error_bits: status.error,
         })

@@ -7,13 +7,13 @@
 
 use std::time::Duration;
 
-use firmware_protocol::message::{HelloAck, JointLimits, Knot, Message, Mode, State};
+use firmware_protocol::message::{HelloAck, JointLimits, JointState, Knot, Message, Mode, State};
 
-use crate::arm::{Arm, Servo};
+use crate::arm::{Arm, ArmFile, Servo};
 use crate::clock::Clock;
 use crate::driver::error::DriverError;
 use crate::driver::map::{Command, ServoMap};
-use crate::driver::{Attached, BusCounts, Halt, Identity, Released};
+use crate::driver::{Attached, BusCounts, Halt, Identity, Released, identity};
 use crate::link::Link;
 use crate::units::{Instant, Measured, ServoState};
 
@@ -61,6 +61,7 @@ enum Phase {
 
 /// A driver for one arm with a controller of its own.
 pub(crate) struct Firmware {
+    arm: ArmFile,
     map: ServoMap,
     session: Session,
     stream: Stream,
@@ -78,6 +79,7 @@ impl Firmware {
     pub(crate) fn new(arm: &Arm, clock: &Clock) -> Self {
         let map = ServoMap::new(arm);
         Self {
+            arm: arm.file.clone(),
             session: Session::new(clock, map.counts()),
             stream: Stream::default(),
             limits: Vec::new(),
@@ -125,6 +127,7 @@ impl Firmware {
         link.discard_input().map_err(DriverError::Read)?;
         let ack = self.greet(link).await?;
         let warnings = fit::check(&self.map, ack.limits.as_slice())?;
+        identity::check(&self.arm, &self.identities(&ack))?;
         self.limits = ack.limits.as_slice().to_vec();
         let known = |session: &Session| {
             let measured = session.state().is_some_and(|(state, _)| is_measured(state));
@@ -168,6 +171,7 @@ impl Firmware {
                 position_min_ticks: limits.position_min_urad,
                 position_max_ticks: limits.position_max_urad,
                 homing_offset_ticks: 0,
+                phase: 0,
                 torque_on,
                 error_bits: 0,
             })
@@ -182,8 +186,7 @@ impl Firmware {
             self.greet(link).await?;
         }
         // What went wrong before has been reported, and reset since.
-        self.session.take_refusal();
-        self.session.take_reboot();
+        self.session.forgive();
         self.quiet(link).await?;
         self.session.command(link, Message::Torque(true)).await?;
         let ready = |session: &Session| session.mode() == Mode::Idle;
@@ -277,7 +280,7 @@ impl Firmware {
         command: Option<&Command>,
         deadline: Instant,
     ) -> Result<Measured, DriverError> {
-        let begun = self.session.clock.now();
+        let (begun, worked) = (self.session.clock.now(), self.session.clock.work());
         self.session.counts.cycles += 1;
         if self.halt == Some(Halt::Emergency) {
             // Ahead of everything, even of reading what has arrived.
@@ -297,7 +300,9 @@ impl Firmware {
         self.find_fault()?;
         let measured = self.measured()?;
         let took = self.session.clock.now().since(begun);
+        let worked = self.session.clock.work().saturating_sub(worked);
         self.session.counts.cycle_time.note(took);
+        self.session.counts.cycle_work.note(worked);
         Ok(measured)
     }
 
@@ -339,12 +344,23 @@ impl Firmware {
             .map(|(place, (entry, joint))| ServoState {
                 id: entry.name.id,
                 position_ticks: Some(joint.measured_urad),
+                load_ratio: Some(push(joint)),
                 error_bits: Some(u8::from(state.drive_faults >> place & 1 == 1)),
                 torque_on: Some(state.flags & State::TORQUE != 0),
                 ..ServoState::default()
             })
             .collect()
     }
+}
+
+/// A drive that is so far behind its set-point pushes with all it has: five degrees.
+const ALL_IT_HAS_URAD: f64 = 87_266.0;
+
+/// A controller does not say how hard its drives push. How far they are behind their set-points
+/// stands for it, so that a joint that something holds is found here as with servos.
+fn push(joint: &JointState) -> f64 {
+    let behind_urad = f64::from(joint.commanded_urad) - f64::from(joint.measured_urad);
+    (behind_urad / ALL_IT_HAS_URAD).clamp(-1.0, 1.0)
 }
 
 fn is_measured(state: &State) -> bool {

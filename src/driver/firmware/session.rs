@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use firmware_protocol::message::{
-    Cause, CommandResult, LostHost, Message, Mode, SegmentAck, State,
+    Cause, CommandResult, LostHost, Message, Mode, SegmentAck, SegmentStatus, State,
 };
 use firmware_protocol::{Event, Host};
 
@@ -32,6 +32,8 @@ pub(super) struct Session {
     /// When that was true.
     state_at: Instant,
     refused: Option<SegmentAck>,
+    /// A controller that was not ready has restarted, or its next STATE says what else it is doing.
+    unexplained: Option<SegmentAck>,
     rebooted: Option<(u32, u32)>,
     mismatch: Option<Complaint>,
     boot: u32,
@@ -46,6 +48,7 @@ impl Session {
             state: None,
             state_at: Instant::ZERO,
             refused: None,
+            unexplained: None,
             rebooted: None,
             mismatch: None,
             boot: 0,
@@ -95,6 +98,11 @@ impl Session {
     /// The boot before and after a restart since this was last asked.
     pub(super) fn take_reboot(&mut self) -> Option<(u32, u32)> {
         self.rebooted.take()
+    }
+
+    /// What went wrong before has been reported.
+    pub(super) fn forgive(&mut self) {
+        (self.refused, self.unexplained, self.rebooted) = (None, None, None);
     }
 
     pub(super) fn mismatch(&self) -> Option<Complaint> {
@@ -151,12 +159,20 @@ impl Session {
     fn take_events(&mut self) {
         while let Some(event) = self.host.next_event() {
             match event {
-                Event::State(state) => self.take_state(state),
+                Event::State(state) => {
+                    // The boot is the old one: the refusal was none of a restart.
+                    self.refused = self.refused.or(self.unexplained.take());
+                    self.take_state(state);
+                }
                 Event::Paired(ack) => {
                     if self.boot != 0 && ack.boot_id != self.boot {
                         self.rebooted = Some((self.boot, ack.boot_id));
                     }
+                    self.unexplained = None;
                     self.boot = ack.boot_id;
+                }
+                Event::Refused(ack) if ack.status == SegmentStatus::NotReady => {
+                    self.unexplained = self.unexplained.or(Some(ack));
                 }
                 Event::Refused(ack) => self.refused = self.refused.or(Some(ack)),
                 Event::Mismatch(mismatch) => self.mismatch = Some(mismatch.into()),

@@ -1,6 +1,7 @@
 //! Who is on the bus, and whether each servo is set up as an arm needs it.
 
 use super::*;
+use crate::driver::identity;
 
 /// Readings of a position that are compared before the first is believed.
 const FIRST_READINGS: u32 = 4;
@@ -17,6 +18,7 @@ impl<D: Dialect> Servos<D> {
             servos.push(self.identify(link, place).await?);
         }
         self.check_firmware(&servos)?;
+        identity::check(&self.arm, &servos)?;
         self.bus.learn_latency(latency);
         let delays = servos.iter().map(|servo| servo.return_delay);
         self.bus.return_delay = delays.max().unwrap_or_default();
@@ -160,7 +162,7 @@ impl<D: Dialect> Servos<D> {
             servo: self.map.name(0),
             what: format!(
                 "the positions on this bus differ from one reading to the next: hold arm `{}` still and check its cables",
-                self.arm
+                self.arm.name
             ),
         })
     }

@@ -1,0 +1,119 @@
+//! The answer: what was given with the defaults added, or every complaint with arguments that would be accepted.
+
+use super::{
+    arguments::{Call, Pairs},
+    meaning,
+    node::Node,
+    outcome::{self, Reading, Refusal, Trouble},
+    rules::Class,
+    shape::{Param, Shape},
+    values,
+};
+use serde_json::{Map, Value};
+
+impl Call<'_> {
+    pub(super) fn finish(self) -> Result<Reading, Box<Refusal>> {
+        let Self {
+            shape,
+            coercer,
+            refused,
+            given,
+            ..
+        } = self;
+        let given = in_order(shape, given);
+        let repairs = coercer.repairs;
+        let Some(worst) = refused
+            .iter()
+            .map(|trouble| trouble.rule)
+            .max_by_key(|rule| rule.cost())
+        else {
+            let understood = with_defaults(shape, &given);
+            return Ok(Reading {
+                understood,
+                given,
+                repairs: repairs.list,
+                loss: repairs.loss.unwrap_or(Class::L0),
+            });
+        };
+        let complaints = outcome::complaints(&refused);
+        Err(Box::new(Refusal {
+            complaints,
+            corrected: corrected(shape, &given, &refused),
+            good: given,
+            repairs: repairs.list,
+            kind: worst,
+        }))
+    }
+}
+
+fn in_order(shape: &Shape, mut given: Map<String, Value>) -> Map<String, Value> {
+    // Parameters are judged in their order; only an open shape's other keys come before them.
+    if !shape.open {
+        return given;
+    }
+    let mut ordered: Map<String, Value> = shape
+        .params
+        .iter()
+        .filter_map(|param| {
+            given
+                .remove(&param.name)
+                .map(|value| (param.name.clone(), value))
+        })
+        .collect();
+    ordered.extend(given);
+    ordered
+}
+
+/// Parameters in their order, then what an open shape took beside them.
+fn with_defaults(shape: &Shape, given: &Map<String, Value>) -> Map<String, Value> {
+    let mut understood = Map::with_capacity(shape.params.len());
+    let mut sent = given.iter().peekable();
+    for param in &shape.params {
+        let own = sent.next_if(|(key, _)| **key == param.name);
+        let value = own.map(|(_, value)| value).or(param.default.as_ref());
+        if let Some(value) = value {
+            understood.insert(param.name.clone(), value.clone());
+        }
+    }
+    understood.extend(sent.map(|(key, value)| (key.clone(), value.clone())));
+    understood
+}
+
+/// The caller's good arguments, and a valid value for each refused one.
+fn corrected(shape: &Shape, given: &Map<String, Value>, refused: &[Trouble]) -> Map<String, Value> {
+    let fix = |param: &Param| {
+        refused
+            .iter()
+            .find(|trouble| trouble.complaint.path == param.name)
+            .and_then(|trouble| trouble.fix.clone())
+    };
+    let needed = |param: &Param| {
+        if param.required {
+            let example = || values::example(&param.kind).or_else(|| values::least(&param.kind));
+            param.default.clone().or_else(example)
+        } else {
+            None
+        }
+    };
+    let value = |param: &Param| {
+        given
+            .get(&param.name)
+            .cloned()
+            .or_else(|| fix(param))
+            .or_else(|| needed(param))
+    };
+    let corrected: Map<String, Value> = shape
+        .params
+        .iter()
+        .filter_map(|param| value(param).map(|value| (param.name.clone(), value)))
+        .collect();
+    let pairs: Pairs = corrected
+        .iter()
+        .map(|(key, value)| (key.clone(), Node::from(value.clone())))
+        .collect();
+    // Words for types alone would be taken for an echo of the schema.
+    if meaning::is_signature(pairs.iter()) {
+        return Map::new();
+    }
+    corrected
+}

@@ -1,0 +1,143 @@
+//! The way to the nodes that the node file names: MCP over HTTP, one request a call.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+use crate::args::Received;
+use crate::config::{FleetEntry, NodeFile, PeerEntry};
+use crate::fleet::{Answer, Failure, Fleet, Letter, Peer, Reach, Rules, Watch};
+use crate::mcp::{self, Parcel, PassError};
+
+use super::abroad::{from_abroad, hear};
+
+/// A token's file is no longer than this.
+const TOKEN_BYTES_MAX: usize = 4 * 1024;
+
+/// The peers of a node file.
+struct Named {
+    entries: Vec<PeerEntry>,
+    quiet: Duration,
+}
+
+/// The other nodes of a node file, if it names any.
+pub(super) fn fleet(file: &NodeFile) -> Option<Arc<Fleet>> {
+    if file.peers.is_empty() {
+        return None;
+    }
+    let named = Named {
+        entries: file.peers.clone(),
+        quiet: Duration::from_secs(file.fleet.quiet_s),
+    };
+    let fleet = Fleet::new(&file.name, Arc::new(named), rules(&file.fleet));
+    Some(Arc::new(fleet))
+}
+
+fn rules(entry: &FleetEntry) -> Rules {
+    Rules {
+        list_within: Duration::from_millis(entry.list_within_ms),
+        list_cache: Duration::from_millis(entry.list_cache_ms),
+        list_keep: Duration::from_secs(entry.list_keep_s),
+        read_within: Duration::from_secs(entry.read_within_s),
+        move_within: Duration::from_secs(entry.move_within_s),
+        stop_within: Duration::from_secs(entry.stop_within_s),
+        read_retries: entry.read_retries,
+        retry_after: Duration::from_millis(entry.retry_after_ms),
+    }
+}
+
+impl Reach for Named {
+    fn peers(&self) -> Vec<Peer> {
+        let peer = |entry: &PeerEntry| Peer {
+            name: entry.name.clone(),
+            address: entry.address.clone(),
+            tags: entry.tags.clone(),
+        };
+        self.entries.iter().map(peer).collect()
+    }
+
+    fn send(
+        &self,
+        peer: &Peer,
+        letter: Letter,
+        watch: Watch,
+    ) -> BoxFuture<'static, Result<Answer, Failure>> {
+        let parcel = self
+            .entries
+            .iter()
+            .find(|entry| entry.name == peer.name)
+            .ok_or_else(|| Failure::Unreached("no node of this name is known".to_owned()))
+            .and_then(|entry| parcel(entry, letter, self.quiet));
+        Box::pin(async move {
+            let cancelled = watch.cancelled.clone();
+            let (told, hearing) = hear(watch);
+            let passed = mcp::pass(parcel?, told.progress);
+            let answer = tokio::select! {
+                answer = passed => answer.map_err(failure),
+                () = cancelled.cancelled() => Err(Failure::Cancelled),
+            };
+            hearing.abort();
+            answer.map(from_abroad)
+        })
+    }
+}
+
+fn parcel(entry: &PeerEntry, letter: Letter, quiet: Duration) -> Result<Parcel, Failure> {
+    let url = entry
+        .url()
+        .ok_or_else(|| Failure::Unreached(format!("{} is no address", entry.address)))?;
+    let arguments = match letter.arguments {
+        Received::Absent => mcp::Received::Absent,
+        Received::Value(value) => mcp::Received::Value(value),
+        Received::Text(text) => mcp::Received::Text(text),
+    };
+    Ok(Parcel {
+        url,
+        token: token(entry).map_err(Failure::Unreached)?,
+        hop: mcp::Hop {
+            from: letter.hop.from,
+            called: letter.hop.called,
+            role: letter.hop.role,
+            caller: letter.hop.caller,
+        },
+        tool: letter.tool,
+        arguments,
+        quiet,
+    })
+}
+
+fn failure(error: PassError) -> Failure {
+    match error {
+        PassError::Unreached(why) => Failure::Unreached(why),
+        PassError::Lost(why) => Failure::Lost(why),
+        PassError::Refused(why) => Failure::Refused(why),
+    }
+}
+
+/// The token for a peer, read anew, so that one that was replaced counts at once.
+///
+/// # Errors
+/// Its file cannot be read; the message does not hold what is in it.
+pub(super) fn token(entry: &PeerEntry) -> Result<Option<String>, String> {
+    match (&entry.token, &entry.token_file) {
+        (Some(token), _) => Ok(Some(token.reveal().trim().to_owned())),
+        (None, Some(file)) => read_token(file).map(Some),
+        (None, None) => Ok(None),
+    }
+}
+
+fn read_token(file: &Path) -> Result<String, String> {
+    let shown = file.display();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| format!("the token of this peer cannot be read from {shown}: {error}"))?;
+    let token = text.trim();
+    let is_one = (1..=TOKEN_BYTES_MAX).contains(&token.len())
+        && !token.contains(|c: char| c.is_whitespace() || c.is_control());
+    if is_one {
+        Ok(token.to_owned())
+    } else {
+        Err(format!("{shown} does not hold one token and nothing else"))
+    }
+}

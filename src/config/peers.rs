@@ -1,0 +1,263 @@
+//! Other nodes in a node file: who they are, and how patiently they are asked.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::Problem;
+
+/// Most other nodes of one node file.
+const PEERS_MAX: usize = 64;
+
+/// Longest name of a node: it stands in lists and in headers.
+const NAME_CHARS_MAX: usize = 64;
+
+/// The word that means every node.
+const EVERYWHERE: &str = "all";
+
+/// Another node.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PeerEntry {
+    /// What callers of this node call it.
+    pub name: String,
+    /// Where it speaks MCP: `10.0.0.7:8700`, or a whole `http://10.0.0.7:8700/mcp`.
+    pub address: String,
+    /// The token that it made for this node.
+    pub token: Option<Secret>,
+    /// A file that holds the token instead, and nothing else; it is read anew for every call.
+    pub token_file: Option<PathBuf>,
+    /// Words of one's own, shown in `list_nodes`.
+    #[serde(default)]
+    pub tags: Vec<String>,
+}
+
+/// A text that is never shown: not in logs, not in messages.
+#[derive(Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// A secret.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for whoever is to be shown it.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("(secret)")
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str("(secret)")
+    }
+}
+
+impl PeerEntry {
+    /// The whole address, where it has a form that can be called.
+    #[must_use]
+    pub fn url(&self) -> Option<String> {
+        let said = self.address.trim();
+        if let Some((scheme, rest)) = said.split_once("://") {
+            return (scheme == "http" && !rest.is_empty()).then(|| said.to_owned());
+        }
+        let (host, port) = said.rsplit_once(':')?;
+        let plain = !host.is_empty() && !host.contains(['/', ' ']);
+        let port: u16 = port.parse().ok()?;
+        plain.then(|| format!("http://{host}:{port}/mcp"))
+    }
+}
+
+/// How other nodes are asked.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FleetEntry {
+    /// The longest that `list_nodes` waits for other nodes.
+    pub list_within_ms: u64,
+    /// What a node said so lately is shown again without asking, with its age.
+    pub list_cache_ms: u64,
+    /// What a node that does not answer said last is shown with its age for so long.
+    pub list_keep_s: u64,
+    /// The longest that another node may take for a call that looks.
+    pub read_within_s: u64,
+    /// The longest for a call that moves: more than that node's `answer_within_s`.
+    pub move_within_s: u64,
+    /// The longest for a stop.
+    pub stop_within_s: u64,
+    /// A node that says nothing for so long while it works is given up.
+    pub quiet_s: u64,
+    /// How often a call that looks is tried again after it did not get through. One that moves never is.
+    pub read_retries: u32,
+    /// The pause before the first of them; it doubles.
+    pub retry_after_ms: u64,
+}
+
+impl Default for FleetEntry {
+    fn default() -> Self {
+        Self {
+            list_within_ms: 800,
+            list_cache_ms: 500,
+            list_keep_s: 3_600,
+            read_within_s: 10,
+            move_within_s: 60,
+            stop_within_s: 5,
+            quiet_s: 10,
+            read_retries: 2,
+            retry_after_ms: 100,
+        }
+    }
+}
+
+impl FleetEntry {
+    pub(super) fn problems(&self) -> Vec<Problem> {
+        let rows: [(&str, u64, u64, u64); 9] = [
+            ("list_within_ms", self.list_within_ms, 50, 900),
+            ("list_cache_ms", self.list_cache_ms, 0, 3_600_000),
+            ("list_keep_s", self.list_keep_s, 0, 31_536_000),
+            ("read_within_s", self.read_within_s, 1, 600),
+            ("move_within_s", self.move_within_s, 1, 3_700),
+            ("stop_within_s", self.stop_within_s, 1, 60),
+            ("quiet_s", self.quiet_s, 2, 600),
+            ("read_retries", u64::from(self.read_retries), 0, 10),
+            ("retry_after_ms", self.retry_after_ms, 1, 10_000),
+        ];
+        let wrong = rows
+            .into_iter()
+            .filter(|(_, value, least, most)| !(least..=most).contains(&value));
+        wrong
+            .map(|(key, value, least, most)| {
+                let what = format!("{key} is {value}; {least} to {most} are possible");
+                Problem::at(format!("fleet.{key}"), what)
+            })
+            .collect()
+    }
+}
+
+/// Everything that is wrong with the peers of a node of this name.
+pub(super) fn problems(node: &str, peers: &[PeerEntry]) -> Vec<Problem> {
+    let mut found = Vec::new();
+    if peers.len() > PEERS_MAX {
+        let what = format!(
+            "{} peers are named; at most {PEERS_MAX} are possible",
+            peers.len()
+        );
+        found.push(Problem::at("peers", what));
+    }
+    for (index, peer) in peers.iter().enumerate() {
+        let mut say = |key: &str, what: String| {
+            found.push(Problem::at(format!("peers[{index}].{key}"), what));
+        };
+        let name = &peer.name;
+        if name == node || peers.iter().take(index).any(|other| other.name == *name) {
+            say(
+                "name",
+                format!("two nodes are called `{name}`; each needs its own name"),
+            );
+        }
+        if let Some(why) = bad_name(name) {
+            say("name", why);
+        }
+        if peer.url().is_none() {
+            let at = &peer.address;
+            say(
+                "address",
+                format!("peer `{name}`: `{at}` is neither HOST:PORT nor http://HOST:PORT/mcp"),
+            );
+        }
+        if peer.token.is_some() && peer.token_file.is_some() {
+            say(
+                "token_file",
+                format!("peer `{name}` has a `token` and a `token_file`; one of them is enough"),
+            );
+        }
+    }
+    found
+}
+
+/// Why a node cannot have this name.
+pub(super) fn bad_name(name: &str) -> Option<String> {
+    let is_plain = name
+        .chars()
+        .all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' '));
+    if name.eq_ignore_ascii_case(EVERYWHERE) {
+        return Some(format!(
+            "`{name}` means every node; a node needs another name"
+        ));
+    }
+    if name.trim().is_empty() || name.chars().count() > NAME_CHARS_MAX || !is_plain {
+        return Some(format!(
+            "`{}` cannot be a node's name; use 1 to {NAME_CHARS_MAX} letters, digits, `-`, `_` or `.`",
+            name.escape_debug()
+        ));
+    }
+    None
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::super::NodeFile;
+    use super::*;
+
+    fn peer(address: &str) -> PeerEntry {
+        PeerEntry {
+            name: "left".to_owned(),
+            address: address.to_owned(),
+            token: None,
+            token_file: None,
+            tags: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_address_may_be_short() {
+        for (said, url) in [
+            ("10.0.0.7:8700", Some("http://10.0.0.7:8700/mcp")),
+            ("left.local:80", Some("http://left.local:80/mcp")),
+            ("http://left/mcp", Some("http://left/mcp")),
+            ("ftp://left", None),
+            ("left", None),
+            ("left:port", None),
+            (":80", None),
+            ("", None),
+        ] {
+            assert_eq!(peer(said).url().as_deref(), url, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_wrong_is_said_at_once_with_its_line() {
+        let text = "name = \"bench\"\n[[peers]]\nname = \"bench\"\naddress = \"x\"\n[[peers]]\nname = \"all\"\naddress = \"a:1\"\ntoken = \"t\"\ntoken_file = \"f\"\n[fleet]\nquiet_s = 0\n";
+        let wrong = NodeFile::read("node.toml", text).unwrap_err().to_string();
+        for words in [
+            "line 3: two nodes are called `bench`",
+            "line 4: peer `bench`: `x` is neither",
+            "`all` means every node",
+            "one of them is enough",
+            "quiet_s is 0; 2 to 600",
+        ] {
+            assert!(wrong.contains(words), "{words:?} is not in {wrong}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_not_shown() {
+        let text = "[[peers]]\nname = \"left\"\naddress = \"a:1\"\ntoken = \"sth_abc\"\n";
+        let file = NodeFile::read("node.toml", text).unwrap();
+        assert!(!format!("{file:?}").contains("sth_abc"));
+        let secret = file.peers.first().unwrap().token.clone().unwrap();
+        assert_eq!(secret.reveal(), "sth_abc");
+    }
+}

@@ -1,0 +1,76 @@
+//! One call to one node: within its time, and sent again only where that does nothing twice.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{Answer, Deed, Failure, Fleet, Letter, Peer, Rules, Watch};
+
+/// A stop is sent again at once, as often as this, while there is time.
+const STOP_RETRIES: u32 = 10;
+
+impl Rules {
+    fn limit(&self, deed: Deed) -> Duration {
+        match deed {
+            Deed::Reads => self.read_within,
+            Deed::Moves => self.move_within,
+            Deed::Stops => self.stop_within,
+        }
+    }
+
+    /// How often a call that did not get through is sent again.
+    fn retries(&self, deed: Deed) -> u32 {
+        match deed {
+            Deed::Reads => self.read_retries,
+            Deed::Moves => 0,
+            Deed::Stops => STOP_RETRIES,
+        }
+    }
+}
+
+impl Fleet {
+    /// Passes a call on and waits for its answer.
+    ///
+    /// # Errors
+    /// Why there is none. A call that moves is sent once, whatever becomes of it.
+    pub async fn forward(
+        &self,
+        peer: &Peer,
+        letter: Letter,
+        deed: Deed,
+        watch: &Watch,
+    ) -> Result<Answer, Failure> {
+        let limit = self.rules.limit(deed);
+        let until = Instant::now() + limit;
+        let sent = self.persist(peer, letter, deed, watch, until);
+        tokio::select! {
+            answered = timeout_at(until, sent) => answered.unwrap_or(Err(Failure::Silent(limit))),
+            // Dropping what is under way gives it up at the other end.
+            () = watch.cancelled.cancelled() => Err(Failure::Cancelled),
+        }
+    }
+
+    async fn persist(
+        &self,
+        peer: &Peer,
+        letter: Letter,
+        deed: Deed,
+        watch: &Watch,
+        until: Instant,
+    ) -> Result<Answer, Failure> {
+        let mut pause = self.rules.retry_after;
+        for _ in 0..self.rules.retries(deed) {
+            match self.reach.send(peer, letter.clone(), watch.clone()).await {
+                // What cannot be done in time is told with its reason, not as a silence.
+                Err(failure) if failure.may_pass() && Instant::now() + pause < until => {
+                    tracing::debug!(peer = peer.name, %failure, "asked again");
+                }
+                done => return done,
+            }
+            let wait = std::future::pending::<()>();
+            let _ = timeout_at(Instant::now() + pause, wait).await;
+            pause = pause.saturating_mul(2);
+        }
+        self.reach.send(peer, letter, watch.clone()).await
+    }
+}

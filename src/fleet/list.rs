@@ -1,0 +1,247 @@
+//! What each node said of itself, how old that is, and who does not answer. Nobody who sleeps is waited for twice.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::{Answer, Failure, Fleet, Hop, Letter, Peer, Watch};
+use crate::args::Received;
+use crate::clock::calendar_ms;
+
+/// A node that did not answer the last time is asked again and waited for no longer than this: one that is back answers sooner.
+const GRACE: Duration = Duration::from_millis(150);
+
+/// A question that was not answered after so long is given up. The next list asks a new one.
+const ASK_MAX: Duration = Duration::from_secs(5);
+
+/// What is known of one node.
+#[derive(Default)]
+pub(super) struct Seen {
+    known: Mutex<Known>,
+    /// Counts the questions that came to an end.
+    ended: watch::Sender<u64>,
+}
+
+#[derive(Clone, Default)]
+struct Known {
+    /// Whether a question is under way.
+    asking: bool,
+    /// How the last question ended.
+    last: Option<Result<(), Failure>>,
+    said: Option<Said>,
+}
+
+/// What a node said, and when.
+#[derive(Clone)]
+struct Said {
+    at: Instant,
+    answer: Map<String, Value>,
+    offset: Option<Offset>,
+}
+
+/// How far another node's calendar is ahead of this one's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offset {
+    /// Milliseconds; negative where it is behind.
+    pub ms: f64,
+    /// The truth is no further away than this: half the time that the question took.
+    pub within_ms: f64,
+}
+
+/// One node in a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sighting {
+    /// Which.
+    pub peer: Peer,
+    /// Why it counts as out of reach; absent where it answered.
+    pub unreached: Option<String>,
+    /// What it said last, if that is not too old to be shown.
+    pub said: Option<Map<String, Value>>,
+    /// How old that is.
+    pub age: Option<Duration>,
+    /// What its clock showed then.
+    pub offset: Option<Offset>,
+}
+
+impl Fleet {
+    /// Every other node, within [`super::Rules::list_within`], whoever is down.
+    pub async fn list(self: &Arc<Self>) -> Vec<Sighting> {
+        let until = Instant::now() + self.rules.list_within;
+        let sightings = self.peers().into_iter().map(|peer| self.look(peer, until));
+        join_all(sightings).await
+    }
+
+    async fn look(self: &Arc<Self>, peer: Peer, until: Instant) -> Sighting {
+        let seen = self.seen(&peer);
+        let known = seen.now();
+        let began = Instant::now();
+        if !self.is_fresh(&known) {
+            let mut ended = seen.ended.subscribe();
+            self.ask(&peer, &seen);
+            let patience = match known.last {
+                Some(Err(_)) => until.min(began + GRACE),
+                _ => until,
+            };
+            if timeout_at(patience, ended.changed()).await.is_err() {
+                seen.is_late(patience - began);
+            }
+        }
+        self.sighting(peer, &seen.now(), began)
+    }
+
+    fn is_fresh(&self, known: &Known) -> bool {
+        let lately = |said: &Said| said.at.elapsed() <= self.rules.list_cache;
+        matches!(known.last, Some(Ok(()))) && known.said.as_ref().is_some_and(lately)
+    }
+
+    fn sighting(&self, peer: Peer, known: &Known, began: Instant) -> Sighting {
+        let unreached = match &known.last {
+            Some(Err(failure)) => Some(failure.to_string()),
+            _ => None,
+        };
+        let kept = |said: &&Said| {
+            let is_new = said.at + self.rules.list_cache >= began;
+            is_new || said.at.elapsed() <= self.rules.list_keep
+        };
+        let said = known.said.as_ref().filter(kept);
+        Sighting {
+            peer,
+            unreached,
+            said: said.map(|said| said.answer.clone()),
+            age: said.map(|said| said.at.elapsed()),
+            offset: said.and_then(|said| said.offset),
+        }
+    }
+
+    /// Asks in the background, if nobody does.
+    fn ask(self: &Arc<Self>, peer: &Peer, seen: &Arc<Seen>) {
+        if !seen.begins() {
+            return;
+        }
+        let (fleet, peer, seen) = (Arc::clone(self), peer.clone(), Arc::clone(seen));
+        tokio::spawn(async move {
+            // Whatever becomes of the question, it is over when this goes.
+            let mut asked = Asked {
+                seen,
+                came: Err(Failure::Lost("the question was dropped".to_owned())),
+            };
+            asked.came = fleet.question(&peer).await;
+        });
+    }
+
+    async fn question(&self, peer: &Peer) -> Result<Said, Failure> {
+        let letter = Letter {
+            tool: "list_nodes".to_owned(),
+            arguments: Received::Absent,
+            hop: Hop {
+                from: self.me.clone(),
+                called: peer.name.clone(),
+                role: None,
+                caller: "list".to_owned(),
+            },
+        };
+        let (began, began_ms) = (Instant::now(), calendar_ms());
+        let answer = timeout(ASK_MAX, self.reach.send(peer, letter, Watch::nobody())).await;
+        let answer = answer.map_err(|_| Failure::Silent(ASK_MAX))??;
+        let took = began.elapsed();
+        let said = own_words(answer)?;
+        Ok(Said {
+            at: Instant::now(),
+            offset: offset(&said, began_ms, took),
+            answer: said,
+        })
+    }
+}
+
+/// What a node says of itself: the one in its list that is itself.
+fn own_words(answer: Answer) -> Result<Map<String, Value>, Failure> {
+    let Answer {
+        mut structured,
+        text,
+        is_error,
+        ..
+    } = answer;
+    if is_error {
+        return Err(Failure::Refused(text));
+    }
+    let nodes = structured.remove("nodes");
+    let own = match nodes {
+        Some(Value::Array(nodes)) => nodes
+            .into_iter()
+            .find(|node| node.get("this") == Some(&Value::Bool(true))),
+        _ => None,
+    };
+    match own {
+        Some(Value::Object(own)) => Ok(own),
+        _ => Err(Failure::Refused(
+            "what answers there is no node of this kind".to_owned(),
+        )),
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "milliseconds of a calendar are exact up to 2 to the 53rd"
+)]
+fn offset(said: &Map<String, Value>, began_ms: u64, took: Duration) -> Option<Offset> {
+    let theirs = said.get("time_ms")?.as_u64()?;
+    let half_ms = took.as_secs_f64() * 1e3 / 2.0;
+    Some(Offset {
+        ms: theirs as f64 - (began_ms as f64 + half_ms),
+        // Both calendars are read in whole milliseconds.
+        within_ms: half_ms + 1.0,
+    })
+}
+
+impl Seen {
+    fn now(&self) -> Known {
+        self.known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Says that the question under way was not answered in time; its answer may still come.
+    fn is_late(&self, waited: Duration) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.asking && !matches!(known.last, Some(Err(_))) {
+            known.last = Some(Err(Failure::Silent(waited)));
+        }
+    }
+
+    /// Whether a question may begin: there is none under way.
+    fn begins(&self) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        !std::mem::replace(&mut known.asking, true)
+    }
+}
+
+/// A question under way.
+struct Asked {
+    seen: Arc<Seen>,
+    came: Result<Said, Failure>,
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        let mut known = self
+            .seen
+            .known
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        known.asking = false;
+        match &self.came {
+            Ok(said) => {
+                known.said = Some(said.clone());
+                known.last = Some(Ok(()));
+            }
+            Err(failure) => known.last = Some(Err(failure.clone())),
+        }
+        drop(known);
+        self.seen.ended.send_modify(|ended| *ended += 1);
+    }
+}

@@ -1,0 +1,228 @@
+//! The other nodes: who they are, whether they answer, and how a call is passed on whole.
+//!
+//! How they are found and reached is behind one small trait, [`Reach`]. Here is what holds for every way of reaching
+//! them: how long each kind of call may take, what is tried again, and what is remembered of whom, with its age.
+
+mod forward;
+mod list;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::args::Received;
+
+pub use list::{Offset, Sighting};
+
+/// A way to find and reach other nodes.
+pub trait Reach: Send + Sync {
+    /// Every other node that is known now. Waits for nothing.
+    fn peers(&self) -> Vec<Peer>;
+
+    /// Brings a call to a node and its answer back, however long that takes. A future that is dropped, or a watch that is
+    /// cancelled, gives the call up there as well: what it moved comes to a stop.
+    fn send(
+        &self,
+        peer: &Peer,
+        letter: Letter,
+        watch: Watch,
+    ) -> BoxFuture<'static, Result<Answer, Failure>>;
+}
+
+/// Another node, as this one knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// What it is called here.
+    pub name: String,
+    /// Where it is.
+    pub address: String,
+    /// Words that a person gave it.
+    pub tags: Vec<String>,
+}
+
+/// A call on its way to another node: the arguments are what the caller sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Letter {
+    /// The tool.
+    pub tool: String,
+    /// As they came.
+    pub arguments: Received,
+    /// By whom it is brought, and for whom.
+    pub hop: Hop,
+}
+
+/// That a call has come from another node, which is as far as calls go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The node that passes it on.
+    pub from: String,
+    /// What that node calls the one that it goes to.
+    pub called: String,
+    /// The most that the caller may do there, in the word for a role; absent where callers need none.
+    pub role: Option<String>,
+    /// The same text for the same caller.
+    pub caller: String,
+}
+
+/// What another node, or another server, answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// As data.
+    pub structured: Map<String, Value>,
+    /// As text.
+    pub text: String,
+    /// Whether it says that it failed.
+    pub is_error: bool,
+    /// Pictures as media type and bytes.
+    pub images: Vec<(String, Vec<u8>)>,
+}
+
+/// Told how far a call is: so much done, of how much, and what is going on.
+pub type Progress = Arc<dyn Fn(f64, f64, &str) + Send + Sync>;
+
+/// What a call may look at and tell while it runs.
+#[derive(Clone)]
+pub struct Watch {
+    /// Set when the caller gave up: motion stops.
+    pub cancelled: CancellationToken,
+    /// Where progress goes, if the caller wants any.
+    pub progress: Option<Progress>,
+    /// Where it is noticed at once that the caller gave up, whoever else is busy; `None` where the
+    /// call itself is.
+    pub minder: Option<tokio::runtime::Handle>,
+}
+
+impl Watch {
+    /// Nobody gives up and nobody is told.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self {
+            cancelled: CancellationToken::new(),
+            progress: None,
+            minder: None,
+        }
+    }
+
+    /// Tells how far the call is, if anybody wants to know.
+    pub fn tell(&self, done: f64, of: f64, message: &str) {
+        if let Some(progress) = &self.progress {
+            progress(done, of, message);
+        }
+    }
+}
+
+/// Why another node's answer is not here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// It heard nothing.
+    #[error("it cannot be reached: {0}")]
+    Unreached(String),
+    /// It may have heard the call; its answer is lost.
+    #[error("the connection broke: {0}")]
+    Lost(String),
+    /// It answered that it does not take the call.
+    #[error("it does not take the call: {0}")]
+    Refused(String),
+    /// It did not answer in time.
+    #[error("it did not answer within {0:?}")]
+    Silent(Duration),
+    /// The caller gave up.
+    #[error("the caller gave up")]
+    Cancelled,
+}
+
+impl Failure {
+    /// Whether the same call may get through when it is sent once more.
+    fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreached(_) | Self::Lost(_))
+    }
+}
+
+/// What a call does where it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Looks: may be sent again.
+    Reads,
+    /// Moves: is sent once.
+    Moves,
+    /// Stops: may be sent again.
+    Stops,
+}
+
+/// How patiently others are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// The longest that a list waits.
+    pub list_within: Duration,
+    /// What was said so lately is shown without asking.
+    pub list_cache: Duration,
+    /// What was said last is shown so long.
+    pub list_keep: Duration,
+    /// The longest that a call that looks may take.
+    pub read_within: Duration,
+    /// The longest that a call that moves may take.
+    pub move_within: Duration,
+    /// The longest that a stop may take.
+    pub stop_within: Duration,
+    /// How often a call that looks is sent again.
+    pub read_retries: u32,
+    /// The first pause before that; it doubles.
+    pub retry_after: Duration,
+}
+
+/// The other nodes, and what is known of them.
+pub struct Fleet {
+    me: String,
+    reach: Arc<dyn Reach>,
+    rules: Rules,
+    seen: Mutex<HashMap<String, Arc<list::Seen>>>,
+}
+
+impl fmt::Debug for Fleet {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Fleet").field("me", &self.me).finish()
+    }
+}
+
+impl Fleet {
+    /// The others around the node of this name.
+    #[must_use]
+    pub fn new(me: &str, reach: Arc<dyn Reach>, rules: Rules) -> Self {
+        Self {
+            me: me.to_owned(),
+            reach,
+            rules,
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Every other node that is known now.
+    #[must_use]
+    pub fn peers(&self) -> Vec<Peer> {
+        self.reach.peers()
+    }
+
+    /// The other node of exactly this name.
+    #[must_use]
+    pub fn peer(&self, name: &str) -> Option<Peer> {
+        self.peers().into_iter().find(|peer| peer.name == name)
+    }
+
+    fn seen(&self, peer: &Peer) -> Arc<list::Seen> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is known of nodes that are no longer known is forgotten.
+        if !seen.contains_key(&peer.name) {
+            let known = self.peers();
+            seen.retain(|name, _| known.iter().any(|peer| peer.name == *name));
+        }
+        Arc::clone(seen.entry(peer.name.clone()).or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! Nodes that answer, sleep, break and come back, without a network.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::*;
+
+/// What each node does, by name.
+#[derive(Default)]
+struct Village {
+    asked: AtomicU32,
+    asleep: Mutex<bool>,
+}
+
+fn answer(name: &str) -> Answer {
+    let nodes = json!([{ "name": name, "this": true, "time_ms": 1_000 }, { "name": "other" }]);
+    Answer {
+        structured: Map::from_iter([("nodes".to_owned(), nodes)]),
+        ..Answer::default()
+    }
+}
+
+impl Reach for Village {
+    fn peers(&self) -> Vec<Peer> {
+        ["well", "sleepy", "dead", "odd"]
+            .map(|name| Peer {
+                name: name.to_owned(),
+                address: String::new(),
+                tags: Vec::new(),
+            })
+            .to_vec()
+    }
+
+    fn send(
+        &self,
+        peer: &Peer,
+        _letter: Letter,
+        _watch: Watch,
+    ) -> BoxFuture<'static, Result<Answer, Failure>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let asleep = *self.asleep.lock().unwrap();
+        let name = peer.name.clone();
+        Box::pin(async move {
+            match name.as_str() {
+                "sleepy" if asleep => std::future::pending().await,
+                "dead" => Err(Failure::Unreached("nobody listens".to_owned())),
+                "odd" => Ok(Answer::default()),
+                name => Ok(answer(name)),
+            }
+        })
+    }
+}
+
+fn rules() -> Rules {
+    Rules {
+        list_within: Duration::from_millis(900),
+        list_cache: Duration::from_secs(3_600),
+        list_keep: Duration::from_secs(3_600),
+        read_within: Duration::from_millis(200),
+        move_within: Duration::from_millis(400),
+        stop_within: Duration::from_millis(100),
+        read_retries: 2,
+        retry_after: Duration::from_millis(10),
+    }
+}
+
+fn fleet(asleep: bool) -> (Arc<Fleet>, Arc<Village>) {
+    fleet_with(asleep, rules())
+}
+
+fn fleet_with(asleep: bool, rules: Rules) -> (Arc<Fleet>, Arc<Village>) {
+    let village = Arc::new(Village::default());
+    *village.asleep.lock().unwrap() = asleep;
+    let reach = Arc::clone(&village) as Arc<dyn Reach>;
+    (Arc::new(Fleet::new("me", reach, rules)), village)
+}
+
+async fn pass(time: Duration) {
+    let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
+}
+
+fn find<'a>(list: &'a [Sighting], name: &str) -> &'a Sighting {
+    list.iter().find(|one| one.peer.name == name).unwrap()
+}
+
+#[tokio::test]
+async fn nobody_who_sleeps_is_waited_for_twice() {
+    let (fleet, _) = fleet(true);
+    let began = Instant::now();
+    let list = fleet.list().await;
+    let first = began.elapsed();
+    assert!(first >= Duration::from_millis(900), "{first:?}");
+    assert!(find(&list, "well").unreached.is_none());
+    let sleepy = find(&list, "sleepy").unreached.clone().unwrap();
+    assert!(sleepy.contains("did not answer within"), "{sleepy}");
+    assert!(find(&list, "sleepy").said.is_none());
+    let dead = find(&list, "dead").unreached.clone().unwrap();
+    assert!(dead.contains("nobody listens"), "{dead}");
+    let odd = find(&list, "odd").unreached.clone().unwrap();
+    assert!(odd.contains("no node of this kind"), "{odd}");
+    let began = Instant::now();
+    fleet.list().await;
+    let second = began.elapsed();
+    assert!(second < first / 2, "{second:?} after {first:?}");
+}
+
+#[tokio::test]
+async fn what_was_said_is_shown_with_its_age_and_not_as_new() {
+    let (keep, cache) = (Duration::from_millis(1_500), Duration::ZERO);
+    let rules = Rules {
+        list_keep: keep,
+        list_cache: cache,
+        ..rules()
+    };
+    let (fleet, village) = fleet_with(false, rules);
+    let list = fleet.list().await;
+    assert!(find(&list, "sleepy").unreached.is_none());
+    assert!(find(&list, "sleepy").offset.unwrap().ms < 0.0);
+    *village.asleep.lock().unwrap() = true;
+    let list = fleet.list().await;
+    let sleepy = find(&list, "sleepy");
+    assert!(sleepy.unreached.is_some() && sleepy.said.is_some());
+    assert!(sleepy.age.unwrap() >= Duration::from_millis(900));
+    pass(keep).await;
+    assert!(find(&fleet.list().await, "sleepy").said.is_none());
+}
+
+#[tokio::test]
+async fn what_was_said_lately_is_not_asked_again() {
+    let (fleet, village) = fleet(false);
+    fleet.list().await;
+    let before = village.asked.load(Ordering::SeqCst);
+    let again = fleet.list().await;
+    // The two that failed are asked again.
+    assert_eq!(village.asked.load(Ordering::SeqCst), before + 2);
+    assert!(find(&again, "well").unreached.is_none());
+}
+
+fn letter() -> Letter {
+    Letter {
+        tool: "sense".to_owned(),
+        arguments: Received::Absent,
+        hop: Hop {
+            from: "me".to_owned(),
+            called: "dead".to_owned(),
+            role: None,
+            caller: "test".to_owned(),
+        },
+    }
+}
+
+#[tokio::test]
+async fn what_looks_is_sent_again_and_what_moves_is_not() {
+    for (deed, times) in [(Deed::Reads, 3), (Deed::Moves, 1)] {
+        let (fleet, village) = fleet(false);
+        let dead = fleet.peer("dead").unwrap();
+        let failed = fleet.forward(&dead, letter(), deed, &Watch::nobody()).await;
+        assert!(matches!(failed, Err(Failure::Unreached(_))));
+        assert_eq!(village.asked.load(Ordering::SeqCst), times, "{deed:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_kind_of_call_has_its_limit() {
+    let (fleet, _) = fleet(true);
+    let sleepy = fleet.peer("sleepy").unwrap();
+    for (deed, ms) in [(Deed::Reads, 200), (Deed::Moves, 400), (Deed::Stops, 100)] {
+        let failed = fleet
+            .forward(&sleepy, letter(), deed, &Watch::nobody())
+            .await;
+        assert_eq!(failed, Err(Failure::Silent(Duration::from_millis(ms))));
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_gives_up_is_answered_at_once() {
+    let (fleet, _) = fleet(true);
+    let sleepy = fleet.peer("sleepy").unwrap();
+    let watch = Watch::nobody();
+    watch.cancelled.cancel();
+    let failed = fleet.forward(&sleepy, letter(), Deed::Moves, &watch).await;
+    assert_eq!(failed, Err(Failure::Cancelled));
+}

@@ -1,0 +1,228 @@
+//! One call to another node: one request on a connection of its own, whose end is the end of the call at both ends.
+//!
+//! There is no session that could be lost in between. Whoever drops the future hangs up, and the other node stops what the
+//! call moved; a node that dies breaks the connection; one that sleeps says nothing, which is noticed because a node that
+//! works tells its progress at least once a second.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures::StreamExt;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage, ServerNotification, ServerResult};
+use serde_json::{Map, Value, json};
+
+use super::client::plain;
+use super::desk::{Answer, Hop, Received};
+use super::http_client::{self, Head, HttpClientError};
+use super::progress::{Progress, ProgressSender};
+
+/// Headers that say that a call was passed on, and by whom.
+const FROM: &str = "steadyhand-from";
+const CALLED: &str = "steadyhand-called";
+const ROLE: &str = "steadyhand-role";
+const CALLER: &str = "steadyhand-caller";
+
+/// Longer names in those headers are cut.
+const WORD_CHARS_MAX: usize = 96;
+
+/// Longest complaint of another node that is passed on.
+const COMPLAINT_CHARS_MAX: usize = 300;
+
+/// A call for another node.
+#[derive(Debug, Clone)]
+pub struct Parcel {
+    /// Where the other node speaks MCP.
+    pub url: String,
+    /// The token that opens it.
+    pub token: Option<String>,
+    /// Who passes the call on, and for whom.
+    pub hop: Hop,
+    /// The tool.
+    pub tool: String,
+    /// As the caller sent them.
+    pub arguments: Received,
+    /// A node that says nothing for so long is given up.
+    pub quiet: Duration,
+}
+
+/// Why a call has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum PassError {
+    /// Nothing was delivered.
+    #[error("{0}")]
+    Unreached(String),
+    /// It may have been heard; the answer is lost.
+    #[error("{0}")]
+    Lost(String),
+    /// The other side answered that it does not take the call.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<HttpClientError> for PassError {
+    fn from(error: HttpClientError) -> Self {
+        let why = error.to_string();
+        match error {
+            HttpClientError::Broken(_) | HttpClientError::Answer(_) => Self::Lost(why),
+            _ => Self::Unreached(why),
+        }
+    }
+}
+
+/// What a request says of the hop, if it was passed on.
+pub(super) fn hop(headers: &HeaderMap) -> Option<Hop> {
+    let word = |name: &str| {
+        let text = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
+        let plain = text.chars().filter(|c| !c.is_control());
+        Some(plain.take(WORD_CHARS_MAX).collect::<String>())
+    };
+    Some(Hop {
+        from: word(FROM)?,
+        called: word(CALLED).unwrap_or_default(),
+        role: word(ROLE),
+        caller: word(CALLER).unwrap_or_default(),
+    })
+}
+
+fn headers(hop: &Hop) -> HashMap<HeaderName, HeaderValue> {
+    let words = [
+        (FROM, Some(&hop.from)),
+        (CALLED, Some(&hop.called)),
+        (ROLE, hop.role.as_ref()),
+        (CALLER, Some(&hop.caller)),
+    ];
+    let header = |(name, word): (&'static str, Option<&String>)| {
+        let plain: String = word?.chars().filter(|c| !c.is_control()).collect();
+        let value = HeaderValue::from_bytes(plain.as_bytes()).ok()?;
+        Some((HeaderName::from_static(name), value))
+    };
+    words.into_iter().filter_map(header).collect()
+}
+
+/// Sends a call and reads its answer, telling `progress` on the way, however long that takes. Dropping the future hangs up.
+///
+/// # Errors
+/// Why there is no answer. A tool that failed is an [`Answer`].
+pub async fn pass(parcel: Parcel, progress: Option<ProgressSender>) -> Result<Answer, PassError> {
+    let body = serde_json::to_vec(&message(&parcel)).unwrap_or_default();
+    let head = Head {
+        session: None,
+        token: parcel.token,
+        headers: headers(&parcel.hop),
+    };
+    let request = head.request(Method::POST, &parcel.url, body)?;
+    let quiet = parcel.quiet;
+    let silence = || {
+        PassError::Lost(format!(
+            "it has said nothing for {} s; it may be asleep",
+            quiet.as_secs()
+        ))
+    };
+    let response = tokio::time::timeout(quiet, http_client::send(request));
+    let response = response.await.map_err(|_| silence())??;
+    let status = response.status();
+    if status.is_success() && http_client::kind(&response) == http_client::STREAM {
+        let mut events = http_client::events(response);
+        loop {
+            let event = tokio::time::timeout(quiet, events.next());
+            let event = event.await.map_err(|_| silence())?;
+            let event =
+                event.ok_or_else(|| PassError::Lost("it ended without an answer".into()))?;
+            let event = event.map_err(|error| PassError::Lost(error.to_string()))?;
+            if let Some(answer) = heard(event.data.as_deref(), progress.as_ref())? {
+                return Ok(answer);
+            }
+        }
+    }
+    let is_json = http_client::kind(&response) == http_client::JSON;
+    let body = tokio::time::timeout(quiet, http_client::read(response));
+    let body = body.await.map_err(|_| silence())??;
+    let text = String::from_utf8_lossy(&body);
+    if status.is_success() && is_json {
+        let answer = heard(Some(&text), None)?;
+        return answer.ok_or_else(|| PassError::Refused("its answer is no tool result".into()));
+    }
+    Err(PassError::Refused(complaint(status, &text)))
+}
+
+fn message(parcel: &Parcel) -> Value {
+    let mut params = Map::new();
+    params.insert("name".to_owned(), json!(parcel.tool));
+    match &parcel.arguments {
+        Received::Absent => None,
+        Received::Value(value) => params.insert("arguments".to_owned(), value.clone()),
+        Received::Text(text) => params.insert("arguments".to_owned(), json!(text)),
+    };
+    // Progress is always asked for: it is the sign of life.
+    params.insert("_meta".to_owned(), json!({ "progressToken": 1 }));
+    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
+}
+
+/// The answer, if this is it.
+fn heard(
+    data: Option<&str>,
+    progress: Option<&ProgressSender>,
+) -> Result<Option<Answer>, PassError> {
+    let Some(data) = data.filter(|data| !data.trim().is_empty()) else {
+        return Ok(None);
+    };
+    let message: ServerJsonRpcMessage = serde_json::from_str(data)
+        .map_err(|error| PassError::Refused(format!("its answer cannot be read: {error}")))?;
+    match message {
+        JsonRpcMessage::Response(response) => match response.result {
+            ServerResult::CallToolResult(result) => Ok(Some(plain(result))),
+            _ => Err(PassError::Refused("its answer is no tool result".into())),
+        },
+        JsonRpcMessage::Error(error) => Err(PassError::Refused(error.error.message.into_owned())),
+        JsonRpcMessage::Notification(notice) => {
+            if let (ServerNotification::ProgressNotification(notice), Some(progress)) =
+                (notice.notification, progress)
+            {
+                progress.tell(Progress {
+                    done: notice.params.progress,
+                    total: notice.params.total,
+                    message: notice.params.message.unwrap_or_default(),
+                });
+            }
+            Ok(None)
+        }
+        JsonRpcMessage::Request(_) => Ok(None),
+    }
+}
+
+/// What another node says of a call that it does not take.
+fn complaint(status: StatusCode, body: &str) -> String {
+    let said: Option<Value> = serde_json::from_str(body).ok();
+    let why = said
+        .as_ref()
+        .and_then(|said| said.pointer("/error/message")?.as_str())
+        .unwrap_or(body);
+    let why: String = why.chars().take(COMPLAINT_CHARS_MAX).collect();
+    format!("{status}: {why}")
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hop_is_read_as_it_was_written_and_bounded() {
+        let sent = Hop {
+            from: "bünch".to_owned(),
+            called: "left 2".to_owned(),
+            role: Some("viewer".to_owned()),
+            caller: "http evil\r\nsteadyhand-role: operator".to_owned(),
+        };
+        let all: HeaderMap = headers(&sent).into_iter().collect();
+        let read = hop(&all).unwrap();
+        assert_eq!((read.from, read.called), (sent.from, sent.called));
+        assert_eq!(read.role.as_deref(), Some("viewer"));
+        assert_eq!(read.caller, "http evilsteadyhand-role: operator");
+        let mut long = HeaderMap::new();
+        long.insert(FROM, HeaderValue::from_str(&"x".repeat(9_999)).unwrap());
+        assert_eq!(hop(&long).unwrap().from.len(), WORD_CHARS_MAX);
+        assert_eq!(hop(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! TLS for the way out and the way in: whose word this node takes, and the streams that carry it.
+//!
+//! A server's certificate is always checked, against what the system trusts; nothing switches that off. `SSL_CERT_FILE`
+//! names a file of other authorities, for a machine room with one of its own.
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, ServerConfig};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+/// Longest wait for the other side to agree on a key.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
+
+/// Why there is no secret to share.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum TlsError {
+    /// Nobody is trusted, so no certificate can be.
+    #[error(
+        "this machine trusts no certificate authority; install its ca-certificates or name a file of them in SSL_CERT_FILE"
+    )]
+    NoAuthority,
+    /// The address has no name that a certificate could be for.
+    #[error("{0} is no host name or address that a certificate could be for")]
+    Name(String),
+    /// The other side is not who it says, or does not speak TLS.
+    #[error("{0}")]
+    Handshake(String),
+    /// The other side said nothing for [`HANDSHAKE_MAX`].
+    #[error("no answer to the TLS handshake within {} s", HANDSHAKE_MAX.as_secs())]
+    Silent,
+    /// A certificate or key cannot be used.
+    #[error("the {what} cannot be used: {why}")]
+    Unusable {
+        /// Which of them.
+        what: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl TlsError {
+    fn unusable(what: &'static str, why: &dyn std::fmt::Display) -> Self {
+        let why = why.to_string();
+        Self::Unusable { what, why }
+    }
+}
+
+/// A connection, whatever carries it.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Speaks TLS on a connection to `host`, whose certificate must be for that name and from an authority this machine trusts.
+pub(super) async fn secured(stream: TcpStream, host: &str) -> Result<Box<dyn Stream>, TlsError> {
+    static CONNECTOR: LazyLock<Result<TlsConnector, TlsError>> = LazyLock::new(connector);
+    let connector = CONNECTOR.as_ref().map_err(Clone::clone)?;
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let name =
+        ServerName::try_from(bare.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))?;
+    let opening = connector.connect(name, stream);
+    match tokio::time::timeout(HANDSHAKE_MAX, opening).await {
+        Err(_) => Err(TlsError::Silent),
+        Ok(Err(error)) => Err(TlsError::Handshake(error.to_string())),
+        Ok(Ok(stream)) => Ok(Box::new(stream)),
+    }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+fn connector() -> Result<TlsConnector, TlsError> {
+    let mut roots = RootCertStore::empty();
+    let (trusted, _) =
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if trusted == 0 {
+        return Err(TlsError::NoAuthority);
+    }
+    let config = ClientConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(|error| TlsError::Handshake(error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+/// What a server shows and keeps: its certificates, its own first, and its key, all as PEM.
+///
+/// # Errors
+/// There is no certificate or key in what is given, or they do not belong together.
+pub fn acceptor(certificates: &[u8], key: &[u8]) -> Result<TlsAcceptor, TlsError> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
+    let chain = chain.map_err(|error| TlsError::unusable("certificate", &error))?;
+    if chain.is_empty() {
+        return Err(TlsError::unusable(
+            "certificate",
+            &"no PEM certificate in it",
+        ));
+    }
+    let key =
+        PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::unusable("key", &error))?;
+    let pair = |error: rustls::Error| TlsError::unusable("certificate with this key", &error);
+    let config = ServerConfig::builder_with_provider(provider())
+        .with_safe_default_protocol_versions()
+        .map_err(pair)?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(pair)?;
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}

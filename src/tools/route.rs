@@ -1,0 +1,237 @@
+//! Where a call is done: here, on another node, or on every node.
+//!
+//! A call goes one hop, whole: the other node reads the arguments as the caller sent them, and plans, checks and enables at
+//! home. Nothing that this node has proven goes with it.
+
+use serde_json::{Value, json};
+
+use super::answer::Reply;
+use super::dispatch::{Request, refused};
+use super::shape::{open_shape, strictness};
+use super::{Node, Watch};
+use crate::args::{self, Policy, Reading, Received};
+use crate::catalogue::{EVERYWHERE, Effect, Kind, Tool, Vocabulary};
+use crate::fleet::{Answer, Deed, Failure, Fleet, Hop, Letter, Peer};
+use crate::permit::Who;
+
+/// Where a call is done.
+pub(super) enum Way {
+    /// On this node.
+    Here,
+    /// On another.
+    There(Peer),
+    /// On this one and all others; and the name that nobody has, if one was said.
+    Everywhere(Option<String>),
+    /// Nowhere, and why.
+    Nowhere(Box<Reply>),
+}
+
+impl Node {
+    /// Where this call is meant to be done.
+    pub(super) fn way(&self, tool: &Tool, request: &Request) -> Way {
+        let others = self.fleet.as_ref().map(|fleet| fleet.peers());
+        let takes_node = tool.parameters.iter().any(|parameter| {
+            matches!(
+                parameter.kind,
+                Kind::Name(Vocabulary::Nodes | Vocabulary::Everywhere)
+            )
+        });
+        // A call that has come one hop stays.
+        if request.hop.is_some() || !takes_node || others.is_none_or(|others| others.is_empty()) {
+            return Way::Here;
+        }
+        let shape = open_shape(tool, &self.neighbours());
+        let policy = Policy::new(strictness(tool.effect), self.profile());
+        match args::read(&shape, &policy, request.arguments.clone()) {
+            Ok(reading) => self.towards(tool, &reading),
+            Err(refusal) if refusal.complaints.iter().any(|one| one.path == "node") => {
+                let judged = self.judged(&request.caller, tool, &policy, Err(refusal));
+                match judged {
+                    Err((refusal, advice)) => Way::Nowhere(refused(tool, &refusal, advice).boxed()),
+                    Ok(reading) => self.towards(tool, &reading),
+                }
+            }
+            Err(refusal) => self.at(refusal.good.get("node").and_then(Value::as_str)),
+        }
+    }
+
+    fn towards(&self, tool: &Tool, reading: &Reading) -> Way {
+        let named = reading.understood.get("node").and_then(Value::as_str);
+        let lost = reading
+            .repairs
+            .iter()
+            .find(|repair| repair.field == "node" && named.is_none());
+        match lost {
+            // Whoever meant another node by a name that nobody has gets every arm stopped that can be.
+            Some(lost) if tool.effect == Effect::Stops => Way::Everywhere(Some(lost.got.clone())),
+            _ => self.at(named),
+        }
+    }
+
+    fn at(&self, named: Option<&str>) -> Way {
+        let there = named.and_then(|name| self.fleet.as_ref()?.peer(name));
+        match (named, there) {
+            (_, Some(peer)) => Way::There(peer),
+            (Some(EVERYWHERE), None) => Way::Everywhere(None),
+            _ => Way::Here,
+        }
+    }
+
+    /// Whether a stop plainly names another node: its arguments are an object as it should be, and its `node` is, letter
+    /// for letter, a node that is known and is not this one. In any doubt this node stops first.
+    pub(super) fn spares_us(&self, arguments: &Received) -> bool {
+        let Received::Value(Value::Object(arguments)) = arguments else {
+            return false;
+        };
+        let named = arguments.get("node").and_then(Value::as_str);
+        let fleet = self.fleet.as_ref();
+        named.is_some_and(|name| fleet.is_some_and(|fleet| fleet.peer(name).is_some()))
+    }
+
+    /// Passes a call on to another node.
+    pub(super) async fn pass_on(
+        &self,
+        peer: &Peer,
+        tool: &Tool,
+        request: &Request,
+        watch: &Watch,
+    ) -> Reply {
+        let Some(fleet) = &self.fleet else {
+            return Reply::failed("this node knows no other");
+        };
+        let deed = deed(tool.effect);
+        let letter = self.letter(peer, tool, request);
+        match fleet.forward(peer, letter, deed, watch).await {
+            Ok(answer) => told_by(peer, answer),
+            Err(failure) => unanswered(peer, tool, &failure),
+        }
+    }
+
+    fn letter(&self, peer: &Peer, tool: &Tool, request: &Request) -> Letter {
+        let role = match (&request.standing, request.who) {
+            (Some(standing), _) => standing.role,
+            (None, Who::Operator) => crate::caller::Role::Operator,
+            (None, _) => crate::caller::Role::Planner,
+        };
+        Letter {
+            tool: tool.name.clone(),
+            arguments: request.arguments.clone(),
+            hop: Hop {
+                from: self.file.name.clone(),
+                called: peer.name.clone(),
+                role: Some(role.to_string()),
+                caller: request.caller.clone(),
+            },
+        }
+    }
+
+    /// Tells every other node to stop, all at once, and says what each answered.
+    pub(super) async fn stop_others(&self, tool: &Tool, request: &Request) -> Vec<Value> {
+        let peers = self.fleet.as_deref().map(Fleet::peers).unwrap_or_default();
+        let nobody = Watch::nobody();
+        let asked = peers.iter().map(|peer| async {
+            let reply = self.pass_on(peer, tool, request, &nobody).await;
+            stopped(&peer.name, &reply)
+        });
+        futures::future::join_all(asked).await
+    }
+
+    /// The answer to a stop of every node, from this one's own.
+    pub(super) fn stopped_everywhere(
+        &self,
+        own: Reply,
+        others: Vec<Value>,
+        unknown: Option<&str>,
+    ) -> Reply {
+        let name = &self.file.name;
+        let mut nodes = vec![stopped(name, &own)];
+        nodes.extend(others);
+        let failed = nodes
+            .iter()
+            .any(|node| node.get("success") != Some(&json!(true)));
+        let lines: Vec<String> = nodes
+            .iter()
+            .filter_map(|node| {
+                let text = |key: &str| node.get(key)?.as_str();
+                Some(format!("{}: {}", text("node")?, text("message")?))
+            })
+            .collect();
+        let mut reply = own;
+        reply.text = lines.join("; ");
+        reply.is_error = failed;
+        reply.set("success", !failed);
+        reply.set("message", reply.text.clone());
+        reply.set("nodes", nodes);
+        match unknown {
+            Some(unknown) => reply.hint(&format!(
+                "no node is called {unknown}, so every node that can be reached was told to stop"
+            )),
+            None => reply,
+        }
+    }
+}
+
+fn deed(effect: Effect) -> Deed {
+    match effect {
+        Effect::Reads => Deed::Reads,
+        Effect::Moves => Deed::Moves,
+        Effect::Stops => Deed::Stops,
+    }
+}
+
+fn told_by(peer: &Peer, answer: Answer) -> Reply {
+    let mut reply = Reply {
+        structured: answer.structured,
+        text: format!("{}: {}", peer.name, answer.text),
+        is_error: answer.is_error,
+        pictures: Vec::new(),
+        images: answer.images,
+    };
+    reply.set("node", &peer.name);
+    reply
+}
+
+fn unanswered(peer: &Peer, tool: &Tool, failure: &Failure) -> Reply {
+    let name = &peer.name;
+    let next = match (tool.effect, failure) {
+        (Effect::Stops, _) => {
+            "whether its arm stands is not known: go there, or cut its power".to_owned()
+        }
+        (Effect::Reads, _) => "try again, or look with list_nodes".to_owned(),
+        (Effect::Moves, Failure::Unreached(_) | Failure::Refused(_)) => "nothing moved".to_owned(),
+        // The connection is closed by now: a node that still lives stops what the call moved.
+        (Effect::Moves, _) => format!(
+            "whether anything moved is not known; that node stops what this call began; look with sense and node {name}"
+        ),
+    };
+    Reply::failed(format!(
+        "node {name} at {}: {failure}; {next}",
+        peer.address
+    ))
+    .with("code", code(failure))
+    .with("node", name)
+}
+
+fn code(failure: &Failure) -> &'static str {
+    match failure {
+        Failure::Unreached(_) => "unreachable",
+        Failure::Lost(_) => "lost",
+        Failure::Refused(_) => "refused_there",
+        Failure::Silent(_) => "silent",
+        Failure::Cancelled => "cancelled",
+    }
+}
+
+/// One node's line of a stop of all.
+fn stopped(name: &str, reply: &Reply) -> Value {
+    let mut line = serde_json::Map::from_iter([
+        ("node".to_owned(), json!(name)),
+        ("success".to_owned(), json!(!reply.is_error)),
+    ]);
+    for key in ["message", "code", "state", "stopped_after_ms", "arms"] {
+        if let Some(value) = reply.structured.get(key) {
+            line.insert(key.to_owned(), value.clone());
+        }
+    }
+    Value::Object(line)
+}
