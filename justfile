@@ -13,13 +13,21 @@ test:
 slow:
     STEADYHAND_CASES=1000000 STEADYHAND_MINUTES=10 cargo test --workspace --release -- --include-ignored
 
+# Random trouble in so many rounds, from a seed; 200 are in `test`.
+chaos rounds="2000" seed="20261121":
+    STEADYHAND_CHAOS_ROUNDS={{rounds}} STEADYHAND_CHAOS_SEED={{seed}} cargo test --test chaos -- --nocapture
+
+# A thousand stops for each bound, as histograms; a hundred are in `test`.
+stops count="1000":
+    STEADYHAND_STOPS={{count}} cargo test --test stop_bounds -- --nocapture
+
 # On a real arm: name its port in STEADYHAND_PORT. Somebody stands by the switch.
 metal:
     cargo test --workspace --features hardware -- --test-threads 1
 
-# Mutants of the gate must die (needs cargo-mutants).
-mutants:
-    cargo mutants --package steadyhand --file 'src/gate/*.rs' -- --lib gate::
+# Every line of the gate is tested and its mutants must die (needs cargo-llvm-cov and cargo-mutants).
+gate-proof:
+    tests/gate_proof/run
 
 # Programs that others wrote, against our simulated servos. `.ci/run` also runs tests/clients/run.
 peers:

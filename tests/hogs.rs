@@ -24,6 +24,9 @@ use far_end::{Family, PERIOD, Rig};
 
 const HOGS: usize = 4;
 
+/// A third of what a machine without other work gives: planning and resetting take their time too.
+const CYCLES_A_MINUTE: u64 = 2000;
+
 /// What a cycle may cost the processor: the other half of its period belongs to the wire.
 const BUDGET: Duration = Duration::from_millis(5);
 
@@ -103,7 +106,7 @@ async fn drawing_goes_on_beside_four_hogs() {
         counts.cycle_time.quantile(0.99),
         counts.cycle_time.longest()
     );
-    assert!(drawn > 0 && counts.cycles > 3000 * minutes);
+    assert!(drawn > 0 && counts.cycles > CYCLES_A_MINUTE * minutes);
     let work = &counts.cycle_work;
     eprintln!(
         "of its own a cycle worked p50 {:?}, p99 {:?}, at most {:?}",

@@ -161,7 +161,164 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
     });
     let one = bench.run(&["jobs", "job-1", "--json"]);
     let one: Value = serde_json::from_slice(&one.stdout).unwrap();
-    assert_eq!(one["approved"], true, "{one:#}");
+    assert_eq!(
+        one["approved"],
+        serde_json::json!([one["plan_hash"]]),
+        "{one:#}"
+    );
+}
+
+/// What waits for approval now, once it is another plan than that one; its words.
+fn awaited(bench: &Bench, not: &str) -> (String, String) {
+    let began = Instant::now();
+    loop {
+        let shown = text(&bench.run(&["approve"]));
+        let plan = shown.lines().find_map(|line| line.strip_prefix("plan "));
+        let hash = plan.and_then(|rest| rest.split(':').next());
+        if let Some(hash) = hash.filter(|hash| *hash != not) {
+            return (hash.to_owned(), shown.clone());
+        }
+        assert!(began.elapsed() < PATIENCE * 2, "{shown}");
+        sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn each_of_aligns_two_plans_waits_for_a_person() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
+    let (config, state) = (bench.path("node.toml"), state(&bench));
+    let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
+    std::thread::scope(|scope| {
+        let (bench, node) = (&bench, served.url.clone());
+        let aligned =
+            scope.spawn(move || bench.call(&["align", r#"{"scene":"short"}"#, "--node", &node]));
+        let (first, shown) = awaited(bench, "");
+        assert!(
+            shown.contains("align") && shown.contains("picture: "),
+            "{shown}"
+        );
+        assert_eq!(
+            bench.run(&["approve", "job-1", "--yes"]).status.code(),
+            Some(0)
+        );
+        // The first word is spent: the cross is another plan, and is asked for anew.
+        let (second, _) = awaited(bench, &first);
+        assert_eq!(
+            bench.run(&["approve", "job-1", "--yes"]).status.code(),
+            Some(0)
+        );
+        let (_, aligned) = aligned.join().unwrap();
+        assert_eq!(aligned["job"]["id"], "job-1", "{aligned:#}");
+        let began = Instant::now();
+        let one = loop {
+            let one = bench.run(&["jobs", "job-1", "--json"]);
+            let one: Value = serde_json::from_slice(&one.stdout).unwrap();
+            if one["state"] == "reached" {
+                break one;
+            }
+            assert!(began.elapsed() < PATIENCE * 2, "{one:#}");
+            sleep(Duration::from_millis(200));
+        };
+        assert_eq!(
+            one["approved"],
+            serde_json::json!([first, second]),
+            "{one:#}"
+        );
+        // No word of the answer, which a model reads, allows anything.
+        let late = bench.run(&["approve", "job-1", "--yes"]);
+        assert_ne!(late.status.code(), Some(0), "{}", text(&late));
+    });
+}
+
+#[test]
+fn the_recorded_bytes_of_a_job_draw_it_again() {
+    let bench = Bench::new();
+    let state = state(&bench);
+    for call in [["stroke", STROKE], ["align", r#"{"scene":"short"}"#]] {
+        let (code, done) = bench.call(&[&call[..], &["--state", &state]].concat());
+        assert_eq!(code, 0, "{done:#}");
+    }
+    for job in ["job-1", "job-2"] {
+        let replayed = bench.run(&["replay", job, "--bytes", "--state", &state]);
+        let said = text(&replayed);
+        assert_eq!(replayed.status.code(), Some(0), "{job}: {said}");
+        for word in ["frames of", "the ink is at most", "from the plan's end"] {
+            assert!(said.contains(word), "{job}: {said}");
+        }
+    }
+    let trace = bench.path("state/jobs/job-1/bytes.trace");
+    let whole = std::fs::read_to_string(&trace).unwrap();
+    let half: String = whole
+        .lines()
+        .take(whole.lines().count() / 2)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    std::fs::write(&trace, &half).unwrap();
+    let other = bench.run(&["replay", "job-1", "--bytes", "--state", &state]);
+    assert_eq!(other.status.code(), Some(1), "{}", text(&other));
+    let complains = |words: &str| {
+        let refused = bench.run(&["replay", "job-1", "--bytes", "--state", &state]);
+        assert_ne!(refused.status.code(), Some(0));
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains(words), "{said}");
+    };
+    std::fs::write(&trace, format!("{half}cut\n")).unwrap();
+    complains("not whole");
+    std::fs::remove_file(&trace).unwrap();
+    complains("no bytes of job-1 were kept");
+}
+
+#[test]
+fn changes_of_the_configuration_are_records_whether_the_node_runs_or_not() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "require_preview = true\n").unwrap();
+    let (config, state) = (bench.path("node.toml"), state(&bench));
+    let here = ["--config", config.to_str().unwrap(), "--state", &state];
+    let log = bench.path("state/audit.log");
+    let has = |words: &[&str]| {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let mut lines = text
+            .lines()
+            .filter(|line| line.contains("\tconfiguration\t"));
+        lines.any(|line| words.iter().all(|word| line.contains(word)))
+    };
+    let comes = |words: &[&str]| {
+        let began = Instant::now();
+        while !has(words) {
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{words:?}: {}",
+                std::fs::read_to_string(&log).unwrap()
+            );
+            sleep(Duration::from_millis(100));
+        }
+    };
+    let mut served = bench.serve(&here);
+    let token = |what: &[&str]| {
+        let done = bench.run(&[&["token"], what, &here[..]].concat());
+        assert_eq!(done.status.code(), Some(0));
+    };
+    token(&["add", "cell", "--role", "viewer"]);
+    comes(&["token", "cell", "was added: viewer"]);
+    bench.scene(
+        "short",
+        &support::scene("short", "[[[0.0, 0.0], [31.0, 0.0]]]"),
+    );
+    comes(&["short.toml: was ", ", is "]);
+    token(&["revoke", "cell"]);
+    comes(&["token", "cell", "was revoked"]);
+    served.child.terminate();
+    std::fs::write(bench.path("node.toml"), "require_preview = false\n").unwrap();
+    bench.scene(
+        "late",
+        &support::scene("late", "[[[0.0, 0.0], [31.0, 0.0]]]"),
+    );
+    let _served = bench.serve(&here);
+    comes(&["node.toml: was ", ", is "]);
+    comes(&["late.toml: was none, is "]);
+    let verify = bench.run(&["audit", "verify", log.to_str().unwrap()]);
+    assert_eq!(verify.status.code(), Some(0), "{}", text(&verify));
 }
 
 #[test]

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
+use support::wire::Trace;
 use support::{Bench, PATIENCE, lines};
 
 /// A line long enough to be stopped in its middle.
@@ -57,11 +58,12 @@ fn wait_until_drawing(bench: &Bench, node: &str) {
 #[test]
 fn a_stop_from_another_connection_ends_the_stroke_and_both_are_told() {
     let bench = long_bench();
-    let served = bench.serve(&[]);
+    let (_sim, _path, served) = drawing_on_a_port(&bench);
     let node = served.url.as_str();
     std::thread::scope(|scope| {
         let stroke = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
         wait_until_drawing(&bench, node);
+        let mark = trace(&bench).mark();
         let (code, stopped) = call(&bench, node, &["stop", "\"now!!\""]);
         assert_eq!(code, 0, "{stopped:#}");
         assert!(
@@ -70,6 +72,8 @@ fn a_stop_from_another_connection_ends_the_stroke_and_both_are_told() {
         );
         assert_eq!(stopped["arms"][0]["report"]["verified"], true);
         assert_eq!(stopped["arms"][0]["report"]["lifted"], true);
+        trace(&bench).was_stopped(mark);
+        trace(&bench).stays();
         let (code, stroke) = stroke.join().unwrap();
         assert_eq!(
             (code, &stroke["code"]),
@@ -82,6 +86,10 @@ fn a_stop_from_another_connection_ends_the_stroke_and_both_are_told() {
     let height = sensed["tip"]["height_mm"].as_f64().unwrap();
     assert!(height > 6.0, "the pen is {height} mm up");
     // Each call here is a session of its own; the one that drew has ended and gave the arm back.
+    assert_eq!(
+        bench.run(&["enable", "--scene", "short"]).status.code(),
+        Some(0)
+    );
     let (_, refused) = call(&bench, node, &["stroke", r#"{"scene":"short"}"#]);
     assert_eq!(refused["code"], "needs_reset", "{refused:#}");
     assert_eq!(call(&bench, node, &["reset"]).0, 0);
@@ -144,10 +152,35 @@ fn an_operators_stop_is_an_operators_to_reset_and_an_emergency_stop_is_latched()
     assert_eq!(call(&bench, node, &["stroke", r#"{"scene":"short"}"#]).0, 0);
 }
 
+/// An operator's stop lifts; an emergency stop stands where it is, and nothing but `clear` and then
+/// `reset` ends it.
+#[test]
+fn an_operators_verbs_stop_the_arm_on_the_wire() {
+    let bench = long_bench();
+    let (_sim, _path, served) = drawing_on_a_port(&bench);
+    let verb = |word: &str| bench.run(&[word]).status.code();
+    for word in ["stop", "estop"] {
+        let _caller = begin_to_draw(&bench, &served.url);
+        let mark = trace(&bench).mark();
+        assert_eq!(verb(word), Some(0));
+        match word {
+            "stop" => trace(&bench).was_stopped(mark),
+            _ => trace(&bench).was_frozen(mark),
+        }
+        trace(&bench).stays();
+        if word == "estop" {
+            assert_eq!(verb("reset"), Some(1));
+            trace(&bench).stays();
+            assert_eq!(verb("clear"), Some(0));
+        }
+        assert_eq!(verb("reset"), Some(0));
+    }
+}
+
 #[test]
 fn a_caller_that_hangs_up_stops_the_arm() {
     let bench = long_bench();
-    let served = bench.serve(&[]);
+    let (_sim, _path, served) = drawing_on_a_port(&bench);
     let node = served.url.as_str();
     let mut caller = bench
         .command(&["call", "stroke", r#"{"scene":"long"}"#, "--node", node])
@@ -156,12 +189,15 @@ fn a_caller_that_hangs_up_stops_the_arm() {
         .spawn()
         .unwrap();
     wait_until_drawing(&bench, node);
+    let mark = trace(&bench).mark();
     caller.kill().unwrap();
     caller.wait().unwrap();
     let began = Instant::now();
     loop {
         let (_, sensed) = call(&bench, node, &["sense"]);
         if sensed["state"] == "stopped" {
+            trace(&bench).was_stopped(mark);
+            trace(&bench).stays();
             return;
         }
         assert!(began.elapsed() < PATIENCE, "{sensed:#}");
@@ -169,12 +205,25 @@ fn a_caller_that_hangs_up_stops_the_arm() {
     }
 }
 
+/// What the arm of a bench hears.
+fn trace(bench: &Bench) -> Trace {
+    Trace(bench.path("wire.txt"))
+}
+
+/// A simulated arm on a pseudo-terminal that writes down what it hears, and a node's words for it.
+fn arm_on_a_port(bench: &Bench) -> (support::Running, String, Vec<String>) {
+    let heard = trace(bench).0.display().to_string();
+    let (sim, path) = bench.sim(&["--scene", "long", "--trace", &heard]);
+    let state = bench.path("state").display().to_string();
+    let words = ["--port", &path, "--state", &state, "--enable", "long"].map(str::to_owned);
+    (sim, path, words.to_vec())
+}
+
 /// A node on a pseudo-terminal, moving in the scene `long`, and what moves there.
 fn drawing_on_a_port(bench: &Bench) -> (support::Running, String, support::Served) {
-    let (sim, path) = bench.sim(&["--scene", "long"]);
-    let state = bench.path("state");
-    let state = state.to_str().unwrap();
-    let served = bench.serve(&["--port", &path, "--state", state, "--enable", "long"]);
+    let (sim, path, words) = arm_on_a_port(bench);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let served = bench.serve(&words);
     (sim, path, served)
 }
 
@@ -214,8 +263,10 @@ fn an_interrupt_stops_the_arm_and_ends_the_node() {
     let bench = long_bench();
     let (_sim, path, mut served) = drawing_on_a_port(&bench);
     let _caller = begin_to_draw(&bench, &served.url);
+    let mark = trace(&bench).mark();
     served.child.signal(Signal::INT);
     assert_eq!(served.child.exit_code(), Some(0));
+    trace(&bench).was_stopped(mark);
     assert!(!is_at_rest(&joints_deg(&bench, &path)));
 }
 
@@ -224,10 +275,17 @@ fn a_second_interrupt_is_an_emergency_stop_that_outlives_the_node() {
     let bench = long_bench();
     let (_sim, path, mut served) = drawing_on_a_port(&bench);
     let _caller = begin_to_draw(&bench, &served.url);
+    let mark = trace(&bench).mark();
+    let began = Instant::now();
     served.child.signal(Signal::INT);
     sleep(Duration::from_millis(20));
     served.child.signal(Signal::INT);
+    // A lift takes longer than this.
+    let soon = began.elapsed() < Duration::from_millis(80);
     assert_eq!(served.child.exit_code(), Some(0));
+    if soon {
+        trace(&bench).was_frozen(mark);
+    }
     let state = bench.path("state");
     let kept = std::fs::read_dir(&state).unwrap().flatten();
     let kept: Vec<_> = kept.map(|entry| entry.file_name()).collect();
@@ -256,7 +314,13 @@ fn termination_parks_the_arm() {
     let bench = long_bench();
     let (_sim, path, mut served) = drawing_on_a_port(&bench);
     let _caller = begin_to_draw(&bench, &served.url);
+    let began = Instant::now();
     assert_eq!(served.child.terminate(), Some(0));
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        began.elapsed()
+    );
     let joints = joints_deg(&bench, &path);
     assert!(is_at_rest(&joints), "{joints:?}");
 }
@@ -281,8 +345,10 @@ fn the_end_of_the_terminal_stops_the_arm() {
     let bench = long_bench();
     let (_sim, path, mut served) = drawing_on_a_port(&bench);
     let _caller = begin_to_draw(&bench, &served.url);
+    let mark = trace(&bench).mark();
     served.child.signal(Signal::HUP);
     assert_eq!(served.child.exit_code(), Some(0));
+    trace(&bench).was_stopped(mark);
     assert!(!is_at_rest(&joints_deg(&bench, &path)));
 }
 
@@ -291,6 +357,7 @@ fn a_lost_bus_is_a_fault() {
     let bench = long_bench();
     let (sim, _path, served) = drawing_on_a_port(&bench);
     let _caller = begin_to_draw(&bench, &served.url);
+    let mark = trace(&bench).mark();
     drop(sim);
     let began = Instant::now();
     loop {
@@ -304,6 +371,8 @@ fn a_lost_bus_is_a_fault() {
         }
         assert!(began.elapsed() < PATIENCE, "{sensed:#}");
     }
+    // Whatever was on its way: the arm is never sent further than its leash.
+    assert!(trace(&bench).stand(mark).went_mm < 30.0);
     assert_eq!(bench.run(&["reset"]).status.code(), Some(1));
 }
 
@@ -399,16 +468,27 @@ const OPENING: [&str; 3] = [
     r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stroke","arguments":{"scene":"long"},"_meta":{"progressToken":7}}}"#,
 ];
 
+/// Waits until the pen is sent to the paper, as the arm hears it.
+fn wait_until_near(bench: &Bench) {
+    let began = Instant::now();
+    while trace(bench).mark() == 0 || trace(bench).stand(0).height_mm > 0.5 {
+        assert!(began.elapsed() < PATIENCE, "it never drew");
+        sleep(Duration::from_millis(50));
+    }
+}
+
 /// A node on standard input and output that draws, its input, and what it says from there on.
 fn drawing_for_a_client(
     bench: &Bench,
 ) -> (
-    support::Running,
+    [support::Running; 2],
     std::process::ChildStdin,
     std::sync::mpsc::Receiver<String>,
 ) {
+    let (sim, _, words) = arm_on_a_port(bench);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let child = bench
-        .command(&["serve"])
+        .command(&[&["serve"], &words[..]].concat())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -422,7 +502,8 @@ fn drawing_for_a_client(
     }
     while let Ok(line) = output.recv_timeout(PATIENCE) {
         if line.contains("long: ") && line.contains("s left") {
-            return (child, input, output);
+            wait_until_near(bench);
+            return ([child, sim], input, output);
         }
     }
     panic!("it never moved");
@@ -431,7 +512,8 @@ fn drawing_for_a_client(
 #[test]
 fn a_cancelled_call_stops_the_arm() {
     let bench = long_bench();
-    let (_node, mut input, output) = drawing_for_a_client(&bench);
+    let (_both, mut input, output) = drawing_for_a_client(&bench);
+    let mark = trace(&bench).mark();
     writeln!(
         input,
         r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":2}}}}"#
@@ -447,6 +529,8 @@ fn a_cancelled_call_stops_the_arm() {
         .unwrap();
         let sensed = output.recv_timeout(PATIENCE).unwrap();
         if sensed.contains(r#""state":"stopped""#) {
+            trace(&bench).was_stopped(mark);
+            trace(&bench).stays();
             return;
         }
     }
@@ -456,7 +540,7 @@ fn a_cancelled_call_stops_the_arm() {
 #[test]
 fn a_stop_behind_a_full_pipe_is_heard() {
     let bench = long_bench();
-    let (mut node, mut input, output) = drawing_for_a_client(&bench);
+    let ([mut node, _sim], mut input, output) = drawing_for_a_client(&bench);
     let flood = spawn(move || {
         for id in 100..6_000 {
             let asked = writeln!(
@@ -490,10 +574,14 @@ fn a_stop_behind_a_full_pipe_is_heard() {
 fn a_key_in_the_live_view_stops_the_arm() {
     let bench = Bench::new();
     bench.scene("long", &support::scene("long", &long_lines()));
-    for key in [b" ", b"q"] {
+    for (at, key) in [b" ", b"q"].into_iter().enumerate() {
+        let (_sim, _path, words) = arm_on_a_port(&bench);
+        let state = bench.path(&format!("state-{at}")).display().to_string();
+        let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+        words[3] = &state;
         let (mut screen, terminal) = pseudo_terminal();
         let child = bench
-            .command(&["call", "stroke", r#"{"scene":"long"}"#])
+            .command(&[&["call", "stroke", r#"{"scene":"long"}"#], &words[..]].concat())
             .stdin(terminal.try_clone().unwrap())
             .stderr(terminal)
             .stdout(Stdio::piped())
@@ -508,14 +596,17 @@ fn a_key_in_the_live_view_stops_the_arm() {
             let count = screen.read(&mut some).unwrap();
             seen.extend(&some[..count]);
         }
-        keys.write_all(key).unwrap();
         spawn(move || while screen.read(&mut some).is_ok_and(|count| count > 0) {});
+        wait_until_near(&bench);
+        let mark = trace(&bench).mark();
+        keys.write_all(key).unwrap();
         assert_eq!(child.exit_code(), Some(1));
         let said: Vec<String> = output.iter().collect();
         assert!(
             said.iter().any(|line| line.contains("stopped")),
             "{said:#?}"
         );
+        trace(&bench).was_stopped(mark);
     }
 }
 
@@ -602,7 +693,9 @@ const ROWS: usize = SOURCES.len();
 #[test]
 fn the_end_of_standard_input_stops_the_arm_and_ends_the_node() {
     let bench = long_bench();
-    let (mut node, input, _output) = drawing_for_a_client(&bench);
+    let ([mut node, _sim], input, _output) = drawing_for_a_client(&bench);
+    let mark = trace(&bench).mark();
     drop(input);
     assert_eq!(node.exit_code(), Some(0));
+    trace(&bench).was_stopped(mark);
 }

@@ -45,7 +45,7 @@ const ROOMS: [(&str, &str); 26] = [
     ("mcp", ""),
     (
         "cli",
-        "args arm caller catalogue clock config design fleet gate job link mcp motion permit plan scene service sim tools units",
+        "args arm caller catalogue clock config design driver fleet gate job link mcp motion permit plan scene service sim tools units",
     ),
     ("main", "cli"),
     ("lib", ""),

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::changes::Changes;
 use super::desk::NodeDesk;
 use super::keys::Keys;
 use super::open::{self, Pace};
@@ -16,6 +17,7 @@ use crate::mcp::client::{self, Client, ClientError};
 use crate::mcp::{Answer, CallWatch, Progress, ProgressSender, Received};
 
 pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit> {
+    let at = node;
     // The node, if it is ours, outlives the call: its arm is stopped when it goes.
     let own = match &args.node {
         Some(_) => None,
@@ -24,6 +26,7 @@ pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit>
             let node = open::node(node, if watched { Pace::Watched } else { Pace::Fast })?;
             open::enable(&node, &args.enable)?;
             node.note_start();
+            Changes::since_last(&node, at);
             Some(node)
         }
     };

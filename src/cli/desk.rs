@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use tokio::sync::broadcast;
 
 use super::resources::{self, Resources};
-use super::{door, notice};
+use super::{door, notice, work};
 use crate::args::{self, envelope};
 use crate::caller::Role;
 use crate::catalogue::{self, PROMPTS, Prompt};
@@ -115,8 +115,19 @@ impl Desk for NodeDesk {
         let watch = tools::Watch {
             cancelled: watch.cancelled,
             progress,
+            minder: tokio::runtime::Handle::try_current().ok(),
         };
-        Box::pin(async move { answer(node.call(request, watch).await) })
+        if node.stops(&request.tool) {
+            return Box::pin(async move { answer(node.call(request, watch).await) });
+        }
+        let working = work::spawn(node.call(request, watch));
+        Box::pin(async move {
+            match working.await {
+                Ok(reply) => answer(reply),
+                // As if it had failed here.
+                Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+            }
+        })
     }
 
     fn offers(&self) -> Offers {

@@ -121,9 +121,14 @@ fn card(state: &Path, past: &Past) -> String {
         ("taken over by", past.settled.clone()),
         (
             "approved",
-            if past.approved { "by a person" } else { "" }.to_owned(),
+            past.approved
+                .iter()
+                .map(|plan| format!("plan {plan} by a person"))
+                .collect::<Vec<_>>()
+                .join(", "),
         ),
         ("pictures", files.join(", ")),
+        ("bytes", bytes(&folder)),
         ("figures", past.figures.clone()),
     ];
     rows.iter()
@@ -131,6 +136,14 @@ fn card(state: &Path, past: &Past) -> String {
         .map(|(name, value)| format!("{name:<14}{value}"))
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// Where the job's bytes are, if they were kept.
+fn bytes(folder: &Path) -> String {
+    let path = folder.join(crate::job::BYTES);
+    let kept =
+        std::fs::metadata(&path).map(|about| format!("{} ({} bytes)", path.display(), about.len()));
+    kept.unwrap_or_default()
 }
 
 /// Milliseconds since 1970 as people write a moment, in UTC.

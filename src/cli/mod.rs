@@ -6,6 +6,7 @@ mod arm;
 mod audit;
 mod bus;
 mod call;
+mod changes;
 mod check;
 mod control;
 mod desk;
@@ -23,6 +24,7 @@ mod peers;
 mod plan;
 mod playback;
 mod reach;
+mod recorded;
 mod replay;
 mod resources;
 mod scenes;
@@ -35,6 +37,7 @@ mod systemd;
 mod tools;
 mod trace;
 mod verbs;
+mod work;
 
 pub use desk::desk;
 
@@ -200,10 +203,13 @@ enum Command {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Carry out an earlier job's plan on a simulated arm, and compare
+    /// Carry out an earlier job's plan, or its recorded bytes, on a simulated arm, and compare
     Replay {
         /// Which job
         job: String,
+        /// The bytes that went to the arm, and not the plan that they came from
+        #[arg(long)]
+        bytes: bool,
     },
     /// Work with audit logs
     #[command(subcommand)]
@@ -368,9 +374,10 @@ struct SimArgs {
     /// Which arm
     #[arg(long, default_value = "so101")]
     arm: String,
-    /// The scene whose sheet lies before it and whose pens it holds
-    #[arg(long, default_value = "default")]
-    scene: String,
+    /// The scene whose sheet lies before it and whose pens it holds [default: the default scene
+    /// where it is this arm's, otherwise the first that is]
+    #[arg(long)]
+    scene: Option<String>,
     /// Where what was drawn is written, every second while it changes: a picture, or points in
     /// sheet millimetres where the name ends in .json
     #[arg(long, value_name = "FILE")]
@@ -453,7 +460,7 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
         Command::Status(at) => operate::verb(&at, control::Verb::Status).await,
         Command::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
         Command::Approve { job, yes, at } => approve::run(job, yes, &at).await,
-        Command::Replay { job } => replay::run(&node, &job).await,
+        Command::Replay { job, bytes } => replay::run(&node, &job, bytes).await,
         Command::Audit(AuditCommand::Verify { file, key }) => audit::verify(&file, key.as_deref()),
     }
 }

@@ -1,6 +1,6 @@
 //! Opens a node: its file, its scenes, its arms.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
@@ -14,12 +14,13 @@ use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, NodeFile};
 use crate::link::memory::MemoryLink;
 use crate::link::record::{self, RecordLink};
 use crate::link::serial::SerialLink;
+use crate::link::tap::{Tap, TapLink};
 use crate::link::{Link, LinkError};
 use crate::motion::{Motion, Opener};
 use crate::permit::{Latch, Permits};
 use crate::scene::{Library, Scene, Surface};
 use crate::sim::{Paper, SimPen, Simulator};
-use crate::tools::{self, Declared, Node, Seat, State, Studio};
+use crate::tools::{self, Declared, Node, Recorder, Seat, State, Studio};
 use crate::units::Joints;
 
 /// How an embedded simulated arm's time passes.
@@ -155,8 +156,11 @@ fn simulated(
         Ok(Box::new(link) as Box<dyn Link>)
     });
     let permits = Arc::new(Permits::everything());
-    let motion = attach(entry, arm, clock, permits, traced(open, args))?;
+    let tap = Tap::default();
+    let open = tapped(traced(open, args), &tap);
+    let motion = attach(entry, arm, clock, permits, open)?;
     let seat = Seat::new(&entry.name, motion, Some(Box::new(SimStudio(simulator))));
+    let seat = seat.recorded_by(Box::new(Recorded(tap)));
     // This process has put the simulated arm where this scene rests it.
     if let Some(scene) = scene {
         seat.moved_in(&scene);
@@ -215,14 +219,10 @@ fn on_port(
     let open: Opener = Box::new(move |clock| {
         SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn Link>)
     });
-    let motion = attach(
-        entry,
-        arm,
-        clock,
-        Arc::new(Permits::none()),
-        traced(open, args),
-    )?;
-    Ok(Seat::new(&entry.name, motion, None))
+    let tap = Tap::default();
+    let open = tapped(traced(open, args), &tap);
+    let motion = attach(entry, arm, clock, Arc::new(Permits::none()), open)?;
+    Ok(Seat::new(&entry.name, motion, None).recorded_by(Box::new(Recorded(tap))))
 }
 
 /// Writes down what passes, where the command line says so.
@@ -238,6 +238,28 @@ fn traced(open: Opener, args: &NodeArgs) -> Opener {
         })?;
         Ok(Box::new(RecordLink::new(link, clock, trace)) as Box<dyn Link>)
     })
+}
+
+/// With a tap that is opened while a job moves.
+fn tapped(open: Opener, tap: &Tap) -> Opener {
+    let tap = tap.clone();
+    Box::new(move |clock| {
+        let link = open(clock)?;
+        Ok(Box::new(TapLink::new(link, clock, tap.clone())) as Box<dyn Link>)
+    })
+}
+
+/// Keeps the bytes of jobs.
+struct Recorded(Tap);
+
+impl Recorder for Recorded {
+    fn begin(&self, file: &Path) -> std::io::Result<()> {
+        self.0.open(file)
+    }
+
+    fn end(&self) {
+        self.0.shut();
+    }
 }
 
 fn attach(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
-use super::{Exit, NodeArgs, open, show, state};
+use super::{Exit, NodeArgs, open, recorded, show, state};
 use crate::clock::Clock;
 use crate::gate;
 use crate::job::{self, Past};
@@ -18,9 +18,9 @@ use crate::sim::Simulator;
 use crate::units::Joints;
 
 /// Ink further from the job's strokes than this is another drawing.
-const APART_MM_MAX: f64 = 1.0;
+pub(super) const APART_MM_MAX: f64 = 1.0;
 
-pub(super) async fn run(args: &NodeArgs, id: &str) -> anyhow::Result<Exit> {
+pub(super) async fn run(args: &NodeArgs, id: &str, bytes: bool) -> anyhow::Result<Exit> {
     let file = open::file(args)?;
     let folder = state::place(args, &file)?;
     let past = job::past(&folder, id)?;
@@ -32,6 +32,9 @@ pub(super) async fn run(args: &NodeArgs, id: &str) -> anyhow::Result<Exit> {
             scene.title(),
             scene.revision
         );
+    }
+    if bytes {
+        return recorded::run(&folder, &past, &scene).await;
     }
     if past.strokes.is_empty() {
         bail!(

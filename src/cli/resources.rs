@@ -194,7 +194,7 @@ impl Resources {
         let _ends = cancelled.clone().drop_guard();
         let watch = Watch {
             cancelled,
-            progress: None,
+            ..Watch::nobody()
         };
         let made = async {
             let _turn = self.planning.acquire().await;

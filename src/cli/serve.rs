@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use super::changes::Changes;
 use super::desk::{self, repair};
 use super::open::{self, Pace};
 use super::systemd::Sockets;
@@ -41,6 +42,7 @@ async fn until_told(
         open::enable(&node, &serve.enable)?;
     }
     node.note_start();
+    tokio::spawn(Changes::since_last(&node, args).watch());
     let ahead_ms = calendar_offset_ms();
     if ahead_ms != 0 {
         tracing::warn!(

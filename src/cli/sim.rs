@@ -9,10 +9,11 @@ use anyhow::bail;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Exit, NodeArgs, SimArgs, open, show};
+use crate::arm::Arm;
 use crate::clock::Clock;
 use crate::link::memory::FarEnd;
 use crate::link::pty;
-use crate::scene::Scene;
+use crate::scene::{Library, Scene};
 use crate::sim::Simulator;
 use crate::tools;
 use crate::units::Instant;
@@ -24,7 +25,10 @@ pub(super) async fn run(node: &NodeArgs, args: SimArgs) -> anyhow::Result<Exit> 
     let mut library = open::library(node, &open::file(node)?)?;
     let arm = library.arm(&args.arm)?;
     library.let_stand_in(&arm)?;
-    let scene = library.scene(&args.scene, None)?;
+    let scene = match &args.scene {
+        Some(name) => library.scene(name, None)?,
+        None => scene_of(&library, &arm)?,
+    };
     if scene.arm.file.name != arm.file.name {
         bail!(
             "scene `{}` is for the arm {}; choose another with --scene",
@@ -56,6 +60,19 @@ pub(super) async fn run(node: &NodeArgs, args: SimArgs) -> anyhow::Result<Exit> 
     }
     save(&simulator, &scene, args.ink.as_deref());
     Ok(Exit::Done)
+}
+
+/// The default scene where it is this arm's, otherwise the first that is.
+fn scene_of(library: &Library, arm: &Arm) -> anyhow::Result<Arc<Scene>> {
+    let names = library.scenes_for(&[&arm.file.name]);
+    let default = names.iter().find(|name| *name == "default");
+    let Some(name) = default.or(names.first()) else {
+        bail!(
+            "no scene is for the arm {}; write one and name it with --scene",
+            arm.file.name
+        );
+    };
+    Ok(library.scene(name, None)?)
 }
 
 /// An arm with a record of what it hears.

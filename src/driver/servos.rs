@@ -11,7 +11,7 @@ use crate::driver::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
 use crate::driver::dialect::{Dialect, Goal, Known, Reading, Register, Request};
 use crate::driver::error::{Ailment, DriverError, ServoName};
 use crate::driver::map::{Command, ServoMap, ticks_a_radian};
-use crate::driver::plausible::{Filter, Verdict};
+use crate::driver::plausible::{Filter, JUMPS_MAX, Verdict};
 use crate::driver::{Attached, BusCounts, Identity, RETRIES_MAX, Released};
 use crate::link::Link;
 use crate::units::{Instant, Joints, Measured, ServoState};
@@ -49,7 +49,8 @@ pub(crate) struct Servos<D: Dialect> {
     suspected: Vec<Option<Ailment>>,
     doubted: Vec<Option<Ailment>>,
     ailing: Vec<Option<Ailment>>,
-    strange: Option<(usize, i32)>,
+    /// How many readings in a row each servo gave that lie beyond one turn.
+    strange: Vec<u32>,
     state_next: usize,
     state_read: Instant,
     period: Duration,
@@ -79,7 +80,7 @@ impl<D: Dialect> Servos<D> {
             suspected: vec![None; count],
             doubted: vec![None; count],
             ailing: vec![None; count],
-            strange: None,
+            strange: vec![0; count],
             state_next: 0,
             state_read: Instant::ZERO,
             period: PERIOD_DEFAULT,
@@ -290,10 +291,14 @@ impl<D: Dialect> Servos<D> {
         else {
             return Ok(false);
         };
-        let verdict = filter.judge(reading.ticks, now, entry.velocity_max_ticks_s, self.period);
         if !D::POSITIONS.contains(&reading.ticks) {
-            self.strange = Some((place, reading.ticks));
-        } else if verdict == Verdict::Believed {
+            return self.finds_strange(place, reading.ticks);
+        }
+        if let Some(strange) = self.strange.get_mut(place) {
+            *strange = 0;
+        }
+        let verdict = filter.judge(reading.ticks, now, entry.velocity_max_ticks_s, self.period);
+        if verdict == Verdict::Believed {
             return Ok(true);
         }
         if let Some(counts) = self.bus.counts.servos.get_mut(place) {
@@ -312,10 +317,27 @@ impl<D: Dialect> Servos<D> {
             // Nobody drives it: a person may turn it by hand as fast as they like.
             Verdict::Jumped { .. } => {
                 filter.believe(reading.ticks, now);
-                Ok(D::POSITIONS.contains(&reading.ticks))
+                Ok(true)
             }
             Verdict::Believed | Verdict::Doubted => Ok(false),
         }
+    }
+
+    /// A position beyond one turn is never believed; a damaged reply can claim one, but not time
+    /// after time.
+    fn finds_strange(&mut self, place: usize, ticks: i32) -> Result<bool, DriverError> {
+        if let Some(counts) = self.bus.counts.servos.get_mut(place) {
+            counts.jumps += 1;
+        }
+        let Some(strange) = self.strange.get_mut(place) else {
+            return Ok(false);
+        };
+        *strange += 1;
+        if *strange < JUMPS_MAX {
+            return Ok(false);
+        }
+        *strange = 0;
+        Err(out_of_turn(self.map.name(place), ticks))
     }
 
     fn complete(
@@ -324,7 +346,6 @@ impl<D: Dialect> Servos<D> {
         tries: u32,
     ) -> Result<Vec<Reading>, DriverError> {
         let missing = places(&readings);
-        let strange = self.strange.take();
         for place in &missing {
             if let Some(counts) = self.bus.counts.servos.get_mut(*place) {
                 counts.blind += 1;
@@ -333,10 +354,6 @@ impl<D: Dialect> Servos<D> {
         }
         match missing.first() {
             None => Ok(readings.into_iter().flatten().collect()),
-            Some(first) if strange.is_some_and(|(place, _)| place == *first) => {
-                let ticks = strange.map_or(0, |(_, ticks)| ticks);
-                Err(out_of_turn(self.map.name(*first), ticks))
-            }
             Some(_) if missing.len() == readings.len() => Err(self.silent_bus()),
             Some(first) => Err(DriverError::NoReply {
                 servo: self.map.name(*first),

@@ -92,6 +92,9 @@ pub struct Watch {
     pub cancelled: CancellationToken,
     /// Where progress goes, if the caller wants any.
     pub progress: Option<Progress>,
+    /// Where it is noticed at once that the caller gave up, whoever else is busy; `None` where the
+    /// call itself is.
+    pub minder: Option<tokio::runtime::Handle>,
 }
 
 impl Watch {
@@ -101,6 +104,7 @@ impl Watch {
         Self {
             cancelled: CancellationToken::new(),
             progress: None,
+            minder: None,
         }
     }
 

@@ -75,10 +75,10 @@ impl<'a> Body<'a> {
 
     /// What a part is called in a message.
     pub(super) fn what(&self, part: usize) -> String {
-        match self.parts.get(part) {
-            Some(part) if part.is_pen => format!("pen `{}`", part.name),
-            Some(part) => part.name.to_owned(),
-            None => "the arm".to_owned(),
+        let named = self.parts.get(part).map(|part| (part.is_pen, part.name));
+        match named {
+            Some((true, pen)) => format!("pen `{pen}`"),
+            link => link.map_or("the arm", |(_, link)| link).to_owned(),
         }
     }
 

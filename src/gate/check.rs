@@ -95,31 +95,37 @@ pub(super) struct Judge<'a> {
     said: HashSet<(Rule, Option<usize>)>,
 }
 
-/// What was nearest so far: something that begins too near may only get away.
-pub(super) struct Ratchet(f64);
+/// The largest margin so far: something that begins too near may only get away. Not the last
+/// margin: what came back a rounding a sample would come back a millimetre in a long motion.
+pub(super) struct Ratchet(Option<f64>);
+
+/// Rounding between two margins of a thing that stands, in radians, millimetres or metres.
+const MARGIN_ROUNDING: f64 = 1e-9;
 
 impl Ratchet {
+    /// Of something that was not looked at yet: wherever it is first seen, it begins.
     pub(super) fn new() -> Self {
-        Self(f64::INFINITY)
+        Self(None)
+    }
+
+    /// Of something that was far away: it may not begin too near any more.
+    fn far() -> Self {
+        Self(Some(f64::MAX))
     }
 
     /// Whether a margin below 0 is one too many: it may be below 0 only from the start on, and
-    /// only while it grows.
+    /// only while it does not shrink.
     pub(super) fn breached(&mut self, margin: f64) -> bool {
-        let before = if self.0 == f64::INFINITY {
-            margin
-        } else {
-            self.0
-        };
-        self.0 = margin;
-        margin < 0.0 && (before >= 0.0 || margin < before - 1e-9)
+        let most = self.0.map_or(margin, |most| most.max(margin));
+        self.0 = Some(most);
+        margin < 0.0 && margin < most - MARGIN_ROUNDING
     }
 
     /// The margin of what is near, if anything is. Otherwise whatever comes near from now on does
     /// not begin there.
     fn near(&mut self, near: Option<Near>, least_m: f64) -> Option<Near> {
         let Some(near) = near else {
-            self.0 = f64::MAX;
+            *self = Self::far();
             return None;
         };
         self.breached(near.metres - least_m).then_some(near)
@@ -258,10 +264,8 @@ impl<'a> Judge<'a> {
                 format!("motion is enabled for less than the {seconds:.0} s that it takes: enable it for longer")
             });
         }
-        let Some(first) = self.trajectory.samples.first().copied() else {
-            return;
-        };
-        if let Err(why) = near(self.scene, &first, start, now) {
+        let first = self.trajectory.samples.first();
+        if let Some(Err(why)) = first.map(|first| near(self.scene, first, start, now)) {
             self.refuse(Rule::Start, 0, None, || why);
         }
     }
@@ -273,10 +277,8 @@ impl<'a> Judge<'a> {
         let (scene, trajectory) = (self.scene, self.trajectory);
         let body = Body::new(scene);
         let mut before: Option<(usize, &Joints, Point3<f64>)> = None;
-        for span in &trajectory.spans {
-            let Some(pen) = scene.pen(span.pen) else {
-                continue;
-            };
+        let spans = trajectory.spans.iter();
+        for (span, pen) in spans.filter_map(|span| Some((span, scene.pen(span.pen)?))) {
             let samples = trajectory.samples.iter().enumerate();
             for (sample, q) in samples.take(span.end).skip(span.first) {
                 let stance = body.at(q);
@@ -372,7 +374,7 @@ impl<'a> Judge<'a> {
 
     fn sheet(&mut self, now: &Moment<'_>, ratchets: &mut Ratchets) {
         let Some(height) = Posture::height_mm(self.scene, &now.tip) else {
-            ratchets.sheet = Ratchet(f64::MAX);
+            ratchets.sheet = Ratchet::far();
             return;
         };
         let floor = match now.span.kind {

@@ -1,5 +1,4 @@
 //! A proof being spent: each tick judged against what was measured, each giving one frame.
-
 //!
 //! How fast the goal goes along the path is one number, the rate: 1 as planned, 0 standing. It
 //! never jumps, whatever happens: waiting, holding, resuming and stopping are all ramps of it, so
@@ -47,14 +46,18 @@ enum Phase {
     /// On the path.
     Path,
     /// On the proven way straight up from where the path was left; `tick` of `ticks`.
-    Line {
-        from_rad: Joints,
-        by_rad: Joints,
-        tick: f64,
-        ticks: f64,
-    },
+    Line(Line),
     /// At the end: nothing comes any more.
     Stand,
+}
+
+/// A way straight up, and where on it the goal is.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    from_rad: Joints,
+    by_rad: Joints,
+    tick: f64,
+    ticks: f64,
 }
 
 /// What is wanted of the motion.
@@ -264,7 +267,7 @@ impl Execution {
                     && (self.is_up_already() || self.lift_rad().is_none())
                     && !self.finishes_stroke(at)
             }
-            Phase::Line { tick, ticks, .. } => tick >= ticks,
+            Phase::Line(line) => line.tick >= line.ticks,
             Phase::Stand => false,
         }
     }
@@ -361,15 +364,14 @@ impl Execution {
 
     /// What is left to do after something broke.
     fn end_after(&mut self, broken: &Broken, seen: &Measured) {
-        self.wish = match (broken, &self.wish) {
-            // Nobody hears whether a lift would be followed.
-            (Broken::Blind(_), _) | (_, Wish::Halt) => Wish::Halt,
-            (Broken::Stalled { .. }, _) if matches!(self.phase, Phase::Path) => {
-                Wish::Back(self.back_to(&seen.position_rad))
-            }
-            // It stalled on its way up: there is no better way.
-            (Broken::Stalled { .. }, _) => Wish::Halt,
-            _ => Wish::Stop,
+        // Without readings nobody hears whether a lift would be followed, and from a stall on the
+        // way up there is no better way.
+        let has_way = matches!((broken, &self.phase), (Broken::Stalled { .. }, Phase::Path))
+            && self.wish != Wish::Halt;
+        self.wish = if has_way {
+            Wish::Back(self.back_to(&seen.position_rad))
+        } else {
+            Wish::Halt
         };
     }
 
@@ -387,7 +389,7 @@ impl Execution {
     fn advance(&mut self, waits: bool) -> Moved {
         match self.phase {
             Phase::Path => self.along(waits),
-            Phase::Line { .. } => self.line(waits),
+            Phase::Line(line) => self.line(line, waits),
             Phase::Stand => Moved::Finished,
         }
     }
@@ -446,13 +448,14 @@ impl Execution {
             self.phase = Phase::Stand;
             return Moved::Finished;
         };
-        self.phase = Phase::Line {
+        let line = Line {
             from_rad: self.on_path(self.at),
             by_rad,
             tick: 0.0,
             ticks: self.lift_ticks(&by_rad),
         };
-        self.line(waits)
+        self.phase = Phase::Line(line);
+        self.line(line, waits)
     }
 
     /// The joint motion that lifts the tip from here, where one was proven.
@@ -466,16 +469,8 @@ impl Execution {
     }
 
     /// The next goal on the way up or, where it goes on, down again.
-    fn line(&mut self, waits: bool) -> Moved {
-        let Phase::Line {
-            from_rad,
-            by_rad,
-            tick,
-            ticks,
-        } = self.phase
-        else {
-            return Moved::Not;
-        };
+    fn line(&mut self, line: Line, waits: bool) -> Moved {
+        let Line { tick, ticks, .. } = line;
         let up = !matches!(self.wish, Wish::Go);
         let arrived = if up { tick >= ticks } else { tick <= 0.0 };
         if arrived {
@@ -504,14 +499,12 @@ impl Execution {
             return Moved::Not;
         }
         let tick = (tick + self.rate).clamp(0.0, ticks);
-        self.phase = Phase::Line {
-            from_rad,
-            by_rad,
-            tick,
-            ticks,
-        };
+        self.phase = Phase::Line(Line { tick, ..line });
         let share = smooth(tick / ticks);
-        Moved::To(from_rad.zip(&by_rad, |from, by| from + by * share))
+        Moved::To(
+            line.from_rad
+                .zip(&line.by_rad, |from, by| from + by * share),
+        )
     }
 
     fn line_end(&mut self, up: bool) -> Moved {
@@ -537,9 +530,7 @@ impl Execution {
         )]
         let first = at.floor() as usize;
         let share = at - at.floor();
-        let Some(a) = samples.get(first) else {
-            return self.goal_rad;
-        };
+        let a = samples.get(first).unwrap_or(&self.goal_rad);
         let b = samples.get(first + 1).unwrap_or(a);
         a.zip(b, |a, b| a + (b - a) * share)
     }

@@ -30,6 +30,28 @@
 //! }
 //! ```
 //!
+//! Nor is there one that nobody made, or one that was read from a file:
+//!
+//! ```compile_fail,E0277
+//! fn conjure<T: Default>() -> T { T::default() }
+//! let checked: steadyhand::gate::CheckedTrajectory = conjure();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! let checked: steadyhand::gate::CheckedTrajectory = serde_json::from_str("{}").unwrap();
+//! ```
+//!
+//! ```compile_fail,E0277
+//! let setpoint: steadyhand::gate::Setpoint = serde_json::from_str("{}").unwrap();
+//! ```
+//!
+//! An execution is made by spending a proof, and in no other way:
+//!
+//! ```compile_fail,E0277
+//! fn conjure<T: Default>() -> T { T::default() }
+//! let execution: steadyhand::gate::Execution = conjure();
+//! ```
+//!
 //! And it cannot be copied:
 //!
 //! ```compile_fail,E0599

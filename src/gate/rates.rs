@@ -17,16 +17,11 @@ struct Rates {
 impl Judge<'_> {
     pub(super) fn joint_limits(&mut self) {
         let (limits, samples) = (self.scene.arm.limits, &self.trajectory.samples);
-        for joint in 0..self.scene.arm.dof() {
+        let ranges = limits.lower_rad.iter().zip(limits.upper_rad.iter());
+        for (joint, (&low, &high)) in ranges.enumerate() {
             let mut ratchet = Ratchet::new();
-            for (sample, q) in samples.iter().enumerate() {
-                let (Some(&at), Some(&low), Some(&high)) = (
-                    q.get(joint),
-                    limits.lower_rad.get(joint),
-                    limits.upper_rad.get(joint),
-                ) else {
-                    continue;
-                };
+            let angles = samples.iter().filter_map(|q| q.get(joint));
+            for (sample, &at) in angles.enumerate() {
                 if ratchet.breached((at - low).min(high - at) + 1e-6) {
                     let name = self.scene.arm.joint_name(joint);
                     let limit = if at < low { low } else { high };
@@ -41,10 +36,9 @@ impl Judge<'_> {
     pub(super) fn joint_rates(&mut self) {
         let period = self.trajectory.period.as_secs_f64();
         let zero = Joints::zeros(self.scene.arm.dof());
-        let steps = self.trajectory.samples.windows(2).map(|pair| match pair {
-            [a, b] => b.zip(a, |b, a| (b - a) / period),
-            _ => zero,
-        });
+        let samples = &self.trajectory.samples;
+        let pairs = samples.iter().zip(samples.iter().skip(1));
+        let steps = pairs.map(|(a, b)| b.zip(a, |b, a| (b - a) / period));
         let last = self.trajectory.samples.len().saturating_sub(1);
         let (mut speed_before, mut change_before) = (zero, zero);
         // The arm stands before the first sample and after the last.

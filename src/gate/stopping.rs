@@ -7,6 +7,8 @@
 //! from every sample and must rise all the way, stay inside limits, and keep as far from the sheet
 //! and from keep-outs as the plan itself has to.
 
+use std::ops::Range;
+
 use nalgebra::{Matrix3, Matrix3xX, Point3, Vector3};
 
 use super::body::{Body, Stance};
@@ -109,9 +111,10 @@ fn prove_lifts(
     lifts: &mut Vec<Lift>,
 ) -> Result<(), Refusal> {
     let mut next = span.first;
-    while next < span.end {
+    let here = |next: usize| trajectory.samples.get(next).filter(|_| next < span.end);
+    while let Some(from) = here(next) {
         let end = (next + LIFT_EVERY).min(span.end);
-        next = match lift_from(body, trajectory, span, next, end) {
+        next = match lift_from(body, trajectory, span, from, next..end) {
             Ok(Some(lift)) => {
                 let end = lift.end;
                 lifts.push(lift);
@@ -142,12 +145,9 @@ fn lift_from(
     body: &Body<'_>,
     trajectory: &Trajectory,
     span: &Span,
-    first: usize,
-    end: usize,
+    from: &Joints,
+    Range { start: first, end }: Range<usize>,
 ) -> Result<Option<Lift>, String> {
-    let Some(from) = trajectory.samples.get(first) else {
-        return Ok(None);
-    };
     if !touches(span.kind) && !is_low(body.scene(), span.pen, from) {
         return Ok(None);
     }
@@ -177,19 +177,18 @@ fn is_low(scene: &Scene, pen: usize, q: &Joints) -> bool {
 fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, Refusal> {
     let period = trajectory.period.as_secs_f64();
     let limits = scene.arm.limits;
-    let needed: Vec<f64> = trajectory
-        .samples
-        .windows(2)
-        .map(|pair| match pair {
-            [a, b] => b
-                .zip(a, |b, a| (b - a).abs() / period)
+    let samples = &trajectory.samples;
+    let needed: Vec<f64> = samples
+        .iter()
+        .zip(samples.iter().skip(1))
+        .map(|(a, b)| {
+            b.zip(a, |b, a| (b - a).abs() / period)
                 .zip(&limits.acceleration_rad_s2, |speed, hardest| {
                     speed / (hardest * BRAKE_SHARE * period)
                 })
                 .iter()
                 .copied()
-                .fold(BRAKE_TICKS_MIN, f64::max),
-            _ => BRAKE_TICKS_MIN,
+                .fold(BRAKE_TICKS_MIN, f64::max)
         })
         .chain([BRAKE_TICKS_MIN])
         .collect();
@@ -258,9 +257,8 @@ fn reach(scene: &Scene, pen: usize, from: &Joints, target: &Point3<f64>) -> Resu
         }
         let jacobian = tip_jacobian(scene, pen, &q, &tip)?;
         let damped = &jacobian * jacobian.transpose() + Matrix3::identity() * 1e-8;
-        let Some(inverse) = damped.try_inverse() else {
-            break;
-        };
+        // Damping makes it positive; without an inverse there would be no step.
+        let inverse = damped.try_inverse().unwrap_or_else(Matrix3::zeros);
         let step = jacobian.transpose() * (inverse * error);
         q = q.map(|joint, angle| {
             let moved = angle + step.get(joint).copied().unwrap_or(0.0);
@@ -435,4 +433,43 @@ impl<'a> Walk<'a> {
 /// How near something may come that stands so near now.
 fn floor(now_m: Option<f64>) -> f64 {
     now_m.map_or(CLEARANCE_M, |metres| metres.min(CLEARANCE_M))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use crate::plan::{self, Patient};
+    use crate::scene::Library;
+
+    /// A way that would bring the body to the sheet, or the joint beyond its range, is no lift.
+    #[test]
+    fn a_way_that_comes_too_near_is_no_lift() {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let plan = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
+        let mut spans = plan.trajectory.spans.iter();
+        let draw = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
+        let from = plan.trajectory.samples.get(draw.first).unwrap();
+        let body = Body::new(&scene);
+        let walk = Walk::new(&body, draw.pen, from).unwrap();
+        assert_eq!(walk.stays_clear(&body.at(from)), Ok(()));
+        let bent = |joint: usize, by: f64| from.map(|at, q| if at == joint { q + by } else { q });
+        let said: Vec<String> = (1..4)
+            .flat_map(|joint| [(joint, -0.3), (joint, 0.3)])
+            .filter_map(|(joint, by)| walk.stays_clear(&body.at(&bent(joint, by))).err())
+            .collect();
+        assert!(
+            said.iter().any(|why| why.ends_with("mm of the sheet")),
+            "{said:?}"
+        );
+        assert_eq!(walk.inside_limits(from), Ok(()));
+        assert!(walk.inside_limits(&bent(1, 4.0)).is_err());
+        assert!(walk.inside_limits(&bent(1, -4.0)).is_err());
+        // Down, and up but aside.
+        assert!(walk.rises(&body.at(from), 1e-3).is_err());
+        assert!(
+            walk.rises(&body.at(&bent(0, 0.1)), f64::NEG_INFINITY)
+                .is_err()
+        );
+    }
 }

@@ -354,3 +354,244 @@ fn a_stalled_joint_is_let_go_and_lifted() {
     // The leash is 0.45 rad.
     assert!(furthest < 0.3, "the goal went {furthest} rad ahead");
 }
+
+/// Ticks as far as a sample, the arm following.
+fn run_to(execution: &mut Execution, now: &mut Instant, sample: usize) {
+    while execution.progress().sample < sample {
+        tick(execution, now).unwrap();
+    }
+}
+
+fn tick(execution: &mut Execution, now: &mut Instant) -> Result<Step, Broken> {
+    *now = now.after(drawing().1.period);
+    execution.next(&seen(*execution.goal_rad(), *now), *now)
+}
+
+/// Ticks until nothing comes any more, and how many.
+fn run_out(execution: &mut Execution, now: &mut Instant) -> usize {
+    for ticks in 0..2_000 {
+        if matches!(tick(execution, now).unwrap(), Step::Finished) {
+            return ticks;
+        }
+    }
+    panic!("not at its end");
+}
+
+fn height_mm(q: &Joints) -> f64 {
+    let (scene, _) = drawing();
+    let tip = clearance::Posture::new(scene, q).tip_m(scene, 0).unwrap();
+    scene.surface.project(&tip).height_mm
+}
+
+/// A sample in the middle of the first stroke.
+fn in_a_stroke() -> usize {
+    let mut spans = drawing().1.spans.iter();
+    let draw = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
+    draw.first + 40
+}
+
+#[test]
+fn a_proof_says_what_it_was_judged_against() {
+    let (scene, trajectory) = drawing();
+    let checked = super::check(
+        scene,
+        leave(scene),
+        &seen(scene.rest_rad, Instant::ZERO),
+        Instant::ZERO,
+        trajectory.clone(),
+    );
+    let checked = checked.unwrap();
+    assert_eq!(checked.revision(), scene.revision);
+    assert!(Arc::ptr_eq(checked.scene(), scene));
+    assert!(checked.permit().covers(scene, Instant::ZERO));
+    assert_eq!(checked.trajectory().samples, trajectory.samples);
+    let start = seen(scene.rest_rad, Instant::ZERO);
+    let mut execution = checked.begin(&start, Instant::ZERO).unwrap();
+    assert_eq!(execution.checked().revision(), scene.revision);
+    assert!(execution.is_allowed(Instant::ZERO));
+    assert_eq!(execution.span(), trajectory.span_at(0));
+    let mut now = Instant::ZERO;
+    let Step::Go(setpoint) = tick(&mut execution, &mut now).unwrap() else {
+        panic!("nothing was sent");
+    };
+    let limits = scene.arm.limits;
+    assert_eq!(*setpoint.velocity_cap_rad_s(), limits.velocity_rad_s);
+    assert_eq!(
+        *setpoint.acceleration_cap_rad_s2(),
+        limits.acceleration_rad_s2
+    );
+}
+
+#[test]
+fn a_leave_that_ends_is_no_longer_allowed_and_resumes_nothing() {
+    let (scene, trajectory) = drawing();
+    let permits = Permits::none();
+    let lasts = std::time::Duration::from_secs(600);
+    permits.enable(scene, Instant::ZERO, Some(lasts));
+    let permit = || permits.ask(scene, Instant::ZERO).unwrap();
+    let mut execution = begun(scene, trajectory);
+    let mut now = Instant::ZERO;
+    let is = |execution: &Execution, now| seen(*execution.goal_rad(), now);
+    let not_held = execution.resume(&is(&execution, now), permit(), now);
+    assert_eq!(not_held, Err(Broken::NotHeld));
+    run_to(&mut execution, &mut now, 10);
+    assert!(execution.hold(HoldAt::Once));
+    // Goes on while the hold is still coming to its stand.
+    execution
+        .resume(&is(&execution, now), permit(), now)
+        .unwrap();
+    assert!(execution.is_allowed(now));
+    assert!(!execution.is_allowed(Instant::ZERO.after(lasts)));
+    assert!(execution.hold(HoldAt::StrokeEnd));
+    let late = now.after(lasts);
+    let expired = execution.resume(&is(&execution, late), permit(), late);
+    assert_eq!(expired, Err(Broken::Expired));
+}
+
+#[test]
+fn a_halt_stands_on_the_path_and_lifts_nothing() {
+    let (scene, trajectory) = drawing();
+    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let at = in_a_stroke();
+    run_to(&mut execution, &mut now, at);
+    let reach = execution.next_reach();
+    execution.halt();
+    assert!(run_out(&mut execution, &mut now) > 0);
+    let end = execution.progress();
+    assert!((at..=reach).contains(&end.sample), "{end:?}; {reach}");
+    assert!(height_mm(execution.goal_rad()) < 1.0);
+    assert!(!execution.has_lifted() && !execution.was_stopped() && !execution.is_held());
+    assert!(!execution.hold(HoldAt::Once), "it ends already");
+    execution.stop();
+    assert!(matches!(tick(&mut execution, &mut now), Ok(Step::Finished)));
+    assert!(!execution.has_lifted());
+}
+
+#[test]
+fn a_halt_on_the_way_up_stands_there() {
+    let (scene, trajectory) = drawing();
+    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    run_to(&mut execution, &mut now, in_a_stroke());
+    execution.stop();
+    while height_mm(execution.goal_rad()) < 2.0 {
+        tick(&mut execution, &mut now).unwrap();
+    }
+    execution.halt();
+    let ticks = run_out(&mut execution, &mut now);
+    assert!((3..20).contains(&ticks), "{ticks} ticks to a stand");
+    let height = height_mm(execution.goal_rad());
+    assert!(height < scene.heights.lift_mm - 1.0, "{height} mm");
+    assert!(execution.was_stopped() && !execution.has_lifted());
+}
+
+#[test]
+fn after_stand_nothing_comes() {
+    let (scene, trajectory) = drawing();
+    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    run_to(&mut execution, &mut now, in_a_stroke());
+    assert!(execution.hold(HoldAt::Once));
+    execution.stand();
+    assert!(execution.was_stopped() && !execution.is_held());
+    assert_eq!(run_out(&mut execution, &mut now), 0);
+}
+
+#[test]
+fn a_motion_that_has_to_wait_stands_on_its_path_until_it_may_go_on() {
+    let (scene, trajectory) = drawing();
+    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let at = in_a_stroke();
+    run_to(&mut execution, &mut now, at);
+    let reach = execution.next_reach();
+    assert!(reach > at + 1 && reach <= at + 1 + 30, "{at} to {reach}");
+    execution.wait(true);
+    for _ in 0..80 {
+        tick(&mut execution, &mut now).unwrap();
+    }
+    assert!(matches!(tick(&mut execution, &mut now), Ok(Step::Hold)));
+    let waits = execution.progress().sample;
+    assert!((at..=reach).contains(&waits), "{waits}; {at} to {reach}");
+    assert!(height_mm(execution.goal_rad()) < 1.0);
+    execution.wait(false);
+    run_to(&mut execution, &mut now, reach + 5);
+    execution.stop();
+    // A stop waits for nothing.
+    execution.wait(true);
+    run_out(&mut execution, &mut now);
+    assert!(execution.has_lifted());
+    assert!(height_mm(execution.goal_rad()) > scene.heights.lift_mm - 1.0);
+}
+
+#[test]
+fn a_reach_ends_with_the_motion() {
+    let (scene, trajectory) = drawing();
+    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    let last = trajectory.samples.len() - 1;
+    let mut before = execution.next_reach();
+    while execution.progress().sample < last {
+        let (here, reach) = (execution.progress().sample, execution.next_reach());
+        assert!(reach > here && reach <= last && reach + 40 > before);
+        before = reach;
+        tick(&mut execution, &mut now).unwrap();
+    }
+    assert_eq!(execution.next_reach(), last);
+}
+
+/// Stuck on its way up, a joint is left where it is: there is no better way than up.
+#[test]
+fn a_stall_on_the_way_up_ends_there() {
+    let (scene, trajectory) = drawing();
+    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    run_to(&mut execution, &mut now, in_a_stroke());
+    execution.stop();
+    while height_mm(execution.goal_rad()) < 1.0 {
+        tick(&mut execution, &mut now).unwrap();
+    }
+    let stuck = *execution.goal_rad();
+    let mut broken = None;
+    for _ in 0..600 {
+        now = now.after(trajectory.period);
+        let is = seen(stuck.map(|_, q| q - 1.0), now);
+        match execution.next(&is, now) {
+            Ok(Step::Finished) => break,
+            Ok(_) => {}
+            Err(why) => broken = Some(why),
+        }
+    }
+    assert!(matches!(broken, Some(Broken::Stalled { .. })), "{broken:?}");
+    assert!(!execution.has_lifted());
+}
+
+#[test]
+fn a_refusal_names_its_stroke_and_place() {
+    let refusal = |item, at_mm| Refusal {
+        rule: Rule::Sheet,
+        sample: 7,
+        doing: Some(SpanKind::Draw),
+        item,
+        at_mm,
+        excess: None,
+        why: "too deep".to_owned(),
+    };
+    let all = Refused(vec![
+        refusal(Some(2), Some([10.04, 3.0])),
+        refusal(Some(0), None),
+        refusal(None, Some([1.0, 1.0])),
+    ]);
+    assert_eq!(
+        all.to_string(),
+        "refused: stroke 3 at (10.0, 3.0) mm: too deep; stroke 1: too deep; too deep"
+    );
+}
+
+#[test]
+fn what_begins_too_near_may_only_get_away() {
+    let mut ratchet = check::Ratchet::new();
+    for margin in [-3.0, -2.0, -2.0, -2.0 - 5e-10, -0.5, 1.0, 0.0] {
+        assert!(!ratchet.breached(margin), "{margin}");
+    }
+    assert!(ratchet.breached(-1e-6));
+    let mut crept = check::Ratchet::new();
+    // What comes back a rounding at a time is seen.
+    let back = (0..10).position(|step| crept.breached(-1.0 - 4e-10 * f64::from(step)));
+    assert_eq!(back, Some(3));
+}

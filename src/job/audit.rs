@@ -346,6 +346,10 @@ pub fn verify(text: &str, expected: Option<&str>) -> Result<Verified, AuditError
     let found = words.next().unwrap_or_default();
     let key = bytes::<32>(found).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
     let key = key.ok_or(AuditError::Foreign)?;
+    let before = words.next().and_then(bytes::<32>);
+    if before.is_none() || words.next().is_some() {
+        return Err(AuditError::Foreign);
+    }
     if let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(found)) {
         return Err(AuditError::OtherKey {
             found: found.to_owned(),
@@ -452,6 +456,45 @@ mod tests {
             verify(&text, None).unwrap().key.as_str(),
         );
         assert_eq!(first_bad(&forged.lines().collect::<Vec<_>>()), 0);
+    }
+
+    /// Any one byte, whatever it becomes, and any order but the right one.
+    #[test]
+    fn no_byte_can_be_changed_and_no_record_moved_unseen() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = log(folder.path(), 3);
+        let whole = verify(&text, None).unwrap();
+        for at in 0..text.trim_end().len() {
+            for bit in [0x01, 0x02, 0x10, 0x20, 0x40] {
+                let mut bytes = text.clone().into_bytes();
+                *bytes.get_mut(at).unwrap() ^= bit;
+                let Ok(changed) = String::from_utf8(bytes) else {
+                    continue;
+                };
+                let found = verify(&changed, Some(&whole.key));
+                assert!(found.is_err(), "byte {at}, bit {bit:#x}: {changed}");
+            }
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        for (one, other) in [(1, 2), (2, 3), (1, 3)] {
+            let mut moved = lines.clone();
+            moved.swap(one, other);
+            assert!(verify(&moved.join("\n"), None).is_err());
+        }
+        for end in 1..lines.len() {
+            let cut = verify(&lines.get(..end).unwrap().join("\n"), None).unwrap();
+            // A log that was cut short holds in itself: its last hash says that it is another.
+            assert!(cut.last != whole.last && cut.records < whole.records);
+        }
+        for end in 1..text.trim_end().len() {
+            let cut = text.get(..end).unwrap();
+            let whole_lines = lines.iter().scan(0, |at, line| {
+                *at += line.len() + 1;
+                Some(*at - 1)
+            });
+            let at_an_end = whole_lines.into_iter().any(|at| at == end || at + 1 == end);
+            assert_eq!(verify(cut, None).is_ok(), at_an_end, "cut at {end}");
+        }
     }
 
     #[test]

@@ -244,12 +244,18 @@ fn slim(mut past: Past) -> Past {
     past
 }
 
+/// Where a job's journal, pictures and bytes are in a node's state folder.
+#[must_use]
+pub fn folder(state: &Path, id: &str) -> PathBuf {
+    state.join(JOBS).join(id)
+}
+
 /// Reads a job from a node's state folder, whether the node runs or not.
 ///
 /// # Errors
 /// When there is no such job, or its journal was damaged.
 pub fn past(state: &Path, id: &str) -> Result<Past, LogError> {
-    let contents = log::read(&state.join(JOBS).join(id).join(JOURNAL))?;
+    let contents = log::read(&folder(state, id).join(JOURNAL))?;
     Ok(Past::of(&contents.records))
 }
 

@@ -102,12 +102,17 @@ impl Entry {
     /// # Errors
     /// When this is not on the disk.
     pub fn planned(&self, plan: &Plan, start: &Joints) -> Result<(), LogError> {
-        let start: Vec<String> = start.iter().map(ToString::to_string).collect();
+        let words = |q: &Joints| {
+            let angles: Vec<String> = q.iter().map(ToString::to_string).collect();
+            angles.join(" ")
+        };
+        let end = plan.trajectory.samples.last();
         self.write(
             &Record::new(Kind::Planned)
                 .with("plan", &plan.hash)
                 .with("duration_s", plan.report.duration_s)
-                .with("start_rad", start.join(" "))
+                .with("start_rad", words(start))
+                .with("end_rad", end.map(words).unwrap_or_default())
                 .bytes("strokes", encode_strokes(&plan.strokes)),
         )
     }

@@ -53,9 +53,11 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// From exactly `2 * N` hexadecimal digits.
+/// From exactly `2 * N` lower-case hexadecimal digits.
 pub(super) fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
-    if text.len() != 2 * N || !text.is_ascii() {
+    // Written in one way only, so that no other text is the same bytes.
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if text.len() != 2 * N || !text.bytes().all(is_digit) {
         return None;
     }
     let mut bytes = [0_u8; N];

@@ -197,14 +197,21 @@ fn frame(number: u64, body: &[u8]) -> Vec<u8> {
 /// # Errors
 /// [`LogError`] names the first record that was damaged.
 pub(super) fn read(path: &Path) -> Result<Contents, LogError> {
-    let bytes = std::fs::read(path).map_err(at(path))?;
+    contents(&std::fs::read(path).map_err(at(path))?, path)
+}
+
+/// What a file's bytes come to; `path` is for errors.
+///
+/// # Errors
+/// As [`read`].
+pub(super) fn contents(bytes: &[u8], path: &Path) -> Result<Contents, LogError> {
     let mut contents = Contents {
         records: Vec::new(),
         torn_bytes: 0,
         length: 0,
     };
     let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
-        if MAGIC.starts_with(&bytes) || bytes.iter().all(|byte| *byte == 0) {
+        if MAGIC.starts_with(bytes) || bytes.iter().all(|byte| *byte == 0) {
             contents.torn_bytes = bytes.len();
             return Ok(contents);
         }
@@ -271,6 +278,7 @@ fn follows(bytes: &[u8], number: u64) -> bool {
 mod tests {
     use super::super::record::Kind;
     use super::*;
+    use proptest::prelude::*;
 
     fn three() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
@@ -301,6 +309,35 @@ mod tests {
             assert_eq!(after.records.len(), contents.records.len() + 1);
         }
         assert_eq!(least, 3);
+    }
+
+    proptest! {
+        /// A power cut: so many bytes are on the disk, and behind them what stood there before.
+        #[test]
+        fn whatever_stands_behind_a_cut_is_no_record(
+            bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..12),
+            share in 0.0..1.0_f64,
+            before in prop::collection::vec(any::<u8>(), 0..80),
+        ) {
+            let records: Vec<Record> = bodies
+                .into_iter()
+                .map(|body| Record::new(Kind::Ink).bytes("body", body))
+                .collect();
+            let mut bytes = MAGIC.to_vec();
+            let mut ends = vec![bytes.len()];
+            for (number, record) in (0_u64..).zip(&records) {
+                bytes.extend(frame(number, &record.encode()));
+                ends.push(bytes.len());
+            }
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a share of some hundred bytes")]
+            let cut = MAGIC.len() + ((bytes.len() - MAGIC.len()) as f64 * share) as usize;
+            let whole = ends.iter().filter(|end| **end <= cut).count() - 1;
+            bytes.truncate(cut);
+            bytes.extend(before);
+            let found = contents(&bytes, Path::new("journal")).unwrap();
+            prop_assert_eq!(&found.records[..], &records[..whole]);
+            prop_assert_eq!(found.torn_bytes, bytes.len() - ends[whole]);
+        }
     }
 
     #[test]

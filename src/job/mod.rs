@@ -21,7 +21,7 @@ mod record;
 mod tests;
 
 pub use audit::{Audit, AuditError, Verified, verify};
-pub use book::{Book, BookError, Keep, past, pasts};
+pub use book::{Book, BookError, Keep, folder, past, pasts};
 pub use entry::{Accepted, Entry};
 pub use ink::{Drawn, InkTable, left, length_mm};
 pub use keeper::{Keeper, Kept, OnFailure};
@@ -30,6 +30,9 @@ pub use past::Past;
 
 /// The folder of journals in a node's state folder.
 const JOBS: &str = "jobs";
+
+/// The bytes to and from the arm while a job moved, in its folder.
+pub const BYTES: &str = "bytes.trace";
 
 /// A job's journal in its folder.
 const JOURNAL: &str = "journal";

@@ -57,8 +57,12 @@ pub struct Past {
     pub interrupted: bool,
     /// The job that took over what was left; empty for none.
     pub settled: String,
-    /// Whether a person allowed the plan.
-    pub approved: bool,
+    /// The hashes of the plans that a person allowed, in order.
+    pub approved: Vec<String>,
+    /// Where the joints stood before its first plan.
+    pub began_rad: Vec<f64>,
+    /// Where the present plan ends; empty where the journal is of an older node.
+    pub end_rad: Vec<f64>,
 }
 
 impl Past {
@@ -84,7 +88,7 @@ impl Past {
             }
             Some(Kind::Held) => "held".clone_into(&mut self.state),
             Some(Kind::Passed) => self.drawn_is(record),
-            Some(Kind::Approved) => self.approved = true,
+            Some(Kind::Approved) => self.approved.push(record.text("plan")),
             Some(Kind::Ended) => {
                 self.drawn_is(record);
                 self.released_mm = self.drawn.mm;
@@ -128,11 +132,11 @@ impl Past {
             .and_then(decode_strokes)
             .unwrap_or_default();
         self.duration_s = record.number("duration_s").unwrap_or_default();
-        let start = record.text("start_rad");
-        self.start_rad = start
-            .split_whitespace()
-            .filter_map(|angle| angle.parse().ok())
-            .collect();
+        self.start_rad = angles(&record.text("start_rad"));
+        self.end_rad = angles(&record.text("end_rad"));
+        if self.began_rad.is_empty() {
+            self.began_rad.clone_from(&self.start_rad);
+        }
         (self.drawn, self.released_mm) = (Drawn::default(), 0.0);
         self.moved = false;
     }
@@ -203,4 +207,9 @@ impl Past {
             total - drawn.mm
         )
     }
+}
+
+fn angles(words: &str) -> Vec<f64> {
+    let words = words.split_whitespace();
+    words.filter_map(|angle| angle.parse().ok()).collect()
 }

@@ -3,11 +3,13 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::float_cmp,
     reason = "a failing test may panic"
 )]
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::ink::length_mm;
 use super::log::{self, Log};
@@ -182,6 +184,8 @@ fn total_mm(strokes: &[SheetStroke]) -> f64 {
 #[tokio::test]
 async fn cut_at_any_byte_nothing_is_missing_and_no_more_than_the_overlap_and_5_mm_is_drawn_twice() {
     const OVERLAP_MM: f64 = 3.0;
+    /// The last forty records and more.
+    const LAST_BYTES: usize = 4000;
     let state = tempfile::tempdir().unwrap();
     let (bench, records) = kept(state.path()).await;
     let journal = std::fs::read(state.path().join("jobs/job-1/journal")).unwrap();
@@ -189,12 +193,17 @@ async fn cut_at_any_byte_nothing_is_missing_and_no_more_than_the_overlap_and_5_m
     let inked = records.iter().any(|one| one.kind == Some(Kind::Ink));
     assert!(inked);
     let (mut looked, mut last_mm) = (0, 0.0);
-    // Every byte where a record ends or is torn; of long records every 97th.
-    let ends = (0..=journal.len()).filter(|end| end % 97 == 0 || *end > journal.len() - 600);
-    for end in ends {
-        let Some(past) = after_crash(&journal, end) else {
-            continue;
-        };
+    // What a start makes of it, at places all over; and every byte of the last records.
+    let started = (0..=journal.len()).filter(|end| end % 197 == 0);
+    let started = started.filter_map(|end| Some((end, after_crash(&journal, end)?)));
+    let last = journal.len().saturating_sub(LAST_BYTES)..=journal.len();
+    let read = last.map(|end| {
+        let read = log::contents(&journal[..end], Path::new("journal")).unwrap();
+        let mut past = Past::of(&read.records);
+        past.interrupted = !past.is_over();
+        (end, past)
+    });
+    for (end, past) in started.chain(read) {
         looked += 1;
         let rest_mm = total_mm(&past.left(OVERLAP_MM));
         // The pen was between what was recorded as drawn and what was released.
@@ -207,10 +216,14 @@ async fn cut_at_any_byte_nothing_is_missing_and_no_more_than_the_overlap_and_5_m
             most + rest_mm <= total + OVERLAP_MM + 5.0 + 1e-6,
             "cut at {end}: {most} mm may be drawn, {rest_mm} of {total} follow"
         );
-        assert!(least >= last_mm, "a longer journal says less");
+        // The second way round begins before the first has ended.
+        assert!(
+            least >= last_mm || end == journal.len() - LAST_BYTES,
+            "a longer journal says less"
+        );
         last_mm = least;
     }
-    assert!(looked > 100, "only {looked} cuts were looked at");
+    assert!(looked > LAST_BYTES, "only {looked} cuts were looked at");
 }
 
 #[tokio::test]
@@ -233,10 +246,39 @@ async fn a_disk_that_takes_no_more_stops_the_motion_within_what_was_recorded() {
         "{kept:?} {past:?}"
     );
     assert!(kept.drawn.mm > 1.0, "{kept:?}");
+    // And the arm, which heard the bytes alone, drew no more: in steps, for counts make it zigzag.
+    let inked_mm = ink_mm(&bench.sim.ink());
+    assert!(
+        (kept.drawn.mm - 3.0..=past.released_mm + 2.0).contains(&inked_mm),
+        "{inked_mm} mm of ink, {past:?}"
+    );
+    let stands = bench.sim.truth();
+    bench
+        .sim
+        .advance(bench.motion.clock().now().after(Duration::from_secs(5)));
+    assert!(bench.sim.truth().distance_max(&stands) < 0.01);
+    assert_eq!(ink_mm(&bench.sim.ink()), inked_mm);
     assert!(matches!(
         bench.motion.permits().latched(),
         Some(Latch::Fault(_))
     ));
+}
+
+/// Length of line, in steps of 2.5 mm.
+fn ink_mm(ink: &[Ink]) -> f64 {
+    let length = |line: &Ink| {
+        let mut last = line.points_mm[0];
+        let mut mm = 0.0;
+        for at in line.points_mm.iter().chain(line.points_mm.last()) {
+            let step = (at[0] - last[0]).hypot(at[1] - last[1]);
+            if step >= 2.5 {
+                (mm, last) = (mm + step, *at);
+            }
+        }
+        let end = line.points_mm[line.points_mm.len() - 1];
+        mm + (end[0] - last[0]).hypot(end[1] - last[1])
+    };
+    ink.iter().map(length).sum()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Bytes to and from the far end of a wire, and nothing of what they mean.
 //!
 //! [`serial`] is a real port, [`memory`] a device in this process, [`record`] writes down what
-//! passes through either. A link waits with a moment as
+//! passes through either, [`tap`] while a job moves. A link waits with a moment as
 //! its bound, so that the same loop runs on a real and on a simulated clock.
 
 use std::future::Future;
@@ -16,6 +16,7 @@ pub mod memory;
 pub mod pty;
 pub mod record;
 pub mod serial;
+pub mod tap;
 
 /// What a link's operation gives when it is awaited. It borrows the link, so one is under way at a
 /// time.

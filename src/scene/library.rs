@@ -1,8 +1,9 @@
 //! Scenes by name: those in the binary, and a folder that comes before them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use super::build::{self, Parts};
 use super::embedded::{self, Embedded};
@@ -21,6 +22,15 @@ pub struct Library {
     /// Arms that stand in for others: whose scenes, which arm.
     stand_ins: Vec<(String, String)>,
     instead: Option<Arc<Drawing>>,
+    /// Which arm each scene's file named when it was last read, for every call lists scenes.
+    arms_seen: Arc<Mutex<HashMap<String, ArmSeen>>>,
+}
+
+/// The arm that a file named, and the file's date and length then; `None` for one of the binary's.
+#[derive(Clone, Debug)]
+struct ArmSeen {
+    stamp: Option<(SystemTime, u64)>,
+    arm: Option<String>,
 }
 
 /// A design that comes in place of a scene's own.
@@ -83,8 +93,7 @@ impl Library {
     pub fn new(folder: Option<PathBuf>) -> Self {
         Self {
             folder,
-            stand_ins: Vec::new(),
-            instead: None,
+            ..Self::default()
         }
     }
 
@@ -152,8 +161,36 @@ impl Library {
         self.scenes().into_iter().filter(is_for).collect()
     }
 
-    /// The arm that a scene's file names.
+    /// The arm that a scene's file names. A file that has not changed is not read again.
     fn arm_of(&self, scene: &str) -> Option<String> {
+        let stamp = self.stamp(&format!("{scene}.toml"));
+        let seen = || {
+            self.arms_seen
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let known = seen()
+            .get(scene)
+            .filter(|known| known.stamp == stamp)
+            .cloned();
+        if let Some(known) = known {
+            return known.arm;
+        }
+        let arm = self.read_arm_of(scene);
+        let now = ArmSeen {
+            stamp,
+            arm: arm.clone(),
+        };
+        seen().insert(scene.to_owned(), now);
+        arm
+    }
+
+    fn stamp(&self, place: &str) -> Option<(SystemTime, u64)> {
+        let file = std::fs::metadata(self.folder.as_ref()?.join(place)).ok()?;
+        Some((file.modified().ok()?, file.len()))
+    }
+
+    fn read_arm_of(&self, scene: &str) -> Option<String> {
         let text = String::from_utf8(self.bytes(&format!("{scene}.toml")).ok()??).ok()?;
         let table: toml::Table = toml::from_str(&text).ok()?;
         table.get("arm")?.as_str().map(str::to_owned)
@@ -195,6 +232,7 @@ impl Library {
             folder: Some(beside.unwrap_or_else(|| PathBuf::from("."))),
             stand_ins: self.stand_ins.clone(),
             instead: self.instead.clone(),
+            ..Self::default()
         };
         library.build(&path.display().to_string(), None, &text, overlay)
     }

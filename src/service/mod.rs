@@ -39,7 +39,9 @@ pub enum ServiceError {
         baud: u32,
     },
     /// Nobody is on the bus at all.
-    #[error("no servo answers on this port at any speed: `steadyhand doctor` looks for the cause")]
+    #[error(
+        "no servo answers on this port at any speed: `steadyhand doctor` looks for the cause; a controller with firmware of its own is no servo, `doctor --arm` looks into it"
+    )]
     Nobody,
     /// The new id is somebody's.
     #[error("servo {id} is there already: two servos with one id speak over each other")]

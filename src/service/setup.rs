@@ -62,7 +62,7 @@ const fn register(name: &'static str, address: u16, length: u16) -> Register {
 
 const FEETECH: Map = Map {
     id: register("id", 5, 1),
-    return_delay: register("return delay", 7, 1),
+    return_delay: register("return delay in steps of 2 µs", 7, 1),
     least: register("least position", 9, 2),
     most: register("greatest position", 11, 2),
     most_ticks: 4095,
@@ -79,7 +79,7 @@ const FEETECH: Map = Map {
 
 const DYNAMIXEL: Map = Map {
     id: register("id", 7, 1),
-    return_delay: register("return delay", 9, 1),
+    return_delay: register("return delay in steps of 2 µs", 9, 1),
     least: register("least position", 52, 4),
     most: register("greatest position", 48, 4),
     most_ticks: 4095,

@@ -5,12 +5,15 @@
 use std::time::Duration;
 
 use crate::sim::body::{Body, Drive, Felt};
-use crate::sim::device::{Answer, Device};
+use crate::sim::device::Answer;
+use crate::sim::servos::{self, BROADCAST, Model, delay};
 use crate::units::Instant;
 
 const MEMORY: usize = 160;
+type Memory = servos::Memory<MEMORY>;
+
+/// What lies below outlives the power.
 const KEPT: usize = 64;
-const BROADCAST: u8 = 254;
 const STATUS: u8 = 0x55;
 
 /// A request is never longer than this; longer ones are noise.
@@ -60,16 +63,10 @@ const FACTORY: [(usize, u8); 20] = [
     (81, 0x03),
 ];
 
-/// All servos of one bus.
+/// One servo.
 #[derive(Debug)]
-pub(crate) struct Servos {
-    listener: Listener,
-    servos: Vec<Servo>,
-}
-
-#[derive(Debug)]
-struct Servo {
-    memory: [u8; MEMORY],
+pub(crate) struct Servo {
+    memory: Memory,
     pending: Option<(u16, Vec<u8>)>,
     hardware_error: u8,
     kept_writes: u64,
@@ -79,11 +76,11 @@ struct Servo {
 
 /// Collects one request at a time, byte by byte, as a servo's own receiver does.
 #[derive(Debug, Default)]
-struct Listener {
+pub(crate) struct Listener {
     frame: Vec<u8>,
 }
 
-struct Request {
+pub(crate) struct Request {
     id: u8,
     instruction: u8,
     parameters: Vec<u8>,
@@ -186,22 +183,10 @@ fn word(bytes: &[u8], at: usize) -> u16 {
     byte(at) | byte(at + 1) << 8
 }
 
-impl Servos {
-    pub(crate) fn new(body: &Body, return_delay: Duration) -> Self {
-        let delay = u8::try_from(return_delay.as_micros() / 2)
-            .unwrap_or(254)
-            .min(254);
-        let servos = body.servos().enumerate().map(|(place, servo)| {
-            let mut servo = Servo::new(servo.id, delay);
-            servo.aim_here(place, body, Instant::ZERO);
-            servo
-        });
-        Self {
-            listener: Listener::default(),
-            servos: servos.collect(),
-        }
-    }
+/// The bus while a request is obeyed.
+struct Bus<'a>(&'a mut [Servo]);
 
+impl Bus<'_> {
     fn obey(&mut self, request: &Request, body: &mut Body, at: Instant) -> Vec<Answer> {
         let parameters = request.parameters.as_slice();
         match (request.instruction, parameters) {
@@ -221,7 +206,7 @@ impl Servos {
     }
 
     fn find(&self, id: u8) -> Option<(usize, &Servo)> {
-        let mut all = self.servos.iter().enumerate();
+        let mut all = self.0.iter().enumerate();
         all.find(|(_, servo)| servo.id() == id)
     }
 
@@ -254,14 +239,14 @@ impl Servos {
                 // Who is not there leaves a hole, and nobody can use the frame.
                 return Vec::new();
             };
-            if servo.byte(6) < FAST_FIRMWARE {
+            if servo.memory.byte(6) < FAST_FIRMWARE {
                 // It does not know the request, and nobody answers in its place.
                 return Vec::new();
             }
             let Some(data) = servo.read(address, length, body.felt(place, at)) else {
                 return Vec::new();
             };
-            delay = delay.max(servo.delay());
+            delay = delay.max(self::delay(servo.memory.byte(9)));
             frame.extend([servo.alert(0), *id]);
             frame.extend(data);
             frame.extend(crc16(&frame, frame.len()).to_le_bytes());
@@ -311,8 +296,8 @@ impl Servos {
 
     /// A write that nobody answers; a servo with that secondary id obeys too.
     fn write(&mut self, id: u8, address: u16, data: &[u8], body: &mut Body, at: Instant) {
-        for (place, servo) in self.servos.iter_mut().enumerate() {
-            if servo.id() == id || servo.byte(12) == id {
+        for (place, servo) in self.0.iter_mut().enumerate() {
+            if servo.id() == id || servo.memory.byte(12) == id {
                 let _ = servo.write(address, data, place, body, at);
             }
         }
@@ -322,8 +307,8 @@ impl Servos {
     fn each(&mut self, request: &Request, body: &mut Body, at: Instant) -> Vec<Answer> {
         let all = request.id == BROADCAST;
         let mut answers = Vec::new();
-        for (place, servo) in self.servos.iter_mut().enumerate() {
-            let shadow = servo.byte(12) == request.id && !all;
+        for (place, servo) in self.0.iter_mut().enumerate() {
+            let shadow = servo.memory.byte(12) == request.id && !all;
             if all || shadow || servo.id() == request.id {
                 let answer = servo.obey(request, place, body, at);
                 // Broadcasts are answered to a ping only; a shadow never speaks.
@@ -334,120 +319,102 @@ impl Servos {
     }
 }
 
-impl Device for Servos {
-    fn hear(&mut self, byte: u8, body: &mut Body, at: Instant) -> Vec<Answer> {
-        let Some(request) = self.listener.hear(byte) else {
-            return Vec::new();
-        };
-        if !request.whole {
-            let asked = self.servos.iter().filter(|servo| servo.id() == request.id);
-            return asked.map(|servo| servo.answer(ERROR_CRC, &[])).collect();
-        }
-        for servo in &mut self.servos {
-            servo.feed_watchdog(at);
-        }
-        self.obey(&request, body, at)
-    }
+impl Model for Servo {
+    type Request = Request;
+    type Listener = Listener;
 
-    fn next_due(&self) -> Option<Instant> {
-        self.servos
-            .iter()
-            .filter_map(|servo| servo.watchdog_due)
-            .min()
-    }
-
-    fn wake(&mut self, body: &mut Body, now: Instant) -> Vec<Answer> {
-        for (place, servo) in self.servos.iter_mut().enumerate() {
-            if servo.watchdog_due.is_some_and(|due| due <= now) {
-                servo.trip(place, body, now);
-            }
-        }
-        Vec::new()
-    }
-
-    fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant) {
-        for (place, servo) in self.servos.iter_mut().enumerate() {
-            if servo.id() == id {
-                servo.restart(place, body, at);
-            }
-        }
-    }
-
-    fn poke(&mut self, id: u8, address: u16, value: u8) {
-        for servo in self.servos.iter_mut().filter(|servo| servo.id() == id) {
-            servo.set(usize::from(address), &[value]);
-        }
-    }
-
-    fn set_error(&mut self, id: u8, bits: u8, body: &mut Body) {
-        for (place, servo) in self.servos.iter_mut().enumerate() {
-            if servo.id() == id {
-                servo.hardware_error = bits;
-                // Which errors switch the torque off, the servo's shutdown register says.
-                if bits & servo.byte(63) != 0 {
-                    servo.set(64, &[0]);
-                    servo.drive(place, body);
-                }
-            }
-        }
-    }
-
-    fn force_position(&mut self, id: u8, word: Option<u16>) {
-        for servo in self.servos.iter_mut().filter(|servo| servo.id() == id) {
-            servo.forced_position = word;
-        }
-    }
-
-    fn place(&self, id: u8) -> Option<usize> {
-        self.find(id).map(|(place, _)| place)
-    }
-
-    fn kept_writes(&self) -> u64 {
-        self.servos.iter().map(|servo| servo.kept_writes).sum()
-    }
-}
-
-impl Servo {
-    fn new(id: u8, return_delay: u8) -> Self {
-        let mut servo = Self {
-            memory: [0; MEMORY],
+    fn new(id: u8, return_delay_steps: u8) -> Self {
+        let mut memory = Memory::new(&FACTORY);
+        memory.set(7, &[id]);
+        memory.set(9, &[return_delay_steps]);
+        Self {
+            memory,
             pending: None,
             hardware_error: 0,
             kept_writes: 0,
             forced_position: None,
             watchdog_due: None,
-        };
-        for (address, value) in FACTORY {
-            servo.set(address, &[value]);
-        }
-        servo.set(7, &[id]);
-        servo.set(9, &[return_delay]);
-        servo
-    }
-
-    fn set(&mut self, address: usize, bytes: &[u8]) {
-        for (slot, byte) in self.memory.iter_mut().skip(address).zip(bytes) {
-            *slot = *byte;
         }
     }
 
-    fn byte(&self, address: usize) -> u8 {
-        self.memory.get(address).copied().unwrap_or(0)
+    fn listen(listener: &mut Listener, byte: u8) -> Option<Request> {
+        listener.hear(byte)
     }
 
-    fn long(&self, address: usize) -> i32 {
-        let bytes = [0, 1, 2, 3].map(|offset| self.byte(address + offset));
-        i32::from_le_bytes(bytes)
+    fn obey_all(
+        servos: &mut [Self],
+        request: &Request,
+        body: &mut Body,
+        at: Instant,
+    ) -> Vec<Answer> {
+        if !request.whole {
+            let asked = servos.iter().filter(|servo| servo.id() == request.id);
+            return asked.map(|servo| servo.answer(ERROR_CRC, &[])).collect();
+        }
+        for servo in servos.iter_mut() {
+            servo.feed_watchdog(at);
+        }
+        Bus(servos).obey(request, body, at)
     }
 
     fn id(&self) -> u8 {
-        self.byte(7)
+        self.memory.byte(7)
     }
 
-    fn delay(&self) -> Duration {
-        Duration::from_micros(2 * u64::from(self.byte(9)))
+    #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
+    fn aim_here(&mut self, place: usize, body: &Body, at: Instant) {
+        if let Some(felt) = body.felt(place, at) {
+            let goal = felt.ticks.round() as i32 + self.memory.long(20);
+            self.memory.set(116, &goal.to_le_bytes());
+        }
     }
 
+    fn restart(&mut self, place: usize, body: &mut Body, at: Instant) {
+        let level = self.memory.byte(68);
+        self.memory.forget(KEPT);
+        self.memory.set(68, &[level]);
+        self.hardware_error = 0;
+        self.pending = None;
+        self.watchdog_due = None;
+        self.aim_here(place, body, at);
+        self.drive(place, body);
+    }
+
+    fn set_error(&mut self, bits: u8, place: usize, body: &mut Body) {
+        self.hardware_error = bits;
+        // Which errors switch the torque off, the servo's shutdown register says.
+        if bits & self.memory.byte(63) != 0 {
+            self.memory.set(64, &[0]);
+            self.drive(place, body);
+        }
+    }
+
+    fn force_position(&mut self, word: Option<u16>) {
+        self.forced_position = word;
+    }
+
+    fn poke(&mut self, address: usize, value: u8) {
+        self.memory.set(address, &[value]);
+    }
+
+    fn kept_writes(&self) -> u64 {
+        self.kept_writes
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.watchdog_due
+    }
+
+    /// Nobody spoke for too long: stand still, and take no goals.
+    fn wake(&mut self, place: usize, body: &mut Body, now: Instant) {
+        self.watchdog_due = None;
+        self.memory.set(WATCHDOG, &[TRIPPED]);
+        self.aim_here(place, body, now);
+        self.drive(place, body);
+    }
+}
+
+impl Servo {
     fn alert(&self, error: u8) -> u8 {
         error | if self.hardware_error == 0 { 0 } else { ALERT }
     }
@@ -456,7 +423,7 @@ impl Servo {
         Answer {
             id: self.id(),
             with: Vec::new(),
-            delay: self.delay(),
+            delay: delay(self.memory.byte(9)),
             bytes: status(self.id(), self.alert(error), data),
         }
     }
@@ -468,11 +435,15 @@ impl Servo {
         body: &mut Body,
         at: Instant,
     ) -> Option<Answer> {
-        let level = self.byte(68);
+        let level = self.memory.byte(68);
         let parameters = request.parameters.as_slice();
         let error = match (request.instruction, parameters) {
             (1, []) => {
-                let data = [self.byte(0), self.byte(1), self.byte(6)];
+                let data = [
+                    self.memory.byte(0),
+                    self.memory.byte(1),
+                    self.memory.byte(6),
+                ];
                 return Some(self.answer(0, &data));
             }
             (2, [_, _, _, _]) => {
@@ -500,22 +471,11 @@ impl Servo {
     }
 
     fn read(&self, address: u16, length: u16, felt: Option<Felt>) -> Option<Vec<u8>> {
-        let from = usize::from(address);
-        let mut seen = self.copy();
+        let mut memory = self.memory;
         if let Some(felt) = felt {
-            seen.feel(&felt);
+            self.feel(&mut memory, &felt);
         }
-        seen.memory
-            .get(from..from + usize::from(length))
-            .map(<[u8]>::to_vec)
-    }
-
-    fn copy(&self) -> Self {
-        Self {
-            memory: self.memory,
-            pending: None,
-            ..*self
-        }
+        memory.read(usize::from(address), usize::from(length))
     }
 
     /// The registers that report the present, computed when they are read.
@@ -524,21 +484,21 @@ impl Servo {
         clippy::cast_sign_loss,
         reason = "`as` saturates at what a register can show"
     )]
-    fn feel(&mut self, felt: &Felt) {
+    fn feel(&self, memory: &mut Memory, felt: &Felt) {
         let position = match self.forced_position {
             Some(word) => i32::from(word),
-            None => felt.ticks.round() as i32 + self.long(20),
+            None => felt.ticks.round() as i32 + self.memory.long(20),
         };
         let current = (felt.load_ratio * CURRENT_STEPS).round() as i16;
         let velocity = (felt.speed_ticks_s / VELOCITY_TICKS_S).round() as i32;
         let volts = (felt.voltage_v * 10.0).round() as u16;
-        self.set(70, &[self.hardware_error]);
-        self.set(122, &[u8::from(felt.moving)]);
-        self.set(126, &current.to_le_bytes());
-        self.set(128, &velocity.to_le_bytes());
-        self.set(132, &position.to_le_bytes());
-        self.set(144, &volts.to_le_bytes());
-        self.set(146, &[felt.temperature_c.round() as u8]);
+        memory.set(70, &[self.hardware_error]);
+        memory.set(122, &[u8::from(felt.moving)]);
+        memory.set(126, &current.to_le_bytes());
+        memory.set(128, &velocity.to_le_bytes());
+        memory.set(132, &position.to_le_bytes());
+        memory.set(144, &volts.to_le_bytes());
+        memory.set(146, &[felt.temperature_c.round() as u8]);
     }
 
     fn write(
@@ -554,9 +514,9 @@ impl Servo {
         let touches = |register: usize| range.contains(&register);
         self.kept_writes +=
             u64::try_from(range.clone().filter(|at| *at < KEPT).count()).unwrap_or(0);
-        let kept_while_on = first < KEPT && self.byte(64) != 0;
-        let tripped =
-            self.byte(WATCHDOG) == TRIPPED && range.clone().any(|at| (100..120).contains(&at));
+        let kept_while_on = first < KEPT && self.memory.byte(64) != 0;
+        let tripped = self.memory.byte(WATCHDOG) == TRIPPED
+            && range.clone().any(|at| (100..120).contains(&at));
         let read_only = range.end > 120 && first < 147 || first < 7;
         if kept_while_on || tripped || read_only {
             return Err(ERROR_ACCESS);
@@ -564,14 +524,17 @@ impl Servo {
         if range.end > MEMORY {
             return Err(ERROR_LENGTH);
         }
-        let was_on = self.byte(64) == 1;
-        self.set(first, data);
-        if touches(64) && self.byte(64) == 1 && self.hardware_error & self.byte(63) != 0 {
+        let was_on = self.memory.byte(64) == 1;
+        self.memory.set(first, data);
+        if touches(64)
+            && self.memory.byte(64) == 1
+            && self.hardware_error & self.memory.byte(63) != 0
+        {
             // A latched error keeps the torque off until the servo restarts.
-            self.set(64, &[0]);
+            self.memory.set(64, &[0]);
             return Err(ERROR_ACCESS);
         }
-        if touches(64) && !was_on && self.byte(64) == 1 && !touches(116) {
+        if touches(64) && !was_on && self.memory.byte(64) == 1 && !touches(116) {
             self.aim_here(place, body, at);
         }
         if touches(WATCHDOG) {
@@ -583,38 +546,9 @@ impl Servo {
     }
 
     fn feed_watchdog(&mut self, at: Instant) {
-        let steps = self.byte(WATCHDOG);
+        let steps = self.memory.byte(WATCHDOG);
         let armed = (1..=127).contains(&steps);
         self.watchdog_due = armed.then(|| at.after(WATCHDOG_STEP * u32::from(steps)));
-    }
-
-    /// Nobody spoke for too long: stand still, and take no goals.
-    fn trip(&mut self, place: usize, body: &mut Body, at: Instant) {
-        self.watchdog_due = None;
-        self.set(WATCHDOG, &[TRIPPED]);
-        self.aim_here(place, body, at);
-        self.drive(place, body);
-    }
-
-    fn restart(&mut self, place: usize, body: &mut Body, at: Instant) {
-        let kept: Vec<u8> = self.memory.iter().take(KEPT).copied().collect();
-        let level = self.byte(68);
-        self.memory = [0; MEMORY];
-        self.set(0, &kept);
-        self.set(68, &[level]);
-        self.hardware_error = 0;
-        self.pending = None;
-        self.watchdog_due = None;
-        self.aim_here(place, body, at);
-        self.drive(place, body);
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
-    fn aim_here(&mut self, place: usize, body: &Body, at: Instant) {
-        if let Some(felt) = body.felt(place, at) {
-            let goal = felt.ticks.round() as i32 + self.long(20);
-            self.set(116, &goal.to_le_bytes());
-        }
     }
 
     /// Passes on to the body what the registers now say.
@@ -623,15 +557,15 @@ impl Servo {
             0 => f64::INFINITY,
             steps => f64::from(steps) * step,
         };
-        let (most, least) = (self.long(48), self.long(52));
-        let goal = self.long(116).max(least).min(most) - self.long(20);
+        let (most, least) = (self.memory.long(48), self.memory.long(52));
+        let goal = self.memory.long(116).max(least).min(most) - self.memory.long(20);
         body.drive(
             place,
             Drive {
-                torque_on: self.byte(64) == 1,
+                torque_on: self.memory.byte(64) == 1,
                 goal_ticks: f64::from(goal),
-                speed_ticks_s: or_unlimited(self.long(112), VELOCITY_TICKS_S),
-                acceleration_ticks_s2: or_unlimited(self.long(108), ACCELERATION_TICKS_S2),
+                speed_ticks_s: or_unlimited(self.memory.long(112), VELOCITY_TICKS_S),
+                acceleration_ticks_s2: or_unlimited(self.memory.long(108), ACCELERATION_TICKS_S2),
                 torque_ratio: 1.0,
             },
         );

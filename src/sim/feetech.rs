@@ -2,14 +2,16 @@
 //!
 //! Written from the manual, apart from the driver, so that the two judge each other.
 
-use std::time::Duration;
-
 use crate::sim::body::{Body, Drive, Felt};
-use crate::sim::device::{Answer, Device};
+use crate::sim::device::Answer;
+use crate::sim::servos::{self, BROADCAST, Model, delay};
 use crate::units::Instant;
 
 const MEMORY: usize = 128;
-const BROADCAST: u8 = 254;
+type Memory = servos::Memory<MEMORY>;
+
+/// What lies below outlives the power.
+const KEPT: usize = 40;
 
 /// A request is never longer than its length byte can say.
 const FRAME_MAX: usize = 260;
@@ -48,16 +50,10 @@ const FACTORY: [(usize, u8); 24] = [
     (55, 1),
 ];
 
-/// All servos of one bus.
+/// One servo. It has no watchdog.
 #[derive(Debug)]
-pub(crate) struct Servos {
-    listener: Listener,
-    servos: Vec<Servo>,
-}
-
-#[derive(Debug)]
-struct Servo {
-    memory: [u8; MEMORY],
+pub(crate) struct Servo {
+    memory: Memory,
     pending: Option<(u8, Vec<u8>)>,
     error: u8,
     kept_writes: u64,
@@ -66,11 +62,11 @@ struct Servo {
 
 /// Collects one request at a time, byte by byte, as a servo's own receiver does.
 #[derive(Debug, Default)]
-struct Listener {
+pub(crate) struct Listener {
     frame: Vec<u8>,
 }
 
-struct Request {
+pub(crate) struct Request {
     id: u8,
     instruction: u8,
     parameters: Vec<u8>,
@@ -108,170 +104,137 @@ impl Listener {
     }
 }
 
-impl Servos {
-    pub(crate) fn new(body: &Body, return_delay: Duration) -> Self {
-        let delay = u8::try_from(return_delay.as_micros() / 2)
-            .unwrap_or(254)
-            .min(254);
-        let servos = body.servos().enumerate().map(|(place, servo)| {
-            let mut servo = Servo::new(servo.id, delay);
-            servo.aim_here(place, body, Instant::ZERO);
-            servo
-        });
+fn sync_read(
+    servos: &[Servo],
+    (address, length): (u8, u8),
+    ids: &[u8],
+    body: &Body,
+    at: Instant,
+) -> Vec<Answer> {
+    let answers = ids.iter().filter_map(|id| {
+        let place = servos.iter().position(|servo| servo.id() == *id)?;
+        let servo = servos.get(place)?;
+        let data = servo.read(address, length, body.felt(place, at))?;
+        Some(servo.answer(&data))
+    });
+    answers.collect()
+}
+
+fn sync_write(
+    servos: &mut [Servo],
+    (address, length): (u8, u8),
+    blocks: &[u8],
+    body: &mut Body,
+    at: Instant,
+) {
+    for block in blocks.chunks_exact(usize::from(length) + 1) {
+        let [id, data @ ..] = block else { continue };
+        for (place, servo) in servos.iter_mut().enumerate() {
+            if servo.id() == *id {
+                servo.write(address, data, place, body, at);
+            }
+        }
+    }
+}
+
+/// A request to one servo, or to all of them when it is broadcast.
+fn each(servos: &mut [Servo], request: &Request, body: &mut Body, at: Instant) -> Vec<Answer> {
+    let all = request.id == BROADCAST;
+    let mut answers = Vec::new();
+    for (place, servo) in servos.iter_mut().enumerate() {
+        if all || servo.id() == request.id {
+            let answer = servo.obey(request, place, body, at);
+            // A broadcast is answered to a ping only; the servos then take turns by id.
+            answers.extend(answer.filter(|_| !all || request.instruction == 1));
+        }
+    }
+    answers
+}
+
+impl Model for Servo {
+    type Request = Request;
+    type Listener = Listener;
+
+    fn new(id: u8, return_delay_steps: u8) -> Self {
+        let mut memory = Memory::new(&FACTORY);
+        memory.set(5, &[id]);
+        memory.set(7, &[return_delay_steps]);
         Self {
-            listener: Listener::default(),
-            servos: servos.collect(),
-        }
-    }
-
-    fn sync_read(
-        &self,
-        address: u8,
-        length: u8,
-        ids: &[u8],
-        body: &Body,
-        at: Instant,
-    ) -> Vec<Answer> {
-        let answers = ids.iter().filter_map(|id| {
-            let place = self.servos.iter().position(|servo| servo.id() == *id)?;
-            let servo = self.servos.get(place)?;
-            let data = servo.read(address, length, body.felt(place, at))?;
-            Some(servo.answer(&data))
-        });
-        answers.collect()
-    }
-
-    fn sync_write(&mut self, address: u8, length: u8, blocks: &[u8], body: &mut Body, at: Instant) {
-        for block in blocks.chunks_exact(usize::from(length) + 1) {
-            let [id, data @ ..] = block else { continue };
-            for (place, servo) in self.servos.iter_mut().enumerate() {
-                if servo.id() == *id {
-                    servo.write(address, data, place, body, at);
-                }
-            }
-        }
-    }
-
-    /// A request to one servo, or to all of them when it is broadcast.
-    fn each(&mut self, request: &Request, body: &mut Body, at: Instant) -> Vec<Answer> {
-        let all = request.id == BROADCAST;
-        let mut answers = Vec::new();
-        for (place, servo) in self.servos.iter_mut().enumerate() {
-            if all || servo.id() == request.id {
-                let answer = servo.obey(request, place, body, at);
-                // A broadcast is answered to a ping only; the servos then take turns by id.
-                answers.extend(answer.filter(|_| !all || request.instruction == 1));
-            }
-        }
-        answers
-    }
-}
-
-impl Device for Servos {
-    fn hear(&mut self, byte: u8, body: &mut Body, at: Instant) -> Vec<Answer> {
-        let Some(request) = self.listener.hear(byte) else {
-            return Vec::new();
-        };
-        match (request.instruction, request.parameters.as_slice()) {
-            (0x82, [address, length, ids @ ..]) => self.sync_read(*address, *length, ids, body, at),
-            (0x83, [address, length, blocks @ ..]) => {
-                self.sync_write(*address, *length, blocks, body, at);
-                Vec::new()
-            }
-            _ => self.each(&request, body, at),
-        }
-    }
-
-    /// These servos have no watchdog.
-    fn next_due(&self) -> Option<Instant> {
-        None
-    }
-
-    fn wake(&mut self, _body: &mut Body, _now: Instant) -> Vec<Answer> {
-        Vec::new()
-    }
-
-    fn power_cycle(&mut self, id: u8, body: &mut Body, at: Instant) {
-        for (place, servo) in self.servos.iter_mut().enumerate() {
-            if servo.id() == id {
-                servo.restart(place, body, at);
-            }
-        }
-    }
-
-    fn poke(&mut self, id: u8, address: u16, value: u8) {
-        for servo in self.servos.iter_mut().filter(|servo| servo.id() == id) {
-            if let Some(byte) = servo.memory.get_mut(usize::from(address)) {
-                *byte = value;
-            }
-        }
-    }
-
-    fn set_error(&mut self, id: u8, bits: u8, body: &mut Body) {
-        for (place, servo) in self.servos.iter_mut().enumerate() {
-            if servo.id() == id {
-                servo.error = bits;
-                servo.drive(place, body);
-            }
-        }
-    }
-
-    fn force_position(&mut self, id: u8, word: Option<u16>) {
-        for servo in self.servos.iter_mut().filter(|servo| servo.id() == id) {
-            servo.forced_position = word;
-        }
-    }
-
-    fn kept_writes(&self) -> u64 {
-        self.servos.iter().map(|servo| servo.kept_writes).sum()
-    }
-
-    fn place(&self, id: u8) -> Option<usize> {
-        self.servos.iter().position(|servo| servo.id() == id)
-    }
-}
-
-impl Servo {
-    fn new(id: u8, return_delay: u8) -> Self {
-        let mut memory = [0; MEMORY];
-        for (address, value) in FACTORY {
-            if let Some(byte) = memory.get_mut(address) {
-                *byte = value;
-            }
-        }
-        let mut servo = Self {
             memory,
             pending: None,
             error: 0,
             kept_writes: 0,
             forced_position: None,
-        };
-        servo.set(5, id);
-        servo.set(7, return_delay);
-        servo
-    }
-
-    fn set(&mut self, address: usize, value: u8) {
-        if let Some(byte) = self.memory.get_mut(address) {
-            *byte = value;
         }
     }
 
-    fn byte(&self, address: usize) -> u8 {
-        self.memory.get(address).copied().unwrap_or(0)
+    fn listen(listener: &mut Listener, byte: u8) -> Option<Request> {
+        listener.hear(byte)
     }
 
-    fn word(&self, address: usize) -> u16 {
-        u16::from(self.byte(address)) | u16::from(self.byte(address + 1)) << 8
+    fn obey_all(
+        servos: &mut [Self],
+        request: &Request,
+        body: &mut Body,
+        at: Instant,
+    ) -> Vec<Answer> {
+        match (request.instruction, request.parameters.as_slice()) {
+            (0x82, [address, length, ids @ ..]) => {
+                sync_read(servos, (*address, *length), ids, body, at)
+            }
+            (0x83, [address, length, blocks @ ..]) => {
+                sync_write(servos, (*address, *length), blocks, body, at);
+                Vec::new()
+            }
+            _ => each(servos, request, body, at),
+        }
     }
 
     fn id(&self) -> u8 {
-        self.byte(5)
+        self.memory.byte(5)
     }
 
+    /// A servo wakes up with its goal where it stands.
+    fn aim_here(&mut self, place: usize, body: &Body, at: Instant) {
+        if let Some(felt) = body.felt(place, at) {
+            let goal = self.reported(felt.ticks);
+            self.memory.set(42, &goal.to_le_bytes());
+        }
+    }
+
+    fn restart(&mut self, place: usize, body: &mut Body, at: Instant) {
+        self.memory.forget(KEPT);
+        self.memory.set(55, &[1]);
+        let torque_max = self.memory.word(16);
+        self.memory.set(48, &torque_max.to_le_bytes());
+        self.aim_here(place, body, at);
+        self.error = 0;
+        self.pending = None;
+        self.drive(place, body);
+    }
+
+    fn set_error(&mut self, bits: u8, place: usize, body: &mut Body) {
+        self.error = bits;
+        self.drive(place, body);
+    }
+
+    fn force_position(&mut self, word: Option<u16>) {
+        self.forced_position = word;
+    }
+
+    fn poke(&mut self, address: usize, value: u8) {
+        self.memory.set(address, &[value]);
+    }
+
+    fn kept_writes(&self) -> u64 {
+        self.kept_writes
+    }
+}
+
+impl Servo {
     /// The homing offset: eleven bits and a sign.
     fn offset(&self) -> i32 {
-        signed(self.word(31), 0x0800)
+        signed(self.memory.word(31), 0x0800)
     }
 
     fn obey(
@@ -281,7 +244,7 @@ impl Servo {
         body: &mut Body,
         at: Instant,
     ) -> Option<Answer> {
-        let acknowledges = self.byte(8) != 0;
+        let acknowledges = self.memory.byte(8) != 0;
         match (request.instruction, request.parameters.as_slice()) {
             (1, []) => return Some(self.answer(&[])),
             (2, [address, length]) => {
@@ -309,7 +272,7 @@ impl Servo {
         Answer {
             id: self.id(),
             with: Vec::new(),
-            delay: Duration::from_micros(2 * u64::from(self.byte(7))),
+            delay: delay(self.memory.byte(7)),
             bytes,
         }
     }
@@ -319,10 +282,7 @@ impl Servo {
         if let Some(felt) = felt {
             self.feel(&mut memory, &felt);
         }
-        let from = usize::from(address);
-        memory
-            .get(from..from + usize::from(length))
-            .map(<[u8]>::to_vec)
+        memory.read(usize::from(address), usize::from(length))
     }
 
     /// The registers that report the present, computed when they are read.
@@ -331,12 +291,8 @@ impl Servo {
         clippy::cast_sign_loss,
         reason = "`as` saturates at what a register can show"
     )]
-    fn feel(&self, memory: &mut [u8; MEMORY], felt: &Felt) {
-        let mut put = |address: usize, bytes: &[u8]| {
-            for (slot, byte) in memory.iter_mut().skip(address).zip(bytes) {
-                *slot = *byte;
-            }
-        };
+    fn feel(&self, memory: &mut Memory, felt: &Felt) {
+        let mut put = |address: usize, bytes: &[u8]| memory.set(address, bytes);
         let position = self
             .forced_position
             .unwrap_or_else(|| self.reported(felt.ticks));
@@ -362,7 +318,7 @@ impl Servo {
     #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
     fn reported(&self, ticks: f64) -> u16 {
         let counted = ticks.round() as i32 - self.offset();
-        let multi_turn = self.byte(18) & 0x10 != 0;
+        let multi_turn = self.memory.byte(18) & 0x10 != 0;
         magnitude(
             if multi_turn {
                 counted
@@ -376,23 +332,23 @@ impl Servo {
     fn write(&mut self, address: u8, data: &[u8], place: usize, body: &mut Body, at: Instant) {
         let first = usize::from(address);
         for (address, value) in (first..).zip(data) {
-            let kept = address < 40;
+            let kept = address < KEPT;
             self.kept_writes += u64::from(kept);
-            let locked = kept && self.byte(55) != 0;
+            let locked = kept && self.memory.byte(55) != 0;
             let read_only = address < 5 || (56..=70).contains(&address);
             if !locked && !read_only {
-                self.set(address, *value);
+                self.memory.set(address, &[*value]);
             }
         }
         let touches = |register: usize| (first..first + data.len()).contains(&register);
-        if touches(40) && self.byte(40) == 128 {
+        if touches(40) && self.memory.byte(40) == 128 {
             self.centre(place, body, at);
         }
         // A goal makes a limp servo stiff.
-        if touches(42) && self.byte(40) == 0 {
-            self.set(40, 1);
+        if touches(42) && self.memory.byte(40) == 0 {
+            self.memory.set(40, &[1]);
         }
-        if touches(40) && self.byte(40) == 0 {
+        if touches(40) && self.memory.byte(40) == 0 {
             self.error &= !32;
         }
         self.drive(place, body);
@@ -403,34 +359,10 @@ impl Servo {
     fn centre(&mut self, place: usize, body: &Body, at: Instant) {
         if let Some(felt) = body.felt(place, at) {
             let offset = felt.ticks.round() as i32 - TURN / 2;
-            let [low, high] = magnitude(offset, 0x0800).to_le_bytes();
-            self.set(31, low);
-            self.set(32, high);
+            self.memory
+                .set(31, &magnitude(offset, 0x0800).to_le_bytes());
         }
-        self.set(40, 0);
-    }
-
-    fn restart(&mut self, place: usize, body: &mut Body, at: Instant) {
-        for address in 40..MEMORY {
-            self.set(address, 0);
-        }
-        self.set(55, 1);
-        let (low, high) = (self.byte(16), self.byte(17));
-        self.set(48, low);
-        self.set(49, high);
-        self.aim_here(place, body, at);
-        self.error = 0;
-        self.pending = None;
-        self.drive(place, body);
-    }
-
-    /// A servo wakes up with its goal where it stands.
-    fn aim_here(&mut self, place: usize, body: &Body, at: Instant) {
-        if let Some(felt) = body.felt(place, at) {
-            let [low, high] = self.reported(felt.ticks).to_le_bytes();
-            self.set(42, low);
-            self.set(43, high);
-        }
+        self.memory.set(40, &[0]);
     }
 
     /// Passes on to the body what the registers now say.
@@ -440,20 +372,23 @@ impl Servo {
         let ratio = if overloaded {
             0.0
         } else {
-            f64::from(self.word(48)) / 1000.0
+            f64::from(self.memory.word(48)) / 1000.0
         };
-        let (least, most) = (i32::from(self.word(9)), i32::from(self.word(11)));
-        let goal = signed(self.word(42), 0x8000);
+        let (least, most) = (
+            i32::from(self.memory.word(9)),
+            i32::from(self.memory.word(11)),
+        );
+        let goal = signed(self.memory.word(42), 0x8000);
         let goal = if most > least {
             goal.clamp(least, most)
         } else {
             goal
         };
         let drive = Drive {
-            torque_on: self.byte(40) == 1,
+            torque_on: self.memory.byte(40) == 1,
             goal_ticks: f64::from(goal + self.offset()),
-            speed_ticks_s: or_unlimited(f64::from(self.word(46) & 0x7FFF)),
-            acceleration_ticks_s2: or_unlimited(f64::from(self.byte(41)) * 100.0),
+            speed_ticks_s: or_unlimited(f64::from(self.memory.word(46) & 0x7FFF)),
+            acceleration_ticks_s2: or_unlimited(f64::from(self.memory.byte(41)) * 100.0),
             torque_ratio: ratio.min(1.0),
         };
         body.drive(place, drive);

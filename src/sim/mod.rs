@@ -20,6 +20,7 @@ mod fault;
 mod feetech;
 mod firmware;
 mod ink;
+mod servos;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -31,6 +32,7 @@ use body::Body;
 use device::{Answer, Device};
 use fault::{Chance, Fate, Faults};
 use ink::Desk;
+use servos::Servos;
 use wire::Wire;
 
 /// What the supply of a simulated arm gives.
@@ -63,8 +65,8 @@ impl Simulator {
         let body = Body::new(arm, start_rad, SUPPLY_V);
         let return_delay = Duration::from_micros(u64::from(arm.file.simulation.return_delay_us));
         let servos: Box<dyn Device> = match arm.file.family {
-            Family::FeetechSts => Box::new(feetech::Servos::new(&body, return_delay)),
-            Family::Dynamixel2 => Box::new(dynamixel::Servos::new(&body, return_delay)),
+            Family::FeetechSts => Box::new(Servos::<feetech::Servo>::new(&body, return_delay)),
+            Family::Dynamixel2 => Box::new(Servos::<dynamixel::Servo>::new(&body, return_delay)),
             Family::Firmware => Box::new(firmware::Controller::new(arm, &body)),
         };
         Self(Arc::new(Mutex::new(World {

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::answer::Reply;
 use super::job::{Card, Claim, Job};
 use super::record;
 use super::{Node, Seat, Watch};
 use crate::gate;
-use crate::job::{Accepted, Drawn, Entry, Keeper, Kept};
+use crate::job::{Accepted, BYTES, Drawn, Entry, Keeper, Kept};
 use crate::motion::{Asks, Outcome, StopReport, Visited};
 use crate::permit::{Denied, Latch, Permit, Who};
 use crate::plan::{Plan, PlanError};
@@ -136,9 +137,11 @@ impl Errand {
         let before = self.seat.last_scene();
         self.seat.moved_in(scene);
         let began = motion.clock().now();
+        self.record_bytes().await;
         let outcome = motion
             .run_released(checked, self.seen_stops, keeper.release())
             .await;
+        self.end_bytes().await;
         let kept = keeper.finish().await;
         if matches!(outcome, Ok(Outcome::Refused(_))) {
             // It did not move in this scene: which way is up is still the other's to say.
@@ -166,6 +169,28 @@ impl Errand {
 }
 
 impl Errand {
+    /// From now on the arm's bytes are kept with the job; a job without them is done as well.
+    async fn record_bytes(&self) {
+        let (seat, file) = (Arc::clone(&self.seat), self.entry.folder().join(BYTES));
+        let begin = move || {
+            let begun = seat.recorder.as_ref().map(|recorder| recorder.begin(&file));
+            if let Some(Err(error)) = begun {
+                tracing::warn!("the job's bytes are not kept: {}: {error}", file.display());
+            }
+        };
+        if tokio::task::spawn_blocking(begin).await.is_err() {
+            tracing::warn!("the job's bytes are not kept: their thread failed");
+        }
+    }
+
+    async fn end_bytes(&self) {
+        let seat = Arc::clone(&self.seat);
+        let end = move || seat.recorder.iter().for_each(|recorder| recorder.end());
+        if tokio::task::spawn_blocking(end).await.is_err() {
+            tracing::warn!("the job's bytes may not be whole: their thread failed");
+        }
+    }
+
     /// Begins the journal of a motion: from now on the arm goes no further than it says.
     async fn keep(&self, scene: &Arc<Scene>, plan: &Plan) -> Result<Keeper, Trouble> {
         let (entry, scene, plan) = (Arc::clone(&self.entry), Arc::clone(scene), plan.clone());
@@ -388,8 +413,20 @@ where
     job.end(state, reply, seat.motion.clock().now());
 }
 
+/// As long as this is kept, an arm is stopped as soon as the caller gives up; `None` where nobody
+/// minds.
+fn mind(watch: &Watch, seat: &Arc<Seat>) -> Option<AbortOnDropHandle<()>> {
+    let (cancelled, seat) = (watch.cancelled.clone(), Arc::clone(seat));
+    let minding = watch.minder.as_ref()?.spawn(async move {
+        cancelled.cancelled().await;
+        seat.motion.stop(Who::Planner, false);
+    });
+    Some(AbortOnDropHandle::new(minding))
+}
+
 /// Until the job ends, the caller gives up, or the node's patience does.
-async fn wait(node: &Node, seat: &Seat, job: &Arc<Job>, watch: &Watch) -> Reply {
+async fn wait(node: &Node, seat: &Arc<Seat>, job: &Arc<Job>, watch: &Watch) -> Reply {
+    let minded = mind(watch, seat);
     let patience =
         tokio::time::Instant::now() + Duration::from_secs(u64::from(node.file.answer_within_s));
     let mut cancelled = false;
@@ -398,7 +435,9 @@ async fn wait(node: &Node, seat: &Seat, job: &Arc<Job>, watch: &Watch) -> Reply 
             reply = job.reply() => return reply.map_or_else(gone, |reply| (*reply).clone()),
             () = watch.cancelled.cancelled(), if !cancelled => {
                 cancelled = true;
-                seat.motion.stop(Who::Planner, false);
+                if minded.is_none() {
+                    seat.motion.stop(Who::Planner, false);
+                }
             }
             _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {
                 look(seat, job);

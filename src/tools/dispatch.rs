@@ -83,6 +83,12 @@ impl Node {
         }
     }
 
+    /// Whether a tool of this name stops.
+    #[must_use]
+    pub fn stops(&self, tool: &str) -> bool {
+        resolve(tool, self.declared.tools()).is_some_and(|tool| tool.effect == Effect::Stops)
+    }
+
     fn stop_if_meant(&self, tool: &Tool, who: Who) {
         if tool.effect == Effect::Stops {
             self.stop_all(who, false);

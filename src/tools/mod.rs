@@ -33,7 +33,7 @@ pub use approve::Pending;
 pub use declared::Declared;
 pub use dispatch::{Request, here};
 pub use metrics::metrics;
-pub use node::{Node, Seat, State, Studio};
+pub use node::{Node, Recorder, Seat, State, Studio};
 pub use pictures::{ink as ink_picture, preview as preview_picture, reach as reach_picture};
 pub use preview::{Complaint, Preview};
 pub use resume::record as job_record;

@@ -28,6 +28,18 @@ pub trait Studio: Send + Sync {
     fn ink(&self) -> Vec<(usize, Vec<[f64; 2]>)>;
 }
 
+/// Writes down every byte to and from an arm while a job moves it. One job moves at a time.
+pub trait Recorder: Send + Sync {
+    /// From now on bytes go to this file, behind what is there.
+    ///
+    /// # Errors
+    /// When it cannot be written; the job goes on without.
+    fn begin(&self, file: &std::path::Path) -> std::io::Result<()>;
+
+    /// No longer. All that was written is in the file afterwards; this waits for the disk.
+    fn end(&self);
+}
+
 /// One arm of a node.
 pub struct Seat {
     /// What callers call it.
@@ -36,6 +48,7 @@ pub struct Seat {
     pub motion: Motion,
     /// Where it is simulated, what lies before it.
     pub studio: Option<Box<dyn Studio>>,
+    pub(super) recorder: Option<Box<dyn Recorder>>,
     pub(super) board: Board,
     pub(super) lease: Lease,
     last_scene: Mutex<Option<Arc<Scene>>>,
@@ -116,10 +129,20 @@ impl Seat {
             name: name.to_owned(),
             motion,
             studio,
+            recorder: None,
             board: Board::default(),
             lease: Lease::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
+        }
+    }
+
+    /// The same arm, with the bytes of its jobs kept.
+    #[must_use]
+    pub fn recorded_by(self, recorder: Box<dyn Recorder>) -> Self {
+        Self {
+            recorder: Some(recorder),
+            ..self
         }
     }
 

@@ -327,7 +327,7 @@ impl Run {
         let request = asked(step, &self.given, &self.caller, self.who);
         let watch = Watch {
             cancelled: self.course.cancelled.clone(),
-            progress: None,
+            ..Watch::nobody()
         };
         let reply = Arc::clone(&self.node).call(request, watch).await;
         self.outlasting(&reply).await.unwrap_or(reply)

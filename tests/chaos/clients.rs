@@ -45,7 +45,11 @@ fn request(id: u64, tool: &str, arguments: &str) -> String {
 }
 
 impl Node {
-    pub(super) fn start(bench: &Bench, args: &[&str], environment: &[(&str, &str)]) -> Self {
+    pub(super) fn start(
+        bench: &Bench,
+        args: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Result<Self, String> {
         let all = [&["serve", "--http", "127.0.0.1:0", "--stdio"], args].concat();
         let mut child = bench
             .command(&all)
@@ -58,12 +62,16 @@ impl Node {
         let said = lines(child.stderr.take().unwrap());
         let mut input = child.stdin.take().unwrap();
         let output = lines(child.stdout.take().unwrap());
-        let child = Running(child);
+        let mut child = Running(child);
         let began = Instant::now();
         let mut seen = Vec::new();
         let address = loop {
             let Ok(line) = said.recv_timeout(PATIENCE.saturating_sub(began.elapsed())) else {
-                panic!("the node does not serve: {seen:#?}");
+                let ended = child.0.try_wait();
+                let threads = threads(child.0.id());
+                return Err(format!(
+                    "the node does not serve: {ended:?}, {seen:#?}, {threads:#?}"
+                ));
             };
             if let Some(at) = line.find("http://") {
                 break line[at + 7..].trim().trim_end_matches("/mcp").to_owned();
@@ -75,7 +83,7 @@ impl Node {
         }
         let hello = output.recv_timeout(PATIENCE).unwrap();
         assert!(hello.contains("serverInfo"), "{hello}");
-        Self {
+        Ok(Self {
             child,
             input: Some(input),
             output,
@@ -84,7 +92,7 @@ impl Node {
             waiting: Vec::new(),
             callers: Vec::new(),
             _said: said,
-        }
+        })
     }
 
     pub(super) fn call_by_pipe(&mut self, tool: &str, arguments: &str) {
@@ -185,6 +193,22 @@ impl Node {
     pub(super) fn is_waited_for(&self) -> bool {
         !self.waiting.is_empty() || !self.callers.is_empty()
     }
+}
+
+/// What each of a process's threads waits for.
+fn threads(id: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{id}/task"))
+        .into_iter()
+        .flatten();
+    let read = |path: std::path::PathBuf| std::fs::read_to_string(path).unwrap_or_default();
+    tasks
+        .flatten()
+        .map(|task| {
+            let [name, waits, call] =
+                ["comm", "wchan", "syscall"].map(|what| read(task.path().join(what)));
+            format!("{} {waits} {}", name.trim(), call.trim())
+        })
+        .collect()
 }
 
 /// The last JSON object of a body, plain or an event stream's.

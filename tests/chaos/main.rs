@@ -230,7 +230,19 @@ impl Chaos {
             "--allow-root",
         ];
         let environment = [("LD_PRELOAD", &*clock), ("CHAOS_CLOCK", &*jumps)];
-        self.node = Some(Node::start(&self.bench, &here, &environment));
+        let began = Instant::now();
+        let started = loop {
+            let started = Node::start(&self.bench, &here, &environment);
+            // The port may be unplugged, or the wire broken, just now.
+            if started.is_ok() || began.elapsed() > PATIENCE {
+                break started;
+            }
+            sleep(Duration::from_millis(100));
+        };
+        match started {
+            Ok(node) => self.node = Some(node),
+            Err(why) => self.must(0, Err(why)),
+        }
     }
 
     fn node(&mut self) -> &mut Node {

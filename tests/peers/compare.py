@@ -20,7 +20,7 @@ SIM = os.environ.get("STEADYHAND_SIM_BINARY", "target/debug/steadyhand")
 LOOP_RATE = os.environ.get("STEADYHAND_LOOP_RATE", "target/debug/examples/loop_rate")
 OURS = "steadyhand"
 VENDORS = {"ftservo-python-sdk": "feetech_ft", "feetech-servo-sdk": "feetech_lerobot_sdk"}
-TURNS = 7
+TURNS = 5
 # A turn in which a program was starved tells nothing of it.
 CYCLES_LEAST = 0.9
 TRIES = 4

@@ -9,6 +9,7 @@
 )]
 
 pub(crate) mod ink;
+pub(crate) mod wire;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

@@ -142,6 +142,29 @@ async fn positions_that_wrap_or_change_sign_are_not_believed() {
 }
 
 #[tokio::test]
+async fn a_position_beyond_one_turn_is_a_fault_only_when_it_comes_three_times() {
+    let mut bench = Bench::energised("so101").await;
+    // The others and most of its own replies are lost, as when one in many was damaged.
+    bench.sim.break_it(Fault::DropReplies(0.7));
+    bench.sim.break_it(Fault::Position {
+        id: 2,
+        word: Some(6144),
+    });
+    let mut cycles = 0;
+    loop {
+        let error = bench.cycle(None).await.unwrap_err();
+        let strange = bench.driver.counts().servos[1].jumps;
+        assert_eq!(error.is_transient(), strange < 3, "{strange}: {error}");
+        cycles += 1;
+        if strange == 3 {
+            assert!(error.to_string().contains("servo 2"), "{error}");
+            break;
+        }
+    }
+    assert!(cycles > 1, "all of them came in one cycle");
+}
+
+#[tokio::test]
 async fn a_servo_set_up_for_something_else_is_refused_by_name() {
     for (address, value, word) in [
         (3, 8, "model is 776"),

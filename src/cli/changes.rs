@@ -1,0 +1,192 @@
+//! What a node's configuration is made of, and what of it was changed: records of the audit log,
+//! whether the node ran meanwhile or not.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::NodeArgs;
+use crate::caller::Book;
+use crate::tools::Node;
+
+/// How often a running node looks.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Files of a scenes' folder that are looked at, and folders in folders.
+const FILES_MAX: usize = 2_000;
+const DEPTH_MAX: usize = 4;
+
+/// What was seen last, in the node's state folder.
+const SEEN: &str = "configuration.json";
+
+/// The configuration at one moment: a hash a file, and what each token allows.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+struct Seen {
+    files: BTreeMap<PathBuf, String>,
+    tokens: BTreeMap<String, String>,
+}
+
+/// Looks at the configuration of a node and notes in its audit log what was changed.
+pub(super) struct Changes {
+    node: Weak<Node>,
+    state: PathBuf,
+    file: Option<PathBuf>,
+    scenes: Option<PathBuf>,
+    seen: Seen,
+    /// What is looked at before anything is read: lengths and times of the same files.
+    stamps: BTreeMap<PathBuf, (u64, i64, i64)>,
+}
+
+impl Changes {
+    /// Notes at once what was changed since the last process on this state folder.
+    pub(super) fn since_last(node: &Arc<Node>, args: &NodeArgs) -> Self {
+        let kept = std::fs::read(node.state.join(SEEN)).ok();
+        let known = kept.and_then(|bytes| serde_json::from_slice::<Seen>(&bytes).ok());
+        let mut changes = Self {
+            node: Arc::downgrade(node),
+            state: node.state.clone(),
+            file: args.config.clone(),
+            scenes: args.scenes.clone().or_else(|| node.file.scenes.clone()),
+            seen: known.clone().unwrap_or_default(),
+            stamps: BTreeMap::new(),
+        };
+        // A first start changes nothing: its record says what it begins with.
+        let is_first = known.is_none();
+        changes.look(is_first);
+        changes
+    }
+
+    /// Looks until the process ends.
+    pub(super) async fn watch(mut self) {
+        let mut clock = tokio::time::interval(LOOK);
+        loop {
+            clock.tick().await;
+            let looked = tokio::task::spawn_blocking(move || {
+                self.look(false);
+                self
+            });
+            match looked.await {
+                Ok(changes) => self = changes,
+                Err(_) => {
+                    return tracing::error!("changes of the configuration are not noted any more");
+                }
+            }
+        }
+    }
+
+    fn look(&mut self, is_first: bool) {
+        let stamps = self.stamps();
+        if stamps == self.stamps {
+            return;
+        }
+        self.stamps = stamps;
+        let now = Seen {
+            files: self
+                .stamps
+                .keys()
+                .filter_map(|path| Some((path.clone(), hash(path)?)))
+                .collect(),
+            tokens: tokens(&self.state),
+        };
+        if now == self.seen {
+            return;
+        }
+        if let Some(node) = self.node.upgrade().filter(|_| !is_first) {
+            for words in differences(&self.seen, &now) {
+                node.audit.note("configuration", words);
+            }
+        }
+        self.seen = now;
+        if let Err(error) = keep(&self.state.join(SEEN), &self.seen) {
+            tracing::warn!("what the configuration is cannot be kept: {error}");
+        }
+    }
+
+    fn stamps(&self) -> BTreeMap<PathBuf, (u64, i64, i64)> {
+        let mut files = vec![self.state.join("tokens.toml")];
+        files.extend(self.file.clone());
+        if let Some(folder) = &self.scenes {
+            walk(folder, DEPTH_MAX, &mut files);
+        }
+        files
+            .into_iter()
+            .filter_map(|path| Some((stamp(&path)?, path)))
+            .map(|(stamp, path)| (path, stamp))
+            .collect()
+    }
+}
+
+fn stamp(path: &Path) -> Option<(u64, i64, i64)> {
+    use std::os::unix::fs::MetadataExt;
+    let about = std::fs::metadata(path).ok()?;
+    Some((about.len(), about.mtime(), about.mtime_nsec()))
+}
+
+fn hash(path: &Path) -> Option<String> {
+    let bytes = std::fs::read(path).ok()?;
+    Some(blake3::hash(&bytes).to_hex().to_string())
+}
+
+fn walk(folder: &Path, depth: usize, into: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 0 => walk(&path, depth - 1, into),
+            Ok(kind) if kind.is_file() && into.len() < FILES_MAX => into.push(path),
+            _ => {}
+        }
+    }
+}
+
+/// Names and roles; the file's hashes of secrets stay where they are.
+fn tokens(state: &Path) -> BTreeMap<String, String> {
+    let cards = Book::at(state).list().unwrap_or_default();
+    let words = |card: &crate::caller::Card| {
+        format!("{}, {} calls a minute", card.role, card.calls_per_minute)
+    };
+    cards
+        .iter()
+        .map(|card| (card.name.clone(), words(card)))
+        .collect()
+}
+
+fn keep(path: &Path, seen: &Seen) -> std::io::Result<()> {
+    let new = path.with_extension("new");
+    std::fs::write(&new, serde_json::to_vec(seen)?)?;
+    std::fs::rename(&new, path)
+}
+
+/// One line a change.
+fn differences(before: &Seen, now: &Seen) -> Vec<String> {
+    let files = compared(&before.files, &now.files).map(|(path, was, is)| {
+        let hash = |one: Option<&String>| one.map_or("none", String::as_str).to_owned();
+        format!(
+            "file {}: was {}, is {}",
+            path.display(),
+            hash(was),
+            hash(is)
+        )
+    });
+    let tokens = compared(&before.tokens, &now.tokens).map(|(name, was, is)| match (was, is) {
+        (None, Some(is)) => format!("token {name:?} was added: {is}"),
+        (Some(was), None) => format!("token {name:?} was revoked: it was {was}"),
+        (was, is) => format!("token {name:?} was changed: {was:?}, now {is:?}"),
+    });
+    files.chain(tokens).collect()
+}
+
+/// A name with what it was and is; none where it was not there.
+type Change<'a, K> = (&'a K, Option<&'a String>, Option<&'a String>);
+
+fn compared<'a, K: Ord>(
+    before: &'a BTreeMap<K, String>,
+    now: &'a BTreeMap<K, String>,
+) -> impl Iterator<Item = Change<'a, K>> {
+    let gone = before.keys().filter(|name| !now.contains_key(name));
+    let names = now.keys().chain(gone);
+    let both = names.map(|name| (name, before.get(name), now.get(name)));
+    both.filter(|(_, was, is)| was != is)
+}

@@ -1,0 +1,211 @@
+//! The bytes of one job: written down from its first frame to its last, beside its journal.
+//!
+//! A tap is always on the link and mostly shut. While it is open, what passes goes to a thread that
+//! writes it in the form of [`record`](super::record): whoever holds the link never waits for the
+//! disk. What finds no room is left out, and so is everything after it, with a line that says so.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::clock::Clock;
+use crate::link::record::{Direction, Event};
+use crate::link::{Link, LinkError, LinkFuture};
+use crate::units::Instant;
+
+/// What a record ends with that does not hold all bytes.
+pub const CUT: &str = "cut";
+
+/// A job's record is cut when it is longer: some minutes of a bus of six servos.
+const FILE_BYTES_MAX: usize = 16 << 20;
+
+/// Text is handed over in pieces of this size.
+const PIECE_BYTES: usize = 32 << 10;
+
+/// Pieces that may wait for the disk.
+const WAITING_MAX: usize = 256;
+
+/// Opens and shuts the record of one link; clones are the same tap.
+#[derive(Clone, Default)]
+pub struct Tap(Arc<Mutex<Option<Flow>>>);
+
+struct Flow {
+    piece: String,
+    written: usize,
+    is_cut: bool,
+    pieces: SyncSender<String>,
+    writer: JoinHandle<()>,
+}
+
+impl Tap {
+    /// From now on what passes is appended to a file, which is this user's alone.
+    ///
+    /// # Errors
+    /// When the file or its thread cannot be opened.
+    pub fn open(&self, path: &Path) -> io::Result<()> {
+        self.shut();
+        let mut options = OpenOptions::new();
+        let file = options.create(true).append(true).mode(0o600).open(path)?;
+        let written = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        let (pieces, waiting) = sync_channel(WAITING_MAX);
+        let writer = std::thread::Builder::new()
+            .name("tap".to_owned())
+            .spawn(move || write(file, &waiting))?;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Flow {
+            piece: String::new(),
+            written,
+            is_cut: false,
+            pieces,
+            writer,
+        });
+        Ok(())
+    }
+
+    /// Nothing more is written down. Waits for the disk: not for a thread that others wait for.
+    pub fn shut(&self) {
+        let flow = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut flow) = flow {
+            flow.hand_over();
+            drop(flow.pieces);
+            // A writer that failed has said so.
+            let _ = flow.writer.join();
+        }
+    }
+
+    fn note(&self, at: Instant, direction: Direction, bytes: &[u8]) {
+        // It is held for a moment by who opens or shuts: no frame waits for that.
+        if let Ok(mut flow) = self.0.try_lock()
+            && let Some(flow) = flow.as_mut()
+        {
+            let bytes = bytes.to_vec();
+            flow.take(&Event {
+                at,
+                direction,
+                bytes,
+            });
+        }
+    }
+}
+
+impl Flow {
+    fn take(&mut self, event: &Event) {
+        if self.is_cut {
+            return;
+        }
+        let before = self.piece.len();
+        // Writing to a text cannot fail.
+        let _ = writeln!(self.piece, "{event}");
+        self.written = self.written.saturating_add(self.piece.len() - before);
+        self.is_cut = self.written > FILE_BYTES_MAX;
+        if self.is_cut {
+            self.piece.push_str(CUT);
+            self.piece.push('\n');
+        }
+        if self.is_cut || self.piece.len() >= PIECE_BYTES {
+            self.hand_over();
+        }
+    }
+
+    fn hand_over(&mut self) {
+        let piece = std::mem::take(&mut self.piece);
+        if self.pieces.try_send(piece).is_err() {
+            self.is_cut = true;
+            // Tried again with the last piece, when there is room.
+            self.piece = format!("{CUT}\n");
+        }
+    }
+}
+
+fn write(mut file: File, pieces: &Receiver<String>) {
+    while let Ok(piece) = pieces.recv() {
+        if let Err(error) = file.write_all(piece.as_bytes()) {
+            tracing::warn!("a job's bytes cannot be written any more: {error}");
+            return;
+        }
+    }
+}
+
+/// A link with a tap on it.
+pub struct TapLink<L> {
+    inner: L,
+    clock: Clock,
+    tap: Tap,
+}
+
+impl<L: Link> TapLink<L> {
+    /// The same link; `tap` opens and shuts the record of what passes.
+    pub fn new(inner: L, clock: &Clock, tap: Tap) -> Self {
+        Self {
+            inner,
+            clock: clock.clone(),
+            tap,
+        }
+    }
+}
+
+impl<L: Link> Link for TapLink<L> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
+        self.tap.note(self.clock.now(), Direction::Sent, bytes);
+        self.inner.send(bytes)
+    }
+
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+        Box::pin(async move {
+            let count = self.inner.receive(into, until).await?;
+            if count > 0 {
+                let came = into.get(..count).unwrap_or_default();
+                self.tap.note(self.clock.now(), Direction::Came, came);
+            }
+            Ok(count)
+        })
+    }
+
+    fn discard_input(&mut self) -> Result<(), LinkError> {
+        self.inner.discard_input()
+    }
+
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    fn written(events: usize, bytes: usize) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bytes.trace");
+        let tap = Tap::default();
+        tap.note(Instant::ZERO, Direction::Sent, &[1]);
+        tap.open(&path).unwrap();
+        for at in 0..events {
+            let at = Instant::from_nanos(u64::try_from(at).unwrap());
+            tap.note(at, Direction::Came, &vec![0xA5; bytes]);
+        }
+        tap.shut();
+        tap.note(Instant::ZERO, Direction::Sent, &[2]);
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn an_open_tap_writes_what_passes_and_a_shut_one_nothing() {
+        let text = written(2, 2);
+        assert_eq!(text, "0 < A5A5\n1 < A5A5\n");
+    }
+
+    #[test]
+    fn a_record_that_grows_too_long_ends_with_a_word_and_not_in_a_line() {
+        let text = written(40, 1 << 18);
+        assert!(text.len() < FILE_BYTES_MAX + (2 << 18) + 100);
+        let mut lines = text.lines().rev();
+        assert_eq!(lines.next(), Some(CUT));
+        assert!(lines.all(|line| line.parse::<Event>().is_ok()));
+    }
+}

@@ -1,0 +1,286 @@
+//! A node with its arm on a port, which clients reach as they do in earnest: over HTTP, and over a pair
+//! of streams.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steadyhand::args::Received;
+use steadyhand::cli;
+use steadyhand::config::NodeFile;
+use steadyhand::mcp::http::{self, HttpConfig};
+use steadyhand::mcp::{Via, stdio};
+use steadyhand::motion::Motion;
+use steadyhand::permit::Who;
+use steadyhand::scene::Library;
+use steadyhand::tools::{Node, Request, Seat, State, Watch};
+use steadyhand::units::Instant;
+use tokio::io::{AsyncWriteExt, DuplexStream};
+use tokio_util::sync::CancellationToken;
+
+use super::rig::Rig;
+use steadyhand::clock::Clock;
+
+/// No step takes longer.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// The arm has come this far: it is on its way to the paper.
+const UNDER_WAY: usize = 30;
+
+/// Half a period: a frame is the one that is meant if it is no further off.
+const NEAR: Duration = Duration::from_millis(5);
+
+pub(super) struct House {
+    pub(super) rig: Rig,
+    node: Arc<Node>,
+    address: SocketAddr,
+    over: CancellationToken,
+    scene: String,
+    _folder: tempfile::TempDir,
+}
+
+/// How a client ends a call that is under way.
+#[derive(Clone, Copy)]
+pub(super) enum GiveUp {
+    Cancel,
+    HangUp,
+    EndOfInput,
+}
+
+/// A client with a call under way.
+pub(super) enum Caller {
+    Cancels(DuplexStream),
+    HangsUp(TcpStream),
+    Goes(DuplexStream),
+}
+
+impl House {
+    pub(super) async fn new(scene: &str) -> Self {
+        let rig = Rig::new(Clock::real());
+        let motion = rig.on_a_port();
+        let folder = tempfile::tempdir().unwrap();
+        let [scenes, output, state] =
+            ["scenes", "out", "state"].map(|name| folder.path().join(name));
+        for made in [&scenes, &state] {
+            std::fs::create_dir_all(made).unwrap();
+        }
+        let read: toml::Table = toml::from_str(scene).unwrap();
+        let name = read["name"].as_str().unwrap().to_owned();
+        std::fs::write(scenes.join(format!("{name}.toml")), scene).unwrap();
+        let file = NodeFile {
+            lease_idle_s: 0,
+            ..NodeFile::default()
+        };
+        let seats = vec![Arc::new(Seat::new("arm", motion, None))];
+        let state = State::open(state, &file).unwrap();
+        let library = Library::new(Some(scenes));
+        let node = Arc::new(Node::new(file, library, seats, output, state));
+        let listening = http::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let address = listening.address();
+        let over = CancellationToken::new();
+        let (desk, repair) = cli::desk(&node);
+        let end = over.clone();
+        tokio::spawn(async move {
+            let config = HttpConfig::default();
+            listening.serve(desk, config, repair, end).await.unwrap();
+        });
+        Self {
+            rig,
+            node,
+            address,
+            over,
+            scene: name,
+            _folder: folder,
+        }
+    }
+
+    pub(super) fn motion(&self) -> &Motion {
+        &self.node.seats[0].motion
+    }
+
+    /// Posts a call on a connection of its own.
+    fn post(&self, tool: &str, arguments: &str) -> TcpStream {
+        let arguments: Value = serde_json::from_str(arguments).unwrap();
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}})
+        .to_string();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            self.address,
+            body.len()
+        );
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+            .write_all(format!("{head}{body}").as_bytes())
+            .unwrap();
+        stream
+    }
+
+    /// Calls over HTTP and waits for the answer.
+    pub(super) fn ask(&self, tool: &str, arguments: &str) -> String {
+        let mut said = Vec::new();
+        let read = self.post(tool, arguments).read_to_end(&mut said);
+        read.unwrap();
+        String::from_utf8_lossy(&said).into_owned()
+    }
+
+    /// A client has begun a drawing, and the arm moves for it.
+    pub(super) async fn draws(&self, how: GiveUp) -> Caller {
+        let arguments = json!({"scene": self.scene, "again": true});
+        let caller = match how {
+            GiveUp::HangUp => Caller::HangsUp(self.post("stroke", &arguments.to_string())),
+            GiveUp::Cancel => Caller::Cancels(self.connect(|| {}, &arguments).await),
+            GiveUp::EndOfInput => {
+                let node = Arc::clone(&self.node);
+                let ended = move || node.stop_all(Who::Node, false);
+                Caller::Goes(self.connect(ended, &arguments).await)
+            }
+        };
+        let mut snapshots = self.motion().watch();
+        let moves =
+            snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= UNDER_WAY));
+        let moved = tokio::time::timeout(PATIENCE, moves).await.is_ok();
+        assert!(moved, "it never moved: {}", caller.heard());
+        caller
+    }
+
+    async fn connect(
+        &self,
+        ended: impl FnOnce() + Send + 'static,
+        arguments: &Value,
+    ) -> DuplexStream {
+        let (mut client, server) = tokio::io::duplex(1 << 20);
+        let (desk, repair) = cli::desk(&self.node);
+        let stop = self.over.child_token();
+        let streams = tokio::io::split(server);
+        tokio::spawn(stdio::serve_on(
+            desk,
+            Via::Stdio,
+            repair,
+            streams,
+            ended,
+            stop,
+        ));
+        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "bounds", "version": "1"}}});
+        let opened = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": {"name": "stroke", "arguments": arguments}});
+        for message in [hello, opened, call] {
+            let line = format!("{message}\n");
+            client.write_all(line.as_bytes()).await.unwrap();
+        }
+        client
+    }
+
+    /// The job has ended, so that the next can begin.
+    pub(super) async fn is_over(&self) {
+        let began = self.rig.clock.now();
+        loop {
+            let request = Request {
+                tool: "sense".to_owned(),
+                arguments: Received::Absent,
+                caller: "bounds".to_owned(),
+                who: Who::Operator,
+                standing: None,
+            hop: None,
+            };
+            let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
+            let job = &reply.structured["job"]["state"];
+            if ["stopped", "faulted", "refused", "reached"]
+                .iter()
+                .any(|end| job == end)
+            {
+                return;
+            }
+            assert!(self.rig.clock.now().since(began) < PATIENCE, "{job}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.over.cancel();
+    }
+}
+
+impl Caller {
+    /// What it was told instead.
+    fn heard(&self) -> String {
+        let mut said = vec![0; 4000];
+        let count = match self {
+            Self::HangsUp(stream) => stream.peek(&mut said).unwrap_or(0),
+            Self::Cancels(_) | Self::Goes(_) => 0,
+        };
+        String::from_utf8_lossy(&said[..count]).into_owned()
+    }
+
+    pub(super) async fn gives_up(self) {
+        match self {
+            Self::Cancels(mut client) => {
+                let line = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                    "params": {"requestId": 2}});
+                client
+                    .write_all(format!("{line}\n").as_bytes())
+                    .await
+                    .unwrap();
+                // Its connection stays: the end of it would be another stop.
+                tokio::spawn(async move {
+                    tokio::time::sleep(PATIENCE).await;
+                    drop(client);
+                });
+            }
+            Self::HangsUp(stream) => stream.shutdown(Shutdown::Both).unwrap(),
+            Self::Goes(client) => drop(client),
+        }
+    }
+}
+
+/// When the arm's thread was asked, as near as somebody who looks all the time can tell.
+pub(super) struct Asked {
+    from: Instant,
+    before: u64,
+    noticed: JoinHandle<Instant>,
+}
+
+impl Asked {
+    /// From now on, for a request that is made now.
+    pub(super) fn watch(house: &House) -> Self {
+        let asks = house.motion().asks();
+        let before = asks.count();
+        let clock = house.rig.clock.clone();
+        let own = clock.clone();
+        let noticed = std::thread::spawn(move || {
+            let began = own.now();
+            while asks.count() == before && own.now().since(began) < PATIENCE {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            own.now()
+        });
+        Self {
+            from: clock.now(),
+            before,
+            noticed,
+        }
+    }
+
+    /// From the request to the stop's first frame at the far end.
+    pub(super) async fn first_frame_ms(self, house: &House) -> f64 {
+        let report = house.motion().stopped(self.before + 1).await.unwrap();
+        assert!(report.verified, "{report:?}");
+        let noticed = self.noticed.join().unwrap();
+        let Some(said_ms) = report.first_frame_ms else {
+            let late = noticed.seconds_since(self.from);
+            panic!("it did not move any more, {late:.3} s after the request: {report:?}");
+        };
+        let noticed = noticed.after(Duration::from_secs_f64(said_ms / 1e3));
+        let since = Instant::from_nanos(noticed.as_nanos().saturating_sub(NEAR.as_nanos() as u64));
+        house.rig.heard_ms(since.max(self.from), self.from)
+    }
+}

@@ -1,0 +1,258 @@
+//! How fast an arm stops, measured on the bytes at the far end of its link.
+//!
+//! `STEADYHAND_STOPS` says how many stops each test makes; 100 where it does not. Latencies of
+//! a machine that does other things as well are compared with those of a bare thread in the same run.
+//! The tests run one after the other, for each would be another's load.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "a failing test may panic; a histogram is printed"
+)]
+
+#[path = "../far_end/mod.rs"]
+mod far_end;
+mod house;
+mod rig;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use house::{Asked, House};
+use rig::{Bare, Rig, print_histogram, quantile};
+use steadyhand::clock::Clock;
+use steadyhand::permit::Who;
+
+/// What is promised.
+const FIRST_FRAME_MS: f64 = 10.0;
+const FIRST_FRAME_BUSY_MS: f64 = 50.0;
+const GIVEN_UP_MS: f64 = 50.0;
+const STANDSTILL_MS: f64 = 300.0;
+
+/// How much later than a bare thread the arm's may be where the machine itself is late.
+const BARE_MS: f64 = 5.0;
+
+/// How many clients ask while it is measured.
+const CLIENTS: usize = 16;
+
+/// How far the arm swings to be fast in its middle, and how far where a machine that is busy may be
+/// late.
+const WAY_RAD: f64 = 0.2;
+const LONG_WAY_RAD: f64 = 0.7;
+
+/// One test at a time.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+fn stops() -> usize {
+    let asked = std::env::var("STEADYHAND_STOPS").ok();
+    asked.and_then(|text| text.parse().ok()).unwrap_or(100)
+}
+
+fn assert_bound(title: &str, all_ms: &[f64], bare_ms: &[f64], bound_ms: f64) {
+    print_histogram(title, all_ms);
+    print_histogram("a bare thread", bare_ms);
+    let (found, bare) = (quantile(all_ms, 0.99), quantile(bare_ms, 0.99));
+    assert!(
+        found <= bound_ms || found <= bare + BARE_MS,
+        "{title}: p99 {found:.1} ms; {bound_ms} ms is the bound, and a bare thread took {bare:.1} ms"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_request_reaches_the_wire_in_time() {
+    let _alone = ALONE.lock().await;
+    let rig = Rig::new(Clock::real());
+    let motion = rig.on_a_port();
+    let bare = Bare::start(&rig.clock);
+    let (mut first_ms, mut bare_ms) = (Vec::new(), Vec::new());
+    for _ in 0..stops() {
+        rig.swings(&motion, WAY_RAD).await;
+        let asked = rig.clock.now();
+        let ticket = motion.stop(Who::Operator, false);
+        bare_ms.push(bare.wake());
+        let report = motion.stopped(ticket).await.unwrap();
+        assert!(report.verified, "{report:?}");
+        first_ms.push(rig.first_frame_ms(asked, &report));
+        rig.release();
+        rig.forget();
+    }
+    assert_bound(
+        "stop request to first stop frame",
+        &first_ms,
+        &bare_ms,
+        FIRST_FRAME_MS,
+    );
+}
+
+/// So many times as fast as everybody's time.
+const RATE: u32 = 10;
+
+/// On a clock that stands still while the machine is busy: the arm's own time.
+#[tokio::test]
+async fn an_arm_at_100_mm_s_stands_in_time() {
+    let _alone = ALONE.lock().await;
+    let rig = Rig::new(Clock::simulated_at(RATE));
+    let motion = rig.in_memory();
+    let (mut still_ms, mut fastest_mm_s) = (Vec::new(), 0.0_f64);
+    for _ in 0..stops() {
+        rig.swings(&motion, WAY_RAD).await;
+        let moving = motion.snapshot().measured.unwrap();
+        let speed = moving.velocity_rad_s[0].abs() * rig.tip_radius_m(&moving.position_rad);
+        fastest_mm_s = fastest_mm_s.max(speed * 1e3);
+        let ticket = motion.stop(Who::Operator, false);
+        let report = motion.stopped(ticket).await.unwrap();
+        assert!(
+            report.verified && report.speed_rad_s.unwrap() < 0.05,
+            "{report:?}"
+        );
+        still_ms.push(report.standstill_ms.unwrap());
+        rig.release();
+        rig.forget();
+    }
+    print_histogram("stop request to standstill, arm time", &still_ms);
+    assert!(fastest_mm_s > 90.0, "only {fastest_mm_s} mm/s");
+    assert!(quantile(&still_ms, 1.0) <= STANDSTILL_MS, "{still_ms:?}");
+}
+
+/// A drawing of more than a hundred thousand waypoints is previewed, and again as soon as a stop has
+/// ended that, while clients on HTTP ask for what the arm measures.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_is_heard_while_a_long_plan_is_made_and_clients_ask() {
+    let _alone = ALONE.lock().await;
+    let house = House::new(&vast_scene()).await;
+    let (over, sensed, cut_short) = (
+        AtomicBool::new(false),
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+    );
+    let (over, sensed, cut_short) = (&over, &sensed, &cut_short);
+    // Whatever breaks here, the others come to their end.
+    let end = Over(over);
+    let (mut first_ms, mut bare_ms) = (Vec::new(), Vec::new());
+    let runtime = tokio::runtime::Handle::current();
+    tokio::task::block_in_place(|| {
+        std::thread::scope(|scope| {
+            let end = end;
+            for _ in 0..CLIENTS {
+                scope.spawn(|| {
+                    while !over.load(Ordering::SeqCst) {
+                        assert!(house.ask("sense", "{}").contains("age_ms"));
+                        sensed.fetch_add(1, Ordering::SeqCst);
+                    }
+                });
+            }
+            let planner = scope.spawn(|| {
+                while !over.load(Ordering::SeqCst) {
+                    let said = house.ask("stroke", r#"{"scene":"vast","dry_run":true}"#);
+                    if said.contains("stopped while it was planned") {
+                        cut_short.fetch_add(1, Ordering::SeqCst);
+                    }
+                }
+            });
+            let bare = Bare::start(&house.rig.clock);
+            for _ in 0..stops() {
+                runtime.block_on(house.rig.swings(house.motion(), LONG_WAY_RAD));
+                let asked = Asked::watch(&house);
+                let stop = scope.spawn(|| house.ask("stop", "{}"));
+                bare_ms.push(bare.wake());
+                first_ms.push(runtime.block_on(asked.first_frame_ms(&house)));
+                assert!(stop.join().unwrap().contains("stopped"));
+                house.rig.release();
+                house.rig.forget();
+            }
+            drop(end);
+            while !planner.is_finished() {
+                house.motion().stop(Who::Operator, false);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+    });
+    let (sensed, cut_short) = (
+        sensed.load(Ordering::SeqCst),
+        cut_short.load(Ordering::SeqCst),
+    );
+    eprintln!("{sensed} readings were taken, {cut_short} plans cut short");
+    assert!(sensed > CLIENTS && cut_short > stops() / 2);
+    assert_bound(
+        "stop request over HTTP to first stop frame, busy",
+        &first_ms,
+        &bare_ms,
+        FIRST_FRAME_BUSY_MS,
+    );
+}
+
+/// Tells loops that it is over, even if it is for a panic.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A client takes its call back, hangs up, or goes: three nodes, each with its arm, at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_gives_up_is_heard_in_time() {
+    let _alone = ALONE.lock().await;
+    let ways = [
+        ("cancelled call", house::GiveUp::Cancel),
+        ("hang-up", house::GiveUp::HangUp),
+        ("end of input", house::GiveUp::EndOfInput),
+    ];
+    let measured = ways.map(|(name, how)| async move {
+        let house = House::new(&small_scene()).await;
+        let bare = Bare::start(&house.rig.clock);
+        let (mut first_ms, mut bare_ms) = (Vec::new(), Vec::new());
+        for _ in 0..stops() {
+            let caller = house.draws(how).await;
+            let asked = Asked::watch(&house);
+            caller.gives_up().await;
+            bare_ms.push(bare.wake());
+            first_ms.push(asked.first_frame_ms(&house).await);
+            house.is_over().await;
+            house.rig.release();
+            house.rig.forget();
+        }
+        (name, first_ms, bare_ms)
+    });
+    for (name, first_ms, bare_ms) in futures::future::join_all(measured).await {
+        let title = format!("{name} to first stop frame");
+        assert_bound(&title, &first_ms, &bare_ms, GIVEN_UP_MS);
+    }
+}
+
+/// The default scene, with another design.
+fn scene(name: &str, rows: &[String]) -> String {
+    let text = include_str!("../../scenes/default.toml");
+    let mut scene: toml::Table = toml::from_str(text).unwrap();
+    let design: toml::Table =
+        toml::from_str(&format!("polylines = [{}]", rows.join(", "))).unwrap();
+    scene.insert("design".to_owned(), design.into());
+    scene.insert("name".to_owned(), name.into());
+    toml::to_string(&scene).unwrap()
+}
+
+fn small_scene() -> String {
+    scene("small", &["[[0.0, 0.0], [40.0, 0.0]]".to_owned()])
+}
+
+/// Wavy lines all over the sheet: 80 mm each, half a millimetre apart, more than a hundred thousand
+/// points.
+fn vast_scene() -> String {
+    let row = |row: u32| {
+        let y = f64::from(row) * 0.5;
+        let points: Vec<String> = (0..=640_u32)
+            .map(|at| {
+                let x = f64::from(at) / 8.0;
+                format!("[{x:.3}, {:.3}]", y + 0.2 * (x * 3.0).sin())
+            })
+            .collect();
+        format!("[{}]", points.join(", "))
+    };
+    let rows: Vec<String> = (1..160).map(row).collect();
+    scene("vast", &rows)
+}

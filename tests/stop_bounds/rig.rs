@@ -1,0 +1,302 @@
+//! A simulated arm that notes when it heard what, a motion that is fast at once, and histograms.
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use steadyhand::clock::Clock;
+use steadyhand::gate;
+use steadyhand::link::memory::{FarEnd, MemoryLink};
+use steadyhand::link::serial::SerialLink;
+use steadyhand::link::{Link, LinkError, pty};
+use steadyhand::motion::{Motion, Opener, StopReport};
+use steadyhand::permit::{Permit, Permits, Who};
+use steadyhand::plan::{Span, SpanKind, Trajectory};
+use steadyhand::scene::{Library, Scene};
+use steadyhand::sim::Simulator;
+use steadyhand::units::{Instant, Joints};
+
+use super::far_end::{self, Family};
+
+type Heard = Arc<Mutex<Vec<(Instant, Vec<u8>)>>>;
+
+/// A simulated arm that notes when it heard what.
+struct Ear {
+    sim: Simulator,
+    heard: Heard,
+}
+
+impl FarEnd for Ear {
+    fn hear(&mut self, at: Instant, bytes: &[u8]) {
+        self.heard.lock().unwrap().push((at, bytes.to_vec()));
+        self.sim.hear(at, bytes);
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        self.sim.next_due()
+    }
+
+    fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
+        self.sim.speak(now, into);
+    }
+
+    fn tune(&mut self, baud: u32) {
+        self.sim.tune(baud);
+    }
+
+    fn is_plugged(&self) -> bool {
+        self.sim.is_plugged()
+    }
+}
+
+pub(super) struct Rig {
+    pub(super) scene: Arc<Scene>,
+    heard: Heard,
+    permits: Arc<Permits>,
+    pub(super) clock: Clock,
+}
+
+impl Rig {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self {
+            scene: Library::new(None).scene("default", None).unwrap(),
+            heard: Heard::default(),
+            permits: Arc::new(Permits::everything()),
+            clock,
+        }
+    }
+
+    fn ear(&self) -> Ear {
+        Ear {
+            sim: Simulator::new(&self.scene.arm, &self.scene.rest_rad),
+            heard: Arc::clone(&self.heard),
+        }
+    }
+
+    fn start(&self, open: Opener) -> Motion {
+        let (arm, permits) = (Arc::clone(&self.scene.arm), Arc::clone(&self.permits));
+        Motion::start(arm, self.clock.clone(), permits, open).unwrap()
+    }
+
+    /// In this process, without a wire.
+    pub(super) fn in_memory(&self) -> Motion {
+        let (sim, heard) = (self.ear().sim, Arc::clone(&self.heard));
+        self.start(Box::new(move |clock| {
+            let (sim, heard) = (sim.clone(), Arc::clone(&heard));
+            let link = MemoryLink::new(Ear { sim, heard }, clock, "bounds");
+            Ok(Box::new(link.map_err(LinkError::Read)?) as Box<dyn Link>)
+        }))
+    }
+
+    /// On a pseudo-terminal with a thread of its own.
+    pub(super) fn on_a_port(&self) -> Motion {
+        let (ear, clock) = (self.ear(), self.clock.clone());
+        let (tell, path) = mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            runtime.unwrap().block_on(async {
+                let open = |path: &std::path::Path| {
+                    tell.send(path.to_str().unwrap().to_owned()).unwrap();
+                };
+                // It ends with the test.
+                let _ = pty::serve(ear, &clock, open).await;
+            });
+        });
+        let (path, baud) = (path.recv().unwrap(), self.scene.arm.file.baud);
+        self.start(Box::new(move |clock| {
+            SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn Link>)
+        }))
+    }
+
+    fn leave(&self) -> Permit {
+        self.permits.ask(&self.scene, self.clock.now()).unwrap()
+    }
+
+    /// Ends the latch of a stop that was the test's own.
+    pub(super) fn release(&self) {
+        let reset = self
+            .permits
+            .ask_reset(&self.scene, Who::Operator, self.clock.now());
+        assert!(self.permits.unlatch(&reset.unwrap()));
+    }
+
+    pub(super) fn tip_radius_m(&self, q: &Joints) -> f64 {
+        let tip = self.scene.arm.chain.forward(q) * self.scene.pens[0].tip_m;
+        tip.coords.xy().norm()
+    }
+
+    /// About the foot, from where it stands to the other side, as fast as travels may be.
+    fn swing(&self, from: &Joints, way_rad: f64) -> Trajectory {
+        let by = if from[0] > 0.0 { -way_rad } else { way_rad };
+        let tip_mm = self.tip_radius_m(from) * way_rad * 1e3;
+        // The smooth step's fastest is 1.875 times its mean.
+        let seconds = 1.875 * tip_mm / (self.scene.limits.travel_mm_s * 0.99);
+        let ticks = (seconds / 0.01).ceil() as u32;
+        let samples = (0..=ticks).map(|tick| {
+            let share = f64::from(tick) / f64::from(ticks);
+            let way = share.powi(3) * (10.0 + share * (6.0 * share - 15.0));
+            from.map(|joint, at| if joint == 0 { at + by * way } else { at })
+        });
+        let samples: Vec<Joints> = samples.collect();
+        let span = Span {
+            kind: SpanKind::Pose,
+            item: None,
+            pen: 0,
+            first: 0,
+            end: samples.len(),
+        };
+        Trajectory {
+            period: Duration::from_millis(10),
+            samples,
+            spans: vec![span],
+        }
+    }
+
+    /// Brings a swing to its fastest. A machine that is too busy to read the arm in time makes that
+    /// a fault, which is what it should be: then it is tried again, so often as makes sense.
+    pub(super) async fn swings(&self, motion: &Motion, way_rad: f64) {
+        const TRIES: usize = 20;
+        for _ in 0..TRIES {
+            match self.swings_once(motion, way_rad).await {
+                Ok(()) => return,
+                Err(why) if why.contains("did not run the arm's thread") => self.release(),
+                Err(why) => panic!("{why}"),
+            }
+        }
+        panic!("the machine was too busy {TRIES} times");
+    }
+
+    async fn swings_once(&self, motion: &Motion, way_rad: f64) -> Result<(), String> {
+        let start = motion.snapshot().measured.unwrap();
+        let swing = self.swing(&start.position_rad, way_rad);
+        let half = swing.samples.len() / 2;
+        let now = self.clock.now();
+        let proof = gate::check(&self.scene, self.leave(), &start, now, swing).unwrap();
+        let mut ended = motion.run(proof, motion.stops_asked());
+        let mut snapshots = motion.watch();
+        let fast = snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= half));
+        tokio::select! {
+            fast = fast => fast.map(|_| ()).map_err(|error| error.to_string()),
+            ended = &mut ended => Err(format!("{ended:?}")),
+        }
+    }
+
+    /// Goals of the first joint in the frames that were heard from a moment on.
+    fn goals_since(&self, since: Instant) -> Vec<(Instant, i32)> {
+        let heard = self.heard.lock().unwrap();
+        let frames = heard.iter().filter(|(at, _)| *at >= since);
+        frames
+            .filter_map(|(at, bytes)| {
+                let goals = far_end::goals(Family::Sts, bytes)?;
+                let (_, ticks) = goals.into_iter().find(|(id, _)| *id == 1)?;
+                Some((*at, ticks))
+            })
+            .collect()
+    }
+
+    /// When the far end heard the first frame with goals from `since` on.
+    pub(super) fn heard_ms(&self, since: Instant, asked: Instant) -> f64 {
+        let goals = self.goals_since(since);
+        goals[0].0.seconds_since(asked) * 1e3
+    }
+
+    /// What was heard so far is judged; it need not be kept.
+    pub(super) fn forget(&self) {
+        self.heard.lock().unwrap().clear();
+    }
+
+    /// From a request to the stop's first frame, as the far end heard it; and that nothing but the
+    /// stop came after: ever smaller steps the same way, then none.
+    pub(super) fn first_frame_ms(&self, asked: Instant, report: &StopReport) -> f64 {
+        let said_ms = report.first_frame_ms.unwrap();
+        let goals = self.goals_since(asked);
+        let own = goals
+            .iter()
+            .position(|(at, _)| at.seconds_since(asked) * 1e3 >= said_ms - 0.2);
+        let own = &goals[own.unwrap()..];
+        let steps: Vec<i32> = own.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
+        let way = steps.iter().sum::<i32>().signum();
+        for pair in steps.windows(2) {
+            // A count of rounding either way.
+            assert!(
+                pair[1] * way <= pair[0] * way + 1 && pair[1] * way >= 0,
+                "{steps:?}"
+            );
+        }
+        own[0].0.seconds_since(asked) * 1e3
+    }
+}
+
+/// One line a bucket: up to 1 ms, 2, 5, 10 and so on.
+pub(super) fn print_histogram(title: &str, all_ms: &[f64]) {
+    const ENDS: [f64; 10] = [
+        0.1,
+        0.2,
+        0.5,
+        1.0,
+        2.0,
+        5.0,
+        10.0,
+        50.0,
+        300.0,
+        f64::INFINITY,
+    ];
+    eprintln!(
+        "{title}: {} stops, median {:.2} ms, p99 {:.2} ms, longest {:.2} ms",
+        all_ms.len(),
+        quantile(all_ms, 0.5),
+        quantile(all_ms, 0.99),
+        quantile(all_ms, 1.0)
+    );
+    let mut from = 0.0;
+    for end in ENDS {
+        let count = all_ms.iter().filter(|ms| (from..end).contains(*ms)).count();
+        if count > 0 {
+            eprintln!(
+                "  {from:>6.1} to {end:>6.1} ms {count:>5} {}",
+                "#".repeat(count.min(60))
+            );
+        }
+        from = end;
+    }
+}
+
+pub(super) fn quantile(all: &[f64], share: f64) -> f64 {
+    let mut sorted = all.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted[rank.saturating_sub(1)]
+}
+
+/// A thread with nothing to do but to note how late it is woken.
+pub(super) struct Bare {
+    ask: mpsc::Sender<Instant>,
+    late: mpsc::Receiver<f64>,
+    clock: Clock,
+}
+
+impl Bare {
+    pub(super) fn start(clock: &Clock) -> Self {
+        let (ask, asked) = mpsc::channel::<Instant>();
+        let (tell, late) = mpsc::channel();
+        let own = clock.clone();
+        std::thread::spawn(move || {
+            while let Ok(at) = asked.recv() {
+                if tell.send(own.now().seconds_since(at) * 1e3).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            ask,
+            late,
+            clock: clock.clone(),
+        }
+    }
+
+    pub(super) fn wake(&self) -> f64 {
+        self.ask.send(self.clock.now()).unwrap();
+        self.late.recv().unwrap()
+    }
+}

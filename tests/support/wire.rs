@@ -1,0 +1,121 @@
+//! Goals as the simulated arm heard them, from the file of `steadyhand sim --trace`: what really left
+//! the port, whatever anybody says of it.
+
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::Duration;
+
+use steadyhand::scene::{Library, Scene};
+use steadyhand::units::Joints;
+
+/// The bytes that one arm has heard.
+pub(crate) struct Trace(pub(crate) PathBuf);
+
+/// How the arm was left.
+#[derive(Debug)]
+pub(crate) struct Stand {
+    /// How far along the sheet it was still sent from the mark on.
+    pub(crate) went_mm: f64,
+    /// How high the tip was sent in the end.
+    pub(crate) height_mm: f64,
+    /// How often it was told so, one time after the other.
+    pub(crate) frames: usize,
+}
+
+/// So many times the same goal is standing still.
+const STANDS: usize = 8;
+
+/// No brake takes longer than this on a sheet, and no machine is later.
+const BRAKE_MM: f64 = 15.0;
+
+impl Trace {
+    fn goals(&self) -> Vec<Vec<(u8, i32)>> {
+        let text = std::fs::read_to_string(&self.0).unwrap();
+        let digits = text.bytes().filter(u8::is_ascii_hexdigit);
+        let digits: Vec<u8> = digits.collect();
+        let bytes: Vec<u8> = digits
+            .chunks_exact(2)
+            .map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap())
+            .collect();
+        let mut found = Vec::new();
+        let mut at = 0;
+        while at + 8 < bytes.len() {
+            let frame = &bytes[at..];
+            let length = usize::from(frame[3]);
+            // FF FF FE LEN 83 41 7 (ID ACC POS POS TIME TIME SPEED SPEED)* SUM
+            let whole = frame.starts_with(&[0xFF, 0xFF, 0xFE]) && frame[4..7] == [0x83, 41, 7];
+            if !whole || frame.len() < length + 4 {
+                at += 1;
+                continue;
+            }
+            let blocks = frame[7..length + 3].chunks_exact(8);
+            let goals = blocks.map(|block| {
+                let position = i32::from(u16::from_le_bytes([block[2], block[3]]));
+                (block[0], position)
+            });
+            found.push(goals.collect());
+            at += length + 4;
+        }
+        found
+    }
+
+    /// How many frames of goals have been heard.
+    pub(crate) fn mark(&self) -> usize {
+        self.goals().len()
+    }
+
+    /// How the arm was left by what came behind a mark.
+    pub(crate) fn stand(&self, mark: usize) -> Stand {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let goals = self.goals();
+        let last = goals.last().unwrap();
+        let from = over(&scene, &goals[mark.saturating_sub(1)]);
+        let (at_mm, height_mm) = over(&scene, last);
+        let behind = &goals[mark.min(goals.len())..];
+        Stand {
+            went_mm: (at_mm[0] - from.0[0]).hypot(at_mm[1] - from.0[1]),
+            height_mm,
+            frames: behind.iter().rev().take_while(|one| *one == last).count(),
+        }
+    }
+
+    /// It was braked, lifted and left standing.
+    pub(crate) fn was_stopped(&self, mark: usize) {
+        let stand = self.stand(mark);
+        assert!(
+            stand.frames >= STANDS && stand.went_mm < BRAKE_MM && stand.height_mm > 6.0,
+            "{stand:?}"
+        );
+    }
+
+    /// It was left standing where it was, with the pen on the paper.
+    pub(crate) fn was_frozen(&self, mark: usize) {
+        let stand = self.stand(mark);
+        assert!(
+            stand.frames >= STANDS && stand.went_mm < BRAKE_MM && stand.height_mm < 6.0,
+            "{stand:?}"
+        );
+    }
+
+    /// Nothing else is said any more, for as long as a stroke of some length would take.
+    pub(crate) fn stays(&self) {
+        let before = self.goals().last().cloned();
+        sleep(Duration::from_millis(700));
+        assert_eq!(self.goals().last().cloned(), before);
+    }
+}
+
+/// Where on the default sheet, and how high over it, the pen of goals is.
+fn over(scene: &Scene, goals: &[(u8, i32)]) -> ([f64; 2], f64) {
+    let angles: Vec<f64> = scene
+        .arm
+        .servos()
+        .map(|(_, servo)| {
+            let found = goals.iter().find(|(id, _)| *id == servo.id);
+            servo.angle_rad(found.unwrap().1)
+        })
+        .collect();
+    let tip = scene.arm.chain.forward(&Joints::from_slice(&angles)) * scene.pens[0].tip_m;
+    let seen = scene.surface.project(&tip);
+    (seen.at_mm, seen.height_mm)
+}
