@@ -173,6 +173,21 @@ mod tests {
         assert!((point_to_box(&Point3::new(4.0, 6.0, 0.5), &corners()) - 5.0).abs() < 1e-12);
     }
 
+    #[test]
+    fn what_stands_upright_is_over_the_sheet_or_beside_it() {
+        let scene = over(None);
+        let upright = |at_mm: [f64; 2]| {
+            let foot = scene.surface.at(at_mm);
+            let point = |height_m: f64| foot.point_m + foot.normal.scale(height_m);
+            segment_over_sheet(&scene, (&point(0.02), &point(0.01)), 1.0)
+        };
+        let over = upright([50.0, 50.0]).unwrap();
+        assert!((over - 0.01).abs() < 1e-9, "{over}");
+        for beside in [[-31.0, 50.0], [50.0, -31.0], [131.0, 50.0], [50.0, 131.0]] {
+            assert_eq!(upright(beside), None);
+        }
+    }
+
     proptest! {
         #[test]
         fn a_segment_is_never_nearer_than_its_samples_say(

@@ -465,15 +465,12 @@ mod tests {
         let text = log(folder.path(), 3);
         let whole = verify(&text, None).unwrap();
         for at in 0..text.trim_end().len() {
-            for bit in [0x01, 0x02, 0x10, 0x20, 0x40] {
-                let mut bytes = text.clone().into_bytes();
-                *bytes.get_mut(at).unwrap() ^= bit;
-                let Ok(changed) = String::from_utf8(bytes) else {
-                    continue;
-                };
-                let found = verify(&changed, Some(&whole.key));
-                assert!(found.is_err(), "byte {at}, bit {bit:#x}: {changed}");
-            }
+            let bit = 1_u8 << (at % 7);
+            let mut bytes = text.clone().into_bytes();
+            *bytes.get_mut(at).unwrap() ^= bit;
+            let changed = String::from_utf8(bytes).unwrap();
+            let found = verify(&changed, Some(&whole.key));
+            assert!(found.is_err(), "byte {at}, bit {bit:#x}: {changed}");
         }
         let lines: Vec<&str> = text.lines().collect();
         for (one, other) in [(1, 2), (2, 3), (1, 3)] {
