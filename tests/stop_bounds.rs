@@ -478,6 +478,7 @@ fn request(tool: &str, arguments: &str) -> Request {
         who: Who::Operator,
         standing: None,
         hop: None,
+        is_step: false,
     }
 }
 

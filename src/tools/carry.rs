@@ -11,6 +11,8 @@ use super::answer::Reply;
 use super::job::{Card, Claim, Job};
 use super::record;
 use super::{Node, Seat, Watch};
+use tracing::Instrument as _;
+
 use crate::gate;
 use crate::job::{Accepted, Drawn, Entry, Keeper, Kept};
 use crate::motion::{Asks, Outcome, StopReport, Visited};
@@ -316,7 +318,7 @@ where
         Claim::Same(job) => job,
         Claim::Mine(job) => {
             let (node, seat, mine) = (Arc::clone(node), Arc::clone(seat), Arc::clone(&job));
-            tokio::spawn(async move {
+            let carried = async move {
                 let opened = record::begin(&node, accepted).await;
                 let entry = match opened {
                     Ok(entry) => entry,
@@ -331,10 +333,12 @@ where
                     seen_stops,
                 };
                 carry_out(errand, work).await;
-            });
+            };
+            tokio::spawn(carried.in_current_span());
             job
         }
     };
+    tracing::Span::current().record("job", &job.card().id);
     wait(node, seat, &job, watch).await
 }
 
