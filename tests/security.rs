@@ -437,7 +437,7 @@ fn secrets_and_pictures_are_never_logged() {
     let mut served = served;
     served.child.terminate();
     let lines: Vec<String> = served.lines.iter().collect();
-    assert!(lines.len() > 10, "{lines:?}");
+    assert!(lines.len() > 3, "{lines:?}");
     for line in &lines {
         let secret = planner.split('.').next_back().unwrap();
         assert!(!line.contains(secret), "a token in {line}");
