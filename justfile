@@ -59,3 +59,15 @@ fuzz-decoders:
 # The bus loop's share of the wire, and nanoseconds a packet.
 bus:
     cargo bench --bench bus
+
+# The Debian package, built, installed in an empty Debian and looked at (needs root, a network and debootstrap).
+package:
+    tests/package/run
+
+# A minute of 32 callers while an arm draws, and what a node costs at rest, of a release build.
+load:
+    STEADYHAND_LOAD_S=60 cargo test --release --test load -- --nocapture --test-threads 1
+
+# The same trivial call against FastMCP and the TypeScript SDK, interleaved.
+servers:
+    benches/peers/mcp/run

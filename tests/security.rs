@@ -336,3 +336,151 @@ fn a_stranger_does_not_get_through_the_control_socket() {
     }
     untouched(&served, "");
 }
+
+/// The names of the tools that a node lists.
+fn listed(served: &Served) -> Vec<String> {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+    let (status, answer) = post(served, "", &body.to_string());
+    assert_eq!(status, 200, "{answer}");
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+    tools.iter().map(name).collect()
+}
+
+/// A node of this file.
+fn node(bench: &Bench, file: &str) -> Served {
+    std::fs::write(bench.path("node.toml"), file).unwrap();
+    let (state, config) = (bench.path("state"), bench.path("node.toml"));
+    let (state, config) = (state.to_str().unwrap(), config.to_str().unwrap());
+    bench.serve(&["--state", state, "--config", config])
+}
+
+#[test]
+fn nothing_moves_a_node_that_is_read_only_and_its_stop_is_done() {
+    let bench = Bench::new();
+    let file = "name = \"bench\"\nread_only = true\nlist_aliases = false\n\n[[tools]]\nname = \"draw\"\ndescription = \"Draw\"\ncalls = \"stroke\"\n";
+    let served = node(&bench, file);
+    assert_eq!(listed(&served), ["sense", "list_nodes", "stop"]);
+    for tool in ["stroke", "robot_stroke", "align", "reset", "draw"] {
+        let (_, refused) = post(&served, "", &call(tool, &json!({})));
+        assert_eq!(result(&refused)["code"], "not_offered", "{tool}: {refused}");
+    }
+    for verb in [
+        &["reset"][..],
+        &["enable", "--scene", "short"],
+        &["selftest"],
+    ] {
+        let refused = bench.run(verb);
+        assert_eq!(refused.status.code(), Some(1), "{verb:?}: {refused:?}");
+    }
+    untouched(&served, "");
+    let (_, stopped) = post(&served, "", &call("e_stop", &json!({})));
+    assert_eq!(result(&stopped)["success"], true, "{stopped}");
+}
+
+#[test]
+fn only_the_tools_that_a_node_offers_are_listed_and_called() {
+    let bench = Bench::new();
+    let file = "name = \"bench\"\nonly_tools = [\"draw\", \"sense\"]\nlist_aliases = false\n\n[[tools]]\nname = \"draw\"\ndescription = \"Draw\"\ncalls = \"stroke\"\nfixed = { scene = \"short\", dry_run = true }\n";
+    let served = node(&bench, file);
+    assert_eq!(listed(&served), ["sense", "stop", "draw"]);
+    let (_, refused) = post(&served, "", &call("stroke", &json!({})));
+    assert_eq!(result(&refused)["code"], "not_offered", "{refused}");
+    let (_, planned) = post(&served, "", &call("draw", &json!({})));
+    assert_eq!(result(&planned)["success"], true, "{planned}");
+    let (_, stopped) = post(&served, "", &call("stop", &json!({})));
+    assert_eq!(result(&stopped)["success"], true, "{stopped}");
+    let wrong = Bench::new();
+    std::fs::write(wrong.path("node.toml"), "only_tools = [\"stork\"]\n").unwrap();
+    let config = wrong.path("node.toml").display().to_string();
+    let checked = wrong.run(&["--config", &config, "check"]);
+    let said = String::from_utf8(checked.stdout).unwrap();
+    assert!(
+        said.contains("line 1: there is no tool `stork`; nearest first: stroke"),
+        "{said}"
+    );
+}
+
+/// At the log's most talkative, as JSON: every call has its span, and neither tokens nor pictures are there.
+#[test]
+fn secrets_and_pictures_are_never_logged() {
+    let node = Guarded::new();
+    let [_, planner, _] = node.tokens.clone();
+    let Guarded { bench, served, .. } = node;
+    drop(served);
+    let (state, config) = (bench.path("state"), bench.path("node.toml"));
+    let (state, config) = (state.to_str().unwrap(), config.to_str().unwrap());
+    let served = bench.serve_in(
+        &["--state", state, "--config", config, "--log", "json"],
+        &[("STEADYHAND_LOG", "trace")],
+    );
+    let bearer = |token: &str| format!("Authorization: Bearer {token}\r\n");
+    let wrong = format!("{planner}x");
+    assert_eq!(
+        post(&served, &bearer(&wrong), &call("sense", &json!({}))).0,
+        401
+    );
+    let arguments = json!({"scene": "short", "dry_run": true});
+    let (_, planned) = post(&served, &bearer(&planner), &call("stroke", &arguments));
+    assert!(
+        planned.to_string().contains("image/png"),
+        "a picture was made"
+    );
+    let (_, refused) = post(
+        &served,
+        &bearer(&planner),
+        &call("stroke", &json!({"scene": "x"})),
+    );
+    assert_eq!(result(&refused)["success"], false);
+    let (_, stopped) = post(&served, &bearer(&planner), &call("stop", &json!({})));
+    assert_eq!(result(&stopped)["success"], true);
+    let mut served = served;
+    served.child.terminate();
+    let lines: Vec<String> = served.lines.iter().collect();
+    assert!(lines.len() > 3, "{lines:?}");
+    for line in &lines {
+        let secret = planner.split('.').next_back().unwrap();
+        assert!(!line.contains(secret), "a token in {line}");
+        // How every PNG begins, in base64 and as bytes.
+        assert!(
+            !line.contains("iVBORw0KGgo") && !line.contains("PNG\\r"),
+            "a picture in {line}"
+        );
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(
+            line["level"].is_string() && line["time_ms"].is_u64(),
+            "{line}"
+        );
+    }
+    let refused = lines.iter().find(|line| line.contains("not done")).unwrap();
+    let refused: Value = serde_json::from_str(refused).unwrap();
+    assert_eq!(
+        (&refused["node"], &refused["tool"]),
+        (&json!("local"), &json!("stroke"))
+    );
+    assert_eq!(refused["client"], "token planner", "{refused}");
+}
+
+#[test]
+fn a_node_says_whether_it_is_ready() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let get = |path: &str| {
+        let (mut stream, host) = connect(&served);
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut stream, &mut text).unwrap();
+        text
+    };
+    assert!(get("/healthz").contains("200 OK"));
+    let began = std::time::Instant::now();
+    let mut said = get("/readyz");
+    while !said.contains("200 OK") && began.elapsed() < PATIENCE {
+        said = get("/readyz");
+    }
+    assert!(
+        said.contains("200 OK") && said.contains("ready: arm answers"),
+        "{said}"
+    );
+}

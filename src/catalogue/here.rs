@@ -23,6 +23,8 @@ pub struct Here {
     pub nodes: Vec<String>,
     /// The same and the word for all of them.
     pub everywhere: Vec<String>,
+    /// Tools that this node does not offer.
+    pub withheld: Vec<String>,
     /// Whether aliases stand in the list.
     pub aliases_listed: bool,
     /// Tools that the node file declares beside the six.
@@ -30,9 +32,10 @@ pub struct Here {
 }
 
 impl Here {
-    /// The tools of this node: the six, then those that its node file declares.
+    /// The tools of this node: the six, then those that its node file declares, without those that it does not offer.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
-        TOOLS.iter().chain(self.declared.iter())
+        let all = TOOLS.iter().chain(self.declared.iter());
+        all.filter(|tool| !self.withheld.contains(&tool.name))
     }
 
     /// The tool of this exact name, alias or unlisted name.

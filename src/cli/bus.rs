@@ -115,7 +115,11 @@ fn slack(port: &str) -> Duration {
     timer.map_or(SLACK, |ms| SLACK + 2 * Duration::from_millis(ms))
 }
 
-async fn look_for(node: &NodeArgs, port: &str, first: bool) -> Result<Vec<Found>, anyhow::Error> {
+pub(super) async fn look_for(
+    node: &NodeArgs,
+    port: &str,
+    first: bool,
+) -> Result<Vec<Found>, anyhow::Error> {
     open::check_user(port, node.allow_root)?;
     let clock = Clock::real();
     let mut open = opener(port, &clock);

@@ -243,6 +243,15 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
 }
 
 async fn act(node: &Arc<Node>, verb: Verb) -> Told {
+    let moves = matches!(
+        verb,
+        Verb::Enable { .. } | Verb::Selftest { .. } | Verb::Resume
+    );
+    if moves && node.file.read_only {
+        return Told::failed(
+            "this node is read-only (`read_only` in its node file): nothing may move",
+        );
+    }
     match verb {
         Verb::Enable { scene, meta, for_s } => enable(node, &scene, meta.as_deref(), for_s),
         Verb::Disable => {
@@ -336,6 +345,7 @@ async fn call(node: &Arc<Node>, tool: &str, arguments: Received) -> Told {
         who: Who::Operator,
         standing: None,
         hop: None,
+        is_step: false,
     };
     let reply = Arc::clone(node).call(request, Watch::nobody()).await;
     Told {

@@ -101,6 +101,7 @@ impl Desk for NodeDesk {
             },
             standing,
             hop: call.caller.hop.map(hop),
+            is_step: false,
         };
         let progress = watch.progress.map(|sender| {
             Arc::new(move |done: f64, of: f64, message: &str| {

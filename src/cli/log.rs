@@ -1,30 +1,87 @@
-//! The log, on standard error, from a thread of its own: whoever reads it slowly, or not at all,
-//! keeps no other thread waiting. What does not fit is dropped and counted.
+//! The log: for people on a terminal, as fields in the journal under systemd, as JSON where asked for; never on standard
+//! output, which belongs to MCP and to results.
+//!
+//! Lines are written by a thread of its own: whoever reads them slowly, or not at all, keeps no other thread waiting. What does
+//! not fit is dropped and counted. The libraries under MCP and HTTP say little: their details hold callers' tokens and pictures.
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::Arc;
+use std::os::linux::fs::MetadataExt as _;
+use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
 
-use tracing_subscriber::EnvFilter;
+use tracing::{Level, Metadata};
+use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
+
+use super::logline::{self, JOURNAL, Out};
 
 /// Lines that wait to be read.
 const LINES_MAX: usize = 1024;
 
-/// Logs go to standard error: standard output belongs to MCP and to results.
-pub(super) fn to_stderr(quiet: bool) {
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Form {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+    /// Fields in systemd's journal.
+    Journal,
+}
+
+/// Sets the log up: in this form, or as fits where it goes.
+pub(super) fn begin(form: Option<Form>, quiet: bool) {
     let level = if quiet { "error" } else { "info" };
     let filter = EnvFilter::try_from_env("STEADYHAND_LOG")
         .unwrap_or_else(|_| EnvFilter::new(format!("{level},rmcp=error")));
-    let set = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(Lines::start(io::stderr()))
-        .with_ansi(io::stderr().is_terminal())
+    let form = form.unwrap_or_else(|| match is_journal() {
+        true => Form::Journal,
+        false => Form::Text,
+    });
+    let lines = || Lines::start(io::stderr());
+    let text = || {
+        let plain = tracing_subscriber::fmt::layer().with_writer(lines());
+        plain.with_ansi(io::stderr().is_terminal()).boxed()
+    };
+    let layer = match (form, journal()) {
+        (Form::Journal, Some(socket)) => logline::Lines(Out::<Lines>::Journal(socket)).boxed(),
+        (Form::Json, _) => logline::Lines(Out::Json(Mutex::new(lines()))).boxed(),
+        _ => text(),
+    };
+    let set = tracing_subscriber::registry()
+        .with(layer.with_filter(filter_fn(is_ours)))
+        .with(filter)
         .try_init();
     if let Err(error) = set {
         super::show::note(&format!("the log cannot be set up: {error}"));
     }
+}
+
+/// Whether this may be logged at all: of libraries that see tokens and pictures on their way, only warnings.
+fn is_ours(about: &Metadata<'_>) -> bool {
+    about.target().starts_with("steadyhand") || *about.level() <= Level::WARN
+}
+
+/// Whether standard error goes to the journal, as systemd says where it starts a service.
+fn is_journal() -> bool {
+    let Ok(said) = std::env::var("JOURNAL_STREAM") else {
+        return false;
+    };
+    let own = std::fs::metadata("/proc/self/fd/2");
+    own.is_ok_and(|own| said == format!("{}:{}", own.st_dev(), own.st_ino()))
+}
+
+fn journal() -> Option<UnixDatagram> {
+    let socket = UnixDatagram::unbound().ok()?;
+    socket.connect(JOURNAL).ok()?;
+    // Nobody waits for the journal to read, an arm's thread least of all.
+    socket.set_nonblocking(true).ok()?;
+    Some(socket)
 }
 
 /// Where lines are put; never waits.

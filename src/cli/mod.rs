@@ -13,9 +13,11 @@ mod desk;
 mod doctor;
 mod door;
 mod explain;
+mod init;
 mod jobs;
 mod keys;
 mod log;
+mod logline;
 mod notice;
 mod open;
 mod operate;
@@ -81,6 +83,9 @@ struct NodeArgs {
     /// Write every byte to and from the ports of the node's arms to this file
     #[arg(long, global = true, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// How the log is written [default: fields under systemd's journal, text elsewhere]
+    #[arg(long, global = true, value_enum)]
+    log: Option<log::Form>,
     /// Drive a real serial port although this process runs as root
     #[arg(long, global = true)]
     allow_root: bool,
@@ -214,6 +219,8 @@ enum Command {
     /// Work with audit logs
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Write a node file: asks what is plugged in, or takes what is said
+    Init(init::InitArgs),
     /// Say everything that is wrong with a node before it is started: file, scenes, port, folders
     Check,
     /// Make, list and revoke the tokens by which callers from elsewhere come in
@@ -413,7 +420,7 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         _ => systemd::Sockets::default(),
     };
     let quiet = !matches!(cli.command, Command::Serve(_) | Command::Sim(_));
-    log::to_stderr(quiet);
+    log::begin(cli.node.log, quiet);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -455,6 +462,7 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
             operate::verb(&at, control::Verb::Selftest { scene, rounds }).await
         }
         Command::Reset { scene, at } => operate::verb(&at, control::Verb::Reset { scene }).await,
+        Command::Init(args) => init::run(&node, args).await,
         Command::Check => check::run(&node),
         Command::Token(command) => door::run(&node, command),
         Command::Status(at) => operate::verb(&at, control::Verb::Status).await,

@@ -154,6 +154,7 @@ impl Resources {
             who: Who::Planner,
             standing: None,
             hop: None,
+            is_step: false,
         };
         let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
         let nodes = reply.structured.get("nodes").cloned().unwrap_or_default();

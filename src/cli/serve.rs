@@ -17,6 +17,9 @@ use crate::mcp::{Desk, session_key, stdio};
 use crate::permit::Who;
 use crate::tools::{self, Node, Seat};
 
+/// An arm that was not read for so long is not ready.
+const READING_AGE_S_MAX: f64 = 2.0;
+
 pub(super) async fn run(
     args: &NodeArgs,
     serve: ServeArgs,
@@ -156,6 +159,7 @@ async fn speak(
         doorkeeper,
         hosts: serve.host.clone(),
         metrics: Some(metrics(node)),
+        ready: Some(readiness(node)),
         ..HttpConfig::default()
     };
     let web = listening.serve(Arc::clone(&desk), config, repair, stop.clone());
@@ -185,6 +189,40 @@ async fn by_pipe(
 fn metrics(node: &Arc<Node>) -> http::Page {
     let node = Arc::clone(node);
     Arc::new(move || tools::metrics(&node))
+}
+
+/// Whether every arm is there, answers and has no fault.
+fn readiness(node: &Arc<Node>) -> http::Ready {
+    let node = Arc::clone(node);
+    Arc::new(move || {
+        let arms: Vec<_> = node.seats.iter().map(|seat| seat_ready(seat)).collect();
+        let is_ready = arms.iter().all(Result::is_ok);
+        let words: Vec<String> = arms
+            .into_iter()
+            .map(|arm| arm.unwrap_or_else(|why| why))
+            .collect();
+        if is_ready {
+            Ok(words.join("; "))
+        } else {
+            Err(words.join("; "))
+        }
+    })
+}
+
+fn seat_ready(seat: &Seat) -> Result<String, String> {
+    let name = &seat.name;
+    let snapshot = seat.motion.snapshot();
+    if let Some(fault) = &snapshot.fault {
+        return Err(format!("{name} has a fault: {fault}"));
+    }
+    let Some(measured) = &snapshot.measured else {
+        return Err(format!("{name} has not been read yet"));
+    };
+    let age_s = seat.motion.clock().now().seconds_since(measured.at);
+    if age_s > READING_AGE_S_MAX {
+        return Err(format!("{name} was last read {age_s:.1} s ago"));
+    }
+    Ok(format!("{name} answers"))
 }
 
 /// Why each arm may not be parked, as of the moment of the signal: what is latched later is the

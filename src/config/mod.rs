@@ -54,6 +54,10 @@ pub struct NodeFile {
     pub lease_idle_s: u32,
     /// Whether callers over HTTP need a token on this machine too; from elsewhere they always do.
     pub require_tokens: bool,
+    /// Whether nothing may move here, whoever asks. A stop is always done.
+    pub read_only: bool,
+    /// The only tools that are offered, by name, `stop` aside; absent: all.
+    pub only_tools: Option<Vec<String>>,
     /// The other nodes.
     pub peers: Vec<PeerEntry>,
     /// How patiently they are asked.
@@ -130,6 +134,8 @@ impl Default for NodeFile {
             answer_within_s: 45,
             lease_idle_s: 120,
             require_tokens: false,
+            read_only: false,
+            only_tools: None,
             peers: Vec::new(),
             fleet: FleetEntry::default(),
             tools: Vec::new(),

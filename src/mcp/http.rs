@@ -59,6 +59,8 @@ pub struct HttpConfig {
     pub left: Option<Left>,
     /// What is answered at `/metrics`, to whoever reaches the address: it holds numbers alone.
     pub metrics: Option<Page>,
+    /// Asked at `/readyz`: whether calls can be served now, in words either way.
+    pub ready: Option<Ready>,
 }
 
 /// Whoever wants to know that a session has ended.
@@ -66,6 +68,9 @@ pub type Left = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A page of text, made anew each time.
 pub type Page = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// Whether calls can be served now: why, or why not.
+pub type Ready = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
 /// Why the server is not listening, or no longer.
 #[derive(Debug, thiserror::Error)]
@@ -168,6 +173,10 @@ impl Listening {
             Some(page) => router.route("/metrics", get(move || std::future::ready(page()))),
             None => router,
         };
+        let router = match config.ready {
+            Some(ready) => router.route("/readyz", get(move || std::future::ready(told(&ready)))),
+            None => router,
+        };
         let router = router.with_state(Arc::new(door));
         let connections = Connections::default();
         connections.serve(self.listener, router, &stop).await;
@@ -175,6 +184,16 @@ impl Listening {
         quit.cancel();
         connections.close().await;
         Ok(())
+    }
+}
+
+fn told(ready: &Ready) -> (StatusCode, String) {
+    match ready() {
+        Ok(words) => (StatusCode::OK, format!("ready: {words}\n")),
+        Err(words) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("not ready: {words}\n"),
+        ),
     }
 }
 

@@ -12,6 +12,8 @@ use super::answer::Reply;
 use super::job::{Card, Claim, Job};
 use super::record;
 use super::{Node, Seat, Watch};
+use tracing::Instrument as _;
+
 use crate::gate;
 use crate::job::{Accepted, BYTES, Drawn, Entry, Keeper, Kept};
 use crate::motion::{Asks, Outcome, StopReport, Visited};
@@ -341,7 +343,7 @@ where
         Claim::Same(job) => job,
         Claim::Mine(job) => {
             let (node, seat, mine) = (Arc::clone(node), Arc::clone(seat), Arc::clone(&job));
-            tokio::spawn(async move {
+            let carried = async move {
                 let opened = record::begin(&node, accepted).await;
                 let entry = match opened {
                     Ok(entry) => entry,
@@ -356,10 +358,12 @@ where
                     seen_stops,
                 };
                 carry_out(errand, work).await;
-            });
+            };
+            tokio::spawn(carried.in_current_span());
             job
         }
     };
+    tracing::Span::current().record("job", &job.card().id);
     wait(node, seat, &job, watch).await
 }
 

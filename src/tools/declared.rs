@@ -89,6 +89,8 @@ impl Declared {
             .enumerate()
             .map(|(index, entry)| declared.tool(entry, &format!("tools[{index}]")))
             .collect();
+        let unknown = super::withhold::problems(file, &declared.tools);
+        declared.problems.extend(unknown);
         if !declared.problems.is_empty() {
             return Err(file.wrong(&declared.problems));
         }

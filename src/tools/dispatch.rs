@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
+use tracing::Instrument as _;
 
 use super::answer::Reply;
 use super::carry::Call;
@@ -12,6 +13,7 @@ use super::route::Way;
 use super::shape::{shape, strictness};
 use super::{
     Node, Seat, Watch, admit, align, audit, list_nodes, record, relay, reset, sense, stop, stroke,
+    withhold,
 };
 use crate::args::name::Resolution;
 use crate::args::{self, Advice, Policy, Reading, Received, Refusal};
@@ -40,6 +42,8 @@ pub struct Request {
     pub standing: Option<Standing>,
     /// Set where another node passes the call on.
     pub hop: Option<Hop>,
+    /// Whether a declared tool calls, on its caller's behalf.
+    pub is_step: bool,
 }
 
 /// What a tool is given.
@@ -100,12 +104,29 @@ impl Node {
     pub fn call(self: Arc<Self>, request: Request, watch: Watch) -> BoxFuture<'static, Reply> {
         // On the heap: a declared tool calls others by the same way.
         Box::pin(async move {
-            let asked = audit::Asked::of(&request);
-            let reply = Arc::clone(&self).carry(request, watch).await;
-            let reply = self.refusals.judge(&asked, reply);
-            self.audit.note("call", asked.told(&reply));
-            reply
+            let span = tracing::info_span!(
+                "call",
+                node = self.file.name,
+                client = request.caller,
+                tool = request.tool,
+                job = tracing::field::Empty
+            );
+            self.called(request, watch).instrument(span).await
         })
+    }
+
+    async fn called(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
+        let asked = audit::Asked::of(&request);
+        let reply = Arc::clone(&self).carry(request, watch).await;
+        let reply = self.refusals.judge(&asked, reply);
+        self.audit.note("call", asked.told(&reply));
+        let code = reply.structured.get("code").and_then(Value::as_str);
+        if reply.is_error {
+            tracing::info!(code, "not done");
+        } else {
+            tracing::debug!("done");
+        }
+        reply
     }
 
     async fn carry(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
@@ -116,7 +137,8 @@ impl Node {
         if request.hop.is_some() || !self.spares_us(&request.arguments) {
             self.stop_if_meant(tool, request.who);
         }
-        if let Err(reply) = self.admits(tool, &request) {
+        let admitted = self.admits(tool, &request);
+        if let Err(reply) = admitted.and_then(|()| self.offers(tool, &request)) {
             return *reply;
         }
         match self.way(tool, &request) {
@@ -321,6 +343,7 @@ pub fn here(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
         everywhere: everywhere(&nodes),
         nodes,
         aliases_listed: file.list_aliases,
+        withheld: withhold::names(file, declared),
         declared: declared.shared(),
     }
 }

@@ -7,7 +7,6 @@ use super::carry::look;
 use super::dispatch::Order;
 use super::stroke::rounded;
 use super::{Node, Seat};
-use crate::catalogue;
 use crate::clock::calendar_ms;
 use crate::fleet::{Offset, Sighting};
 
@@ -31,8 +30,8 @@ fn line(node: &Value) -> Option<String> {
 }
 
 fn own(node: &Node) -> Value {
-    let tools = catalogue::list(&node.here());
-    let tools = tools.into_iter().filter(|tool| tool.alias_of.is_none());
+    let here = node.here();
+    let tools: Vec<&str> = here.tools().map(|tool| tool.name.as_str()).collect();
     json!({
         "name": node.file.name,
         "this": true,
@@ -41,10 +40,10 @@ fn own(node: &Node) -> Value {
         "time_ms": calendar_ms(),
         "forgiveness": node.file.forgiveness(),
         "arms": node.seats.iter().map(|seat| arm(node, seat)).collect::<Vec<_>>(),
-        "tools": tools.map(|tool| tool.name).collect::<Vec<_>>(),
+        "tools": tools,
         "journal_damaged": node.book.damaged(),
-        "scenes": node.here().scenes,
-        "overlays": node.scenes.overlays(),
+        "scenes": here.scenes,
+        "overlays": here.overlays,
     })
 }
 

@@ -25,6 +25,7 @@ mod shape;
 mod shown;
 mod stop;
 mod stroke;
+mod withhold;
 
 pub use crate::fleet::{Answer, Progress, Watch};
 pub use abroad::{Abroad, Errand};

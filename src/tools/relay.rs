@@ -50,6 +50,7 @@ fn asked(step: &Step, given: &Map<String, Value>, caller: &str, who: Who) -> Req
         who,
         standing: None,
         hop: None,
+        is_step: true,
     }
 }
 

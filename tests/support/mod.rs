@@ -124,22 +124,33 @@ impl Bench {
 
 /// A connection to a node, and the host to name there.
 pub(crate) fn connect(served: &Served) -> (TcpStream, String) {
-    let at = served.url.strip_prefix("http://").unwrap();
-    let host = at.split('/').next().unwrap().to_owned();
-    let stream = TcpStream::connect(&host).unwrap();
+    let host = served.host();
+    (connect_to(&host), host)
+}
+
+fn connect_to(host: &str) -> TcpStream {
+    let stream = TcpStream::connect(host).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    (stream, host)
+    stream
 }
 
 /// One request on a connection of its own: the status, and the body as JSON where it is.
 pub(crate) fn post(served: &Served, headers: &str, body: &str) -> (u16, Value) {
-    let (_, host) = connect(served);
-    send(served, &format!("Host: {host}\r\n{headers}"), body)
+    post_to(&served.host(), headers, body)
+}
+
+/// The same for whoever knows the host alone.
+pub(crate) fn post_to(host: &str, headers: &str, body: &str) -> (u16, Value) {
+    send_to(host, &format!("Host: {host}\r\n{headers}"), body)
 }
 
 /// The same where `headers` name the host.
 pub(crate) fn send(served: &Served, headers: &str, body: &str) -> (u16, Value) {
-    let (mut stream, _) = connect(served);
+    send_to(&served.host(), headers, body)
+}
+
+fn send_to(host: &str, headers: &str, body: &str) -> (u16, Value) {
+    let mut stream = connect_to(host);
     let length = body.len();
     let head = format!(
         "POST /mcp HTTP/1.1\r\n{headers}Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
@@ -172,6 +183,14 @@ pub(crate) struct Served {
     pub(crate) child: Running,
     pub(crate) url: String,
     pub(crate) lines: Receiver<String>,
+}
+
+impl Served {
+    /// Host and port.
+    pub(crate) fn host(&self) -> String {
+        let at = self.url.strip_prefix("http://").unwrap();
+        at.split('/').next().unwrap().to_owned()
+    }
 }
 
 /// A child that goes when its test does.

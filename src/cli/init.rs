@@ -1,0 +1,249 @@
+//! `init`: writes a commented node file, from what is plugged in and what a person chooses, or from what was said.
+
+use std::io::{IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use super::{Exit, NodeArgs, bus, open, show};
+use crate::arm::Family;
+use crate::config::{NodeFile, SIMULATOR_PORT};
+use crate::scene::Library;
+use crate::service::Speech;
+use crate::service::host::Host;
+use crate::service::scan::Found;
+
+/// The file that ships, of which four values are replaced.
+const TEMPLATE: &str = include_str!("../../systemd/node.toml");
+
+/// Longest answer to a question.
+const ANSWER_CHARS_MAX: usize = 400;
+
+#[derive(Debug, Args)]
+pub(super) struct InitArgs {
+    /// The node's name [default: the machine's]; where its arm is, is said with --port
+    #[arg(long)]
+    name: Option<String>,
+    /// Which arm it has, such as so101 [default: the one whose servos answer]
+    #[arg(long)]
+    arm: Option<String>,
+    /// Where the node file is written
+    #[arg(long, value_name = "FILE", default_value = "node.toml")]
+    out: PathBuf,
+    /// Write over a file that is there
+    #[arg(long)]
+    force: bool,
+    /// Do not look who is on the port
+    #[arg(long)]
+    no_scan: bool,
+}
+
+/// What was chosen.
+struct Choice {
+    name: String,
+    model: String,
+    port: String,
+}
+
+pub(super) async fn run(node: &NodeArgs, args: InitArgs) -> anyhow::Result<Exit> {
+    if args.out.exists() && !args.force {
+        bail!(
+            "{} is there already: name another with --out, or say --force",
+            args.out.display()
+        );
+    }
+    let library = open::library(node, &NodeFile::default())?;
+    let port = match node.port.clone() {
+        Some(port) => port,
+        None => choose_port()?,
+    };
+    let found = if port == SIMULATOR_PORT || args.no_scan {
+        Vec::new()
+    } else {
+        bus::look_for(node, &port, true).await?
+    };
+    found.iter().for_each(|one| show::note(&in_words(one)));
+    let choice = Choice {
+        model: choose_arm(&args, &library, &port, &found)?,
+        name: match args.name {
+            Some(name) => name,
+            None => ask("what is this node called?", &machine()),
+        },
+        port,
+    };
+    let text = write(&choice)?;
+    // Whatever was said, what is written can be read.
+    NodeFile::read(&args.out.display().to_string(), &text)?;
+    save(&args.out, &text)?;
+    show::line(&format!(
+        "{} is written: node `{}` with a {} at {}; next: `steadyhand --config {0} check`",
+        args.out.display(),
+        choice.name,
+        choice.model,
+        choice.port
+    ));
+    Ok(Exit::Done)
+}
+
+fn save(path: &Path, text: &str) -> anyhow::Result<()> {
+    let mut file =
+        std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    file.write_all(text.as_bytes())?;
+    Ok(())
+}
+
+fn in_words(found: &Found) -> String {
+    let Found {
+        family,
+        baud,
+        servo,
+    } = found;
+    format!(
+        "servo {} is a {} ({} at {baud} baud)",
+        servo.id,
+        servo.name,
+        family.name()
+    )
+}
+
+/// One of the ports of this machine; the simulator where there is none, or nobody to ask.
+fn choose_port() -> anyhow::Result<String> {
+    let mut ports: Vec<String> = Host::default()
+        .ports()
+        .iter()
+        .map(|port| port.display().to_string())
+        .collect();
+    if !std::io::stdin().is_terminal() {
+        if !ports.is_empty() {
+            bail!(
+                "say --port PORT, one of {}, or --port {SIMULATOR_PORT}",
+                ports.join(", ")
+            );
+        }
+        show::note("no serial port is plugged in: this node gets a simulated arm");
+        return Ok(SIMULATOR_PORT.to_owned());
+    }
+    ports.push(SIMULATOR_PORT.to_owned());
+    pick("where is the arm?", &ports)
+}
+
+/// The arm that was said, or the one that fits who answers.
+fn choose_arm(
+    args: &InitArgs,
+    library: &Library,
+    port: &str,
+    found: &[Found],
+) -> anyhow::Result<String> {
+    if let Some(model) = &args.arm {
+        library.arm(model)?;
+        return Ok(model.clone());
+    }
+    if port == SIMULATOR_PORT {
+        return Ok("so101".to_owned());
+    }
+    let fits = fitting(library, found);
+    match fits.as_slice() {
+        [one] => Ok(one.clone()),
+        [] if std::io::stdin().is_terminal() => pick("which arm is it?", &library.arms()),
+        [] => bail!(
+            "no arm that is known has these servos: say --arm, one of {}, or look with `steadyhand doctor {port}`",
+            library.arms().join(", ")
+        ),
+        several if std::io::stdin().is_terminal() => pick("which arm is it?", several),
+        several => bail!(
+            "these servos fit several arms: say --arm, one of {}",
+            several.join(", ")
+        ),
+    }
+}
+
+/// The arms whose every servo answered, in their family.
+fn fitting(library: &Library, found: &[Found]) -> Vec<String> {
+    let mut names = library.arms();
+    names.retain(|name| {
+        let Ok(arm) = library.arm(name) else {
+            return false;
+        };
+        let speech = match arm.file.family {
+            Family::FeetechSts => Speech::FeetechSts,
+            Family::Dynamixel2 => Speech::Dynamixel2,
+            Family::Firmware => return false,
+        };
+        let answers = |id: u8| {
+            found
+                .iter()
+                .any(|one| one.family == speech && one.servo.id == id)
+        };
+        let held = arm.file.held.iter().map(|held| held.id);
+        arm.servos()
+            .map(|(_, servo)| servo.id)
+            .chain(held)
+            .all(answers)
+    });
+    names
+}
+
+/// The name of this machine, as far as a node can be called so.
+fn machine() -> String {
+    let said = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let first = said.split('.').next().unwrap_or_default();
+    let plain: String = first
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
+        .collect();
+    if plain.is_empty() {
+        "node".to_owned()
+    } else {
+        plain
+    }
+}
+
+/// One of several, by its number.
+fn pick(question: &str, among: &[String]) -> anyhow::Result<String> {
+    show::note(question);
+    for (index, one) in among.iter().enumerate() {
+        show::note(&format!("  {}: {one}", index + 1));
+    }
+    let said = ask("its number", "1");
+    let index = said.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+    match index.and_then(|index| among.get(index)) {
+        Some(one) => Ok(one.clone()),
+        None => bail!("{said:?} is none of 1 to {}", among.len()),
+    }
+}
+
+/// What a person answers; without one, or without words, the default.
+fn ask(question: &str, default: &str) -> String {
+    if !std::io::stdin().is_terminal() {
+        return default.to_owned();
+    }
+    show::note(&format!("{question} [{default}]"));
+    let mut said = String::new();
+    if std::io::stdin().read_line(&mut said).is_err() {
+        return default.to_owned();
+    }
+    let said: String = said.trim().chars().take(ANSWER_CHARS_MAX).collect();
+    if said.is_empty() {
+        default.to_owned()
+    } else {
+        said
+    }
+}
+
+/// The file that ships, with what was chosen.
+fn write(choice: &Choice) -> anyhow::Result<String> {
+    let mut text = TEMPLATE.to_owned();
+    for (shipped, key, value) in [
+        ("name = \"bench\"", "name", &choice.name),
+        ("model = \"so101\"", "model", &choice.model),
+        ("port = \"simulator\"", "port", &choice.port),
+    ] {
+        if !text.contains(shipped) {
+            bail!("the file that ships has no line {shipped}");
+        }
+        let quoted = serde_json::Value::from(value.as_str());
+        text = text.replacen(shipped, &format!("{key} = {quoted}"), 1);
+    }
+    Ok(text)
+}

@@ -1,0 +1,245 @@
+//! What a line of the log holds, as fields: one JSON object a line, or a datagram for the journal.
+
+use std::fmt::{Debug, Write as _};
+use std::io::Write;
+use std::os::unix::net::UnixDatagram;
+use std::sync::Mutex;
+
+use serde_json::{Map, Value};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::clock::calendar_ms;
+
+/// Longer values are cut: a log is read by people, and holds no pictures.
+const VALUE_CHARS_MAX: usize = 2_000;
+
+/// Where the journal hears.
+pub(super) const JOURNAL: &str = "/run/systemd/journal/socket";
+
+/// Where lines go.
+pub(super) enum Out<W> {
+    /// One JSON object a line.
+    Json(Mutex<W>),
+    /// Fields for the journal.
+    Journal(UnixDatagram),
+}
+
+/// Turns events, with the fields of the calls that they happen in, into lines.
+pub(super) struct Lines<W>(pub(super) Out<W>);
+
+/// The fields of one call, kept with its span.
+struct Kept(Fields);
+
+#[derive(Default)]
+struct Fields(Map<String, Value>);
+
+impl Fields {
+    fn put(&mut self, field: &Field, value: Value) {
+        self.0.insert(field.name().to_owned(), value);
+    }
+
+    fn text(&mut self, field: &Field, text: &str) {
+        let cut: String = text.chars().take(VALUE_CHARS_MAX).collect();
+        self.put(field, Value::String(cut));
+    }
+}
+
+impl Visit for Fields {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.put(field, value.into());
+    }
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.put(field, value.into());
+    }
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.put(field, value.into());
+    }
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.put(field, value.into());
+    }
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.text(field, value);
+    }
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let mut text = String::new();
+        // Writing into a text cannot fail.
+        let _ = write!(text, "{value:?}");
+        self.text(field, &text);
+    }
+}
+
+impl<S, W> Layer<S> for Lines<W>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: Write + Send + 'static,
+{
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        if let Some(span) = context.span(id) {
+            span.extensions_mut().insert(Kept(fields));
+        }
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        if let Some(Kept(fields)) = span.extensions_mut().get_mut::<Kept>() {
+            values.record(fields);
+        }
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        let scope = context.event_scope(event);
+        for span in scope.into_iter().flat_map(|scope| scope.from_root()) {
+            if let Some(Kept(of_span)) = span.extensions().get::<Kept>() {
+                fields.0.extend(of_span.0.clone());
+            }
+        }
+        event.record(&mut fields);
+        let (level, target) = (*event.metadata().level(), event.metadata().target());
+        match &self.0 {
+            Out::Json(out) => {
+                let mut line = json_line(level, target, fields.0).into_bytes();
+                line.push(b'\n');
+                let mut out = out
+                    .lock()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+                // Whoever does not read the log does not keep the node from its work.
+                let _ = out.write_all(&line);
+            }
+            Out::Journal(socket) => {
+                let _ = socket.send(&datagram(level, target, &fields.0));
+            }
+        }
+    }
+}
+
+fn json_line(level: Level, target: &str, fields: Map<String, Value>) -> String {
+    let head = [
+        ("time_ms", Value::from(calendar_ms())),
+        ("level", level.as_str().to_lowercase().into()),
+        ("target", target.into()),
+    ];
+    let head = head.map(|(key, value)| (key.to_owned(), value));
+    let line: Map<String, Value> = head.into_iter().chain(fields).collect();
+    Value::Object(line).to_string()
+}
+
+/// The journal's own form: a name, the length where the text has lines, the text.
+fn datagram(level: Level, target: &str, fields: &Map<String, Value>) -> Vec<u8> {
+    let priority = match level {
+        Level::ERROR => "3",
+        Level::WARN => "4",
+        Level::INFO => "6",
+        _ => "7",
+    };
+    let mut out = Vec::new();
+    put(&mut out, "PRIORITY", priority);
+    put(&mut out, "SYSLOG_IDENTIFIER", "steadyhand");
+    put(&mut out, "TARGET", target);
+    for (name, value) in fields {
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        if name == "message" {
+            put(&mut out, "MESSAGE", &text);
+        } else {
+            put(&mut out, &format!("STEADYHAND_{}", name_of(name)), &text);
+        }
+    }
+    out
+}
+
+/// Names in the journal are of capital letters, digits and underscores.
+fn name_of(field: &str) -> String {
+    let fit = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    field.chars().map(fit).collect()
+}
+
+fn put(out: &mut Vec<u8>, name: &str, text: &str) {
+    out.extend(name.as_bytes());
+    if text.contains('\n') {
+        out.push(b'\n');
+        out.extend((text.len() as u64).to_le_bytes());
+    } else {
+        out.push(b'=');
+    }
+    out.extend(text.as_bytes());
+    out.push(b'\n');
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::sync::Arc;
+
+    use tracing_subscriber::layer::SubscriberExt as _;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn speak() {
+        let call = tracing::info_span!("call", client = "somebody", job = tracing::field::Empty);
+        call.record("job", "job-7");
+        let _in_it = call.enter();
+        tracing::warn!(arm = "left", "two\nlines");
+    }
+
+    #[test]
+    fn a_line_has_the_fields_of_its_call() {
+        let page = Page::default();
+        let lines = Lines(Out::Json(Mutex::new(page.clone())));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), speak);
+        let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        let line: Value = serde_json::from_str(&text).unwrap();
+        for (key, value) in [
+            ("level", "warn"),
+            ("message", "two\nlines"),
+            ("client", "somebody"),
+            ("job", "job-7"),
+            ("arm", "left"),
+        ] {
+            assert_eq!(line.get(key).unwrap(), value, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_journal_gets_fields_and_lines_stay_in_their_text() {
+        let (ours, theirs) = UnixDatagram::pair().unwrap();
+        let lines = Lines(Out::<Page>::Journal(ours));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), speak);
+        let mut bytes = [0_u8; 4096];
+        let length = theirs.recv(&mut bytes).unwrap();
+        let said = bytes.get(..length).unwrap();
+        let has = |part: &[u8]| said.windows(part.len()).any(|window| window == part);
+        assert!(has(b"PRIORITY=4\n"));
+        assert!(has(b"STEADYHAND_JOB=job-7\n"));
+        assert!(has(b"STEADYHAND_CLIENT=somebody\n"));
+        assert!(has(b"MESSAGE\n\x09\0\0\0\0\0\0\0two\nlines\n"));
+    }
+}

@@ -1,0 +1,69 @@
+//! What a node file keeps from every caller: whatever moves, or all but some tools. A stop is kept from nobody.
+
+use super::answer::Reply;
+use super::dispatch::Request;
+use super::{Declared, Node};
+use crate::args;
+use crate::catalogue::{Effect, TOOLS, Tool};
+use crate::config::{NodeFile, Problem};
+
+/// Why a tool is not offered here, if it is not.
+pub(super) fn withheld(file: &NodeFile, tool: &Tool) -> Option<&'static str> {
+    if tool.effect == Effect::Stops {
+        return None;
+    }
+    if file.read_only && tool.effect == Effect::Moves {
+        return Some("this node is read-only (`read_only` in its node file)");
+    }
+    let listed = |names: &Vec<String>| names.contains(&tool.name);
+    let is_offered = file.only_tools.as_ref().is_none_or(listed);
+    (!is_offered)
+        .then_some("it is not among the tools of this node (`only_tools` in its node file)")
+}
+
+/// The names of all tools that are not offered.
+pub(super) fn names(file: &NodeFile, declared: &Declared) -> Vec<String> {
+    let all = TOOLS.iter().chain(declared.tools());
+    let kept = all.filter(|tool| withheld(file, tool).is_some());
+    kept.map(|tool| tool.name.clone()).collect()
+}
+
+/// Names in `only_tools` that no tool has.
+pub(super) fn problems(file: &NodeFile, declared: &[Tool]) -> Vec<Problem> {
+    let known: Vec<&str> = TOOLS
+        .iter()
+        .chain(declared)
+        .map(|tool| tool.name.as_str())
+        .collect();
+    let named = file.only_tools.iter().flatten().enumerate();
+    let wrong = named.filter(|(_, name)| !known.contains(&name.as_str()));
+    wrong
+        .map(|(index, name)| {
+            let nearest = args::nearest(name, known.iter().copied()).join(", ");
+            let what = format!("there is no tool `{name}`; nearest first: {nearest}");
+            Problem::at(format!("only_tools[{index}]"), what)
+        })
+        .collect()
+}
+
+impl Node {
+    /// Refuses a tool that is not offered, whoever calls: an operator too. A step of a declared tool that is offered may be
+    /// one that is not listed, but never moves a node that is read-only.
+    pub(super) fn offers(&self, tool: &Tool, request: &Request) -> Result<(), Box<Reply>> {
+        let Some(why) = withheld(&self.file, tool) else {
+            return Ok(());
+        };
+        if request.is_step && !self.file.read_only {
+            return Ok(());
+        }
+        let here = self.here();
+        let names: Vec<&str> = here.tools().map(|tool| tool.name.as_str()).collect();
+        Err(Reply::failed(format!(
+            "{} is not offered: {why}; this node has {}; nothing moved",
+            tool.name,
+            names.join(", ")
+        ))
+        .with("code", "not_offered")
+        .boxed())
+    }
+}
