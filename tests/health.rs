@@ -65,6 +65,7 @@ impl House {
             who: Who::Operator,
             standing: None,
             hop: None,
+            is_step: false,
         };
         let node = Arc::clone(&self.node);
         node.call(request, Watch::nobody()).await.structured

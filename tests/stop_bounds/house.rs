@@ -188,7 +188,8 @@ impl House {
                 caller: "bounds".to_owned(),
                 who: Who::Operator,
                 standing: None,
-            hop: None,
+                hop: None,
+                is_step: false,
             };
             let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
             let job = &reply.structured["job"]["state"];
