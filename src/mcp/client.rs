@@ -226,9 +226,18 @@ fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
         cause = next;
     }
     if cause.to_string().len() > error.to_string().len() {
-        return cause.to_string();
+        return plain(&cause.to_string());
     }
-    error.to_string()
+    plain(&error.to_string())
+}
+
+/// Without the protocol library's names for its own parts before and after what happened.
+fn plain(words: &str) -> String {
+    let happened = words
+        .split_once("Client error: ")
+        .map_or(words, |(_, after)| after);
+    let step = happened.rsplit_once(", when send ");
+    step.map_or(happened, |(before, _)| before).to_owned()
 }
 
 impl Client {
