@@ -33,6 +33,10 @@ gate-proof:
 peers:
     tests/peers/run
 
+# Loops a second beside rustypot and the vendors' kits, in turns; wants a quiet machine.
+compare:
+    tests/peers/run compare
+
 # Ten million texts, or so many, against one target of `fuzz/` (needs cargo-fuzz).
 fuzz target="text" runs="10000000":
     cd fuzz && cargo run --example seeds

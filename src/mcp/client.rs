@@ -226,13 +226,13 @@ fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
         cause = next;
     }
     if cause.to_string().len() > error.to_string().len() {
-        return plain(&cause.to_string());
+        return in_plain_words(&cause.to_string());
     }
-    plain(&error.to_string())
+    in_plain_words(&error.to_string())
 }
 
 /// Without the protocol library's names for its own parts before and after what happened.
-fn plain(words: &str) -> String {
+fn in_plain_words(words: &str) -> String {
     let happened = words
         .split_once("Client error: ")
         .map_or(words, |(_, after)| after);
