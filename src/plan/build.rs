@@ -4,8 +4,9 @@ use nalgebra::{Point3, Vector3};
 
 use super::course::{Course, Piece, Place};
 use super::error::{Cause, PlanError, Refusal};
+use super::excess::seam_ratio;
 use super::hand::Hand;
-use super::timed::{self, Asked, Manner};
+use super::timed::{self, Asked, Manner, NOISE};
 use super::trace::{Stuck, trace};
 use super::trajectory::{Span, SpanKind, Trajectory};
 use super::{PERIOD, PERIOD_S, Watch, swing};
@@ -27,6 +28,11 @@ const OVER_MM: [f64; 4] = [15.0, 40.0, 70.0, 100.0];
 const DIP_MM: f64 = 0.5;
 /// Samples of a whole plan: ten hours.
 const SAMPLES_MAX: usize = 3_600_000;
+
+/// Third differences reach over so many samples on either side of where two courses meet.
+const SEAM_SAMPLES: usize = 3;
+/// After so many samples of standing still nothing of the course before is left in a difference.
+const SEAM_STILL_MAX: usize = 2;
 
 /// What a span is.
 #[derive(Clone, Copy, Debug)]
@@ -151,6 +157,8 @@ impl<'a> Build<'a> {
         } else {
             self.samples.len()
         };
+        let still = self.still_before(samples);
+        self.samples.extend(vec![self.here(); still]);
         self.samples.extend_from_slice(samples);
         let end = self.samples.len();
         match self.spans.last_mut() {
@@ -167,6 +175,29 @@ impl<'a> Build<'a> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// How many samples the arm must stand still before it goes on: a course that ends and one that
+    /// begins each keep within the limits, but where they meet their jerks add up.
+    fn still_before(&self, samples: &[Joints]) -> usize {
+        // Before its first sample the arm stood there.
+        let missing = SEAM_SAMPLES.saturating_sub(self.samples.len());
+        let gone = self.samples.len().saturating_sub(SEAM_SAMPLES);
+        let first = self.samples.first().copied();
+        let mut seam: Vec<Joints> = first.into_iter().cycle().take(missing).collect();
+        seam.extend(self.samples.iter().skip(gone));
+        let end = seam.len();
+        seam.extend(samples.iter().take(SEAM_SAMPLES));
+        let mut best = (f64::INFINITY, 0);
+        for still in 0..=SEAM_STILL_MAX {
+            // What passes a limit within one course does so however long the arm stands before it.
+            let ratio = seam_ratio(&self.scene.arm, &seam).max(1.0 + NOISE);
+            if ratio < best.0 {
+                best = (ratio, still);
+            }
+            seam.insert(end, self.here());
+        }
+        best.1
     }
 
     /// Follows courses from where the arm is; the largest tilt on the way, in radians.

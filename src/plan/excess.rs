@@ -3,6 +3,7 @@
 use super::PERIOD_S;
 use super::hand::Hand;
 use super::timed::{Asked, Run};
+use crate::arm::Arm;
 use crate::units::Joints;
 
 /// How far the tip may be from the straight way in the middle between two samples.
@@ -23,7 +24,7 @@ impl Run {
         let count = isize::try_from(self.joints.len()).unwrap_or(0);
         let fours = (0..=count).filter_map(|index| self.four(index));
         let ratios = fours.filter_map(|four| {
-            let ratio = joint_ratio(hand, &four.joints)
+            let ratio = joint_ratio(hand.arm, &four.joints)
                 .max(self.tip_ratio(&four, asked))
                 .max(self.bow_ratio(hand, &four));
             let [_, _, at, _] = four.index;
@@ -70,8 +71,17 @@ impl Run {
     }
 }
 
-fn joint_ratio(hand: &Hand<'_>, [z, a, b, c]: &[&Joints; 4]) -> f64 {
-    let most = &hand.arm.limits;
+/// By how much the joints pass a limit where one course's last samples meet the next one's first.
+pub(super) fn seam_ratio(arm: &Arm, samples: &[Joints]) -> f64 {
+    let fours = samples.windows(4).filter_map(|four| match four {
+        [z, a, b, c] => Some(joint_ratio(arm, &[z, a, b, c])),
+        _ => None,
+    });
+    fours.fold(0.0, f64::max)
+}
+
+fn joint_ratio(arm: &Arm, [z, a, b, c]: &[&Joints; 4]) -> f64 {
+    let most = &arm.limits;
     let now = b.zip(c, |b, c| (c - b) / PERIOD_S);
     let before = a.zip(b, |a, b| (b - a) / PERIOD_S);
     let first = z.zip(a, |z, a| (a - z) / PERIOD_S);

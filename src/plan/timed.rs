@@ -44,7 +44,7 @@ const AROUND: usize = 4;
 /// Samples of one course: an hour.
 const SAMPLES_MAX: usize = 360_000;
 /// Inverse kinematics leaves this much noise in differences.
-const NOISE: f64 = 1e-6;
+pub(super) const NOISE: f64 = 1e-6;
 
 /// A course's samples after its first, which is where it begins.
 pub(super) fn samples(

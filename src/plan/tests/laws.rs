@@ -1,6 +1,7 @@
 //! What holds for every plan: its ink is the design's, and what cannot be done well is refused.
 
 use super::*;
+use crate::plan::build::{Build, What};
 use crate::plan::course::Piece;
 use crate::plan::hand::Hand;
 use crate::plan::timed::{Asked, Manner, Run};
@@ -77,6 +78,29 @@ fn check_jerks(scene: &Scene, samples: &[Joints]) {
             );
         }
     }
+}
+
+#[test]
+fn where_two_courses_meet_their_jerks_do_not_add_up() {
+    let scene = so101();
+    // There and back in one sample each: alone 2 of the steps are the limit, together they were 3.
+    let jerk = scene.arm.limits.jerk_rad_s3;
+    let step = jerk.map(|_, most| most * PERIOD_S.powi(3) / 2.0);
+    let from = scene.ready_rad;
+    let there = from.zip(&step, |angle, step| angle + step);
+    let what = What {
+        kind: SpanKind::Travel,
+        item: None,
+        pen: 0,
+    };
+    let mut build = Build::new(&scene, &from, &Patient).unwrap();
+    for samples in [&[there], &[from], &[there]] {
+        build.append(what, samples).unwrap();
+    }
+    let (trajectory, _) = build.finish().unwrap();
+    check_jerks(&scene, &trajectory.samples);
+    let end = trajectory.spans.last().unwrap().end;
+    assert_eq!(end, trajectory.samples.len());
 }
 
 #[test]
