@@ -258,11 +258,11 @@ impl Taken {
         let turn = std::f64::consts::TAU / f64::from(servo.ticks_per_turn);
         let half_rad = (f64::from(span) / 2.0 * turn * 1e6).floor() / 1e6;
         let (lower, upper) = (joint.lower_rad.get(), joint.upper_rad.get());
-        let limits = [
-            ("lower_rad", lower, lower.max(-half_rad)),
-            ("upper_rad", upper, upper.min(half_rad)),
+        let narrower = [
+            (lower < -half_rad).then_some(("lower_rad", lower, -half_rad)),
+            (upper > half_rad).then_some(("upper_rad", upper, half_rad)),
         ];
-        for (key, old, new) in limits.into_iter().filter(|(_, old, new)| old != new) {
+        for (key, old, new) in narrower.into_iter().flatten() {
             let key = format!("{key} of {}", joint.name);
             self.old.insert(key.clone(), vec![old]);
             self.new.insert(key, vec![new]);

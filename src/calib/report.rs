@@ -107,9 +107,9 @@ pub fn html(session: &Session, assessed: &Assessed) -> String {
         let [x, y, z] = point.at_mm;
         let [dx, dy, dz] = point.off_mm;
         let role = format!("{:?}", point.role).to_lowercase();
-        let _ = write!(
+        let _ = writeln!(
             rows,
-            "<tr><td>{}<td>{role}<td>{x:.2}<td>{y:.2}<td>{z:.2}<td>{dx:.3}<td>{dy:.3}<td>{dz:.3}<td>{:.3}</tr>\n",
+            "<tr><td>{}<td>{role}<td>{x:.2}<td>{y:.2}<td>{z:.2}<td>{dx:.3}<td>{dy:.3}<td>{dz:.3}<td>{:.3}</tr>",
             index + 1,
             point.mm()
         );

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use super::control::{self, Told, Verb};
+use super::control::{Told, Verb};
 use super::{AtArgs, Exit, NodeArgs, open, operate, show, state};
 use crate::calib::{
     self, Assessed, Contact, Kind, Record, Role, Session, Store, Values, Verdict, lerobot, report,
@@ -224,8 +224,13 @@ struct Place {
 
 impl Place {
     async fn find(node: &NodeArgs, at: &AtArgs) -> anyhow::Result<Self> {
+        if let Some(url) = &at.node {
+            bail!(
+                "a calibration is kept in the folders of the node's own machine: run this there, not for {url}"
+            );
+        }
         if operate::is_meant(node, at) {
-            let told = control::ask(&operate::socket(at)?, &Verb::Measured).await?;
+            let told = operate::ask(at, &Verb::Measured).await?;
             let seen: Measured = serde_json::from_str(&told.text)
                 .with_context(|| format!("the node says: {}", told.text))?;
             let mut library = Library::new(seen.scenes);
