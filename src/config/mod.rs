@@ -54,6 +54,10 @@ pub struct NodeFile {
     pub lease_idle_s: u32,
     /// Whether callers over HTTP need a token on this machine too; from elsewhere they always do.
     pub require_tokens: bool,
+    /// The certificate that HTTP is served with, its own first and then those that signed it, as PEM; absent: no encryption.
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's key, as PEM, which others may not read.
+    pub tls_key: Option<PathBuf>,
     /// Whether nothing may move here, whoever asks. A stop is always done.
     pub read_only: bool,
     /// The only tools that are offered, by name, `stop` aside; absent: all.
@@ -134,6 +138,8 @@ impl Default for NodeFile {
             answer_within_s: 45,
             lease_idle_s: 120,
             require_tokens: false,
+            tls_cert: None,
+            tls_key: None,
             read_only: false,
             only_tools: None,
             peers: Vec::new(),
@@ -197,6 +203,16 @@ impl NodeFile {
         })
     }
 
+    fn half_a_pair(&self) -> Option<Problem> {
+        let (given, missing) = match (&self.tls_cert, &self.tls_key) {
+            (Some(_), None) => ("tls_cert", "tls_key"),
+            (None, Some(_)) => ("tls_key", "tls_cert"),
+            _ => return None,
+        };
+        let what = format!("{given} is given without {missing}; encryption needs both");
+        Some(Problem::at(given, what))
+    }
+
     fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         if self.arms.is_empty() {
@@ -234,6 +250,7 @@ impl NodeFile {
             );
             problems.push(Problem::at("answer_within_s", what));
         }
+        problems.extend(self.half_a_pair());
         if let Some(why) = peers::bad_name(&self.name) {
             problems.push(Problem::at("name", why));
         }

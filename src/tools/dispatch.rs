@@ -64,7 +64,16 @@ impl Node {
     /// What this node knows by name now.
     #[must_use]
     pub fn here(&self) -> Here {
-        here(&self.file, &self.scenes, &self.declared)
+        Arc::unwrap_or_clone(self.known())
+    }
+
+    /// The same, looked up once where there is no folder of scenes that could change.
+    pub(super) fn known(&self) -> Arc<Here> {
+        let look = || Arc::new(here(&self.file, &self.scenes, &self.declared));
+        match self.scenes.folder() {
+            Some(_) => look(),
+            None => Arc::clone(self.known.get_or_init(look)),
+        }
     }
 
     /// The names of nodes alone, for whoever wants to know no more.
@@ -93,6 +102,21 @@ impl Node {
         resolve(tool, self.declared.tools()).is_some_and(|tool| tool.effect == Effect::Stops)
     }
 
+    /// Whether a call only shows what is in memory: it opens no file, asks no node, paints nothing and has nothing to be
+    /// read, so that handing it to another thread would take longer than doing it.
+    #[must_use]
+    pub fn is_quick(&self, request: &Request) -> bool {
+        let says_nothing = match &request.arguments {
+            Received::Absent => true,
+            Received::Value(Value::Object(said)) => said.is_empty(),
+            _ => false,
+        };
+        request.tool == "list_nodes"
+            && says_nothing
+            && self.fleet.is_none()
+            && self.scenes.folder().is_none()
+    }
+
     fn stop_if_meant(&self, tool: &Tool, who: Who) {
         if tool.effect == Effect::Stops {
             self.stop_all(who, false);
@@ -117,9 +141,16 @@ impl Node {
 
     async fn called(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
         let asked = audit::Asked::of(&request);
+        let exact = |tool: &&Tool| tool.name == request.tool;
+        let looks = TOOLS.iter().find(exact);
+        let looks = looks.is_some_and(|tool| tool.effect == Effect::Reads);
         let reply = Arc::clone(&self).carry(request, watch).await;
         let reply = self.refusals.judge(&asked, reply);
-        self.audit.note("call", asked.told(&reply));
+        if looks {
+            self.audit.note_behind("call", asked.told(&reply));
+        } else {
+            self.audit.note("call", asked.told(&reply));
+        }
         let code = reply.structured.get("code").and_then(Value::as_str);
         if reply.is_error {
             tracing::info!(code, "not done");
@@ -201,8 +232,9 @@ impl Node {
     }
 
     fn read(&self, tool: &Tool, request: &Request) -> Result<Reading, (Box<Refusal>, Advice)> {
-        let mut here = self.here();
+        let mut here = self.known();
         if let Some(hop) = &request.hop {
+            let here = Arc::make_mut(&mut here);
             // Other nodes call this one what their files say.
             here.nodes.push(hop.called.clone());
             here.everywhere.push(hop.called.clone());
@@ -362,6 +394,10 @@ fn everywhere(nodes: &[String]) -> Vec<String> {
 /// The tool that a name means, form aside.
 fn resolve<'a>(name: &str, declared: &'a [Tool]) -> Option<&'a Tool> {
     let all = || TOOLS.iter().chain(declared);
+    let exactly = |tool: &&Tool| tool.names().any(|own| own == name);
+    if let Some(tool) = all().find(exactly) {
+        return Some(tool);
+    }
     let (names, tools): (Vec<&str>, Vec<&Tool>) = all()
         .flat_map(|tool| tool.names().map(move |name| (name, tool)))
         .unzip();
