@@ -69,6 +69,8 @@ pub(super) enum Verb {
         /// As JSON.
         json: bool,
     },
+    /// Where the arms' joints are, and where calibrations are kept.
+    Measured,
     /// The plans that wait for a person.
     Pending {
         /// One of them.
@@ -286,6 +288,7 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         }
         Verb::Status => call(node, "sense", Received::Absent).await,
         Verb::Jobs { id, json } => super::jobs::told(&node.state, id.as_deref(), json),
+        Verb::Measured => super::calibrate::measured(node),
         Verb::Pending { job } => pending(node, job.as_deref()),
         Verb::Approve { job, plan } => match node.approve(&job, &plan) {
             Ok(text) => Told::done(text),

@@ -5,6 +5,7 @@ mod approve;
 mod arm;
 mod audit;
 mod bus;
+mod calibrate;
 mod call;
 mod certificate;
 mod changes;
@@ -118,6 +119,9 @@ enum Command {
     /// Make an arm's file from a URDF
     #[command(subcommand)]
     Arm(arm::ArmCommand),
+    /// Find a tool's tip, a sheet's place or joints' zeros by touching; nothing is written before `accept`
+    #[command(subcommand)]
+    Calibrate(calibrate::CalibrateCommand),
     /// Show what a tool would understand, and what each profile would do; nothing is called
     Explain(ExplainArgs),
     /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
@@ -459,6 +463,7 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
         Command::Plan(args) => plan::run(&node, &args),
         Command::Reach(args) => reach::run(&node, &args),
         Command::Arm(what) => arm::run(&what),
+        Command::Calibrate(what) => calibrate::run(&node, what).await,
         Command::Explain(args) => explain::run(&node, &args),
         Command::Sim(args) => sim::run(&node, args).await,
         Command::Bus(what) => bus::run(&node, what).await,

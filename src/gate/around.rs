@@ -203,6 +203,11 @@ impl Known {
     clippy::indexing_slicing,
     reason = "a failing test may panic"
 )]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a plan's own length"
+)]
 mod tests {
     use std::sync::{Arc, OnceLock};
 

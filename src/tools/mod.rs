@@ -6,6 +6,7 @@ mod align;
 mod answer;
 mod approve;
 mod audit;
+mod calibrated;
 mod carry;
 mod declared;
 mod dispatch;
