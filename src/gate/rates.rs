@@ -1,6 +1,6 @@
 //! Joints over time: their limits, speed, acceleration and jerk, by differences of samples.
 
-use super::check::{Judge, Ratchet, SLACK};
+use super::check::{Judge, Ratchet, SLACK, above};
 use super::{Excess, Rule};
 use crate::units::Joints;
 
@@ -64,7 +64,7 @@ impl Judge<'_> {
         ];
         for (which, (values, most, slack)) in by_rule.into_iter().enumerate() {
             for (joint, (value, most)) in values.iter().zip(most.iter()).enumerate() {
-                if value.abs() > most * slack {
+                if above(value.abs(), most * slack) {
                     self.too_much(which, sample, joint, (value.abs(), *most));
                 }
             }
