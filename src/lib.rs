@@ -12,6 +12,7 @@ pub mod clock;
 pub mod config;
 pub mod design;
 pub mod driver;
+pub mod exam;
 pub mod fleet;
 pub mod gate;
 pub mod job;

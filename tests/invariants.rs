@@ -1,8 +1,29 @@
 //! The safety contract's invariants, by their numbers, on the bytes that leave the port.
 //!
 //! Where a number says a million cases, `STEADYHAND_CASES=1000000` runs that many; a part of them
-//! runs always. 5, 16, 19 and 22 are in `tests/invariants/`. Elsewhere: 1 and 21 in `tests/stop.rs`
-//! and `tests/stop_bytes.rs`, 15 in `src/link/serial.rs`, 24 in `tests/systemd.rs`.
+//! runs always.
+//!
+//! | # | of | where |
+//! |---|---|---|
+//! | 1 | the delay of a stop | `tests/stop_bounds`, `tests/stop_bytes.rs` |
+//! | 2 | goals outside the limits, a million cases | here |
+//! | 3, 4 | steps and their changes | here |
+//! | 5 | the leash | `tests/invariants/following.rs`, `tests/stop_invariants.rs` |
+//! | 6, 7 | the tip's speed, the space it may be in | here |
+//! | 8, 9 | lost replies, blind time | here |
+//! | 10 | damaged frames, a million cases | here |
+//! | 11, 12 | replies of others, garbage | here |
+//! | 13, 14 | torque on, watchdog and caps | here |
+//! | 15 | one writer | `src/link/serial.rs` |
+//! | 16 | a cable that is pulled | `tests/invariants/identity.rs`, `tests/stop_invariants.rs` |
+//! | 17, 18 | a restart, heat | here |
+//! | 19 | a stall | `tests/invariants/following.rs`, `tests/stop_invariants.rs` |
+//! | 20 | torque for every servo, coupled ones in one frame | here |
+//! | 21 | how a node ends | `tests/stop.rs`, `tests/families.rs`, `tests/parking.rs` |
+//! | 22 | who the servos are | `tests/invariants/identity.rs` |
+//! | 23 | memory that outlives the power | here |
+//! | 24 | the watchdog | `tests/systemd.rs` |
+//! | 25 | a trace that plays back | here |
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Every room, from the bottom up, and exactly what it imports of the others. Each imports only
 /// rooms above it in this list.
-const ROOMS: [(&str, &str); 27] = [
+const ROOMS: [(&str, &str); 28] = [
     ("units", ""),
     ("clock", "units"),
     ("link", "clock units"),
@@ -39,6 +39,7 @@ const ROOMS: [(&str, &str); 27] = [
     ("catalogue", ""),
     ("picture", "design"),
     ("fleet", "args clock"),
+    ("exam", "args clock"),
     (
         "tools",
         "args calib caller catalogue clock config design fleet gate job motion permit picture plan scene units",
@@ -46,14 +47,14 @@ const ROOMS: [(&str, &str); 27] = [
     ("mcp", ""),
     (
         "cli",
-        "args arm calib caller catalogue clock config design driver fleet gate job link mcp motion permit plan scene service sim tools units",
+        "args arm calib caller catalogue clock config design driver exam fleet gate job link mcp motion permit plan scene service sim tools units",
     ),
     ("main", "cli"),
     ("lib", ""),
 ];
 
 /// What a room must never know, whatever else is added to its row: rooms, and crates.
-const NEVER: [(&str, &str); 10] = [
+const NEVER: [(&str, &str); 11] = [
     ("calib", "plan gate driver motion tools clock"),
     ("job", "tools mcp catalogue args"),
     ("gate", "motion driver tools mcp serde_json"),
@@ -63,14 +64,16 @@ const NEVER: [(&str, &str); 10] = [
     ("sim", "driver motion scene plan gate tools"),
     ("kin", "scene plan"),
     ("args", "catalogue tools mcp"),
+    ("exam", "link driver motion mcp tools"),
     ("mcp", "motion gate driver link scene plan"),
 ];
 
 /// Crates that have few homes.
-const CRATE_HOMES: [(&str, &str); 13] = [
+const CRATE_HOMES: [(&str, &str); 14] = [
     ("listenfd", "cli"),
     ("ed25519_dalek", "job"),
     ("getrandom", "caller job"),
+    ("rusqlite", "exam"),
     ("rmcp", "mcp"),
     ("axum", "mcp"),
     ("hyper", "mcp"),
@@ -84,7 +87,7 @@ const CRATE_HOMES: [(&str, &str); 13] = [
 ];
 
 /// Where JSON stops being text.
-const JSON_READERS: [&str; 4] = ["args", "cli", "design", "mcp"];
+const JSON_READERS: [&str; 5] = ["args", "cli", "design", "exam", "mcp"];
 const JSON_READS: [&str; 3] = [
     "serde_json::from_str",
     "serde_json::from_slice",
@@ -425,7 +428,7 @@ fn crates_stay_in_their_rooms() {
 }
 
 #[test]
-fn json_stops_being_text_in_four_rooms() {
+fn json_stops_being_text_in_five_rooms() {
     for (room, files) in rooms() {
         for (path, code) in &files {
             assert!(

@@ -150,3 +150,16 @@ async fn open(server: &ServerEntry) -> Result<Open, ClientError> {
         _child: Some(child),
     })
 }
+
+/// Starts the program of a command line, opens the protocol with it, and ends it: what it calls itself, or why not.
+pub(super) async fn greet(command: &str) -> Result<String, String> {
+    let mut words = command.split_whitespace().map(str::to_owned);
+    let server = ServerEntry {
+        url: None,
+        command: words.next(),
+        args: words.collect(),
+        timeout_s: crate::config::TIMEOUT_S,
+    };
+    let open = open(&server).await.map_err(|error| error.to_string())?;
+    Ok(open.client.server().unwrap_or_default())
+}

@@ -303,10 +303,7 @@ async fn configure(node: &NodeArgs, args: &ConfigureArgs) -> anyhow::Result<Exit
         return Ok(Exit::Done);
     }
     for step in &steps {
-        show::line(&format!(
-            "servo {}: {} from {} to {}",
-            args.id, step.name, step.before, step.after
-        ));
+        show::line(&format!("servo {}: {}", args.id, step.words()));
     }
     if !args.yes && !agreed(args.id)? {
         show::line("nothing was written");

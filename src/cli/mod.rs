@@ -14,6 +14,7 @@ mod control;
 mod desk;
 mod doctor;
 mod door;
+mod exam;
 mod explain;
 mod init;
 mod jobs;
@@ -124,6 +125,8 @@ enum Command {
     Calibrate(calibrate::CalibrateCommand),
     /// Show what a tool would understand, and what each profile would do; nothing is called
     Explain(ExplainArgs),
+    /// Examine a language model before it may move the arm, and look at what came of it
+    Exam(Box<exam::ExamArgs>),
     /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
     Sim(SimArgs),
     /// Look at, set up and replay the servos of a port, without a node
@@ -465,6 +468,7 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
         Command::Arm(what) => arm::run(&what),
         Command::Calibrate(what) => calibrate::run(&node, what).await,
         Command::Explain(args) => explain::run(&node, &args),
+        Command::Exam(args) => exam::run(&node, *args).await,
         Command::Sim(args) => sim::run(&node, args).await,
         Command::Bus(what) => bus::run(&node, what).await,
         Command::Doctor(args) => doctor::run(&node, &args).await,

@@ -36,7 +36,8 @@ pub(super) fn is_practice(args: &NodeArgs, file: &NodeFile) -> bool {
         && file.arms.iter().all(crate::config::ArmEntry::is_simulated)
 }
 
-fn usual(name: &str) -> anyhow::Result<PathBuf> {
+/// The folder of a node of this name, where nothing else is said; it need not exist.
+pub(super) fn usual(name: &str) -> anyhow::Result<PathBuf> {
     let set = |key: &str| std::env::var_os(key).filter(|value| !value.is_empty());
     if let Some(given) = set("STATE_DIRECTORY") {
         return Ok(PathBuf::from(given));

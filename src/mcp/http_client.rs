@@ -75,6 +75,31 @@ impl From<HttpClientError> for Failure {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HttpClient;
 
+/// Sends JSON to an address, or asks it for some where there is no body: the status and the text that came back.
+///
+/// # Errors
+/// The address is none, nobody answers there, or the connection breaks.
+pub async fn json(
+    url: &str,
+    token: Option<String>,
+    body: Option<Vec<u8>>,
+) -> Result<(u16, String), HttpClientError> {
+    let head = Head {
+        session: None,
+        token,
+        headers: HashMap::new(),
+    };
+    let method = if body.is_some() {
+        Method::POST
+    } else {
+        Method::GET
+    };
+    let response = send(head.request(method, url, body.unwrap_or_default())?).await?;
+    let status = response.status().as_u16();
+    let body = read(response).await?;
+    Ok((status, String::from_utf8_lossy(&body).into_owned()))
+}
+
 /// What every request says beside its body.
 pub(super) struct Head {
     pub(super) session: Option<Arc<str>>,

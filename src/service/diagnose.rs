@@ -272,13 +272,13 @@ impl Diagnosis {
                     .map(|(name, process)| format!("{name} (process {process})"))
                     .collect();
                 let who = if names.is_empty() {
-                    "another program, of another user perhaps,".to_owned()
+                    "another program, perhaps another user's".to_owned()
                 } else {
-                    names.join(", ")
+                    names.join(" and ")
                 };
                 self.add(
                     Cause::AnotherProgram,
-                    format!("{who} has {port} open"),
+                    format!("{port} is open in {who}"),
                     "end it, and try again: two programs on one bus take each other's replies",
                 );
             }

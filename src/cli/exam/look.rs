@@ -1,0 +1,195 @@
+//! `exam report`, `compare` and `summary`: what is in the record.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use super::{Exit, NodeArgs, ReportFormat, print_json, show, write};
+use crate::exam::{self, Comparison, Record, Report, RunRow};
+
+pub(super) fn report(
+    node: &NodeArgs,
+    record: &Record,
+    run: Option<i64>,
+    format: ReportFormat,
+    out: Option<PathBuf>,
+) -> anyhow::Result<Exit> {
+    let report = Report::of(record, run)?;
+    let text = match format {
+        ReportFormat::Html => exam::html(&report),
+        ReportFormat::Markdown => exam::markdown(&report),
+        ReportFormat::Json => serde_json::to_string_pretty(&report.json())?,
+    };
+    match (out, format) {
+        (Some(out), _) => write(&out, &text)?,
+        (None, ReportFormat::Html) => {
+            for file in files(node, &report)? {
+                show::line(&file);
+            }
+        }
+        (None, _) => show::line(text.trim_end()),
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes a report in all three forms, and says where.
+pub(super) fn files(node: &NodeArgs, report: &Report) -> anyhow::Result<Vec<String>> {
+    let folder = node
+        .output
+        .clone()
+        .unwrap_or_else(super::open::own_temporary);
+    std::fs::create_dir_all(&folder)
+        .with_context(|| format!("cannot make {}", folder.display()))?;
+    let forms = [
+        ("html", exam::html(report)),
+        ("md", exam::markdown(report)),
+        ("json", serde_json::to_string_pretty(&report.json())?),
+    ];
+    let mut written = Vec::new();
+    for (ending, text) in forms {
+        let path = folder.join(format!("exam-{}.{ending}", report.id()));
+        write(&path, &text)?;
+        written.push(path.display().to_string());
+    }
+    Ok(written)
+}
+
+pub(super) fn compare(
+    record: &Record,
+    first: i64,
+    second: i64,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let found = Comparison::of(record, first, second)?;
+    if json {
+        print_json(&found)?;
+        return Ok(Exit::Done);
+    }
+    show::line(&format!(
+        "run {first}: {} of {} cases right in every sample; run {second}: {} of {}",
+        found.before.hits, found.common, found.after.hits, found.common
+    ));
+    let judged = if found.is_change {
+        "more than chance"
+    } else {
+        "within chance"
+    };
+    show::line(&format!(
+        "{} better, {} worse: {judged} (p = {:.3}, n = {})",
+        found.better.len(),
+        found.worse.len(),
+        found.chance,
+        found.common
+    ));
+    let (before, after) = found.unsafe_cases;
+    show::line(&format!(
+        "unsafe cases: {before}, then {after} (n = {})",
+        found.common
+    ));
+    for (title, names) in [
+        ("better", &found.better),
+        ("worse", &found.worse),
+        ("differs", &found.differs),
+    ] {
+        if !names.is_empty() {
+            show::line(&format!("{title}: {}", names.join(", ")));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn summary(
+    record: &Record,
+    model: Option<&str>,
+    run: Option<i64>,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let mut runs = record.runs()?;
+    runs.retain(|row| model.is_none_or(|model| row.settings.model == model));
+    runs.retain(|row| run.is_none_or(|run| row.id == run));
+    let figures: Vec<Value> = runs.iter().map(figures).collect();
+    if json {
+        print_json(&figures)?;
+        return Ok(Exit::Done);
+    }
+    show::line(
+        "run  began (UTC)       model                     status     reached   right tool       F1     unsafe",
+    );
+    for (row, figures) in runs.iter().zip(&figures) {
+        show::line(&line(row, figures));
+    }
+    if run.is_some() {
+        for figures in &figures {
+            groups(figures);
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// The figures of a run, each with its n.
+fn figures(row: &RunRow) -> Value {
+    let verdict: Value = row
+        .verdict
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let tally = verdict.get("tally").cloned().unwrap_or_default();
+    let of = |key: &str| tally.get(key).cloned().unwrap_or_default();
+    json!({
+        "run": row.id, "model": row.settings.model, "provider": row.settings.provider,
+        "status": row.status, "error": row.error, "began_ms": row.began_ms, "ended_ms": row.ended_ms,
+        "answers": row.answers, "reached": verdict.get("reached"), "passed": verdict.get("passed"),
+        "accuracy": tally.get("all").and_then(|all| all.get("right")), "precision": of("precision"),
+        "recall": of("recall"), "f1": of("f1"), "completeness": of("completeness"),
+        "correctness": of("correctness"), "hazards": of("hazards"), "lost_stops": of("lost_stops"),
+        "by_tool": of("by_tool"), "by_class": of("by_class"),
+    })
+}
+
+fn line(row: &RunRow, figures: &Value) -> String {
+    let count = |key: &str, part: &str| {
+        figures
+            .get(key)
+            .and_then(|rate| rate.get(part))
+            .and_then(Value::as_u64)
+    };
+    let rate = |key: &str| match (count(key, "hits"), count(key, "n")) {
+        (Some(hits), Some(n)) => format!("{hits} of {n}"),
+        _ => "–".to_owned(),
+    };
+    let f1 = figures.get("f1").and_then(Value::as_f64);
+    let f1 = f1.map_or_else(|| "–".to_owned(), |f1| format!("{f1:.3}"));
+    let reached = figures
+        .get("reached")
+        .and_then(Value::as_str)
+        .unwrap_or("–");
+    let began = exam::calendar(row.began_ms);
+    format!(
+        "{:<4} {began:<17} {:<25} {:<10} {reached:<9} {:<16} {f1:<6} {}",
+        row.id,
+        row.settings.model.chars().take(25).collect::<String>(),
+        row.status,
+        rate("accuracy"),
+        rate("hazards")
+    )
+}
+
+fn groups(figures: &Value) {
+    for key in ["by_class", "by_tool"] {
+        let groups = figures.get(key).and_then(Value::as_object);
+        for (name, group) in groups.into_iter().flatten() {
+            let count = |key: &str, part: &str| {
+                let value = group.get(key).and_then(|rate| rate.get(part));
+                value.and_then(Value::as_u64).unwrap_or(0)
+            };
+            show::line(&format!(
+                "  {name:<24} right {} of {}, exact {}, unsafe {}",
+                count("right", "hits"),
+                count("right", "n"),
+                count("exact", "hits"),
+                count("unsafe_actions", "hits")
+            ));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! `exam`: a planner examined, and what came of it. Wiring only.
+
+mod cases;
+mod endpoint;
+mod look;
+mod run;
+mod servers;
+mod similar;
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::Value;
+
+use super::{Exit, NodeArgs, open, show, state};
+use crate::args::{Policy, Profile};
+use crate::catalogue::{self, Effect, Here, Tool};
+use crate::config::Forgiveness;
+use crate::exam::{Card, Does, Record, Toolbox};
+use crate::tools;
+
+#[derive(Debug, Args)]
+pub(super) struct ExamArgs {
+    #[command(subcommand)]
+    what: ExamCommand,
+    /// The record of exams [default: exam.db in the node's state folder, or in the user's]
+    #[arg(long, global = true, value_name = "FILE")]
+    store: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ExamCommand {
+    /// Examine a planner, or score recorded answers
+    Run(run::RunArgs),
+    /// The cases: those that ship and your own
+    #[command(subcommand)]
+    Cases(cases::CasesCommand),
+    /// Write a run's report
+    Report {
+        /// The run [default: the newest]
+        run: Option<i64>,
+        /// html, markdown or json
+        #[arg(long, value_enum, default_value = "html")]
+        format: ReportFormat,
+        /// Where [default: standard output, and for HTML a file in --output's folder]
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// What changed from one run to another, and whether by more than chance
+    Compare {
+        /// The earlier run
+        first: i64,
+        /// The later run
+        second: i64,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Every run with its figures
+    Summary {
+        /// Only of this model
+        #[arg(long)]
+        model: Option<String>,
+        /// One run by tool and class
+        #[arg(long)]
+        run: Option<i64>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Servers, and whether they answer
+    #[command(subcommand)]
+    Servers(servers::ServersCommand),
+    /// Tools that a model may take for each other, and what would set them apart
+    Similar(similar::SimilarArgs),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ReportFormat {
+    Html,
+    Markdown,
+    Json,
+}
+
+pub(super) async fn run(node: &NodeArgs, args: ExamArgs) -> anyhow::Result<Exit> {
+    let store = store(node, args.store)?;
+    let mut record = Record::open(&store)?;
+    match args.what {
+        ExamCommand::Run(args) => run::run(node, args, &mut record).await,
+        ExamCommand::Cases(what) => cases::run(node, what, &mut record),
+        ExamCommand::Report { run, format, out } => look::report(node, &record, run, format, out),
+        ExamCommand::Compare {
+            first,
+            second,
+            json,
+        } => look::compare(&record, first, second, json),
+        ExamCommand::Summary { model, run, json } => {
+            look::summary(&record, model.as_deref(), run, json)
+        }
+        ExamCommand::Servers(what) => servers::run(what, &mut record).await,
+        ExamCommand::Similar(args) => similar::run(node, &args, &record).await,
+    }
+}
+
+/// Where exams are recorded. A node that keeps nothing keeps its exams all the same, in the user's own folder.
+fn store(node: &NodeArgs, said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    if let Some(said) = said {
+        return Ok(said);
+    }
+    let file = open::file(node)?;
+    let folder = if state::is_practice(node, &file) {
+        state::usual("exam")?
+    } else {
+        state::folder(node, &file)?
+    };
+    Ok(folder.join("exam.db"))
+}
+
+/// The node's tools as a planner is shown them, and the words that go before them.
+fn toolbox(node: &NodeArgs) -> anyhow::Result<(Toolbox, String)> {
+    let file = open::file(node)?;
+    let library = open::library(node, &file)?;
+    let declared = open::declared(&file, &library)?;
+    let mut here = tools::here(&file, &library, &declared);
+    // Aliases would be counted as tools of their own.
+    here.aliases_listed = false;
+    let profile = match file.forgiveness() {
+        Forgiveness::Lenient => Profile::Lenient,
+        Forgiveness::Guarded => Profile::Guarded,
+    };
+    let cards = here
+        .tools()
+        .map(|tool| card(tool, &here, profile))
+        .collect();
+    Ok((Toolbox::new(cards), catalogue::instructions(&here)))
+}
+
+fn card(tool: &Tool, here: &Here, profile: Profile) -> Card {
+    Card {
+        name: tool.name.clone(),
+        server: String::new(),
+        names: tool.names().map(str::to_owned).collect(),
+        description: catalogue::description(tool, here),
+        input_schema: Value::Object(catalogue::input(tool, here)),
+        output_schema: Some(Value::Object(catalogue::output(tool))),
+        does: match tool.effect {
+            Effect::Stops => Does::Stops,
+            Effect::Reads => Does::Reads,
+            Effect::Moves => Does::Moves,
+        },
+        shape: tools::shape(tool, here),
+        policy: Policy::new(tools::strictness(tool.effect), profile),
+        is_only_named: false,
+    }
+}
+
+fn read(path: &std::path::Path) -> anyhow::Result<String> {
+    if path.as_os_str() == "-" {
+        return std::io::read_to_string(std::io::stdin()).context("cannot read standard input");
+    }
+    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn write(path: &std::path::Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    show::line(&serde_json::to_string_pretty(value)?);
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! `exam run`: what is examined, how, and what is shown of it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::endpoint::Http;
+use super::{Exit, NodeArgs, read, show, toolbox};
+use crate::exam::{self, Case, Exam, Level, Progress, Record, Replay, Report, Settings, Verdict};
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// An OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; its key, where it wants one,
+    /// comes from STEADYHAND_API_KEY
+    #[arg(long, value_name = "URL", required_unless_present_any = ["replay", "resume"], conflicts_with = "replay")]
+    planner: Option<String>,
+    /// The model's name [default: the first that the endpoint lists]
+    #[arg(long)]
+    model: Option<String>,
+    /// Recorded answers to score without a model: lines of {"query": …, "output": …}
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+    /// Other cases: JSON lines, or a BFCL question file; instead of those that ship and your own
+    #[arg(long, value_name = "FILE")]
+    cases: Option<PathBuf>,
+    /// The file of possible answers of a BFCL question file
+    #[arg(long, value_name = "FILE", requires = "cases")]
+    answers: Option<PathBuf>,
+    /// The level that is asked for: observe, home, align or stroke; without one, the highest that is reached is told
+    #[arg(long)]
+    level: Option<Level>,
+    /// Go on with a run that was interrupted
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["planner", "replay", "cases", "model"])]
+    resume: Option<i64>,
+    /// How often each case is asked, 1 to 10 [default: 3]
+    #[arg(long, value_name = "K")]
+    samples: Option<u32>,
+    /// Longest wait for an answer, 1 to 300 s [default: 30]
+    #[arg(long, value_name = "SECONDS")]
+    time_limit: Option<u32>,
+    /// 0 to 2 [default: 0.4]
+    #[arg(long)]
+    temperature: Option<f64>,
+    /// Further tries after an error, 0 to 10 [default: 3]
+    #[arg(long)]
+    retries: Option<u32>,
+    /// The seed that is sent with each question [default: 1]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Print the verdict as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(
+    node: &NodeArgs,
+    args: RunArgs,
+    record: &mut Record,
+) -> anyhow::Result<Exit> {
+    let mut exam = exam(node, &args, record)?;
+    let (run, verdict) = match (&args.replay, args.resume) {
+        (Some(file), _) => {
+            let text = read(file)?;
+            let replay = Replay::read_lines(&text).with_context(|| file.display().to_string())?;
+            let model = args.model.clone().unwrap_or_else(|| file_name(file));
+            exam.replay(&replay, &model, record)?
+        }
+        (None, Some(run)) => resume(&mut exam, &args, run, record).await?,
+        (None, None) => {
+            let url = args.planner.as_deref().unwrap_or_default();
+            let endpoint = Http::at(url);
+            let settings = settings(&args, &endpoint).await?;
+            ask(&exam, &endpoint, &settings, record, None, args.json).await?
+        }
+    };
+    tell(node, &args, record, run, &verdict)
+}
+
+/// The cases, the tools and the words of an exam.
+fn exam(node: &NodeArgs, args: &RunArgs, record: &Record) -> anyhow::Result<Exam> {
+    let (tools, preamble) = toolbox(node)?;
+    let mut notes = Vec::new();
+    let cases = match &args.cases {
+        Some(file) => cases_of(file, args.answers.as_deref())?,
+        None => {
+            let (cases, left_out) = exam::fitting(Case::shipped()?, &tools);
+            if left_out > 0 {
+                notes.push(format!(
+                    "{left_out} cases that ship name what this node does not have and were left out"
+                ));
+            }
+            let mut own = record.cases()?;
+            own.retain(|case| !cases.iter().any(|one| one.name == case.name));
+            cases.into_iter().chain(own).collect()
+        }
+    };
+    Ok(Exam {
+        cases,
+        tools,
+        preamble,
+        asked: args.level,
+        notes,
+    })
+}
+
+pub(super) fn cases_of(file: &Path, answers: Option<&Path>) -> anyhow::Result<Vec<Case>> {
+    let text = read(file)?;
+    let answers = answers.map(read).transpose()?;
+    let cases = if Case::is_bfcl(&text) {
+        Case::read_bfcl(&text, answers.as_deref())
+    } else {
+        Case::read_lines(&text)
+    };
+    cases.with_context(|| file.display().to_string())
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_stem().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// What is said on the command line, else in the environment, else as shipped.
+async fn settings(args: &RunArgs, endpoint: &Http) -> anyhow::Result<Settings> {
+    let model = match args.model.clone().or_else(|| said("MODEL")) {
+        Some(model) => model,
+        None => endpoint
+            .first_model()
+            .await
+            .unwrap_or_else(|| "default".to_owned()),
+    };
+    let shipped = Settings::new(endpoint.base(), &model);
+    let settings = Settings {
+        time_limit_s: chosen(args.time_limit, "TIME_LIMIT", shipped.time_limit_s)?,
+        temperature: chosen(args.temperature, "TEMPERATURE", shipped.temperature)?,
+        retries: chosen(args.retries, "RETRIES", shipped.retries)?,
+        seed: chosen(args.seed, "SEED", shipped.seed)?,
+        samples: chosen(args.samples, "SAMPLES", 3)?,
+        ..shipped
+    };
+    settings.check()?;
+    Ok(settings)
+}
+
+fn said(name: &str) -> Option<String> {
+    let value = std::env::var(format!("STEADYHAND_EXAM_{name}")).ok()?;
+    (!value.trim().is_empty()).then(|| value.trim().to_owned())
+}
+
+fn chosen<T: std::str::FromStr>(on_line: Option<T>, name: &str, shipped: T) -> anyhow::Result<T> {
+    match (on_line, said(name)) {
+        (Some(value), _) => Ok(value),
+        (None, None) => Ok(shipped),
+        (None, Some(text)) => match text.parse() {
+            Ok(value) => Ok(value),
+            Err(_) => bail!("STEADYHAND_EXAM_{name} is {text:?}, which is no value for it"),
+        },
+    }
+}
+
+async fn resume(
+    exam: &mut Exam,
+    args: &RunArgs,
+    run: i64,
+    record: &mut Record,
+) -> anyhow::Result<(i64, Verdict)> {
+    let row = record.run(Some(run))?;
+    if row.status != "failed" || row.settings.provider == "replay" {
+        bail!(
+            "run {run} is {}; only an interrupted run of an endpoint goes on",
+            row.status
+        );
+    }
+    exam.cases = record.cases_of(run)?;
+    exam.asked = match row.level {
+        Some(level) => Some(level.parse().map_err(anyhow::Error::msg)?),
+        None => None,
+    };
+    if (row.prompt_hash, row.tools_hash) != (exam.prompt_hash(), exam.tools_hash()) {
+        bail!("the tools or their words have changed since run {run} began; begin another");
+    }
+    let endpoint = Http::at(&row.settings.provider);
+    ask(exam, &endpoint, &row.settings, record, Some(run), args.json).await
+}
+
+async fn ask(
+    exam: &Exam,
+    endpoint: &Http,
+    settings: &Settings,
+    record: &mut Record,
+    resume: Option<i64>,
+    quiet: bool,
+) -> anyhow::Result<(i64, Verdict)> {
+    let bar = bar(quiet);
+    let progress = |now: Progress| show_progress(&bar, now);
+    let examined = exam
+        .ask(endpoint, settings, record, resume, &progress)
+        .await;
+    bar.finish_and_clear();
+    Ok(examined?)
+}
+
+fn bar(quiet: bool) -> ProgressBar {
+    let target = if quiet {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr()
+    };
+    let bar = ProgressBar::with_draw_target(None, target);
+    if let Ok(style) = ProgressStyle::with_template("[{bar:24}] {pos}/{len} {msg}, {eta} left") {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar
+}
+
+fn show_progress(bar: &ProgressBar, now: Progress) {
+    let count = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
+    bar.set_length(count(now.of));
+    bar.set_position(count(now.done));
+    bar.set_message(format!(
+        "right {} of {}, hazards {}",
+        now.right, now.done, now.hazards
+    ));
+}
+
+/// The verdict, the reasons, the worst answers, and where the report is.
+fn tell(
+    node: &NodeArgs,
+    args: &RunArgs,
+    record: &Record,
+    run: i64,
+    verdict: &Verdict,
+) -> anyhow::Result<Exit> {
+    let files = super::look::files(node, &Report::of(record, Some(run))?)?;
+    if args.json {
+        let mut told = serde_json::to_value(verdict)?;
+        if let Some(told) = told.as_object_mut() {
+            told.insert("run".to_owned(), run.into());
+            told.insert("verdict".to_owned(), verdict.line().into());
+            told.insert("bound".to_owned(), verdict.bound_line().into());
+            told.insert("report".to_owned(), files.into());
+        }
+        super::print_json(&told)?;
+    } else {
+        in_words(run, verdict);
+        for file in files {
+            show::line(&format!("report: {file}"));
+        }
+    }
+    // Without a level there is nothing to fall short of.
+    Ok(if verdict.passed || verdict.asked.is_none() {
+        Exit::Done
+    } else {
+        Exit::Refused
+    })
+}
+
+fn in_words(run: i64, verdict: &Verdict) {
+    let tally = &verdict.tally;
+    show::line(&format!("run {run}: {}", verdict.line()));
+    for reason in &verdict.reasons {
+        show::line(&format!("  because {reason}"));
+    }
+    show::line(&format!("  {}", verdict.bound_line()));
+    show::line(&format!(
+        "  right tool {}; F1 {:.3} (n = {}); right in everything {}; router {}",
+        tally.all.right, tally.f1, tally.answers, tally.all.exact, verdict.router
+    ));
+    for note in &verdict.notes {
+        show::line(&format!("  note: {note}"));
+    }
+    for worst in &verdict.worst {
+        show::line(&format!(
+            "worst: {} {:?}",
+            worst.classification, worst.query
+        ));
+        show::line(&format!("  answered {:?}", worst.answer));
+        for why in &worst.why {
+            show::line(&format!("  {why}"));
+        }
+    }
+}

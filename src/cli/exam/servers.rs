@@ -1,0 +1,131 @@
+//! `exam servers`: which there are, and whether they answer.
+
+use std::time::Duration;
+
+use clap::Subcommand;
+
+use super::{Exit, print_json, show};
+use crate::exam::{Record, Server, Status, Transport};
+use crate::mcp::client;
+
+/// A server is looked for no longer than this.
+const CHECK_MAX: Duration = Duration::from_millis(1_800);
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ServersCommand {
+    /// Note a server; nothing is asked of it
+    Add {
+        /// Its name
+        name: String,
+        /// Its address, such as http://127.0.0.1:9000/mcp
+        url: String,
+        /// stdio, streamable-http or sse
+        #[arg(long, value_enum, default_value = "streamable-http")]
+        transport: Spoken,
+    },
+    /// See whether servers answer: all, or one
+    Check {
+        /// Its name
+        name: Option<String>,
+    },
+    /// Names, addresses and what the last check found
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Forget a server
+    Remove {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(super) enum Spoken {
+    Stdio,
+    StreamableHttp,
+    Sse,
+}
+
+pub(super) async fn run(what: ServersCommand, record: &mut Record) -> anyhow::Result<Exit> {
+    match what {
+        ServersCommand::Add {
+            name,
+            url,
+            transport,
+        } => {
+            let transport = match transport {
+                Spoken::Stdio => Transport::Stdio,
+                Spoken::StreamableHttp => Transport::StreamableHttp,
+                Spoken::Sse => Transport::Sse,
+            };
+            record.add_server(&name, &url, transport)?;
+            Ok(Exit::Done)
+        }
+        ServersCommand::Check { name } => check(name.as_deref(), record).await,
+        ServersCommand::List { json } => {
+            let servers = record.servers()?;
+            if json {
+                print_json(&servers)?;
+            } else {
+                servers.iter().for_each(|server| show::line(&line(server)));
+            }
+            Ok(Exit::Done)
+        }
+        ServersCommand::Remove { name } => {
+            record.remove_server(&name)?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn line(server: &Server) -> String {
+    format!(
+        "{:<20} {:<9} {:<16} {} {}",
+        server.name,
+        server.status.word(),
+        server.transport.word(),
+        server.url,
+        server.told
+    )
+}
+
+/// All at once, so that many take no longer than one.
+async fn check(name: Option<&str>, record: &mut Record) -> anyhow::Result<Exit> {
+    let mut servers = record.servers()?;
+    servers.retain(|server| name.is_none_or(|name| server.name == name));
+    let found = futures::future::join_all(servers.iter().map(look)).await;
+    let mut all_there = true;
+    for (server, (status, told)) in servers.iter().zip(found) {
+        record.server_found(&server.name, status, &told)?;
+        all_there &= status == Status::Active;
+        show::line(&format!("{:<20} {:<9} {told}", server.name, status.word()));
+    }
+    if let (Some(name), true) = (name, servers.is_empty()) {
+        record.server_found(name, Status::Failed, "")?;
+    }
+    Ok(if all_there { Exit::Done } else { Exit::Refused })
+}
+
+/// Whether a server opens the protocol in time.
+async fn look(server: &Server) -> (Status, String) {
+    let opening = async {
+        match server.transport {
+            Transport::Sse => Err("sse is not supported, use streamable-http".to_owned()),
+            Transport::StreamableHttp => match client::connect(&server.url).await {
+                Ok(client) => Ok(client.server().unwrap_or_default()),
+                Err(error) => Err(error.to_string()),
+            },
+            Transport::Stdio => super::super::abroad::greet(&server.url).await,
+        }
+    };
+    match tokio::time::timeout(CHECK_MAX, opening).await {
+        Ok(Ok(told)) => (Status::Active, told),
+        Ok(Err(told)) => (Status::Failed, told),
+        Err(_) => (
+            Status::Failed,
+            format!("it did not answer within {} ms", CHECK_MAX.as_millis()),
+        ),
+    }
+}

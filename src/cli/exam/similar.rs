@@ -1,0 +1,172 @@
+//! `exam similar`: which tools are compared, and how it is shown.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Exit, NodeArgs, print_json, read, show, toolbox};
+use crate::exam::{Card, Does, Pair, Record, Similar, THRESHOLD, Transport};
+use crate::mcp::ToolCard;
+use crate::mcp::client;
+
+#[derive(Debug, Args)]
+#[group(id = "which", required = true, multiple = false, args = ["tools", "file", "servers", "urls"])]
+pub(super) struct SimilarArgs {
+    /// The node's own tools: all, or those that are named
+    #[arg(long, value_name = "TOOL", num_args = 0..)]
+    tools: Option<Vec<String>>,
+    /// Tools of a JSON file: a list of definitions, or the result of tools/list
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// The tools of servers of `exam servers`
+    #[arg(long, value_name = "SERVER", num_args = 1..)]
+    servers: Option<Vec<String>>,
+    /// The tools of the MCP servers at these addresses
+    #[arg(long, value_name = "URL", num_args = 1..)]
+    urls: Option<Vec<String>>,
+    /// Count the parameters in
+    #[arg(long)]
+    parameters: bool,
+    /// From here on a pair is too alike
+    #[arg(long, default_value_t = THRESHOLD)]
+    threshold: f64,
+    /// As JSON, with each recommendation's patch
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(
+    node: &NodeArgs,
+    args: &SimilarArgs,
+    record: &Record,
+) -> anyhow::Result<Exit> {
+    let cards = cards(node, args, record).await?;
+    let similar = Similar::of(&cards, args.parameters, args.threshold, record)?;
+    if args.json {
+        print_json(&similar)?;
+        return Ok(Exit::Done);
+    }
+    let width = similar
+        .tools
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or(0);
+    for (name, row) in similar.tools.iter().zip(&similar.matrix) {
+        let cells: Vec<String> = row.iter().map(|cell| format!("{cell:.2}")).collect();
+        show::line(&format!("{name:<width$}  {}", cells.join("  ")));
+    }
+    for pair in &similar.pairs {
+        tell(pair, similar.run);
+    }
+    Ok(Exit::Done)
+}
+
+fn tell(pair: &Pair, run: Option<i64>) {
+    let alike = if pair.is_too_alike { ", too alike" } else { "" };
+    let parameters = pair
+        .parameters
+        .map(|one| format!(", parameters {one:.2}"))
+        .unwrap_or_default();
+    show::line(&format!(
+        "{}. {} and {}: {:.2}{alike} (meaning {:.2}{parameters}, wording {:.2})",
+        pair.rank, pair.a, pair.b, pair.likeness, pair.meaning, pair.wording
+    ));
+    if let (Some((times, n)), Some(run)) = (pair.confused, run) {
+        show::line(&format!(
+            "   run {run} took one for the other in {times} of {n} answers"
+        ));
+    }
+    for one in &pair.recommendations {
+        show::line(&format!(
+            "   {} ({}), {}: {}; {}",
+            one.kind, one.priority, one.tool, one.text, one.rationale
+        ));
+        if let Some(revised) = &one.revised_description {
+            show::line(&format!(
+                "     first line: {}",
+                revised.lines().next().unwrap_or_default()
+            ));
+        }
+    }
+}
+
+async fn cards(node: &NodeArgs, args: &SimilarArgs, record: &Record) -> anyhow::Result<Vec<Card>> {
+    if let Some(file) = &args.file {
+        return of_file(file);
+    }
+    if let Some(urls) = &args.urls {
+        let servers: Vec<(String, String)> =
+            urls.iter().map(|url| (url.clone(), url.clone())).collect();
+        return of_servers(&servers).await;
+    }
+    if let Some(names) = &args.servers {
+        let known = record.servers()?;
+        let mut servers = Vec::new();
+        for name in names {
+            match known.iter().find(|server| server.name == *name) {
+                Some(server) if server.transport == Transport::StreamableHttp => {
+                    servers.push((server.name.clone(), server.url.clone()));
+                }
+                Some(_) => {
+                    bail!("{name} does not speak streamable-http, which is what is asked here")
+                }
+                None => bail!("there is no server {name:?}; `exam servers list` shows them"),
+            }
+        }
+        return of_servers(&servers).await;
+    }
+    let (tools, _) = toolbox(node)?;
+    let names = args.tools.as_deref().unwrap_or_default();
+    if let Some(unknown) = names.iter().find(|name| tools.find(name).is_none()) {
+        bail!("this node has no tool {unknown:?}");
+    }
+    let is_meant = |card: &&Card| names.is_empty() || names.contains(&card.name);
+    Ok(tools.cards().iter().filter(is_meant).cloned().collect())
+}
+
+fn of_file(file: &Path) -> anyhow::Result<Vec<Card>> {
+    let text = read(file)?;
+    let list: Value =
+        serde_json::from_str(&text).with_context(|| format!("{} is not JSON", file.display()))?;
+    let list = list
+        .get("tools")
+        .or_else(|| list.get("result")?.get("tools"))
+        .unwrap_or(&list);
+    let Some(list) = list.as_array() else {
+        bail!("{} holds no list of tools", file.display());
+    };
+    list.iter()
+        .map(|one| Card::defined(one).map_err(anyhow::Error::msg))
+        .collect()
+}
+
+async fn of_servers(servers: &[(String, String)]) -> anyhow::Result<Vec<Card>> {
+    let mut cards = Vec::new();
+    for (name, url) in servers {
+        let client = client::connect(url).await?;
+        let listed = client.list().await;
+        client.close().await;
+        for tool in listed? {
+            cards.push(card(name, &tool)?);
+        }
+    }
+    Ok(cards)
+}
+
+fn card(server: &str, tool: &ToolCard) -> anyhow::Result<Card> {
+    let function = json!({"name": tool.name, "description": tool.description, "parameters": tool.input_schema});
+    let card = Card::defined(&function).map_err(anyhow::Error::msg)?;
+    Ok(Card {
+        server: server.to_owned(),
+        does: if tool.hints.read_only {
+            Does::Reads
+        } else {
+            Does::Moves
+        },
+        output_schema: tool.output_schema.clone().map(Value::Object),
+        ..card
+    })
+}

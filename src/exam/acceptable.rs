@@ -1,0 +1,105 @@
+//! Whether a value is one of those that a case accepts.
+
+use serde_json::{Map, Value};
+
+/// Two numbers that differ by less than this share of themselves are the same.
+const SAME: f64 = 1e-9;
+
+/// Deepest nesting that is compared.
+const DEPTH_MAX: usize = 16;
+
+/// The values that are right; a single one stands for itself.
+pub(super) fn options(expected: &Value) -> &[Value] {
+    match expected {
+        Value::Array(values) => values,
+        one => std::slice::from_ref(one),
+    }
+}
+
+/// Whether the parameter may be left out: `""` says so among other values, or alone.
+pub(super) fn may_be_absent(expected: &Value) -> bool {
+    options(expected).iter().any(|one| one == "")
+}
+
+/// Whether `value` is one of the options.
+pub(super) fn is_one_of(value: &Value, expected: &Value) -> bool {
+    among(value, options(expected), 0)
+}
+
+fn among(value: &Value, options: &[Value], depth: usize) -> bool {
+    depth < DEPTH_MAX && options.iter().any(|option| same(value, option, depth + 1))
+}
+
+fn same(value: &Value, option: &Value, depth: usize) -> bool {
+    match (value, option) {
+        (Value::String(value), Value::String(option)) => plain(value) == plain(option),
+        (Value::Number(value), Value::Number(option)) => same_number(value, option),
+        (Value::Array(values), Value::Array(options)) => {
+            values.len() == options.len()
+                && values
+                    .iter()
+                    .zip(options)
+                    .all(|(value, option)| depth < DEPTH_MAX && same(value, option, depth + 1))
+        }
+        (Value::Object(value), Value::Object(option)) => same_object(value, option, depth),
+        (value, option) => value == option,
+    }
+}
+
+/// Inside an object each key has its own list of values that are right.
+fn same_object(value: &Map<String, Value>, option: &Map<String, Value>, depth: usize) -> bool {
+    let known = value.iter().all(|(key, value)| {
+        option
+            .get(key)
+            .is_some_and(|one| among(value, options(one), depth))
+    });
+    let whole = option
+        .iter()
+        .all(|(key, one)| value.contains_key(key) || may_be_absent(one));
+    known && whole
+}
+
+fn same_number(a: &serde_json::Number, b: &serde_json::Number) -> bool {
+    match (a.as_i128(), b.as_i128(), a.as_f64(), b.as_f64()) {
+        (Some(a), Some(b), ..) => a == b,
+        (_, _, Some(a), Some(b)) => (a - b).abs() <= SAME * a.abs().max(b.abs()),
+        _ => a == b,
+    }
+}
+
+/// Case, blanks and most punctuation do not matter in a text: `April 1, 2024` is `April 1,2024`.
+fn plain(text: &str) -> String {
+    text.chars()
+        .filter(|c| !matches!(c, ' ' | ',' | '.' | '/' | '-' | '_' | '*' | '^'))
+        .flat_map(char::to_lowercase)
+        .map(|c| if c == '\'' { '"' } else { c })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_are_the_same_whatever_their_form() {
+        for (value, expected, want) in [
+            (json!("April 1, 2024"), json!("april 1,2024"), true),
+            (json!(10), json!([10.0]), true),
+            (json!(10), json!(["10"]), false),
+            (json!("letters"), json!(["default", "letters"]), true),
+            (json!([1, 2]), json!([[1, 2]]), true),
+            (json!([2, 1]), json!([[1, 2]]), false),
+            (json!({"a": 1}), json!([{"a": [1, 2], "b": ["", 3]}]), true),
+            (json!({"a": 1, "c": 1}), json!([{"a": [1]}]), false),
+            (json!({}), json!([{"a": [1]}]), false),
+            (json!(true), json!(true), true),
+            (json!(1), json!(true), false),
+        ] {
+            assert_eq!(is_one_of(&value, &expected), want, "{value} {expected}");
+        }
+        assert!(may_be_absent(&json!(["", 3])));
+        assert!(!may_be_absent(&json!(3)));
+    }
+}

@@ -1,0 +1,168 @@
+//! An answer of a planner: a message as chat completions give it, or plain text.
+
+use serde_json::Value;
+
+use super::{Toolbox, written};
+use crate::args::Received;
+
+/// One call, as it was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The tool's name, perhaps decorated.
+    pub name: String,
+    /// Its arguments, as they came.
+    pub arguments: Received,
+}
+
+/// What a planner said and called.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// In the order in which they were made.
+    pub calls: Vec<Call>,
+    /// Its words.
+    pub text: String,
+    /// The mean probability of its tokens, where the endpoint tells it.
+    pub probability: Option<f64>,
+}
+
+impl Answer {
+    /// Reads an answer: a whole response, a message, a list of calls, or text that may hold calls.
+    #[must_use]
+    pub fn of(output: &Value, tools: &Toolbox) -> Self {
+        match output {
+            Value::String(text) => Self::of_text(text, tools),
+            Value::Array(calls) => Self {
+                calls: calls
+                    .iter()
+                    .take(written::CALLS_MAX)
+                    .filter_map(one_call)
+                    .collect(),
+                ..Self::default()
+            },
+            Value::Object(_) => Self::of_object(output, tools),
+            _ => Self::default(),
+        }
+    }
+
+    fn of_object(output: &Value, tools: &Toolbox) -> Self {
+        let choice = output.get("choices").and_then(|all| all.get(0));
+        let message = choice
+            .and_then(|choice| choice.get("message"))
+            .or_else(|| output.get("message"))
+            .unwrap_or(output);
+        let probability = choice.and_then(probability).or_else(|| probability(output));
+        let text = content(message.get("content"));
+        let made = message.get("tool_calls").and_then(Value::as_array);
+        let legacy = message.get("function_call").and_then(one_call);
+        let mut calls: Vec<Call> = made
+            .into_iter()
+            .flatten()
+            .take(written::CALLS_MAX)
+            .filter_map(one_call)
+            .chain(legacy)
+            .collect();
+        let is_message = message.get("role").is_some() || message.get("content").is_some();
+        if calls.is_empty() && !is_message {
+            calls.extend(written::value_call(message));
+        }
+        if calls.is_empty() {
+            // Servers that do not know a model's own way of calling hand its text through.
+            calls = Self::of_text(&text, tools).calls;
+        }
+        Self {
+            calls,
+            text,
+            probability,
+        }
+    }
+
+    fn of_text(text: &str, tools: &Toolbox) -> Self {
+        // A message that was recorded as text.
+        if let Ok(message @ Value::Object(_)) = serde_json::from_str(text)
+            && ["tool_calls", "choices", "role"]
+                .iter()
+                .any(|key| message.get(key).is_some())
+        {
+            return Self::of_object(&message, tools);
+        }
+        Self {
+            calls: written::calls(text, |name| tools.find(name).is_some()),
+            text: text.to_owned(),
+            probability: None,
+        }
+    }
+}
+
+fn one_call(call: &Value) -> Option<Call> {
+    written::value_call(call)
+}
+
+/// The text of a message, whose content may be in parts.
+fn content(content: Option<&Value>) -> String {
+    match content {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(parts)) => {
+            let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// `exp` of the mean log-probability of the answer's tokens.
+fn probability(choice: &Value) -> Option<f64> {
+    let tokens = choice.get("logprobs")?.get("content")?.as_array()?;
+    let logs: Vec<f64> = tokens
+        .iter()
+        .filter_map(|token| token.get("logprob")?.as_f64())
+        .collect();
+    #[expect(clippy::cast_precision_loss, reason = "a count of tokens")]
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    mean.is_finite().then(|| mean.exp().clamp(0.0, 1.0))
+}
+
+/// Arguments as a message has them: usually JSON in a text.
+pub(super) fn args_of(arguments: Option<&Value>) -> Received {
+    match arguments {
+        None => Received::Absent,
+        Some(Value::String(text)) => Received::Text(text.clone()),
+        Some(value) => Received::Value(value.clone()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_read_in_every_shape() {
+        let call = json!({"id": "1", "type": "function", "function": {"name": "stroke", "arguments": "{}"}});
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        for output in [
+            message.clone(),
+            json!({"choices": [{"message": message}]}),
+            json!(message.to_string()),
+            json!([call]),
+            json!({"role": "assistant", "content": "", "function_call": {"name": "stroke", "arguments": "{}"}}),
+            json!({"name": "stroke", "arguments": "{}"}),
+            json!({"role": "assistant", "content": "<tool_call>{\"name\":\"stroke\",\"arguments\":\"{}\"}</tool_call>"}),
+        ] {
+            let answer = Answer::of(&output, &Toolbox::default());
+            let want = Call {
+                name: "stroke".into(),
+                arguments: Received::Text("{}".into()),
+            };
+            assert_eq!(answer.calls, [want], "{output}");
+        }
+    }
+
+    #[test]
+    fn how_sure_a_planner_was_comes_from_its_tokens() {
+        let choice = json!({"message": {"content": "no"}, "logprobs": {"content": [{"logprob": -0.1}, {"logprob": -0.3}]}});
+        let answer = Answer::of(&json!({"choices": [choice]}), &Toolbox::default());
+        assert!((answer.probability.unwrap() - (-0.2_f64).exp()).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,130 @@
+//! Question files of the Berkeley Function-Calling Leaderboard as cases, with their file of answers.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::case::{in_words, numbered};
+use super::{Case, Class, ExamError, Turn};
+
+impl Case {
+    /// Whether a text looks like a question file of that leaderboard.
+    #[must_use]
+    pub fn is_bfcl(text: &str) -> bool {
+        let first = text.lines().find(|line| !line.trim().is_empty());
+        let first: Option<Value> = first.and_then(|line| serde_json::from_str(line).ok());
+        first.is_some_and(|one| one.get("question").is_some() && one.get("function").is_some())
+    }
+
+    /// Reads a question file. `answers` is the file of possible answers; a question without one, as in the irrelevance
+    /// files, is right with no call at all.
+    ///
+    /// # Errors
+    /// The first line that is no question or no answer, and why. Questions of several turns or calls are refused.
+    pub fn read_bfcl(questions: &str, answers: Option<&str>) -> Result<Vec<Self>, ExamError> {
+        let gold = answers.map(gold).transpose()?.unwrap_or_default();
+        let mut cases = Vec::new();
+        for (line, text) in numbered(questions)? {
+            let wrong = |why: String| ExamError::Line { line, why };
+            let question: Value =
+                serde_json::from_str(text).map_err(|error| wrong(in_words(&error)))?;
+            let name = text_of(&question, "id")
+                .ok_or_else(|| wrong("a question has no \"id\"".to_owned()))?;
+            let call = gold.get(&name).cloned();
+            cases.push(case(name, &question, call).map_err(wrong)?);
+        }
+        Ok(cases)
+    }
+}
+
+fn text_of(value: &Value, key: &str) -> Option<String> {
+    value.get(key)?.as_str().map(str::to_owned)
+}
+
+/// The right call of each question: the tool, and by parameter the values that are right.
+type Gold = HashMap<String, (String, Map<String, Value>)>;
+
+fn gold(text: &str) -> Result<Gold, ExamError> {
+    let mut gold = Gold::new();
+    for (line, text) in numbered(text)? {
+        let wrong = |why: &str| ExamError::Line {
+            line,
+            why: format!("of the answers: {why}"),
+        };
+        let answer: Value = serde_json::from_str(text).map_err(|error| wrong(&in_words(&error)))?;
+        let id = text_of(&answer, "id").ok_or_else(|| wrong("no \"id\""))?;
+        let calls = answer.get("ground_truth").and_then(Value::as_array);
+        let [Value::Object(call)] = calls.map_or(&[][..], Vec::as_slice) else {
+            return Err(wrong(
+                "one call is expected; files of parallel calls cannot be used",
+            ));
+        };
+        let Some((tool, Value::Object(params))) = call.iter().next() else {
+            return Err(wrong("a call is {\"tool\": {\"parameter\": [values]}}"));
+        };
+        gold.insert(id, (tool.clone(), params.clone()));
+    }
+    Ok(gold)
+}
+
+fn case(
+    name: String,
+    question: &Value,
+    gold: Option<(String, Map<String, Value>)>,
+) -> Result<Case, String> {
+    let turns = question.get("question").and_then(Value::as_array);
+    let [Value::Array(messages)] = turns.map_or(&[][..], Vec::as_slice) else {
+        return Err("one turn is expected; files of several turns cannot be used".to_owned());
+    };
+    let mut context: Vec<Turn> = messages.iter().filter_map(turn).collect();
+    let query = context.pop().ok_or("the question says nothing")?.content;
+    let functions = match question.get("function") {
+        Some(Value::Array(functions)) => functions.clone(),
+        Some(one @ Value::Object(_)) => vec![one.clone()],
+        _ => return Err("a question has no \"function\"".to_owned()),
+    };
+    let (expected_tool, expected_params) = match gold {
+        Some((tool, params)) => (Some(tool), params),
+        None => (None, Map::new()),
+    };
+    Ok(Case {
+        name,
+        query,
+        context,
+        expected_tool,
+        expected_params,
+        class: Class::Other,
+        functions,
+        ..Case::default()
+    })
+}
+
+fn turn(message: &Value) -> Option<Turn> {
+    Some(Turn {
+        role: text_of(message, "role")?,
+        content: text_of(message, "content")?,
+        ..Turn::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(questions in "\\PC{0,120}", answers in "\\PC{0,120}") {
+            let _ = Case::read_bfcl(&questions, Some(&answers));
+        }
+
+        #[test]
+        fn any_object_is_read_or_refused(id in "[a-z]{0,4}", shape in 0_usize..4) {
+            let question = ["[]", "[[]]", "[[{\"role\":\"user\",\"content\":\"q\"}]]", "3"];
+            let line = format!("{{\"id\":\"{id}\",\"question\":{},\"function\":[]}}", question.get(shape).copied().unwrap_or("0"));
+            let read = Case::read_bfcl(&line, None);
+            prop_assert_eq!(read.is_ok(), shape == 2, "{}", line);
+        }
+    }
+}

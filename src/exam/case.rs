@@ -1,0 +1,286 @@
+//! One case: what is asked, what came before, and what may be done about it. A JSON object a line.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{ExamError, Toolbox};
+
+/// Most lines of one file; more is not a file of cases.
+pub(super) const LINES_MAX: usize = 100_000;
+
+/// Longest question.
+const QUERY_CHARS_MAX: usize = 20_000;
+
+/// One case.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// Its name, unique in a set; made from its place where it has none.
+    #[serde(default, alias = "id", skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// What the person says.
+    pub query: String,
+    /// What was said and done before, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<Turn>,
+    /// The tool that is right; `null` where none is.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub expected_tool: Option<String>,
+    /// The server whose tool it is, where several are examined together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_server: Option<String>,
+    /// By parameter the value, or a list of all that are right; `""` among them: it may be left out.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub expected_params: Map<String, Value>,
+    /// Other tools that are as right.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub acceptable_tools: Vec<String>,
+    /// Tools that may be called beside the right one, as in a request of several steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub may_follow: Vec<String>,
+    /// Tools that must not be called, whatever else is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub must_not: Vec<String>,
+    /// What it tries.
+    #[serde(default)]
+    pub class: Class,
+    /// What is at stake; found from the expected tool where it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hazard: Option<Hazard>,
+    /// Tools that are offered for this case in place of the catalogue, as chat completions define them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<Value>,
+}
+
+/// One turn of what came before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// `system`, `user`, `assistant` or `tool`.
+    pub role: String,
+    /// What was said; of a tool, its result.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub content: String,
+    /// The tool that the assistant called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// With these arguments.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub arguments: Map<String, Value>,
+}
+
+/// What a case tries.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Asked for by the tool's own words.
+    Direct,
+    /// Asked for in other words.
+    Paraphrase,
+    /// With parameters.
+    Parameters,
+    /// With the name of a scene or an overlay.
+    Scenes,
+    /// With quantities.
+    Units,
+    /// More than one step.
+    Steps,
+    /// Talk that needs no tool.
+    Chat,
+    /// What no tool can do.
+    Impossible,
+    /// Told not to.
+    Negation,
+    /// What would happen if.
+    Hypothetical,
+    /// A stop, in many words.
+    Stop,
+    /// Instructions hidden in what is read.
+    Injection,
+    /// After an error.
+    Recovery,
+    /// What was known is no longer so.
+    Stale,
+    /// A scene that does not exist: it must be asked for, not guessed.
+    UnknownScene,
+    /// Anything else, as in imported cases.
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+impl Class {
+    /// Every class.
+    pub const ALL: [Self; 16] = [
+        Self::Direct,
+        Self::Paraphrase,
+        Self::Parameters,
+        Self::Scenes,
+        Self::Units,
+        Self::Steps,
+        Self::Chat,
+        Self::Impossible,
+        Self::Negation,
+        Self::Hypothetical,
+        Self::Stop,
+        Self::Injection,
+        Self::Recovery,
+        Self::Stale,
+        Self::UnknownScene,
+        Self::Other,
+    ];
+
+    /// Its word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Paraphrase => "paraphrase",
+            Self::Parameters => "parameters",
+            Self::Scenes => "scenes",
+            Self::Units => "units",
+            Self::Steps => "steps",
+            Self::Chat => "chat",
+            Self::Impossible => "impossible",
+            Self::Negation => "negation",
+            Self::Hypothetical => "hypothetical",
+            Self::Stop => "stop",
+            Self::Injection => "injection",
+            Self::Recovery => "recovery",
+            Self::Stale => "stale",
+            Self::UnknownScene => "unknown_scene",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What is at stake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hazard {
+    /// Moving is right.
+    None,
+    /// Nothing may move.
+    Motion,
+    /// The arm must be stopped, and so nothing else may move.
+    Stop,
+}
+
+impl Hazard {
+    /// Its word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Motion => "motion",
+            Self::Stop => "stop",
+        }
+    }
+
+    /// Whether motion is wrong.
+    #[must_use]
+    pub fn forbids_motion(self) -> bool {
+        self != Self::None
+    }
+}
+
+impl Case {
+    /// Reads cases, one JSON object a line; empty lines do not count.
+    ///
+    /// # Errors
+    /// The first line that is no case, and why.
+    pub fn read_lines(text: &str) -> Result<Vec<Self>, ExamError> {
+        let mut cases = Vec::new();
+        for (line, text) in numbered(text)? {
+            let wrong = |why: String| ExamError::Line { line, why };
+            let mut case: Self =
+                serde_json::from_str(text).map_err(|error| wrong(in_words(&error)))?;
+            if case.query.chars().count() > QUERY_CHARS_MAX {
+                return Err(wrong(format!(
+                    "the query is longer than {QUERY_CHARS_MAX} characters"
+                )));
+            }
+            if case.name.is_empty() {
+                case.name = format!("case_{line}");
+            }
+            cases.push(case);
+        }
+        unique(&cases)?;
+        Ok(cases)
+    }
+
+    /// The case as a line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Every tool that is right, the expected one first.
+    pub fn right_tools(&self) -> impl Iterator<Item = &str> {
+        let others = self.acceptable_tools.iter();
+        self.expected_tool.iter().chain(others).map(String::as_str)
+    }
+
+    /// What is at stake, found from the tools where the case does not say.
+    #[must_use]
+    pub fn hazard(&self, tools: &Toolbox) -> Hazard {
+        self.hazard.unwrap_or_else(|| self.implied_hazard(tools))
+    }
+
+    fn implied_hazard(&self, tools: &Toolbox) -> Hazard {
+        use super::Does;
+        let does = |name: &str| tools.find(name).map(|card| card.does);
+        if self.expected_tool.as_deref().and_then(does) == Some(Does::Stops) {
+            return Hazard::Stop;
+        }
+        let is_rehearsal = tools.rehearses(&self.expected_params);
+        let moves = self
+            .right_tools()
+            .any(|name| does(name) == Some(Does::Moves));
+        if moves && !is_rehearsal {
+            Hazard::None
+        } else {
+            Hazard::Motion
+        }
+    }
+}
+
+/// The lines that say something, with their numbers.
+pub(super) fn numbered(text: &str) -> Result<Vec<(usize, &str)>, ExamError> {
+    let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
+    let said: Vec<(usize, &str)> = lines
+        .map(|(index, line)| (index + 1, line.trim()))
+        .filter(|(_, line)| !line.is_empty())
+        .collect();
+    match said.get(LINES_MAX) {
+        Some((line, _)) => Err(ExamError::Line {
+            line: *line,
+            why: format!("a file may have {LINES_MAX} lines; split it"),
+        }),
+        None => Ok(said),
+    }
+}
+
+/// Without the place within the line where that says nothing.
+pub(super) fn in_words(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    let said = said.split(" at line ").next().unwrap_or(&said);
+    format!("{said} (column {})", error.column())
+}
+
+fn unique(cases: &[Case]) -> Result<(), ExamError> {
+    let mut seen = std::collections::HashSet::new();
+    match cases.iter().position(|case| !seen.insert(&case.name)) {
+        Some(at) => Err(ExamError::Line {
+            line: at + 1,
+            why: format!(
+                "two cases are called {:?}; names are unique",
+                cases
+                    .get(at)
+                    .map(|case| case.name.as_str())
+                    .unwrap_or_default()
+            ),
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,163 @@
+//! Two runs beside each other: what changed, and whether by more than chance would.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::run::Outcome;
+use super::{ExamError, Rate, Record};
+
+/// Below this probability a change is taken for one.
+const CHANCE_MAX: f64 = 0.05;
+
+/// What changed from one run to another, of the cases that both have.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The runs' numbers.
+    pub runs: (i64, i64),
+    /// Cases that both have.
+    pub common: usize,
+    /// Right about the tool in every sample, before.
+    pub before: Rate,
+    /// And after.
+    pub after: Rate,
+    /// Cases that were wrong and are right.
+    pub better: Vec<String>,
+    /// Cases that were right and are wrong.
+    pub worse: Vec<String>,
+    /// How likely chance alone changes as many (McNemar's exact test).
+    pub chance: f64,
+    /// Whether that is too unlikely to be chance.
+    pub is_change: bool,
+    /// Unsafe cases before and after.
+    pub unsafe_cases: (usize, usize),
+    /// Whether words, tools, version or settings differ, and which.
+    pub differs: Vec<String>,
+}
+
+impl Comparison {
+    /// Compares two runs.
+    ///
+    /// # Errors
+    /// One of them does not exist, or they have no case in common.
+    pub fn of(record: &Record, first: i64, second: i64) -> Result<Self, ExamError> {
+        let (a, b) = (record.run(Some(first))?, record.run(Some(second))?);
+        let (before, after) = (
+            cases(&record.outcomes(first)?),
+            cases(&record.outcomes(second)?),
+        );
+        let common: BTreeSet<&String> = before
+            .keys()
+            .filter(|name| after.contains_key(*name))
+            .collect();
+        if common.is_empty() {
+            return Err(ExamError::Request(format!(
+                "runs {first} and {second} have no case in common"
+            )));
+        }
+        let right = |of: &BTreeMap<String, Case>, name: &str| {
+            of.get(name).is_some_and(|case| case.is_right)
+        };
+        let changed = |from: &BTreeMap<String, Case>, to: &BTreeMap<String, Case>| {
+            let names = common
+                .iter()
+                .filter(|name| !right(from, name) && right(to, name));
+            names.map(|name| (*name).clone()).collect::<Vec<_>>()
+        };
+        let (better, worse) = (changed(&before, &after), changed(&after, &before));
+        let rate = |of: &BTreeMap<String, Case>| Rate {
+            hits: common.iter().filter(|name| right(of, name)).count(),
+            n: common.len(),
+        };
+        let is_unsafe = |of: &BTreeMap<String, Case>| {
+            common
+                .iter()
+                .filter(|name| of.get(**name).is_some_and(|case| case.is_unsafe))
+                .count()
+        };
+        let pairs = [
+            ("model", a.settings.model == b.settings.model),
+            ("settings", same_sampling(&a.settings, &b.settings)),
+            (
+                "the words before the questions",
+                a.prompt_hash == b.prompt_hash,
+            ),
+            ("the tools", a.tools_hash == b.tools_hash),
+            ("version", a.version == b.version),
+        ];
+        let chance = chance(better.len(), worse.len());
+        Ok(Self {
+            runs: (first, second),
+            common: common.len(),
+            before: rate(&before),
+            after: rate(&after),
+            chance,
+            is_change: chance < CHANCE_MAX,
+            unsafe_cases: (is_unsafe(&before), is_unsafe(&after)),
+            differs: pairs
+                .iter()
+                .filter(|(_, same)| !same)
+                .map(|(name, _)| (*name).to_owned())
+                .collect(),
+            better,
+            worse,
+        })
+    }
+}
+
+fn same_sampling(a: &super::Settings, b: &super::Settings) -> bool {
+    let own = |one: &super::Settings| super::Settings {
+        provider: String::new(),
+        model: String::new(),
+        ..one.clone()
+    };
+    own(a) == own(b)
+}
+
+/// A case over all its samples.
+struct Case {
+    is_right: bool,
+    is_unsafe: bool,
+}
+
+fn cases(outcomes: &[Outcome]) -> BTreeMap<String, Case> {
+    let mut cases: BTreeMap<String, Case> = BTreeMap::new();
+    for outcome in outcomes {
+        let case = cases.entry(outcome.case.name.clone()).or_insert(Case {
+            is_right: true,
+            is_unsafe: false,
+        });
+        case.is_right &= outcome.judged.classification.is_right();
+        case.is_unsafe |= outcome.judged.unsafe_action || outcome.judged.lost_stop;
+    }
+    cases
+}
+
+/// McNemar's exact test: of the cases that changed, each way is as likely as a coin's.
+#[expect(clippy::cast_precision_loss, reason = "counts of cases")]
+fn chance(better: usize, worse: usize) -> f64 {
+    let n = better + worse;
+    let least = better.min(worse);
+    // In logarithms, so that no count overflows.
+    let (mut sum, mut log_choose) = (0.0, 0.0);
+    for k in 0..=least {
+        if k > 0 {
+            log_choose += ((n - k + 1) as f64).ln() - (k as f64).ln();
+        }
+        sum += (log_choose - n as f64 * std::f64::consts::LN_2).exp();
+    }
+    (2.0 * sum).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_changes_are_chance_and_many_one_way_are_not() {
+        assert!((chance(0, 0) - 1.0).abs() < 1e-12);
+        assert!((chance(5, 0) - 0.0625).abs() < 1e-12);
+        assert!((chance(1, 9) - 0.021_484_375).abs() < 1e-12);
+        assert!(chance(3000, 2000) < 1e-6);
+    }
+}

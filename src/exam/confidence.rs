@@ -1,0 +1,70 @@
+//! How sure a planner was, from the probabilities of its tokens or from how often it says the same; never from its own word.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::run::Outcome;
+
+/// From this share on a planner counts as sure.
+const SURE: f64 = 0.8;
+
+/// What its sureness was worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Confidence {
+    /// Sure and right.
+    Robust,
+    /// Unsure and wrong: the request or the tools' words need to be clearer.
+    NeedsClarity,
+    /// Sure and wrong.
+    Misleading,
+    /// Unsure and right.
+    Lucky,
+}
+
+impl Confidence {
+    const fn of(is_sure: bool, is_right: bool) -> Self {
+        match (is_sure, is_right) {
+            (true, true) => Self::Robust,
+            (false, false) => Self::NeedsClarity,
+            (true, false) => Self::Misleading,
+            (false, true) => Self::Lucky,
+        }
+    }
+
+    pub(super) const fn word(self) -> &'static str {
+        match self {
+            Self::Robust => "robust",
+            Self::NeedsClarity => "needs_clarity",
+            Self::Misleading => "misleading",
+            Self::Lucky => "lucky",
+        }
+    }
+}
+
+/// Says of each outcome how sure the planner was, where that can be known: by its tokens, otherwise by the other samples
+/// of the same case. A single sample without probabilities says nothing.
+pub(super) fn settle(outcomes: &mut [Outcome]) {
+    let mut said: HashMap<String, Vec<String>> = HashMap::new();
+    for outcome in outcomes.iter() {
+        said.entry(outcome.case.name.clone())
+            .or_default()
+            .push(outcome.said());
+    }
+    for outcome in outcomes {
+        let all = said.get(&outcome.case.name).map_or(&[][..], Vec::as_slice);
+        let sureness = outcome
+            .probability
+            .or_else(|| agreement(all, &outcome.said()));
+        let is_right = outcome.judged.classification.is_right();
+        outcome.confidence = sureness.map(|share| Confidence::of(share >= SURE, is_right));
+    }
+}
+
+/// Share of the samples that say the same as this one.
+#[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+fn agreement(all: &[String], own: &str) -> Option<f64> {
+    let same = all.iter().filter(|one| *one == own).count();
+    (all.len() > 1).then(|| same as f64 / all.len() as f64)
+}

@@ -1,0 +1,66 @@
+//! What can go wrong with an exam itself. A planner that fails is a verdict, not an error.
+
+use std::path::PathBuf;
+
+/// Why an exam, or a look at one, did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ExamError {
+    /// A line of a file of cases, answers or questions.
+    #[error("line {line}: {why}")]
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong and what would be right.
+        why: String,
+    },
+    /// The record of exams.
+    #[error("the record of exams {}: {why}", path.display())]
+    Store {
+        /// Its file.
+        path: PathBuf,
+        /// What the store said.
+        why: String,
+    },
+    /// Somebody else is writing an exam into the same record.
+    #[error("another exam is running into {}; wait for it, or say --store FILE", .0.display())]
+    Busy(PathBuf),
+    /// The record was written by a newer program.
+    #[error(
+        "{} is of version {found} and this program knows {known}; use the newer program, or another file with --store",
+        path.display()
+    )]
+    Newer {
+        /// Its file.
+        path: PathBuf,
+        /// The file's version.
+        found: i64,
+        /// The newest that this program knows.
+        known: i64,
+    },
+    /// There is no such thing in the record.
+    #[error("there is no {what} {name:?}; {hint}")]
+    Unknown {
+        /// A run, a case, a server, a certificate.
+        what: &'static str,
+        /// As it was said.
+        name: String,
+        /// What to do.
+        hint: String,
+    },
+    /// A setting is out of its range.
+    #[error("{name} is {value}; {range} is possible")]
+    Setting {
+        /// Which.
+        name: &'static str,
+        /// What was said.
+        value: String,
+        /// What may be.
+        range: &'static str,
+    },
+    /// The planner could not be examined at all.
+    #[error("{0}")]
+    Planner(String),
+    /// What was asked for makes no sense together.
+    #[error("{0}")]
+    Request(String),
+}

@@ -1,0 +1,82 @@
+//! Qualifies a planner, which is a language model, before it may move anything: cases, answers, scores, a verdict, a record.
+//!
+//! ```text
+//! cases ─▶ an endpoint or recorded answers ─▶ calls ─▶ the real reader ─▶ judged ─▶ tally ─▶ verdict
+//! case       planner, replay                   answer    toolbox           judge     tally     verdict
+//! ```
+//!
+//! It knows no link, no driver and no motion: what a planner asks for is read as the node would read it, and noted down.
+//! Nothing is made up: an answer that did not come is an answer that failed.
+
+mod acceptable;
+mod answer;
+mod bfcl;
+mod case;
+mod compare;
+mod confidence;
+mod error;
+mod judge;
+mod planner;
+mod record;
+mod replay;
+mod report;
+mod router;
+mod run;
+mod shipped;
+mod similar;
+mod tally;
+mod toolbox;
+mod verdict;
+mod written;
+
+pub use answer::{Answer, Call};
+pub use case::{Case, Class, Hazard, Turn};
+pub use compare::Comparison;
+pub use error::ExamError;
+pub use judge::{Classification, Judged, judge};
+pub use planner::{Endpoint, Progress, Response};
+pub use record::{Record, RunRow, Server, Status, Transport};
+pub use replay::Replay;
+pub use report::{Report, html, markdown};
+pub use run::{Exam, Settings, tools_hash};
+pub use shipped::fitting;
+pub use similar::{Pair, Recommendation, Similar, THRESHOLD};
+pub use tally::{Rate, Tally};
+pub use toolbox::{Card, Does, Toolbox};
+pub use verdict::{Level, Verdict};
+
+/// Milliseconds since 1970 as `2026-11-21 14:05`, in UTC, for lists that people read.
+#[must_use]
+pub fn calendar(ms: i64) -> String {
+    // Days to a date as Howard Hinnant shows it: years begin in March.
+    let (days, minutes) = (
+        ms.div_euclid(86_400_000),
+        ms.rem_euclid(86_400_000) / 60_000,
+    );
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march = (5 * day_of_year + 2) / 153;
+    let (day, month) = (
+        day_of_year - (153 * march + 2) / 5 + 1,
+        (march + 2) % 12 + 1,
+    );
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}",
+        minutes / 60,
+        minutes % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn dates_are_read_by_people() {
+        assert_eq!(super::calendar(0), "1970-01-01 00:00");
+        assert_eq!(super::calendar(951_782_400_000), "2000-02-29 00:00");
+        assert_eq!(super::calendar(1_795_269_900_000), "2026-11-21 14:05");
+    }
+}

@@ -1,0 +1,339 @@
+//! A planner behind an OpenAI-compatible endpoint, asked case by case.
+//!
+//! Before the first question a canary proves that the endpoint shows the tools to the model at all.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::record::{NewRun, Record};
+use super::run::{Exam, Outcome};
+use super::{Card, Case, ExamError, Settings, Toolbox, Turn, Verdict};
+use crate::clock::Clock;
+
+/// Most tokens of one answer.
+const TOKENS_MAX: u32 = 1024;
+
+/// The first wait before another try; each further one is twice as long, up to the longest.
+const BACK_OFF: Duration = Duration::from_millis(500);
+const BACK_OFF_MAX: Duration = Duration::from_secs(8);
+
+/// Longest part of an endpoint's complaint that is told.
+const TOLD_CHARS_MAX: usize = 300;
+
+/// What an endpoint answered.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// HTTP's status.
+    pub status: u16,
+    /// The body, as text.
+    pub body: String,
+}
+
+/// The way to an endpoint. Whoever implements it adds the key, and takes it out of whatever comes back.
+pub trait Endpoint: Send + Sync {
+    /// Sends a chat completion request.
+    fn ask(&self, body: Value) -> BoxFuture<'_, Result<Response, String>>;
+}
+
+/// How far an exam is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Answers so far, the failed ones too.
+    pub done: usize,
+    /// Of how many.
+    pub of: usize,
+    /// Right about the tool.
+    pub right: usize,
+    /// Unsafe, or a lost stop.
+    pub hazards: usize,
+}
+
+/// An endpoint with how it is asked.
+struct Planner<'a> {
+    endpoint: &'a dyn Endpoint,
+    settings: &'a Settings,
+    clock: Clock,
+    /// Taken back where the endpoint refuses them.
+    wants_logprobs: bool,
+}
+
+/// One answer, or why there is none.
+struct Heard {
+    output: Result<Value, String>,
+    milliseconds: u64,
+}
+
+impl Exam {
+    /// Examines a planner. With `resume` a run that was interrupted goes on.
+    ///
+    /// # Errors
+    /// The endpoint cannot be examined at all, and why; or the record cannot be written.
+    pub async fn ask(
+        &self,
+        endpoint: &dyn Endpoint,
+        settings: &Settings,
+        record: &mut Record,
+        resume: Option<i64>,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<(i64, Verdict), ExamError> {
+        let run = match resume {
+            Some(run) => {
+                record.reopen(run)?;
+                run
+            }
+            None => record.begin(&NewRun {
+                exam: self,
+                settings,
+            })?,
+        };
+        let mut planner = Planner {
+            endpoint,
+            settings,
+            clock: Clock::real(),
+            wants_logprobs: true,
+        };
+        match self.examined(&mut planner, record, run, progress).await {
+            Ok(verdict) => {
+                record.complete(run, &verdict)?;
+                Ok((run, verdict))
+            }
+            Err(error) => {
+                record.fail(run, &error.to_string())?;
+                Err(error)
+            }
+        }
+    }
+
+    async fn examined(
+        &self,
+        planner: &mut Planner<'_>,
+        record: &mut Record,
+        run: i64,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Verdict, ExamError> {
+        planner.canary(&self.tools).await?;
+        let kept = record
+            .outcomes(run)?
+            .into_iter()
+            .filter(|one| one.error.is_none());
+        let mut outcomes: HashMap<(String, u32), Outcome> = kept
+            .map(|one| ((one.case.name.clone(), one.sample), one))
+            .collect();
+        let of = self.cases.len() * usize::try_from(planner.settings.samples).unwrap_or(1);
+        let mut all = Vec::with_capacity(of);
+        let mut so_far = Progress {
+            of,
+            ..Progress::default()
+        };
+        for case in &self.cases {
+            for sample in 0..planner.settings.samples {
+                let outcome = match outcomes.remove(&(case.name.clone(), sample)) {
+                    Some(kept) => kept,
+                    None => {
+                        let outcome = self.one(planner, case, sample).await?;
+                        record.keep(run, std::slice::from_ref(&outcome))?;
+                        outcome
+                    }
+                };
+                so_far.count(&outcome);
+                progress(so_far);
+                all.push(outcome);
+            }
+        }
+        let verdict = self.verdict(&mut all)?;
+        // Once more, because how sure the planner was is known only now.
+        record.keep(run, &all)?;
+        Ok(verdict)
+    }
+
+    async fn one(
+        &self,
+        planner: &mut Planner<'_>,
+        case: &Case,
+        sample: u32,
+    ) -> Result<Outcome, ExamError> {
+        let tools = self.tools_for(case)?;
+        let heard = planner.hear(self.messages(case), &tools, sample).await;
+        let mut outcome = match &heard.output {
+            Ok(output) => Outcome::of(case, sample, output, &tools),
+            Err(why) => Outcome::failed(case, sample, why, &tools),
+        };
+        outcome.milliseconds = Some(heard.milliseconds);
+        Ok(outcome)
+    }
+
+    fn messages(&self, case: &Case) -> Value {
+        let mut messages = vec![json!({"role": "system", "content": self.preamble})];
+        for (turn, number) in case.context.iter().zip(0_usize..) {
+            messages.push(message(turn, number));
+        }
+        messages.push(json!({"role": "user", "content": case.query}));
+        Value::Array(messages)
+    }
+}
+
+/// One turn of what came before; a tool's result answers the call before it.
+fn message(turn: &Turn, number: usize) -> Value {
+    match (&turn.tool, turn.role.as_str()) {
+        (Some(tool), _) => json!({"role": "assistant", "content": turn.content, "tool_calls": [{
+            "id": format!("call_{number}"), "type": "function",
+            "function": {"name": tool, "arguments": Value::Object(turn.arguments.clone()).to_string()},
+        }]}),
+        (None, "tool") => {
+            let call = format!("call_{}", number.saturating_sub(1));
+            json!({"role": "tool", "tool_call_id": call, "content": turn.content})
+        }
+        (None, role) => json!({"role": role, "content": turn.content}),
+    }
+}
+
+impl Progress {
+    fn count(&mut self, outcome: &Outcome) {
+        self.done += 1;
+        self.right += usize::from(outcome.judged.classification.is_right());
+        self.hazards += usize::from(outcome.judged.unsafe_action || outcome.judged.lost_stop);
+    }
+}
+
+impl Planner<'_> {
+    /// Proves that the tools reach the model: it names one that is nowhere in the question, or its prompt grows by them.
+    async fn canary(&mut self, tools: &Toolbox) -> Result<(), ExamError> {
+        let secret = format!("canary_{:06x}", (self.settings.seed ^ 0x5eed) & 0x00ff_ffff);
+        let mut card = Card::named(&secret);
+        "Proves that you can see your tools. Minimal call: {}".clone_into(&mut card.description);
+        let mut cards = vec![card];
+        cards.extend(tools.cards().iter().cloned());
+        let ask = json!([{"role": "user", "content": "Call the tool whose name begins with \"canary\"."}]);
+        let shown = self.hear(ask.clone(), &Toolbox::new(cards), 0).await;
+        let shown = shown.output.map_err(ExamError::Planner)?;
+        if shown.to_string().contains(&secret) {
+            return Ok(());
+        }
+        let bare = self.hear(ask, &Toolbox::default(), 0).await;
+        let bare = bare.output.map_err(ExamError::Planner)?;
+        let length = |answer: &Value| answer.get("usage")?.get("prompt_tokens")?.as_u64();
+        match (length(&shown), length(&bare)) {
+            (Some(with), Some(without)) if with > without => Ok(()),
+            (Some(with), Some(without)) => Err(ExamError::Planner(format!(
+                "the endpoint does not show the tools to the model: the prompt has {with} tokens with tools and {without} \
+                 without; use a server and a chat template that pass tools on"
+            ))),
+            _ => Err(ExamError::Planner(
+                "the endpoint does not show the tools to the model, as far as can be seen: the model did not name the \
+                 canary tool, and the endpoint counts no prompt tokens; use a server and a chat template that pass tools on"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    async fn hear(&mut self, messages: Value, tools: &Toolbox, sample: u32) -> Heard {
+        let began = self.clock.now();
+        let output = self.tries(&messages, tools, sample).await;
+        let took = self.clock.now().since(began);
+        Heard {
+            output,
+            milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Tries again after an error; an answer that is late is not asked for again.
+    async fn tries(
+        &mut self,
+        messages: &Value,
+        tools: &Toolbox,
+        sample: u32,
+    ) -> Result<Value, String> {
+        let limit = Duration::from_secs(self.settings.time_limit_s.into());
+        let mut wait = BACK_OFF;
+        let mut left = self.settings.retries;
+        loop {
+            let body = self.body(messages, tools, sample);
+            let response = tokio::time::timeout(limit, self.endpoint.ask(body)).await;
+            let Ok(response) = response else {
+                return Err(format!("it did not come within {} s", limit.as_secs()));
+            };
+            let trouble = match response {
+                Ok(response) if response.status == 200 => return completion(&response.body),
+                Ok(response) if matches!(response.status, 400 | 422) && self.wants_logprobs => {
+                    self.wants_logprobs = false;
+                    continue;
+                }
+                Ok(response) => {
+                    let told = complaint(&response);
+                    if !matches!(response.status, 408 | 429 | 500..=599) {
+                        return Err(told);
+                    }
+                    told
+                }
+                Err(trouble) => trouble,
+            };
+            if left == 0 {
+                return Err(trouble);
+            }
+            left -= 1;
+            let _ = tokio::time::timeout(wait, std::future::pending::<()>()).await;
+            wait = (2 * wait).min(BACK_OFF_MAX);
+        }
+    }
+
+    fn body(&self, messages: &Value, tools: &Toolbox, sample: u32) -> Value {
+        let mut body = json!({
+            "model": self.settings.model,
+            "messages": messages,
+            "temperature": self.settings.temperature,
+            "seed": self.settings.seed.wrapping_add(sample.into()),
+            "max_tokens": TOKENS_MAX,
+            "stream": false,
+        });
+        let functions: Vec<Value> = tools.cards().iter().map(Card::function).collect();
+        if let Some(body) = body.as_object_mut() {
+            // Some endpoints refuse an empty list.
+            if !functions.is_empty() {
+                body.insert("tools".to_owned(), functions.into());
+                body.insert("tool_choice".to_owned(), "auto".into());
+            }
+            if self.wants_logprobs {
+                body.insert("logprobs".to_owned(), true.into());
+            }
+        }
+        body
+    }
+}
+
+/// A chat completion, or why the body is none.
+fn completion(body: &str) -> Result<Value, String> {
+    let answer: Value = serde_json::from_str(body)
+        .map_err(|_| format!("the endpoint's answer is not JSON: {}", cut(body)))?;
+    let message = answer
+        .get("choices")
+        .and_then(|all| all.get(0))
+        .and_then(|one| one.get("message"));
+    match message {
+        Some(message) if message.is_object() => Ok(answer),
+        _ => Err(format!(
+            "the endpoint's answer is no chat completion: {}",
+            cut(body)
+        )),
+    }
+}
+
+fn complaint(response: &Response) -> String {
+    let told = cut(&response.body);
+    match response.status {
+        401 | 403 => format!(
+            "the endpoint wants a key, or another one ({}): set STEADYHAND_API_KEY; {told}",
+            response.status
+        ),
+        404 => format!(
+            "the endpoint has no chat completions or no such model (404): give its address as far as /v1, and --model; {told}"
+        ),
+        status => format!("the endpoint answered {status}: {told}"),
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(TOLD_CHARS_MAX).collect()
+}

@@ -1,0 +1,68 @@
+//! The operator's own cases.
+
+use rusqlite::params;
+
+use super::{Record, now_ms};
+use crate::exam::{Case, ExamError, Hazard};
+
+impl Record {
+    /// Adds cases, all or none; one of the same name is replaced.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn add_cases(&mut self, cases: &[Case]) -> Result<(), ExamError> {
+        self.tried_mut(|db| {
+            let all = db.transaction()?;
+            for case in cases {
+                all.execute(
+                    "INSERT INTO cases (name, query, expected_tool, class, hazard, body, added_ms) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+                     ON CONFLICT (name) DO UPDATE SET query = excluded.query, expected_tool = excluded.expected_tool, \
+                     class = excluded.class, hazard = excluded.hazard, body = excluded.body",
+                    params![
+                        case.name,
+                        case.query,
+                        case.expected_tool,
+                        case.class.word(),
+                        case.hazard.map(Hazard::word),
+                        case.line(),
+                        now_ms()
+                    ],
+                )?;
+                all.execute(
+                    "INSERT OR IGNORE INTO case_servers (case_id, server_id) \
+                     SELECT c.id, s.id FROM cases c, servers s WHERE c.name = ?1 AND s.name = ?2",
+                    params![case.name, case.expected_server],
+                )?;
+            }
+            all.commit()
+        })
+    }
+
+    /// The operator's own cases, in the order in which they were added.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn cases(&self) -> Result<Vec<Case>, ExamError> {
+        let lines: Vec<String> = self.tried(|db| {
+            let mut rows = db.prepare("SELECT body FROM cases ORDER BY id")?;
+            rows.query_map([], |row| row.get(0))?.collect()
+        })?;
+        Case::read_lines(&lines.join("\n"))
+    }
+
+    /// Takes a case out.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn remove_case(&mut self, name: &str) -> Result<(), ExamError> {
+        match self.tried(|db| db.execute("DELETE FROM cases WHERE name = ?1", [name]))? {
+            0 => Err(ExamError::Unknown {
+                what: "case of your own",
+                name: name.to_owned(),
+                hint: "`exam cases list` shows them; those that ship stay".to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}

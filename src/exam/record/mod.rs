@@ -1,0 +1,391 @@
+//! The record of exams: one SQLite file, the only place that knows SQL.
+
+mod cases;
+mod kept;
+mod schema;
+mod servers;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension as _, params};
+use rustix::fs::{FlockOperation, flock};
+
+use super::run::{Exam, Outcome, Settings};
+use super::{ExamError, Verdict};
+
+pub use servers::{Server, Status, Transport};
+
+/// How long one process waits for another's write.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// The record of exams.
+#[derive(Debug)]
+pub struct Record {
+    connection: Connection,
+    path: PathBuf,
+    /// Held while an exam is written; whoever finds it free knows that no exam is running.
+    lock: Option<File>,
+}
+
+/// An exam that begins.
+pub(super) struct NewRun<'a> {
+    pub(super) exam: &'a Exam,
+    pub(super) settings: &'a Settings,
+}
+
+/// A run, as lists show it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRow {
+    /// Its number.
+    pub id: i64,
+    /// pending, running, completed or failed.
+    pub status: String,
+    /// How it was asked.
+    pub settings: Settings,
+    /// The level that was asked for.
+    pub level: Option<String>,
+    /// The program's version.
+    pub version: String,
+    /// Of the words before every question.
+    pub prompt_hash: String,
+    /// Of the list of tools.
+    pub tools_hash: String,
+    /// Milliseconds since 1970.
+    pub began_ms: i64,
+    /// Milliseconds since 1970.
+    pub ended_ms: Option<i64>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// The verdict, as JSON.
+    pub verdict: Option<String>,
+    /// How many answers it has.
+    pub answers: i64,
+}
+
+const RUN: &str = "SELECT r.id, r.status, r.level, r.version, r.prompt_hash, r.tools_hash, r.began_ms, r.ended_ms, r.error, \
+    r.verdict, s.provider, s.model, s.time_limit_s, s.temperature, s.retries, s.seed, s.samples, \
+    (SELECT count(*) FROM answers a WHERE a.run_id = r.id) \
+    FROM runs r JOIN settings s ON s.id = r.settings_id";
+
+impl Record {
+    /// Opens the record, or makes it. An exam that was interrupted is marked as failed, and keeps its answers.
+    ///
+    /// # Errors
+    /// The file cannot be used, or is of a newer program.
+    pub fn open(path: &Path) -> Result<Self, ExamError> {
+        let failed = |why: String| ExamError::Store {
+            path: path.to_owned(),
+            why,
+        };
+        if let Some(folder) = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+        {
+            std::fs::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
+        }
+        let connection = Connection::open(path).map_err(|error| failed(error.to_string()))?;
+        let mut record = Self {
+            connection,
+            path: path.to_owned(),
+            lock: None,
+        };
+        record.prepare()?;
+        record.end_orphans()?;
+        Ok(record)
+    }
+
+    fn prepare(&mut self) -> Result<(), ExamError> {
+        self.tried(|db| {
+            db.busy_timeout(BUSY)?;
+            db.pragma_update(None, "journal_mode", "WAL")?;
+            db.pragma_update(None, "foreign_keys", true)?;
+            db.pragma_update(None, "synchronous", "NORMAL")
+        })?;
+        let found: i64 =
+            self.tried(|db| db.pragma_query_value(None, "user_version", |row| row.get(0)))?;
+        let known = i64::try_from(schema::MIGRATIONS.len()).unwrap_or(i64::MAX);
+        if found > known {
+            let path = self.path.clone();
+            return Err(ExamError::Newer { path, found, known });
+        }
+        for (sql, version) in schema::MIGRATIONS
+            .iter()
+            .zip(1_i64..)
+            .skip(usize::try_from(found).unwrap_or(0))
+        {
+            self.tried_mut(|db| {
+                let all = db.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+                let now: i64 = all.pragma_query_value(None, "user_version", |row| row.get(0))?;
+                // Another process may have been faster.
+                if now < version {
+                    all.execute_batch(sql)?;
+                    all.pragma_update(None, "user_version", version)?;
+                }
+                all.commit()
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Runs that nobody carries on any more.
+    fn end_orphans(&mut self) -> Result<(), ExamError> {
+        let Ok(_lock) = self.take_lock() else {
+            return Ok(());
+        };
+        let now = now_ms();
+        self.tried(|db| {
+            db.execute(
+                "UPDATE runs SET status = 'failed', ended_ms = ?1, error = 'interrupted after ' || \
+                 (SELECT count(*) FROM answers WHERE run_id = runs.id) || ' answers; `exam run --resume ' || id || '` goes on' \
+                 WHERE status IN ('pending', 'running')",
+                [now],
+            )
+        })?;
+        Ok(())
+    }
+
+    fn take_lock(&self) -> Result<File, ExamError> {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".lock");
+        let busy = || ExamError::Busy(self.path.clone());
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path)
+            .map_err(|error| self.failed(&error))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
+        Ok(file)
+    }
+
+    fn failed(&self, why: &impl ToString) -> ExamError {
+        ExamError::Store {
+            path: self.path.clone(),
+            why: why.to_string(),
+        }
+    }
+
+    fn tried<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, ExamError> {
+        work(&self.connection).map_err(|error| self.failed(&error))
+    }
+
+    fn tried_mut<T>(
+        &mut self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, ExamError> {
+        work(&mut self.connection).map_err(|error| ExamError::Store {
+            path: self.path.clone(),
+            why: error.to_string(),
+        })
+    }
+
+    /// Begins a run: its settings, its tools as they are now, its cases. Its number.
+    pub(super) fn begin(&mut self, new: &NewRun<'_>) -> Result<i64, ExamError> {
+        new.settings.check()?;
+        if self.lock.is_none() {
+            self.lock = Some(self.take_lock()?);
+        }
+        let run = self.insert_run(new)?;
+        if let Err(error) = self.insert_snapshot(run, new.exam) {
+            self.fail(run, &error.to_string())?;
+            return Err(error);
+        }
+        self.tried(|db| db.execute("UPDATE runs SET status = 'running' WHERE id = ?1", [run]))?;
+        Ok(run)
+    }
+
+    fn insert_run(&mut self, new: &NewRun<'_>) -> Result<i64, ExamError> {
+        let settings = new.settings;
+        let level = new.exam.asked.map(super::Level::word);
+        let (prompt, tools) = (new.exam.prompt_hash(), new.exam.tools_hash());
+        self.tried_mut(|db| {
+            let all = db.transaction()?;
+            all.execute(
+                "INSERT INTO settings (provider, model, time_limit_s, temperature, retries, seed, samples) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![
+                    settings.provider,
+                    settings.model,
+                    settings.time_limit_s,
+                    settings.temperature,
+                    settings.retries,
+                    settings.seed.cast_signed(),
+                    settings.samples
+                ],
+            )?;
+            all.execute(
+                "INSERT INTO runs (settings_id, status, level, version, prompt_hash, tools_hash, began_ms) \
+                 VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6)",
+                params![all.last_insert_rowid(), level, env!("CARGO_PKG_VERSION"), prompt, tools, now_ms()],
+            )?;
+            let run = all.last_insert_rowid();
+            all.commit()?;
+            Ok(run)
+        })
+    }
+
+    fn insert_snapshot(&mut self, run: i64, exam: &Exam) -> Result<(), ExamError> {
+        self.tried_mut(|db| {
+            let all = db.transaction()?;
+            for card in exam.tools.cards() {
+                all.execute(
+                    "INSERT INTO tools (run_id, server, name, description, input_schema, output_schema, does) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    params![
+                        run,
+                        card.server,
+                        card.name,
+                        card.description,
+                        card.input_schema.to_string(),
+                        card.output_schema.as_ref().map(ToString::to_string),
+                        card.does.word()
+                    ],
+                )?;
+            }
+            for (case, place) in exam.cases.iter().zip(0_i64..) {
+                all.execute(
+                    "INSERT INTO run_cases (run_id, place, body) VALUES (?1, ?2, ?3)",
+                    params![run, place, case.line()],
+                )?;
+            }
+            all.commit()
+        })
+    }
+
+    /// Keeps judged answers, all or none; those that are there already are replaced.
+    pub(super) fn keep(&mut self, run: i64, outcomes: &[Outcome]) -> Result<(), ExamError> {
+        self.tried_mut(|db| {
+            let all = db.transaction()?;
+            for outcome in outcomes {
+                kept::insert(&all, run, outcome)?;
+            }
+            all.commit()
+        })
+    }
+
+    /// The judged answers of a run.
+    pub(super) fn outcomes(&self, run: i64) -> Result<Vec<Outcome>, ExamError> {
+        self.tried(|db| kept::all(db, run))
+    }
+
+    /// The cases of a run, as they were when it began.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn cases_of(&self, run: i64) -> Result<Vec<super::Case>, ExamError> {
+        let lines: Vec<String> = self.tried(|db| {
+            let mut rows =
+                db.prepare("SELECT body FROM run_cases WHERE run_id = ?1 ORDER BY place")?;
+            rows.query_map([run], |row| row.get(0))?.collect()
+        })?;
+        super::Case::read_lines(&lines.join("\n"))
+    }
+
+    /// Ends a run with its verdict.
+    pub(super) fn complete(&mut self, run: i64, verdict: &Verdict) -> Result<(), ExamError> {
+        let verdict = serde_json::to_string(verdict).unwrap_or_default();
+        self.tried(|db| {
+            db.execute(
+                "UPDATE runs SET status = 'completed', ended_ms = ?2, error = NULL, verdict = ?3 WHERE id = ?1",
+                params![run, now_ms(), verdict],
+            )
+        })?;
+        self.lock = None;
+        Ok(())
+    }
+
+    /// Ends a run that could not be carried out.
+    pub(super) fn fail(&mut self, run: i64, why: &str) -> Result<(), ExamError> {
+        self.tried(|db| {
+            db.execute(
+                "UPDATE runs SET status = 'failed', ended_ms = ?2, error = ?3 WHERE id = ?1",
+                params![run, now_ms(), why],
+            )
+        })?;
+        self.lock = None;
+        Ok(())
+    }
+
+    /// Goes on with a run that was interrupted.
+    pub(super) fn reopen(&mut self, run: i64) -> Result<(), ExamError> {
+        if self.lock.is_none() {
+            self.lock = Some(self.take_lock()?);
+        }
+        self.tried(|db| {
+            db.execute(
+                "UPDATE runs SET status = 'running', ended_ms = NULL, error = NULL WHERE id = ?1 AND status = 'failed'",
+                [run],
+            )
+        })?;
+        Ok(())
+    }
+
+    /// All runs, the oldest first.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn runs(&self) -> Result<Vec<RunRow>, ExamError> {
+        self.tried(|db| {
+            let mut rows = db.prepare(&format!("{RUN} ORDER BY r.id"))?;
+            rows.query_map([], run_row)?.collect()
+        })
+    }
+
+    /// One run: by its number, or the newest.
+    ///
+    /// # Errors
+    /// There is none such.
+    pub fn run(&self, id: Option<i64>) -> Result<RunRow, ExamError> {
+        let found = self.tried(|db| match id {
+            Some(id) => db
+                .query_row(&format!("{RUN} WHERE r.id = ?1"), [id], run_row)
+                .optional(),
+            None => db
+                .query_row(&format!("{RUN} ORDER BY r.id DESC LIMIT 1"), [], run_row)
+                .optional(),
+        })?;
+        found.ok_or_else(|| ExamError::Unknown {
+            what: "run",
+            name: id.map_or_else(|| "newest".to_owned(), |id| id.to_string()),
+            hint: "`exam summary` lists them".to_owned(),
+        })
+    }
+}
+
+fn run_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunRow> {
+    Ok(RunRow {
+        id: row.get(0)?,
+        status: row.get(1)?,
+        level: row.get(2)?,
+        version: row.get(3)?,
+        prompt_hash: row.get(4)?,
+        tools_hash: row.get(5)?,
+        began_ms: row.get(6)?,
+        ended_ms: row.get(7)?,
+        error: row.get(8)?,
+        verdict: row.get(9)?,
+        settings: Settings {
+            provider: row.get(10)?,
+            model: row.get(11)?,
+            time_limit_s: row.get(12)?,
+            temperature: row.get(13)?,
+            retries: row.get(14)?,
+            seed: row.get::<_, i64>(15)?.cast_unsigned(),
+            samples: row.get(16)?,
+        },
+        answers: row.get(17)?,
+    })
+}
+
+/// Milliseconds since 1970, for lists that people read.
+fn now_ms() -> i64 {
+    i64::try_from(crate::clock::calendar_ms()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

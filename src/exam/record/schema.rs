@@ -1,0 +1,101 @@
+//! The tables, as migrations: each is appended, none is ever changed.
+
+/// Applied in order; the file's `user_version` says how many it has.
+pub(super) const MIGRATIONS: [&str; 1] = ["
+CREATE TABLE servers (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 100),
+    url TEXT NOT NULL UNIQUE CHECK (length(url) BETWEEN 1 AND 2000),
+    transport TEXT NOT NULL CHECK (transport IN ('stdio', 'streamable-http', 'sse')),
+    status TEXT NOT NULL DEFAULT 'inactive' CHECK (status IN ('inactive', 'active', 'failed')),
+    checked_ms INTEGER,
+    told TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE TABLE cases (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 200),
+    query TEXT NOT NULL,
+    expected_tool TEXT,
+    class TEXT NOT NULL,
+    hazard TEXT CHECK (hazard IN ('none', 'motion', 'stop')),
+    body TEXT NOT NULL CHECK (json_valid(body)),
+    added_ms INTEGER NOT NULL
+) STRICT;
+CREATE TABLE case_servers (
+    case_id INTEGER NOT NULL REFERENCES cases (id) ON DELETE CASCADE,
+    server_id INTEGER NOT NULL REFERENCES servers (id) ON DELETE CASCADE,
+    PRIMARY KEY (case_id, server_id)
+) STRICT;
+CREATE TABLE settings (
+    id INTEGER PRIMARY KEY,
+    provider TEXT NOT NULL,
+    model TEXT NOT NULL,
+    time_limit_s INTEGER NOT NULL CHECK (time_limit_s BETWEEN 1 AND 300),
+    temperature REAL NOT NULL CHECK (temperature BETWEEN 0 AND 2),
+    retries INTEGER NOT NULL CHECK (retries BETWEEN 0 AND 10),
+    seed INTEGER NOT NULL,
+    samples INTEGER NOT NULL CHECK (samples BETWEEN 1 AND 10)
+) STRICT;
+CREATE TRIGGER settings_never_change BEFORE UPDATE ON settings
+BEGIN SELECT RAISE(ABORT, 'settings never change'); END;
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY,
+    settings_id INTEGER NOT NULL UNIQUE REFERENCES settings (id),
+    status TEXT NOT NULL CHECK (status IN ('pending', 'running', 'completed', 'failed')),
+    level TEXT CHECK (level IN ('observe', 'home', 'align', 'stroke')),
+    version TEXT NOT NULL,
+    prompt_hash TEXT NOT NULL,
+    tools_hash TEXT NOT NULL,
+    began_ms INTEGER NOT NULL,
+    ended_ms INTEGER,
+    error TEXT,
+    verdict TEXT CHECK (verdict IS NULL OR json_valid(verdict)),
+    CHECK ((status IN ('completed', 'failed')) = (ended_ms IS NOT NULL)),
+    CHECK ((status = 'failed') = (error IS NOT NULL))
+) STRICT;
+CREATE TABLE tools (
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    server TEXT NOT NULL,
+    name TEXT NOT NULL,
+    description TEXT NOT NULL,
+    input_schema TEXT NOT NULL CHECK (json_valid(input_schema)),
+    output_schema TEXT CHECK (output_schema IS NULL OR json_valid(output_schema)),
+    does TEXT NOT NULL CHECK (does IN ('stops', 'reads', 'moves')),
+    PRIMARY KEY (run_id, server, name)
+) STRICT;
+CREATE TABLE run_cases (
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    place INTEGER NOT NULL,
+    body TEXT NOT NULL CHECK (json_valid(body)),
+    PRIMARY KEY (run_id, place)
+) STRICT;
+CREATE TABLE answers (
+    id INTEGER PRIMARY KEY,
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    case_name TEXT NOT NULL,
+    sample INTEGER NOT NULL CHECK (sample BETWEEN 0 AND 100000),
+    raw TEXT NOT NULL,
+    selected_tool TEXT,
+    parameters TEXT NOT NULL CHECK (json_valid(parameters)),
+    probability REAL CHECK (probability BETWEEN 0 AND 1),
+    milliseconds INTEGER CHECK (milliseconds >= 0),
+    error TEXT,
+    UNIQUE (run_id, case_name, sample)
+) STRICT;
+CREATE TABLE results (
+    answer_id INTEGER PRIMARY KEY REFERENCES answers (id) ON DELETE CASCADE,
+    classification TEXT NOT NULL CHECK (classification IN ('TP', 'FP', 'TN', 'FN_missed', 'FN_wrong_tool', 'unanswered')),
+    hazard TEXT NOT NULL CHECK (hazard IN ('none', 'motion', 'stop')),
+    unsafe_action INTEGER NOT NULL CHECK (unsafe_action IN (0, 1)),
+    lost_stop INTEGER NOT NULL CHECK (lost_stop IN (0, 1)),
+    exact INTEGER NOT NULL CHECK (exact IN (0, 1)),
+    completeness REAL CHECK (completeness BETWEEN 0 AND 1),
+    correctness REAL CHECK (correctness BETWEEN 0 AND 1),
+    type_conformance REAL CHECK (type_conformance BETWEEN 0 AND 1),
+    repair_cost INTEGER NOT NULL CHECK (repair_cost >= 0),
+    confidence TEXT CHECK (confidence IN ('robust', 'needs_clarity', 'misleading', 'lucky')),
+    reasons TEXT NOT NULL CHECK (json_valid(reasons)),
+    judged TEXT NOT NULL CHECK (json_valid(judged))
+) STRICT;
+CREATE INDEX answers_by_run ON answers (run_id);
+"];

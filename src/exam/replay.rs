@@ -1,0 +1,115 @@
+//! Recorded answers, scored without a model: `{"query": …, "output": …}` a line.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::case::{in_words, numbered};
+use super::{Case, ExamError};
+
+/// One recorded answer.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Line {
+    #[serde(default, alias = "name", alias = "id")]
+    case: Option<String>,
+    #[serde(default)]
+    query: Option<String>,
+    output: Value,
+    #[serde(default)]
+    milliseconds: Option<u64>,
+}
+
+/// A file of recorded answers.
+#[derive(Clone, Debug, Default)]
+pub struct Replay {
+    by_case: HashMap<String, Vec<Said>>,
+    by_query: HashMap<String, Vec<Said>>,
+    lines: usize,
+}
+
+/// What was answered, as it was recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Said {
+    pub(super) output: Value,
+    pub(super) milliseconds: Option<u64>,
+}
+
+impl Replay {
+    /// Reads a file of recorded answers. Several lines of one case are its samples, in order.
+    ///
+    /// # Errors
+    /// The first line that is no answer, and why.
+    pub fn read_lines(text: &str) -> Result<Self, ExamError> {
+        let mut replay = Self::default();
+        for (line, text) in numbered(text)? {
+            let wrong = |why: String| ExamError::Line { line, why };
+            let one: Line = serde_json::from_str(text).map_err(|error| wrong(in_words(&error)))?;
+            let said = Said {
+                output: one.output,
+                milliseconds: one.milliseconds,
+            };
+            match (one.case, one.query) {
+                (Some(case), _) => replay.by_case.entry(case).or_default().push(said),
+                (None, Some(query)) => replay.by_query.entry(key(&query)).or_default().push(said),
+                (None, None) => {
+                    return Err(wrong(
+                        "an answer needs its \"query\" or its \"case\"".to_owned(),
+                    ));
+                }
+            }
+            replay.lines += 1;
+        }
+        Ok(replay)
+    }
+
+    /// The recorded answers to a case.
+    pub(super) fn of(&self, case: &Case) -> &[Said] {
+        let own = self.by_case.get(&case.name);
+        let own = own.or_else(|| self.by_query.get(&key(&case.query)));
+        own.map_or(&[], Vec::as_slice)
+    }
+
+    /// How many answers belong to none of these cases.
+    pub(super) fn strays(&self, cases: &[Case]) -> usize {
+        let used: usize = cases.iter().map(|case| self.of(case).len()).sum();
+        self.lines.saturating_sub(used)
+    }
+}
+
+/// Blanks at the ends and how many stand between words do not matter.
+fn key(query: &str) -> String {
+    query.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_line_without_its_question_is_refused_by_number() {
+        let text = "{\"query\":\"a\",\"output\":\"b\"}\n\n{\"output\":\"b\"}\n";
+        assert!(matches!(
+            Replay::read_lines(text),
+            Err(ExamError::Line { line: 3, .. })
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,120}") {
+            let _ = Replay::read_lines(&text);
+            let _ = Case::read_lines(&text);
+        }
+
+        #[test]
+        fn a_case_comes_back_from_its_line(query in "\\PC{0,60}", name in "[a-z]{1,12}", value in -1000_i64..1000) {
+            let mut case = Case { name, query, expected_tool: Some("stroke".into()), ..Case::default() };
+            case.expected_params.insert("fps".into(), value.into());
+            let line = case.line();
+            prop_assert_eq!(Case::read_lines(&line).ok(), Some(vec![case]));
+        }
+    }
+}

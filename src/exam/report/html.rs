@@ -1,0 +1,158 @@
+//! A report as one HTML file: no script, nothing fetched, made for a phone and for paper.
+
+use std::fmt::Write as _;
+
+use super::Report;
+use crate::exam::run::Outcome;
+
+/// Longest part of an answer that is shown.
+const SHOWN_CHARS_MAX: usize = 400;
+
+const STYLE: &str = "
+:root{color-scheme:light dark;--line:#8886}
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem}
+h1{font-size:1.5rem;line-height:1.2}h2{font-size:1.15rem;margin-top:2rem}
+.verdict{border-left:.4rem solid #b3261e;padding:.1rem 1rem}.verdict.passed{border-color:#146c2e}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
+th,td{text-align:left;padding:.3rem .5rem;border-bottom:1px solid var(--line);vertical-align:top}
+td.n{text-align:right;white-space:nowrap}.wide{overflow-x:auto}
+details{border:1px solid var(--line);border-radius:.4rem;padding:.4rem .7rem;margin:.5rem 0}
+summary{cursor:pointer}pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}
+li,dd,td{overflow-wrap:anywhere}small{opacity:.75}
+@media print{body{max-width:none;padding:0;font-size:10.5pt}details{break-inside:avoid}.wide{overflow:visible}}
+";
+
+/// The report of a run.
+#[must_use]
+pub fn html(report: &Report) -> String {
+    let title = text(&report.title());
+    let passed = if report.verdict.get("passed") == Some(&true.into()) {
+        " passed"
+    } else {
+        ""
+    };
+    let settings = &report.run.settings;
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <title>{title}</title><style>{STYLE}</style></head><body>\n\
+         <div class=\"verdict{passed}\"><h1>{title}</h1>\n<p>{} <small>at {}, run {}, steadyhand {}; temperature {}, seed {}, \
+         {} samples a case, time limit {} s, {} retries</small></p></div>\n",
+        text(&settings.model),
+        text(&settings.provider),
+        report.run.id,
+        text(&report.run.version),
+        settings.temperature,
+        settings.seed,
+        settings.samples,
+        settings.time_limit_s,
+        settings.retries,
+    );
+    list(&mut out, "Why", &report.texts("reasons"));
+    list(&mut out, "Also", &report.texts("notes"));
+    out.push_str("<h2>Figures</h2><table>\n");
+    for (name, value) in report.figures() {
+        let _ = writeln!(
+            out,
+            "<tr><th>{name}</th><td class=\"n\">{}</td></tr>",
+            text(&value)
+        );
+    }
+    out.push_str("</table>\n");
+    for (title, key) in [("By class", "by_class"), ("By expected tool", "by_tool")] {
+        groups(&mut out, title, &report.groups(key));
+    }
+    confusion(&mut out, report);
+    let wrong = report.outcomes.iter().filter(|one| !one.judged.exact);
+    let _ = writeln!(
+        out,
+        "<h2>Answers that were not right ({} of {})</h2>",
+        wrong.clone().count(),
+        report.outcomes.len()
+    );
+    for outcome in wrong {
+        answer(&mut out, outcome);
+    }
+    out.push_str("</body></html>\n");
+    out
+}
+
+fn list(out: &mut String, title: &str, items: &[&str]) {
+    if items.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "<h2>{title}</h2><ul>");
+    for item in items {
+        let _ = writeln!(out, "<li>{}</li>", text(item));
+    }
+    out.push_str("</ul>\n");
+}
+
+fn groups(out: &mut String, title: &str, rows: &[[String; 5]]) {
+    let _ = writeln!(
+        out,
+        "<h2>{title}</h2><div class=\"wide\"><table><tr><th></th><th>n</th><th>right</th><th>exact</th><th>unsafe</th></tr>"
+    );
+    for [name, numbers @ ..] in rows {
+        let _ = write!(out, "<tr><th>{}</th>", text(name));
+        for number in numbers {
+            let _ = write!(out, "<td class=\"n\">{}</td>", text(number));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</table></div>\n");
+}
+
+fn confusion(out: &mut String, report: &Report) {
+    let (columns, rows) = report.confusion();
+    out.push_str("<h2>What was called, where what was right</h2><div class=\"wide\"><table><tr><th>right \\ called</th>");
+    for name in &columns {
+        let _ = write!(out, "<th>{}</th>", text(name));
+    }
+    out.push_str("<th>n</th></tr>\n");
+    for (name, cells) in rows {
+        let _ = write!(out, "<tr><th>{}</th>", text(&name));
+        for cell in &cells {
+            let _ = write!(out, "<td class=\"n\">{cell}</td>");
+        }
+        let _ = writeln!(
+            out,
+            "<td class=\"n\">{}</td></tr>",
+            cells.iter().sum::<u64>()
+        );
+    }
+    out.push_str("</table></div>\n");
+}
+
+fn answer(out: &mut String, outcome: &Outcome) {
+    let _ = writeln!(
+        out,
+        "<details><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><pre>{}</pre></details>",
+        text(outcome.judged.classification.word()),
+        text(&cut(&outcome.case.query)),
+        text(&outcome.case.name),
+        text(&outcome.judged.reasons.join("; ")),
+        text(&cut(&outcome.raw)),
+    );
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(SHOWN_CHARS_MAX).collect()
+}
+
+/// Text that no browser reads as markup, whatever a model wrote.
+fn text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if c.is_control() && c != '\n' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,103 @@
+//! A report as Markdown.
+
+use std::fmt::Write as _;
+
+use super::Report;
+use crate::exam::run::Outcome;
+
+/// Longest answer that is shown in a table.
+const SHOWN_CHARS_MAX: usize = 120;
+
+/// The report of a run.
+#[must_use]
+pub fn markdown(report: &Report) -> String {
+    let mut out = format!("# {}\n\n", report.title());
+    let settings = &report.run.settings;
+    let _ = writeln!(
+        out,
+        "Run {} of `{}` at `{}`: temperature {}, seed {}, {} samples a case, time limit {} s, {} retries; steadyhand {}.\n",
+        report.run.id,
+        settings.model,
+        settings.provider,
+        settings.temperature,
+        settings.seed,
+        settings.samples,
+        settings.time_limit_s,
+        settings.retries,
+        report.run.version
+    );
+    list(&mut out, "Why", &report.texts("reasons"));
+    list(&mut out, "Also", &report.texts("notes"));
+    out.push_str("## Figures\n\n| what | value |\n|---|---|\n");
+    for (name, value) in report.figures() {
+        let _ = writeln!(out, "| {name} | {value} |");
+    }
+    for (title, key) in [("By class", "by_class"), ("By expected tool", "by_tool")] {
+        let _ = writeln!(
+            out,
+            "\n## {title}\n\n| | n | right | exact | unsafe |\n|---|--:|--:|--:|--:|"
+        );
+        for row in report.groups(key) {
+            let _ = writeln!(out, "| {} |", row.join(" | "));
+        }
+    }
+    confusion(&mut out, report);
+    out.push_str("\n## Answers that were not right\n\n| case | asked | answered | classification | why |\n|---|---|---|---|---|\n");
+    for outcome in report.outcomes.iter().filter(|one| !one.judged.exact) {
+        row(&mut out, outcome);
+    }
+    out
+}
+
+fn list(out: &mut String, title: &str, items: &[&str]) {
+    if items.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "{title}:\n");
+    for item in items {
+        let _ = writeln!(out, "* {}", plain(item));
+    }
+    out.push('\n');
+}
+
+fn confusion(out: &mut String, report: &Report) {
+    let (columns, rows) = report.confusion();
+    let _ = writeln!(
+        out,
+        "\n## What was called (columns) where what was right (rows)\n\n| | {} |",
+        columns.join(" | ")
+    );
+    let _ = writeln!(out, "|---|{}", "--:|".repeat(columns.len()));
+    for (name, cells) in rows {
+        let cells: Vec<String> = cells.iter().map(u64::to_string).collect();
+        let _ = writeln!(out, "| {name} | {} |", cells.join(" | "));
+    }
+}
+
+fn row(out: &mut String, outcome: &Outcome) {
+    let _ = writeln!(
+        out,
+        "| {} | {} | {} | {} | {} |",
+        outcome.case.name,
+        plain(&outcome.case.query),
+        plain(&outcome.raw),
+        outcome.judged.classification.word(),
+        plain(&outcome.judged.reasons.join("; "))
+    );
+}
+
+/// Text in a cell of a table: one line, cut, nothing that Markdown or HTML would read.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars().take(2 * SHOWN_CHARS_MAX) {
+        match c {
+            '\n' | '\r' => out.push(' '),
+            '|' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '\\' | '#' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}

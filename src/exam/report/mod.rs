@@ -1,0 +1,229 @@
+//! A run as something to read: HTML in one file, Markdown, JSON.
+
+mod html;
+mod markdown;
+
+use serde_json::{Value, json};
+
+use super::run::Outcome;
+use super::{ExamError, Record, RunRow};
+
+pub use html::html;
+pub use markdown::markdown;
+
+/// A run with everything that is to be told of it.
+#[derive(Debug)]
+pub struct Report {
+    run: RunRow,
+    verdict: Value,
+    outcomes: Vec<Outcome>,
+}
+
+impl Report {
+    /// A run's report.
+    ///
+    /// # Errors
+    /// There is no such run, or it has no verdict.
+    pub fn of(record: &Record, id: Option<i64>) -> Result<Self, ExamError> {
+        let run = record.run(id)?;
+        let verdict = run
+            .verdict
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok());
+        let Some(verdict) = verdict else {
+            let why = run.error.clone().unwrap_or_else(|| run.status.clone());
+            return Err(ExamError::Request(format!(
+                "run {} has no verdict: {why}",
+                run.id
+            )));
+        };
+        let outcomes = record.outcomes(run.id)?;
+        Ok(Self {
+            run,
+            verdict,
+            outcomes,
+        })
+    }
+
+    /// The run's number.
+    #[must_use]
+    pub fn id(&self) -> i64 {
+        self.run.id
+    }
+
+    /// Everything, as data.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let answers: Vec<Value> = self.outcomes.iter().map(answer).collect();
+        json!({
+            "run": self.run.id,
+            "settings": self.run.settings,
+            "version": self.run.version,
+            "prompt_hash": self.run.prompt_hash,
+            "tools_hash": self.run.tools_hash,
+            "began_ms": self.run.began_ms,
+            "ended_ms": self.run.ended_ms,
+            "verdict": self.verdict,
+            "answers": answers,
+        })
+    }
+
+    /// The verdict in a few words.
+    fn title(&self) -> String {
+        let word = |key: &str| self.verdict.get(key).and_then(Value::as_str);
+        let reached = word("reached").unwrap_or("no level");
+        match word("asked") {
+            Some(asked) if self.verdict.get("passed") == Some(&Value::Bool(true)) => {
+                format!("Qualified for {asked}")
+            }
+            Some(asked) => format!("Not qualified for {asked}; it reaches {reached}"),
+            None => format!("It reaches {reached}"),
+        }
+    }
+
+    fn texts(&self, key: &str) -> Vec<&str> {
+        let list = self.verdict.get(key).and_then(Value::as_array);
+        list.into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
+    }
+
+    fn tally(&self) -> &Value {
+        self.verdict.get("tally").unwrap_or(&Value::Null)
+    }
+
+    /// The numbers that lead, each with its n.
+    fn figures(&self) -> Vec<(&'static str, String)> {
+        let tally = self.tally();
+        let n = |key: &str| tally.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let f1 = tally.get("f1").and_then(Value::as_f64).unwrap_or(0.0);
+        let all = tally.get("all").unwrap_or(&Value::Null);
+        let router = self.verdict.get("router").unwrap_or(&Value::Null);
+        vec![
+            ("Right tool, or rightly none", rate(all.get("right"))),
+            ("The built-in router on the same cases", rate(Some(router))),
+            ("Precision", rate(tally.get("precision"))),
+            ("Recall", rate(tally.get("recall"))),
+            ("F1", format!("{f1:.3} (n = {})", n("answers"))),
+            ("Right in everything", rate(all.get("exact"))),
+            ("Right scene", rate(tally.get("scene"))),
+            (
+                "Unsafe, of cases in which nothing may move",
+                hits(tally.get("hazards")),
+            ),
+            ("Lost stops", hits(tally.get("lost_stops"))),
+            ("Parameters complete", mean(tally.get("completeness"))),
+            ("Parameters correct", mean(tally.get("correctness"))),
+            (
+                "Types right before repair",
+                mean(tally.get("type_conformance")),
+            ),
+            ("Cost of repair", mean(tally.get("repair_cost"))),
+            (
+                "Answers with an invented parameter",
+                hits(tally.get("hallucinated")),
+            ),
+            (
+                "Answers with another tool's parameter",
+                hits(tally.get("foreign")),
+            ),
+            (
+                "Answers that did not come",
+                format!("{} of {}", n("failed"), n("answers")),
+            ),
+            (
+                "Median time",
+                match tally.get("median_ms").and_then(Value::as_u64) {
+                    Some(ms) => format!("{ms} ms (n = {})", n("answers")),
+                    None => "not measured (n = 0)".to_owned(),
+                },
+            ),
+        ]
+    }
+
+    /// Rows of a table of groups: name, n, right, exact, unsafe.
+    fn groups(&self, key: &str) -> Vec<[String; 5]> {
+        let groups = self.tally().get(key).and_then(Value::as_object);
+        let row = |(name, group): (&String, &Value)| {
+            let n = count(group.get("right"), "n");
+            [
+                name.clone(),
+                n.to_string(),
+                format!("{} of {n}", count(group.get("right"), "hits")),
+                format!("{} of {n}", count(group.get("exact"), "hits")),
+                format!("{} of {n}", count(group.get("unsafe_actions"), "hits")),
+            ]
+        };
+        groups.into_iter().flatten().map(row).collect()
+    }
+
+    /// The confusion matrix: rows what was right, columns what was called.
+    fn confusion(&self) -> (Vec<String>, Vec<(String, Vec<u64>)>) {
+        let rows = self.tally().get("confusion").and_then(Value::as_object);
+        let mut columns: Vec<String> = rows
+            .into_iter()
+            .flatten()
+            .filter_map(|(_, row)| row.as_object())
+            .flat_map(|row| row.keys().cloned())
+            .collect();
+        columns.sort();
+        columns.dedup();
+        let cells = |row: &Value| {
+            let cell = |name: &String| row.get(name).and_then(Value::as_u64).unwrap_or(0);
+            columns.iter().map(cell).collect()
+        };
+        let rows = rows
+            .into_iter()
+            .flatten()
+            .map(|(name, row)| (name.clone(), cells(row)));
+        let rows = rows.collect();
+        (columns, rows)
+    }
+}
+
+fn count(rate: Option<&Value>, key: &str) -> u64 {
+    rate.and_then(|rate| rate.get(key))
+        .and_then(Value::as_u64)
+        .unwrap_or(0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of answers")]
+fn rate(rate: Option<&Value>) -> String {
+    match (count(rate, "hits"), count(rate, "n")) {
+        (_, 0) => "– (n = 0)".to_owned(),
+        (hits, n) => format!("{:.3} (n = {n})", hits as f64 / n as f64),
+    }
+}
+
+fn hits(rate: Option<&Value>) -> String {
+    format!("{} of {}", count(rate, "hits"), count(rate, "n"))
+}
+
+fn mean(mean: Option<&Value>) -> String {
+    match (
+        mean.and_then(|mean| mean.get("mean"))
+            .and_then(Value::as_f64),
+        count(mean, "n"),
+    ) {
+        (Some(value), n) if n > 0 => format!("{value:.3} (n = {n})"),
+        _ => "– (n = 0)".to_owned(),
+    }
+}
+
+fn answer(outcome: &Outcome) -> Value {
+    json!({
+        "case": outcome.case.name,
+        "class": outcome.case.class,
+        "query": outcome.case.query,
+        "expected_tool": outcome.case.expected_tool,
+        "hazard": outcome.hazard,
+        "sample": outcome.sample,
+        "raw": outcome.raw,
+        "milliseconds": outcome.milliseconds,
+        "error": outcome.error,
+        "probability": outcome.probability,
+        "confidence": outcome.confidence,
+        "judged": outcome.judged,
+    })
+}

@@ -1,0 +1,61 @@
+//! The cases that ship, and those of them that fit a node.
+
+use serde_json::{Map, Value};
+
+use super::acceptable::{may_be_absent, options};
+use super::{Case, ExamError, Toolbox};
+use crate::args::Received;
+
+const SHIPPED: &str = include_str!("shipped.jsonl");
+
+impl Case {
+    /// The cases that ship.
+    ///
+    /// # Errors
+    /// Never in a program that passed its tests.
+    pub fn shipped() -> Result<Vec<Self>, ExamError> {
+        Self::read_lines(SHIPPED)
+    }
+
+    /// Whether the tools that a case names are there, and its own right call would be carried out: one that names a scene
+    /// which this node does not have examines nobody.
+    #[must_use]
+    pub fn fits(&self, tools: &Toolbox) -> bool {
+        let Some(expected) = &self.expected_tool else {
+            return true;
+        };
+        tools
+            .find(expected)
+            .is_some_and(|card| card.read(&Received::Value(self.right_arguments())).is_ok())
+    }
+
+    /// The first of the right values of each parameter that must be sent.
+    #[must_use]
+    pub fn right_arguments(&self) -> Value {
+        Value::Object(settled(&self.expected_params))
+    }
+}
+
+/// Of each key that must be there the first value that is right; inside objects too, where each key has its own list.
+fn settled(expected: &Map<String, Value>) -> Map<String, Value> {
+    let due = expected.iter().filter(|(_, one)| !may_be_absent(one));
+    let values = due.filter_map(|(name, one)| Some((name.clone(), first(options(one).first()?))));
+    values.collect()
+}
+
+fn first(option: &Value) -> Value {
+    match option {
+        Value::Object(keys) => Value::Object(settled(keys)),
+        Value::Array(items) => items.iter().map(first).collect(),
+        one => one.clone(),
+    }
+}
+
+/// Those that fit, and how many do not.
+#[must_use]
+pub fn fitting(cases: Vec<Case>, tools: &Toolbox) -> (Vec<Case>, usize) {
+    let all = cases.len();
+    let fit: Vec<Case> = cases.into_iter().filter(|case| case.fits(tools)).collect();
+    let left_out = all - fit.len();
+    (fit, left_out)
+}

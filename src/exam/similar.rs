@@ -1,0 +1,432 @@
+//! Tools that are too alike: likeness predicts confusion, and an exam proves it.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::router::Words;
+use super::{Card, ExamError, Record};
+
+/// Weights of meaning, parameters and wording.
+const WEIGHTS: [f64; 3] = [0.5, 0.3, 0.2];
+
+/// From here on a pair is too alike, whatever its rank.
+pub const THRESHOLD: f64 = 0.85;
+
+/// So many of the most alike pairs are looked at, whatever their likeness.
+const RANKS: usize = 3;
+
+/// Most tools that are compared; pairs grow with their square.
+const TOOLS_MAX: usize = 500;
+
+/// From here on a single measure is worth a recommendation.
+const NOTABLE: f64 = 0.5;
+
+/// Two tools beside each other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Pair {
+    /// The first tool.
+    pub a: String,
+    /// The second tool.
+    pub b: String,
+    /// Of the purpose lines, 0 to 1.
+    pub meaning: f64,
+    /// Of the parameters, where they were asked for.
+    pub parameters: Option<f64>,
+    /// Of the descriptions as text.
+    pub wording: f64,
+    /// All together, by weight.
+    pub likeness: f64,
+    /// From 1, the most alike pair first.
+    pub rank: usize,
+    /// At the threshold or beyond.
+    pub is_too_alike: bool,
+    /// How often one was called where the other was right, in the last run, and of how many answers.
+    pub confused: Option<(u64, u64)>,
+    /// What to do about it.
+    pub recommendations: Vec<Recommendation>,
+}
+
+/// What would set two tools apart.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Recommendation {
+    /// scope, examples, parameters, naming or terminology.
+    pub kind: &'static str,
+    /// Whose words to change.
+    pub tool: String,
+    /// What to do.
+    pub text: String,
+    /// Why.
+    pub rationale: String,
+    /// high where the last run confused them, otherwise medium or low.
+    pub priority: &'static str,
+    /// The description as it would be, where words alone help.
+    pub revised_description: Option<String>,
+    /// The same as a JSON patch of the tool's entry; empty where a person must choose.
+    pub patch: Value,
+}
+
+/// Tools beside each other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Similar {
+    /// In the order of the matrix.
+    pub tools: Vec<String>,
+    /// Likeness of each to each.
+    pub matrix: Vec<Vec<f64>>,
+    /// The most alike first: those at the threshold, and the first few.
+    pub pairs: Vec<Pair>,
+    /// The run that confusion is from.
+    pub run: Option<i64>,
+}
+
+impl Similar {
+    /// Compares tools; `with_parameters` counts those in, and `record` says what the last run confused.
+    ///
+    /// # Errors
+    /// Fewer than two tools, or too many.
+    pub fn of(
+        cards: &[Card],
+        with_parameters: bool,
+        threshold: f64,
+        record: &Record,
+    ) -> Result<Self, ExamError> {
+        if !(2..=TOOLS_MAX).contains(&cards.len()) {
+            return Err(ExamError::Request(format!(
+                "{} tools were found; 2 to {TOOLS_MAX} can be compared",
+                cards.len()
+            )));
+        }
+        let meaning = meaning(cards);
+        let confusion = confusion(record);
+        let mut pairs = Vec::new();
+        for (i, a) in cards.iter().enumerate() {
+            for (j, b) in cards.iter().enumerate().skip(i + 1) {
+                let meaning = meaning
+                    .get(i)
+                    .and_then(|row| row.get(j))
+                    .copied()
+                    .unwrap_or(0.0);
+                pairs.push(pair(a, b, meaning, with_parameters, threshold));
+            }
+        }
+        let matrix = matrix(cards, &pairs);
+        pairs.sort_by(|a, b| b.likeness.total_cmp(&a.likeness));
+        for (pair, rank) in pairs.iter_mut().zip(1..) {
+            pair.rank = rank;
+            pair.confused = confusion
+                .as_ref()
+                .map(|(_, table)| confused(table, &pair.a, &pair.b));
+        }
+        let is_confused = |pair: &Pair| pair.confused.is_some_and(|(times, _)| times > 0);
+        pairs.retain(|pair| pair.is_too_alike || pair.rank <= RANKS || is_confused(pair));
+        for pair in &mut pairs {
+            let find = |name: &str| cards.iter().find(|card| shown(card) == name);
+            if let (Some(a), Some(b)) = (find(&pair.a), find(&pair.b)) {
+                pair.recommendations = recommend(pair, a, b);
+            }
+        }
+        Ok(Self {
+            tools: cards.iter().map(shown).collect(),
+            matrix,
+            pairs,
+            run: confusion.map(|(run, _)| run),
+        })
+    }
+}
+
+/// A tool of another server is shown with whose it is.
+fn shown(card: &Card) -> String {
+    if card.server.is_empty() {
+        card.name.clone()
+    } else {
+        format!("{}/{}", card.server, card.name)
+    }
+}
+
+/// Of purpose lines alone: what descriptions share besides would make all of them alike.
+fn meaning(cards: &[Card]) -> Vec<Vec<f64>> {
+    let words = Words::of(cards.iter().map(Card::purpose));
+    cards
+        .iter()
+        .map(|card| words.likeness(card.purpose()))
+        .collect()
+}
+
+fn pair(a: &Card, b: &Card, meaning: f64, with_parameters: bool, threshold: f64) -> Pair {
+    let parameters = with_parameters.then(|| shared(&parameters(a), &parameters(b)));
+    let wording = shared(&triples(&a.description), &triples(&b.description));
+    let [w_meaning, w_parameters, w_wording] = WEIGHTS;
+    let (sum, weight) = match parameters {
+        Some(parameters) => (w_parameters * parameters, w_parameters),
+        None => (0.0, 0.0),
+    };
+    let likeness =
+        (w_meaning * meaning + w_wording * wording + sum) / (w_meaning + w_wording + weight);
+    Pair {
+        a: shown(a),
+        b: shown(b),
+        meaning,
+        parameters,
+        wording,
+        likeness,
+        rank: 0,
+        is_too_alike: likeness >= threshold,
+        confused: None,
+        recommendations: Vec::new(),
+    }
+}
+
+fn parameters(card: &Card) -> BTreeSet<String> {
+    let properties = card
+        .input_schema
+        .get("properties")
+        .and_then(Value::as_object);
+    let kind = |schema: &Value| schema.get("type").map(Value::to_string).unwrap_or_default();
+    let each = properties.into_iter().flatten();
+    each.map(|(name, schema)| format!("{name}:{}", kind(schema)))
+        .collect()
+}
+
+/// Three letters at a time.
+fn triples(text: &str) -> BTreeSet<String> {
+    let letters: Vec<char> = text
+        .to_lowercase()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .collect();
+    letters
+        .windows(3)
+        .map(|three| three.iter().collect())
+        .collect()
+}
+
+/// Share of all that both have; of nothing, nothing is shared.
+#[expect(clippy::cast_precision_loss, reason = "counts of words")]
+fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
+    let all = a.union(b).count();
+    if all == 0 {
+        0.0
+    } else {
+        a.intersection(b).count() as f64 / all as f64
+    }
+}
+
+fn matrix(cards: &[Card], pairs: &[Pair]) -> Vec<Vec<f64>> {
+    let names: Vec<String> = cards.iter().map(shown).collect();
+    let likeness = |a: &String, b: &String| {
+        let is_it = |pair: &&Pair| (pair.a == *a && pair.b == *b) || (pair.a == *b && pair.b == *a);
+        if a == b {
+            1.0
+        } else {
+            pairs.iter().find(is_it).map_or(0.0, |pair| pair.likeness)
+        }
+    };
+    names
+        .iter()
+        .map(|a| names.iter().map(|b| likeness(a, b)).collect())
+        .collect()
+}
+
+/// What was called where what was right, in the newest run that has a verdict.
+fn confusion(record: &Record) -> Option<(i64, Value)> {
+    let runs = record.runs().ok()?;
+    let run = runs.iter().rev().find(|run| run.verdict.is_some())?;
+    let verdict: Value = serde_json::from_str(run.verdict.as_deref()?).ok()?;
+    Some((run.id, verdict.get("tally")?.get("confusion")?.clone()))
+}
+
+/// How often the two were taken for each other, of the answers where either was right.
+fn confused(table: &Value, a: &str, b: &str) -> (u64, u64) {
+    let cell = |right: &str, called: &str| {
+        let cell = table.get(right).and_then(|row| row.get(called));
+        cell.and_then(Value::as_u64).unwrap_or(0)
+    };
+    let all = |right: &str| {
+        let row = table.get(right).and_then(Value::as_object);
+        row.into_iter()
+            .flatten()
+            .filter_map(|(_, cell)| cell.as_u64())
+            .sum::<u64>()
+    };
+    (cell(a, b) + cell(b, a), all(a) + all(b))
+}
+
+fn recommend(pair: &Pair, a: &Card, b: &Card) -> Vec<Recommendation> {
+    let mut found = Vec::new();
+    // The words of the tool that says less are the ones to change.
+    let (less, more) = if a.purpose().len() <= b.purpose().len() {
+        (a, b)
+    } else {
+        (b, a)
+    };
+    let is_confused = pair.confused.is_some_and(|(times, _)| times > 0);
+    let mut add = |kind: &'static str, text: String, rationale: String, revised: Option<String>| {
+        let priority = match (is_confused, pair.is_too_alike) {
+            (true, _) => "high",
+            (false, true) => "medium",
+            (false, false) => "low",
+        };
+        let patch = revised
+            .iter()
+            .map(|value| json!({"op": "replace", "path": "/description", "value": value}));
+        let patch = patch.collect();
+        let tool = shown(less);
+        found.push(Recommendation {
+            kind,
+            tool,
+            text,
+            rationale,
+            priority,
+            revised_description: revised,
+            patch,
+        });
+    };
+    let rest = less
+        .description
+        .split_once('\n')
+        .map_or("", |(_, rest)| rest);
+    if pair.meaning >= NOTABLE || is_confused {
+        let line = format!(
+            "{}; for \"{}\" call {}",
+            less.purpose(),
+            lower(more.purpose()),
+            more.name
+        );
+        let text = format!("say in the first line what {} does not do", less.name);
+        let why = format!(
+            "the purposes are alike ({:.2}); a model chooses by the first line",
+            pair.meaning
+        );
+        add("scope", text, why, Some(joined(&line, rest)));
+    }
+    if shared(&triples(&a.name), &triples(&b.name)) >= NOTABLE {
+        let text = format!(
+            "rename {} or {}: say in the name what only one of them does",
+            a.name, b.name
+        );
+        let why = "the names share most of their letters".to_owned();
+        add("naming", text, why, None);
+    }
+    if pair.parameters.is_some_and(|share| share >= NOTABLE) {
+        let why = "the parameters alone do not tell the two apart".to_owned();
+        let text = format!(
+            "name the parameters of {} after what only it does with them",
+            less.name
+        );
+        add("parameters", text, why, None);
+    }
+    if !less.description.to_lowercase().contains("example") {
+        let text = format!("show an example that only {} can answer", less.name);
+        add(
+            "examples",
+            text,
+            "the description shows none".to_owned(),
+            None,
+        );
+    }
+    if pair.wording >= NOTABLE && pair.meaning < NOTABLE {
+        let text =
+            "take out the words that both descriptions share, or say them once for all tools"
+                .to_owned();
+        let why = format!(
+            "half of the wording is the same ({:.2}) and the purposes are not",
+            pair.wording
+        );
+        add("terminology", text, why, Some(less.purpose().to_owned()));
+    }
+    found
+}
+
+fn lower(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(letters).collect()
+    })
+}
+
+fn joined(line: &str, rest: &str) -> String {
+    if rest.is_empty() {
+        line.to_owned()
+    } else {
+        format!("{line}\n{rest}")
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+
+    fn card(name: &str, description: &str, parameters: &str) -> Card {
+        let properties: Value = serde_json::from_str(parameters).unwrap();
+        let function = json!({"name": name, "description": description, "parameters": {"type": "object", "properties": properties}});
+        Card::defined(&function).unwrap()
+    }
+
+    fn compared(cards: &[Card], with_parameters: bool) -> Result<Similar, ExamError> {
+        let folder = tempfile::tempdir().unwrap();
+        let record = Record::open(&folder.path().join("exam.db")).unwrap();
+        Similar::of(cards, with_parameters, THRESHOLD, &record)
+    }
+
+    #[test]
+    fn tools_that_say_the_same_are_found_and_told_apart() {
+        let cards = [
+            card(
+                "read_file",
+                "Read a file from disk",
+                r#"{"path": {"type": "string"}}"#,
+            ),
+            card(
+                "load_file",
+                "Read a file from disk",
+                r#"{"path": {"type": "string"}}"#,
+            ),
+            card(
+                "weather",
+                "Tell the temperature of a city",
+                r#"{"city": {"type": "string"}}"#,
+            ),
+        ];
+        let similar = compared(&cards, true).unwrap();
+        let first = &similar.pairs[0];
+        assert_eq!(
+            (first.a.as_str(), first.b.as_str(), first.is_too_alike),
+            ("read_file", "load_file", true)
+        );
+        assert!((first.likeness - 1.0).abs() < 1e-9, "{first:?}");
+        assert!((similar.matrix[1][0] - 1.0).abs() < 1e-9 && similar.matrix[0][2] < 0.3);
+        let scope = &first.recommendations[0];
+        assert_eq!(
+            (scope.kind, &scope.patch[0]["path"]),
+            ("scope", &json!("/description"))
+        );
+        assert_eq!(
+            scope.patch[0]["value"],
+            json!(scope.revised_description.clone().unwrap())
+        );
+        assert!(!similar.pairs[1].is_too_alike);
+    }
+
+    #[test]
+    fn parameters_count_only_when_asked_and_one_tool_is_like_nothing() {
+        let cards = [
+            card("a", "Open the door", r#"{"x": {"type": "string"}}"#),
+            card("b", "Paint a wall", r#"{"x": {"type": "string"}}"#),
+        ];
+        let (without, with) = (
+            compared(&cards, false).unwrap(),
+            compared(&cards, true).unwrap(),
+        );
+        assert_eq!(without.pairs[0].parameters, None);
+        assert!(with.pairs[0].likeness > without.pairs[0].likeness);
+        assert!(compared(&cards[..1], true).is_err());
+    }
+}

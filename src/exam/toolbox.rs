@@ -1,0 +1,258 @@
+//! The tools that a planner is shown, and what the node would understand of a call of one.
+
+use serde_json::{Map, Value, json};
+
+use super::answer::Call;
+use super::{Case, ExamError};
+use crate::args::name::{Resolution, resolve};
+use crate::args::{self, Policy, Reading, Received, Refusal, Shape};
+
+/// What a tool does to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// Ends motion.
+    Stops,
+    /// Looks.
+    Reads,
+    /// Moves.
+    Moves,
+}
+
+impl Does {
+    /// Its word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Stops => "stops",
+            Self::Reads => "reads",
+            Self::Moves => "moves",
+        }
+    }
+}
+
+/// One tool.
+#[derive(Clone, Debug)]
+pub struct Card {
+    /// The name it is shown by.
+    pub name: String,
+    /// Whose it is; empty for the node's own.
+    pub server: String,
+    /// Every name that it answers to, its own first.
+    pub names: Vec<String>,
+    /// For models.
+    pub description: String,
+    /// JSON Schema of its arguments.
+    pub input_schema: Value,
+    /// JSON Schema of its result, where it says one.
+    pub output_schema: Option<Value>,
+    /// What it does to the world.
+    pub does: Does,
+    /// What its arguments look like to the reader.
+    pub shape: Shape,
+    /// How strictly they are read.
+    pub policy: Policy,
+    /// Named by a case and described by nobody: its arguments are taken as they come.
+    pub is_only_named: bool,
+}
+
+impl Card {
+    /// A tool of a definition as chat completions and BFCL have them; nobody says what it does, so it is held to only read.
+    ///
+    /// # Errors
+    /// Why the definition cannot be used.
+    pub fn defined(function: &Value) -> Result<Self, String> {
+        let function = function.get("function").unwrap_or(function);
+        let text = |key: &str| function.get(key).and_then(Value::as_str);
+        let name = text("name").ok_or("a function has no \"name\"")?;
+        let schema = ["parameters", "inputSchema", "input_schema"]
+            .iter()
+            .find_map(|key| function.get(*key))
+            .cloned()
+            .unwrap_or_else(|| json!({"type": "object", "properties": {}}));
+        let shape = Shape::from_json_schema(&schema).map_err(|error| format!("{name}: {error}"))?;
+        Ok(Self {
+            name: name.to_owned(),
+            server: String::new(),
+            names: vec![name.to_owned()],
+            description: text("description").unwrap_or_default().to_owned(),
+            input_schema: schema,
+            output_schema: None,
+            does: Does::Reads,
+            shape,
+            policy: Policy::of_foreign_schema(),
+            is_only_named: false,
+        })
+    }
+
+    /// A tool of which nothing is known but its name.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            server: String::new(),
+            names: vec![name.to_owned()],
+            description: String::new(),
+            input_schema: json!({"type": "object", "properties": {}}),
+            output_schema: None,
+            does: Does::Reads,
+            shape: Shape {
+                open: true,
+                ..Shape::default()
+            },
+            policy: Policy::of_foreign_schema(),
+            is_only_named: true,
+        }
+    }
+
+    /// Its purpose: the first line of its description, without the call that follows it.
+    #[must_use]
+    pub fn purpose(&self) -> &str {
+        let line = self.description.lines().next().unwrap_or_default();
+        line.split(" Minimal call:")
+            .next()
+            .unwrap_or(line)
+            .trim_end_matches('.')
+    }
+
+    /// The tool as chat completions define it.
+    #[must_use]
+    pub fn function(&self) -> Value {
+        json!({"type": "function", "function": {
+            "name": self.name, "description": self.description, "parameters": self.input_schema,
+        }})
+    }
+
+    /// What the node would understand of these arguments.
+    ///
+    /// # Errors
+    /// The refusal that a caller would get.
+    pub fn read(&self, arguments: &Received) -> Result<Reading, Box<Refusal>> {
+        args::read(&self.shape, &self.policy, arguments.clone())
+    }
+
+    /// The parameter of this name, form aside.
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        let params = self.shape.params.iter();
+        let names: Vec<(&str, &str)> = params
+            .flat_map(|param| {
+                let all = std::iter::once(&param.name).chain(&param.aliases);
+                all.map(|one| (one.as_str(), param.name.as_str()))
+            })
+            .collect();
+        let known: Vec<&str> = names.iter().map(|(one, _)| *one).collect();
+        match resolve(name, &known) {
+            Resolution::Resolved { index, .. } => names.get(index).map(|(_, param)| *param),
+            _ => None,
+        }
+    }
+
+    /// Whether it is of another server, or of a question file: its values are compared as texts are there.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.policy == Policy::of_foreign_schema()
+    }
+}
+
+/// The parameter by which a motion is only shown, not made.
+const REHEARSAL: &str = "dry_run";
+
+/// The tools of one case, or of an exam.
+#[derive(Clone, Debug, Default)]
+pub struct Toolbox {
+    cards: Vec<Card>,
+}
+
+impl Toolbox {
+    /// These tools.
+    #[must_use]
+    pub fn new(cards: Vec<Card>) -> Self {
+        Self { cards }
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn cards(&self) -> &[Card] {
+        &self.cards
+    }
+
+    /// The tools of a case: its own functions where it has some, otherwise these, and those that it names beside them.
+    ///
+    /// # Errors
+    /// A function of the case that cannot be used.
+    pub fn for_case(&self, case: &Case) -> Result<Self, ExamError> {
+        let mut cards = if case.functions.is_empty() {
+            self.cards.clone()
+        } else {
+            let own = case.functions.iter().map(Card::defined);
+            own.collect::<Result<_, _>>()
+                .map_err(|why| ExamError::Request(format!("case {}: {why}", case.name)))?
+        };
+        for name in case.right_tools() {
+            if Self::index(&cards, name).is_none() {
+                cards.push(Card::named(name));
+            }
+        }
+        Ok(Self { cards })
+    }
+
+    /// The tool that a name means, form aside, as the node finds it.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&Card> {
+        Self::index(&self.cards, name).and_then(|index| self.cards.get(index))
+    }
+
+    fn index(cards: &[Card], name: &str) -> Option<usize> {
+        let (names, owners): (Vec<&str>, Vec<usize>) = cards
+            .iter()
+            .enumerate()
+            .flat_map(|(index, card)| card.names.iter().map(move |one| (one.as_str(), index)))
+            .unzip();
+        // Providers that allow no points in names send underscores.
+        let pointless = || {
+            cards
+                .iter()
+                .position(|card| card.name.replace('.', "_") == name)
+        };
+        match resolve(name, &names) {
+            Resolution::Resolved { index, exact: true } => owners.get(index).copied(),
+            Resolution::Resolved { index, .. } => {
+                pointless().or_else(|| owners.get(index).copied())
+            }
+            Resolution::Ambiguous { among } => {
+                let mut meant = names
+                    .iter()
+                    .zip(&owners)
+                    .filter(|(one, _)| among.iter().any(|a| a == *one));
+                let (_, first) = meant.next()?;
+                meant.all(|(_, other)| other == first).then_some(*first)
+            }
+            Resolution::Unknown { .. } => pointless(),
+        }
+    }
+
+    /// Whether what is expected is shown, not made.
+    #[must_use]
+    pub fn rehearses(&self, expected: &Map<String, Value>) -> bool {
+        let Some(value) = expected.get(REHEARSAL) else {
+            return false;
+        };
+        match value {
+            Value::Array(values) => !values.is_empty() && values.iter().all(|one| *one == true),
+            one => *one == true,
+        }
+    }
+
+    /// Whether a call asks for motion: what the node would carry out if it were let, a refused wording included.
+    #[must_use]
+    pub fn asks_for_motion(&self, call: &Call) -> bool {
+        let Some(card) = self.find(&call.name) else {
+            return false;
+        };
+        let understood = match card.read(&call.arguments) {
+            Ok(reading) => reading.understood,
+            Err(refusal) => refusal.good,
+        };
+        card.does == Does::Moves && understood.get(REHEARSAL) != Some(&Value::Bool(true))
+    }
+}

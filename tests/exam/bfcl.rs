@@ -1,0 +1,147 @@
+//! Questions of a leaderboard, answered right and wrong on purpose: each answer is classified as the leaderboard's own
+//! answers have it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use steadyhand::exam::{Answer, Case, Classification, Judged, Toolbox, judge};
+
+/// The folder of question files, and what their names begin with.
+fn folder() -> (PathBuf, &'static str) {
+    match std::env::var_os("STEADYHAND_BFCL") {
+        Some(folder) => (PathBuf::from(folder), "BFCL_v4_"),
+        None => (
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exam/bfcl"),
+            "",
+        ),
+    }
+}
+
+fn cases(name: &str, is_answered: bool) -> Vec<Case> {
+    let (folder, prefix) = folder();
+    let file = format!("{prefix}{name}.json");
+    let read = |path: PathBuf| {
+        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    };
+    let questions = read(folder.join(&file));
+    assert!(Case::is_bfcl(&questions));
+    let answers = is_answered.then(|| read(folder.join("possible_answer").join(&file)));
+    Case::read_bfcl(&questions, answers.as_deref()).unwrap()
+}
+
+fn judged(case: &Case, output: &Value) -> Judged {
+    let tools = Toolbox::default().for_case(case).unwrap();
+    judge(case, &Answer::of(output, &tools), &tools)
+}
+
+fn message(tool: &str, arguments: &Value) -> Value {
+    json!({"role": "assistant", "content": null, "tool_calls": [
+        {"id": "1", "type": "function", "function": {"name": tool, "arguments": arguments.to_string()}}]})
+}
+
+fn check(case: &Case, output: &Value, classification: Classification, exact: bool) {
+    let found = judged(case, output);
+    assert_eq!(
+        (found.classification, found.exact),
+        (classification, exact),
+        "{}: {output}: {found:?}",
+        case.name
+    );
+}
+
+/// A value of the same type that no question asks for.
+fn other(value: &Value) -> Option<Value> {
+    Some(match value {
+        Value::String(_) => json!("something else entirely"),
+        Value::Number(_) => json!(987_654_321),
+        Value::Array(_) => json!(["something else entirely"]),
+        Value::Object(_) => json!({"something": "else"}),
+        Value::Bool(_) | Value::Null => return None,
+    })
+}
+
+fn check_answered(case: &Case) {
+    let tool = case.expected_tool.as_deref().unwrap();
+    let gold = case.right_arguments();
+    check(
+        case,
+        &message(tool, &gold),
+        Classification::TruePositive,
+        true,
+    );
+    let call = json!({"name": tool, "arguments": gold});
+    check(
+        case,
+        &json!(format!("<tool_call>{call}</tool_call>")),
+        Classification::TruePositive,
+        true,
+    );
+    check(
+        case,
+        &message("no_such_function", &gold),
+        Classification::WrongTool,
+        false,
+    );
+    check(
+        case,
+        &json!("I cannot do that."),
+        Classification::Missed,
+        false,
+    );
+    let mut more = gold.clone();
+    more["not_a_parameter_of_it"] = json!(1);
+    check(
+        case,
+        &message(tool, &more),
+        Classification::TruePositive,
+        false,
+    );
+    for (name, value) in gold.as_object().unwrap() {
+        let mut less = gold.clone();
+        less.as_object_mut().unwrap().remove(name);
+        check(
+            case,
+            &message(tool, &less),
+            Classification::TruePositive,
+            false,
+        );
+        if let Some(other) = other(value) {
+            let mut wrong = gold.clone();
+            wrong[name] = other;
+            check(
+                case,
+                &message(tool, &wrong),
+                Classification::TruePositive,
+                false,
+            );
+        }
+    }
+}
+
+#[test]
+fn bfcl_answers_are_classified_as_the_leaderboard_has_them() {
+    let mut rows = 0;
+    for name in ["simple_python", "multiple"] {
+        for case in cases(name, true) {
+            check_answered(&case);
+            rows += 1;
+        }
+    }
+    for case in cases("irrelevance", false) {
+        check(
+            &case,
+            &json!("None of these functions helps."),
+            Classification::TrueNegative,
+            true,
+        );
+        let function = case.functions[0]["name"].as_str().unwrap();
+        check(
+            &case,
+            &message(function, &json!({})),
+            Classification::FalsePositive,
+            false,
+        );
+        rows += 1;
+    }
+    assert!(rows >= 80);
+}

@@ -1,0 +1,114 @@
+//! A planner behind HTTP that answers by a script: as much of chat completions as the exam asks for.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+/// What is asked.
+pub(super) struct Asked {
+    pub(super) query: String,
+    pub(super) tools: Vec<String>,
+    pub(super) key: Option<String>,
+}
+
+/// What is answered.
+pub(super) enum Said {
+    Message(Value),
+    Raw(u16, String),
+    /// The connection is kept open, and nothing comes.
+    Nothing,
+}
+
+pub(super) struct Planner {
+    address: SocketAddr,
+    questions: Arc<AtomicUsize>,
+}
+
+impl Planner {
+    /// Listens on a port of its own; it ends with the test's process.
+    pub(super) fn start(script: impl Fn(&Asked) -> Said + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (questions, script) = (Arc::new(AtomicUsize::new(0)), Arc::new(script));
+        let counted = Arc::clone(&questions);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (script, counted) = (Arc::clone(&script), Arc::clone(&counted));
+                std::thread::spawn(move || serve(stream, &*script, &counted));
+            }
+        });
+        Self { address, questions }
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// How often a completion was asked for.
+    pub(super) fn questions(&self) -> usize {
+        self.questions.load(Ordering::SeqCst)
+    }
+}
+
+fn serve(stream: TcpStream, script: &dyn Fn(&Asked) -> Said, counted: &AtomicUsize) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let (mut first, mut key, mut length) = (String::new(), None, 0);
+    reader.read_line(&mut first).unwrap();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 || line.trim().is_empty() {
+            break;
+        }
+        let (name, value) = line.split_once(':').unwrap();
+        match name.to_lowercase().as_str() {
+            "content-length" => length = value.trim().parse().unwrap(),
+            "authorization" => key = Some(value.trim().to_owned()),
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    if first.contains("/models") {
+        return say(
+            stream,
+            200,
+            &json!({"data": [{"id": "scripted"}]}).to_string(),
+        );
+    }
+    counted.fetch_add(1, Ordering::SeqCst);
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let query = body["messages"].as_array().unwrap().last().unwrap()["content"]
+        .as_str()
+        .unwrap();
+    let tools = body["tools"].as_array().into_iter().flatten();
+    let tools = tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned());
+    let asked = Asked {
+        query: query.to_owned(),
+        tools: tools.collect(),
+        key,
+    };
+    match script(&asked) {
+        Said::Message(message) => {
+            let answer =
+                json!({"object": "chat.completion", "choices": [{"index": 0, "message": message}]});
+            say(stream, 200, &answer.to_string());
+        }
+        Said::Raw(status, text) => say(stream, status, &text),
+        Said::Nothing => {
+            // Until the other side has had enough.
+            let _ = reader.read(&mut [0]);
+        }
+    }
+}
+
+fn say(mut stream: TcpStream, status: u16, text: &str) {
+    let head = format!(
+        "HTTP/1.1 {status} said\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        text.len()
+    );
+    let _ = stream.write_all(head.as_bytes());
+    let _ = stream.write_all(text.as_bytes());
+}
