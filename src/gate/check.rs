@@ -116,7 +116,7 @@ pub(super) fn judged<'a>(
 pub(super) struct Judge<'a> {
     pub(super) scene: &'a Scene,
     pub(super) trajectory: &'a Trajectory,
-    refusals: Vec<Refusal>,
+    pub(super) refusals: Vec<Refusal>,
     said: HashSet<(Rule, Option<usize>)>,
 }
 
@@ -179,7 +179,7 @@ struct Moment<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn new(scene: &'a Scene, trajectory: &'a Trajectory) -> Self {
+    pub(super) fn new(scene: &'a Scene, trajectory: &'a Trajectory) -> Self {
         Self {
             scene,
             trajectory,
