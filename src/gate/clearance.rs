@@ -237,7 +237,14 @@ mod tests {
             let scene = over(radius);
             let (from, to) = (Point3::from(a), Point3::from(b));
             let height_m = scene.surface.project(&from.lerp(&to, share)).height_mm / 1e3;
-            prop_assert!(at_least_over_shape_m(&scene, &from, &to) <= height_m + 1e-9);
+            let least = at_least_over_shape_m(&scene, &from, &to);
+            prop_assert!(least <= height_m + 1e-9);
+            // And it says no less than it must: by half of a piece, and what samples are off.
+            let sampled = (0..=400).map(|i| from.lerp(&to, f64::from(i) / 400.0));
+            let lowest = sampled.map(|point| scene.surface.project(&point).height_mm / 1e3);
+            let lowest = lowest.fold(f64::INFINITY, f64::min);
+            let slack = (to - from).norm() * (1.0 / 16.0 + 1.0 / 400.0);
+            prop_assert!(least >= lowest - slack - 1e-9, "{least} {lowest}");
         }
 
         #[test]
