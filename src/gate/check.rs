@@ -490,7 +490,7 @@ impl<'a> Judge<'a> {
 }
 
 /// Whether a value is beyond its limit; at it, it is not. The one place that says so.
-pub(super) fn above<T: PartialOrd>(value: T, limit: T) -> bool {
+pub(super) fn above<T: Copy + PartialOrd>(value: T, limit: T) -> bool {
     value > limit
 }
 
