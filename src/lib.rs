@@ -4,6 +4,7 @@
 
 pub mod args;
 pub mod arm;
+pub mod calib;
 pub mod caller;
 pub mod catalogue;
 pub mod cli;

@@ -120,6 +120,105 @@ fn only_a_token_of_the_right_role_comes_in() {
     assert_eq!(result(&reset)["success"], true, "{reset}");
 }
 
+impl Guarded {
+    /// An operator's verb over HTTP.
+    fn operate(&self, token: Option<&str>, headers: &str, verb: &Value) -> (u16, Value) {
+        let bearer = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
+        let (mut stream, host) = connect(&self.served);
+        let (bearer, body) = (bearer.unwrap_or_default(), verb.to_string());
+        let request = format!(
+            "POST /operator HTTP/1.1\r\nHost: {host}\r\n{bearer}{headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        answer(&mut stream)
+    }
+
+    /// The command line as an operator elsewhere types it.
+    fn typed_elsewhere(&self, token: &str, verb: &[&str]) -> std::process::Output {
+        let file = self.bench.path("token");
+        std::fs::write(&file, format!("{token}\n")).unwrap();
+        let mut args = verb.to_vec();
+        args.extend([
+            "--node",
+            &self.served.url,
+            "--token-file",
+            file.to_str().unwrap(),
+        ]);
+        self.bench.run(&args)
+    }
+}
+
+#[test]
+fn operators_verbs_are_for_operators_tokens_alone() {
+    let node = Guarded::new();
+    let [viewer, planner, operator] = &node.tokens;
+    let disable = json!({"verb": "disable"});
+    let enabled = || {
+        let (_, seen) = node.call(Some(viewer), "list_nodes");
+        result(&seen)["nodes"][0]["arms"][0]["motion_enabled"].clone()
+    };
+    for token in [None, Some("hello")] {
+        let (status, refused) = node.operate(token, "", &disable);
+        assert_eq!(status, 401, "{refused}");
+    }
+    for token in [viewer, planner] {
+        let (status, refused) = node.operate(Some(token), "", &disable);
+        assert_eq!(status, 403, "{refused}");
+        let done = node.typed_elsewhere(token, &["disable"]);
+        let why = String::from_utf8(done.stderr).unwrap();
+        assert!(
+            !done.status.success() && why.contains("operators' tokens"),
+            "{why}"
+        );
+    }
+    let page = format!("Origin: {}\r\n", node.served.url.replace("/mcp", ""));
+    assert_eq!(node.operate(Some(operator), &page, &disable).0, 403);
+    let long = json!({"verb": "x".repeat(100_000)});
+    assert_eq!(node.operate(Some(operator), "", &long).0, 413);
+    assert_eq!(enabled(), true, "nothing of this was done");
+    for (verb, still) in [
+        (&["disable"][..], false),
+        (&["enable", "--scene", "short"], true),
+    ] {
+        let done = node.typed_elsewhere(operator, verb);
+        assert!(done.status.success(), "{done:?}");
+        assert_eq!(enabled(), still, "{verb:?}");
+    }
+    // A latch of an operator's own, and only `clear` ends it.
+    assert!(node.typed_elsewhere(operator, &["estop"]).status.success());
+    assert_eq!(
+        node.operate(Some(planner), "", &json!({"verb": "clear"})).0,
+        403
+    );
+    assert!(node.typed_elsewhere(operator, &["clear"]).status.success());
+    let (status, told) = node.operate(Some(operator), "", &json!({"verb": "dance"}));
+    assert_eq!((status, &told["done"]), (200, &json!(false)), "{told}");
+    // No tool is an operator's verb, so no list shows one.
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+    let bearer = format!("Authorization: Bearer {operator}\r\n");
+    let (_, tools) = post(&node.served, &bearer, &list.to_string());
+    assert!(!tools.to_string().contains("\"enable\""), "{tools}");
+    drop(node.served);
+    let log = std::fs::read_to_string(node.bench.path("state/audit.log")).unwrap();
+    assert!(log.contains("token operator: Estop"), "{log}");
+}
+
+#[test]
+fn there_are_no_operators_over_http_where_callers_need_no_token() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let (mut stream, host) = connect(&served);
+    let body = r#"{"verb":"disable"}"#;
+    let request = format!(
+        "POST /operator HTTP/1.1\r\nHost: {host}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    assert_eq!(answer(&mut stream).0, 404);
+    untouched(&served, "");
+}
+
 #[test]
 fn a_revoked_token_is_nothing_at_once() {
     let node = Guarded::new();
@@ -128,6 +227,27 @@ fn a_revoked_token_is_nothing_at_once() {
     node.token("revoke", "planner");
     assert_eq!(node.call(Some(planner), "sense").0, 401);
     assert_eq!(node.call(Some(&node.tokens[0]), "sense").0, 200);
+}
+
+/// A day later by the calendar of a process of its own.
+#[test]
+fn a_token_that_was_made_for_a_day_ends_with_it() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
+    let (state, config) = (bench.path("state"), bench.path("node.toml"));
+    let (state, config) = (state.to_str().unwrap(), config.to_str().unwrap());
+    let at = ["--state", state, "--config", config];
+    let made = bench.run(&[&["token", "add", "guest", "--expires", "1"][..], &at].concat());
+    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let list = bench.run(&[&["token", "list"][..], &at].concat());
+    let list = String::from_utf8(list.stdout).unwrap();
+    assert!(list.contains("ends within 1 days"), "{list}");
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    for (ahead_ms, wanted) in [("0", 200), ("86400001", 401)] {
+        let served = bench.serve_in(&at, &[("STEADYHAND_CALENDAR_OFFSET_MS", ahead_ms)]);
+        let (status, told) = post(&served, &bearer, &call("sense", &json!({})));
+        assert_eq!(status, wanted, "{told}");
+    }
 }
 
 #[test]
@@ -164,7 +284,7 @@ fn calls_beyond_the_rate_wait_and_stops_do_not() {
 }
 
 #[test]
-fn a_page_from_elsewhere_and_a_name_that_is_not_ours_are_kept_out() {
+fn a_page_typed_elsewhere_and_a_name_that_is_not_ours_are_kept_out() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
     let body = call("stroke", &json!({}));
@@ -190,31 +310,55 @@ fn a_body_that_is_too_long_or_too_slow_is_refused() {
     untouched(&served, "");
 }
 
-/// Resident memory of a process in MiB.
-fn resident_mib(served: &Served) -> f64 {
+/// Resident memory of a process in MiB, now (`VmRSS`) or at its most (`VmHWM`).
+fn resident_mib(served: &Served, what: &str) -> f64 {
     let status = format!("/proc/{}/status", served.child.0.id());
     let text = std::fs::read_to_string(status).unwrap();
-    let line = text.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+    let line = text.lines().find(|line| line.starts_with(what)).unwrap();
     let kib: f64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     kib / 1024.0
 }
 
+/// Opens so many connections, says how many stand, and holds them until its input ends. Each is another process, so that no
+/// process needs more descriptors than every system gives.
+const HOLD: &str = "import socket,sys\nh,p=sys.argv[1].rsplit(':',1)\nall=[socket.create_connection((h,int(p)),30) for _ in range(int(sys.argv[2]))]\nprint(len(all),flush=True)\nsys.stdin.read()";
+
 #[test]
 fn ten_thousand_idle_connections_keep_nobody_out() {
+    const HOLDERS: usize = 20;
+    const EACH: usize = 500;
     let bench = Bench::new();
     let served = bench.serve(&[]);
-    let mut idle = std::collections::VecDeque::new();
-    for _ in 0..10_000 {
-        idle.push_back(connect(&served).0);
-        // This process may not have as many descriptors; the node has let go of the oldest.
-        if idle.len() > 400 {
-            idle.pop_front();
-        }
+    let before_mib = resident_mib(&served, "VmRSS");
+    let holders: Vec<_> = (0..HOLDERS)
+        .map(|_| {
+            let mut python = std::process::Command::new("python3");
+            python.args(["-c", HOLD, &served.host(), &EACH.to_string()]);
+            let mut child = python
+                .stdin(std::process::Stdio::piped())
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            let lines = support::lines(child.stdout.take().unwrap());
+            (support::Running(child), lines)
+        })
+        .collect();
+    for (_, lines) in &holders {
+        // All at the same time, on a busy machine.
+        let stand = lines.recv_timeout(4 * PATIENCE).unwrap();
+        assert_eq!(stand, EACH.to_string());
     }
+    untouched(&served, "");
     let (status, stopped) = post(&served, "", &call("stop", &json!({})));
     assert_eq!((status, &result(&stopped)["success"]), (200, &json!(true)));
-    let resident = resident_mib(&served);
-    assert!(resident < 100.0, "{resident} MiB");
+    let most_mib = resident_mib(&served, "VmHWM");
+    assert!(
+        most_mib < before_mib + 24.0,
+        "{before_mib:.1} MiB before, at most {most_mib:.1} with them"
+    );
+    let open = std::fs::read_dir(format!("/proc/{}/fd", served.child.0.id())).unwrap();
+    let open = open.count();
+    assert!(open < 400, "{open} descriptors");
 }
 
 #[test]
@@ -461,26 +605,44 @@ fn secrets_and_pictures_are_never_logged() {
     assert_eq!(refused["client"], "token planner", "{refused}");
 }
 
+fn get(served: &Served, path: &str) -> String {
+    let (mut stream, host) = connect(served);
+    let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut text).unwrap();
+    text
+}
+
+/// Asks until the answer has this.
+fn comes(served: &Served, path: &str, words: &str) -> String {
+    let began = std::time::Instant::now();
+    loop {
+        let said = get(served, path);
+        if said.contains(words) {
+            return said;
+        }
+        assert!(began.elapsed() < PATIENCE, "{path}: no {words:?} in {said}");
+    }
+}
+
 #[test]
 fn a_node_says_whether_it_is_ready() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
-    let get = |path: &str| {
-        let (mut stream, host) = connect(&served);
-        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut text = String::new();
-        std::io::Read::read_to_string(&mut stream, &mut text).unwrap();
-        text
-    };
-    assert!(get("/healthz").contains("200 OK"));
-    let began = std::time::Instant::now();
-    let mut said = get("/readyz");
-    while !said.contains("200 OK") && began.elapsed() < PATIENCE {
-        said = get("/readyz");
-    }
-    assert!(
-        said.contains("200 OK") && said.contains("ready: arm answers"),
-        "{said}"
-    );
+    assert!(get(&served, "/healthz").contains("200 OK"));
+    let said = comes(&served, "/readyz", "200 OK");
+    assert!(said.contains("ready: arm answers"), "{said}");
+}
+
+#[test]
+fn a_node_whose_arm_is_gone_lives_and_is_not_ready() {
+    let bench = Bench::new();
+    let (arm, port) = bench.sim(&["--unpaced"]);
+    let served = bench.serve(&["--port", &port]);
+    comes(&served, "/readyz", "200 OK");
+    drop(arm);
+    let said = comes(&served, "/readyz", "503 Service Unavailable");
+    assert!(said.contains("not ready: arm "), "{said}");
+    assert!(get(&served, "/healthz").contains("200 OK"));
 }

@@ -178,6 +178,66 @@ fn the_watchdog_is_fed_while_the_arms_thread_lives() {
     }
 }
 
+/// Holds one thread of a process as a debugger does, until its input ends.
+const HOLD: &str = r#"
+import ctypes, os, sys
+ptrace, tid = ctypes.CDLL(None, use_errno=True).ptrace, int(sys.argv[1])
+ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+if ptrace(16, tid, None, None) != 0:
+    print("not allowed", flush=True)
+    sys.exit()
+os.waitpid(tid, 0x40000000)
+print("held", flush=True)
+sys.stdin.read()
+ptrace(17, tid, None, None)
+"#;
+
+/// The thread of a process that has this name.
+fn thread(process: u32, name: &str) -> String {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    let mut ids = tasks.map(|task| task.unwrap().file_name().into_string().unwrap());
+    let is_it = |id: &String| {
+        let comm = format!("/proc/{process}/task/{id}/comm");
+        std::fs::read_to_string(comm).is_ok_and(|found| found.trim() == name)
+    };
+    ids.find(is_it).unwrap()
+}
+
+/// The rest of the node lives on and answers; only the arm's thread hangs.
+#[test]
+fn the_watchdog_starves_when_the_arms_thread_hangs() {
+    let node = Notified::start(
+        &["serve", "--http", "127.0.0.1:0"],
+        &[("WATCHDOG_USEC", "400000")],
+    );
+    node.until("WATCHDOG=1");
+    let arm = thread(node.node.0.id(), "arm so101");
+    let mut python = Command::new("python3");
+    python.args(["-c", HOLD, &arm]).stdin(Stdio::piped());
+    let mut holder = python.stdout(Stdio::piped()).spawn().unwrap();
+    let said = support::lines(holder.stdout.take().unwrap());
+    let mut holder = Running(holder);
+    if said.recv_timeout(WAIT).unwrap() != "held" {
+        // This machine lets nobody debug, so that nothing can be made to hang from outside.
+        return;
+    }
+    // What it said before it hung may still be in the socket.
+    node.socket.set_nonblocking(true).unwrap();
+    while node.socket.recv(&mut [0; 2048]).is_ok() {}
+    std::thread::sleep(Duration::from_secs(2));
+    let mut bytes = [0_u8; 2048];
+    while let Ok(length) = node.socket.recv(&mut bytes) {
+        let heard = String::from_utf8_lossy(&bytes[..length]);
+        assert!(
+            !heard.contains("WATCHDOG"),
+            "fed by another thread: {heard}"
+        );
+    }
+    node.socket.set_nonblocking(false).unwrap();
+    drop(holder.0.stdin.take());
+    node.until("WATCHDOG=1");
+}
+
 /// Who is attached is asked first: a node whose arm does not answer is never ready, and says why.
 #[test]
 fn a_node_without_its_arm_is_not_ready_and_says_why() {

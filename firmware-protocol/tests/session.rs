@@ -260,6 +260,36 @@ fn a_refusal_within_an_epoch_keeps_the_count_of_its_segments() {
 }
 
 #[test]
+fn a_late_answer_of_an_epoch_before_changes_nothing() {
+    let mut session = Session::new(0, 6);
+    session.arm();
+    let paired = *session.host.paired().unwrap();
+    for status in [
+        SegmentStatus::Accepted,
+        SegmentStatus::Stale,
+        SegmentStatus::Late,
+    ] {
+        let before = session.host.ignored();
+        let late = SegmentAck {
+            epoch: paired.epoch.wrapping_sub(1),
+            next_index: 3,
+            free: 9,
+            status,
+            joint: NO_JOINT,
+            answers: 2,
+            tail_us: 1,
+        };
+        session.events.clear();
+        let bytes = Message::SegmentAck(late).encode(0);
+        session.host.receive(bytes.as_slice(), session.now_us);
+        assert_eq!(session.host.next_event(), None, "{status:?}");
+        assert_eq!(session.host.ignored(), before + 1);
+    }
+    let goal = session.draw(40);
+    assert_eq!(session.device.setpoints().joints, goal);
+}
+
+#[test]
 fn a_host_that_stops_polling_leaves_a_held_arm() {
     let mut session = Session::new(0, 6);
     session.arm();

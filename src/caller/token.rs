@@ -65,6 +65,15 @@ struct Record {
     name: String,
     role: Role,
     calls_per_minute: u32,
+    /// Milliseconds since 1970; from then on it opens nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ends_ms: Option<u64>,
+    /// The level that its holder must have reached before it may move anything, whatever the node file says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    qualified: Option<String>,
+    /// The certificate that an operator has attached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    certificate: Option<String>,
     id: String,
     hash: String,
 }
@@ -78,6 +87,12 @@ pub struct Card {
     pub role: Role,
     /// Calls a minute, stops aside.
     pub calls_per_minute: u32,
+    /// Milliseconds since 1970 from which on it opens nothing; none: it is to be revoked.
+    pub ends_ms: Option<u64>,
+    /// The level that its holder must have reached in an exam before it may move anything.
+    pub qualified: Option<String>,
+    /// The certificate that is attached.
+    pub certificate: Option<String>,
 }
 
 /// Why the book cannot be read or changed.
@@ -119,6 +134,9 @@ pub enum Denied {
     /// It is no token of this node, or no longer.
     #[error("this token is not known here; an operator makes one with `steadyhand token add`")]
     Unknown,
+    /// It was made to end by itself, and has.
+    #[error("the token `{0}` has ended; an operator revokes it and makes a new one")]
+    Ended(String),
     /// Nobody can be let in.
     #[error("tokens cannot be looked up: {0}")]
     Closed(String),
@@ -144,15 +162,51 @@ impl Book {
             name: record.name,
             role: record.role,
             calls_per_minute: record.calls_per_minute,
+            ends_ms: record.ends_ms,
+            qualified: record.qualified,
+            certificate: record.certificate,
         };
         Ok(file.tokens.into_iter().map(card).collect())
+    }
+
+    /// Asks for a level in an exam of whoever holds this token, or no longer.
+    ///
+    /// # Errors
+    /// There is none of this name, or the file cannot be changed.
+    pub fn qualify(&self, name: &str, level: Option<&str>) -> Result<(), TokenError> {
+        self.change(name, |token| {
+            token.qualified = level.map(str::to_owned);
+        })
+    }
+
+    /// Attaches a certificate in the place of another, or takes it off.
+    ///
+    /// # Errors
+    /// There is none of this name, or the file cannot be changed.
+    pub fn attach(&self, name: &str, certificate: Option<&str>) -> Result<(), TokenError> {
+        self.change(name, |token| {
+            token.certificate = certificate.map(str::to_owned);
+        })
+    }
+
+    fn change(&self, name: &str, change: impl FnOnce(&mut Record)) -> Result<(), TokenError> {
+        let mut file = self.load()?;
+        let found = file.tokens.iter_mut().find(|token| token.name == name);
+        change(found.ok_or_else(|| TokenError::None(name.to_owned()))?);
+        self.store(&file)
     }
 
     /// Makes a token and returns it: it is kept nowhere and cannot be shown again.
     ///
     /// # Errors
     /// There is one of this name, it is no name, or the file cannot be changed.
-    pub fn add(&self, name: &str, role: Role, calls_per_minute: u32) -> Result<String, TokenError> {
+    pub fn add(
+        &self,
+        name: &str,
+        role: Role,
+        calls_per_minute: u32,
+        ends_ms: Option<u64>,
+    ) -> Result<String, TokenError> {
         check_name(name)?;
         let mut file = self.load()?;
         if file.tokens.iter().any(|token| token.name == name) {
@@ -164,6 +218,9 @@ impl Book {
             name: name.to_owned(),
             role,
             calls_per_minute,
+            ends_ms,
+            qualified: None,
+            certificate: None,
             id,
             hash: hash(&token)?,
         });
@@ -185,11 +242,19 @@ impl Book {
         self.store(&file)
     }
 
-    /// Whose token this is. Slow the first time: not for a thread that others wait for.
+    /// Whose token this is, `now_ms` milliseconds after 1970. Slow the first time: not for a thread that others wait for.
     ///
     /// # Errors
-    /// Nobody's, or the file cannot be read: nobody comes in then.
-    pub fn check(&self, token: &str) -> Result<Standing, Denied> {
+    /// Nobody's, or it has ended, or the file cannot be read: nobody comes in then.
+    pub fn check(&self, token: &str, now_ms: u64) -> Result<Standing, Denied> {
+        let record = self.owner(token)?;
+        match record.ends_ms {
+            Some(ends_ms) if now_ms >= ends_ms => Err(Denied::Ended(record.name)),
+            _ => Ok(record.standing()),
+        }
+    }
+
+    fn owner(&self, token: &str) -> Result<Record, Denied> {
         let closed = |error: TokenError| Denied::Closed(error.to_string());
         let id = id_of(token).ok_or(Denied::Unknown)?;
         let quick = blake3::hash(token.as_bytes());
@@ -199,7 +264,7 @@ impl Book {
             let known = seen.records.iter().find(|record| record.id == id);
             let record = known.cloned().ok_or(Denied::Unknown)?;
             if seen.believed.get(id) == Some(&quick) {
-                return Ok(record.standing());
+                return Ok(record);
             }
             record
         };
@@ -213,7 +278,7 @@ impl Book {
             return Err(Denied::Unknown);
         }
         seen.believed.insert(id.to_owned(), quick);
-        Ok(record.standing())
+        Ok(record)
     }
 
     fn refresh(&self, seen: &mut Seen) -> Result<(), TokenError> {
@@ -338,6 +403,8 @@ mod tests {
 
     use super::*;
 
+    const NOW_MS: u64 = 1_800_000_000_000;
+
     fn book() -> (tempfile::TempDir, Book) {
         let folder = tempfile::tempdir().unwrap();
         let book = Book::at(folder.path());
@@ -347,22 +414,53 @@ mod tests {
     #[test]
     fn a_token_opens_until_it_is_revoked() {
         let (folder, book) = book();
-        let token = book.add("claude", Role::Planner, 60).unwrap();
-        let standing = book.check(&token).unwrap();
+        let token = book.add("claude", Role::Planner, 60, None).unwrap();
+        let standing = book.check(&token, NOW_MS).unwrap();
         assert_eq!(
             (standing.name.as_str(), standing.role),
             ("claude", Role::Planner)
         );
         // Another process revokes it; this one has believed it already.
         Book::at(folder.path()).revoke("claude").unwrap();
-        assert_eq!(book.check(&token), Err(Denied::Unknown));
+        assert_eq!(book.check(&token, NOW_MS), Err(Denied::Unknown));
+    }
+
+    #[test]
+    fn a_token_that_was_made_to_end_does() {
+        let (_folder, book) = book();
+        let token = book
+            .add("guest", Role::Operator, 60, Some(NOW_MS + 1))
+            .unwrap();
+        book.check(&token, NOW_MS).unwrap();
+        let ended = Err(Denied::Ended("guest".to_owned()));
+        assert_eq!(book.check(&token, NOW_MS + 1), ended);
+        assert_eq!(
+            book.list().unwrap().pop().unwrap().ends_ms,
+            Some(NOW_MS + 1)
+        );
+    }
+
+    #[test]
+    fn what_is_attached_to_a_token_goes_with_it() {
+        let (_folder, book) = book();
+        book.add("a", Role::Planner, 60, None).unwrap();
+        book.qualify("a", Some("stroke")).unwrap();
+        book.attach("a", Some("0123456789abcdef")).unwrap();
+        let card = book.list().unwrap().pop().unwrap();
+        assert_eq!(card.qualified.as_deref(), Some("stroke"));
+        assert_eq!(card.certificate.as_deref(), Some("0123456789abcdef"));
+        book.revoke("a").unwrap();
+        book.add("a", Role::Planner, 60, None).unwrap();
+        let card = book.list().unwrap().pop().unwrap();
+        assert_eq!((card.qualified, card.certificate), (None, None));
+        assert!(matches!(book.attach("b", None), Err(TokenError::None(_))));
     }
 
     #[test]
     fn what_is_not_a_token_opens_nothing() {
         let (_folder, book) = book();
-        assert_eq!(book.check(""), Err(Denied::Unknown));
-        let token = book.add("a", Role::Viewer, 60).unwrap();
+        assert_eq!(book.check("", NOW_MS), Err(Denied::Unknown));
+        let token = book.add("a", Role::Viewer, 60, None).unwrap();
         let mut wrong = token.clone();
         wrong.pop();
         for text in [
@@ -371,16 +469,19 @@ mod tests {
             "sth_.".to_owned(),
             "x".repeat(1 << 20),
         ] {
-            assert_eq!(book.check(&text), Err(Denied::Unknown));
+            assert_eq!(book.check(&text, NOW_MS), Err(Denied::Unknown));
         }
-        book.check(&token).unwrap();
-        assert_eq!(book.check(&format!("{token}x")), Err(Denied::Unknown));
+        book.check(&token, NOW_MS).unwrap();
+        assert_eq!(
+            book.check(&format!("{token}x"), NOW_MS),
+            Err(Denied::Unknown)
+        );
     }
 
     #[test]
     fn the_file_holds_no_token_and_is_its_owners_alone() {
         let (folder, book) = book();
-        let token = book.add("a", Role::Viewer, 60).unwrap();
+        let token = book.add("a", Role::Viewer, 60, None).unwrap();
         let path = folder.path().join("tokens.toml");
         let text = std::fs::read_to_string(&path).unwrap();
         let secret = token.split_once('.').unwrap().1;
@@ -395,18 +496,18 @@ mod tests {
     #[test]
     fn names_are_told_apart_and_a_damaged_book_lets_nobody_in() {
         let (folder, book) = book();
-        let token = book.add("a", Role::Operator, 60).unwrap();
+        let token = book.add("a", Role::Operator, 60, None).unwrap();
         assert!(matches!(
-            book.add("a", Role::Viewer, 1),
+            book.add("a", Role::Viewer, 1, None),
             Err(TokenError::Twice(_))
         ));
         assert!(matches!(
-            book.add("\u{1b}[2J", Role::Viewer, 1),
+            book.add("\u{1b}[2J", Role::Viewer, 1, None),
             Err(TokenError::Name(_))
         ));
         assert!(matches!(book.revoke("b"), Err(TokenError::None(_))));
         assert_eq!(book.list().unwrap().len(), 1);
         std::fs::write(folder.path().join("tokens.toml"), "tokens = 3").unwrap();
-        assert!(matches!(book.check(&token), Err(Denied::Closed(_))));
+        assert!(matches!(book.check(&token, NOW_MS), Err(Denied::Closed(_))));
     }
 }

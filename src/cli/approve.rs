@@ -4,12 +4,11 @@ use std::io::{BufRead, IsTerminal};
 
 use anyhow::bail;
 
-use super::control::{self, Verb};
+use super::control::Verb;
 use super::{AtArgs, Exit, operate, show};
 
 pub(super) async fn run(job: Option<String>, yes: bool, at: &AtArgs) -> anyhow::Result<Exit> {
-    let path = operate::socket(at)?;
-    let told = control::ask(&path, &Verb::Pending { job: job.clone() }).await?;
+    let told = operate::ask(at, &Verb::Pending { job: job.clone() }).await?;
     show::line(&told.text);
     let (Some(job), Some(plan)) = (job, told.plan) else {
         return Ok(if told.done { Exit::Done } else { Exit::Refused });
@@ -18,7 +17,7 @@ pub(super) async fn run(job: Option<String>, yes: bool, at: &AtArgs) -> anyhow::
         show::line("not approved; nothing moved");
         return Ok(Exit::Refused);
     }
-    let told = control::ask(&path, &Verb::Approve { job, plan }).await?;
+    let told = operate::ask(at, &Verb::Approve { job, plan }).await?;
     show::line(&told.text);
     Ok(if told.done { Exit::Done } else { Exit::Refused })
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-use super::{Exit, NodeArgs, open, show, state};
+use super::{Exit, NodeArgs, certificate, open, show, state};
 use crate::clock::Clock;
 use crate::config::{ArmEntry, NodeFile};
 use crate::gate;
@@ -45,6 +45,10 @@ pub(super) fn run(args: &NodeArgs) -> anyhow::Result<Exit> {
         Ok(format!("{}, read {:?}", file.name, file.forgiveness())),
     );
     folders(args, &file, &mut findings);
+    if let Some(certificates) = &file.tls_cert {
+        let found = certificate::acceptor(&file).map_err(|error| format!("{error:#}"));
+        findings.note("tls", found.map(|_| certificates.display().to_string()));
+    }
     match open::library(args, &file) {
         Ok(library) => {
             with_scenes(args, &file, &library, &mut findings);

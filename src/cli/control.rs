@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::{selftest, verbs};
+use super::{selftest, verbs, work};
 use crate::args::Received;
 use crate::permit::Who;
 use crate::tools::{Node, Request, Watch};
@@ -69,6 +69,8 @@ pub(super) enum Verb {
         /// As JSON.
         json: bool,
     },
+    /// Where the arms' joints are, and where calibrations are kept.
+    Measured,
     /// The plans that wait for a person.
     Pending {
         /// One of them.
@@ -226,20 +228,31 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
         .read_line(&mut line)
         .await?;
     let told = match serde_json::from_str::<Verb>(&line) {
-        Ok(verb) => {
-            tracing::info!(caller, ?verb, "operator");
-            let words = format!("user {caller}: {verb:?}");
-            let told = act(&node, verb).await;
-            let note = format!("{words}: done {}: {}", told.done, told.text);
-            node.audit.note("operator", note);
-            told
-        }
+        Ok(verb) => done_for(&node, &format!("user {caller}"), verb).await,
         Err(error) => Told::failed(format!("not understood: {error}")),
     };
     let mut answer = serde_json::to_vec(&told)?;
     answer.push(b'\n');
     write.write_all(&answer).await?;
     Ok(())
+}
+
+/// Does a verb for somebody who has proven to be an operator, and notes it.
+pub(super) async fn done_for(node: &Arc<Node>, caller: &str, verb: Verb) -> Told {
+    tracing::info!(caller, ?verb, "operator");
+    let words = format!("{caller}: {verb:?}");
+    let told = if matches!(verb, Verb::Stop | Verb::Estop) {
+        // Here and now: the others may read a scene, or wait for an arm.
+        act(node, verb).await
+    } else {
+        let here = Arc::clone(node);
+        let working = work::spawn(async move { act(&here, verb).await });
+        let broke = |_| Told::failed("the node broke while it did this; its log says why");
+        working.await.unwrap_or_else(broke)
+    };
+    let note = format!("{words}: done {}: {}", told.done, told.text);
+    node.audit.note("operator", note);
+    told
 }
 
 async fn act(node: &Arc<Node>, verb: Verb) -> Told {
@@ -275,6 +288,7 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         }
         Verb::Status => call(node, "sense", Received::Absent).await,
         Verb::Jobs { id, json } => super::jobs::told(&node.state, id.as_deref(), json),
+        Verb::Measured => super::calibrate::measured(node),
         Verb::Pending { job } => pending(node, job.as_deref()),
         Verb::Approve { job, plan } => match node.approve(&job, &plan) {
             Ok(text) => Told::done(text),

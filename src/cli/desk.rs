@@ -118,7 +118,7 @@ impl Desk for NodeDesk {
             progress,
             minder: tokio::runtime::Handle::try_current().ok(),
         };
-        if node.stops(&request.tool) {
+        if node.stops(&request.tool) || node.is_quick(&request) {
             return Box::pin(async move { answer(node.call(request, watch).await) });
         }
         let working = work::spawn(node.call(request, watch));
@@ -154,7 +154,14 @@ impl Desk for NodeDesk {
 
     fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, Unknown>> {
         let resources = Arc::clone(&self.resources);
-        Box::pin(async move { resources.read(&uri).await })
+        let reading = work::spawn(async move { resources.read(&uri).await });
+        Box::pin(async move {
+            match reading.await {
+                Ok(read) => read,
+                // As if it had failed here.
+                Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+            }
+        })
     }
 
     fn prompts(&self) -> Vec<PromptCard> {

@@ -5,10 +5,15 @@ use std::sync::Arc;
 
 use anyhow::bail;
 
+use super::control::{self, Told};
 use super::{Exit, NodeArgs, TokenCommand, open, show, state};
 use crate::caller::{Book, Role, Standing};
+use crate::clock::calendar_ms;
+use crate::mcp::http::Operate;
 use crate::mcp::{Doorkeeper, Hop, Identity};
 use crate::tools::Node;
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Makes, lists or revokes tokens.
 pub(super) fn run(args: &NodeArgs, command: TokenCommand) -> anyhow::Result<Exit> {
@@ -24,8 +29,15 @@ pub(super) fn run(args: &NodeArgs, command: TokenCommand) -> anyhow::Result<Exit
             name,
             role,
             calls_per_minute,
+            expires,
+            qualified,
         } => {
-            let token = book.add(&name, role, calls_per_minute)?;
+            let days = expires.map(|days| u64::from(days) * DAY_MS);
+            let ends_ms = days.map(|ms| calendar_ms().saturating_add(ms));
+            let token = book.add(&name, role, calls_per_minute, ends_ms)?;
+            if let Some(level) = qualified {
+                book.qualify(&name, Some(level.word()))?;
+            }
             show::note("this is shown once; give it as `Authorization: Bearer …`");
             show::line(&token);
         }
@@ -44,14 +56,26 @@ fn list(book: &Book) -> anyhow::Result<()> {
         show::note("there are no tokens");
     }
     for card in cards {
+        let left = card.ends_ms.map(|ends| ends.saturating_sub(calendar_ms()));
+        let ends = match left {
+            None => String::new(),
+            Some(0) => ", ended".to_owned(),
+            Some(left) => format!(", ends within {} days", left.div_ceil(DAY_MS)),
+        };
         show::line(&format!(
-            "{:24} {:10} {:6} calls a minute",
+            "{:24} {:10} {:6} calls a minute{ends}{}{}",
             card.name,
             card.role.to_string(),
-            card.calls_per_minute
+            card.calls_per_minute,
+            told(", wants level", card.qualified.as_deref()),
+            told(", certificate", card.certificate.as_deref()),
         ));
     }
     Ok(())
+}
+
+fn told(what: &str, value: Option<&str>) -> String {
+    value.map_or_else(String::new, |value| format!("{what} {value}"))
 }
 
 /// Who is asked for every HTTP request, if anybody needs to be.
@@ -82,7 +106,7 @@ impl Doorkeeper for Keeper {
         let token = token.ok_or(
             "this node wants a token: send `Authorization: Bearer …`; an operator makes one with `steadyhand token add`",
         )?;
-        let standing = self.0.check(token).map_err(|denied| {
+        let standing = self.0.check(token, calendar_ms()).map_err(|denied| {
             tracing::warn!(%denied, "a caller was turned away");
             denied.to_string()
         })?;
@@ -92,6 +116,36 @@ impl Doorkeeper for Keeper {
             calls_per_minute: standing.calls_per_minute,
         })
     }
+}
+
+/// Operators' verbs over HTTP: as by the control socket, for operators' tokens alone, noted under the token's name.
+pub(super) fn operate(node: &Arc<Node>) -> Operate {
+    let node = Arc::clone(node);
+    Arc::new(move |identity, body| {
+        let node = Arc::clone(&node);
+        // Whoever hangs up undoes nothing: what was begun is done and noted.
+        let doing = async move {
+            if standing(&identity, None).role != Role::Operator {
+                return Err(format!(
+                    "the token `{}` is a {}'s; verbs are for operators' tokens",
+                    identity.name, identity.role
+                ));
+            }
+            let told = match serde_json::from_slice(&body) {
+                Ok(verb) => {
+                    let caller = format!("token {}", identity.name);
+                    control::done_for(&node, &caller, verb).await
+                }
+                Err(error) => Told::failed(format!("not understood: {error}")),
+            };
+            serde_json::to_value(told).map_err(|error| error.to_string())
+        };
+        let done = tokio::spawn(doing);
+        Box::pin(async move {
+            let broke = |_| Err("the node broke while it did this; its log says why".to_owned());
+            done.await.unwrap_or_else(broke)
+        })
+    })
 }
 
 /// What an identity that [`Keeper`] gave allows. Whoever passes a call on for somebody who may do less may do less.

@@ -5,7 +5,9 @@ mod approve;
 mod arm;
 mod audit;
 mod bus;
+mod calibrate;
 mod call;
+mod certificate;
 mod changes;
 mod check;
 mod control;
@@ -118,6 +120,9 @@ enum Command {
     /// Make an arm's file from a URDF
     #[command(subcommand)]
     Arm(arm::ArmCommand),
+    /// Find a tool's tip, a sheet's place or joints' zeros by touching; nothing is written before `accept`
+    #[command(subcommand)]
+    Calibrate(calibrate::CalibrateCommand),
     /// Show what a tool would understand, and what each profile would do; nothing is called
     Explain(ExplainArgs),
     /// Examine a language model before it may move the arm, and look at what came of it
@@ -243,8 +248,14 @@ enum TokenCommand {
         /// So many calls a minute; stops are not counted
         #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=60_000))]
         calls_per_minute: u32,
+        /// It ends by itself after so many days; without it only when it is revoked
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3_650))]
+        expires: Option<u32>,
+        /// Its holder moves the arm only with a certificate of this level, whatever the node file says
+        #[arg(long, value_name = "LEVEL")]
+        qualified: Option<crate::exam::Level>,
     },
-    /// Show names and roles
+    /// Show names, roles, when they end, and certificates
     List,
     /// End a token at once
     Revoke {
@@ -253,12 +264,23 @@ enum TokenCommand {
     },
 }
 
-/// Which node of this machine.
+/// Which node.
 #[derive(Debug, Clone, Args)]
 struct AtArgs {
     /// The node's control socket, where several nodes run on this machine
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// A node elsewhere, such as https://arm.example:8700, for whoever has an operator's token
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "token_file",
+        conflicts_with = "socket"
+    )]
+    node: Option<String>,
+    /// The file that holds the token
+    #[arg(long, value_name = "FILE", requires = "node")]
+    token_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -292,8 +314,9 @@ struct ServeArgs {
     /// Scenes in which motion is allowed from the start, where the arm is not the embedded simulator
     #[arg(long, value_name = "SCENE", num_args = 1..)]
     enable: Vec<String>,
-    #[command(flatten)]
-    at: AtArgs,
+    /// Where operators reach this node [default: a socket of its name in the runtime folder]
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
 }
 
 /// Where HTTP is spoken.
@@ -424,8 +447,10 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
     };
     let quiet = !matches!(cli.command, Command::Serve(_) | Command::Sim(_));
     log::begin(cli.node.log, quiet);
+    // One thread hears everybody: with two, each message would wake both. What takes long is done
+    // by others (`work`).
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(1)
         .enable_all()
         .build()?;
     let result = runtime.block_on(command(cli, sockets));
@@ -444,6 +469,7 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
         Command::Plan(args) => plan::run(&node, &args),
         Command::Reach(args) => reach::run(&node, &args),
         Command::Arm(what) => arm::run(&what),
+        Command::Calibrate(what) => calibrate::run(&node, what).await,
         Command::Explain(args) => explain::run(&node, &args),
         Command::Exam(args) => exam::run(&node, *args).await,
         Command::Sim(args) => sim::run(&node, args).await,

@@ -1,22 +1,64 @@
-//! Operators' verbs, by the control socket of the node on this machine.
+//! Operators' verbs: by the control socket of a node on this machine, or with an operator's token over HTTP.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::control::{self, Verb};
+use super::control::{self, Told, Verb};
 use super::{AtArgs, Exit, NodeArgs, show};
+use crate::mcp::http_client;
 
 /// Whether a node that runs is asked, and not a folder.
 pub(super) fn is_meant(node: &NodeArgs, at: &AtArgs) -> bool {
     let folder = node.state.is_some() || node.config.is_some();
-    at.socket.is_some() || (!folder && control::only_socket().is_ok())
+    at.socket.is_some() || at.node.is_some() || (!folder && control::only_socket().is_ok())
+}
+
+/// Asks the node that is meant.
+pub(super) async fn ask(at: &AtArgs, verb: &Verb) -> anyhow::Result<Told> {
+    match (&at.node, &at.token_file) {
+        (Some(url), Some(token)) => abroad(url, token, verb).await,
+        _ => control::ask(&socket(at)?, verb).await,
+    }
+}
+
+async fn abroad(url: &str, token: &Path, verb: &Verb) -> anyhow::Result<Told> {
+    let token = std::fs::read_to_string(token)
+        .with_context(|| format!("cannot read the token in {}", token.display()))?;
+    let token = token.trim().to_owned();
+    let url = address(url);
+    let asked = http_client::ask(&url, Some(token), serde_json::to_vec(verb)?);
+    let (status, body) = asked
+        .await
+        .with_context(|| format!("{url} was not asked"))?;
+    if status.is_success() {
+        let told = serde_json::from_str(&body.to_string());
+        return told.with_context(|| format!("{url} answers as no node of this kind"));
+    }
+    let why = body.pointer("/error/message").and_then(|why| why.as_str());
+    match (why, status.as_u16()) {
+        (Some(why), _) => bail!("{url} refuses ({status}): {why}"),
+        (None, 404) => bail!(
+            "{url} is not there: a node takes operators' verbs over HTTP only where its callers need tokens"
+        ),
+        (None, _) => bail!("{url} refuses ({status})"),
+    }
+}
+
+/// The whole address, from a host with its port or from the address at which the node speaks MCP.
+fn address(said: &str) -> String {
+    let said = said.trim().trim_end_matches('/');
+    let base = said.strip_suffix("/mcp").unwrap_or(said);
+    match base.contains("://") {
+        true => format!("{base}/operator"),
+        false => format!("http://{base}/operator"),
+    }
 }
 
 /// The socket of the node on this machine.
-pub(super) fn socket(at: &AtArgs) -> anyhow::Result<PathBuf> {
+fn socket(at: &AtArgs) -> anyhow::Result<PathBuf> {
     match &at.socket {
         Some(path) => Ok(path.clone()),
         None => control::only_socket(),
@@ -24,8 +66,7 @@ pub(super) fn socket(at: &AtArgs) -> anyhow::Result<PathBuf> {
 }
 
 pub(super) async fn verb(at: &AtArgs, verb: Verb) -> anyhow::Result<Exit> {
-    let path = socket(at)?;
-    let told = control::ask(&path, &verb).await?;
+    let told = ask(at, &verb).await?;
     show::line(&told.text);
     Ok(if told.done { Exit::Done } else { Exit::Refused })
 }

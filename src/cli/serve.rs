@@ -10,7 +10,7 @@ use super::changes::Changes;
 use super::desk::{self, repair};
 use super::open::{self, Pace};
 use super::systemd::Sockets;
-use super::{Exit, HttpAt, NodeArgs, ServeArgs, control, door, park, systemd};
+use super::{Exit, HttpAt, NodeArgs, ServeArgs, certificate, control, door, park, systemd};
 use crate::clock::{CALENDAR_OFFSET, calendar_offset_ms};
 use crate::mcp::http::{self, HttpConfig, Listening};
 use crate::mcp::{Desk, session_key, stdio};
@@ -55,7 +55,7 @@ async fn until_told(
     }
     let door = match sockets.control.take() {
         Some(opened) => control::adopt(opened),
-        None => control::open(serve.at.socket.as_deref(), &node.file.name),
+        None => control::open(serve.socket.as_deref(), &node.file.name),
     };
     let stop = CancellationToken::new();
     let parking = Arc::new(OnceLock::new());
@@ -149,19 +149,21 @@ async fn speak(
         return by_pipe(node, desk, stop).await;
     };
     let doorkeeper = door::keeper(node, listening.address())?;
-    tracing::info!("MCP at http://{}/mcp", listening.address());
-    ready(node);
     let leaving = Arc::clone(node);
     let config = HttpConfig {
+        tls: certificate::acceptor(&node.file)?,
         left: Some(Arc::new(move |session| {
             leaving.left(&session_key(session));
         })),
         doorkeeper,
+        operate: Some(door::operate(node)),
         hosts: serve.host.clone(),
         metrics: Some(metrics(node)),
         ready: Some(readiness(node)),
         ..HttpConfig::default()
     };
+    tracing::info!("MCP at {}://{}/mcp", config.scheme(), listening.address());
+    ready(node);
     let web = listening.serve(Arc::clone(&desk), config, repair, stop.clone());
     if !serve.stdio {
         return Ok(web.await?);

@@ -23,7 +23,7 @@ const EVERYWHERE: &str = "all";
 pub struct PeerEntry {
     /// What callers of this node call it.
     pub name: String,
-    /// Where it speaks MCP: `10.0.0.7:8700`, or a whole `http://10.0.0.7:8700/mcp`.
+    /// Where it speaks MCP: `10.0.0.7:8700`, or a whole `http://10.0.0.7:8700/mcp`; by `https://` its certificate is checked.
     pub address: String,
     /// The token that it made for this node.
     pub token: Option<Secret>,
@@ -71,7 +71,8 @@ impl PeerEntry {
     pub fn url(&self) -> Option<String> {
         let said = self.address.trim();
         if let Some((scheme, rest)) = said.split_once("://") {
-            return (scheme == "http" && !rest.is_empty()).then(|| said.to_owned());
+            return (matches!(scheme, "http" | "https") && !rest.is_empty())
+                .then(|| said.to_owned());
         }
         let (host, port) = said.rsplit_once(':')?;
         let plain = !host.is_empty() && !host.contains(['/', ' ']);
@@ -173,7 +174,9 @@ pub(super) fn problems(node: &str, peers: &[PeerEntry]) -> Vec<Problem> {
             let at = &peer.address;
             say(
                 "address",
-                format!("peer `{name}`: `{at}` is neither HOST:PORT nor http://HOST:PORT/mcp"),
+                format!(
+                    "peer `{name}`: `{at}` is none of HOST:PORT, http://HOST:PORT/mcp and https://HOST:PORT/mcp"
+                ),
             );
         }
         if peer.token.is_some() && peer.token_file.is_some() {
@@ -227,6 +230,7 @@ mod tests {
             ("10.0.0.7:8700", Some("http://10.0.0.7:8700/mcp")),
             ("left.local:80", Some("http://left.local:80/mcp")),
             ("http://left/mcp", Some("http://left/mcp")),
+            ("https://left/mcp", Some("https://left/mcp")),
             ("ftp://left", None),
             ("left", None),
             ("left:port", None),

@@ -1,8 +1,13 @@
 //! Arm and pens as capsules: how near they are to each other and to what is around them.
 
+use std::cell::OnceCell;
+
 use nalgebra::Point3;
 
-use super::clearance::{PEN_RADIUS_M, point_to_box, segment_over_sheet, segment_to_box};
+use super::clearance::{
+    PEN_RADIUS_M, at_least_over_shape_m, height_mm, point_to_box, segment_over_sheet,
+    segment_to_box,
+};
 use crate::kin::Frames;
 use crate::kin::capsule::{Placed, nearest_pair, place};
 use crate::scene::{Corners, Scene};
@@ -30,10 +35,11 @@ struct Part<'a> {
     radius_m: f64,
 }
 
-/// The body at one sample.
+/// The body at one sample: worked out when it is first asked for.
 pub(super) struct Stance {
-    frames: Frames,
-    placed: Vec<Placed>,
+    q_rad: Joints,
+    frames: OnceCell<Frames>,
+    placed: OnceCell<Vec<Placed>>,
 }
 
 /// How near something is, and which part.
@@ -59,18 +65,60 @@ impl<'a> Body<'a> {
         self.scene
     }
 
-    /// Where all of it is.
+    /// With the joints so.
     pub(super) fn at(&self, q_rad: &Joints) -> Stance {
-        let frames = self.scene.arm.chain.frames(q_rad);
-        let placed = self.parts.iter().map(|part| {
-            let link = frames.get(part.joints_before);
-            let frame = link.filter(|_| !part.is_pen).unwrap_or(&frames.tool);
-            place(frame, &part.from_m, &part.to_m, part.radius_m)
-        });
         Stance {
-            placed: placed.collect(),
-            frames,
+            q_rad: *q_rad,
+            frames: OnceCell::new(),
+            placed: OnceCell::new(),
         }
+    }
+
+    /// Where the links are.
+    pub(super) fn frames<'s>(&self, stance: &'s Stance) -> &'s Frames {
+        let frames = || self.scene.arm.chain.frames(&stance.q_rad);
+        stance.frames.get_or_init(frames)
+    }
+
+    /// Where all of it is.
+    fn placed<'s>(&self, stance: &'s Stance) -> &'s [Placed] {
+        stance.placed.get_or_init(|| {
+            let frames = self.frames(stance);
+            let placed = self.parts.iter().map(|part| {
+                let link = frames.get(part.joints_before);
+                let frame = link.filter(|_| !part.is_pen).unwrap_or(&frames.tool);
+                place(frame, &part.from_m, &part.to_m, part.radius_m)
+            });
+            placed.collect()
+        })
+    }
+
+    /// Both ends of every part.
+    #[cfg(test)]
+    pub(super) fn ends(&self, stance: &Stance) -> Vec<Point3<f64>> {
+        let placed = self.placed(stance).iter();
+        placed.flat_map(|part| [part.from_m, part.to_m]).collect()
+    }
+
+    /// How far anything that a joint moves can be from that joint, whatever the others do: the
+    /// chain from there, stretched out.
+    pub(super) fn lever_m(&self, joint: usize) -> f64 {
+        let chain = &self.scene.arm.chain;
+        let beyond = |part: &&Part<'_>| part.joints_before > joint;
+        let lever = |part: &Part<'_>| {
+            let steps = chain.joints().iter().take(part.joints_before);
+            let steps = steps.skip(joint + 1);
+            let chain_m: f64 = steps
+                .map(|joint| joint.origin.translation.vector.norm())
+                .sum();
+            let mount_m = if part.is_pen { chain.mount_m() } else { 0.0 };
+            chain_m + mount_m + part.from_m.coords.norm().max(part.to_m.coords.norm())
+        };
+        self.parts
+            .iter()
+            .filter(beyond)
+            .map(lever)
+            .fold(0.0, f64::max)
     }
 
     /// What a part is called in a message.
@@ -86,7 +134,7 @@ impl<'a> Body<'a> {
         &'s self,
         stance: &'s Stance,
     ) -> impl Iterator<Item = (usize, &'s Part<'a>, &'s Placed)> {
-        let both = self.parts.iter().zip(&stance.placed).enumerate();
+        let both = self.parts.iter().zip(self.placed(stance)).enumerate();
         both.map(|(index, (part, placed))| (index, part, placed))
     }
 
@@ -126,15 +174,56 @@ impl<'a> Body<'a> {
 
     /// The lowest tip of the pens that do not draw, over the sheet.
     pub(super) fn idle_pens(&self, stance: &Stance, drawing: usize) -> Option<Near> {
-        let pens = self.each(stance).filter(|(_, part, _)| part.is_pen);
-        let idle = pens.enumerate().filter(|(pen, _)| *pen != drawing);
-        nearest(idle.filter_map(|(_, (index, _, placed))| {
-            let height_mm = super::clearance::Posture::height_mm(self.scene, &placed.to_m)?;
+        let idle = self.idle(stance, drawing);
+        nearest(idle.filter_map(|(index, _, placed)| {
             Some(Near {
-                metres: height_mm / 1e3,
+                metres: height_mm(self.scene, &placed.to_m)? / 1e3,
                 part: index,
             })
         }))
+    }
+
+    fn idle<'s>(
+        &'s self,
+        stance: &'s Stance,
+        drawing: usize,
+    ) -> impl Iterator<Item = (usize, &'s Part<'a>, &'s Placed)> {
+        let pens = self.each(stance).filter(|(_, part, _)| part.is_pen);
+        let idle = pens.enumerate().filter(move |(pen, _)| *pen != drawing);
+        idle.map(|(_, part)| part)
+    }
+
+    /// No idle tip is lower than this, wherever the sheet ends.
+    pub(super) fn idle_at_least_m(&self, stance: &Stance, drawing: usize) -> f64 {
+        let tips = self.idle(stance, drawing).map(|(_, _, placed)| placed.to_m);
+        tips.map(|tip| self.scene.surface.project(&tip).height_mm / 1e3)
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// No part of the arm is nearer to the sheet than this, wherever the sheet ends; what stands
+    /// beside it for good is no nearer than [`FAR_M`].
+    pub(super) fn over_sheet_at_least_m(&self, stance: &Stance) -> f64 {
+        let arm = self.each(stance).filter(|(_, part, _)| !part.is_pen);
+        arm.map(
+            |(
+                _,
+                part,
+                Placed {
+                    from_m,
+                    to_m,
+                    radius_m,
+                },
+            )| {
+                let height_m = if part.joints_before > 0 {
+                    at_least_over_shape_m(self.scene, from_m, to_m)
+                } else {
+                    let most_m = FAR_M + radius_m;
+                    segment_over_sheet(self.scene, (from_m, to_m), most_m).unwrap_or(most_m)
+                };
+                height_m - radius_m
+            },
+        )
+        .fold(f64::INFINITY, f64::min)
     }
 
     /// The part of arm or pens nearest to a box, if any is near.
@@ -151,15 +240,16 @@ impl<'a> Body<'a> {
 
     /// The two parts that are nearest to each other, of those that may not touch.
     pub(super) fn nearest_two(&self, stance: &Stance) -> Option<(usize, usize, f64)> {
-        let (pair, metres) = nearest_pair(&stance.placed, &self.apart)?;
+        let (pair, metres) = nearest_pair(self.placed(stance), &self.apart)?;
         let (a, b) = self.apart.get(pair)?;
         Some((*a, *b, metres))
     }
 }
 
 impl Stance {
-    pub(super) fn frames(&self) -> &Frames {
-        &self.frames
+    /// The joints.
+    pub(super) fn q_rad(&self) -> &Joints {
+        &self.q_rad
     }
 }
 

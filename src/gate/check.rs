@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use nalgebra::Point3;
 
-use super::body::{Body, Near, Stance};
-use super::clearance::{Posture, tilt_rad};
+use super::around::{Around, Levers};
+use super::body::{Near, Stance};
+use super::clearance::{height_mm, tilt_rad, tip_m};
 use super::rates::excess;
 use super::stopping::{Stops, touches};
 use super::{CheckedTrajectory, Excess, Refusal, Refused, Rule};
-use crate::kin::Tip;
+use crate::kin::{Frames, Tip};
 use crate::permit::Permit;
 use crate::plan::{Span, SpanKind, Trajectory};
 use crate::scene::{Pen, Scene, TIP_MM_S_MAX, ToolKind};
@@ -88,6 +89,30 @@ pub fn preview(scene: &Arc<Scene>, trajectory: &Trajectory) -> Result<(), Refuse
     Judge::new(scene, trajectory).all(|_| {}).map(|_| ())
 }
 
+/// What a judge said, as text that can be compared.
+#[cfg(test)]
+pub(super) struct CheckedBy {
+    pub(super) refusals: Vec<Refusal>,
+    pub(super) stops: String,
+}
+
+/// Judges every sample and proves the stops, whether samples were refused or not.
+#[cfg(test)]
+pub(super) fn judged<'a>(
+    scene: &'a Scene,
+    trajectory: &'a Trajectory,
+    around: impl Fn() -> Around<'a>,
+) -> CheckedBy {
+    let mut judge = Judge::new(scene, trajectory);
+    judge.form();
+    assert!(judge.refusals.is_empty(), "{:?}", judge.refusals);
+    judge.samples(around());
+    CheckedBy {
+        refusals: judge.refusals,
+        stops: format!("{:?}", Stops::prove(around(), trajectory)),
+    }
+}
+
 pub(super) struct Judge<'a> {
     pub(super) scene: &'a Scene,
     pub(super) trajectory: &'a Trajectory,
@@ -121,8 +146,8 @@ impl Ratchet {
         margin < 0.0 && margin < most - MARGIN_ROUNDING
     }
 
-    /// The margin of what is near, if anything is. Otherwise whatever comes near from now on does
-    /// not begin there.
+    /// The margin of what is near, if anything is. Otherwise it is farther than `least_m`, and
+    /// whatever comes nearer from now on does not begin there.
     fn near(&mut self, near: Option<Near>, least_m: f64) -> Option<Near> {
         let Some(near) = near else {
             *self = Self::far();
@@ -147,7 +172,8 @@ struct Moment<'a> {
     span: &'a Span,
     pen: &'a Pen,
     q: &'a Joints,
-    stance: Stance,
+    stance: &'a Stance,
+    frames: &'a Frames,
     tip: Point3<f64>,
     before: Option<(&'a Joints, Point3<f64>)>,
 }
@@ -169,8 +195,8 @@ impl<'a> Judge<'a> {
             return Err(Refused(self.refusals));
         }
         leave(&mut self);
-        self.samples();
-        match Stops::prove(self.scene, self.trajectory) {
+        self.samples(Around::new(self.scene));
+        match Stops::prove(Around::new(self.scene), self.trajectory) {
             Ok(stops) if self.refusals.is_empty() => Ok(stops),
             Ok(_) => Err(Refused(self.refusals)),
             Err(refusal) => {
@@ -209,7 +235,7 @@ impl<'a> Judge<'a> {
     fn at_mm(&self, sample: usize) -> Option<[f64; 2]> {
         let q = self.trajectory.samples.get(sample)?;
         let pen = self.trajectory.span_at(sample)?.pen;
-        let tip = Posture::new(self.scene, q).tip_m(self.scene, pen)?;
+        let tip = tip_m(self.scene, pen, q)?;
         let at_mm = self.scene.surface.project(&tip).at_mm;
         at_mm.iter().all(|v| v.is_finite()).then_some(at_mm)
     }
@@ -270,41 +296,42 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn samples(&mut self) {
+    fn samples(&mut self, mut around: Around<'_>) {
         self.joint_limits();
         self.joint_rates();
         let mut ratchets = Ratchets::new(self.scene);
         let (scene, trajectory) = (self.scene, self.trajectory);
-        let body = Body::new(scene);
         let mut before: Option<(usize, &Joints, Point3<f64>)> = None;
         let spans = trajectory.spans.iter();
         for (span, pen) in spans.filter_map(|span| Some((span, scene.pen(span.pen)?))) {
             let samples = trajectory.samples.iter().enumerate();
             for (sample, q) in samples.take(span.end).skip(span.first) {
-                let stance = body.at(q);
-                let tip = stance.frames().tool * pen.tip_m;
+                let stance = around.body().at(q);
+                let frames = around.body().frames(&stance);
+                let tip = frames.tool * pen.tip_m;
                 let moment = Moment {
                     sample,
                     span,
                     pen,
                     q,
-                    stance,
+                    stance: &stance,
+                    frames,
                     tip,
                     before: before
                         .filter(|(pen, ..)| *pen == span.pen)
                         .map(|(_, q, tip)| (q, tip)),
                 };
                 before = Some((span.pen, q, tip));
-                self.way(&moment);
+                self.way(&moment, around.levers());
                 self.pose(&moment);
                 self.sheet(&moment, &mut ratchets);
-                self.surroundings(&body, &moment, &mut ratchets);
+                self.surroundings(&mut around, &moment, &mut ratchets);
             }
         }
     }
 
     /// From the sample before: how fast, and how straight.
-    fn way(&mut self, now: &Moment<'_>) {
+    fn way(&mut self, now: &Moment<'_>, levers: &Levers) {
         let Some((q_before, before)) = &now.before else {
             return;
         };
@@ -318,11 +345,11 @@ impl<'a> Judge<'a> {
                 || format!("the tip would move at {speed:.0} mm/s; {limit:.0} is the limit here"),
             );
         }
-        if q_before.distance_max(now.q) == 0.0 {
+        if levers.strays_m(q_before, now.q) * 1e3 < MIDPOINT_MM / SLACK {
             return;
         }
         let middle = q_before.zip(now.q, f64::midpoint);
-        let tip = self.scene.arm.chain.frames(&middle).tool * now.pen.tip_m;
+        let tip = self.scene.arm.chain.point(&middle, &now.pen.tip_m);
         let off = (tip - nalgebra::center(before, &now.tip)).norm() * 1e3;
         if off > MIDPOINT_MM {
             let excess = excess(off, MIDPOINT_MM, "mm");
@@ -352,8 +379,8 @@ impl<'a> Judge<'a> {
             point_m: now.pen.tip_m,
             axis: now.pen.axis,
         };
-        let condition = self.scene.arm.chain.condition(now.q, &tip);
-        if condition > CONDITION_MAX {
+        let chain = &self.scene.arm.chain;
+        if let Some(condition) = chain.condition_over(now.frames, &tip, CONDITION_MAX) {
             let excess = excess(condition, CONDITION_MAX, "");
             self.refuse(Rule::Condition, now.sample, excess, || {
                 format!("the arm would be too near to a singular pose: joints move the tip {condition:.0} times as far one way as another; {CONDITION_MAX:.0} is the limit: move the sheet")
@@ -363,7 +390,7 @@ impl<'a> Judge<'a> {
         if now.span.kind != SpanKind::Draw {
             return;
         }
-        let tilt = tilt_rad(self.scene, now.stance.frames(), now.pen);
+        let tilt = tilt_rad(self.scene, now.frames, now.pen);
         if tilt > cone * SLACK {
             let (name, tilt, cone) = (&now.pen.name, tilt.to_degrees(), cone.to_degrees());
             self.refuse(Rule::Tilt, now.sample, excess(tilt, cone, "deg"), || {
@@ -373,7 +400,7 @@ impl<'a> Judge<'a> {
     }
 
     fn sheet(&mut self, now: &Moment<'_>, ratchets: &mut Ratchets) {
-        let Some(height) = Posture::height_mm(self.scene, &now.tip) else {
+        let Some(height) = height_mm(self.scene, &now.tip) else {
             ratchets.sheet = Ratchet::far();
             return;
         };
@@ -407,22 +434,22 @@ impl<'a> Judge<'a> {
         })
     }
 
-    fn surroundings(&mut self, body: &Body<'_>, now: &Moment<'_>, ratchets: &mut Ratchets) {
-        let (stance, at) = (&now.stance, now.sample);
-        if let Some(out) = ratchets.workspace.near(body.in_workspace(stance), 0.0) {
-            let (name, by) = (body.what(out.part), -out.metres * 1e3);
+    fn surroundings(&mut self, around: &mut Around<'_>, now: &Moment<'_>, ratchets: &mut Ratchets) {
+        let (scene, stance, at) = (self.scene, now.stance, now.sample);
+        if let Some(out) = ratchets.workspace.near(around.in_workspace(stance), 0.0) {
+            let (name, by) = (around.body().what(out.part), -out.metres * 1e3);
             self.refuse(Rule::Workspace, at, excess(by, 0.0, "mm"), || {
                 format!("{name} would be {by:.1} mm outside the workspace")
             });
         }
-        if let Some(near) = ratchets.body.near(body.over_sheet(stance), CLEARANCE_M) {
-            self.too_near(Rule::Body, at, near, &body.what(near.part), "the sheet");
+        let near = around.over_sheet(stance);
+        if let Some(near) = ratchets.body.near(near, CLEARANCE_M) {
+            let what = around.body().what(near.part);
+            self.too_near(Rule::Body, at, near, &what, "the sheet");
         }
-        if let Some(pen) = ratchets
-            .idle
-            .near(body.idle_pens(stance, now.span.pen), 0.0)
-        {
-            let (name, height) = (body.what(pen.part), pen.metres * 1e3);
+        let pen = around.idle_pens(stance, now.span.pen);
+        if let Some(pen) = ratchets.idle.near(pen, 0.0) {
+            let (name, height) = (around.body().what(pen.part), pen.metres * 1e3);
             self.refuse(Rule::Sheet, at, excess(height, 0.0, "mm"), || {
                 format!(
                     "{name}, which does not draw now, would be {:.1} mm below the sheet",
@@ -430,19 +457,18 @@ impl<'a> Judge<'a> {
                 )
             });
         }
-        if let Some((one, other, metres)) = body.nearest_two(stance) {
-            let near = Near { metres, part: one };
-            if let Some(near) = ratchets.own.near(Some(near), CLEARANCE_M) {
-                let (one, other) = (body.what(one), body.what(other));
-                self.too_near(Rule::SelfCollision, at, near, &one, &other);
-            }
+        let two = around.nearest_two(stance);
+        let near = two.map(|(part, _, metres)| Near { metres, part });
+        if let Some((near, (one, other, _))) = ratchets.own.near(near, CLEARANCE_M).zip(two) {
+            let (one, other) = (around.body().what(one), around.body().what(other));
+            self.too_near(Rule::SelfCollision, at, near, &one, &other);
         }
-        let scene = self.scene;
-        for (keep_out, ratchet) in scene.keep_outs.iter().zip(&mut ratchets.keep_outs) {
-            let near = body.near_box(stance, &keep_out.corners);
+        let ratchets = ratchets.keep_outs.iter_mut().enumerate();
+        for (keep_out, (index, ratchet)) in scene.keep_outs.iter().zip(ratchets) {
+            let near = around.near_keep_out(stance, index, &keep_out.corners);
             if let Some(near) = ratchet.near(near, CLEARANCE_M) {
-                let what = format!("keep-out `{}`", keep_out.name);
-                self.too_near(Rule::KeepOut, at, near, &body.what(near.part), &what);
+                let (part, what) = (near.part, format!("keep-out `{}`", keep_out.name));
+                self.too_near(Rule::KeepOut, at, near, &around.body().what(part), &what);
             }
         }
     }

@@ -23,28 +23,18 @@ const STILL_MM: f64 = 1e-9;
 const PIECE_M: f64 = 0.001;
 const HALVINGS: u32 = 12;
 
-/// The arm at one sample.
-pub(super) struct Posture {
-    frames: Frames,
+/// In so many pieces a segment is looked at to say how low it may be at the most.
+const PIECES: u32 = 8;
+
+/// The tip of a pen, in the base frame; `None` where there is no such pen.
+pub(super) fn tip_m(scene: &Scene, pen: usize, q_rad: &Joints) -> Option<Point3<f64>> {
+    Some(scene.arm.chain.point(q_rad, &scene.pen(pen)?.tip_m))
 }
 
-impl Posture {
-    pub(super) fn new(scene: &Scene, q_rad: &Joints) -> Self {
-        Self {
-            frames: scene.arm.chain.frames(q_rad),
-        }
-    }
-
-    /// The tip of a pen, in the base frame.
-    pub(super) fn tip_m(&self, scene: &Scene, pen: usize) -> Option<Point3<f64>> {
-        Some(self.frames.tool * scene.pen(pen)?.tip_m)
-    }
-
-    /// How high over the sheet a point is, if the sheet is below it at all.
-    pub(super) fn height_mm(scene: &Scene, point_m: &Point3<f64>) -> Option<f64> {
-        let seen = scene.surface.project(point_m);
-        (beyond_mm(scene, seen.at_mm) <= 0.0).then_some(seen.height_mm)
-    }
+/// How high over the sheet a point is, if the sheet is below it at all.
+pub(super) fn height_mm(scene: &Scene, point_m: &Point3<f64>) -> Option<f64> {
+    let seen = scene.surface.project(point_m);
+    (beyond_mm(scene, seen.at_mm) <= 0.0).then_some(seen.height_mm)
 }
 
 /// How far a pen leans from the surface's normal under its tip.
@@ -74,7 +64,7 @@ pub(super) fn segment_over_sheet(
         let ends = [from, to].map(|end| scene.surface.project(end));
         return lowest_over_flat_m(scene, &ends).filter(|lowest| *lowest < most_m);
     }
-    let ends = [from, to].map(|end| Posture::height_mm(scene, end).map_or(most_m, |mm| mm / 1e3));
+    let ends = [from, to].map(|end| height_mm(scene, end).map_or(most_m, |mm| mm / 1e3));
     let mut lowest = ends.into_iter().fold(most_m, f64::min);
     lower(scene, (from, to), HALVINGS, &mut lowest);
     (lowest < most_m).then_some(lowest)
@@ -99,6 +89,21 @@ fn lowest_over_flat_m(scene: &Scene, [from, to]: &[Projected; 2]) -> Option<f64>
     }
     let at = |share: f64| from.height_mm + (to.height_mm - from.height_mm) * share;
     (begin <= end).then(|| at(begin).min(at(end)) / 1e3)
+}
+
+/// A segment is nowhere lower over the endless shape than this, in metres; exactly so over a flat
+/// one.
+pub(super) fn at_least_over_shape_m(scene: &Scene, from: &Point3<f64>, to: &Point3<f64>) -> f64 {
+    let height_m = |point: &Point3<f64>| scene.surface.project(point).height_mm / 1e3;
+    if scene.surface.is_flat() {
+        return height_m(from).min(height_m(to));
+    }
+    // No point of a piece is lower than its middle by more than half of its length.
+    let half_m = (to - from).norm() / f64::from(2 * PIECES);
+    let middle = |piece: u32| f64::from(2 * piece + 1) / f64::from(2 * PIECES);
+    (0..PIECES)
+        .map(|piece| height_m(&from.lerp(to, middle(piece))) - half_m)
+        .fold(f64::INFINITY, f64::min)
 }
 
 /// Neither height nor place on the sheet change by more than what is walked, so that a half that
@@ -201,6 +206,28 @@ mod tests {
             prop_assert!(found <= sampled + 1e-6 && sampled - found < 0.02, "{found} {sampled}");
             let far = segment_to_box(from, to, &corners(), 0.5);
             prop_assert_eq!(far.is_some(), found <= 0.5);
+        }
+
+        #[test]
+        fn no_point_of_a_segment_is_lower_than_the_least(
+            a in prop::array::uniform3(-0.2..0.2_f64), b in prop::array::uniform3(-0.2..0.2_f64),
+            radius in prop::option::of(60.0..300.0_f64), share in 0.0..1.0_f64,
+        ) {
+            let scene = over(radius);
+            let (from, to) = (Point3::from(a), Point3::from(b));
+            let height_m = scene.surface.project(&from.lerp(&to, share)).height_mm / 1e3;
+            prop_assert!(at_least_over_shape_m(&scene, &from, &to) <= height_m + 1e-9);
+        }
+
+        #[test]
+        fn heights_differ_by_no_more_than_what_is_between(
+            a in prop::array::uniform3(-0.2..0.2_f64), b in prop::array::uniform3(-0.02..0.02_f64),
+            radius in prop::option::of(60.0..300.0_f64),
+        ) {
+            let scene = over(radius);
+            let height_m = |point: &Point3<f64>| scene.surface.project(point).height_mm / 1e3;
+            let (from, by) = (Point3::from(a), nalgebra::Vector3::from(b));
+            prop_assert!((height_m(&(from + by)) - height_m(&from)).abs() <= by.norm() + 1e-9);
         }
 
         #[test]

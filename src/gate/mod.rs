@@ -60,6 +60,7 @@
 //! }
 //! ```
 
+mod around;
 mod body;
 mod check;
 mod clearance;

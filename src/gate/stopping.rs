@@ -9,12 +9,14 @@
 
 use std::ops::Range;
 
-use nalgebra::{Matrix3, Matrix3xX, Point3, Vector3};
+use nalgebra::{Matrix3, Point3, Vector3};
 
-use super::body::{Body, Stance};
+use super::around::Around;
+use super::body::{Near, Stance};
 use super::check::CLEARANCE_M;
-use super::clearance::Posture;
+use super::clearance::{height_mm, tip_m};
 use super::{Refusal, Rule};
+use crate::kin::Tip;
 use crate::plan::{Span, SpanKind, Trajectory};
 use crate::scene::Scene;
 use crate::units::Joints;
@@ -47,6 +49,12 @@ const LIFT_ASIDE_MM: f64 = 2.0;
 /// Newton steps to a lifted pose.
 const NEWTON_STEPS: usize = 8;
 
+/// Near enough to take no further step.
+const THERE_M: f64 = 1e-5;
+
+/// Of the steps, in square metres a square radian.
+const DAMPING: f64 = 1e-8;
+
 /// How near to its height a lifted pose must be.
 const LIFTED_MM: f64 = 0.5;
 
@@ -68,12 +76,11 @@ struct Lift {
 
 impl Stops {
     /// Proves a stop from every sample.
-    pub(super) fn prove(scene: &Scene, trajectory: &Trajectory) -> Result<Self, Refusal> {
-        let brake_ticks = brake_ticks(scene, trajectory)?;
+    pub(super) fn prove(mut around: Around<'_>, trajectory: &Trajectory) -> Result<Self, Refusal> {
+        let brake_ticks = brake_ticks(around.body().scene(), trajectory)?;
         let mut lifts = Vec::new();
-        let body = Body::new(scene);
         for span in &trajectory.spans {
-            prove_lifts(&body, trajectory, span, &mut lifts)?;
+            prove_lifts(&mut around, trajectory, span, &mut lifts)?;
         }
         Ok(Self { brake_ticks, lifts })
     }
@@ -105,7 +112,7 @@ pub(super) fn touches(kind: SpanKind) -> bool {
 }
 
 fn prove_lifts(
-    body: &Body<'_>,
+    around: &mut Around<'_>,
     trajectory: &Trajectory,
     span: &Span,
     lifts: &mut Vec<Lift>,
@@ -114,7 +121,7 @@ fn prove_lifts(
     let here = |next: usize| trajectory.samples.get(next).filter(|_| next < span.end);
     while let Some(from) = here(next) {
         let end = (next + LIFT_EVERY).min(span.end);
-        next = match lift_from(body, trajectory, span, from, next..end) {
+        next = match lift_from(around, trajectory, span, from, next..end) {
             Ok(Some(lift)) => {
                 let end = lift.end;
                 lifts.push(lift);
@@ -142,24 +149,24 @@ fn prove_lifts(
 /// The lift from a sample, and how many of the samples after it may use it; `None` where a tip
 /// that only passes is up already.
 fn lift_from(
-    body: &Body<'_>,
+    around: &mut Around<'_>,
     trajectory: &Trajectory,
     span: &Span,
     from: &Joints,
     Range { start: first, end }: Range<usize>,
 ) -> Result<Option<Lift>, String> {
-    if !touches(span.kind) && !is_low(body.scene(), span.pen, from) {
+    if !touches(span.kind) && !is_low(around.body().scene(), span.pen, from) {
         return Ok(None);
     }
-    let by_rad = lift(body, span.pen, from)?;
-    let fits = |sample: &usize| {
+    let by_rad = lift(around, span.pen, from)?;
+    let mut fits = |sample: &usize| {
         let between = trajectory.samples.get(*sample);
         between.is_some_and(|from| {
-            Walk::new(body, span.pen, from)
-                .is_ok_and(|walk| walk.is_clear(&by_rad, LIFT_POINTS_BETWEEN).is_ok())
+            Walk::new(around, span.pen, from)
+                .is_ok_and(|mut walk| walk.is_clear(&by_rad, LIFT_POINTS_BETWEEN).is_ok())
         })
     };
-    let shared = (first + 1..end).take_while(fits).count();
+    let shared = (first + 1..end).take_while(|sample| fits(sample)).count();
     Ok(Some(Lift {
         first,
         end: first + 1 + shared,
@@ -169,8 +176,7 @@ fn lift_from(
 
 /// Whether a tip that only passes is over the sheet and lower than travels are.
 fn is_low(scene: &Scene, pen: usize, q: &Joints) -> bool {
-    let tip = Posture::new(scene, q).tip_m(scene, pen);
-    let height = tip.and_then(|tip| Posture::height_mm(scene, &tip));
+    let height = tip_m(scene, pen, q).and_then(|tip| height_mm(scene, &tip));
     height.is_some_and(|height| height < scene.heights.lift_mm - UP_MM)
 }
 
@@ -228,56 +234,36 @@ fn window_max(needed: &[f64]) -> Vec<f64> {
 }
 
 /// The joint motion that lifts the tip from `from`, walked and found clear.
-fn lift(body: &Body<'_>, pen: usize, from: &Joints) -> Result<Joints, String> {
-    let scene = body.scene();
-    let posture = Posture::new(scene, from);
-    let tip = posture.tip_m(scene, pen).ok_or("there is no such pen")?;
-    let under = scene.surface.project(&tip);
-    let normal = scene.surface.at(under.at_mm).normal;
-    let rise_mm = scene.heights.lift_mm - under.height_mm;
+fn lift(around: &mut Around<'_>, pen: usize, from: &Joints) -> Result<Joints, String> {
+    let mut walk = Walk::new(around, pen, from)?;
+    let scene = walk.scene;
+    let rise_mm = scene.heights.lift_mm - walk.height_mm;
     if rise_mm <= 0.0 {
         return Ok(from.map(|_, _| 0.0));
     }
-    let target = tip + normal.scale(rise_mm / 1e3);
+    let target = walk.tip + walk.normal.scale(rise_mm / 1e3);
     let to = reach(scene, pen, from, &target)?;
     let by_rad = to.zip(from, |to, from| to - from);
-    Walk::new(body, pen, from)?.is_clear(&by_rad, LIFT_POINTS)?;
+    walk.is_clear(&by_rad, LIFT_POINTS)?;
     Ok(by_rad)
 }
 
 /// Joint angles near `from` that bring the tip to `target`: damped least squares, limits kept.
 fn reach(scene: &Scene, pen: usize, from: &Joints, target: &Point3<f64>) -> Result<Joints, String> {
-    let limits = scene.arm.limits;
+    let limits = &scene.arm.limits;
     let mut q = *from;
     for _ in 0..NEWTON_STEPS {
-        let tip = tip_m(scene, pen, &q)?;
-        let error = target - tip;
-        if error.norm() < 1e-5 {
-            break;
-        }
-        let jacobian = tip_jacobian(scene, pen, &q, &tip)?;
-        let damped = &jacobian * jacobian.transpose() + Matrix3::identity() * 1e-8;
-        // Damping makes it positive; without an inverse there would be no step.
-        let inverse = damped.try_inverse().unwrap_or_else(Matrix3::zeros);
-        let step = jacobian.transpose() * (inverse * error);
+        let Some(step) = step_to(scene, pen, &q, target)? else {
+            return Ok(q);
+        };
         q = q.map(|joint, angle| {
             let moved = angle + step.get(joint).copied().unwrap_or(0.0);
-            let low = limits
-                .lower_rad
-                .get(joint)
-                .copied()
-                .unwrap_or(moved)
-                .min(angle);
-            let high = limits
-                .upper_rad
-                .get(joint)
-                .copied()
-                .unwrap_or(moved)
-                .max(angle);
-            moved.clamp(low, high)
+            let bound = |of: &Joints| of.get(joint).copied().unwrap_or(moved);
+            let (low, high) = (bound(&limits.lower_rad), bound(&limits.upper_rad));
+            moved.clamp(low.min(angle), high.max(angle))
         });
     }
-    let short_mm = (target - tip_m(scene, pen, &q)?).norm() * 1e3;
+    let short_mm = (target - pen_tip_m(scene, pen, &q)?).norm() * 1e3;
     if short_mm > LIFTED_MM {
         return Err(format!(
             "from here the tip cannot be lifted to {} mm when the arm is stopped ({short_mm:.1} mm short): move the sheet, or lower heights.lift_mm",
@@ -287,47 +273,55 @@ fn reach(scene: &Scene, pen: usize, from: &Joints, target: &Point3<f64>) -> Resu
     Ok(q)
 }
 
-fn pen_tip_m(body: &Body<'_>, stance: &Stance, pen: usize) -> Result<Point3<f64>, String> {
-    let pen = body.scene().pen(pen);
-    pen.map(|pen| stance.frames().tool * pen.tip_m)
-        .ok_or_else(|| "there is no such pen".to_owned())
-}
-
-fn tip_m(scene: &Scene, pen: usize, q: &Joints) -> Result<Point3<f64>, String> {
-    Posture::new(scene, q)
-        .tip_m(scene, pen)
-        .ok_or_else(|| "there is no such pen".to_owned())
-}
-
-/// By differences: independent of the planner's.
-fn tip_jacobian(
+/// The shortest turn of the joints that seems to bring the tip to `target`; `None` where it is
+/// there. What comes of it is walked: nothing rests on this being right.
+fn step_to(
     scene: &Scene,
     pen: usize,
     q: &Joints,
-    tip: &Point3<f64>,
-) -> Result<Matrix3xX<f64>, String> {
-    const STEP_RAD: f64 = 1e-6;
-    let mut columns: Vec<Vector3<f64>> = Vec::with_capacity(q.len());
-    for joint in 0..q.len() {
-        let moved = q.map(|index, angle| {
-            if index == joint {
-                angle + STEP_RAD
-            } else {
-                angle
-            }
-        });
-        columns.push((tip_m(scene, pen, &moved)? - tip) / STEP_RAD);
+    target: &Point3<f64>,
+) -> Result<Option<Joints>, String> {
+    let (chain, pen) = (&scene.arm.chain, scene.pen(pen).ok_or_else(no_pen)?);
+    let (point_m, axis) = (pen.tip_m, pen.axis);
+    let frames = chain.frames(q);
+    let error = target - frames.tool * point_m;
+    if error.norm() < THERE_M {
+        return Ok(None);
     }
-    Ok(Matrix3xX::from_columns(&columns))
+    let jacobian = chain.jacobian_at(&frames, &Tip { point_m, axis });
+    let moves = jacobian
+        .iter()
+        .map(|[x, y, z, ..]| Vector3::new(*x, *y, *z));
+    let damped = moves
+        .clone()
+        .fold(Matrix3::identity() * DAMPING, |all, by| {
+            all + by * by.transpose()
+        });
+    // Damping makes it positive; without an inverse there would be no step.
+    let pull = damped.try_inverse().unwrap_or_else(Matrix3::zeros) * error;
+    let mut step = q.map(|_, _| 0.0);
+    for (to, by) in step.iter_mut().zip(moves) {
+        *to = by.dot(&pull);
+    }
+    Ok(Some(step))
+}
+
+fn pen_tip_m(scene: &Scene, pen: usize, q: &Joints) -> Result<Point3<f64>, String> {
+    tip_m(scene, pen, q).ok_or_else(no_pen)
+}
+
+fn no_pen() -> String {
+    "there is no such pen".to_owned()
 }
 
 /// A way up from one sample, and how near it may come to anything.
-struct Walk<'a> {
-    body: &'a Body<'a>,
+struct Walk<'w, 'a> {
+    around: &'w mut Around<'a>,
     scene: &'a Scene,
     pen: usize,
-    from: &'a Joints,
+    from: &'w Joints,
     tip: Point3<f64>,
+    height_mm: f64,
     normal: Vector3<f64>,
     /// What stands nearer already than a plan may go was let through: it may not come nearer yet.
     sheet_m: f64,
@@ -335,38 +329,39 @@ struct Walk<'a> {
     keep_outs_m: Vec<f64>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(body: &'a Body<'a>, pen: usize, from: &'a Joints) -> Result<Self, String> {
-        let (scene, stance) = (body.scene(), body.at(from));
-        let tip = pen_tip_m(body, &stance, pen)?;
+impl<'w, 'a> Walk<'w, 'a> {
+    fn new(around: &'w mut Around<'a>, pen: usize, from: &'w Joints) -> Result<Self, String> {
+        let (scene, stance) = (around.body().scene(), around.body().at(from));
+        let tip = pen_tip_m(scene, pen, from)?;
         let under = scene.surface.project(&tip);
-        let keep_outs = scene.keep_outs.iter();
-        let near_box = |corners| body.near_box(&stance, corners);
+        let keep_outs = scene.keep_outs.iter().enumerate();
         Ok(Self {
-            body,
             scene,
             pen,
             from,
             tip,
+            height_mm: under.height_mm,
             normal: scene.surface.at(under.at_mm).normal.into_inner(),
-            sheet_m: floor(body.over_sheet(&stance).map(|near| near.metres)),
-            own_m: floor(body.nearest_two(&stance).map(|(_, _, metres)| metres)),
+            sheet_m: floor(around.over_sheet(&stance)),
+            own_m: around
+                .nearest_two(&stance)
+                .map_or(CLEARANCE_M, |(_, _, m)| m.min(CLEARANCE_M)),
             keep_outs_m: keep_outs
-                .map(|keep_out| floor(near_box(&keep_out.corners).map(|near| near.metres)))
+                .map(|(index, it)| floor(around.near_keep_out(&stance, index, &it.corners)))
                 .collect(),
+            around,
         })
     }
 
     /// Whether the straight line of joint angles rises all the way and stays clear.
-    fn is_clear(&self, by_rad: &Joints, points: usize) -> Result<(), String> {
-        let mut height_before = f64::NEG_INFINITY;
-        for point in 0..=points {
+    fn is_clear(&mut self, by_rad: &Joints, points: usize) -> Result<(), String> {
+        let mut height_before = 0.0;
+        for point in 1..=points {
             let share = point as f64 / points as f64;
             let q = self.from.zip(by_rad, |from, by| from + by * share);
             self.inside_limits(&q)?;
-            let stance = self.body.at(&q);
-            height_before = self.rises(&stance, height_before)?;
-            self.stays_clear(&stance)?;
+            height_before = self.rises(&q, height_before)?;
+            self.stays_clear(&q)?;
         }
         Ok(())
     }
@@ -388,8 +383,8 @@ impl<'a> Walk<'a> {
     }
 
     /// How high the tip is over where it began.
-    fn rises(&self, stance: &Stance, before: f64) -> Result<f64, String> {
-        let moved = pen_tip_m(self.body, stance, self.pen)? - self.tip;
+    fn rises(&self, q: &Joints, before: f64) -> Result<f64, String> {
+        let moved = pen_tip_m(self.scene, self.pen, q)? - self.tip;
         let height = moved.dot(&self.normal);
         let aside_mm = (moved - self.normal.scale(height)).norm() * 1e3;
         if height < before - 1e-6 || aside_mm > LIFT_ASIDE_MM {
@@ -400,39 +395,56 @@ impl<'a> Walk<'a> {
         Ok(height)
     }
 
-    fn stays_clear(&self, stance: &Stance) -> Result<(), String> {
-        let body = self.body;
-        let too_near = |metres: f64, least_m: f64| metres < least_m - 1e-6;
-        let refused = |what: String, metres: f64, other: &str| {
-            format!(
-                "a stop here would bring {what} within {:.1} mm of {other}",
-                metres * 1e3
-            )
-        };
-        if let Some(near) = body.over_sheet(stance)
-            && too_near(near.metres, self.sheet_m)
-        {
-            return Err(refused(body.what(near.part), near.metres, "the sheet"));
-        }
-        if let Some((one, other, metres)) = body.nearest_two(stance)
-            && too_near(metres, self.own_m)
-        {
-            return Err(refused(body.what(one), metres, &body.what(other)));
-        }
-        for (keep_out, least_m) in self.scene.keep_outs.iter().zip(&self.keep_outs_m) {
-            let near = body.near_box(stance, &keep_out.corners);
+    fn stays_clear(&mut self, q: &Joints) -> Result<(), String> {
+        let stance = self.around.body().at(q);
+        self.clear_of_sheet(&stance)?;
+        self.clear_of_itself(&stance)?;
+        let keep_outs = self.scene.keep_outs.iter().zip(&self.keep_outs_m);
+        for (index, (keep_out, least_m)) in keep_outs.enumerate() {
+            let near = self.around.near_keep_out(&stance, index, &keep_out.corners);
             if let Some(near) = near.filter(|near| too_near(near.metres, *least_m)) {
+                let what = self.around.body().what(near.part);
                 let other = format!("keep-out `{}`", keep_out.name);
-                return Err(refused(body.what(near.part), near.metres, &other));
+                return Err(brought_near(&what, near.metres, &other));
             }
         }
         Ok(())
     }
+
+    fn clear_of_sheet(&mut self, stance: &Stance) -> Result<(), String> {
+        match self.around.over_sheet(stance) {
+            Some(near) if too_near(near.metres, self.sheet_m) => {
+                let what = self.around.body().what(near.part);
+                Err(brought_near(&what, near.metres, "the sheet"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn clear_of_itself(&mut self, stance: &Stance) -> Result<(), String> {
+        match self.around.nearest_two(stance) {
+            Some((one, other, metres)) if too_near(metres, self.own_m) => {
+                let body = self.around.body();
+                Err(brought_near(&body.what(one), metres, &body.what(other)))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
-/// How near something may come that stands so near now.
-fn floor(now_m: Option<f64>) -> f64 {
-    now_m.map_or(CLEARANCE_M, |metres| metres.min(CLEARANCE_M))
+fn too_near(metres: f64, least_m: f64) -> bool {
+    metres < least_m - 1e-6
+}
+
+fn brought_near(what: &str, metres: f64, other: &str) -> String {
+    let mm = metres * 1e3;
+    format!("a stop here would bring {what} within {mm:.1} mm of {other}")
+}
+
+/// How near something may come that stands so near now; what is not near may come as near as
+/// plans may.
+fn floor(now: Option<Near>) -> f64 {
+    now.map_or(CLEARANCE_M, |near| near.metres.min(CLEARANCE_M))
 }
 
 #[cfg(test)]
@@ -450,13 +462,13 @@ mod tests {
         let mut spans = plan.trajectory.spans.iter();
         let draw = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
         let from = plan.trajectory.samples.get(draw.first).unwrap();
-        let body = Body::new(&scene);
-        let walk = Walk::new(&body, draw.pen, from).unwrap();
-        assert_eq!(walk.stays_clear(&body.at(from)), Ok(()));
+        let mut around = Around::new(&scene);
+        let mut walk = Walk::new(&mut around, draw.pen, from).unwrap();
+        assert_eq!(walk.stays_clear(from), Ok(()));
         let bent = |joint: usize, by: f64| from.map(|at, q| if at == joint { q + by } else { q });
         let said: Vec<String> = (1..4)
             .flat_map(|joint| [(joint, -0.3), (joint, 0.3)])
-            .filter_map(|(joint, by)| walk.stays_clear(&body.at(&bent(joint, by))).err())
+            .filter_map(|(joint, by)| walk.stays_clear(&bent(joint, by)).err())
             .collect();
         assert!(
             said.iter().any(|why| why.ends_with("mm of the sheet")),
@@ -466,10 +478,7 @@ mod tests {
         assert!(walk.inside_limits(&bent(1, 4.0)).is_err());
         assert!(walk.inside_limits(&bent(1, -4.0)).is_err());
         // Down, and up but aside.
-        assert!(walk.rises(&body.at(from), 1e-3).is_err());
-        assert!(
-            walk.rises(&body.at(&bent(0, 0.1)), f64::NEG_INFINITY)
-                .is_err()
-        );
+        assert!(walk.rises(from, 1e-3).is_err());
+        assert!(walk.rises(&bent(0, 0.1), f64::NEG_INFINITY).is_err());
     }
 }

@@ -34,7 +34,7 @@ fn seen(q: Joints, at: Instant) -> Measured {
 
 /// The default drawing, with nothing but its stops judged: a whole check costs more.
 fn begun(scene: &Arc<Scene>, trajectory: &Trajectory) -> Execution {
-    let stops = super::stopping::Stops::prove(scene, trajectory).unwrap();
+    let stops = super::stopping::Stops::prove(around::Around::new(scene), trajectory).unwrap();
     let checked = CheckedTrajectory {
         scene: Arc::clone(scene),
         permit: leave(scene),
@@ -181,7 +181,8 @@ fn eventful(events: &[(usize, Event)]) -> Vec<(Joints, Joints)> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 48,
+        // `PROPTEST_CASES` may ask for fewer.
+        cases: ProptestConfig::default().cases.min(48),
         rng_seed: RngSeed::Fixed(0x5eed),
         failure_persistence: None,
         ..ProptestConfig::default()
@@ -233,8 +234,7 @@ fn a_motion_that_was_held_goes_on_where_it_was() {
         .find(|span| span.kind == SpanKind::Draw);
     let at = draw.map(|span| span.first + 40).unwrap();
     let height_mm = |q: &Joints| {
-        let posture = clearance::Posture::new(scene, q);
-        let tip = posture.tip_m(scene, 0).unwrap();
+        let tip = clearance::tip_m(scene, 0, q).unwrap();
         scene.surface.project(&tip).height_mm
     };
     let mut execution = begun(scene, trajectory);
@@ -379,7 +379,7 @@ fn run_out(execution: &mut Execution, now: &mut Instant) -> usize {
 
 fn height_mm(q: &Joints) -> f64 {
     let (scene, _) = drawing();
-    let tip = clearance::Posture::new(scene, q).tip_m(scene, 0).unwrap();
+    let tip = clearance::tip_m(scene, 0, q).unwrap();
     scene.surface.project(&tip).height_mm
 }
 

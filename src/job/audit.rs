@@ -4,10 +4,12 @@
 //! node's public key and the hash that an earlier file ended with. Each further line is a record:
 //! its number, milliseconds since 1970, what kind, a text, a BLAKE3 hash over the hash before and
 //! these four, and the node's Ed25519 signature of that hash, with tabs between. So a changed,
-//! missing or added line breaks the chain from there on.
+//! missing or added line breaks the chain from there on. Of records that were written at once only
+//! the last is signed, for all of them; the others have a `-` there.
 //!
 //! Nobody waits for it: records go through a bounded queue to a thread of its own. What finds the
-//! queue full is counted, and the count is a record.
+//! queue full is counted, and the count is a record. Records of calls that only looked are gathered
+//! for a moment, so that a busy node goes to the disk a few times a second; all others go at once.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -15,8 +17,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
@@ -27,6 +30,12 @@ const MAGIC: &str = "steadyhand audit 1";
 
 /// Records that wait to be written.
 const QUEUE: usize = 4096;
+
+/// How long records that may wait do. A node that dies loses at most those of so long.
+const GATHERED: Duration = Duration::from_millis(200);
+
+/// In the place of a signature: a later one covers this record.
+const SIGNED_LATER: &str = "-";
 
 /// Longer texts are cut.
 const TEXT_CHARS_MAX: usize = 4096;
@@ -42,17 +51,55 @@ const FILES_KEPT: u32 = 8;
 pub struct Audit {
     queue: Option<SyncSender<Waiting>>,
     missed: Arc<AtomicU64>,
+    bell: Arc<Bell>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
 #[derive(Debug)]
 enum Waiting {
-    Record {
-        at_ms: u64,
-        kind: &'static str,
-        text: String,
-    },
+    Record(Record),
     Flush(SyncSender<()>),
+}
+
+#[derive(Debug)]
+struct Record {
+    at_ms: u64,
+    kind: &'static str,
+    text: String,
+    may_wait: bool,
+}
+
+impl Record {
+    fn now(kind: &'static str, text: String, may_wait: bool) -> Self {
+        Self {
+            at_ms: calendar_ms(),
+            kind,
+            text,
+            may_wait,
+        }
+    }
+}
+
+/// Ends the gathering of records when one comes that may not wait.
+#[derive(Debug, Default)]
+struct Bell {
+    rung: Mutex<bool>,
+    heard: Condvar,
+}
+
+impl Bell {
+    fn ring(&self) {
+        *self.rung.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.heard.notify_one();
+    }
+
+    /// Until it rings, or for [`GATHERED`].
+    fn wait(&self) {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.heard.wait_timeout_while(rung, GATHERED, |rung| !*rung);
+        let (mut rung, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *rung = false;
+    }
 }
 
 impl Audit {
@@ -61,28 +108,37 @@ impl Audit {
     /// # Errors
     /// When the key cannot be used or the log cannot be written.
     pub fn open(state: &Path) -> io::Result<Self> {
-        let key = key::key(&state.join("node.key"))?;
+        let key = key::key(&state.join(key::FILE))?;
         let chain = Chain::open(&state.join("audit.log"), key)?;
         let (queue, waiting) = sync_channel(QUEUE);
         let missed = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&missed);
+        let bell = Arc::new(Bell::default());
+        let heard = Arc::clone(&bell);
         let writer = std::thread::Builder::new()
             .name("audit".to_owned())
-            .spawn(move || write(chain, &waiting, &counted))?;
+            .spawn(move || write(chain, &waiting, &heard, &counted))?;
         Ok(Self {
             queue: Some(queue),
             missed,
+            bell,
             writer: Mutex::new(Some(writer)),
         })
     }
 
     /// Adds a record. It waits for nothing: where there is no room, it is counted as missed.
     pub fn note(&self, kind: &'static str, text: impl Into<String>) {
-        let record = Waiting::Record {
-            at_ms: calendar_ms(),
-            kind,
-            text: text.into(),
-        };
+        self.send(Record::now(kind, text.into(), false));
+        self.bell.ring();
+    }
+
+    /// Adds a record of something that changed nothing: it may be on the disk a moment later.
+    pub fn note_behind(&self, kind: &'static str, text: impl Into<String>) {
+        self.send(Record::now(kind, text.into(), true));
+    }
+
+    fn send(&self, record: Record) {
+        let record = Waiting::Record(record);
         let sent = self.queue.as_ref().map(|queue| queue.try_send(record));
         if matches!(sent, Some(Err(TrySendError::Full(_)))) {
             self.missed.fetch_add(1, Ordering::SeqCst);
@@ -95,6 +151,7 @@ impl Audit {
         if let Some(queue) = &self.queue
             && queue.send(Waiting::Flush(done)).is_ok()
         {
+            self.bell.ring();
             // A writer that has gone has nothing left to write.
             let _ = written.recv();
         }
@@ -104,6 +161,7 @@ impl Audit {
 impl Drop for Audit {
     fn drop(&mut self) {
         self.queue = None;
+        self.bell.ring();
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(writer) = { writer }.take() {
             // A writer that failed has said so.
@@ -113,26 +171,26 @@ impl Drop for Audit {
 }
 
 /// The writer's whole life.
-fn write(mut chain: Chain, waiting: &Receiver<Waiting>, missed: &AtomicU64) {
+fn write(mut chain: Chain, waiting: &Receiver<Waiting>, bell: &Bell, missed: &AtomicU64) {
     let mut failing = false;
     while let Ok(first) = waiting.recv() {
-        let mut done = Vec::new();
-        let mut written = Ok(());
+        if matches!(&first, Waiting::Record(record) if record.may_wait) {
+            bell.wait();
+        }
+        let (mut records, mut done) = (Vec::from_iter(gap(missed)), Vec::new());
         for one in std::iter::once(first).chain(waiting.try_iter().take(QUEUE)) {
-            written = written.and(chain.add_gap(missed));
             match one {
-                Waiting::Record { at_ms, kind, text } => {
-                    written = written.and(chain.add(at_ms, kind, &text));
-                }
+                Waiting::Record(record) => records.push(record),
                 Waiting::Flush(tell) => done.push(tell),
             }
         }
+        let written = chain.add(&records);
         let written = written.and_then(|()| chain.file.sync_data());
         if let (Err(error), false) = (&written, failing) {
             tracing::error!("the audit log cannot be written: {error}");
         }
         if written.is_err() {
-            missed.fetch_add(1, Ordering::SeqCst);
+            missed.fetch_add(records.len() as u64, Ordering::SeqCst);
         }
         failing = written.is_err();
         for tell in done {
@@ -140,9 +198,16 @@ fn write(mut chain: Chain, waiting: &Receiver<Waiting>, missed: &AtomicU64) {
             let _ = tell.send(());
         }
     }
-    if let Err(error) = chain.add_gap(missed) {
+    if let Err(error) = chain.add(&Vec::from_iter(gap(missed))) {
         tracing::error!("the audit log cannot be written: {error}");
     }
+}
+
+/// Says how many records were lost since the last one, if any.
+fn gap(missed: &AtomicU64) -> Option<Record> {
+    let lost = missed.swap(0, Ordering::SeqCst);
+    let text = format!("{lost} records were lost: they came faster than the disk");
+    (lost > 0).then(|| Record::now("gap", text, false))
 }
 
 struct Chain {
@@ -197,37 +262,37 @@ impl Chain {
             }
         };
         if whole < text.len() {
-            chain.add(
-                calendar_ms(),
-                "torn",
-                "the last record was not written to its end",
-            )?;
+            let text = "the last record was not written to its end".to_owned();
+            chain.add(&[Record::now("torn", text, false)])?;
         }
         Ok(chain)
     }
 
-    /// Says how many records were lost since the last one.
-    fn add_gap(&mut self, missed: &AtomicU64) -> io::Result<()> {
-        match missed.swap(0, Ordering::SeqCst) {
-            0 => Ok(()),
-            lost => {
-                let text = format!("{lost} records were lost: they came faster than the disk");
-                self.add(calendar_ms(), "gap", &text)
-            }
+    /// All of these or none. The last one's signature covers those before it.
+    fn add(&mut self, records: &[Record]) -> io::Result<()> {
+        let (mut lines, mut last) = (String::new(), self.last);
+        for (number, record) in (self.next..).zip(records) {
+            let said = format!(
+                "{number}\t{}\t{}\t{}",
+                record.at_ms,
+                record.kind,
+                escaped(&record.text)
+            );
+            last = link(&last, &said);
+            let signature = if number + 1 == self.next + records.len() as u64 {
+                hex(&self.key.sign(&last).to_bytes())
+            } else {
+                SIGNED_LATER.to_owned()
+            };
+            lines += &format!("{said}\t{}\t{signature}\n", hex(&last));
         }
-    }
-
-    fn add(&mut self, at_ms: u64, kind: &str, text: &str) -> io::Result<()> {
-        let said = format!("{}\t{at_ms}\t{kind}\t{}", self.next, escaped(text));
-        let hash = link(&self.last, &said);
-        let signature = hex(&self.key.sign(&hash).to_bytes());
-        let line = format!("{said}\t{}\t{signature}\n", hex(&hash));
-        if let Err(error) = self.file.write_all(line.as_bytes()) {
+        if let Err(error) = self.file.write_all(lines.as_bytes()) {
             self.file.set_len(self.end)?;
             return Err(error);
         }
-        self.end += u64::try_from(line.len()).unwrap_or(0);
-        (self.last, self.next) = (hash, self.next + 1);
+        self.end += lines.len() as u64;
+        self.next += records.len() as u64;
+        self.last = last;
         Ok(())
     }
 }
@@ -275,13 +340,17 @@ struct Line<'a> {
     said: &'a str,
     number: u64,
     hash: [u8; 32],
-    signature: [u8; 64],
+    /// None where a later one covers this record.
+    signature: Option<[u8; 64]>,
 }
 
 impl<'a> Line<'a> {
     fn read(line: &'a str) -> Option<Self> {
         let mut ends = line.rsplitn(3, '\t');
-        let signature = bytes(ends.next()?)?;
+        let signature = match ends.next()? {
+            SIGNED_LATER => None,
+            written => Some(bytes(written)?),
+        };
         let hash = bytes(ends.next()?)?;
         let said = ends.next()?;
         let number = said.split('\t').next()?.parse().ok()?;
@@ -356,16 +425,8 @@ pub fn verify(text: &str, expected: Option<&str>) -> Result<Verified, AuditError
             expected: expected.to_owned(),
         });
     }
-    let mut last = *blake3::hash(header.as_bytes()).as_bytes();
-    let mut records = 0;
-    for (index, line) in lines {
-        last = one(line, records, &last, &key).map_err(|why| AuditError::Record {
-            record: records,
-            line: index + 1,
-            why,
-        })?;
-        records += 1;
-    }
+    let start = *blake3::hash(header.as_bytes()).as_bytes();
+    let (records, last) = chain(lines, start, &key)?;
     Ok(Verified {
         records,
         key: found.to_owned(),
@@ -373,13 +434,37 @@ pub fn verify(text: &str, expected: Option<&str>) -> Result<Verified, AuditError
     })
 }
 
-/// A line's hash, if it is the next of the chain.
-fn one(
-    line: &str,
-    number: u64,
-    before: &[u8; 32],
+/// How many records follow, and the last one's hash.
+fn chain<'a>(
+    lines: impl Iterator<Item = (usize, &'a str)>,
+    start: [u8; 32],
     key: &VerifyingKey,
-) -> Result<[u8; 32], &'static str> {
+) -> Result<(u64, [u8; 32]), AuditError> {
+    let (mut last, mut records) = (start, 0);
+    // The first record, with its line, that no signature has covered yet.
+    let mut open = None;
+    for (index, text) in lines {
+        let here = (records, index + 1);
+        let (record, line) = *open.get_or_insert(here);
+        let wrong = |(record, line), why| AuditError::Record { record, line, why };
+        let read = next(text, records, &last).map_err(|why| wrong(here, why))?;
+        if let Some(signature) = read.signature {
+            key.verify_strict(&read.hash, &Signature::from_bytes(&signature))
+                .map_err(|_| wrong((record, line), "its signature is not the node's"))?;
+            open = None;
+        }
+        last = read.hash;
+        records += 1;
+    }
+    let why = "no signature covers it: what followed is missing";
+    match open {
+        Some((record, line)) => Err(AuditError::Record { record, line, why }),
+        None => Ok((records, last)),
+    }
+}
+
+/// A line's record, if it is the next of the chain.
+fn next<'a>(line: &'a str, number: u64, before: &[u8; 32]) -> Result<Line<'a>, &'static str> {
     let line = Line::read(line).ok_or("it is no record")?;
     if line.number != number {
         return Err("its number is not the next: records are missing or were added");
@@ -387,9 +472,7 @@ fn one(
     if link(before, line.said) != line.hash {
         return Err("its hash does not follow from the record before and its own words");
     }
-    key.verify_strict(&line.hash, &Signature::from_bytes(&line.signature))
-        .map_err(|_| "its signature is not the node's")?;
-    Ok(line.hash)
+    Ok(line)
 }
 
 #[cfg(test)]
@@ -456,6 +539,35 @@ mod tests {
             verify(&text, None).unwrap().key.as_str(),
         );
         assert_eq!(first_bad(&forged.lines().collect::<Vec<_>>()), 0);
+    }
+
+    /// What was gathered has one signature, and a log that ends before it is not believed from there on.
+    #[test]
+    fn records_that_were_gathered_are_covered_by_the_last_ones_signature() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = Audit::open(folder.path()).unwrap();
+        for at in 0..50 {
+            audit.note_behind("call", format!("number {at}"));
+        }
+        audit.flush();
+        let file = folder.path().join("audit.log");
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(verify(&text, None).unwrap().records, 50);
+        let signed = text.lines().skip(1).filter(|line| !line.ends_with("\t-"));
+        assert!(signed.count() < 50, "{text}");
+        let first = text.lines().skip(1).position(|line| line.ends_with("\t-"));
+        let first = first.unwrap();
+        let cut: Vec<&str> = text.lines().take(first + 2).collect();
+        let why = verify(&cut.join("\n"), None).unwrap_err();
+        assert!(
+            matches!(why, AuditError::Record { record, .. } if record == first as u64),
+            "{why}"
+        );
+        // A node that died there goes on, and its next signature covers what it had written.
+        drop(audit);
+        std::fs::write(&file, cut.join("\n") + "\n").unwrap();
+        let text = log(folder.path(), 1);
+        assert_eq!(verify(&text, None).unwrap().records, first as u64 + 2);
     }
 
     /// Any one byte, whatever it becomes, and any order but the right one.

@@ -142,6 +142,12 @@ impl Chain {
         &self.joints
     }
 
+    /// How far the tool mount is from the last joint.
+    #[must_use]
+    pub fn mount_m(&self) -> f64 {
+        self.tool.translation.vector.norm()
+    }
+
     /// The tool mount's pose in the base frame.
     #[must_use]
     pub fn forward(&self, q_rad: &Joints) -> Isometry3<f64> {
@@ -163,23 +169,26 @@ impl Chain {
             tool: IsometryMatrix3::identity(),
         };
         let mut pose = IsometryMatrix3::identity();
-        let mut angles = [0.0; JOINTS_MAX];
-        for (angle, q) in angles.iter_mut().zip(q_rad.iter()) {
-            *angle = *q;
-        }
-        let (sines, cosines) = sines::sin_cos(&angles);
-        let turns = sines.into_iter().zip(cosines);
-        for ((link, (sin, cos)), to) in self
-            .links
-            .iter()
-            .zip(turns)
-            .zip(frames.links.iter_mut().skip(1))
-        {
-            pose *= link.turned(sin, cos);
+        let (sines, cosines) = turns(q_rad);
+        let turned = self.links.iter().zip(sines.iter().zip(&cosines));
+        for ((link, (sin, cos)), to) in turned.zip(frames.links.iter_mut().skip(1)) {
+            pose *= link.turned(*sin, *cos);
             *to = pose;
         }
         frames.tool = pose * self.mount;
         frames
+    }
+
+    /// Where a point of the tool mount is, in the base frame: what [`Chain::frames`] say of it, in a third
+    /// of the time, for the point is carried inwards and no frame outwards.
+    #[must_use]
+    pub fn point(&self, q_rad: &Joints, of_mount_m: &Point3<f64>) -> Point3<f64> {
+        let (sines, cosines) = turns(q_rad);
+        let mut point = (self.mount * of_mount_m).coords;
+        for (link, (sin, cos)) in self.links.iter().zip(sines.iter().zip(&cosines)).rev() {
+            point = link.carried(&point, *sin, *cos);
+        }
+        point.into()
     }
 
     /// Where a tip is and where it points, in the base frame.
@@ -192,7 +201,12 @@ impl Chain {
     /// How a tip moves with each joint.
     #[must_use]
     pub fn jacobian(&self, q_rad: &Joints, tip: &Tip) -> Jacobian {
-        let frames = self.frames(q_rad);
+        self.jacobian_at(&self.frames(q_rad), tip)
+    }
+
+    /// How a tip moves with each joint where the links' frames are these.
+    #[must_use]
+    pub fn jacobian_at(&self, frames: &Frames, tip: &Tip) -> Jacobian {
         let point = frames.tool * tip.point_m;
         let mut jacobian = Jacobian {
             len: self.links.len(),
@@ -217,16 +231,31 @@ impl Chain {
     /// 1 is best; very large at a singular pose, never infinite.
     #[must_use]
     pub fn condition(&self, q_rad: &Joints, tip: &Tip) -> f64 {
-        let jacobian = self.jacobian(q_rad, tip);
-        if self.joints.len() < 6 {
-            let mut product = Matrix3::zeros();
-            for [x, y, z, ..] in jacobian.iter() {
-                let of = Vector3::new(*x, *y, *z) / LENGTH_M;
-                product += of * of.transpose();
+        self.condition_at(&self.frames(q_rad), tip)
+    }
+
+    /// The [`Chain::condition`] where it is more than `most`; `None` where it is not, which mostly
+    /// shows without its being worked out.
+    #[must_use]
+    pub fn condition_over(&self, frames: &Frames, tip: &Tip, most: f64) -> Option<f64> {
+        if self.joints.len() < SERVES_BOTH {
+            let product = place_product(&self.jacobian_at(frames, tip));
+            // Of squares a >= b >= c, 4ab is at most (a + b + c)², so that a/c is at most
+            // (a + b + c)³ / 4abc: the trace and the determinant say that.
+            let within = 4.0 * product.determinant() * most.powi(2);
+            if product.trace().powi(3) < within * (1.0 - ROUNDING) {
+                return None;
             }
-            return spread(&eigenvalues(&product));
         }
-        let (_, axis) = self.tip(q_rad, tip);
+        Some(self.condition_at(frames, tip)).filter(|condition| *condition > most)
+    }
+
+    fn condition_at(&self, frames: &Frames, tip: &Tip) -> f64 {
+        let jacobian = self.jacobian_at(frames, tip);
+        if self.joints.len() < SERVES_BOTH {
+            return spread(&eigenvalues(&place_product(&jacobian)));
+        }
+        let axis = frames.tool.rotation * tip.axis;
         let across = Matrix3::identity() - axis.into_inner() * axis.transpose();
         let mut rows = SMatrix::<f64, 6, 6>::zeros();
         for column in jacobian.iter() {
@@ -266,6 +295,14 @@ impl Link {
         }
     }
 
+    /// A point beyond the joint, in the frame before it.
+    #[inline(always)]
+    fn carried(&self, point: &Vector3<f64>, sin: f64, cos: f64) -> Vector3<f64> {
+        let along = self.axis * (self.axis.dot(point) * (1.0 - cos));
+        let turned = point * cos + self.axis.cross(point) * sin + along;
+        self.still * turned + self.origin
+    }
+
     fn turned(&self, sin: f64, cos: f64) -> IsometryMatrix3<f64> {
         let rotation = self.still + self.turning * sin + self.bending * (1.0 - cos);
         IsometryMatrix3::from_parts(
@@ -277,6 +314,32 @@ impl Link {
 
 /// Metres that weigh as much as a radian.
 const LENGTH_M: f64 = 0.25;
+
+/// With so many joints, a place and a direction can be served everywhere.
+const SERVES_BOTH: usize = 6;
+
+/// What sums and products of a few numbers may be wrong by, and far more.
+const ROUNDING: f64 = 1e-6;
+
+/// The sine and the cosine of every joint, of 0 for what is missing.
+#[inline(always)]
+fn turns(q_rad: &Joints) -> ([f64; JOINTS_MAX], [f64; JOINTS_MAX]) {
+    let mut angles = [0.0; JOINTS_MAX];
+    for (angle, q) in angles.iter_mut().zip(q_rad.iter()) {
+        *angle = *q;
+    }
+    sines::sin_cos(&angles)
+}
+
+/// Its eigenvalues are the squares of how far joints move a tip one way and another.
+fn place_product(jacobian: &Jacobian) -> Matrix3<f64> {
+    let mut product = Matrix3::zeros();
+    for [x, y, z, ..] in jacobian.iter() {
+        let of = Vector3::new(*x, *y, *z) / LENGTH_M;
+        product += of * of.transpose();
+    }
+    product
+}
 
 /// Of a symmetric matrix, in closed form: this is asked of every waypoint and every sample.
 fn eigenvalues(of: &Matrix3<f64>) -> Vector3<f64> {

@@ -109,6 +109,25 @@ proptest! {
     }
 
     #[test]
+    fn a_point_is_where_the_frames_say(of in shares(6), at in proptest::array::uniform3(-0.2..0.2_f64)) {
+        for chain in [widowx().chain, so101().chain] {
+            let q = joints(&chain, &of[..chain.dof()]);
+            let at = Point3::from(at);
+            prop_assert!((chain.point(&q, &at) - chain.frames(&q).tool * at).norm() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn a_condition_is_over_a_limit_or_not(of in shares(6), most in 1.0..40.0_f64) {
+        for chain in [widowx().chain, so101().chain] {
+            let q = joints(&chain, &of[..chain.dof()]);
+            let condition = chain.condition(&q, &tip());
+            let over = chain.condition_over(&chain.frames(&q), &tip(), most);
+            prop_assert_eq!(over, (condition > most).then_some(condition));
+        }
+    }
+
+    #[test]
     fn the_jacobian_is_the_slope(of in shares(5), which in 0..5_usize) {
         let chain = so101().chain;
         let q = joints(&chain, &of);

@@ -3,21 +3,22 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use futures::future::BoxFuture;
-use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+use super::kept::{Keep, Kept};
+use super::tls::{Acceptor, Stream};
 
 /// Connections at one time. One more takes the place of the one that has been idle longest, so that
 /// a flood of idle ones keeps no stop out.
@@ -44,19 +45,14 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Serves `router` on every connection that comes until `stop`.
-    pub(super) async fn serve(
-        &self,
-        listener: TcpListener,
-        router: Router,
-        stop: &CancellationToken,
-    ) {
+    /// Serves `site` on every connection that comes until `stop`.
+    pub(super) async fn serve(&self, listener: TcpListener, site: Site, stop: &CancellationToken) {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 () = stop.cancelled() => return,
             };
-            self.take(accepted, &router).await;
+            self.take(accepted, &site).await;
         }
     }
 
@@ -67,11 +63,11 @@ impl Connections {
         self.tasks.wait().await;
     }
 
-    async fn take(&self, accepted: std::io::Result<(TcpStream, SocketAddr)>, router: &Router) {
+    async fn take(&self, accepted: std::io::Result<(TcpStream, SocketAddr)>, site: &Site) {
         match accepted {
             Ok((stream, from)) => {
                 let place = self.places.take(&self.quit);
-                self.tasks.spawn(speak(stream, from, router.clone(), place));
+                self.tasks.spawn(welcome(stream, from, site.clone(), place));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
@@ -82,9 +78,33 @@ impl Connections {
     }
 }
 
-async fn speak(stream: TcpStream, from: SocketAddr, router: Router, place: Place) {
+/// What is served, and whether behind TLS.
+#[derive(Clone)]
+pub(super) struct Site {
+    pub(super) router: Router,
+    pub(super) tls: Option<Acceptor>,
+}
+
+/// Whoever is slow to agree on a key is waited for here, on the connection's own task and in its
+/// place: nobody else waits, and a newer connection may take the place meanwhile.
+async fn welcome(stream: TcpStream, from: SocketAddr, site: Site, place: Place) {
     // Small answers in two segments would each wait 40 ms for the other side's delayed acknowledgement.
     let _ = stream.set_nodelay(true);
+    let Some(tls) = site.tls else {
+        return speak(stream, from, site.router, place).await;
+    };
+    let closed = place.connection.close.clone();
+    let agreed = tokio::select! {
+        agreed = tls.accept(stream) => agreed,
+        () = closed.cancelled() => return,
+    };
+    match agreed {
+        Ok(stream) => speak(stream, from, site.router, place).await,
+        Err(error) => tracing::debug!(%from, %error, "a connection was not secured"),
+    }
+}
+
+async fn speak(stream: impl Stream, from: SocketAddr, router: Router, place: Place) {
     let closed = place.connection.close.clone();
     let service = Service {
         router,
@@ -179,7 +199,7 @@ struct Service {
 }
 
 impl hyper::service::Service<http::Request<Incoming>> for Service {
-    type Response = http::Response<Answering>;
+    type Response = http::Response<Body>;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
@@ -189,7 +209,7 @@ impl hyper::service::Service<http::Request<Incoming>> for Service {
         Box::pin(async move {
             let request = request.map(Body::new);
             let response = tower_service::Service::call(&mut router, request).await?;
-            Ok(response.map(|body| Answering { body, _busy: busy }))
+            Ok(response.map(|body| Kept::body(body, busy)))
         })
     }
 }
@@ -212,28 +232,5 @@ impl Drop for Busy {
     }
 }
 
-/// A body that keeps its connection busy until its end.
-struct Answering {
-    body: Body,
-    _busy: Busy,
-}
-
-impl HttpBody for Answering {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
+/// A body keeps its connection busy until it is gone.
+impl Keep for Busy {}

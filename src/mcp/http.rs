@@ -5,20 +5,18 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::{any, get};
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::routing::{any, get, post as posted};
+use futures::future::BoxFuture;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
@@ -28,13 +26,18 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::accept::Connections;
+use super::accept::{Connections, Site};
 use super::desk::{Desk, Doorkeeper, Identity, Via};
 use super::inlet::{self, Admitted, Passed, Repair};
+use super::kept::{Keep, Kept};
 use super::server::{Handler, HungUp};
+use super::tls::Acceptor;
 
 /// Longest body that is read.
 pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Longest body of an operator's verb.
+const OPERATOR_BYTES_MAX: usize = 64 * 1024;
 
 /// A request's body has to be here so soon after its head.
 pub const BODY_MAX: Duration = Duration::from_secs(15);
@@ -59,8 +62,20 @@ pub struct HttpConfig {
     pub left: Option<Left>,
     /// What is answered at `/metrics`, to whoever reaches the address: it holds numbers alone.
     pub metrics: Option<Page>,
+    /// Does what is sent to `/operator`, for callers that the doorkeeper let in; without a doorkeeper there is no such address.
+    pub operate: Option<Operate>,
+    /// Encrypts, where it is given; nothing is then said in plain text.
+    pub tls: Option<Acceptor>,
     /// Asked at `/readyz`: whether calls can be served now, in words either way.
     pub ready: Option<Ready>,
+}
+
+impl HttpConfig {
+    /// How an address of this server begins.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
 }
 
 /// Whoever wants to know that a session has ended.
@@ -68,6 +83,10 @@ pub type Left = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A page of text, made anew each time.
 pub type Page = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// Does an operator's verb for somebody: a request's body in, the answer's out. Says why not to whom it may not.
+pub type Operate =
+    Arc<dyn Fn(Identity, Vec<u8>) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
 
 /// Whether calls can be served now: why, or why not.
 pub type Ready = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
@@ -169,6 +188,14 @@ impl Listening {
             .route("/mcp", any(enter::<H>))
             .route("/mcp/", any(enter::<H>))
             .route("/healthz", get(async || "ok\n"));
+        let router = match (config.operate.clone(), config.doorkeeper.clone()) {
+            (Some(operate), Some(doorkeeper)) => {
+                let operated =
+                    move |request| operated(doorkeeper.clone(), operate.clone(), request);
+                router.route("/operator", posted(operated))
+            }
+            _ => router,
+        };
         let router = match config.metrics {
             Some(page) => router.route("/metrics", get(move || std::future::ready(page()))),
             None => router,
@@ -179,7 +206,11 @@ impl Listening {
         };
         let router = router.with_state(Arc::new(door));
         let connections = Connections::default();
-        connections.serve(self.listener, router, &stop).await;
+        let site = Site {
+            router,
+            tls: config.tls,
+        };
+        connections.serve(self.listener, site, &stop).await;
         drained(calls.subscribe()).await;
         quit.cancel();
         connections.close().await;
@@ -264,10 +295,10 @@ fn base(
 ) -> StreamableHttpServerConfig {
     let own = own_hosts(address);
     // A page that this very server could have sent; pages from other ports of this machine are strangers.
-    let port = address.port();
+    let (port, scheme) = (address.port(), config.scheme());
     let pages = own.iter().map(|host| match host.contains(':') {
-        true => format!("http://[{host}]:{port}"),
-        false => format!("http://{host}:{port}"),
+        true => format!("{scheme}://[{host}]:{port}"),
+        false => format!("{scheme}://{host}:{port}"),
     });
     let origins: Vec<String> = pages.chain(config.origins.iter().cloned()).collect();
     StreamableHttpServerConfig::default()
@@ -387,6 +418,33 @@ fn turned_away(why: &str) -> Response {
     response
 }
 
+/// An operator's verb. No page of any site is an operator, not even one of ours.
+async fn operated(doorkeeper: Arc<dyn Doorkeeper>, operate: Operate, request: Request) -> Response {
+    let identity = match admit(&doorkeeper, request.headers()).await {
+        Ok(identity) => identity,
+        Err(why) => return turned_away(&why),
+    };
+    let refused = |why: &str| {
+        json(
+            StatusCode::FORBIDDEN,
+            &inlet::refusal(inlet::INVALID_REQUEST, None, why),
+        )
+    };
+    if request.headers().contains_key(ORIGIN) {
+        return refused("a web page is no operator");
+    }
+    let body = Limited::new(request.into_body(), OPERATOR_BYTES_MAX).collect();
+    let body = match tokio::time::timeout(BODY_MAX, body).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(error)) => return unread(&*error),
+        Err(_) => return too_slow(),
+    };
+    match operate(identity, body.to_vec()).await {
+        Ok(told) => json(StatusCode::OK, &told),
+        Err(why) => refused(&why),
+    }
+}
+
 fn too_slow() -> Response {
     let why = format!("the body was not here after {} s", BODY_MAX.as_secs());
     json(
@@ -405,7 +463,6 @@ async fn post<H: ServerHandler + Clone>(
     let watched = Watched {
         unanswered: Some(hung_up.clone().drop_guard()),
         _counted: Counted::new(&door.calls),
-        body: Body::empty(),
     };
     let headers = &mut parts.headers;
     headers.insert(
@@ -417,12 +474,12 @@ async fn post<H: ServerHandler + Clone>(
     parts.extensions.insert(HungUp(hung_up));
     let request = Request::from_parts(parts, Body::from(passed.bytes));
     let response = door.answer(way, request).await;
-    response.map(|body| Body::new(Watched { body, ..watched }))
+    response.map(|body| Kept::body(body, watched))
 }
 
 fn unread(error: &(dyn std::error::Error + 'static)) -> Response {
     let (status, why) = if error.is::<LengthLimitError>() {
-        let why = format!("the body is longer than {BODY_BYTES_MAX} bytes");
+        let why = format!("the body is too long; at most {BODY_BYTES_MAX} bytes are read");
         (StatusCode::PAYLOAD_TOO_LARGE, why)
     } else {
         (
@@ -457,36 +514,16 @@ impl Drop for Counted {
     }
 }
 
-/// A response's body that tells when its reader has gone before its end. Before there is a body, it stands for the
-/// request in the same way: dropped early, it tells.
+/// One POST until its answer has been read. Dropped before, it tells that its reader has gone.
 struct Watched {
     unanswered: Option<DropGuard>,
     _counted: Counted,
-    body: Body,
 }
 
-impl HttpBody for Watched {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(context);
-        if let Poll::Ready(None) = frame
-            && let Some(guard) = self.unanswered.take()
-        {
+impl Keep for Watched {
+    fn read_to_the_end(&mut self) {
+        if let Some(guard) = self.unanswered.take() {
             guard.disarm();
         }
-        frame
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }

@@ -150,6 +150,26 @@ pub(super) async fn send(
     Ok(sender.send_request(request).await?)
 }
 
+/// Sends JSON and reads JSON: the status, and the body where it is JSON.
+///
+/// # Errors
+/// Nobody was reached, or the answer could not be read.
+pub async fn ask(
+    url: &str,
+    token: Option<String>,
+    body: Vec<u8>,
+) -> Result<(StatusCode, serde_json::Value), HttpClientError> {
+    let head = Head {
+        session: None,
+        token,
+        headers: HashMap::new(),
+    };
+    let response = send(head.request(Method::POST, url, body)?).await?;
+    let status = response.status();
+    let body = read(response).await?;
+    Ok((status, serde_json::from_slice(&body).unwrap_or_default()))
+}
+
 /// A connection to `host:port`; where `secure` says whose, with a certificate for that name.
 async fn open(host: String, secure: Option<&str>) -> Result<Box<dyn Stream>, HttpClientError> {
     let stream = match TcpStream::connect(&host).await {

@@ -18,6 +18,7 @@ pub mod server;
 pub mod stdio;
 pub mod tls;
 
+mod kept;
 mod keys;
 mod offers;
 mod pass;

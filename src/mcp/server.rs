@@ -81,10 +81,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Answer {
         let cancelled = CancellationToken::new();
-        let _link = Link::new(
-            [context.ct.clone(), hung_up(context), self.gone.clone()],
-            cancelled.clone(),
-        );
+        let signs = [context.ct.clone(), hung_up(context), self.gone.clone()];
         // Dropped half way, this future takes the call's watch with it; the call itself goes on to its rest.
         let abandoned = cancelled.clone().drop_guard();
         let (sender, notices) = match context.meta.get_progress_token() {
@@ -102,10 +99,20 @@ impl Handler {
             caller: self.caller(context),
         };
         let watch = CallWatch {
-            cancelled,
+            cancelled: cancelled.clone(),
             progress: sender,
         };
-        let answer = tokio::spawn(self.desk.call(call, watch)).await;
+        let mut working = tokio::spawn(self.desk.call(call, watch));
+        // Once it is answered, no sign counts any more: the library cancels a request's token then, and a job that goes
+        // on belongs to the node.
+        let answer = tokio::select! {
+            biased;
+            answer = &mut working => answer,
+            () = given_up(signs) => {
+                cancelled.cancel();
+                working.await
+            }
+        };
         abandoned.disarm();
         if let Some((pump, finish)) = notices {
             finish.cancel();
@@ -206,26 +213,12 @@ async fn call_untyped<H: ServerHandler>(
         .map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-/// Passes a client's giving up on to the call until the call is answered. It must not outlive the answer: the library
-/// cancels a request's token once it is answered, and a job that goes on then belongs to the node.
-struct Link(tokio::task::JoinHandle<()>);
-
-impl Link {
-    fn new([cancel, hung_up, gone]: [CancellationToken; 3], cancelled: CancellationToken) -> Self {
-        Self(tokio::spawn(async move {
-            tokio::select! {
-                () = cancel.cancelled() => {}
-                () = hung_up.cancelled() => {}
-                () = gone.cancelled() => {}
-            }
-            cancelled.cancel();
-        }))
-    }
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        self.0.abort();
+/// Until a client shows by any of these signs that it has given up.
+async fn given_up([cancel, hung_up, gone]: [CancellationToken; 3]) {
+    tokio::select! {
+        () = cancel.cancelled() => {}
+        () = hung_up.cancelled() => {}
+        () = gone.cancelled() => {}
     }
 }
 

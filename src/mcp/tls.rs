@@ -71,6 +71,23 @@ pub(super) async fn secured(stream: TcpStream, host: &str) -> Result<Box<dyn Str
     }
 }
 
+/// What speaks TLS with whoever comes, shared by all connections.
+#[derive(Clone)]
+pub struct Acceptor(TlsAcceptor);
+
+impl Acceptor {
+    /// Agrees with the other side on a key, within [`HANDSHAKE_MAX`].
+    pub(super) async fn accept<S: Stream>(
+        &self,
+        stream: S,
+    ) -> Result<impl Stream + use<S>, TlsError> {
+        match tokio::time::timeout(HANDSHAKE_MAX, self.0.accept(stream)).await {
+            Err(_) => Err(TlsError::Silent),
+            Ok(agreed) => agreed.map_err(|error| TlsError::Handshake(error.to_string())),
+        }
+    }
+}
+
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
@@ -94,7 +111,7 @@ fn connector() -> Result<TlsConnector, TlsError> {
 ///
 /// # Errors
 /// There is no certificate or key in what is given, or they do not belong together.
-pub fn acceptor(certificates: &[u8], key: &[u8]) -> Result<TlsAcceptor, TlsError> {
+pub fn acceptor(certificates: &[u8], key: &[u8]) -> Result<Acceptor, TlsError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
     let chain = chain.map_err(|error| TlsError::unusable("certificate", &error))?;
     if chain.is_empty() {
@@ -106,11 +123,12 @@ pub fn acceptor(certificates: &[u8], key: &[u8]) -> Result<TlsAcceptor, TlsError
     let key =
         PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::unusable("key", &error))?;
     let pair = |error: rustls::Error| TlsError::unusable("certificate with this key", &error);
-    let config = ServerConfig::builder_with_provider(provider())
+    let mut config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()
         .map_err(pair)?
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .map_err(pair)?;
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Acceptor(TlsAcceptor::from(Arc::new(config))))
 }

@@ -2,6 +2,7 @@
 
 use tokio::sync::oneshot;
 
+use super::herald::Answer;
 use super::{Outcome, Release, Visited};
 use crate::gate::{Execution, HoldAt};
 use crate::plan::SpanKind;
@@ -79,16 +80,17 @@ impl Job {
         }
     }
 
-    pub(super) fn reached(mut self, off_rad: f64) {
+    pub(super) fn reached(mut self, off_rad: f64) -> Answer {
         self.end_dwell();
         let visits = std::mem::take(&mut self.visits);
-        self.end(Outcome::Reached { visits, off_rad });
+        self.end(Outcome::Reached { visits, off_rad })
     }
 
     /// The motion is over whether or not somebody still waits. Its keeper hears first how far it
     /// came.
-    pub(super) fn end(self, outcome: Outcome) {
+    pub(super) fn end(self, outcome: Outcome) -> Answer {
         self.release.came_to(self.execution.progress().sample);
-        let _ = self.done.send(outcome);
+        let done = self.done;
+        Box::new(move || drop(done.send(outcome)))
     }
 }

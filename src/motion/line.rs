@@ -2,8 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use tokio::sync::Notify;
-
+use super::mailbox::Bell;
 use crate::permit::Who;
 use crate::units::Instant;
 
@@ -15,7 +14,7 @@ pub(super) struct StopLine {
     at_nanos: AtomicU64,
     by: AtomicU8,
     emergency: AtomicBool,
-    bell: Notify,
+    bell: Bell,
 }
 
 const NOT_ASKED: u64 = u64::MAX;
@@ -27,7 +26,7 @@ impl Default for StopLine {
             at_nanos: AtomicU64::new(NOT_ASKED),
             by: AtomicU8::new(0),
             emergency: AtomicBool::new(false),
-            bell: Notify::new(),
+            bell: Bell::default(),
         }
     }
 }
@@ -77,12 +76,12 @@ impl StopLine {
 
     /// Wakes the thread, for a stop or for an order.
     pub(super) fn wake(&self) {
-        self.bell.notify_one();
+        self.bell.ring();
     }
 
     /// Returns at the next wake-up, at once if one came since the last.
     pub(super) async fn woken(&self) {
-        self.bell.notified().await;
+        self.bell.rung().await;
     }
 }
 

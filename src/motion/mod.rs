@@ -4,8 +4,10 @@
 //! stop. A stop request is an atomic and a wake-up, so that it waits for no lock, queue or plan.
 
 mod health;
+mod herald;
 mod job;
 mod line;
+mod mailbox;
 mod orders;
 mod recovery;
 mod release;
@@ -23,7 +25,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
 use crate::arm::Arm;
 use crate::clock::Clock;
@@ -35,7 +37,9 @@ use crate::units::{Instant, Joints, Measured};
 
 pub use crate::driver::{Durations, ServoCounts};
 pub use health::{Care, Health};
+use herald::Outbox;
 use line::StopLine;
+use mailbox::Mailbox;
 
 pub use release::Release;
 
@@ -52,7 +56,7 @@ pub struct Motion {
     clock: Clock,
     permits: Arc<Permits>,
     snapshots: watch::Receiver<Snapshot>,
-    orders: mpsc::UnboundedSender<Order>,
+    orders: Arc<Mailbox<Order>>,
     stop: Arc<StopLine>,
     heart: Arc<OnceLock<Heartbeat>>,
     thread: Option<JoinHandle<()>>,
@@ -210,8 +214,10 @@ impl Motion {
         permits: Arc<Permits>,
         open: Opener,
     ) -> Result<Self, String> {
-        let (orders, taken) = mpsc::unbounded_channel();
+        let orders = Arc::new(Mailbox::new());
         let (publish, snapshots) = watch::channel(Snapshot::detached());
+        let outbox = Outbox::start(publish)
+            .map_err(|error| format!("cannot start the arm's herald: {error}"))?;
         let stop = Arc::new(StopLine::default());
         let heart = Arc::new(OnceLock::new());
         let (attached, answer) = std::sync::mpsc::channel();
@@ -220,10 +226,10 @@ impl Motion {
             clock: clock.clone(),
             permits: Arc::clone(&permits),
             open,
-            orders: taken,
+            orders: Arc::clone(&orders),
             stop: Arc::clone(&stop),
             heart: Arc::clone(&heart),
-            publish,
+            outbox: Arc::new(outbox),
         };
         let thread = std::thread::Builder::new()
             .name(format!("arm {}", arm.file.name))
@@ -310,7 +316,7 @@ impl Motion {
             release,
             done,
         };
-        if let Err(mpsc::error::SendError(Order::Run { done, .. })) = self.orders.send(order) {
+        if let Err(Order::Run { done, .. }) = self.orders.put(order) {
             let gone = "the arm's thread has ended; restart the node".to_owned();
             // The receiver is in our hands.
             let _ = done.send(Outcome::Refused(gone));
@@ -344,7 +350,7 @@ impl Motion {
 
     /// An order that nobody takes any more is dropped, and its answer with it.
     fn order(&self, order: Order) {
-        let _ = self.orders.send(order);
+        let _ = self.orders.put(order);
         self.stop.wake();
     }
 
@@ -380,7 +386,7 @@ impl Drop for Motion {
     fn drop(&mut self) {
         self.stop(Who::Node, false);
         // A thread that has ended needs no order.
-        let _ = self.orders.send(Order::End);
+        let _ = self.orders.put(Order::End);
         self.stop.wake();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio::sync::oneshot;
 
 use super::health::Care;
 use super::job::Job;
@@ -18,8 +18,8 @@ const NOTHING_TO_HOLD: &str = "nothing moves that could be held";
 
 impl Worker {
     pub(super) async fn take_order(&mut self) {
-        match self.own.orders.try_recv() {
-            Ok(Order::Run {
+        match self.own.orders.take() {
+            Some(Order::Run {
                 proof,
                 seen_stops,
                 release,
@@ -30,30 +30,30 @@ impl Worker {
                     self.snapshot.state = State::Moving;
                     self.job = Some(Job::new(execution, release, done));
                 }
-                // A caller that is gone needs no reason.
-                Err(why) => drop(done.send(Outcome::Refused(why))),
+                Err(why) => self.answer(done, Outcome::Refused(why)),
             },
-            // As above.
-            Ok(Order::Hold { at, done }) => {
+            Some(Order::Hold { at, done }) => {
                 let job = self.job.as_mut().filter(|job| job.failing.is_none());
                 let held = job.is_some_and(|job| job.execution.hold(at));
-                drop(done.send(if held {
-                    Ok(())
-                } else {
-                    Err(NOTHING_TO_HOLD.to_owned())
-                }));
+                let nothing = || NOTHING_TO_HOLD.to_owned();
+                self.answer(done, held.then_some(()).ok_or_else(nothing));
             }
-            Ok(Order::Resume { permit, done }) => {
+            Some(Order::Resume { permit, done }) => {
                 let resumed = self.resume(permit).await;
-                drop(done.send(resumed));
+                self.answer(done, resumed);
             }
-            Ok(Order::Release { done }) => {
+            Some(Order::Release { done }) => {
                 let released = self.release().await;
-                drop(done.send(released));
+                self.answer(done, released);
             }
-            Ok(Order::End) | Err(mpsc::error::TryRecvError::Disconnected) => self.ending = true,
-            Err(mpsc::error::TryRecvError::Empty) => {}
+            Some(Order::End) => self.ending = true,
+            None => {}
         }
+    }
+
+    /// A caller that is gone needs no answer.
+    fn answer<T: Send + 'static>(&mut self, done: oneshot::Sender<T>, what: T) {
+        self.answers.push(Box::new(move || drop(done.send(what))));
     }
 
     async fn begin(

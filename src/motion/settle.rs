@@ -80,7 +80,7 @@ impl Worker {
     fn finish_job(&mut self, off_rad: f64) {
         self.snapshot.state = State::Holding;
         if let Some(job) = self.job.take() {
-            job.reached(off_rad);
+            self.answers.push(job.reached(off_rad));
         }
     }
 
@@ -89,7 +89,7 @@ impl Worker {
         if let Some(mut job) = self.job.take() {
             self.driver.halt(Halt::Hold);
             let why = job.failing.take().unwrap_or_default();
-            job.end(Outcome::Faulted(why));
+            self.answers.push(job.end(Outcome::Faulted(why)));
         }
     }
 }

@@ -105,7 +105,9 @@ impl Worker {
         self.snapshot.stop = Some(report.clone());
         self.snapshot.stops_done = stopping.asked.serial;
         match self.job.take() {
-            Some(job) if job.failing.is_none() => job.end(Outcome::Stopped(report)),
+            Some(job) if job.failing.is_none() => {
+                self.answers.push(job.end(Outcome::Stopped(report)));
+            }
             broken => {
                 self.job = broken;
                 self.end_failed();

@@ -384,3 +384,38 @@ async fn torque_goes_off_only_from_a_standstill_and_then_an_operator_resets() {
     let reset = reset.await.unwrap();
     assert!(matches!(reset, Outcome::Reached { .. }), "{reset:?}");
 }
+
+/// Somebody looks at a snapshot and is set aside in the middle of it: the arm stops all the same.
+#[tokio::test]
+async fn a_reader_that_stands_still_holds_up_no_stop() {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    let bench = Bench::with(Clock::real());
+    let clock = bench.motion.clock().clone();
+    let beats = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&beats);
+    bench.motion.set_heartbeat(Box::new(move || {
+        counted.fetch_add(1, Ordering::SeqCst);
+    }));
+    let ended = bench.motion.run(bench.proof(bench.permit()), 0);
+    bench
+        .until(|seen| seen.progress.is_some_and(|at| at.sample > 20))
+        .await;
+    let snapshots = bench.motion.watch();
+    let look = snapshots.borrow();
+    let ticket = bench.motion.stop(Who::Planner, false);
+    let (before, mut stood) = (beats.load(Ordering::SeqCst), 0);
+    let mut at = bench.sim.truth();
+    while beats.load(Ordering::SeqCst) < before + 100 || stood < 10 {
+        pause(&clock, 20).await;
+        let now = bench.sim.truth();
+        stood = if now.distance_max(&at) < 1e-3 {
+            stood + 1
+        } else {
+            0
+        };
+        at = now;
+    }
+    drop(look);
+    assert!(bench.motion.stopped(ticket).await.unwrap().verified);
+    assert!(matches!(ended.await.unwrap(), Outcome::Stopped(_)));
+}

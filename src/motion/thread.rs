@@ -6,10 +6,11 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt;
-use tokio::sync::{mpsc, watch};
 
+use super::herald::{Answer, Outbox};
 use super::job::Job;
 use super::line::StopLine;
+use super::mailbox::Mailbox;
 use super::settle::REACHED_COUNTS;
 use super::still::{Still, counts_rad};
 use super::stopping::Stopping;
@@ -38,10 +39,10 @@ pub(super) struct Own {
     pub(super) clock: Clock,
     pub(super) permits: Arc<Permits>,
     pub(super) open: Opener,
-    pub(super) orders: mpsc::UnboundedReceiver<Order>,
+    pub(super) orders: Arc<Mailbox<Order>>,
     pub(super) stop: Arc<StopLine>,
     pub(super) heart: Arc<OnceLock<Heartbeat>>,
-    pub(super) publish: watch::Sender<Snapshot>,
+    pub(super) outbox: Arc<Outbox>,
 }
 
 /// The thread's whole life. `attached` hears once how the first attach went.
@@ -57,11 +58,16 @@ pub(super) fn main(own: Own, attached: &Sender<Result<(), String>>) {
             return;
         }
     };
-    let (publish, permits) = (own.publish.clone(), Arc::clone(&own.permits));
+    let (outbox, permits) = (Arc::clone(&own.outbox), Arc::clone(&own.permits));
+    let orders = Arc::clone(&own.orders);
     let life = AssertUnwindSafe(async {
         match Worker::attach(own).await {
             Ok(mut worker) => {
-                let _ = attached.send(Ok(()));
+                let attached = attached.clone();
+                worker
+                    .answers
+                    .push(Box::new(move || drop(attached.send(Ok(())))));
+                worker.publish();
                 worker.live().await;
             }
             Err(why) => {
@@ -70,18 +76,16 @@ pub(super) fn main(own: Own, attached: &Sender<Result<(), String>>) {
         }
     });
     if runtime.block_on(life.catch_unwind()).is_err() {
-        panicked(&publish, &permits);
+        panicked(&outbox, &permits);
     }
+    orders.close();
 }
 
 /// The servos stand where the last frame said; all that is left is to say so.
-fn panicked(publish: &watch::Sender<Snapshot>, permits: &Permits) {
+fn panicked(outbox: &Outbox, permits: &Permits) {
     let why = "the arm's thread failed; the arm holds its last goal; restart the node".to_owned();
     permits.latch(Latch::Fault(why.clone()));
-    publish.send_modify(|snapshot| {
-        snapshot.state = State::Faulted;
-        snapshot.fault = Some(why);
-    });
+    outbox.fail(why);
 }
 
 /// The thread, with all that it knows.
@@ -105,6 +109,8 @@ pub(super) struct Worker {
     pub(super) wire: Wire,
     pub(super) reopen: Duration,
     pub(super) ending: bool,
+    /// What became of orders, to be told with the next snapshot.
+    pub(super) answers: Vec<Answer>,
 }
 
 impl Worker {
@@ -132,9 +138,9 @@ impl Worker {
             wire: Wire::default(),
             reopen: REOPEN,
             ending: false,
+            answers: Vec::new(),
         };
         worker.open().await?;
-        worker.publish();
         Ok(worker)
     }
 
@@ -322,7 +328,8 @@ impl Worker {
         {
             self.snapshot.state = State::Holding;
         }
-        self.own.publish.send_replace(self.snapshot.clone());
+        let answers = std::mem::take(&mut self.answers);
+        self.own.outbox.put(self.snapshot.clone(), answers);
     }
 }
 

@@ -18,9 +18,7 @@ const WIDER_PX: f64 = 6.0;
 /// A sheet without size.
 pub fn ink_png(view: &InkView) -> Result<Vec<u8>, PictureError> {
     check_sheet(view.sheet_mm)?;
-    let design = view.design_mm.iter().flatten();
-    let ink = view.ink.iter().flat_map(|line| &line.points_mm);
-    let part = Part::around(view.sheet_mm, design.chain(ink));
+    let part = part(view);
     let room = [WIDTH - 2.0 * MARGIN, HEIGHT_MAX - HEAD - FOOT];
     let sheet = Sheet::fit(part, [MARGIN, HEAD], room[0], room[1]);
     let width = (sheet.area.width + 2.0 * MARGIN).max(560.0);
@@ -40,4 +38,16 @@ pub fn ink_png(view: &InkView) -> Result<Vec<u8>, PictureError> {
         canvas.look_through(None);
         sheet.measure(canvas, [MARGIN, height - 20.0]);
     })
+}
+
+/// Around the design, so that two drawings of it compare; around both where ink lies elsewhere.
+fn part(view: &InkView) -> Part {
+    let design = || view.design_mm.iter().flatten();
+    let ink = || view.ink.iter().flat_map(|line| &line.points_mm);
+    let part = Part::around(view.sheet_mm, design());
+    if design().next().is_some() && ink().all(|point| part.shows(*point)) {
+        part
+    } else {
+        Part::around(view.sheet_mm, design().chain(ink()))
+    }
 }

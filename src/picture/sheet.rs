@@ -47,6 +47,11 @@ impl Part {
         part
     }
 
+    pub(super) fn shows(&self, point_mm: Point) -> bool {
+        let mut axes = point_mm.iter().zip(self.low_mm).zip(self.size_mm);
+        axes.all(|((at, low), size)| (low..=low + size).contains(at))
+    }
+
     fn is_whole(&self) -> bool {
         let sides = self.size_mm.iter().zip(self.sheet_mm);
         sides

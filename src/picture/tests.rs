@@ -137,6 +137,22 @@ fn ink_lies_over_the_design() {
 }
 
 #[test]
+fn drawings_of_one_design_are_framed_alike_and_ink_elsewhere_is_seen() {
+    let mut small = ink();
+    small.sheet_mm = [300.0, 300.0];
+    let moved = |by_mm: f64| {
+        let mut view = small.clone();
+        let points = view.ink.iter_mut().flat_map(|line| &mut line.points_mm);
+        points.for_each(|[x, _]| *x += by_mm);
+        check(&ink_png(&view).unwrap())
+    };
+    let size = |pixels: &Pixmap| [pixels.width(), pixels.height()];
+    assert_eq!(size(&moved(0.0)), size(&moved(0.4)));
+    let drawn = |pixels: &Pixmap| counts(pixels, [0x1a, 0x1a, 0x2e]);
+    assert!(drawn(&moved(120.0)) > 200);
+}
+
+#[test]
 fn the_same_view_gives_the_same_bytes() {
     assert_eq!(ink_png(&ink()).unwrap(), ink_png(&ink()).unwrap());
 }

@@ -250,6 +250,17 @@ impl Library {
         Ok(Arc::new(Arm::new(file)?))
     }
 
+    /// The text of a file of the library by its place in the folder, such as `arms/so101.toml`;
+    /// `None` if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not text.
+    pub fn source(&self, place: &str) -> Result<Option<String>, SceneError> {
+        let bytes = self.bytes(place)?;
+        let text = bytes.map(String::from_utf8).transpose();
+        text.map_err(|_| FileError::one(place, "is not UTF-8 text").into())
+    }
+
     fn build(
         &self,
         file: &str,

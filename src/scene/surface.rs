@@ -17,7 +17,8 @@ pub trait Shape: fmt::Debug + Send + Sync {
     /// Where a point of the sheet is. Points beyond the edges are on the shape's continuation.
     fn at(&self, at_mm: [f64; 2]) -> Contact;
 
-    /// A point in space as the sheet sees it: the nearest point of the (endless) shape.
+    /// A point in space as the sheet sees it: the nearest point of the (endless) shape. Heights of
+    /// two points differ by no more than the points are apart: the gate leans on that.
     fn project(&self, point_m: &Point3<f64>) -> Projected;
 
     /// The radius that it is rolled to; `None` for what is not rolled.

@@ -48,6 +48,9 @@ pub(crate) trait Device: Send {
     /// Makes a servo report this word as its position; `None` lets it tell the truth.
     fn force_position(&mut self, id: u8, word: Option<u16>);
 
+    /// Makes a controller greet with this version and these layouts; servos greet nobody.
+    fn claim(&mut self, _major: u8, _schema: u32) {}
+
     /// Where a servo stands on the bus, by its id.
     fn place(&self, id: u8) -> Option<usize>;
 

@@ -76,6 +76,14 @@ pub enum Fault {
         /// `None` for the truth.
         word: Option<u16>,
     },
+    /// A controller runs firmware that was built from another version of the protocol. Servos
+    /// know nothing of it.
+    OtherProtocol {
+        /// The major version that it says it speaks.
+        major: u8,
+        /// The hash of the layouts that it says it has.
+        schema: u32,
+    },
 }
 
 /// The faults of replies that are in force.

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use firmware_protocol::device::{self, DeviceConfig, Drives};
-use firmware_protocol::message::{JointLimits, Knot, ResetCause};
-use firmware_protocol::{Joints, MAX_JOINTS};
+use firmware_protocol::message::{JointLimits, Knot, Message, ResetCause};
+use firmware_protocol::{Decoder, Joints, MAX_JOINTS, Received};
 
 use crate::arm::Arm;
 use crate::sim::body::{Body, Drive};
@@ -39,6 +39,8 @@ pub(crate) struct Controller {
     heard: bool,
     faults: u16,
     blind: bool,
+    /// The version and the layouts that it greets with, if they are not its own.
+    claims: Option<(u8, u32)>,
 }
 
 impl Controller {
@@ -52,6 +54,7 @@ impl Controller {
             heard: false,
             faults: 0,
             blind: false,
+            claims: None,
         }
     }
 
@@ -98,14 +101,35 @@ impl Controller {
             .device
             .as_mut()
             .map_or(0, |device| device.transmit(&mut bytes));
+        let said = bytes.get(..count).unwrap_or_default();
         let answer = (count > 0).then(|| Answer {
             id: ID,
             with: Vec::new(),
             delay: Duration::ZERO,
-            bytes: bytes.get(..count).unwrap_or_default().to_vec(),
+            bytes: self
+                .claims
+                .map_or_else(|| said.to_vec(), |claims| claiming(said, claims)),
         });
         answer.into_iter().collect()
     }
+}
+
+/// The same frames, with another version and other layouts in each greeting.
+fn claiming(mut said: &[u8], (major, schema): (u8, u32)) -> Vec<u8> {
+    let (mut decoder, mut bytes) = (Decoder::new(), Vec::new());
+    while !said.is_empty() {
+        let Received::Frame(frame) = decoder.take(&mut said) else {
+            continue;
+        };
+        let Ok(mut message) = Message::decode(&frame) else {
+            continue;
+        };
+        if let Message::HelloAck(ack) = &mut message {
+            (ack.major, ack.schema) = (major, schema);
+        }
+        bytes.extend_from_slice(message.encode(frame.sequence).as_slice());
+    }
+    bytes
 }
 
 impl Device for Controller {
@@ -152,6 +176,10 @@ impl Device for Controller {
     /// A drive that reports no position: the controller knows of none until all do.
     fn force_position(&mut self, _id: u8, word: Option<u16>) {
         self.blind = word.is_some();
+    }
+
+    fn claim(&mut self, major: u8, schema: u32) {
+        self.claims = Some((major, schema));
     }
 
     fn place(&self, id: u8) -> Option<usize> {

@@ -236,6 +236,7 @@ impl World {
             }
             Fault::Register { id, address, value } => self.servos.poke(id, address, value),
             Fault::Position { id, word } => self.servos.force_position(id, word),
+            Fault::OtherProtocol { major, schema } => self.servos.claim(major, schema),
             _ => {}
         }
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::answer::Reply;
 use super::dispatch::{Order, Request};
 use super::{Node, Seat};
@@ -106,6 +108,8 @@ impl Order<'_> {
         if self.who == Who::Operator
             && let Some(before) = seat.lease.release()
         {
+            let text = json!({"by": self.caller, "from": before, "arm": seat.name});
+            self.node.audit.note("lease", text.to_string());
             tracing::info!(from = before, arm = seat.name, "an operator took the arm");
         }
         if self.who == Who::Operator {

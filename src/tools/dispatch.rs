@@ -52,6 +52,8 @@ pub(super) struct Order<'a> {
     pub(super) reading: &'a Reading,
     pub(super) watch: &'a Watch,
     pub(super) who: Who,
+    /// What the caller's token allows, where callers need one.
+    pub(super) standing: Option<&'a Standing>,
     /// The same text for the same caller.
     pub(super) caller: &'a str,
     /// The arguments as they came.
@@ -65,6 +67,12 @@ impl Node {
     #[must_use]
     pub fn here(&self) -> Here {
         here(&self.file, &self.scenes, &self.declared)
+    }
+
+    /// What a planner is shown of it.
+    #[must_use]
+    pub fn shown(&self) -> Here {
+        shown(&self.file, &self.scenes, &self.declared)
     }
 
     /// The names of nodes alone, for whoever wants to know no more.
@@ -93,6 +101,21 @@ impl Node {
         resolve(tool, self.declared.tools()).is_some_and(|tool| tool.effect == Effect::Stops)
     }
 
+    /// Whether a call only shows what is in memory: it opens no file, asks no node, paints nothing and has nothing to be
+    /// read, so that handing it to another thread would take longer than doing it.
+    #[must_use]
+    pub fn is_quick(&self, request: &Request) -> bool {
+        let says_nothing = match &request.arguments {
+            Received::Absent => true,
+            Received::Value(Value::Object(said)) => said.is_empty(),
+            _ => false,
+        };
+        request.tool == "list_nodes"
+            && says_nothing
+            && self.fleet.is_none()
+            && self.scenes.folder().is_none()
+    }
+
     fn stop_if_meant(&self, tool: &Tool, who: Who) {
         if tool.effect == Effect::Stops {
             self.stop_all(who, false);
@@ -117,9 +140,16 @@ impl Node {
 
     async fn called(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
         let asked = audit::Asked::of(&request);
+        let exact = |tool: &&Tool| tool.name == request.tool;
+        let looks = TOOLS.iter().find(exact);
+        let looks = looks.is_some_and(|tool| tool.effect == Effect::Reads);
         let reply = Arc::clone(&self).carry(request, watch).await;
         let reply = self.refusals.judge(&asked, reply);
-        self.audit.note("call", asked.told(&reply));
+        if looks {
+            self.audit.note_behind("call", asked.told(&reply));
+        } else {
+            self.audit.note("call", asked.told(&reply));
+        }
         let code = reply.structured.get("code").and_then(Value::as_str);
         if reply.is_error {
             tracing::info!(code, "not done");
@@ -166,10 +196,17 @@ impl Node {
             reading: &reading,
             watch,
             who: request.who,
+            standing: request.standing.as_ref(),
             caller: &request.caller,
             received: record::words(&request.arguments),
             is_passed_on: request.hop.is_some(),
         };
+        // A declared tool has been asked for all of its steps.
+        if !request.is_step
+            && let Err(reply) = order.is_qualified(tool)
+        {
+            return reply.understood(&reading);
+        }
         // A declared tool takes no arm itself: its steps do.
         let is_declared = self.declared.deed(&tool.name).is_some();
         let taken = match order.lease(if is_declared {
@@ -348,6 +385,15 @@ pub fn here(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
     }
 }
 
+/// What a planner is shown in an exam: without aliases, which would count as tools of their own.
+#[must_use]
+pub fn shown(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
+    Here {
+        aliases_listed: false,
+        ..here(file, library, declared)
+    }
+}
+
 /// This node, then the others.
 fn names_of_nodes(file: &NodeFile) -> Vec<String> {
     let others = file.peers.iter().map(|peer| peer.name.clone());
@@ -362,6 +408,10 @@ fn everywhere(nodes: &[String]) -> Vec<String> {
 /// The tool that a name means, form aside.
 fn resolve<'a>(name: &str, declared: &'a [Tool]) -> Option<&'a Tool> {
     let all = || TOOLS.iter().chain(declared);
+    let exactly = |tool: &&Tool| tool.names().any(|own| own == name);
+    if let Some(tool) = all().find(exactly) {
+        return Some(tool);
+    }
     let (names, tools): (Vec<&str>, Vec<&Tool>) = all()
         .flat_map(|tool| tool.names().map(move |name| (name, tool)))
         .unzip();

@@ -7,7 +7,7 @@ use super::answer::Reply;
 use super::carry::{self, Done, Errand, Trouble};
 use super::dispatch::Order;
 use super::preview::Preview;
-use super::{pictures, resume};
+use super::{calibrated, pictures, resume};
 use crate::design::compare::{Deviation, deviation_mm};
 use crate::plan::{self, Plan};
 use crate::scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
@@ -33,6 +33,7 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     if order.is("dry_run") {
         return Ok(dry_run(order, &scene, drawing).await);
     }
+    calibrated::check(order.node, seat, &scene)?;
     resume::check_none_cut_short(order, seat)?;
     check_previewed(order)?;
     let call = order.job("stroke", &scene, order.is("again"));

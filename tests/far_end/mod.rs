@@ -21,7 +21,7 @@ use steadyhand::motion::{Motion, Opener, Outcome};
 use steadyhand::permit::{Permit, Permits, Who};
 use steadyhand::plan::{self, Patient, SpanKind, Trajectory};
 use steadyhand::scene::{Library, Scene};
-use steadyhand::sim::Simulator;
+use steadyhand::sim::{Fault, Simulator};
 use steadyhand::units::Instant;
 
 /// What a broken wire does next, told at each frame with goals: how many came before it since the
@@ -307,6 +307,11 @@ impl Rig {
             permits: Arc::new(Permits::everything()),
             folder,
         }
+    }
+
+    pub(crate) fn break_all(&self, faults: &[Fault]) {
+        let each = faults.iter().cloned();
+        each.for_each(|fault| self.sim.break_it(fault));
     }
 
     pub(crate) fn opener(&self) -> Opener {

@@ -658,8 +658,10 @@ impl Case {
 
 #[test]
 fn random_motions_pass_only_where_a_second_judge_finds_nothing() {
+    // `PROPTEST_CASES` may ask for fewer.
+    let cases = ProptestConfig::default().cases.min(60);
     let mut runner = TestRunner::new(ProptestConfig {
-        cases: 60,
+        cases,
         rng_seed: RngSeed::Fixed(0x5eed),
         failure_persistence: None,
         ..ProptestConfig::default()
@@ -694,7 +696,7 @@ fn random_motions_pass_only_where_a_second_judge_finds_nothing() {
     judged.unwrap_or_else(|failed| panic!("{failed}"));
     let (passed, refused) = (passed.get(), refused.get());
     assert!(
-        passed >= 5 && refused >= 20,
+        passed >= cases / 12 && refused >= cases / 3,
         "{passed} passed, {refused} were refused"
     );
 }

@@ -101,7 +101,7 @@ impl Bench {
         let lines = lines(child.stderr.take().unwrap());
         let child = Running(child);
         let line = wait_for(&lines, "MCP at ");
-        let url = line[line.find("http://").unwrap()..].trim().to_owned();
+        let url = line.rsplit("MCP at ").next().unwrap().trim().to_owned();
         Served { child, url, lines }
     }
 
@@ -188,7 +188,7 @@ pub(crate) struct Served {
 impl Served {
     /// Host and port.
     pub(crate) fn host(&self) -> String {
-        let at = self.url.strip_prefix("http://").unwrap();
+        let (_, at) = self.url.split_once("://").unwrap();
         at.split('/').next().unwrap().to_owned()
     }
 }

@@ -373,6 +373,11 @@ impl Host {
     }
 
     fn hear_ack(&mut self, ack: &SegmentAck, now_us: u64) {
+        if is_before(ack.epoch, self.epoch) {
+            // A late answer to what was dropped long ago says nothing of what is under way.
+            self.ignored = self.ignored.saturating_add(1);
+            return;
+        }
         if ack.epoch != self.epoch && ack.status as u8 <= SegmentStatus::Full as u8 {
             self.change_epoch(ack.epoch);
             return;
@@ -516,4 +521,9 @@ impl<T: Copy, const N: usize> Ring<T, N> {
         self.len -= 1;
         item
     }
+}
+
+/// Whether an epoch is one of the half behind another; they count on and wrap.
+const fn is_before(epoch: u16, other: u16) -> bool {
+    epoch.wrapping_sub(other) > u16::MAX / 2
 }

@@ -1,0 +1,504 @@
+//! Collected touches made a proposal: what the file would say, how far each touch is off, and what
+//! it is worth.
+
+use nalgebra::{Isometry3, Point3, Vector3};
+use serde::Serialize;
+
+use super::edit::zero_key;
+use super::record::{Change, Contact, Kind, Record, Role, Session, Values, basis};
+use super::{
+    Asked, Class, Finding, FitError, Plane, Target, Touch, Verdict, curvature, frame, judge_pivot,
+    judge_plane, judge_zeros, pivot_robust, plane_robust, zeros,
+};
+use crate::kin::Tip;
+use crate::scene::{Pen, Scene};
+use crate::units::Joints;
+
+/// Touches in poses nearer than this are of one place, touched again.
+const AGAIN_RAD: f64 = 0.03;
+
+/// What touches come to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Assessed {
+    /// What it is worth, and why.
+    pub finding: Finding,
+    /// What the file says.
+    pub old: Values,
+    /// What it would say; empty while nothing can be fitted.
+    pub new: Values,
+    /// How large the change is.
+    pub change: Change,
+    /// Figures of the fit, in the order in which they are read.
+    pub figures: Vec<(String, f64)>,
+    /// Per touch, where the tip was and how far it is from the fit.
+    pub points: Vec<Residual>,
+}
+
+/// How far a touch is from the fit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Residual {
+    /// What was touched.
+    pub role: Role,
+    /// Where the tip was, in the arm's base frame.
+    pub at_mm: [f64; 3],
+    /// From the fit to there.
+    pub off_mm: [f64; 3],
+}
+
+impl Residual {
+    fn new(role: Role, at_m: &Point3<f64>, off_m: &Vector3<f64>) -> Self {
+        Self {
+            role,
+            at_mm: (at_m.coords * 1e3).into(),
+            off_mm: (off_m * 1e3).into(),
+        }
+    }
+
+    /// How far.
+    #[must_use]
+    pub fn mm(&self) -> f64 {
+        Vector3::from(self.off_mm).norm()
+    }
+}
+
+/// Why touches cannot be assessed at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AssessError {
+    /// The scene has no such pen.
+    #[error("scene {scene} has no pen `{pen}`; it has {}", known.join(", "))]
+    NoPen {
+        /// The scene.
+        scene: String,
+        /// The name that was asked for.
+        pen: String,
+        /// The names there are.
+        known: Vec<String>,
+    },
+    /// The touches were made with another arm or tip than the files have now.
+    #[error(
+        "the touches were made with another {0} than its file has now: they cannot be used; `steadyhand calibrate discard`, and touch again"
+    )]
+    Changed(&'static str),
+    /// The scene has no point whose place is known.
+    #[error("scene {0} has no `calibrator_m`; a touch of the calibrator needs its place")]
+    NoCalibrator(String),
+}
+
+/// What a session of this kind would rest on now.
+///
+/// # Errors
+/// The scene has no such pen.
+pub fn basis_of(kind: Kind, scene: &Scene, pen: &str) -> Result<String, AssessError> {
+    let tip = find_pen(scene, pen)?.tip_m.coords.into();
+    // A tip is found whatever it was before; a sheet and zeros are where that tip touched.
+    Ok(basis(&scene.arm.file, (kind != Kind::Tool).then_some(tip)))
+}
+
+fn find_pen<'a>(scene: &'a Scene, name: &str) -> Result<&'a Pen, AssessError> {
+    let found = scene.pens.iter().find(|pen| pen.name == name);
+    found.ok_or_else(|| AssessError::NoPen {
+        scene: scene.name.clone(),
+        pen: name.to_owned(),
+        known: scene.pens.iter().map(|pen| pen.name.clone()).collect(),
+    })
+}
+
+/// Fits and judges. `last` is what was accepted last of the same thing.
+///
+/// # Errors
+/// Touches that do not belong to this scene as it is now.
+pub fn assess(
+    session: &Session,
+    scene: &Scene,
+    last: Option<&Record>,
+) -> Result<Assessed, AssessError> {
+    let pen = find_pen(scene, &session.pen)?;
+    if session.arm != scene.arm.file.name {
+        return Err(AssessError::Changed("arm"));
+    }
+    if session.basis != basis_of(session.kind, scene, &session.pen)? {
+        return Err(AssessError::Changed("zeros or another tip"));
+    }
+    let work = Work {
+        session,
+        scene,
+        pen,
+    };
+    let assessed = match session.kind {
+        Kind::Tool => work.tool(),
+        Kind::Sheet => work.sheet(last),
+        Kind::Zeros => work.zeros()?,
+    };
+    Ok(assessed.unwrap_or_else(|error| work.not_yet(&error)))
+}
+
+struct Work<'a> {
+    session: &'a Session,
+    scene: &'a Scene,
+    pen: &'a Pen,
+}
+
+type Fitted = Result<Assessed, FitError>;
+
+impl Work<'_> {
+    fn contacts(&self, verify: bool) -> impl Iterator<Item = &Contact> {
+        let all = self.session.touches.iter();
+        all.filter(move |touch| (touch.role == Role::Verify) == verify)
+    }
+
+    fn mount(&self, contact: &Contact) -> Isometry3<f64> {
+        let joints = Joints::from_slice(&contact.joints_rad);
+        self.scene.arm.chain.forward(&joints)
+    }
+
+    fn tip(&self, contact: &Contact) -> Point3<f64> {
+        self.mount(contact) * self.pen.tip_m
+    }
+
+    /// The widest that touches of one pose are apart, where any was touched again.
+    fn spread_m(&self, tip_m: &Point3<f64>) -> Option<f64> {
+        let all: Vec<&Contact> = self.contacts(false).collect();
+        let pairs = all
+            .iter()
+            .enumerate()
+            .flat_map(|(index, one)| all.iter().skip(index + 1).map(move |other| (*one, *other)));
+        let again = pairs.filter(|(one, other)| {
+            let [one, other] = [one, other].map(|c| Joints::from_slice(&c.joints_rad));
+            one.distance_max(&other) < AGAIN_RAD
+        });
+        again
+            .map(|(one, other)| (self.mount(one) * tip_m - self.mount(other) * tip_m).norm())
+            .reduce(f64::max)
+    }
+
+    fn tool(&self) -> Fitted {
+        let mounts: Vec<_> = self.contacts(false).map(|c| self.mount(c)).collect();
+        let fit = pivot_robust(&mounts)?;
+        let verify = self.contacts(true).map(|c| fit.verify_m(&self.mount(c)));
+        let accept = Class::of(&self.scene.arm).accept();
+        let finding = judge_pivot(
+            &fit,
+            &accept,
+            &self.pen.axis,
+            verify.reduce(f64::max),
+            self.spread_m(&fit.tip_m),
+        );
+        let points = self.session.touches.iter().map(|contact| {
+            let at = self.mount(contact) * fit.tip_m;
+            Residual::new(contact.role, &at, &(at - fit.at_m))
+        });
+        Ok(Assessed {
+            finding,
+            old: one("tip_m", &self.pen.tip_m.coords),
+            new: one("tip_m", &fit.tip_m.coords),
+            change: Change {
+                mm: (fit.tip_m - self.pen.tip_m).norm() * 1e3,
+                deg: 0.0,
+            },
+            figures: vec![
+                ("rms_mm".to_owned(), fit.rms_m() * 1e3),
+                ("largest_mm".to_owned(), fit.max_m() * 1e3),
+                ("condition".to_owned(), fit.condition),
+                ("tip_sigma_mm".to_owned(), fit.sigma_m() * 1e3),
+                ("tip_bound_95_mm".to_owned(), fit.bound_m() * 1e3),
+            ],
+            points: points.collect(),
+        })
+    }
+
+    fn sheet(&self, last: Option<&Record>) -> Fitted {
+        let tips: Vec<_> = self.contacts(false).map(|c| self.tip(c)).collect();
+        let up = self.contacts(false).fold(Vector3::zeros(), |up, contact| {
+            up - self.mount(contact).rotation * self.pen.axis.into_inner()
+        });
+        let fit = plane_robust(&tips, &up)?;
+        let made = self.frame(&fit)?;
+        let size = self.scene.surface.size_mm();
+        let corner = |x: f64, y: f64| {
+            made.origin_m + made.x.scale(x * size[0] / 1e3) + made.y.scale(y * size[1] / 1e3)
+        };
+        let corners = [
+            ("lower left", corner(0.0, 0.0)),
+            ("lower right", corner(1.0, 0.0)),
+            ("upper right", corner(1.0, 1.0)),
+            ("upper left", corner(0.0, 1.0)),
+        ];
+        let verify = self
+            .contacts(true)
+            .map(|c| fit.height_m(&self.tip(c)).abs());
+        let finding = judge_plane(
+            &fit,
+            &Class::of(&self.scene.arm).accept(),
+            &corners,
+            verify.reduce(f64::max),
+            self.spread_m(&self.pen.tip_m),
+            last.and_then(normal_of)
+                .map(|normal| normal.angle(&fit.normal)),
+        );
+        let mut new = one("origin_m", &made.origin_m.coords);
+        new.extend(one("x_axis", &made.x));
+        new.extend(one("y_axis", &made.y));
+        let mut figures = vec![
+            ("rms_mm".to_owned(), fit.rms_m() * 1e3),
+            ("largest_mm".to_owned(), fit.max_m() * 1e3),
+            (
+                "tilt_sigma_deg".to_owned(),
+                fit.tilt_sigma_rad().to_degrees(),
+            ),
+            ("scale_x".to_owned(), made.scale[0]),
+            ("scale_y".to_owned(), made.scale[1]),
+            ("off_square_deg".to_owned(), made.square_rad.to_degrees()),
+        ];
+        for (along, radius) in self.radii(&tips, &fit, &made.x) {
+            figures.push((format!("bent_radius_{along}_mm"), radius));
+        }
+        let points = self.session.touches.iter().map(|contact| {
+            let at = self.tip(contact);
+            Residual::new(contact.role, &at, &fit.normal.scale(fit.height_m(&at)))
+        });
+        Ok(Assessed {
+            finding,
+            change: self.sheet_change(&corners),
+            old: self.old_sheet(),
+            new,
+            figures,
+            points: points.collect(),
+        })
+    }
+
+    fn radii(&self, tips: &[Point3<f64>], fit: &Plane, x: &Vector3<f64>) -> Vec<(&str, f64)> {
+        let Some(bent) = curvature(tips, fit, x) else {
+            return Vec::new();
+        };
+        let radius = |along| bent.radius_mm(along);
+        let both = [("x", radius(0)), ("y", radius(1))];
+        both.into_iter()
+            .filter_map(|(along, r)| Some((along, r?)))
+            .collect()
+    }
+
+    /// The axes from their touches; points touched again count with their mean.
+    fn frame(&self, fit: &Plane) -> Result<super::SheetFrame, FitError> {
+        let mean = |role: Role| {
+            let of: Vec<_> = self.contacts(false).filter(|c| c.role == role).collect();
+            let sum: Vector3<f64> = of.iter().map(|c| self.tip(c).coords).sum();
+            let what = match role {
+                Role::Origin => "the origin",
+                Role::X => "+x",
+                _ => "+y",
+            };
+            let none = FitError::TooFew {
+                what,
+                have: 0,
+                need: 1,
+            };
+            let asked = of.iter().find_map(|c| c.asked_mm);
+            #[expect(clippy::cast_precision_loss, reason = "a few touches")]
+            let count = of.len() as f64;
+            if of.is_empty() {
+                Err(none)
+            } else {
+                Ok((Point3::from(sum / count), asked))
+            }
+        };
+        let (origin, _) = mean(Role::Origin)?;
+        let ((x, x_mm), (y, y_mm)) = (mean(Role::X)?, mean(Role::Y)?);
+        let [width, height] = self.scene.surface.size_mm();
+        let asked = Asked {
+            x_mm: x_mm.unwrap_or(width),
+            y_mm: y_mm.unwrap_or(height),
+        };
+        frame([&origin, &x, &y], asked, fit)
+    }
+
+    fn old_corners(&self) -> [Point3<f64>; 3] {
+        let [width, height] = self.scene.surface.size_mm();
+        [[0.0, 0.0], [width, 0.0], [0.0, height]].map(|at| self.scene.surface.at(at).point_m)
+    }
+
+    fn old_sheet(&self) -> Values {
+        let [origin, right, top] = self.old_corners();
+        let mut old = one("origin_m", &origin.coords);
+        old.extend(one("x_axis", &(right - origin).normalize()));
+        old.extend(one("y_axis", &(top - origin).normalize()));
+        old
+    }
+
+    fn sheet_change(&self, new: &[(&str, Point3<f64>); 4]) -> Change {
+        let [origin, right, top] = self.old_corners();
+        let [(_, o), (_, r), _, (_, t)] = new;
+        let far = [(origin, o), (right, r), (top, t)].map(|(old, new)| (new - old).norm());
+        let turned = |old: Vector3<f64>, new: Vector3<f64>| old.angle(&new).to_degrees();
+        Change {
+            mm: far.into_iter().fold(0.0, f64::max) * 1e3,
+            deg: turned(right - origin, r - o).max(turned(top - origin, t - o)),
+        }
+    }
+
+    fn zeros(&self) -> Result<Fitted, AssessError> {
+        let touch = |contact: &Contact| {
+            let target = match contact.role {
+                Role::Calibrator => {
+                    let at = self.scene.calibrator_m;
+                    Target::Known(at.ok_or(AssessError::NoCalibrator(self.scene.name.clone()))?)
+                }
+                Role::Point => Target::Same(contact.number),
+                _ => Target::Plane(contact.number),
+            };
+            Ok(Touch {
+                joints_rad: Joints::from_slice(&contact.joints_rad),
+                target,
+            })
+        };
+        let touches: Vec<Touch> = self.contacts(false).map(touch).collect::<Result<_, _>>()?;
+        Ok(self.fitted_zeros(&touches))
+    }
+
+    fn fitted_zeros(&self, touches: &[Touch]) -> Fitted {
+        let arm = &self.scene.arm;
+        let tip = Tip {
+            point_m: self.pen.tip_m,
+            axis: self.pen.axis,
+        };
+        let fit = zeros(&arm.chain, &tip, touches, false)?;
+        let names: Vec<String> = (0..arm.dof()).map(|joint| arm.joint_name(joint)).collect();
+        let (mut old, mut new) = (Values::new(), Values::new());
+        let mut figures = vec![
+            ("rms_before_mm".to_owned(), fit.before_m * 1e3),
+            ("rms_mm".to_owned(), fit.rms_m * 1e3),
+            ("condition".to_owned(), fit.condition),
+        ];
+        figures.extend(
+            fit.held_out_m
+                .map(|m| ("held_out_rms_mm".to_owned(), m * 1e3)),
+        );
+        for (joint, servo) in arm.servos() {
+            let by_rad = fit.offsets_rad.get(joint).copied().unwrap_or(0.0);
+            let turns = f64::from(servo.sign) * by_rad / std::f64::consts::TAU;
+            let zero = f64::from(servo.zero_tick);
+            let moved = (zero - turns * f64::from(servo.ticks_per_turn)).round();
+            old.insert(zero_key(servo.id), vec![zero]);
+            new.insert(zero_key(servo.id), vec![moved]);
+            let name = names.get(joint).map_or("", String::as_str);
+            figures.push((format!("{name}_deg"), by_rad.to_degrees()));
+        }
+        let largest = fit.offsets_rad.distance_max(&Joints::zeros(arm.dof()));
+        let points = self
+            .contacts(false)
+            .zip(&fit.residuals_m)
+            .map(|(contact, off)| {
+                Residual::new(
+                    contact.role,
+                    &self.tip(contact),
+                    &Vector3::new(0.0, 0.0, *off),
+                )
+            });
+        Ok(Assessed {
+            finding: judge_zeros(&fit, &Class::of(arm).accept(), &names),
+            change: Change {
+                mm: 0.0,
+                deg: largest.to_degrees(),
+            },
+            points: points.collect(),
+            old,
+            new,
+            figures,
+        })
+    }
+
+    fn not_yet(&self, error: &FitError) -> Assessed {
+        let mut finding = Finding::good();
+        finding.redo(error.to_string());
+        Assessed {
+            finding,
+            old: match self.session.kind {
+                Kind::Tool => one("tip_m", &self.pen.tip_m.coords),
+                Kind::Sheet => self.old_sheet(),
+                Kind::Zeros => Values::new(),
+            },
+            new: Values::new(),
+            change: Change::default(),
+            figures: Vec::new(),
+            points: Vec::new(),
+        }
+    }
+}
+
+/// To a thousandth of a millimetre in metres; directions to a millionth.
+fn one(key: &str, vector: &Vector3<f64>) -> Values {
+    let rounded = |value: &f64| (value * 1e6).round() / 1e6 + 0.0;
+    [(key.to_owned(), vector.iter().map(rounded).collect())].into()
+}
+
+fn normal_of(record: &Record) -> Option<Vector3<f64>> {
+    let axis = |key: &str| match record.new.get(key)?.as_slice() {
+        [x, y, z] => Some(Vector3::new(*x, *y, *z)),
+        _ => None,
+    };
+    axis("x_axis")?.cross(&axis("y_axis")?).try_normalize(1e-9)
+}
+
+/// The calibration that a drawing of this scene must not rest on, with the command that mends it.
+///
+/// Only what was calibrated can be stale, and only while the file still says what was accepted:
+/// who edits the file by hand answers for it.
+#[must_use]
+pub fn stale(history: &[Record], scene: &Scene) -> Option<String> {
+    let of = |kind: Kind| {
+        let newest = history.iter().rev();
+        newest
+            .filter(move |r| r.session.kind == kind && r.session.scene == scene.name)
+            .find(|r| kind != Kind::Tool || scene.pens.iter().any(|pen| pen.name == r.session.pen))
+    };
+    [of(Kind::Tool), of(Kind::Sheet)].into_iter().flatten().find_map(|record| {
+        let session = &record.session;
+        let basis = basis_of(session.kind, scene, &session.pen).ok()?;
+        if basis == session.basis || !is_in_force(record, scene) {
+            return None;
+        }
+        let (what, why) = match session.kind {
+            Kind::Sheet => ("sheet", "the tool or the arm's zeros were calibrated since"),
+            _ => ("tool", "the arm's zeros were calibrated since"),
+        };
+        Some(format!(
+            "the {what} of scene {} is stale (calibration {}): {why}; touch it again: `steadyhand calibrate touch {what} --scene {}`",
+            scene.name, record.number, scene.name
+        ))
+    })
+}
+
+fn is_in_force(record: &Record, scene: &Scene) -> bool {
+    let session = &record.session;
+    let Ok(pen) = find_pen(scene, &session.pen) else {
+        return false;
+    };
+    let work = Work {
+        session,
+        scene,
+        pen,
+    };
+    let now = match session.kind {
+        Kind::Tool => one("tip_m", &pen.tip_m.coords),
+        Kind::Sheet => work.old_sheet(),
+        Kind::Zeros => return true,
+    };
+    let near = |(key, said): (&String, &Vec<f64>)| {
+        let there = now.get(key).map_or(&[][..], Vec::as_slice);
+        said.len() == there.len() && said.iter().zip(there).all(|(a, b)| (a - b).abs() < 1e-5)
+    };
+    record.new.iter().all(near)
+}
+
+/// What to do next, in one sentence.
+#[must_use]
+pub fn next_step(assessed: &Assessed) -> String {
+    match assessed.finding.verdict {
+        Verdict::Redo => assessed
+            .finding
+            .reasons
+            .first()
+            .cloned()
+            .unwrap_or_default(),
+        _ => "`steadyhand calibrate accept` writes it".to_owned(),
+    }
+}

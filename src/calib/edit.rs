@@ -1,0 +1,127 @@
+//! Calibrated numbers put into the text of a scene's or an arm's file; comments stay where they are.
+
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
+
+use super::record::{Kind, Session, Values};
+
+/// Why a file's text cannot be changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// It is no TOML.
+    #[error("the file is no TOML: {0}")]
+    Toml(String),
+    /// It has nothing of that name, or written in a form that cannot be edited in place.
+    #[error(
+        "the file has no {0} written as a table of its own; write it so, as the shipped files have it"
+    )]
+    Missing(String),
+}
+
+/// The text with the values that were calibrated in place of the old ones.
+///
+/// # Errors
+/// The text is no TOML, or has not what was calibrated.
+pub fn write(text: &str, session: &Session, values: &Values) -> Result<String, EditError> {
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error: toml_edit::TomlError| EditError::Toml(error.to_string()))?;
+    match session.kind {
+        Kind::Tool => {
+            let pen = named(&mut document, "pens", &session.pen);
+            let pen = pen.ok_or_else(|| EditError::Missing(format!("pen `{}`", session.pen)))?;
+            values
+                .iter()
+                .for_each(|(key, numbers)| set(pen, key, numbers));
+        }
+        Kind::Sheet => {
+            let sheet = document.get_mut("sheet").and_then(Item::as_table_like_mut);
+            let sheet = sheet.ok_or_else(|| EditError::Missing("[sheet]".to_owned()))?;
+            values
+                .iter()
+                .for_each(|(key, numbers)| set(sheet, key, numbers));
+        }
+        Kind::Zeros => {
+            for (key, numbers) in values {
+                let done = zero(&mut document, key, numbers)
+                    .or_else(|| limit(&mut document, key, numbers));
+                done.ok_or_else(|| EditError::Missing(format!("`{key}`")))?;
+            }
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// The key under which a servo's zero is kept.
+pub(super) fn zero_key(id: u8) -> String {
+    format!("zero_tick of servo {id}")
+}
+
+fn named<'a>(document: &'a mut DocumentMut, list: &str, name: &str) -> Option<&'a mut Table> {
+    let tables = document.get_mut(list)?.as_array_of_tables_mut()?;
+    let is_it = |table: &&mut Table| table.get("name").and_then(Item::as_str) == Some(name);
+    tables.iter_mut().find(is_it)
+}
+
+fn zero(document: &mut DocumentMut, key: &str, numbers: &[f64]) -> Option<()> {
+    let ticks = whole(*numbers.first()?);
+    let joints = document.get_mut("joints")?.as_array_of_tables_mut()?;
+    for joint in joints.iter_mut() {
+        let servos = joint.get_mut("servos")?;
+        if let Some(array) = servos.as_array_mut() {
+            for servo in array.iter_mut().filter_map(Value::as_inline_table_mut) {
+                if id_of(servo).is_some_and(|id| zero_key(id) == key) {
+                    put(servo.get_mut("zero_tick")?, ticks.into());
+                    return Some(());
+                }
+            }
+        } else if let Some(tables) = servos.as_array_of_tables_mut() {
+            for servo in tables.iter_mut() {
+                if id_of(servo).is_some_and(|id| zero_key(id) == key) {
+                    put(servo.get_mut("zero_tick")?.as_value_mut()?, ticks.into());
+                    return Some(());
+                }
+            }
+        }
+    }
+    None
+}
+
+/// A joint's `lower_rad` or `upper_rad`.
+fn limit(document: &mut DocumentMut, key: &str, numbers: &[f64]) -> Option<()> {
+    let (key, joint) = key.split_once(" of ")?;
+    let joint = named(document, "joints", joint)?;
+    put(
+        joint.get_mut(key)?.as_value_mut()?,
+        (*numbers.first()?).into(),
+    );
+    Some(())
+}
+
+fn id_of(servo: &dyn TableLike) -> Option<u8> {
+    u8::try_from(servo.get("id")?.as_integer()?).ok()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "`as` saturates; counts are small"
+)]
+fn whole(ticks: f64) -> i64 {
+    ticks.round() as i64
+}
+
+fn set(table: &mut dyn TableLike, key: &str, numbers: &[f64]) {
+    let made = Value::Array(numbers.iter().copied().collect::<Array>());
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(there) => put(there, made),
+        None => {
+            table.insert(key, Item::Value(made));
+        }
+    }
+}
+
+/// What stands around the old value, a comment behind it, stands around the new one.
+fn put(there: &mut Value, made: Value) {
+    let decor = there.decor().clone();
+    *there = made;
+    *there.decor_mut() = decor;
+}

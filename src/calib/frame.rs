@@ -1,0 +1,87 @@
+//! Which way a sheet lies on its plane, from touches of its origin and of points along its axes.
+
+use nalgebra::{Point3, Unit, Vector3};
+
+use super::{FitError, Plane};
+
+/// How much a length may differ from what was asked.
+const SCALE_MAX: f64 = 0.01;
+
+/// How far the axes may be from a right angle: twice what a slip of the scale allowed makes.
+const SQUARE_MAX_RAD: f64 = 0.035;
+
+/// How far apart the three points are, as a ruler says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asked {
+    /// From the origin to +x.
+    pub x_mm: f64,
+    /// From the origin to +y.
+    pub y_mm: f64,
+}
+
+/// A sheet's place.
+#[derive(Clone, Copy, Debug)]
+pub struct SheetFrame {
+    /// Its lower left corner, on the plane.
+    pub origin_m: Point3<f64>,
+    /// To the right as a reader sees it.
+    pub x: Unit<Vector3<f64>>,
+    /// Upwards as a reader sees it.
+    pub y: Unit<Vector3<f64>>,
+    /// Measured over asked, along x and y.
+    pub scale: [f64; 2],
+    /// How far the touched axes are from a right angle.
+    pub square_rad: f64,
+}
+
+/// Gram–Schmidt on the plane: x as touched, y as near as a right angle lets it be.
+///
+/// # Errors
+/// Points that make another sheet than was asked: swapped, askew, of another size.
+pub fn frame(
+    [origin, x, y]: [&Point3<f64>; 3],
+    asked: Asked,
+    plane: &Plane,
+) -> Result<SheetFrame, FitError> {
+    let on = |point: &Point3<f64>| point - plane.normal.scale(plane.height_m(point));
+    let (origin_m, along, up) = (on(origin), on(x) - on(origin), on(y) - on(origin));
+    let nothing = |v: &Vector3<f64>| {
+        Unit::try_new(*v, 1e-6).ok_or(FitError::OnALine {
+            across_mm: 0.0,
+            along_mm: 0.0,
+        })
+    };
+    let (x, touched_y) = (nothing(&along)?, nothing(&up)?);
+    if x.cross(&touched_y).dot(&plane.normal) < 0.0 {
+        return Err(FitError::Swapped);
+    }
+    let square_rad = touched_y.angle(&x) - std::f64::consts::FRAC_PI_2;
+    if square_rad.abs() > SQUARE_MAX_RAD {
+        return Err(FitError::NotSquare((touched_y.angle(&x)).to_degrees()));
+    }
+    let scale = [
+        scale("+x", along.norm(), asked.x_mm)?,
+        scale("+y", up.norm(), asked.y_mm)?,
+    ];
+    Ok(SheetFrame {
+        origin_m,
+        y: Unit::new_normalize(plane.normal.cross(&x)),
+        x,
+        scale,
+        square_rad,
+    })
+}
+
+fn scale(axis: &'static str, length_m: f64, asked_mm: f64) -> Result<f64, FitError> {
+    let measured_mm = length_m * 1e3;
+    let ratio = measured_mm / asked_mm;
+    if (ratio - 1.0).abs() <= SCALE_MAX {
+        return Ok(ratio);
+    }
+    Err(FitError::Scale {
+        axis,
+        measured_mm,
+        asked_mm,
+        percent: (ratio - 1.0) * 100.0,
+    })
+}

@@ -1,0 +1,262 @@
+//! Whether a fit is believed, and if not, which touch to add where.
+
+use nalgebra::{Point3, Unit, Vector3};
+use serde::{Deserialize, Serialize};
+
+use super::{Accept, Outlier, PIVOT_TOUCHES_MIN, PLANE_TOUCHES_MIN, Pivot, Plane, Zeros};
+
+/// What a fit is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Within every limit, a touch that was not fitted included.
+    Good,
+    /// May be accepted, with what the reasons say.
+    Usable,
+    /// May not be accepted.
+    Redo,
+}
+
+/// A verdict with its reasons.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// What the fit is worth.
+    pub verdict: Verdict,
+    /// Each a sentence with its value, its limit and what to do; none where all is good.
+    pub reasons: Vec<String>,
+}
+
+/// A touch so much farther off than touches repeat has slipped and is touched again.
+const SLIPPED_SPREADS: f64 = 5.0;
+
+impl Default for Finding {
+    fn default() -> Self {
+        Self::good()
+    }
+}
+
+impl Finding {
+    /// Nothing to say against it yet.
+    #[must_use]
+    pub fn good() -> Self {
+        Self {
+            verdict: Verdict::Good,
+            reasons: Vec::new(),
+        }
+    }
+
+    /// It may not be accepted.
+    pub fn redo(&mut self, reason: String) {
+        self.verdict = Verdict::Redo;
+        self.reasons.push(reason);
+    }
+
+    fn usable(&mut self, reason: String) {
+        self.verdict = self.verdict.max(Verdict::Usable);
+        self.reasons.push(reason);
+    }
+
+    fn limit(&mut self, is_within: bool, reason: impl FnOnce() -> String) {
+        if !is_within {
+            self.redo(reason());
+        }
+    }
+
+    fn outlier(&mut self, outlier: Option<&Outlier>, accept: &Accept) {
+        let Some(Outlier { index, off_m }) = outlier else {
+            return;
+        };
+        let (touch, off_mm) = (index + 1, off_m * 1e3);
+        if off_mm > SLIPPED_SPREADS * accept.spread_mm {
+            self.redo(format!(
+                "touch {touch} is {off_mm:.1} mm from what the others say: it slipped, or the tool or the point moved; touch it again"
+            ));
+        } else {
+            self.usable(format!(
+                "touch {touch} was left out: it is {off_mm:.2} mm from what the others say"
+            ));
+        }
+    }
+
+    fn verified(&mut self, off_m: Option<f64>, accept: &Accept, what: &str) {
+        match off_m.map(|off| off * 1e3) {
+            None => self.redo(format!(
+                "nothing has verified it: touch {what}, as a touch that the fit does not see"
+            )),
+            Some(off_mm) => self.limit(off_mm <= accept.verify_mm, || {
+                format!(
+                    "the verification touch is {off_mm:.2} mm off, at most {} are allowed: something moved between the touches; touch all of them again",
+                    accept.verify_mm
+                )
+            }),
+        }
+    }
+
+    fn spread(&mut self, spread_m: Option<f64>, accept: &Accept) {
+        if let Some(mm) = spread_m.map(|spread| spread * 1e3) {
+            self.limit(mm <= accept.spread_mm, || {
+                format!(
+                    "touches of the same place spread over {mm:.2} mm, at most {} are allowed: tighten the tool and touch more slowly",
+                    accept.spread_mm
+                )
+            });
+        }
+    }
+}
+
+/// Judges a tool's tip. `axis` is the tool's, in its mount's frame; `verify_m` the distance of a
+/// touch that was not fitted; `spread_m` of touches repeated in one pose.
+#[must_use]
+pub fn judge_pivot(
+    fit: &Pivot,
+    accept: &Accept,
+    axis: &Unit<Vector3<f64>>,
+    verify_m: Option<f64>,
+    spread_m: Option<f64>,
+) -> Finding {
+    let mut finding = Finding::good();
+    let used = fit.residuals_m.len() - usize::from(fit.outlier.is_some());
+    finding.limit(used >= PIVOT_TOUCHES_MIN, || {
+        format!("{used} touches; at least {PIVOT_TOUCHES_MIN} are needed")
+    });
+    finding.limit(fit.condition <= accept.condition, || {
+        format!(
+            "tilt more: condition {:.0}, at most {:.0} is allowed; {}",
+            fit.condition,
+            accept.condition,
+            turn_to_add(fit, axis)
+        )
+    });
+    let (sigma_mm, rms_mm, max_mm) = (fit.sigma_m() * 1e3, fit.rms_m() * 1e3, fit.max_m() * 1e3);
+    finding.limit(sigma_mm <= accept.tip_sigma_mm, || {
+        format!(
+            "the tip is known to {sigma_mm:.2} mm only, {} are needed: {}",
+            accept.tip_sigma_mm,
+            turn_to_add(fit, axis)
+        )
+    });
+    finding.limit(rms_mm <= accept.tip_rms_mm, || {
+        format!(
+            "the touches miss one point by {rms_mm:.2} mm rms, at most {} are allowed: the point or the tool moved, or joint zeros are off",
+            accept.tip_rms_mm
+        )
+    });
+    finding.limit(max_mm <= accept.max_over_rms * rms_mm, || {
+        format!("one touch is {max_mm:.2} mm off where the others are {rms_mm:.2}: touch it again")
+    });
+    finding.outlier(fit.outlier.as_ref(), accept);
+    finding.spread(spread_m, accept);
+    finding.verified(
+        verify_m,
+        accept,
+        "the same point with the tool turned another way",
+    );
+    finding
+}
+
+/// Which turn of the tool says more about the direction in which the tip is known worst.
+fn turn_to_add(fit: &Pivot, axis: &Unit<Vector3<f64>>) -> &'static str {
+    let eigen = fit.covariance_m2.symmetric_eigen();
+    let worst = eigen
+        .eigenvectors
+        .column(eigen.eigenvalues.imax())
+        .into_owned();
+    if worst.dot(axis).abs() > std::f64::consts::FRAC_1_SQRT_2 {
+        "add touches with the tool leant over, to opposite sides"
+    } else {
+        "add touches with the tool turned about its own axis, by 90 degrees and more"
+    }
+}
+
+/// Judges a sheet's plane. `corners` are the sheet's, to say where to touch; `tilt_rad` is to the
+/// sheet accepted last.
+#[must_use]
+pub fn judge_plane(
+    fit: &Plane,
+    accept: &Accept,
+    corners: &[(&str, Point3<f64>)],
+    verify_m: Option<f64>,
+    spread_m: Option<f64>,
+    tilt_rad: Option<f64>,
+) -> Finding {
+    let mut finding = Finding::good();
+    let used = fit.residuals_m.len() - usize::from(fit.outlier.is_some());
+    finding.limit(used >= PLANE_TOUCHES_MIN, || {
+        format!("{used} touches; at least {PLANE_TOUCHES_MIN} are needed: touch the corners and the middle")
+    });
+    let rms_mm = fit.rms_m() * 1e3;
+    finding.limit(rms_mm <= accept.plane_rms_mm, || {
+        format!(
+            "the touches miss one plane by {rms_mm:.2} mm rms, at most {} are allowed: the sheet is bent or moved, or joint zeros are off",
+            accept.plane_rms_mm
+        )
+    });
+    let sigma = |at: &Point3<f64>| fit.sigma_at_m(at) * 1e3;
+    let worst = corners
+        .iter()
+        .max_by(|(_, a), (_, b)| sigma(a).total_cmp(&sigma(b)));
+    if let Some((name, at)) = worst {
+        finding.limit(sigma(at) <= accept.plane_rms_mm, || {
+            format!(
+                "the height of the {name} corner is known to {:.2} mm only, {} are needed: touch there",
+                sigma(at),
+                accept.plane_rms_mm
+            )
+        });
+    }
+    if let Some(tilt_deg) = tilt_rad.map(f64::to_degrees) {
+        finding.limit(tilt_deg <= accept.tilt_deg, || {
+            format!(
+                "the sheet leans {tilt_deg:.1} degrees from the one accepted last, at most {} are believed: it moved, or is another",
+                accept.tilt_deg
+            )
+        });
+    }
+    finding.outlier(fit.outlier.as_ref(), accept);
+    finding.spread(spread_m, accept);
+    finding.verified(verify_m, accept, "the sheet between two earlier places");
+    finding
+}
+
+/// Judges joints' zeros; `names` are the joints'.
+#[must_use]
+pub fn judge_zeros(fit: &Zeros, accept: &Accept, names: &[String]) -> Finding {
+    let mut finding = Finding::good();
+    let name = |joint: &usize| names.get(*joint).map_or("?", String::as_str);
+    let rms_mm = fit.rms_m * 1e3;
+    finding.limit(rms_mm <= accept.tip_rms_mm, || {
+        format!(
+            "the touches still disagree by {rms_mm:.2} mm rms, at most {} are allowed: something else than zeros is off",
+            accept.tip_rms_mm
+        )
+    });
+    finding.limit(fit.rms_m <= fit.before_m, || {
+        "the new zeros explain the touches no better than the old ones".to_owned()
+    });
+    if !fit.dropped.is_empty() {
+        let dropped: Vec<&str> = fit.dropped.iter().map(name).collect();
+        finding.usable(format!(
+            "left as they are, for these touches say nothing of them: {}",
+            dropped.join(", ")
+        ));
+    }
+    for (joint, sigma) in fit.sigma_rad.iter().enumerate() {
+        let sigma_deg = sigma.to_degrees();
+        finding.limit(sigma_deg <= ZERO_SIGMA_DEG_MAX, || {
+            format!(
+                "the zero of {} is known to {sigma_deg:.2} degrees only, {ZERO_SIGMA_DEG_MAX} are needed: touch with it turned far to both sides",
+                name(&joint)
+            )
+        });
+    }
+    finding.outlier(fit.outlier.as_ref(), accept);
+    finding.verified(
+        fit.held_out_m,
+        accept,
+        "ten places or more: every fifth is kept back",
+    );
+    finding
+}
+
+/// What the zeros of joints must be known to.
+const ZERO_SIGMA_DEG_MAX: f64 = 0.5;

@@ -1,0 +1,314 @@
+//! Calibrations of LeRobot, read and written: what of them means something here, and what does not.
+//!
+//! Its present files hold a homing offset, which the servo itself adds, and a range per joint, whose
+//! middle is angle zero. Its older ones hold lists, and an angle is `drive · count + homing offset`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::edit::zero_key;
+use super::record::Values;
+use crate::arm::{Arm, JointFile, Servo};
+
+/// A joint in a present file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Motor {
+    /// On the bus.
+    pub id: u8,
+    /// 1 where percentages run the other way; degrees do not heed it.
+    pub drive_mode: u8,
+    /// What the servo adds to its count, or takes from it.
+    pub homing_offset: i32,
+    /// The least count of the range.
+    pub range_min: i32,
+    /// The greatest.
+    pub range_max: i32,
+}
+
+/// A file, in either form.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum File {
+    /// Before ranges were recorded: a list a property.
+    Lists {
+        /// The joints' names.
+        motor_names: Vec<String>,
+        /// Per joint, in counts.
+        homing_offset: Vec<i32>,
+        /// Per joint, 1 where the count falls as the angle grows.
+        drive_mode: Vec<u8>,
+    },
+    /// By the joints' names.
+    Motors(BTreeMap<String, Motor>),
+}
+
+/// What was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Taken {
+    /// What the arm's file says now of what is taken over.
+    pub old: Values,
+    /// What it would say.
+    pub new: Values,
+    /// What could not be taken over, and why.
+    pub left: Vec<String>,
+}
+
+/// Why a file says nothing of this arm.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LeRobotError {
+    /// None of its joints is one of the arm's.
+    #[error("none of its motors ({}) is a joint of arm {arm} ({})", found.join(", "), known.join(", "))]
+    NoneKnown {
+        /// The arm.
+        arm: String,
+        /// The file's names.
+        found: Vec<String>,
+        /// The arm's names.
+        known: Vec<String>,
+    },
+    /// A range that is none.
+    #[error(
+        "{name}: its range from {min} to {max} is not one of 64 to 4096 counts: it was not moved through its range when it was calibrated"
+    )]
+    Range {
+        /// The joint.
+        name: String,
+        /// As the file says.
+        min: i32,
+        /// As the file says.
+        max: i32,
+    },
+    /// An id that belongs to another joint.
+    #[error(
+        "{name} has id {found} in the file and {known} in the arm's: ids are swapped, or it is another arm's file"
+    )]
+    Id {
+        /// The joint.
+        name: String,
+        /// As the file says.
+        found: u8,
+        /// As the arm's file says.
+        known: u8,
+    },
+    /// Lists of unequal length.
+    #[error("its lists have {names} names, {offsets} homing offsets and {modes} drive modes")]
+    Lists {
+        /// How many names.
+        names: usize,
+        /// How many offsets.
+        offsets: usize,
+        /// How many modes.
+        modes: usize,
+    },
+}
+
+/// A joint that was moved by less was not moved through its range.
+const RANGE_TICKS_MIN: i32 = 64;
+const RANGE_TICKS_MAX: i32 = 4096;
+
+/// Names of the follower arms' joints that other people's files spell otherwise.
+const SAME: [(&str, &str); 2] = [("shoulder", "shoulder_lift"), ("elbow", "elbow_flex")];
+
+/// What of a file belongs into an arm's.
+///
+/// # Errors
+/// It is another arm's, or was not made by moving each joint through its range.
+pub fn import(file: &File, arm: &Arm) -> Result<Taken, LeRobotError> {
+    match file {
+        File::Motors(motors) => motors_of(motors, arm),
+        File::Lists {
+            motor_names,
+            homing_offset,
+            drive_mode,
+        } => {
+            let counts = [motor_names.len(), homing_offset.len(), drive_mode.len()];
+            if counts.iter().any(|count| *count != motor_names.len()) {
+                let [names, offsets, modes] = counts;
+                return Err(LeRobotError::Lists {
+                    names,
+                    offsets,
+                    modes,
+                });
+            }
+            let each = homing_offset.iter().zip(drive_mode);
+            let each = motor_names
+                .iter()
+                .zip(each.map(|(offset, mode)| (*offset, *mode)));
+            lists_of(each, arm)
+        }
+    }
+}
+
+fn find<'a>(arm: &'a Arm, name: &str) -> Option<(&'a JointFile, Servo)> {
+    let joints = || arm.file.joints.iter();
+    let exact = joints().find(|joint| joint.name == name);
+    let alike = || {
+        let (_, ours) = SAME.iter().find(|(theirs, _)| *theirs == name)?;
+        joints().find(|joint| joint.name == *ours)
+    };
+    let joint = exact.or_else(alike)?;
+    Some((joint, *joint.servos.first()?))
+}
+
+fn none_known<'a>(arm: &Arm, found: impl Iterator<Item = &'a String>) -> LeRobotError {
+    LeRobotError::NoneKnown {
+        arm: arm.file.name.clone(),
+        found: found.cloned().collect(),
+        known: arm
+            .file
+            .joints
+            .iter()
+            .map(|joint| joint.name.clone())
+            .collect(),
+    }
+}
+
+fn motors_of(motors: &BTreeMap<String, Motor>, arm: &Arm) -> Result<Taken, LeRobotError> {
+    let mut taken = Taken::default();
+    for (name, motor) in motors {
+        let Some((joint, servo)) = find(arm, name) else {
+            taken
+                .left
+                .push(format!("{name}: the arm's file has no such joint"));
+            continue;
+        };
+        let (min, max) = (motor.range_min, motor.range_max);
+        let span = max.saturating_sub(min);
+        if !(RANGE_TICKS_MIN..=RANGE_TICKS_MAX).contains(&span) {
+            return Err(LeRobotError::Range {
+                name: name.clone(),
+                min,
+                max,
+            });
+        }
+        if motor.id != servo.id {
+            return Err(LeRobotError::Id {
+                name: name.clone(),
+                found: motor.id,
+                known: servo.id,
+            });
+        }
+        taken.zero(servo, f64::from(min) + f64::from(span) / 2.0);
+        taken.narrow(joint, servo, span);
+        if motor.drive_mode != 0 {
+            taken.left.push(format!(
+                "{name}: drive mode 1 turns percentages round, not angles; the sign stays {}",
+                servo.sign
+            ));
+        }
+        if joint.servos.len() > 1 {
+            taken
+                .left
+                .push(format!("{name}: its second servo is not in the file"));
+        }
+    }
+    if taken.new.is_empty() {
+        return Err(none_known(arm, motors.keys()));
+    }
+    taken.left.push(
+        "homing offsets: the servos hold them, and their counts include them; `steadyhand doctor` shows whether they are those of the file"
+            .to_owned(),
+    );
+    Ok(taken)
+}
+
+fn lists_of<'a>(
+    each: impl Iterator<Item = (&'a String, (i32, u8))> + Clone,
+    arm: &Arm,
+) -> Result<Taken, LeRobotError> {
+    let mut taken = Taken::default();
+    for (name, (offset, mode)) in each.clone() {
+        let Some((_, servo)) = find(arm, name) else {
+            taken
+                .left
+                .push(format!("{name}: the arm's file has no such joint"));
+            continue;
+        };
+        let drive = if mode == 0 { 1 } else { -1 };
+        if drive != i32::from(servo.sign) {
+            taken.left.push(format!(
+                "{name}: its count runs the other way in the file; the sign stays {}",
+                servo.sign
+            ));
+        }
+        // drive · count + offset = 0
+        taken.zero(servo, f64::from(-offset * drive));
+    }
+    if taken.new.is_empty() {
+        return Err(none_known(arm, each.map(|(name, _)| name)));
+    }
+    taken.left.push(
+        "ranges: this old form has none; the limits stay as they are. Its zero is the pose in which the arm was calibrated, stretched out: compare it with the arm's zero before anything moves"
+            .to_owned(),
+    );
+    Ok(taken)
+}
+
+impl Taken {
+    fn zero(&mut self, servo: Servo, at: f64) {
+        let key = zero_key(servo.id);
+        self.old
+            .insert(key.clone(), vec![f64::from(servo.zero_tick)]);
+        self.new.insert(key, vec![at.round()]);
+    }
+
+    /// Limits are narrowed to the range that the joint was moved through, never widened.
+    fn narrow(&mut self, joint: &JointFile, servo: Servo, span: i32) {
+        let turn = std::f64::consts::TAU / f64::from(servo.ticks_per_turn);
+        let half_rad = (f64::from(span) / 2.0 * turn * 1e6).floor() / 1e6;
+        let (lower, upper) = (joint.lower_rad.get(), joint.upper_rad.get());
+        let narrower = [
+            (lower < -half_rad).then_some(("lower_rad", lower, -half_rad)),
+            (upper > half_rad).then_some(("upper_rad", upper, half_rad)),
+        ];
+        for (key, old, new) in narrower.into_iter().flatten() {
+            let key = format!("{key} of {}", joint.name);
+            self.old.insert(key.clone(), vec![old]);
+            self.new.insert(key, vec![new]);
+        }
+    }
+
+    /// The largest turn of a zero, in degrees.
+    #[must_use]
+    pub fn turn_deg(&self, arm: &Arm) -> f64 {
+        let each = arm.servos().filter_map(|(_, servo)| {
+            let new = self.new.get(&zero_key(servo.id))?.first()?;
+            let ticks = (new - f64::from(servo.zero_tick)).abs();
+            Some(360.0 * ticks / f64::from(servo.ticks_per_turn))
+        });
+        each.fold(0.0, f64::max)
+    }
+}
+
+/// An arm's zeros and limits in LeRobot's present form. `homing` are the offsets that the servos
+/// hold, by their ids; 0 where they are not known. Held servos have their whole turn.
+#[must_use]
+pub fn export(arm: &Arm, homing: &BTreeMap<u8, i32>) -> BTreeMap<String, Motor> {
+    let offset = |id: u8| homing.get(&id).copied().unwrap_or(0);
+    let joints = arm.file.joints.iter().filter_map(|joint| {
+        let servo = joint.servos.first()?;
+        // The middle of the range is angle zero: the nearer limit says how wide it is.
+        let reach_rad = joint.upper_rad.get().min(-joint.lower_rad.get()).max(0.0);
+        let half = (servo.ticks(reach_rad) - servo.zero_tick).abs();
+        let motor = Motor {
+            id: servo.id,
+            drive_mode: 0,
+            homing_offset: offset(servo.id),
+            range_min: servo.zero_tick - half,
+            range_max: servo.zero_tick + half,
+        };
+        Some((joint.name.clone(), motor))
+    });
+    let held = arm.file.held.iter().map(|held| {
+        let motor = Motor {
+            id: held.id,
+            drive_mode: 0,
+            homing_offset: offset(held.id),
+            range_min: 0,
+            range_max: 4095,
+        };
+        (held.name.clone(), motor)
+    });
+    joints.chain(held).collect()
+}

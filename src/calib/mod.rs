@@ -1,0 +1,98 @@
+//! What touches say of an arm, its tool and its sheet, what of that is believed, and where it is kept.
+//!
+//! Fits are pure functions of measured joints. A fit that looks good may still be wrong, so none is
+//! believed for its residuals alone: its condition, its covariance and a touch that it has not seen
+//! are judged as well, and what is not good enough says which touch to add where.
+
+mod assess;
+mod class;
+mod edit;
+mod frame;
+mod judge;
+pub mod lerobot;
+mod pivot;
+mod plane;
+mod record;
+pub mod report;
+mod stats;
+mod store;
+#[cfg(test)]
+mod tests;
+mod zeros;
+
+pub use assess::{AssessError, Assessed, Residual, assess, basis_of, next_step, stale};
+pub use class::{Accept, Class};
+pub use edit::{EditError, write};
+pub use frame::{Asked, SheetFrame, frame};
+pub use judge::{Finding, Verdict, judge_pivot, judge_plane, judge_zeros};
+pub use pivot::{PIVOT_TOUCHES_MIN, Pivot, pivot, pivot_robust};
+pub use plane::{Curvature, PLANE_TOUCHES_MIN, Plane, curvature, plane, plane_robust};
+pub use record::{Change, Contact, Kind, Record, Role, Session, Values, check, servos, stamp};
+pub use stats::Outlier;
+pub use store::{KEPT_MAX, Lock, Store, StoreError, put};
+pub use zeros::{Target, Touch, ZEROS_TOUCHES_MIN, Zeros, zeros};
+
+/// Why touches say nothing.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum FitError {
+    /// Fewer than the unknowns need.
+    #[error("{have} touches of {what}; at least {need} are needed: touch {} more", need - have)]
+    TooFew {
+        /// Of what.
+        what: &'static str,
+        /// How many there are.
+        have: usize,
+        /// How many there must be.
+        need: usize,
+    },
+    /// The tool had the same direction in all of them.
+    #[error(
+        "the tool hardly turned between the touches (condition {condition:.0}): tilt it, and turn it about its axis"
+    )]
+    SameDirection {
+        /// Largest over smallest singular value.
+        condition: f64,
+    },
+    /// All on one line, or in one place.
+    #[error(
+        "the touches lie on a line: across it they span {across_mm:.1} mm, along it {along_mm:.1} mm; touch points beside that line"
+    )]
+    OnALine {
+        /// The shorter extent.
+        across_mm: f64,
+        /// The longer extent.
+        along_mm: f64,
+    },
+    /// x and y make a sheet that is seen from behind.
+    #[error(
+        "+x and +y are swapped: the sheet would be seen from behind; touch +x to the right of the origin as a reader sees it, +y above it"
+    )]
+    Swapped,
+    /// x and y are not at a right angle.
+    #[error(
+        "+x and +y are {0:.1} degrees apart, not 90: one of the three points is another than was named"
+    )]
+    NotSquare(f64),
+    /// A length is not what was asked.
+    #[error(
+        "{axis} is {measured_mm:.2} mm long and {asked_mm:.2} mm were asked ({percent:+.1} %, 1 % is allowed): the point is another, the ruler is read wrong, or joint zeros and tool are off"
+    )]
+    Scale {
+        /// "+x" or "+y".
+        axis: &'static str,
+        /// Between the touches.
+        measured_mm: f64,
+        /// As the caller says.
+        asked_mm: f64,
+        /// Their difference.
+        percent: f64,
+    },
+    /// Nothing that was touched depends on any joint's zero.
+    #[error(
+        "no joint's zero shows in these touches: touch points with the arm folded and stretched"
+    )]
+    Unobservable,
+    /// Numbers that are none.
+    #[error("a touch holds a number that is not finite")]
+    NotFinite,
+}

@@ -1,0 +1,231 @@
+//! What is touched, proposed and accepted, as it is kept: TOML that a person can read.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Finding, Verdict};
+use crate::arm::ArmFile;
+
+/// What a calibration is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A pen's tip in its mount.
+    Tool,
+    /// Where a scene's sheet lies.
+    Sheet,
+    /// The zeros of an arm's joints.
+    Zeros,
+}
+
+impl Kind {
+    /// As commands call it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Sheet => "sheet",
+            Self::Zeros => "zeros",
+        }
+    }
+}
+
+/// What a touch was of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// The one fixed point of a tool.
+    Point,
+    /// The sheet's lower left corner.
+    Origin,
+    /// A point to the right of it, along the lower edge.
+    X,
+    /// A point above it, along the left edge.
+    Y,
+    /// The sheet, anywhere.
+    Sheet,
+    /// The scene's calibrator, whose place is known.
+    Calibrator,
+    /// Not for the fit: what it predicts is compared with this.
+    Verify,
+}
+
+/// Joints as they were when the tip touched.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contact {
+    /// What was touched.
+    pub role: Role,
+    /// As measured, not as commanded.
+    pub joints_rad: Vec<f64>,
+    /// How far the point is from the origin, as a ruler says; of `x` and `y` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_mm: Option<f64>,
+    /// Which of several unknown points it is; 0 where there is one.
+    #[serde(default)]
+    pub number: usize,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+}
+
+/// Touches that are being collected, and what they are for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// Of what.
+    pub kind: Kind,
+    /// In which scene.
+    pub scene: String,
+    /// With which pen.
+    pub pen: String,
+    /// With which arm.
+    pub arm: String,
+    /// What the touches rest on, when the first was made: see [`basis`].
+    pub basis: String,
+    /// In the order in which they were made.
+    #[serde(default)]
+    pub touches: Vec<Contact>,
+}
+
+/// Numbers of a file, by their keys.
+pub type Values = BTreeMap<String, Vec<f64>>;
+
+/// A calibration that was accepted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// From 1, in the order in which they were accepted.
+    pub number: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// How it was made.
+    pub method: String,
+    /// The arm's servos by what they say of themselves; empty where its file does not know them.
+    pub servos: String,
+    /// What it was worth.
+    pub verdict: Verdict,
+    /// Why it was not better.
+    pub reasons: Vec<String>,
+    /// How far each touch is from the fit; in mm.
+    pub residuals_mm: Vec<f64>,
+    /// What the file said before.
+    pub old: Values,
+    /// What it says since.
+    pub new: Values,
+    /// The raw touches.
+    pub session: Session,
+}
+
+impl Record {
+    /// One line for a list.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let session = &self.session;
+        format!(
+            "{:>4}  {}  {:<6} {}  {}, {} touches, {}",
+            self.number,
+            stamp(self.at_ms),
+            session.kind.word(),
+            match session.kind {
+                Kind::Zeros => format!("arm {}", session.arm),
+                Kind::Tool => format!("scene {}, pen {}", session.scene, session.pen),
+                Kind::Sheet => format!("scene {}", session.scene),
+            },
+            self.method,
+            session.touches.len(),
+            match self.verdict {
+                Verdict::Good => "good",
+                Verdict::Usable => "usable",
+                Verdict::Redo => "overridden",
+            }
+        )
+    }
+}
+
+/// A moment as people write it, UTC.
+#[must_use]
+pub fn stamp(at_ms: u64) -> String {
+    let (days, seconds) = (at_ms / 86_400_000, at_ms / 1_000 % 86_400);
+    // The civil calendar, in eras of 400 years that begin on a first of March.
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 {
+        shifted_month + 3
+    } else {
+        shifted_month - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute) = (seconds / 3_600, seconds / 60 % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
+}
+
+/// Eight hexadecimal digits over what a calibration rests on: the arm's zeros and, for a sheet,
+/// the tip that touched it. Another basis makes the calibration stale.
+#[must_use]
+pub(super) fn basis(arm: &ArmFile, tip_m: Option<[f64; 3]>) -> String {
+    let servos: Vec<_> = arm.joints.iter().flat_map(|joint| &joint.servos).collect();
+    let said = format!("1 {servos:?} {tip_m:?}");
+    short(&said)
+}
+
+/// Eight hexadecimal digits that say which servos an arm has, where its file knows them.
+#[must_use]
+pub fn servos(arm: &ArmFile) -> String {
+    if arm.identity.is_empty() {
+        return String::new();
+    }
+    short(&format!("{:?}", arm.identity))
+}
+
+fn short(said: &str) -> String {
+    blake3::hash(said.as_bytes())
+        .to_hex()
+        .chars()
+        .take(8)
+        .collect()
+}
+
+/// How large a change is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Change {
+    /// The longest way that anything moved.
+    pub mm: f64,
+    /// The largest angle by which anything turned.
+    pub deg: f64,
+}
+
+/// Larger changes are accepted with an override alone.
+const CHANGE_MAX: Change = Change {
+    mm: 20.0,
+    deg: 10.0,
+};
+
+impl Change {
+    /// Why it is not accepted as it is.
+    #[must_use]
+    pub fn complaint(&self) -> Option<String> {
+        let Change { mm, deg } = *self;
+        (mm > CHANGE_MAX.mm || deg > CHANGE_MAX.deg).then(|| {
+            format!(
+                "it changes {mm:.1} mm and {deg:.1} degrees; more than {} mm or {} degrees are accepted with --override alone, once you know why",
+                CHANGE_MAX.mm, CHANGE_MAX.deg
+            )
+        })
+    }
+}
+
+/// Whether an assessment may be accepted.
+///
+/// # Errors
+/// Every reason why not.
+pub fn check(finding: &Finding, change: &Change, overridden: bool) -> Result<(), String> {
+    if finding.verdict == Verdict::Redo {
+        return Err(finding.reasons.join("; "));
+    }
+    match change.complaint().filter(|_| !overridden) {
+        Some(complaint) => Err(complaint),
+        None => Ok(()),
+    }
+}

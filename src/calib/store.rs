@@ -1,0 +1,242 @@
+//! Where proposals and accepted calibrations are kept: a folder, a file each, the last so many.
+//!
+//! A file is written beside its place, brought to the disk and renamed: a reader sees the old or
+//! the new. A lock keeps two commands from writing at once.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::record::{Record, Session};
+
+/// Older records are thrown away.
+pub const KEPT_MAX: usize = 50;
+
+/// A larger file is not ours.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The proposal's file.
+const PROPOSAL: &str = "proposal.toml";
+
+/// Why the folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file system says no.
+    #[error("{path}: {source}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A file is not what was written.
+    #[error("{path}: {why}; it was changed by something else: move it away")]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no such record.
+    #[error("there is no calibration {number}; `steadyhand calibrate history` lists them")]
+    Unknown {
+        /// The number that was asked for.
+        number: u64,
+    },
+}
+
+/// A folder of calibrations.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// As long as it lives no other command writes.
+#[derive(Debug)]
+pub struct Lock(#[expect(dead_code, reason = "the lock ends with the file")] File);
+
+impl Store {
+    /// The calibrations in a node's state folder.
+    #[must_use]
+    pub fn of_state(state: &Path) -> Self {
+        Self {
+            folder: state.join("calibration"),
+        }
+    }
+
+    /// Waits for other commands and keeps them out.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or locked.
+    pub fn lock(&self) -> Result<Lock, StoreError> {
+        let path = self.folder.join("lock");
+        let locked = || -> io::Result<File> {
+            std::fs::create_dir_all(&self.folder)?;
+            let file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)?;
+            file.lock()?;
+            Ok(file)
+        };
+        locked()
+            .map(Lock)
+            .map_err(|source| StoreError::File { path, source })
+    }
+
+    /// The touches that are being collected.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn proposal(&self) -> Result<Option<Session>, StoreError> {
+        let path = self.folder.join(PROPOSAL);
+        if path.exists() {
+            self.read(&path).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Keeps touches, in the place of those before.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn propose(&self, session: &Session, _lock: &Lock) -> Result<(), StoreError> {
+        self.write(&self.folder.join(PROPOSAL), session)
+    }
+
+    /// Throws the collected touches away; done as well where there are none.
+    ///
+    /// # Errors
+    /// When the file cannot be removed.
+    pub fn discard(&self, _lock: &Lock) -> Result<(), StoreError> {
+        let path = self.folder.join(PROPOSAL);
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::File { path, source })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Every accepted calibration that is kept, the oldest first.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn history(&self) -> Result<Vec<Record>, StoreError> {
+        self.numbers()
+            .into_iter()
+            .map(|number| self.record(number))
+            .collect()
+    }
+
+    /// One of them.
+    ///
+    /// # Errors
+    /// When there is none of that number, or it cannot be read.
+    pub fn record(&self, number: u64) -> Result<Record, StoreError> {
+        let path = self.place(number);
+        if !path.exists() {
+            return Err(StoreError::Unknown { number });
+        }
+        self.read(&path)
+    }
+
+    /// The number that the next one gets.
+    #[must_use]
+    pub fn next_number(&self) -> u64 {
+        self.numbers()
+            .last()
+            .map_or(1, |last| last.saturating_add(1))
+    }
+
+    /// Keeps a calibration that was accepted, and throws away those beyond [`KEPT_MAX`].
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep(&self, record: &Record, _lock: &Lock) -> Result<(), StoreError> {
+        self.write(&self.place(record.number), record)?;
+        let numbers = self.numbers();
+        let old = numbers.len().saturating_sub(KEPT_MAX);
+        for number in numbers.into_iter().take(old) {
+            // One that stays is thrown away the next time.
+            let _ = std::fs::remove_file(self.place(number));
+        }
+        Ok(())
+    }
+
+    fn place(&self, number: u64) -> PathBuf {
+        self.folder.join(format!("{number:06}.toml"))
+    }
+
+    fn numbers(&self) -> Vec<u64> {
+        let entries = std::fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut numbers: Vec<u64> = entries
+            .filter_map(|entry| {
+                let name = entry.file_name();
+                name.to_str()?.strip_suffix(".toml")?.parse().ok()
+            })
+            .collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    fn read<T: DeserializeOwned>(&self, path: &Path) -> Result<T, StoreError> {
+        let damaged = |why: String| StoreError::Damaged {
+            path: path.to_owned(),
+            why,
+        };
+        let file = |source| StoreError::File {
+            path: path.to_owned(),
+            source,
+        };
+        let bytes = std::fs::metadata(path).map_err(file)?.len();
+        if bytes > BYTES_MAX {
+            return Err(damaged(format!(
+                "it has {bytes} bytes, at most {BYTES_MAX} are read"
+            )));
+        }
+        let text = std::fs::read_to_string(path).map_err(file)?;
+        toml::from_str(&text).map_err(|error| damaged(error.message().to_owned()))
+    }
+
+    fn write<T: Serialize>(&self, path: &Path, what: &T) -> Result<(), StoreError> {
+        let text = toml::to_string(what).map_err(|error| StoreError::Damaged {
+            path: path.to_owned(),
+            why: error.to_string(),
+        })?;
+        put(path, &text)
+    }
+}
+
+/// Puts a text into a file's place, so that a reader, or the loss of power, finds the old or the new.
+///
+/// # Errors
+/// When it cannot be written; the old one is as it was.
+pub fn put(path: &Path, text: &str) -> Result<(), StoreError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = path.with_file_name(name);
+    let written = || -> io::Result<()> {
+        let mut out = File::create(&new)?;
+        out.write_all(text.as_bytes())?;
+        out.sync_all()?;
+        std::fs::rename(&new, path)?;
+        // The folder has the new name on the disk, too.
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    };
+    written().map_err(|source| StoreError::File {
+        path: path.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,454 @@
+//! From touches to a file and back: sessions judged, kept, written, gone stale; others' files.
+
+use std::collections::BTreeMap;
+
+use nalgebra::{Point3, Vector3};
+
+use super::Chance;
+use crate::calib::lerobot::{self, LeRobotError};
+use crate::calib::*;
+use crate::kin::{Goal, Tip};
+use crate::scene::{Library, Scene};
+use crate::units::Joints;
+
+fn scene() -> Scene {
+    Scene::clone(&*Library::default().scene("default", None).unwrap())
+}
+
+/// The scene as it would be with another tip.
+fn with_tip(scene: &Scene, by_mm: [f64; 3]) -> Scene {
+    let mut other = scene.clone();
+    other.pens[0].tip_m += Vector3::from(by_mm) / 1e3;
+    other
+}
+
+/// A person who touches points with the arm as `truth` really is.
+struct Hand<'a> {
+    truth: &'a Scene,
+    chance: Chance,
+}
+
+impl Hand<'_> {
+    fn touch(&mut self, at: Point3<f64>, role: Role) -> Contact {
+        let pen = self.truth.pen(0).unwrap();
+        let tip = Tip {
+            point_m: pen.tip_m,
+            axis: pen.axis,
+        };
+        let chain = &self.truth.arm.chain;
+        for _ in 0..200 {
+            let turned: Vec<f64> = [0.1, 0.3, 0.3, 0.7, 1.6]
+                .iter()
+                .zip(self.truth.ready_rad.iter())
+                .map(|(wide, q)| q + self.chance.between(-wide, *wide))
+                .collect();
+            let start = Joints::from_slice(&turned);
+            let (_, axis) = chain.tip(&start, &tip);
+            let goal = Goal::PointThenAxis {
+                point_m: at + self.chance.noise(5e-5),
+                axis,
+            };
+            if let Ok(found) = chain.solve(&tip, &goal, &start) {
+                return Contact {
+                    role,
+                    joints_rad: found.q_rad.to_vec(),
+                    asked_mm: None,
+                    number: 0,
+                    at_ms: 1,
+                };
+            }
+        }
+        panic!("{at} cannot be touched");
+    }
+
+    fn on_sheet(&mut self, at_mm: [f64; 2], role: Role) -> Contact {
+        self.touch(self.truth.surface.at(at_mm).point_m, role)
+    }
+
+    fn sheet(&mut self) -> Vec<Contact> {
+        let mut all = vec![
+            self.on_sheet([0.0, 0.0], Role::Origin),
+            self.on_sheet([100.0, 0.0], Role::X),
+            self.on_sheet([0.0, 100.0], Role::Y),
+        ];
+        for at in [[100.0, 100.0], [50.0, 50.0], [50.0, 0.0], [0.0, 50.0]] {
+            all.push(self.on_sheet(at, Role::Sheet));
+        }
+        all.push(self.on_sheet([70.0, 30.0], Role::Verify));
+        all
+    }
+
+    fn tool(&mut self) -> Vec<Contact> {
+        let at = self.truth.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.03;
+        let mut all: Vec<Contact> = (0..12).map(|_| self.touch(at, Role::Point)).collect();
+        all.push(self.touch(at, Role::Verify));
+        all
+    }
+}
+
+fn hand(truth: &Scene, seed: u64) -> Hand<'_> {
+    Hand {
+        truth,
+        chance: Chance(seed),
+    }
+}
+
+fn session(kind: Kind, scene: &Scene, touches: Vec<Contact>) -> Session {
+    Session {
+        kind,
+        scene: scene.name.clone(),
+        pen: scene.pens[0].name.clone(),
+        arm: scene.arm.file.name.clone(),
+        basis: basis_of(kind, scene, &scene.pens[0].name).unwrap(),
+        touches,
+    }
+}
+
+fn record(number: u64, session: Session, assessed: &Assessed) -> Record {
+    Record {
+        number,
+        at_ms: 1_760_000_000_000,
+        method: "touches".to_owned(),
+        servos: String::new(),
+        verdict: assessed.finding.verdict,
+        reasons: assessed.finding.reasons.clone(),
+        residuals_mm: assessed.points.iter().map(Residual::mm).collect(),
+        old: assessed.old.clone(),
+        new: assessed.new.clone(),
+        session,
+    }
+}
+
+fn refused(assessed: &Assessed) -> String {
+    check(&assessed.finding, &assessed.change, false).unwrap_err()
+}
+
+#[test]
+fn a_bent_pen_is_found_on_five_joints() {
+    let believed = scene();
+    let truth = with_tip(&believed, [3.0, -2.0, 4.0]);
+    let touches = hand(&truth, 21).tool();
+    let session = session(Kind::Tool, &believed, touches);
+    let assessed = assess(&session, &believed, None).unwrap();
+    assert!(
+        check(&assessed.finding, &assessed.change, false).is_ok(),
+        "{}",
+        report::words(&session, &assessed)
+    );
+    let tip = Vector3::from_row_slice(&assessed.new["tip_m"]);
+    assert!(
+        (tip - truth.pens[0].tip_m.coords).norm() < 4e-4,
+        "{assessed:?}"
+    );
+    assert!(
+        (assessed.change.mm - 5.39).abs() < 0.4,
+        "{:?}",
+        assessed.change
+    );
+    let said = report::words(&session, &assessed);
+    assert!(
+        said.contains("next: `steadyhand calibrate accept`"),
+        "{said}"
+    );
+    let page = report::html(&session, &assessed);
+    assert_eq!(page.matches("<line").count(), 13);
+    assert!(
+        page.contains("difference [") && !page.contains("http"),
+        "{page}"
+    );
+}
+
+#[test]
+fn a_sheet_is_found_where_it_lies() {
+    let believed = scene();
+    let touches = hand(&believed, 22).sheet();
+    let session = session(Kind::Sheet, &believed, touches);
+    let assessed = assess(&session, &believed, None).unwrap();
+    assert!(
+        check(&assessed.finding, &assessed.change, false).is_ok(),
+        "{}",
+        report::words(&session, &assessed)
+    );
+    assert!(
+        assessed.change.mm < 0.5 && assessed.change.deg < 0.5,
+        "{:?}",
+        assessed.change
+    );
+}
+
+#[test]
+fn sabotaged_sessions_are_refused_with_their_cause() {
+    let believed = scene();
+    let of = |kind, touches| assess(&session(kind, &believed, touches), &believed, None).unwrap();
+    let good = hand(&believed, 23).sheet();
+    let mut swapped = good.clone();
+    (swapped[1].role, swapped[2].role) = (Role::Y, Role::X);
+    let mut scaled = good.clone();
+    scaled[1].asked_mm = Some(90.0);
+    let mut no_origin = good.clone();
+    no_origin.remove(0);
+    let mut unverified = good.clone();
+    unverified.pop();
+    let few = good[..4].to_vec();
+    let mut slipped = good.clone();
+    slipped[4] = hand(&believed, 24).touch(
+        believed.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.012,
+        Role::Sheet,
+    );
+    for (touches, cause) in [
+        (swapped, "swapped"),
+        (scaled, "+x is 100"),
+        (no_origin, "the origin"),
+        (unverified, "nothing has verified it"),
+        (few, "at least 5 are needed"),
+        (slipped, "touch 5 is"),
+    ] {
+        let said = refused(&of(Kind::Sheet, touches));
+        assert!(said.contains(cause), "{cause}: {said}");
+    }
+    let mut tool = hand(&believed, 25).tool();
+    let still = tool[0].clone();
+    for touch in tool.iter_mut().take(12) {
+        *touch = still.clone();
+    }
+    let said = refused(&of(Kind::Tool, tool));
+    assert!(said.contains("tilt it"), "{said}");
+    // The tip was changed after the first touch of the sheet.
+    let old = session(Kind::Sheet, &believed, good.clone());
+    let other = with_tip(&believed, [0.0, 0.0, 1.0]);
+    assert!(matches!(
+        assess(&old, &other, None),
+        Err(AssessError::Changed(_))
+    ));
+    // The sheet was moved by more than is believed without being asked.
+    let mut far = good;
+    far.iter_mut().for_each(|touch| touch.joints_rad[0] += 0.3);
+    let said = refused(&of(Kind::Sheet, far));
+    assert!(said.contains("--override"), "{said}");
+}
+
+#[test]
+fn a_new_tool_makes_the_sheet_stale_and_a_hand_edit_does_not() {
+    let believed = scene();
+    let session = session(Kind::Sheet, &believed, hand(&believed, 26).sheet());
+    let mut assessed = assess(&session, &believed, None).unwrap();
+    // As if what was touched were what the file says.
+    assessed.new = assessed.old.clone();
+    let history = [record(1, session, &assessed)];
+    assert_eq!(stale(&history, &believed), None);
+    let other = with_tip(&believed, [0.0, 0.0, 1.0]);
+    let said = stale(&history, &other).unwrap();
+    assert!(
+        said.contains("steadyhand calibrate touch sheet --scene default"),
+        "{said}"
+    );
+    let mut moved = history;
+    moved[0]
+        .new
+        .insert("origin_m".to_owned(), vec![0.0, 0.0, 0.0]);
+    assert_eq!(stale(&moved, &other), None);
+}
+
+#[test]
+fn a_store_keeps_the_last_ones_and_names_what_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::of_state(folder.path());
+    let believed = scene();
+    let session = session(Kind::Sheet, &believed, hand(&believed, 27).sheet());
+    let assessed = assess(&session, &believed, None).unwrap();
+    let lock = store.lock().unwrap();
+    assert_eq!(store.proposal().unwrap(), None);
+    store.propose(&session, &lock).unwrap();
+    assert_eq!(store.proposal().unwrap().as_ref(), Some(&session));
+    let last = KEPT_MAX as u64 + 5;
+    for number in 1..=last {
+        assert_eq!(store.next_number(), number);
+        store
+            .keep(&record(number, session.clone(), &assessed), &lock)
+            .unwrap();
+    }
+    let history = store.history().unwrap();
+    assert_eq!((history.len(), history[0].number), (KEPT_MAX, 6));
+    assert_eq!(history.last(), Some(&record(last, session, &assessed)));
+    assert!(matches!(
+        store.record(1),
+        Err(StoreError::Unknown { number: 1 })
+    ));
+    store.discard(&lock).unwrap();
+    store.discard(&lock).unwrap();
+    assert_eq!(store.proposal().unwrap(), None);
+    // Half a file that was never renamed is nobody's; half a file in its place is named.
+    let inner = folder.path().join("calibration");
+    std::fs::write(inner.join("000099.toml.new"), "num").unwrap();
+    assert_eq!(store.next_number(), last + 1);
+    std::fs::write(inner.join("000020.toml"), "number = ").unwrap();
+    let said = store.history().unwrap_err().to_string();
+    assert!(
+        said.contains("000020.toml") && said.contains("move it away"),
+        "{said}"
+    );
+}
+
+#[test]
+fn only_what_was_calibrated_is_written_and_comments_stay() {
+    let library = Library::default();
+    let believed = scene();
+    let text = library.source("default.toml").unwrap().unwrap();
+    let text = text.replace(
+        "tip_m = [0.0, -0.038637, -0.010353]",
+        "tip_m = [0.0, -0.038637, -0.010353] # by eye",
+    );
+    let tool = session(Kind::Tool, &believed, Vec::new());
+    let new: Values = [("tip_m".to_owned(), vec![0.001, -0.04, 0.5])].into();
+    let written = write(&text, &tool, &new).unwrap();
+    assert_eq!(
+        written,
+        text.replace("[0.0, -0.038637, -0.010353] #", "[0.001, -0.04, 0.5] #")
+    );
+    let sheet = Session {
+        kind: Kind::Sheet,
+        ..tool.clone()
+    };
+    let new: Values = [("origin_m".to_owned(), vec![0.1, 0.2, 0.3])].into();
+    let written = write(&text, &sheet, &new).unwrap();
+    assert_eq!(
+        written,
+        text.replace("[0.0708, -0.1731, 0.005]", "[0.1, 0.2, 0.3]")
+    );
+    let zeros = Session {
+        kind: Kind::Zeros,
+        ..tool.clone()
+    };
+    let arm = library.source("arms/so101.toml").unwrap().unwrap();
+    let new: Values = [
+        ("zero_tick of servo 3".to_owned(), vec![2051.0]),
+        ("upper_rad of elbow_flex".to_owned(), vec![1.5]),
+    ]
+    .into();
+    let written = write(&arm, &zeros, &new).unwrap();
+    let known = arm
+        .replace(
+            "{ id = 3, sign = 1, zero_tick = 2048",
+            "{ id = 3, sign = 1, zero_tick = 2051",
+        )
+        .replace("upper_rad = 1.69\n", "upper_rad = 1.5\n");
+    assert_eq!(written, known);
+    for (text, session, values) in [
+        ("name = ", &tool, &new),
+        ("pens = []", &tool, &new),
+        ("sheet = 1", &sheet, &new),
+        (
+            arm.as_str(),
+            &zeros,
+            &[("zero_tick of servo 77".to_owned(), vec![1.0])].into(),
+        ),
+    ] {
+        assert!(write(text, session, values).is_err(), "{text}");
+    }
+}
+
+fn read(text: &str) -> lerobot::File {
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn present_files_of_lerobot_give_zeros_and_narrow_limits() {
+    let arm = Library::default().arm("so101").unwrap();
+    let file = read(
+        r#"{"elbow_flex": {"id": 3, "drive_mode": 0, "homing_offset": 1234, "range_min": 1000, "range_max": 3000},
+            "shoulder_pan": {"id": 1, "drive_mode": 1, "homing_offset": -5, "range_min": 100, "range_max": 4000},
+            "jaw": {"id": 9, "drive_mode": 0, "homing_offset": 0, "range_min": 100, "range_max": 4000}}"#,
+    );
+    let taken = lerobot::import(&file, &arm).unwrap();
+    assert_eq!(taken.new["zero_tick of servo 3"], [2000.0]);
+    assert_eq!(taken.new["zero_tick of servo 1"], [2050.0]);
+    // 1000 counts to each side are 1.534 rad, less than the file's 1.69; never is a limit widened.
+    assert!(
+        (taken.new["upper_rad of elbow_flex"][0] - 1.533_98).abs() < 1e-4,
+        "{taken:?}"
+    );
+    assert!(
+        !taken.new.contains_key("upper_rad of shoulder_pan"),
+        "{taken:?}"
+    );
+    let left = taken.left.join("; ");
+    assert!(
+        left.contains("jaw") && left.contains("drive mode 1") && left.contains("homing offsets"),
+        "{left}"
+    );
+    assert!((taken.turn_deg(&arm) - 48.0 * 360.0 / 4096.0).abs() < 1e-9);
+}
+
+#[test]
+fn older_files_of_lerobot_give_zeros_alone() {
+    let arm = Library::default().arm("so101").unwrap();
+    let file = read(
+        r#"{"homing_offset": [-2041, 2056], "drive_mode": [0, 1], "start_pos": [2034, 3052], "end_pos": [3065, -1026],
+            "calib_mode": ["DEGREE", "DEGREE"], "motor_names": ["shoulder_pan", "elbow"]}"#,
+    );
+    let taken = lerobot::import(&file, &arm).unwrap();
+    assert_eq!(taken.new["zero_tick of servo 1"], [2041.0]);
+    assert_eq!(taken.new["zero_tick of servo 3"], [2056.0]);
+    let left = taken.left.join("; ");
+    assert!(
+        left.contains("the other way") && left.contains("compare it"),
+        "{left}"
+    );
+}
+
+#[test]
+fn other_peoples_mistakes_are_named() {
+    let arm = Library::default().arm("so101").unwrap();
+    let motor = |id: u8, min: i32, max: i32| {
+        format!(
+            r#"{{"elbow_flex": {{"id": {id}, "drive_mode": 0, "homing_offset": 0, "range_min": {min}, "range_max": {max}}}}}"#
+        )
+    };
+    for (text, known) in [
+        (motor(3, 2000, 2010), "not moved through its range"),
+        (motor(3, i32::MIN, i32::MAX), "not one of 64 to 4096"),
+        (motor(2, 1000, 3000), "ids are swapped"),
+        (
+            r#"{"motor_names": ["a", "b"], "homing_offset": [1], "drive_mode": [0, 0]}"#.to_owned(),
+            "2 names, 1 homing",
+        ),
+        (
+            r#"{"motor_names": ["a"], "homing_offset": [1], "drive_mode": [0]}"#.to_owned(),
+            "none of its motors (a)",
+        ),
+    ] {
+        let said = lerobot::import(&read(&text), &arm).unwrap_err().to_string();
+        assert!(said.contains(known), "{text}: {said}");
+    }
+    let none = lerobot::import(&read("{}"), &arm);
+    assert!(matches!(none, Err(LeRobotError::NoneKnown { .. })));
+}
+
+#[test]
+fn what_is_exported_is_imported_again_unchanged() {
+    for name in ["so101", "widowx250s"] {
+        let arm = Library::default().arm(name).unwrap();
+        let homing: BTreeMap<u8, i32> = [(1, -12)].into();
+        let text = serde_json::to_string(&lerobot::export(&arm, &homing)).unwrap();
+        assert!(text.contains("\"homing_offset\":-12"), "{text}");
+        let taken = lerobot::import(&read(&text), &arm).unwrap();
+        for (id, new) in &taken.new {
+            if id.starts_with("zero_tick") {
+                assert_eq!(new, &taken.old[id], "{name} {id}");
+            }
+        }
+        assert!(taken.turn_deg(&arm) < 1e-9);
+    }
+}
+
+#[test]
+fn moments_are_written_as_people_write_them() {
+    for (at_ms, known) in [
+        (0, "1970-01-01 00:00"),
+        (951_782_400_000, "2000-02-29 00:00"),
+        (1_760_000_000_000, "2025-10-09 08:53"),
+        (4_107_542_399_000, "2100-02-28 23:59"),
+    ] {
+        assert_eq!(stamp(at_ms), known);
+    }
+}

@@ -1,0 +1,441 @@
+//! By how much joints' zeros are off, from touches of points and planes in many poses.
+//!
+//! Levenberg–Marquardt over the zeros and, if asked, the tip, held near their present values by
+//! Tikhonov terms. What the touches say nothing of is dropped and named, never guessed.
+
+use nalgebra::{DMatrix, DVector, Matrix3, Point3, Vector3};
+
+use super::FitError;
+use super::stats::{Outlier, fence, rms};
+use crate::kin::{Chain, Tip};
+use crate::units::Joints;
+
+/// Fewer touches are not fitted.
+pub const ZEROS_TOUCHES_MIN: usize = 8;
+
+/// From so many on every fifth is kept back and only predicted.
+const HELD_OUT_FROM: usize = 10;
+const HELD_OUT_EVERY: usize = 5;
+
+/// Singular values below this share of the largest say nothing.
+const OBSERVABLE_RATIO: f64 = 1e-3;
+
+/// How far off a zero may well be before anything was touched.
+const ZERO_PRIOR_RAD: f64 = 0.05;
+
+/// How far off a tip may well be.
+const TIP_PRIOR_M: f64 = 0.01;
+
+/// How well a touch repeats, as far as the Tikhonov terms are concerned.
+const TOUCH_M: f64 = 5e-4;
+
+const ITERATIONS_MAX: usize = 60;
+
+/// A change of unknowns smaller than this share of their priors ends the search.
+const SETTLED: f64 = 1e-9;
+
+/// Step of the difference quotients, as a share of the priors.
+const STEP: f64 = 1e-4;
+
+/// What was touched.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Target {
+    /// A point whose place is known.
+    Known(Point3<f64>),
+    /// A point whose place is not known, the same as in every touch of this number.
+    Same(usize),
+    /// A plane that is not known, the same as in every touch of this number.
+    Plane(usize),
+}
+
+/// A touch.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch {
+    /// Joints as measured.
+    pub joints_rad: Joints,
+    /// What was touched.
+    pub target: Target,
+}
+
+/// What touches say of zeros.
+#[derive(Clone, Debug)]
+pub struct Zeros {
+    /// To be added to each measured angle; 0 for joints that were dropped.
+    pub offsets_rad: Joints,
+    /// The tip with which they belong together, in the tool mount's frame.
+    pub tip_m: Point3<f64>,
+    /// Standard deviations of the offsets.
+    pub sigma_rad: Joints,
+    /// Joints whose zeros do not show in these touches.
+    pub dropped: Vec<usize>,
+    /// Largest over smallest singular value of what was kept.
+    pub condition: f64,
+    /// Residuals' root mean square before.
+    pub before_m: f64,
+    /// Residuals' root mean square now.
+    pub rms_m: f64,
+    /// The same of touches that the fit has not seen.
+    pub held_out_m: Option<f64>,
+    /// Per touch.
+    pub residuals_m: Vec<f64>,
+    /// The touch that was left out.
+    pub outlier: Option<Outlier>,
+}
+
+/// Fits zeros, and with `with_tip` the tip as well.
+///
+/// # Errors
+/// Fewer than [`ZEROS_TOUCHES_MIN`], or touches in which no zero shows.
+pub fn zeros(
+    chain: &Chain,
+    tip: &Tip,
+    touches: &[Touch],
+    with_tip: bool,
+) -> Result<Zeros, FitError> {
+    if touches.len() < ZEROS_TOUCHES_MIN {
+        return Err(FitError::TooFew {
+            what: "known points and planes",
+            have: touches.len(),
+            need: ZEROS_TOUCHES_MIN,
+        });
+    }
+    if !touches.iter().all(|touch| touch.joints_rad.is_finite()) {
+        return Err(FitError::NotFinite);
+    }
+    let holds_out = touches.len() >= HELD_OUT_FROM;
+    let held_out = |index: usize| holds_out && index % HELD_OUT_EVERY == HELD_OUT_EVERY - 1;
+    let used: Vec<bool> = (0..touches.len()).map(|index| !held_out(index)).collect();
+    let problem = Problem::new(chain, tip, touches, used, with_tip);
+    let first = problem.solve()?;
+    let Some(slipped) = slipped(&problem, &first) else {
+        return Ok(first);
+    };
+    let mut used = problem.used.clone();
+    if let Some(used) = used.get_mut(slipped.index) {
+        *used = false;
+    }
+    if used.iter().filter(|used| **used).count() < ZEROS_TOUCHES_MIN {
+        return Ok(first);
+    }
+    let problem = Problem {
+        used,
+        left_out: Some(slipped.index),
+        ..problem
+    };
+    let mut fit = problem.solve()?;
+    let off_m = fit.residuals_m.get(slipped.index).copied();
+    fit.outlier = off_m.map(|off_m| Outlier { off_m, ..slipped });
+    Ok(fit)
+}
+
+/// The worst touch of a fit, if it is not like the others.
+fn slipped(problem: &Problem<'_>, fit: &Zeros) -> Option<Outlier> {
+    let used = || {
+        let all = fit.residuals_m.iter().copied().enumerate();
+        all.filter(|(index, _)| problem.is_used(*index))
+    };
+    let (index, off_m) = used().max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    let others: Vec<f64> = used()
+        .filter(|(other, _)| *other != index)
+        .map(|(_, value)| value)
+        .collect();
+    (off_m > fence(&others)).then_some(Outlier { index, off_m })
+}
+
+#[derive(Clone)]
+struct Problem<'a> {
+    chain: &'a Chain,
+    tip: &'a Tip,
+    touches: &'a [Touch],
+    used: Vec<bool>,
+    left_out: Option<usize>,
+    /// Per group of touches of one plane, its normal before anything is changed.
+    normals: Vec<(usize, Vector3<f64>)>,
+    unknowns: usize,
+}
+
+impl<'a> Problem<'a> {
+    fn new(
+        chain: &'a Chain,
+        tip: &'a Tip,
+        touches: &'a [Touch],
+        used: Vec<bool>,
+        with_tip: bool,
+    ) -> Self {
+        let unknowns = chain.dof() + if with_tip { 3 } else { 0 };
+        let mut problem = Self {
+            chain,
+            tip,
+            touches,
+            used,
+            left_out: None,
+            normals: Vec::new(),
+            unknowns,
+        };
+        let points = problem.points(&DVector::zeros(unknowns));
+        for touch in touches {
+            if let Target::Plane(group) = touch.target
+                && !problem.normals.iter().any(|(known, _)| *known == group)
+            {
+                let (_, normal) = problem.best_plane(&points, group);
+                problem.normals.push((group, normal));
+            }
+        }
+        problem
+    }
+
+    fn is_used(&self, index: usize) -> bool {
+        self.used.get(index).copied().unwrap_or(false)
+    }
+
+    /// An unknown's prior standard deviation.
+    fn prior(&self, unknown: usize) -> f64 {
+        if unknown < self.chain.dof() {
+            ZERO_PRIOR_RAD
+        } else {
+            TIP_PRIOR_M
+        }
+    }
+
+    /// Unknowns, as shares of their priors, made offsets and a tip.
+    fn state(&self, x: &DVector<f64>) -> (Joints, Point3<f64>) {
+        let value = |unknown: usize| {
+            let share = x.get(unknown).copied().unwrap_or(0.0);
+            share * self.prior(unknown)
+        };
+        let dof = self.chain.dof();
+        let offsets = Joints::zeros(dof).map(|joint, _| value(joint));
+        let moved = Vector3::new(value(dof), value(dof + 1), value(dof + 2));
+        (offsets, self.tip.point_m + moved)
+    }
+
+    fn points(&self, x: &DVector<f64>) -> Vec<Point3<f64>> {
+        let (offsets, tip_m) = self.state(x);
+        let at = |touch: &Touch| {
+            let joints = touch.joints_rad.zip(&offsets, |q, offset| q + offset);
+            self.chain.forward(&joints) * tip_m
+        };
+        self.touches.iter().map(at).collect()
+    }
+
+    fn of_group<'b>(
+        &'b self,
+        points: &'b [Point3<f64>],
+        target: Target,
+    ) -> impl Iterator<Item = Vector3<f64>> + 'b {
+        let all = self.touches.iter().zip(points).enumerate();
+        all.filter(move |(index, (touch, _))| self.is_used(*index) && touch.target == target)
+            .map(|(_, (_, point))| point.coords)
+    }
+
+    fn mean(&self, points: &[Point3<f64>], target: Target) -> Vector3<f64> {
+        let (mut sum, mut count) = (Vector3::zeros(), 0.0_f64);
+        for point in self.of_group(points, target) {
+            sum += point;
+            count += 1.0;
+        }
+        sum / count.max(1.0)
+    }
+
+    fn best_plane(&self, points: &[Point3<f64>], group: usize) -> (Vector3<f64>, Vector3<f64>) {
+        let target = Target::Plane(group);
+        let middle = self.mean(points, target);
+        let scatter: Matrix3<f64> = self
+            .of_group(points, target)
+            .map(|point| (point - middle) * (point - middle).transpose())
+            .sum();
+        let eigen = scatter.symmetric_eigen();
+        let least = eigen.eigenvalues.imin();
+        let normal = eigen.eigenvectors.column(least).into_owned();
+        let before = self.normals.iter().find(|(known, _)| *known == group);
+        let turned = before.is_some_and(|(_, before)| before.dot(&normal) < 0.0);
+        (middle, if turned { -normal } else { normal })
+    }
+
+    /// Three numbers a touch; a plane leaves two of them 0.
+    fn residuals(&self, x: &DVector<f64>) -> Vec<Vector3<f64>> {
+        let points = self.points(x);
+        let mut seen: Vec<(Target, Vector3<f64>, Vector3<f64>)> = Vec::new();
+        let mut all = Vec::with_capacity(points.len());
+        for (touch, point) in self.touches.iter().zip(&points) {
+            let known = seen.iter().position(|(target, ..)| *target == touch.target);
+            let group = known.and_then(|at| seen.get(at)).copied();
+            let (_, middle, normal) = group.unwrap_or_else(|| {
+                let (middle, normal) = match touch.target {
+                    Target::Known(at) => (at.coords, Vector3::zeros()),
+                    Target::Same(_) => (self.mean(&points, touch.target), Vector3::zeros()),
+                    Target::Plane(group) => self.best_plane(&points, group),
+                };
+                seen.push((touch.target, middle, normal));
+                (touch.target, middle, normal)
+            });
+            let off = point.coords - middle;
+            all.push(match touch.target {
+                Target::Plane(_) => Vector3::new(normal.dot(&off), 0.0, 0.0),
+                _ => off,
+            });
+        }
+        all
+    }
+
+    /// The residuals of touches that are used, one under the other.
+    fn stacked(&self, x: &DVector<f64>) -> DVector<f64> {
+        let used = self.residuals(x).into_iter().enumerate();
+        let used = used.filter(|(index, _)| self.is_used(*index));
+        let numbers: Vec<f64> = used.flat_map(|(_, r)| [r.x, r.y, r.z]).collect();
+        DVector::from_vec(numbers)
+    }
+
+    fn jacobian(&self, x: &DVector<f64>, kept: &[usize]) -> DMatrix<f64> {
+        let columns: Vec<DVector<f64>> = kept
+            .iter()
+            .map(|unknown| {
+                let moved = |by: f64| {
+                    let mut x = x.clone();
+                    if let Some(value) = x.get_mut(*unknown) {
+                        *value += by;
+                    }
+                    self.stacked(&x)
+                };
+                (moved(STEP) - moved(-STEP)) / (2.0 * STEP)
+            })
+            .collect();
+        DMatrix::from_columns(&columns)
+    }
+
+    /// The unknowns that show in the touches, and how well.
+    fn observable(&self) -> Result<(Vec<usize>, f64), FitError> {
+        let mut kept: Vec<usize> = (0..self.unknowns).collect();
+        let start = DVector::zeros(self.unknowns);
+        while !kept.is_empty() {
+            let svd = self.jacobian(&start, &kept).svd(false, true);
+            let (largest, least) = (svd.singular_values.max(), svd.singular_values.min());
+            if largest > 0.0 && least / largest >= OBSERVABLE_RATIO {
+                if kept.first().is_some_and(|first| *first < self.chain.dof()) {
+                    return Ok((kept, largest / least));
+                }
+                break;
+            }
+            let row = svd.singular_values.imin();
+            let weakest = svd
+                .v_t
+                .as_ref()
+                .map_or(0, |v_t| v_t.row(row).iamax_full().1);
+            kept.remove(weakest.min(kept.len() - 1));
+        }
+        Err(FitError::Unobservable)
+    }
+
+    fn solve(&self) -> Result<Zeros, FitError> {
+        let (kept, condition) = self.observable()?;
+        let mut x = DVector::zeros(self.unknowns);
+        let mut damping = 1e-3;
+        let mut cost = self.cost(&x);
+        for _ in 0..ITERATIONS_MAX {
+            let jacobian = self.jacobian(&x, &kept);
+            let here = DVector::from_iterator(
+                kept.len(),
+                kept.iter()
+                    .map(|unknown| x.get(*unknown).copied().unwrap_or(0.0)),
+            );
+            let slope = jacobian.transpose() * self.stacked(&x) + &here * TOUCH_M.powi(2);
+            let mut bend = jacobian.transpose() * &jacobian;
+            for index in 0..kept.len() {
+                if let Some(value) = bend.get_mut((index, index)) {
+                    *value = (*value + TOUCH_M.powi(2)) * (1.0 + damping);
+                }
+            }
+            let Some(step) = bend.lu().solve(&-slope) else {
+                break;
+            };
+            let mut next = x.clone();
+            for (unknown, by) in kept.iter().zip(step.iter()) {
+                if let Some(value) = next.get_mut(*unknown) {
+                    *value += by;
+                }
+            }
+            let next_cost = self.cost(&next);
+            if next_cost <= cost {
+                (x, cost, damping) = (next, next_cost, damping / 10.0);
+                if step.amax() < SETTLED {
+                    break;
+                }
+            } else {
+                damping *= 10.0;
+            }
+        }
+        Ok(self.told(&x, &kept, condition))
+    }
+
+    fn cost(&self, x: &DVector<f64>) -> f64 {
+        self.stacked(x).norm_squared() + x.norm_squared() * TOUCH_M.powi(2)
+    }
+
+    fn told(&self, x: &DVector<f64>, kept: &[usize], condition: f64) -> Zeros {
+        let (offsets_rad, tip_m) = self.state(x);
+        let norms = |x: &DVector<f64>| -> Vec<f64> {
+            self.residuals(x).iter().map(Vector3::norm).collect()
+        };
+        let residuals_m = norms(x);
+        let some = |all: &[f64], used: bool| -> Vec<f64> {
+            let all = all.iter().copied().enumerate();
+            all.filter(|(index, _)| self.is_used(*index) == used && self.left_out != Some(*index))
+                .map(|(_, value)| value)
+                .collect()
+        };
+        let held_out = some(&residuals_m, false);
+        let sigma = self.sigma(x, kept);
+        let sigma_of = |joint: usize| {
+            let place = kept.iter().position(|unknown| *unknown == joint)?;
+            sigma.get(place).copied()
+        };
+        let is_dropped = |joint: &usize| !kept.contains(joint);
+        Zeros {
+            dropped: (0..self.chain.dof()).filter(is_dropped).collect(),
+            sigma_rad: offsets_rad.map(|joint, _| sigma_of(joint).unwrap_or(0.0)),
+            before_m: rms(some(&norms(&DVector::zeros(self.unknowns)), true)),
+            rms_m: rms(some(&residuals_m, true)),
+            held_out_m: (!held_out.is_empty()).then(|| rms(held_out)),
+            outlier: None,
+            offsets_rad,
+            tip_m,
+            condition,
+            residuals_m,
+        }
+    }
+
+    /// Standard deviations of the kept unknowns.
+    fn sigma(&self, x: &DVector<f64>, kept: &[usize]) -> Vec<f64> {
+        let jacobian = self.jacobian(x, kept);
+        let residuals = self.stacked(x);
+        let equations = residuals.iter().filter(|value| **value != 0.0).count();
+        let freedom = equations
+            .saturating_sub(kept.len() + self.eliminated())
+            .max(1);
+        let variance = residuals.norm_squared() / count(freedom);
+        let Some(inverse) = (jacobian.transpose() * &jacobian).try_inverse() else {
+            return vec![f64::INFINITY; kept.len()];
+        };
+        let diagonal = inverse.diagonal();
+        let of = diagonal.iter().zip(kept);
+        of.map(|(value, unknown)| (value * variance).max(0.0).sqrt() * self.prior(*unknown))
+            .collect()
+    }
+
+    /// Points and planes that were found on the way.
+    fn eliminated(&self) -> usize {
+        let mut groups: Vec<Target> = Vec::new();
+        for touch in self.touches {
+            let is_known = matches!(touch.target, Target::Known(_));
+            if !is_known && !groups.contains(&touch.target) {
+                groups.push(touch.target);
+            }
+        }
+        3 * groups.len()
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few touches")]
+fn count(of: usize) -> f64 {
+    of as f64
+}

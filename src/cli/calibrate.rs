@@ -1,0 +1,614 @@
+//! `calibrate`: touches collected, judged, accepted, taken back; calibrations of others read and written.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use super::control::{Told, Verb};
+use super::{AtArgs, Exit, NodeArgs, open, operate, show, state};
+use crate::calib::{
+    self, Assessed, Contact, Kind, Record, Role, Session, Store, Values, Verdict, lerobot, report,
+};
+use crate::clock;
+use crate::scene::{Library, Scene};
+use crate::tools::Node;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum CalibrateCommand {
+    /// Add the arm's present joints as a touch, and say what all touches so far come to
+    Touch(TouchArgs),
+    /// Show the proposal: old, new, difference, residuals, verdict and next step
+    Show {
+        /// Write report.html, with a picture of the residuals, and report.json into this folder
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Take the last touch back
+    Undo(AtArgs),
+    /// Throw the proposal away
+    Discard(AtArgs),
+    /// Write the proposal into the scene's or the arm's file, if it is good enough
+    Accept {
+        /// Although it changes more than 20 mm or 10 degrees
+        #[arg(long = "override")]
+        overridden: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// List what was accepted
+    History(AtArgs),
+    /// Show what one calibration changed, or what differs between two
+    Diff {
+        /// A number from `history`
+        number: u64,
+        /// A later one of the same thing
+        other: Option<u64>,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Write again what a calibration said
+    Restore {
+        /// A number from `history`
+        number: u64,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Take zeros and ranges over from a calibration of LeRobot, of either form
+    Import {
+        /// The JSON file
+        file: PathBuf,
+        /// Into the file of this arm
+        #[arg(long, default_value = "so101")]
+        arm: String,
+        /// Write it; without this it is shown
+        #[arg(long)]
+        accept: bool,
+        /// Although a zero turns by more than 10 degrees
+        #[arg(long = "override")]
+        overridden: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Print an arm's zeros and limits as a calibration for LeRobot
+    Export {
+        /// In LeRobot's form
+        #[arg(long, required = true)]
+        lerobot: bool,
+        /// Which arm
+        #[arg(long, default_value = "so101")]
+        arm: String,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TouchArgs {
+    /// What is calibrated
+    what: What,
+    /// In which scene
+    #[arg(long)]
+    scene: String,
+    /// With which pen [default: the scene's first]
+    #[arg(long)]
+    pen: Option<String>,
+    /// What the tip touches [default: the one fixed point of a tool, the sheet of a sheet]
+    #[arg(long)]
+    of: Option<Of>,
+    /// Of x and y: how far from the origin, as a ruler says [default: the sheet's width and height]
+    #[arg(long, value_name = "MM")]
+    mm: Option<f64>,
+    /// Which point, where zeros are found from several that are not known
+    #[arg(long, default_value_t = 0)]
+    number: usize,
+    /// The joints in rad, base first, instead of what the running node measures
+    #[arg(
+        long,
+        value_name = "RAD,…",
+        value_delimiter = ',',
+        allow_hyphen_values = true
+    )]
+    joints: Option<Vec<f64>>,
+    #[command(flatten)]
+    at: AtArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum What {
+    /// A pen's tip: one fixed point, touched with the tool turned and tilted
+    Tool,
+    /// The sheet: origin, x, y and three more places
+    Sheet,
+    /// The joints' zeros: the sheet, points, or the scene's calibrator, in many poses
+    Zeros,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Of {
+    Point,
+    Origin,
+    X,
+    Y,
+    Sheet,
+    Calibrator,
+    /// Whatever was touched before, once more, not to be fitted but to be predicted
+    Verify,
+}
+
+/// What a node says for calibrations.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Measured {
+    state: PathBuf,
+    scenes: Option<PathBuf>,
+    arms: Vec<MeasuredArm>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct MeasuredArm {
+    model: String,
+    joints_rad: Vec<f64>,
+    homing: Vec<(u8, i32)>,
+}
+
+/// Where the arms of a node are, and where it keeps things.
+pub(super) fn measured(node: &Node) -> Told {
+    let arms = node.seats.iter().filter_map(|seat| {
+        let seen = seat.motion.snapshot();
+        let offsets = seen.identity.iter();
+        Some(MeasuredArm {
+            model: seat.motion.arm().file.name.clone(),
+            joints_rad: seen.measured.as_ref()?.position_rad.to_vec(),
+            homing: offsets
+                .map(|one| (one.servo.id, one.homing_offset_ticks))
+                .collect(),
+        })
+    });
+    let measured = Measured {
+        state: node.state.clone(),
+        scenes: node.scenes.folder().map(Path::to_path_buf),
+        arms: arms.collect(),
+    };
+    Told::done(serde_json::to_string(&measured).unwrap_or_default())
+}
+
+pub(super) async fn run(node: &NodeArgs, what: CalibrateCommand) -> anyhow::Result<Exit> {
+    match what {
+        CalibrateCommand::Touch(args) => Place::find(node, &args.at).await?.touch(&args),
+        CalibrateCommand::Show { out, json, at } => {
+            Place::find(node, &at).await?.show(out.as_deref(), json)
+        }
+        CalibrateCommand::Undo(at) => Place::find(node, &at).await?.undo(),
+        CalibrateCommand::Discard(at) => {
+            let place = Place::find(node, &at).await?;
+            place.store.discard(&place.store.lock()?)?;
+            show::line("the proposal is thrown away");
+            Ok(Exit::Done)
+        }
+        CalibrateCommand::Accept { overridden, at } => {
+            Place::find(node, &at).await?.accept(overridden)
+        }
+        CalibrateCommand::History(at) => Place::find(node, &at).await?.history(),
+        CalibrateCommand::Diff { number, other, at } => {
+            Place::find(node, &at).await?.diff(number, other)
+        }
+        CalibrateCommand::Restore { number, at } => Place::find(node, &at).await?.restore(number),
+        CalibrateCommand::Import {
+            file,
+            arm,
+            accept,
+            overridden,
+            at,
+        } => {
+            let place = Place::find(node, &at).await?;
+            place.import(&file, &arm, accept, overridden)
+        }
+        CalibrateCommand::Export { arm, at, .. } => Place::find(node, &at).await?.export(&arm),
+    }
+}
+
+/// The folders that a calibration reads and writes: the running node's, otherwise those named.
+struct Place {
+    store: Store,
+    library: Library,
+    arms: Vec<MeasuredArm>,
+    runs: bool,
+}
+
+impl Place {
+    async fn find(node: &NodeArgs, at: &AtArgs) -> anyhow::Result<Self> {
+        if let Some(url) = &at.node {
+            bail!(
+                "a calibration is kept in the folders of the node's own machine: run this there, not for {url}"
+            );
+        }
+        if operate::is_meant(node, at) {
+            let told = operate::ask(at, &Verb::Measured).await?;
+            let seen: Measured = serde_json::from_str(&told.text)
+                .with_context(|| format!("the node says: {}", told.text))?;
+            let mut library = Library::new(seen.scenes);
+            for arm in &seen.arms {
+                library.let_stand_in(&*library.arm(&arm.model)?)?;
+            }
+            return Ok(Self {
+                store: Store::of_state(&seen.state),
+                library,
+                arms: seen.arms,
+                runs: true,
+            });
+        }
+        let file = open::file(node)?;
+        if state::is_practice(node, &file) {
+            bail!(
+                "there is nowhere to keep a calibration: start the node, or say --state DIR or --config FILE"
+            );
+        }
+        Ok(Self {
+            store: Store::of_state(&state::folder(node, &file)?),
+            library: open::library(node, &file)?,
+            arms: Vec::new(),
+            runs: false,
+        })
+    }
+
+    fn scene(&self, session: &Session) -> anyhow::Result<Arc<Scene>> {
+        Ok(self.library.scene(&session.scene, None)?)
+    }
+
+    fn proposal(&self) -> anyhow::Result<Session> {
+        let session = self.store.proposal()?;
+        session.context("nothing was touched: `steadyhand calibrate touch tool|sheet|zeros --scene NAME` begins")
+    }
+
+    fn assess(&self, session: &Session) -> anyhow::Result<Assessed> {
+        let history = self.store.history()?;
+        let last = history
+            .iter()
+            .rev()
+            .find(|record| is_same(&record.session, session));
+        Ok(calib::assess(session, &*self.scene(session)?, last)?)
+    }
+
+    fn touch(&self, args: &TouchArgs) -> anyhow::Result<Exit> {
+        let lock = self.store.lock()?;
+        let scene = self.library.scene(&args.scene, None)?;
+        let fresh = self.session(args, &scene)?;
+        let mut session = self.store.proposal()?.unwrap_or_else(|| fresh.clone());
+        if !is_same(&session, &fresh) {
+            bail!(
+                "touches of another thing are being collected ({} of scene {}): `steadyhand calibrate accept` or `discard` first",
+                session.kind.word(),
+                session.scene
+            );
+        }
+        let joints_rad = self.joints(args, &scene)?;
+        session.touches.push(Contact {
+            role: role(args, session.kind)?,
+            joints_rad,
+            asked_mm: args.mm,
+            number: args.number,
+            at_ms: clock::calendar_ms(),
+        });
+        let assessed = self.assess(&session)?;
+        self.store.propose(&session, &lock)?;
+        show::line(&report::words(&session, &assessed));
+        Ok(Exit::Done)
+    }
+
+    fn session(&self, args: &TouchArgs, scene: &Scene) -> anyhow::Result<Session> {
+        let kind = match args.what {
+            What::Tool => Kind::Tool,
+            What::Sheet => Kind::Sheet,
+            What::Zeros => Kind::Zeros,
+        };
+        let first = scene.pen(0).map(|pen| pen.name.clone());
+        let pen = args.pen.clone().or(first).unwrap_or_default();
+        Ok(Session {
+            basis: calib::basis_of(kind, scene, &pen)?,
+            kind,
+            scene: scene.name.clone(),
+            pen,
+            arm: scene.arm.file.name.clone(),
+            touches: Vec::new(),
+        })
+    }
+
+    fn joints(&self, args: &TouchArgs, scene: &Scene) -> anyhow::Result<Vec<f64>> {
+        let model = &scene.arm.file.name;
+        let measured = || {
+            let arm = self.arms.iter().find(|arm| arm.model == *model);
+            arm.map(|arm| arm.joints_rad.clone())
+        };
+        let joints = args.joints.clone().or_else(measured).with_context(|| {
+            format!("no node that runs here measures an arm {model}: start it, or say --joints")
+        })?;
+        if joints.len() != scene.arm.dof() || joints.iter().any(|q| !q.is_finite()) {
+            bail!(
+                "{} joints were given; arm {model} has {}",
+                joints.len(),
+                scene.arm.dof()
+            );
+        }
+        Ok(joints)
+    }
+
+    fn show(&self, out: Option<&Path>, json: bool) -> anyhow::Result<Exit> {
+        let session = self.proposal()?;
+        let assessed = self.assess(&session)?;
+        let text = serde_json::to_string_pretty(&assessed)?;
+        if let Some(folder) = out {
+            std::fs::create_dir_all(folder)?;
+            calib::put(
+                &folder.join("report.html"),
+                &report::html(&session, &assessed),
+            )?;
+            calib::put(&folder.join("report.json"), &text)?;
+        }
+        show::line(&if json {
+            text
+        } else {
+            report::words(&session, &assessed)
+        });
+        Ok(match assessed.finding.verdict {
+            Verdict::Redo => Exit::Refused,
+            _ => Exit::Done,
+        })
+    }
+
+    fn undo(&self) -> anyhow::Result<Exit> {
+        let lock = self.store.lock()?;
+        let mut session = self.proposal()?;
+        session.touches.pop();
+        self.store.propose(&session, &lock)?;
+        show::line(&format!("{} touches are left", session.touches.len()));
+        Ok(Exit::Done)
+    }
+
+    fn accept(&self, overridden: bool) -> anyhow::Result<Exit> {
+        let lock = self.store.lock()?;
+        let session = self.proposal()?;
+        let assessed = self.assess(&session)?;
+        show::line(&report::words(&session, &assessed));
+        if let Err(why) = calib::check(&assessed.finding, &assessed.change, overridden) {
+            show::line(&format!("not accepted: {why}"));
+            return Ok(Exit::Refused);
+        }
+        let record = Record {
+            number: self.store.next_number(),
+            at_ms: clock::calendar_ms(),
+            method: "touches".to_owned(),
+            servos: calib::servos(&self.scene(&session)?.arm.file),
+            verdict: assessed.finding.verdict,
+            reasons: assessed.finding.reasons.clone(),
+            residuals_mm: assessed.points.iter().map(calib::Residual::mm).collect(),
+            old: assessed.old,
+            new: assessed.new,
+            session,
+        };
+        self.write(&record, &lock)?;
+        self.store.discard(&lock)?;
+        Ok(Exit::Done)
+    }
+
+    /// Into the file, then into the history; a file that does not load is put back.
+    fn write(&self, record: &Record, lock: &calib::Lock) -> anyhow::Result<()> {
+        let session = &record.session;
+        let name = match session.kind {
+            Kind::Zeros => format!("arms/{}.toml", session.arm),
+            _ => format!("{}.toml", session.scene),
+        };
+        let folder = self.library.folder().context(
+            "the shipped scenes are in the binary: say --scenes DIR, where a copy of the file is written",
+        )?;
+        let old = self
+            .library
+            .source(&name)?
+            .with_context(|| format!("there is no {name}"))?;
+        let path = folder.join(&name);
+        let was_there = path.exists();
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        calib::put(&path, &calib::write(&old, session, &record.new)?)?;
+        if let Err(error) = self.loads(session) {
+            if was_there {
+                calib::put(&path, &old)?;
+            } else {
+                std::fs::remove_file(&path)?;
+            }
+            return Err(error.context("with these values the file cannot be used; it is as it was"));
+        }
+        self.store.keep(record, lock)?;
+        show::line(&format!(
+            "accepted as calibration {}: {}",
+            record.number,
+            path.display()
+        ));
+        self.tell_dependants(session)
+    }
+
+    fn loads(&self, session: &Session) -> anyhow::Result<()> {
+        self.library.arm(&session.arm)?;
+        if session.kind != Kind::Zeros {
+            self.library.scene(&session.scene, None)?;
+        }
+        Ok(())
+    }
+
+    fn tell_dependants(&self, session: &Session) -> anyhow::Result<()> {
+        if session.kind == Kind::Zeros && self.runs {
+            show::line("a node reads an arm's file when it starts: start it again before it moves");
+        }
+        let history = self.store.history()?;
+        let mut scenes: Vec<&str> = history.iter().map(|r| r.session.scene.as_str()).collect();
+        scenes.sort_unstable();
+        scenes.dedup();
+        for scene in scenes.into_iter().filter(|scene| !scene.is_empty()) {
+            let Ok(scene) = self.library.scene(scene, None) else {
+                continue;
+            };
+            if let Some(stale) = calib::stale(&history, &scene) {
+                show::line(&stale);
+            }
+        }
+        Ok(())
+    }
+
+    fn history(&self) -> anyhow::Result<Exit> {
+        let history = self.store.history()?;
+        if history.is_empty() {
+            show::line("nothing was calibrated yet");
+        }
+        history.iter().for_each(|record| show::line(&record.line()));
+        Ok(Exit::Done)
+    }
+
+    fn diff(&self, number: u64, other: Option<u64>) -> anyhow::Result<Exit> {
+        let one = self.store.record(number)?;
+        let Some(other) = other else {
+            show::line(&report::record(&one));
+            return Ok(Exit::Done);
+        };
+        let other = self.store.record(other)?;
+        if !is_same(&one.session, &other.session) {
+            bail!(
+                "calibration {number} is of {} and {} is of {}",
+                one.session.kind.word(),
+                other.number,
+                other.session.kind.word()
+            );
+        }
+        show::line(report::compared(&one.new, &other.new).trim_end());
+        Ok(Exit::Done)
+    }
+
+    fn restore(&self, number: u64) -> anyhow::Result<Exit> {
+        let lock = self.store.lock()?;
+        let before = self.store.record(number)?;
+        let history = self.store.history()?;
+        let newest = history
+            .iter()
+            .rev()
+            .find(|r| is_same(&r.session, &before.session));
+        let old = newest.map_or_else(Values::new, |record| record.new.clone());
+        show::line(report::compared(&old, &before.new).trim_end());
+        let record = Record {
+            number: self.store.next_number(),
+            at_ms: clock::calendar_ms(),
+            method: format!("restored from {number}"),
+            old,
+            ..before
+        };
+        self.write(&record, &lock)?;
+        Ok(Exit::Done)
+    }
+
+    fn import(
+        &self,
+        file: &Path,
+        arm: &str,
+        accept: bool,
+        overridden: bool,
+    ) -> anyhow::Result<Exit> {
+        let text = std::fs::read_to_string(file)
+            .with_context(|| format!("cannot read {}", file.display()))?;
+        let read: lerobot::File = serde_json::from_str(&text).with_context(|| {
+            format!(
+                "{} is no calibration of LeRobot in a form that is known",
+                file.display()
+            )
+        })?;
+        let arm = self.library.arm(arm)?;
+        let taken = lerobot::import(&read, &arm)?;
+        show::line(report::compared(&taken.old, &taken.new).trim_end());
+        for left in &taken.left {
+            show::line(&format!("not taken over: {left}"));
+        }
+        let change = calib::Change {
+            mm: 0.0,
+            deg: taken.turn_deg(&arm),
+        };
+        if let Some(why) = change.complaint().filter(|_| !overridden) {
+            show::line(&format!("not accepted: {why}"));
+            return Ok(Exit::Refused);
+        }
+        if !accept {
+            show::line("nothing was written; say --accept to write it");
+            return Ok(Exit::Done);
+        }
+        let lock = self.store.lock()?;
+        let record = Record {
+            number: self.store.next_number(),
+            at_ms: clock::calendar_ms(),
+            method: "LeRobot's file".to_owned(),
+            servos: calib::servos(&arm.file),
+            verdict: Verdict::Usable,
+            reasons: taken.left,
+            residuals_mm: Vec::new(),
+            old: taken.old,
+            new: taken.new,
+            session: Session {
+                kind: Kind::Zeros,
+                scene: String::new(),
+                pen: String::new(),
+                arm: arm.file.name.clone(),
+                basis: String::new(),
+                touches: Vec::new(),
+            },
+        };
+        self.write(&record, &lock)?;
+        Ok(Exit::Done)
+    }
+
+    fn export(&self, arm: &str) -> anyhow::Result<Exit> {
+        let arm = self.library.arm(arm)?;
+        let seen = self.arms.iter().find(|seen| seen.model == arm.file.name);
+        let homing = seen.map(|seen| seen.homing.iter().copied().collect());
+        if homing.is_none() {
+            show::note(
+                "the servos' homing offsets are not known without a node on the arm: they are written as 0",
+            );
+        }
+        let motors = lerobot::export(&arm, &homing.unwrap_or_default());
+        show::line(&serde_json::to_string_pretty(&motors)?);
+        Ok(Exit::Done)
+    }
+}
+
+/// Whether two sessions are of the same thing.
+fn is_same(one: &Session, other: &Session) -> bool {
+    one.kind == other.kind
+        && one.arm == other.arm
+        && match one.kind {
+            Kind::Zeros => true,
+            Kind::Tool => one.scene == other.scene && one.pen == other.pen,
+            Kind::Sheet => one.scene == other.scene,
+        }
+}
+
+fn role(args: &TouchArgs, kind: Kind) -> anyhow::Result<Role> {
+    let role = match (kind, args.of) {
+        (_, Some(Of::Verify)) if kind != Kind::Zeros => Role::Verify,
+        (Kind::Tool, None | Some(Of::Point)) | (Kind::Zeros, Some(Of::Point)) => Role::Point,
+        (Kind::Sheet | Kind::Zeros, None | Some(Of::Sheet)) => Role::Sheet,
+        (Kind::Sheet, Some(Of::Origin)) => Role::Origin,
+        (Kind::Sheet, Some(Of::X)) => Role::X,
+        (Kind::Sheet, Some(Of::Y)) => Role::Y,
+        (Kind::Zeros, Some(Of::Calibrator)) => Role::Calibrator,
+        (_, Some(_)) => bail!(
+            "a calibration of {} has no such touch: tool takes point and verify; sheet takes origin, x, y, sheet and verify; zeros takes sheet, point and calibrator",
+            kind.word()
+        ),
+    };
+    if args.mm.is_some_and(|mm| !(mm.is_finite() && mm > 0.0)) {
+        bail!("--mm must be above 0");
+    }
+    Ok(role)
+}

@@ -1,0 +1,68 @@
+//! The certificate and key that HTTP is served with, as the node file names them.
+
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+
+use crate::config::NodeFile;
+use crate::mcp::tls::{self, Acceptor};
+
+/// Longest file that is read: a chain of certificates has a few thousand bytes.
+const BYTES_MAX: u64 = 1024 * 1024;
+
+/// What speaks TLS for this node; none, where its file names no certificate.
+///
+/// # Errors
+/// A file cannot be read or used, or others may read the key. The message names the file and the fix.
+pub(super) fn acceptor(file: &NodeFile) -> anyhow::Result<Option<Acceptor>> {
+    let (Some(certificates), Some(key)) = (&file.tls_cert, &file.tls_key) else {
+        return Ok(None);
+    };
+    let chain = read("tls_cert", certificates)?;
+    kept_secret(key)?;
+    let secret = read("tls_key", key)?;
+    let acceptor = tls::acceptor(&chain, &secret).with_context(|| {
+        format!(
+            "tls_cert {} with tls_key {}: both are to be PEM and to belong together, the node's own certificate first",
+            certificates.display(),
+            key.display()
+        )
+    })?;
+    Ok(Some(acceptor))
+}
+
+fn read(what: &str, path: &Path) -> anyhow::Result<Vec<u8>> {
+    let told = || {
+        format!(
+            "{what} {} cannot be read: name a file that is there, and let the node's user or group read it",
+            path.display()
+        )
+    };
+    let file = std::fs::File::open(path).with_context(told)?;
+    let mut bytes = Vec::new();
+    let mut some = file.take(BYTES_MAX + 1);
+    some.read_to_end(&mut bytes).with_context(told)?;
+    if bytes.len() as u64 > BYTES_MAX {
+        bail!(
+            "{what} {} is longer than {BYTES_MAX} bytes, so it is no PEM file of a node",
+            path.display()
+        );
+    }
+    Ok(bytes)
+}
+
+/// The key is for its owner and a group that was chosen for it, such as Debian's `ssl-cert`.
+fn kept_secret(key: &Path) -> anyhow::Result<()> {
+    let about = std::fs::metadata(key)
+        .with_context(|| format!("there is no tls_key {}: name the key's file", key.display()))?;
+    let mode = about.permissions().mode() & 0o777;
+    if mode & 0o027 == 0 {
+        return Ok(());
+    }
+    bail!(
+        "tls_key {} may be read or written by others (mode {mode:o}): `chmod 640` or `chmod 600` it",
+        key.display()
+    )
+}

@@ -1,0 +1,319 @@
+//! The body among what it may not touch, looked at only where something may have come near.
+//!
+//! A joint that turns by `d` carries every point beyond it along an arc of at most `d · r`, where
+//! `r` is the farthest that the point can be from the joint: the chain from there, stretched out.
+//! Summed over the joints, nothing of the body moves farther than that from one set of angles to
+//! another, whatever happens in between. A distance to something that stands, and a height over
+//! the sheet, shrink by no more; the distance of two parts neither, for seen from the inner one
+//! only the joints between both move the outer one. So what was looked at, and was farther from
+//! its limit than that, is still farther than its limit: it need not be looked at again, and the
+//! answer is the one that looking would give. A test holds both against each other.
+
+use super::body::{Body, FAR_M, Near, Stance};
+use super::check::CLEARANCE_M;
+use crate::scene::{Corners, Scene};
+use crate::units::{JOINTS_MAX, Joints};
+
+/// More than the rounding in any distance, and than the search for the nearest point of a box may
+/// be off.
+const ROUNDING_M: f64 = 1e-5;
+
+/// The body, and since when each distance is known.
+pub(super) struct Around<'a> {
+    body: Body<'a>,
+    levers: Levers,
+    workspace: Known,
+    sheet: Known,
+    own: Known,
+    idle: Known,
+    /// Which pen was drawing when the others were last looked at.
+    drawing: usize,
+    keep_outs: Vec<Known>,
+}
+
+/// How far a joint can carry anything, a radian.
+pub(super) struct Levers {
+    m: Joints,
+}
+
+/// Where the body was looked at, and how far it may move from there.
+struct Known {
+    from_rad: Joints,
+    room_m: f64,
+}
+
+impl<'a> Around<'a> {
+    pub(super) fn new(scene: &'a Scene) -> Self {
+        let body = Body::new(scene);
+        Self {
+            levers: Levers::of(&body),
+            workspace: Known::nothing(),
+            sheet: Known::nothing(),
+            own: Known::nothing(),
+            idle: Known::nothing(),
+            drawing: 0,
+            keep_outs: scene.keep_outs.iter().map(|_| Known::nothing()).collect(),
+            body,
+        }
+    }
+
+    /// The same, looking at everything every time.
+    #[cfg(test)]
+    pub(super) fn suspicious(scene: &'a Scene) -> Self {
+        let all = Self::new(scene);
+        let m = all.levers.m.map(|_, _| f64::INFINITY);
+        Self {
+            levers: Levers { m },
+            ..all
+        }
+    }
+
+    pub(super) fn body(&self) -> &Body<'a> {
+        &self.body
+    }
+
+    pub(super) fn levers(&self) -> &Levers {
+        &self.levers
+    }
+
+    /// As [`Body::in_workspace`]; `None` where all is inside for sure.
+    pub(super) fn in_workspace(&mut self, stance: &Stance) -> Option<Near> {
+        let Self { body, levers, .. } = self;
+        self.workspace.look(levers, stance, 0.0, || {
+            let near = body.in_workspace(stance);
+            (near, near.map_or(f64::INFINITY, |near| near.metres))
+        })
+    }
+
+    /// As [`Body::over_sheet`]; `None` where nothing is nearer than [`CLEARANCE_M`] for sure.
+    pub(super) fn over_sheet(&mut self, stance: &Stance) -> Option<Near> {
+        let Self { body, levers, .. } = self;
+        self.sheet.look(levers, stance, CLEARANCE_M, || {
+            (body.over_sheet(stance), body.over_sheet_at_least_m(stance))
+        })
+    }
+
+    /// As [`Body::idle_pens`]; `None` where none is below the sheet for sure.
+    pub(super) fn idle_pens(&mut self, stance: &Stance, drawing: usize) -> Option<Near> {
+        let Self { body, levers, .. } = self;
+        if self.drawing != drawing {
+            (self.drawing, self.idle) = (drawing, Known::nothing());
+        }
+        self.idle.look(levers, stance, 0.0, || {
+            let near = body.idle_pens(stance, drawing);
+            (near, body.idle_at_least_m(stance, drawing))
+        })
+    }
+
+    /// As [`Body::nearest_two`]; `None` where no two are nearer than [`CLEARANCE_M`] for sure.
+    pub(super) fn nearest_two(&mut self, stance: &Stance) -> Option<(usize, usize, f64)> {
+        let Self { body, levers, .. } = self;
+        self.own.look(levers, stance, CLEARANCE_M, || {
+            let two = body.nearest_two(stance);
+            (two, two.map_or(f64::INFINITY, |(_, _, metres)| metres))
+        })
+    }
+
+    /// As [`Body::near_box`] of one of the scene's keep-outs; `None` where nothing is nearer than
+    /// [`CLEARANCE_M`] for sure.
+    pub(super) fn near_keep_out(
+        &mut self,
+        stance: &Stance,
+        keep_out: usize,
+        corners: &Corners,
+    ) -> Option<Near> {
+        let Self { body, levers, .. } = self;
+        let look = || {
+            let near = body.near_box(stance, corners);
+            (near, near.map_or(FAR_M, |near| near.metres))
+        };
+        match self.keep_outs.get_mut(keep_out) {
+            Some(known) => known.look(levers, stance, CLEARANCE_M, look),
+            None => look().0,
+        }
+    }
+}
+
+impl Levers {
+    fn of(body: &Body<'_>) -> Self {
+        let all = Joints::zeros(body.scene().arm.dof());
+        Self {
+            m: all.map(|joint, _| body.lever_m(joint)),
+        }
+    }
+
+    /// No point of the body moves farther than this while the joints turn.
+    fn moved_m(&self, from_rad: &Joints, to_rad: &Joints) -> f64 {
+        let turns = from_rad.iter().zip(to_rad.iter());
+        let arcs = turns.zip(self.m.iter());
+        arcs.map(|((from, to), lever_m)| (to - from).abs() * lever_m)
+            .sum()
+    }
+
+    /// Where joints turn evenly from one sample to another, no tip is farther than this from the
+    /// straight way in the middle. A joint's turning bends what an outer one's does, and its own,
+    /// by at most the outer one's lever; of all that, an eighth is how far a curve leaves its
+    /// chord in the middle.
+    pub(super) fn strays_m(&self, from_rad: &Joints, to_rad: &Joints) -> f64 {
+        let (mut inner_rad, mut bend_m) = (0.0, 0.0);
+        let turns = from_rad.iter().zip(to_rad.iter());
+        for ((from, to), lever_m) in turns.zip(self.m.iter()) {
+            let turn = (to - from).abs();
+            bend_m += turn * (turn + 2.0 * inner_rad) * lever_m;
+            inner_rad += turn;
+        }
+        bend_m / 8.0
+    }
+}
+
+impl Known {
+    /// Nothing: it has to be looked at.
+    fn nothing() -> Self {
+        Self {
+            from_rad: Joints::zeros(JOINTS_MAX),
+            room_m: f64::NEG_INFINITY,
+        }
+    }
+
+    /// What `look` says, and its least distance; `None` without looking where nothing can be as
+    /// near as `least_m`.
+    fn look<T>(
+        &mut self,
+        levers: &Levers,
+        stance: &Stance,
+        least_m: f64,
+        look: impl FnOnce() -> (Option<T>, f64),
+    ) -> Option<T> {
+        // A distance that is not a number is not less than the room: then it is looked at.
+        if levers.moved_m(&self.from_rad, stance.q_rad()) < self.room_m {
+            return None;
+        }
+        let (found, at_least_m) = look();
+        *self = Self {
+            from_rad: *stance.q_rad(),
+            room_m: at_least_m - least_m - ROUNDING_M,
+        };
+        found
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share of a plan's own length"
+)]
+mod tests {
+    use std::sync::{Arc, OnceLock};
+
+    use nalgebra::{Point3, Vector3, center};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::gate::check::{CheckedBy, judged};
+    use crate::plan::{self, Patient, Span, Trajectory};
+    use crate::scene::{KeepOut, Library};
+
+    const SCENES: [&str; 4] = ["default", "two_pens", "bottle", "widowx"];
+
+    /// How many samples of a plan are bent and judged.
+    const LENGTH: usize = 160;
+
+    /// Every scene, a keep-out beside its sheet, and its plan.
+    fn drawn(which: usize) -> &'static (Arc<Scene>, Trajectory) {
+        static DRAWN: [OnceLock<(Arc<Scene>, Trajectory)>; 4] = [const { OnceLock::new() }; 4];
+        DRAWN[which].get_or_init(|| {
+            let scene = Library::new(None).scene(SCENES[which], None).unwrap();
+            let plan = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
+            let mut scene = Scene::clone(&scene);
+            let [width, height] = scene.surface.size_mm();
+            let foot = scene.surface.at([width + 40.0, height / 2.0]).point_m;
+            scene.keep_outs.push(KeepOut {
+                name: "cup".to_owned(),
+                corners: Corners {
+                    min_m: foot - Vector3::new(0.02, 0.02, 0.02),
+                    max_m: foot + Vector3::new(0.02, 0.02, 0.08),
+                },
+            });
+            (Arc::new(scene), plan.trajectory)
+        })
+    }
+
+    /// Some samples of a plan, all joints swaying about them.
+    fn bent(plan: &Trajectory, from: f64, sway: &[(f64, f64, f64)]) -> Trajectory {
+        let last = (plan.samples.len() - LENGTH) as f64;
+        let first = (last * from) as usize;
+        let inside = |at: usize| at.clamp(first, first + LENGTH) - first;
+        let spans = plan.spans.iter().map(|span| Span {
+            first: inside(span.first),
+            end: inside(span.end),
+            ..*span
+        });
+        let samples = plan.samples.iter().enumerate().skip(first).take(LENGTH);
+        let bent = samples.map(|(at, q)| {
+            q.map(|joint, angle| {
+                let (by, turns, phase) = sway[joint];
+                angle + by * ((at - first) as f64 / LENGTH as f64 * turns + phase).sin()
+            })
+        });
+        Trajectory {
+            samples: bent.collect(),
+            spans: spans.filter(|span| span.end > span.first).collect(),
+            ..plan.clone()
+        }
+    }
+
+    fn sways(most: f64) -> impl Strategy<Value = Vec<(f64, f64, f64)>> {
+        prop::collection::vec((-most..most, 0.5..25.0_f64, 0.0..6.3_f64), JOINTS_MAX)
+    }
+
+    fn cases() -> ProptestConfig {
+        let asked = std::env::var("STEADYHAND_CASES").ok();
+        let cases = asked.and_then(|n| n.parse().ok()).unwrap_or(96);
+        ProptestConfig::with_cases(cases)
+    }
+
+    proptest! {
+        #![proptest_config(cases())]
+
+        /// Whatever the gate says, it says the same where it looks at everything each time.
+        #[test]
+        fn what_is_not_looked_at_again_would_have_been_said_the_same(
+            which in 0..SCENES.len(), from in 0.0..1.0_f64, far: bool, small in sways(0.03), large in sways(0.5),
+        ) {
+            let (scene, plan) = drawn(which);
+            let bent = bent(plan, from, if far { &large } else { &small });
+            let CheckedBy { refusals, stops } = judged(scene, &bent, || Around::new(scene));
+            let full = judged(scene, &bent, || Around::suspicious(scene));
+            prop_assert_eq!(refusals, full.refusals);
+            prop_assert_eq!(stops, full.stops);
+        }
+
+        #[test]
+        fn nothing_moves_farther_than_its_levers_say(
+            which in 0..SCENES.len(), from in 0.0..1.0_f64, a in sways(0.5), b in sways(0.5),
+        ) {
+            let (scene, plan) = drawn(which);
+            let at = (from * (plan.samples.len() - 1) as f64) as usize;
+            let posed = |by: &[(f64, f64, f64)]| plan.samples[at].map(|joint, q| q + by[joint].0);
+            let (a, b) = (posed(&a), posed(&b));
+            let around = Around::new(scene);
+            let (body, levers) = (around.body(), around.levers());
+            let (one, other) = (body.at(&a), body.at(&b));
+            for (one, other) in body.ends(&one).into_iter().zip(body.ends(&other)) {
+                prop_assert!((one - other).norm() <= levers.moved_m(&a, &b) + 1e-12);
+            }
+            let middle = a.zip(&b, f64::midpoint);
+            for pen in &scene.pens {
+                let tip = |q: &Joints| -> Point3<f64> { scene.arm.chain.point(q, &pen.tip_m) };
+                let strays_m = (tip(&middle) - center(&tip(&a), &tip(&b))).norm();
+                prop_assert!(strays_m <= levers.strays_m(&a, &b) + 1e-12);
+            }
+        }
+    }
+}

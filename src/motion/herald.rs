@@ -1,0 +1,191 @@
+//! How what the arm's thread has to say gets out: it puts it down and goes on; a herald tells it.
+//!
+//! Whoever looks at a snapshot or waits for an answer takes locks, of the snapshot and of the
+//! runtime that it runs on. If the machine set such a reader aside in the middle, the arm's thread
+//! would wait for it, and with it a stop. So the arm's thread takes none of those locks.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::thread::JoinHandle;
+
+use tokio::sync::watch;
+
+use super::{Snapshot, State};
+
+/// Tells whoever gave an order what became of it.
+pub(super) type Answer = Box<dyn FnOnce() + Send>;
+
+/// The arm's thread's side. Dropping it ends the herald, once all is told.
+pub(super) struct Outbox {
+    desk: Arc<Desk>,
+    serial: AtomicU64,
+    herald: Option<JoinHandle<()>>,
+}
+
+struct Desk {
+    /// Two, for the herald holds one at a time: the other one is free.
+    leaves: [Mutex<Option<Leaf>>; 2],
+    failed: OnceLock<String>,
+    over: AtomicBool,
+}
+
+/// What was put down and has not been told.
+struct Leaf {
+    serial: u64,
+    snapshot: Snapshot,
+    answers: Vec<Answer>,
+}
+
+impl Outbox {
+    /// # Errors
+    /// When there is no thread for the herald.
+    pub(super) fn start(publish: watch::Sender<Snapshot>) -> std::io::Result<Self> {
+        let desk = Arc::new(Desk {
+            leaves: [const { Mutex::new(None) }; 2],
+            failed: OnceLock::new(),
+            over: AtomicBool::new(false),
+        });
+        let own = Arc::clone(&desk);
+        let herald = std::thread::Builder::new().name("herald".to_owned());
+        Ok(Self {
+            desk,
+            serial: AtomicU64::new(1),
+            herald: Some(herald.spawn(move || own.tell(&publish))?),
+        })
+    }
+
+    /// Puts down what is known now, and answers, which are given once that is told. Waits for
+    /// nobody. A snapshot that was not told yet is replaced; its answers stay.
+    pub(super) fn put(&self, snapshot: Snapshot, mut answers: Vec<Answer>) {
+        let serial = self.serial.fetch_add(1, Ordering::SeqCst);
+        if let Some(mut free) = self.desk.leaves.iter().find_map(free) {
+            if let Some(older) = free.take() {
+                answers.splice(0..0, older.answers);
+            }
+            *free = Some(Leaf {
+                serial,
+                snapshot,
+                answers,
+            });
+        }
+        self.wake();
+    }
+
+    /// The arm's thread has failed: the last there is to tell.
+    pub(super) fn fail(&self, why: String) {
+        // The first one stays.
+        let _ = self.desk.failed.set(why);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(herald) = &self.herald {
+            herald.thread().unpark();
+        }
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        self.desk.over.store(true, Ordering::SeqCst);
+        self.wake();
+        if let Some(herald) = self.herald.take()
+            && herald.join().is_err()
+        {
+            tracing::error!("the thread that tells what the arm does ended in a panic");
+        }
+    }
+}
+
+impl Desk {
+    fn tell(&self, publish: &watch::Sender<Snapshot>) {
+        let (mut told, mut failed) = (0, false);
+        loop {
+            // Before the look: what was put down last is told all the same.
+            let over = self.over.load(Ordering::SeqCst);
+            let mut found: Vec<Leaf> = self.leaves.iter().filter_map(taken).collect();
+            found.sort_by_key(|leaf| leaf.serial);
+            for leaf in found {
+                if leaf.serial > told {
+                    told = leaf.serial;
+                    publish.send_replace(leaf.snapshot);
+                }
+                leaf.answers.into_iter().for_each(|answer| answer());
+            }
+            if let Some(why) = self.failed.get().filter(|_| !failed) {
+                failed = true;
+                publish.send_modify(|snapshot| {
+                    snapshot.state = State::Faulted;
+                    snapshot.fault = Some(why.clone());
+                });
+            }
+            if over {
+                return;
+            }
+            std::thread::park();
+        }
+    }
+}
+
+fn taken(leaf: &Mutex<Option<Leaf>>) -> Option<Leaf> {
+    leaf.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// Without waiting: `None` where the herald has it in hand.
+fn free(leaf: &Mutex<Option<Leaf>>) -> Option<MutexGuard<'_, Option<Leaf>>> {
+    match leaf.try_lock() {
+        Ok(free) => Some(free),
+        Err(TryLockError::Poisoned(broken)) => Some(broken.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_last_word_is_told_and_every_answer_after_its_snapshot() {
+        const WORDS: u64 = 2_000;
+        let (publish, mut snapshots) = watch::channel(Snapshot::detached());
+        let outbox = Outbox::start(publish).unwrap();
+        let seen = snapshots.clone();
+        let (tell, told) = std::sync::mpsc::channel();
+        for word in 1..=WORDS {
+            let mut snapshot = Snapshot::detached();
+            snapshot.stops_done = word;
+            let (tell, seen) = (tell.clone(), seen.clone());
+            let answer = move || tell.send((word, seen.borrow().stops_done)).unwrap();
+            outbox.put(snapshot, vec![Box::new(answer)]);
+        }
+        snapshots
+            .wait_for(|seen| seen.stops_done == WORDS)
+            .await
+            .unwrap();
+        outbox.fail("broke".to_owned());
+        drop(outbox);
+        assert_eq!(snapshots.borrow().fault.as_deref(), Some("broke"));
+        let told: Vec<(u64, u64)> = told.try_iter().collect();
+        let words: std::collections::BTreeSet<u64> = told.iter().map(|(word, _)| *word).collect();
+        assert_eq!(words.len(), 2_000);
+        assert!(told.iter().all(|(word, shown)| shown >= word));
+        assert!(snapshots.changed().await.is_ok() || snapshots.has_changed().is_err());
+    }
+
+    #[test]
+    fn a_reader_that_stands_still_holds_up_nobody_who_puts() {
+        let (publish, snapshots) = watch::channel(Snapshot::detached());
+        let outbox = Outbox::start(publish).unwrap();
+        let look = snapshots.borrow();
+        for word in 1..=1_000 {
+            let mut snapshot = Snapshot::detached();
+            snapshot.stops_done = word;
+            outbox.put(snapshot, Vec::new());
+        }
+        assert_eq!(look.stops_done, 0);
+        drop(look);
+        drop(outbox);
+        assert_eq!(snapshots.borrow().stops_done, 1_000);
+    }
+}

@@ -1,0 +1,108 @@
+//! Orders for the arm's thread, and the bell that wakes it. Whoever gives an order may wait for
+//! another who does; the arm's thread waits for nobody.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::task::Poll;
+
+use futures::task::AtomicWaker;
+
+/// Things to do, in order.
+#[derive(Debug)]
+pub(super) struct Mailbox<T>(Mutex<Option<VecDeque<T>>>);
+
+impl<T> Mailbox<T> {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Some(VecDeque::new())))
+    }
+
+    /// Gives it back where nobody takes anything any more. Ring afterwards.
+    pub(super) fn put(&self, one: T) -> Result<(), T> {
+        let mut inside = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match inside.as_mut() {
+            Some(inside) => {
+                inside.push_back(one);
+                Ok(())
+            }
+            None => Err(one),
+        }
+    }
+
+    /// The oldest; nothing, too, while somebody puts one in: they ring when they have done so.
+    pub(super) fn take(&self) -> Option<T> {
+        self.0.try_lock().ok()?.as_mut()?.pop_front()
+    }
+
+    /// Whether [`Mailbox::take`] would give nothing now.
+    pub(super) fn is_empty(&self) -> bool {
+        let inside = self.0.try_lock().ok();
+        let inside = inside.as_ref().and_then(|inside| inside.as_ref());
+        inside.is_none_or(VecDeque::is_empty)
+    }
+
+    /// Drops what is in it, and takes nothing any more.
+    pub(super) fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+/// Wakes one task. Neither ringing nor hearing it takes a lock.
+#[derive(Debug, Default)]
+pub(super) struct Bell {
+    rung: AtomicBool,
+    sleeper: AtomicWaker,
+}
+
+impl Bell {
+    pub(super) fn ring(&self) {
+        self.rung.store(true, Ordering::SeqCst);
+        self.sleeper.wake();
+    }
+
+    /// Returns when it was rung, at once if that was since the last time. For one task alone.
+    pub(super) async fn rung(&self) {
+        poll_fn(|context| {
+            self.sleeper.register(context.waker());
+            if self.rung.swap(false, Ordering::SeqCst) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_taker_waits_for_nobody_who_puts() {
+        let mailbox = Mailbox::new();
+        mailbox.put(1).unwrap();
+        mailbox.put(2).unwrap();
+        let putting = mailbox.0.lock().unwrap();
+        assert!(mailbox.is_empty() && mailbox.take().is_none());
+        drop(putting);
+        assert_eq!((mailbox.take(), mailbox.take()), (Some(1), Some(2)));
+        mailbox.close();
+        assert_eq!(mailbox.put(3), Err(3));
+        assert!(mailbox.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_bell_is_heard_whenever_it_was_rung() {
+        let bell = std::sync::Arc::new(Bell::default());
+        bell.ring();
+        bell.ring();
+        bell.rung().await;
+        let ringer = std::sync::Arc::clone(&bell);
+        let rings = tokio::spawn(async move { ringer.ring() });
+        bell.rung().await;
+        rings.await.unwrap();
+    }
+}

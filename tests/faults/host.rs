@@ -1,0 +1,43 @@
+//! What happens to the machine and its port.
+
+use steadyhand::sim::Fault;
+
+use super::case::{Row, Want, case, each, from_then, once, starved};
+
+pub(crate) fn rows() -> Vec<Row> {
+    vec![
+        Row::new(
+            12,
+            "the adapter vanishes",
+            each(|family| {
+                case(
+                    family,
+                    "the cable is pulled",
+                    from_then(Fault::Unplug),
+                    Want::Faulted(20, &["unplugged", "reset"]),
+                )
+            }),
+        ),
+        Row::new(
+            15,
+            "the machine does not run the node for 300 ms",
+            each(|family| {
+                let want = Want::Faulted(400, &["this machine did not run"]);
+                case(family, "300 ms pass within a cycle", starved(), want)
+            }),
+        ),
+        Row::new(
+            22,
+            "the port takes no more bytes",
+            each(|family| {
+                let stuck = once(|hands| *hands.stuck = true);
+                case(
+                    family,
+                    "nobody takes bytes from the port",
+                    stuck,
+                    Want::Faulted(200, &["while writing", "write"]),
+                )
+            }),
+        ),
+    ]
+}

@@ -1,0 +1,253 @@
+//! Draws, breaks, and judges what came of it on the bytes that left the port.
+
+use std::time::Duration;
+
+use firmware_protocol::Message;
+use steadyhand::arm::{Arm, ArmFile};
+use steadyhand::motion::{Motion, Outcome};
+use steadyhand::permit::{Denied, Latch, Who};
+use steadyhand::sim::{Fault, Simulator};
+use steadyhand::units::Joints;
+
+use super::case::{Case, Found, Want};
+use super::far_end::{self, Family, Rig};
+
+fn long_lines(scene: &mut toml::Table) {
+    let design = "polylines = [[[0.0, 0.0], [80.0, 0.0]], [[80.0, 12.0], [0.0, 12.0]]]";
+    let design: toml::Table = toml::from_str(design).unwrap();
+    scene.insert("design".to_owned(), design.into());
+}
+
+/// Draws, breaks, and says what came of it.
+pub(crate) async fn carry_out(case: Case) -> Found {
+    let mut rig = if case.long {
+        Rig::with(case.family, long_lines)
+    } else {
+        Rig::new(case.family)
+    };
+    if let Some(other) = case.other {
+        rig.sim = another_arm(&rig, other);
+    }
+    match case.want {
+        Want::Untouched => return attach_to_energised(&rig).await,
+        Want::Released(off, names) => return released(&rig, &case.before, off, names).await,
+        _ => rig.break_all(&case.before),
+    }
+    let stood = rig.sim.truth();
+    let motion = match (rig.attach(), &case.want) {
+        (Ok(motion), _) => motion,
+        (Err(words), Want::Refused(names)) => return refused(&rig, &stood, &words, names),
+        (Err(words), _) => panic!("{}: {words}", case.done),
+    };
+    let outcome = rig.draw(&motion, case.during).await;
+    match (outcome, case.want) {
+        (Outcome::Reached { .. }, Want::Drawn(what, of)) => {
+            let count = of(&motion.snapshot().counts);
+            assert!(count > 0, "{}: no {what} were counted", case.done);
+            stayed_on_the_line(&rig);
+            found(format!("drawn; {what} are counted"))
+        }
+        (Outcome::Reached { .. }, Want::Warned(words)) => {
+            let said = motion.snapshot().warnings;
+            let said = said.into_iter().find(|one| one.contains(words));
+            let said = said.unwrap_or_else(|| panic!("{}: no warning", case.done));
+            stayed_on_the_line(&rig);
+            Found {
+                short: "drawn; a warning says why it may not go on so".to_owned(),
+                words: Some(said),
+            }
+        }
+        (Outcome::Refused(words), Want::Refused(names)) => refused(&rig, &stood, &words, names),
+        (Outcome::Faulted(words), Want::Faulted(within_ms, names)) => {
+            faulted(&rig, &motion, &words, within_ms, names).await;
+            after_a_fault(&rig, &motion, &words, &case.mend, case.done).await;
+            Found {
+                short: format!("fault within {within_ms} ms; it holds"),
+                words: Some(words),
+            }
+        }
+        (outcome, _) => panic!("{:?}: {}: {outcome:?}", case.family, case.done),
+    }
+}
+
+fn found(short: String) -> Found {
+    Found { short, words: None }
+}
+
+fn names_all(words: &str, names: &[&str]) {
+    for name in names {
+        assert!(words.contains(name), "{name:?} is not named in {words:?}");
+    }
+}
+
+/// A damaged reading must not have bent the line.
+fn stayed_on_the_line(rig: &Rig) {
+    if rig.family == Family::Firmware {
+        // Its segments are judged by the controller, in `firmware-protocol`.
+        return;
+    }
+    let goals = rig.wire.goals(rig.family);
+    assert!(goals.len() > 100);
+    let steps = goals.windows(2).flat_map(|pair| {
+        let pairs = pair[0].ticks.iter().zip(&pair[1].ticks);
+        pairs.map(|(a, b)| (a.1 - b.1).abs()).collect::<Vec<_>>()
+    });
+    // 3 rad/s are 19.6 counts in 10 ms, and a dead band may be crossed.
+    assert!(steps.max().unwrap() <= 23);
+}
+
+fn refused(rig: &Rig, stood: &Joints, words: &str, names: &[&str]) -> Found {
+    names_all(words, names);
+    assert!(rig.sim.truth().distance_max(stood) < 0.01, "it moved");
+    Found {
+        short: "refused; nothing moves".to_owned(),
+        words: Some(words.to_owned()),
+    }
+}
+
+async fn faulted(rig: &Rig, motion: &Motion, words: &str, within_ms: u64, names: &[&str]) {
+    names_all(words, names);
+    let broken = rig.wire.state().broken_at.unwrap();
+    let limit = Duration::from_millis(within_ms);
+    let took = rig.wire.latched_after(rig.clock.now());
+    assert!(took <= limit, "{took:?} for {words:?}");
+    let told = rig.clock.now().since(broken);
+    assert!(told <= limit + VERIFIED, "told after {told:?}: {words:?}");
+    assert!(matches!(rig.permits.latched(), Some(Latch::Fault(_))));
+    let mut snapshots = motion.watch();
+    let told = snapshots.wait_for(|snapshot| snapshot.fault.as_deref() == Some(words));
+    told.await.unwrap();
+}
+
+/// Nothing moves without a reset, whatever is mended; after it the arm is at rest.
+async fn after_a_fault(rig: &Rig, motion: &Motion, words: &str, mend: &[Fault], done: &str) {
+    never_let_go(rig);
+    let denied = rig.permits.ask(&rig.scene, rig.clock.now());
+    assert!(matches!(denied, Err(Denied::Fault(_))), "{denied:?}");
+    let stands = last_goals(rig);
+    let at = rig.sim.truth();
+    rig.break_all(mend);
+    let detached = words.contains("unplugged");
+    if detached {
+        rig.sim.break_it(Fault::Plug);
+    }
+    let mut verified = false;
+    // As often as a standing arm is read on a real clock.
+    for _ in 0..20 {
+        let next = rig.clock.now().after(Duration::from_millis(50));
+        rig.clock.jump_to(next);
+        rig.sim.advance(next);
+        verified = wake(motion).await;
+    }
+    assert_eq!(last_goals(rig), stands, "{done}: a goal after the fault");
+    let moved = rig.sim.truth().distance_max(&at);
+    assert!(moved < SETTLES_RAD, "{done}: {moved} rad after the fault");
+    if detached || mend.is_empty() && !verified {
+        return;
+    }
+    let outcome = rig.reset(motion, Who::Operator).await;
+    assert!(
+        matches!(outcome, Outcome::Reached { .. }),
+        "{done}: after mending: {outcome:?}"
+    );
+    assert!(rig.sim.truth().distance_max(&rig.scene.rest_rad) < 0.02);
+}
+
+/// Nobody took torque off: the arm holds.
+fn never_let_go(rig: &Rig) {
+    let broken = rig.wire.state().broken_at.unwrap();
+    let off = |message: &Message| matches!(message, Message::Torque(false) | Message::Park);
+    let told = rig.wire.messages();
+    assert!(
+        !told
+            .iter()
+            .any(|(at, message)| *at >= broken && off(message))
+    );
+    let state = rig.wire.state();
+    let after = state.sent.iter().filter(|(at, _)| *at >= broken);
+    let torque_off = after
+        .flat_map(|(_, bytes)| far_end::requests(rig.family, bytes))
+        .flat_map(|request| far_end::writes(rig.family, &request))
+        .filter(|write| write.address == torque_enable(rig.family) && write.data == [0]);
+    assert_eq!(torque_off.count(), 0, "torque was taken off");
+}
+
+/// Its address by the manuals.
+fn torque_enable(family: Family) -> u16 {
+    if family == Family::Sts { 40 } else { 64 }
+}
+
+/// An arm that stands is read when somebody asks it to stop; whether it was read to stand.
+async fn wake(motion: &Motion) -> bool {
+    let ticket = motion.stop(Who::Node, false);
+    motion.stopped(ticket).await.unwrap().verified
+}
+
+/// An arm behind its last goal still comes to it: no further than the leash.
+const SETTLES_RAD: f64 = 0.45;
+
+/// How long a fault may be read for standstill before it is told.
+const VERIFIED: Duration = Duration::from_millis(1600);
+
+fn last_goals(rig: &Rig) -> Option<Vec<(u8, i32)>> {
+    if rig.family == Family::Firmware {
+        return rig.wire.last_segment();
+    }
+    rig.wire.goals(rig.family).pop().map(|goals| goals.ticks)
+}
+
+/// The arm that answers where the scene's was expected.
+fn another_arm(rig: &Rig, other: fn(&mut ArmFile)) -> Simulator {
+    let mut file = rig.scene.arm.file.clone();
+    other(&mut file);
+    let arm = Arm::new(file).unwrap();
+    Simulator::new(&arm, &Joints::zeros(arm.dof()))
+}
+
+/// Takes torque off an arm at rest, some of which is broken by then.
+async fn released(rig: &Rig, broken: &[Fault], off: usize, names: &[&str]) -> Found {
+    let motion = rig.attach().unwrap();
+    let outcome = rig.reset(&motion, Who::Operator).await;
+    assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+    rig.break_all(broken);
+    let released = motion.release().await.unwrap().unwrap();
+    assert_eq!(released.off.len(), off, "{released:?}");
+    let failed = released.failed.iter();
+    let words: Vec<_> = failed.map(|(_, error)| error.to_string()).collect();
+    names_all(&words.join("; "), names);
+    let servos = off + words.len();
+    Found {
+        short: format!("torque is off at {off} of {servos}; the rest is named"),
+        words: words.into_iter().next(),
+    }
+}
+
+async fn attach_to_energised(rig: &Rig) -> Found {
+    let motion = rig.attach().unwrap();
+    let outcome = rig.reset(&motion, Who::Operator).await;
+    assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+    drop(motion);
+    let (held, asked): (Joints, usize) = (rig.sim.truth(), rig.wire.state().sent.len());
+    let motion = rig.attach().unwrap();
+    let snapshot = motion.snapshot();
+    assert!(snapshot.energised);
+    let written = rig.wire.state().sent[asked..].iter().any(|(_, bytes)| {
+        let requests = far_end::requests(rig.family, bytes);
+        requests
+            .iter()
+            .any(|request| !far_end::writes(rig.family, request).is_empty())
+    });
+    assert!(!written, "attaching wrote something");
+    let told = rig.wire.messages().into_iter().rev();
+    let ours = told.take_while(|(_, message)| !matches!(message, Message::Hello(_)));
+    let quiet = |message: &Message| matches!(message, Message::Beat(_) | Message::TimeReq(_));
+    assert!(
+        ours.map(|(_, message)| message)
+            .all(|message| quiet(&message)),
+        "attaching told the controller something"
+    );
+    rig.sim
+        .advance(rig.clock.now().after(Duration::from_secs(1)));
+    assert!(rig.sim.truth().distance_max(&held) < 0.002);
+    found("found energised, left as it is: attaching writes nothing".to_owned())
+}
