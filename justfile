@@ -68,9 +68,17 @@ bus:
 package:
     tests/package/run
 
-# A minute of 32 callers while an arm draws, and what a node costs at rest, of a release build.
-load:
-    STEADYHAND_LOAD_S=60 cargo test --release --test load -- --nocapture --test-threads 1
+# A minute of 32 callers while an arm draws, with the binary as it is installed.
+load: dist
+    STEADYHAND_BINARY=$PWD/target/dist/steadyhand STEADYHAND_LOAD_S=60 cargo test --test load thirty_two -- --nocapture
+
+# What a node costs at rest: its binary, its memory, its share of a processor, and how soon it is ready.
+footprint: dist
+    STEADYHAND_BINARY=$PWD/target/dist/steadyhand STEADYHAND_LOAD_S=20 cargo test --test load at_rest -- --nocapture
+
+# The binary as it is installed.
+dist:
+    cargo build --locked --profile dist --bin steadyhand
 
 # The same trivial call against FastMCP and the TypeScript SDK, interleaved.
 servers:

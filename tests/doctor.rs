@@ -7,12 +7,22 @@
     reason = "a failing test may panic"
 )]
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
 use serde_json::Value;
 use steadyhand::clock::Clock;
 use steadyhand::link::serial::SerialLink;
+use steadyhand::sim::Fault;
 
+#[path = "doctor/causes.rs"]
+mod causes;
 mod support;
 
+use causes::Patient;
 use support::Bench;
 
 /// Exit code and standard output.
@@ -92,6 +102,28 @@ fn servos_are_scanned_watched_and_set_up_from_the_command_line() {
 }
 
 #[test]
+fn a_latched_servo_starts_anew_from_the_command_line() {
+    let overload = Fault::ErrorBits { id: 5, bits: 0x20 };
+    let patient = Patient::new("widowx250s").broken([overload]);
+    let bench = Bench::new();
+    let words = ["bus", "reboot", &patient.port, "--id", "5"];
+    // Nobody is there to say yes.
+    let (code, text) = run(&bench, &words);
+    assert!(
+        code == 1 && text.contains("nothing was asked of it"),
+        "{code}: {text}"
+    );
+    let table = || run(&bench, &["bus", "monitor", &patient.port, "--once"]).1;
+    assert!(table().contains("0x"), "{}", table());
+    let (code, text) = run(&bench, &[&words[..], &["--yes"]].concat());
+    assert!(
+        code == 0 && text.contains("servo 5 has started anew: its torque is off"),
+        "{code}: {text}"
+    );
+    assert!(!table().contains("0x"), "{}", table());
+}
+
+#[test]
 fn the_doctor_finds_nothing_wrong_with_a_good_arm_and_the_family_of_another() {
     let bench = Bench::new();
     let (_sim, port) = bench.sim(&["--unpaced"]);
@@ -115,6 +147,40 @@ async fn the_doctor_names_the_program_that_has_the_port() {
         "{finding}"
     );
     drop(held);
+}
+
+/// A folder that everybody may look into, with a copy of the program: a test's own is private.
+fn for_everybody() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let program = folder.path().join("steadyhand");
+    std::fs::copy(env!("CARGO_BIN_EXE_steadyhand"), &program).unwrap();
+    (folder, program)
+}
+
+/// Somebody who owns nothing.
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn the_doctor_says_that_this_user_may_not_open_the_port() {
+    let bench = Bench::new();
+    let (_sim, port) = bench.sim(&["--unpaced"]);
+    std::fs::set_permissions(&port, Permissions::from_mode(0o000)).unwrap();
+    let (_folder, program) = for_everybody();
+    let mut doctor = Command::new(program);
+    doctor.args(["doctor", "--json", &port]).current_dir("/");
+    if rustix::process::getuid().is_root() {
+        // Root may open anything.
+        doctor.uid(NOBODY).gid(NOBODY);
+    }
+    let output = doctor.output().unwrap();
+    let finding = json(&String::from_utf8(output.stdout).unwrap())["findings"][0].clone();
+    assert_eq!(finding["cause"], "no_permission", "{finding}");
+    assert!(
+        finding["fix"].as_str().unwrap().contains("group"),
+        "{finding}"
+    );
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]

@@ -187,6 +187,7 @@ fn an_arm_without_parts_that_may_not_touch_is_judged_by_the_rest() {
 fn a_stop_that_cannot_lift_is_refused() {
     let verdict = judge_in(|scene| scene.heights.lift_mm = 500.0);
     assert_eq!(rules(&verdict), [Rule::Stop]);
+    assert!(verdict.unwrap_err().0[0].at_mm.is_some());
 }
 
 #[test]
@@ -203,6 +204,33 @@ fn fewer_than_two_samples_are_refused() {
         plan.spans.clear();
     });
     assert_eq!(rules(&none), [Rule::Form]);
+}
+
+#[test]
+fn a_span_that_is_empty_or_without_a_pen_is_refused() {
+    let empty = judge_changed(|plan| {
+        let mut nothing = plan.spans[0].clone();
+        nothing.end = nothing.first;
+        plan.spans.insert(0, nothing);
+    });
+    assert_eq!(rules(&empty), [Rule::Form]);
+    let unarmed = judge_changed(|plan| plan.spans[1].pen = 99);
+    assert_eq!(rules(&unarmed), [Rule::Form]);
+}
+
+#[test]
+fn a_lean_is_held_against_a_pen_beyond_rounding_alone() {
+    let (scene, trajectory) = default_plan();
+    let under = scene.surface.at([0.0, 0.0]).normal;
+    let leans = drawn().into_iter().map(|sample| {
+        let axis = scene.arm.chain.frames(&trajectory.samples[sample]).tool * scene.pens[0].axis;
+        (-axis.dot(&under)).clamp(-1.0, 1.0).acos()
+    });
+    let most = leans.fold(0.0, f64::max);
+    for (share, refused) in [(1.0005, false), (1.002, true)] {
+        let verdict = judge_in(|scene| scene.pens[0].cone_rad = most / share);
+        assert_eq!(rules(&verdict).contains(&Rule::Tilt), refused, "{share}");
+    }
 }
 
 #[test]
@@ -587,8 +615,10 @@ fn an_arm_that_is_not_heard_ends_the_motion() {
     let broken = loop {
         now = now.after(period);
         match execution.next(&last, now) {
-            Ok(Step::Go(_)) => sent += 1,
-            Ok(_) => assert!(now < Instant::ZERO.after(Duration::from_secs(1))),
+            Ok(step) => {
+                assert!(now < Instant::ZERO.after(Duration::from_secs(1)));
+                sent += usize::from(matches!(step, Step::Go(_)));
+            }
             Err(broken) => break broken,
         }
         if sent <= BLIND_FRAMES {
@@ -680,7 +710,7 @@ fn a_reading_with_a_joint_too_few_is_not_taken_for_an_arm_that_follows() {
         now = now.after(period);
         match execution.next(&seen(Joints::zeros(0), now), now) {
             Ok(Step::Finished) => panic!("it ran to its end"),
-            Ok(_) => {}
+            Ok(_) => assert!(now < Instant::ZERO.after(Duration::from_secs(1))),
             Err(broken) => break broken,
         }
     };

@@ -1,7 +1,10 @@
 //! The 100 Hz loop beside programs that take all of the machine's time.
 //!
-//! `cargo test --test hogs -- --ignored --nocapture`; `STEADYHAND_MINUTES=10` for ten minutes, after
-//! which lateness is judged as well: one minute of a machine with other work says little of it.
+//! `cargo test --test hogs -- --ignored --nocapture`; `STEADYHAND_MINUTES=10` for ten minutes.
+//!
+//! How late the arm's thread wakes is judged by bare threads of the same priority that sleep beside
+//! it in the same run. On a machine with other work those differ among each other: one minute is
+//! held to the latest of them, ten minutes to the one in the middle.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -24,6 +27,12 @@ use far_end::{Family, PERIOD, Rig};
 
 const HOGS: usize = 4;
 
+/// Bare threads beside the arm's.
+const BARE: usize = 3;
+
+/// How much later than a bare thread the arm's may wake.
+const LATER: Duration = Duration::from_millis(1);
+
 /// A third of what a machine without other work gives: planning and resetting take their time too.
 const CYCLES_A_MINUTE: u64 = 2000;
 
@@ -41,6 +50,17 @@ fn bare(until: &AtomicBool) -> Vec<Duration> {
         next = next.max(Instant::now() - PERIOD);
     }
     late
+}
+
+fn late_p99(late: Vec<Duration>) -> Duration {
+    let late = sorted(late);
+    late[late.len() * 99 / 100]
+}
+
+fn sorted(of: impl IntoIterator<Item = Duration>) -> Vec<Duration> {
+    let mut all: Vec<_> = of.into_iter().collect();
+    all.sort();
+    all
 }
 
 fn hog(until: &AtomicBool) {
@@ -67,10 +87,12 @@ async fn drawing_goes_on_beside_four_hogs() {
             std::thread::spawn(move || hog(&over))
         })
         .collect();
-    let sleeper = {
-        let over = Arc::clone(&over);
-        std::thread::spawn(move || bare(&over))
-    };
+    let sleepers: Vec<_> = (0..BARE)
+        .map(|_| {
+            let over = Arc::clone(&over);
+            std::thread::spawn(move || bare(&over))
+        })
+        .collect();
     let rig = Rig {
         clock: Clock::real(),
         ..Rig::new(Family::Sts)
@@ -93,14 +115,13 @@ async fn drawing_goes_on_beside_four_hogs() {
     }
     over.store(true, Ordering::SeqCst);
     hogs.into_iter().for_each(|hog| hog.join().unwrap());
-    let mut bare = sleeper.join().unwrap();
-    bare.sort();
-    let bare_p99 = bare[bare.len() * 99 / 100];
+    let sleepers = sleepers.into_iter().map(|sleeper| sleeper.join().unwrap());
+    let bare_p99 = sorted(sleepers.map(late_p99));
     let snapshot = motion.snapshot();
     let own_p99 = snapshot.lateness.quantile(0.99);
     let counts = &snapshot.counts;
     eprintln!(
-        "{} cycles, {drawn} drawings, {starved} starved; late p99 {own_p99:?}, a bare thread {bare_p99:?}; cycle p50 {:?} p99 {:?} max {:?}",
+        "{} cycles, {drawn} drawings, {starved} starved; late p99 {own_p99:?}, bare threads {bare_p99:?}; cycle p50 {:?} p99 {:?} max {:?}",
         counts.cycles,
         counts.cycle_time.quantile(0.5),
         counts.cycle_time.quantile(0.99),
@@ -115,7 +136,9 @@ async fn drawing_goes_on_beside_four_hogs() {
         work.longest()
     );
     assert!(work.count() > 0 && work.longest() < BUDGET);
-    if minutes > 1 {
-        assert!(own_p99 <= bare_p99 + Duration::from_millis(1));
-    }
+    let bare_p99 = bare_p99[if minutes > 1 { BARE / 2 } else { BARE - 1 }];
+    assert!(
+        own_p99 <= bare_p99 + LATER,
+        "{own_p99:?} against {bare_p99:?}"
+    );
 }

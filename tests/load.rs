@@ -21,9 +21,19 @@ use support::{Bench, PATIENCE, Served, post_to, scene};
 
 const CLIENTS: usize = 32;
 
-/// Resident memory under load and at rest, of a release build; a debug build's own code is larger by far more than this.
+/// Resident memory under load and at rest, and the binary, as it is installed; a debug build's own code is larger by far more than this.
 const LOADED_MIB_MAX: f64 = 30.0;
 const IDLE_MIB_MAX: f64 = 15.0;
+const BINARY_MIB_MAX: f64 = 15.0;
+
+/// From the start of the process until callers can come, the best of some starts: the machine may do other things.
+const READY_MAX: Duration = Duration::from_millis(100);
+const STARTS: usize = 5;
+
+/// Whether this is the program as it is installed, so that figures are judged and not only shown.
+fn is_judged() -> bool {
+    !cfg!(debug_assertions) || std::env::var_os("STEADYHAND_BINARY").is_some()
+}
 
 /// How long the callers call; a minute where `STEADYHAND_LOAD_S=60` says so.
 fn load_time() -> Duration {
@@ -138,7 +148,7 @@ fn thirty_two_callers_cost_the_arm_no_cycle() {
         "{seen:#}"
     );
     assert!(cycles > 0);
-    if !cfg!(debug_assertions) {
+    if is_judged() {
         // 100 Hz, less what the machine itself takes.
         let share = cycles as f64 / (passed.as_secs_f64() * 100.0);
         assert!(share > 0.99, "only {share:.3} of all cycles");
@@ -150,22 +160,34 @@ fn thirty_two_callers_cost_the_arm_no_cycle() {
 #[test]
 fn a_node_at_rest_costs_little() {
     let bench = Bench::new();
-    let began = Instant::now();
-    let served = bench.serve(&[]);
-    let ready = began.elapsed();
+    let start = || {
+        let began = Instant::now();
+        let served = bench.serve(&[]);
+        (began.elapsed(), served)
+    };
+    let (mut ready, mut served) = start();
+    for _ in 1..STARTS {
+        drop(served);
+        let (took, another) = start();
+        (ready, served) = (ready.min(took), another);
+    }
     call(&served, "list_nodes", &json!({}));
     thread::sleep(Duration::from_secs(1));
     let (cpu, clock) = (processor_s(&served), Instant::now());
     thread::sleep(load_time());
     let share = (processor_s(&served) - cpu) / clock.elapsed().as_secs_f64();
     let resident = resident_mib(&served);
+    let bytes = std::fs::metadata(support::binary()).unwrap().len();
+    let binary = bytes as f64 / f64::from(1 << 20);
     println!(
-        "ready after {ready:?}; at rest {:.2} % of a processor, {resident:.1} MiB resident",
+        "a binary of {binary:.1} MiB; ready after {ready:?}; at rest {:.2} % of a processor, {resident:.1} MiB resident",
         share * 1e2
     );
     assert!(ready < PATIENCE);
-    if !cfg!(debug_assertions) {
+    if is_judged() {
         assert!(share <= 0.01, "{share:.4} of a processor");
         assert!(resident <= IDLE_MIB_MAX, "{resident:.1} MiB");
+        assert!(ready <= READY_MAX, "{ready:?}");
+        assert!(binary <= BINARY_MIB_MAX, "a binary of {binary:.1} MiB");
     }
 }

@@ -75,6 +75,9 @@ impl Desk for NodeDesk {
     }
 
     fn hurry(&self, tool: &str, arguments: &Received) {
+        if !self.node.stops(tool) {
+            return;
+        }
         let arguments = received(arguments.clone());
         self.node.hurry(tool, &arguments, Who::Planner);
     }

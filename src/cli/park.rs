@@ -7,13 +7,17 @@ use std::time::Duration;
 use crate::gate;
 use crate::motion::{Care, Outcome, State};
 use crate::permit::{Latch, Who};
-use crate::plan::{self, Plan, PlanError};
+use crate::plan::{self, Trajectory};
 use crate::scene::Scene;
 use crate::tools::Seat;
 use crate::units::{Joints, Measured};
 
-/// How long an arm may take from its standstill to rest; after that it is stopped where it is.
-pub(super) const PARK: Duration = Duration::from_secs(5);
+/// How long the way to rest may take of an arm that is left; a longer one is not begun.
+const PARK: Duration = Duration::from_secs(5);
+
+/// How long such an arm may be on its way on a machine that is busy, planning included; after that
+/// it is stopped where it is. A service is ended 8 s after it was asked to.
+const PATIENCE: Duration = Duration::from_millis(6500);
 
 /// How near to rest is at rest.
 const AT_REST_RAD: f64 = 0.03;
@@ -51,20 +55,21 @@ pub(super) async fn park(seat: &Arc<Seat>) -> Result<Parked, String> {
     if !stopped.is_some_and(|report| report.verified) {
         return Err("its standstill could not be verified".to_owned());
     }
-    match tokio::time::timeout(PARK, to_rest(seat)).await {
+    match tokio::time::timeout(PATIENCE, to_rest(seat, PARK)).await {
         Ok(parked) => parked,
         Err(_) => {
             let ticket = motion.stop(Who::Node, false);
             motion.stopped(ticket).await;
             Err(format!(
-                "it did not come to rest within {} s",
-                PARK.as_secs()
+                "it did not come to rest within {:.1} s: this machine is too busy",
+                PATIENCE.as_secs_f64()
             ))
         }
     }
 }
 
-async fn to_rest(seat: &Arc<Seat>) -> Result<Parked, String> {
+/// Brings an arm that stands to rest, if no way there takes longer than `longest`.
+async fn to_rest(seat: &Arc<Seat>, longest: Duration) -> Result<Parked, String> {
     let motion = &seat.motion;
     let scene = seat
         .last_scene()
@@ -81,11 +86,15 @@ async fn to_rest(seat: &Arc<Seat>) -> Result<Parked, String> {
         .permits()
         .ask_reset(&scene, Who::Node, motion.clock().now())
         .map_err(|denied| denied.to_string())?;
-    let plan = planned(&scene, &start).await?;
+    let ways = planned(&scene, &start, longest).await?;
     // Planning took its time: the proof is for where the arm is now.
     let start = motion.snapshot().measured.unwrap_or(start);
     let now = motion.clock().now();
-    let proof = gate::check(&scene, permit, &start, now, plan.trajectory)
+    let proof = ways
+        .into_iter()
+        .map(|way| gate::check(&scene, permit.clone(), &start, now, way))
+        .reduce(|one, other| one.or(other))
+        .ok_or("there is no way to its rest pose")?
         .map_err(|refused| refused.to_string())?;
     match motion.run(proof, seen_stops).await {
         Ok(Outcome::Reached { .. }) => Ok(Parked::AtRest),
@@ -95,18 +104,39 @@ async fn to_rest(seat: &Arc<Seat>) -> Result<Parked, String> {
     }
 }
 
-async fn planned(scene: &Arc<Scene>, start: &Measured) -> Result<Plan, String> {
+async fn planned(
+    scene: &Arc<Scene>,
+    start: &Measured,
+    longest: Duration,
+) -> Result<Vec<Trajectory>, String> {
     let (scene, from) = (Arc::clone(scene), start.position_rad);
-    let plan = tokio::task::spawn_blocking(move || go(&scene, &from));
-    match plan.await {
-        Ok(plan) => plan.map_err(|error| error.to_string()),
-        Err(_) => Err("the planner failed".to_owned()),
-    }
+    let ways = tokio::task::spawn_blocking(move || ways(&scene, &from, longest));
+    ways.await
+        .unwrap_or_else(|_| Err("the planner failed".to_owned()))
 }
 
-fn go(scene: &Scene, from: &Joints) -> Result<Plan, PlanError> {
-    let poses = [scene.ready_rad, scene.rest_rad];
-    plan::go_to(scene, from, &poses, &plan::Patient)
+/// The ways to rest that are not too long, the shorter first: over the ready pose, as after every
+/// other motion, and straight there.
+fn ways(scene: &Scene, from: &Joints, longest: Duration) -> Result<Vec<Trajectory>, String> {
+    let (mut ways, mut why) = (Vec::new(), String::new());
+    for poses in [&[scene.ready_rad, scene.rest_rad][..], &[scene.rest_rad]] {
+        match plan::go_to(scene, from, poses, &plan::Patient) {
+            Ok(plan) => ways.push(plan.trajectory),
+            Err(error) => why = error.to_string(),
+        }
+    }
+    ways.sort_by_key(Trajectory::duration);
+    let shortest = ways.first().ok_or(why)?.duration();
+    ways.retain(|way| way.duration() <= longest);
+    if ways.is_empty() {
+        return Err(format!(
+            "the way to its rest pose takes {:.1} s and {:.1} s is the longest: bring it nearer (`poses.rest_rad`) or raise `limits.travel_mm_s` in scene `{}`",
+            shortest.as_secs_f64(),
+            longest.as_secs_f64(),
+            scene.name
+        ));
+    }
+    Ok(ways)
 }
 
 /// Parks an arm whose servos are too hot, once its stroke is done, as often as that happens.
@@ -126,7 +156,7 @@ pub(super) async fn mind_heat(seat: Arc<Seat>) {
             Some(Latch::Stopped(_) | Latch::Emergency(_)) => {
                 tracing::warn!(arm = seat.name, "{why}; stopped, so it is not parked");
             }
-            _ => match to_rest(&seat).await {
+            _ => match to_rest(&seat, Duration::MAX).await {
                 Ok(_) => tracing::warn!(arm = seat.name, "{why}; the arm is parked"),
                 Err(error) => tracing::error!(
                     arm = seat.name,

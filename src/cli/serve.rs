@@ -277,13 +277,15 @@ async fn park_all(node: &Node, hindrances: &Hindrances) -> Exit {
     } else {
         Exit::Broken
     };
-    for (seat, hindrance) in node.seats.iter().zip(hindrances) {
-        let parked = match hindrance {
-            Some(why) if seat.motion.snapshot().energised => Err((*why).to_owned()),
-            Some(_) => Ok(park::Parked::Limp),
-            None => park::park(seat).await,
-        };
-        match parked {
+    // All at once: together they have no longer than one of them.
+    let begun: Vec<_> = node
+        .seats
+        .iter()
+        .zip(hindrances)
+        .map(|(seat, hindrance)| (seat, tokio::spawn(parked(Arc::clone(seat), *hindrance))))
+        .collect();
+    for (seat, parked) in begun {
+        match parked.await.unwrap_or_else(|_| Err("it broke".to_owned())) {
             Ok(park::Parked::Limp) => {}
             Ok(park::Parked::AtRest) => tracing::info!(
                 arm = seat.name,
@@ -301,6 +303,15 @@ async fn park_all(node: &Node, hindrances: &Hindrances) -> Exit {
         }
     }
     exit
+}
+
+/// Parks an arm unless something hinders it.
+async fn parked(seat: Arc<Seat>, hindrance: Option<&'static str>) -> Result<park::Parked, String> {
+    match hindrance {
+        Some(why) if seat.motion.snapshot().energised => Err(why.to_owned()),
+        Some(_) => Ok(park::Parked::Limp),
+        None => park::park(&seat).await,
+    }
 }
 
 /// Stops every arm and says whether all were read back to stand.

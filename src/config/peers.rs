@@ -247,7 +247,7 @@ mod tests {
         let wrong = NodeFile::read("node.toml", text).unwrap_err().to_string();
         for words in [
             "line 3: two nodes are called `bench`",
-            "line 4: peer `bench`: `x` is neither",
+            "line 4: peer `bench`: `x` is none of",
             "`all` means every node",
             "one of them is enough",
             "quiet_s is 0; 2 to 600",

@@ -284,19 +284,93 @@ fn apart(scene: &Scene, parts: &[Part<'_>]) -> Vec<(usize, usize)> {
     let mut links: Vec<usize> = parts.iter().map(|part| part.joints_before).collect();
     links.sort_unstable();
     links.dedup();
-    let rank = |part: &Part<'_>| links.partition_point(|link| *link < part.joints_before);
+    let rank = |part: &Part<'_>| links.partition_point(|link| part.joints_before.gt(link));
     let allowed = |a: &Part<'_>, b: &Part<'_>| {
-        scene.arm.file.may_touch.iter().any(|[one, other]| {
-            (one == a.name && other == b.name) || (one == b.name && other == a.name)
-        })
+        let both = [[a.name, b.name], [b.name, a.name]];
+        let mut may = scene.arm.file.may_touch.iter();
+        may.any(|[one, other]| both.contains(&[one.as_str(), other.as_str()]))
     };
     let mut pairs = Vec::new();
-    for (first, a) in parts.iter().enumerate() {
-        for (second, b) in parts.iter().enumerate().skip(first + 1) {
+    let mut rest = parts.iter().enumerate();
+    while let Some((first, a)) = rest.next() {
+        for (second, b) in rest.clone() {
             if rank(a).abs_diff(rank(b)) > 1 && !allowed(a, b) {
                 pairs.push((first, second));
             }
         }
     }
     pairs
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::scene::Library;
+
+    fn scene(name: &str) -> Scene {
+        Scene::clone(&Library::new(None).scene(name, None).unwrap())
+    }
+
+    #[test]
+    fn an_idle_pen_is_as_high_as_its_tip() {
+        let scene = scene("two_pens");
+        let body = Body::new(&scene);
+        let stance = body.at(&scene.ready_rad);
+        for drawing in 0..2 {
+            let found = body.idle_pens(&stance, drawing).unwrap();
+            let idle = scene.pens.get(1 - drawing).unwrap();
+            let tip = body.frames(&stance).tool * idle.tip_m;
+            let high_m = scene.surface.project(&tip).height_mm / 1e3;
+            assert!((found.metres - high_m).abs() < 1e-12, "{found:?} {high_m}");
+            assert!((body.idle_at_least_m(&stance, drawing) - high_m).abs() < 1e-12);
+            assert_eq!(body.what(found.part), format!("pen `{}`", idle.name));
+        }
+    }
+
+    /// The pairs that may not touch, by name.
+    fn pairs(scene: &Scene) -> Vec<[String; 2]> {
+        let body = Body::new(scene);
+        let name = |part: usize| body.parts.get(part).unwrap().name.to_owned();
+        body.apart
+            .iter()
+            .map(|(a, b)| [name(*a), name(*b)])
+            .collect()
+    }
+
+    #[test]
+    fn parts_may_touch_where_the_arms_file_says_so_either_way_round() {
+        let mut scene = scene("default");
+        let may_touch = |scene: &mut Scene, pairs: &[[String; 2]]| {
+            let mut arm = crate::arm::Arm::clone(&scene.arm);
+            arm.file.may_touch = pairs.to_vec();
+            scene.arm = Arc::new(arm);
+        };
+        may_touch(&mut scene, &[]);
+        let all = pairs(&scene);
+        assert!(all.len() > 3, "{all:?}");
+        for pair in &all {
+            let [a, b] = pair.clone();
+            let without: Vec<[String; 2]> =
+                all.iter().filter(|one| *one != pair).cloned().collect();
+            for said in [[a.clone(), b.clone()], [b, a]] {
+                may_touch(&mut scene, &[said]);
+                assert_eq!(pairs(&scene), without);
+            }
+        }
+        // What is said of each of two with a third says nothing of the two.
+        let [a, b] = all.first().unwrap().clone();
+        let mut names = all.iter().flatten();
+        let third = names
+            .find(|name| **name != a && **name != b)
+            .unwrap()
+            .clone();
+        may_touch(
+            &mut scene,
+            &[[a.clone(), third.clone()], [third, b.clone()]],
+        );
+        assert!(pairs(&scene).contains(&[a, b]));
+    }
 }

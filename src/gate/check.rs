@@ -116,7 +116,7 @@ pub(super) fn judged<'a>(
 pub(super) struct Judge<'a> {
     pub(super) scene: &'a Scene,
     pub(super) trajectory: &'a Trajectory,
-    refusals: Vec<Refusal>,
+    pub(super) refusals: Vec<Refusal>,
     said: HashSet<(Rule, Option<usize>)>,
 }
 
@@ -179,7 +179,7 @@ struct Moment<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn new(scene: &'a Scene, trajectory: &'a Trajectory) -> Self {
+    pub(super) fn new(scene: &'a Scene, trajectory: &'a Trajectory) -> Self {
         Self {
             scene,
             trajectory,
@@ -337,7 +337,7 @@ impl<'a> Judge<'a> {
         };
         let speed = (now.tip - before).norm() * 1e3 / self.trajectory.period.as_secs_f64();
         let limit = self.tip_limit_mm_s(now);
-        if speed > limit * SLACK {
+        if above(speed, limit * SLACK) {
             self.refuse(
                 Rule::TipSpeed,
                 now.sample,
@@ -351,7 +351,7 @@ impl<'a> Judge<'a> {
         let middle = q_before.zip(now.q, f64::midpoint);
         let tip = self.scene.arm.chain.point(&middle, &now.pen.tip_m);
         let off = (tip - nalgebra::center(before, &now.tip)).norm() * 1e3;
-        if off > MIDPOINT_MM {
+        if above(off, MIDPOINT_MM) {
             let excess = excess(off, MIDPOINT_MM, "mm");
             self.refuse(Rule::Midpoint, now.sample, excess, || {
                 format!("between two samples the tip would stray {off:.2} mm from the straight way; {MIDPOINT_MM} mm is the limit: go slower")
@@ -366,7 +366,10 @@ impl<'a> Judge<'a> {
             _ => limits.travel_mm_s.max(limits.draw_mm_s),
         };
         let is_slow = now.pen.kind == ToolKind::Needle
-            && self.scene.surface.project(&now.tip).height_mm < NEEDLE_NEAR_MM;
+            && above(
+                NEEDLE_NEAR_MM,
+                self.scene.surface.project(&now.tip).height_mm,
+            );
         asked.min(if is_slow { NEEDLE_MM_S } else { TIP_MM_S_MAX })
     }
 
@@ -391,7 +394,7 @@ impl<'a> Judge<'a> {
             return;
         }
         let tilt = tilt_rad(self.scene, now.frames, now.pen);
-        if tilt > cone * SLACK {
+        if above(tilt, cone * SLACK) {
             let (name, tilt, cone) = (&now.pen.name, tilt.to_degrees(), cone.to_degrees());
             self.refuse(Rule::Tilt, now.sample, excess(tilt, cone, "deg"), || {
                 format!("`{name}` would lean {tilt:.1}°; {cone:.1}° is the limit")
@@ -404,13 +407,7 @@ impl<'a> Judge<'a> {
             ratchets.sheet = Ratchet::far();
             return;
         };
-        let floor = match now.span.kind {
-            SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell => {
-                -self.scene.heights.press_mm - DEPTH_SLACK_MM
-            }
-            SpanKind::Dip => self.cap_floor_mm(&now.tip).min(-DEPTH_SLACK_MM),
-            SpanKind::Approach | SpanKind::Travel | SpanKind::Pose => -DEPTH_SLACK_MM,
-        };
+        let floor = self.floor_mm(now.span.kind, &now.tip);
         if ratchets.sheet.breached(height - floor) {
             self.refuse(Rule::Sheet, now.sample, excess(height, floor, "mm"), || {
                 format!(
@@ -421,6 +418,17 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// How low a tip may be, over the sheet.
+    fn floor_mm(&self, doing: SpanKind, tip: &Point3<f64>) -> f64 {
+        match doing {
+            SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell => {
+                -self.scene.heights.press_mm - DEPTH_SLACK_MM
+            }
+            SpanKind::Dip => self.cap_floor_mm(tip).min(-DEPTH_SLACK_MM),
+            SpanKind::Approach | SpanKind::Travel | SpanKind::Pose => -DEPTH_SLACK_MM,
+        }
+    }
+
     /// The bottom of the ink cap that a tip is over, as a height over the sheet; none is as high
     /// as anything.
     fn cap_floor_mm(&self, tip: &Point3<f64>) -> f64 {
@@ -428,7 +436,7 @@ impl<'a> Judge<'a> {
             .scene
             .inks
             .iter()
-            .find(|ink| (tip - ink.rim_m).xy().norm() < CAP_M);
+            .find(|ink| above(CAP_M, (tip - ink.rim_m).xy().norm()));
         over.map_or(f64::INFINITY, |ink| {
             self.scene.surface.project(&ink.rim_m).height_mm - ink.depth_m * 1e3
         })
@@ -481,6 +489,11 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// Whether a value is beyond its limit; at it, it is not. The one place that says so.
+pub(super) fn above<T: PartialOrd + Copy>(value: T, limit: T) -> bool {
+    value > limit
+}
+
 impl Ratchets {
     fn new(scene: &Scene) -> Self {
         Self {
@@ -515,7 +528,7 @@ pub(super) fn near(
     }
     for (joint, (plan, is)) in first.iter().zip(seen.position_rad.iter()).enumerate() {
         let away = (plan - is).abs();
-        if away.is_nan() || away > START_RAD {
+        if away.is_nan() || above(away, START_RAD) {
             let name = scene.arm.joint_name(joint);
             return Err(format!(
                 "{name} is at {is:.3} rad and the plan begins at {plan:.3}; {START_RAD} rad is the most they may differ: plan again"
@@ -523,4 +536,111 @@ pub(super) fn near(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use crate::scene::{Ink, Library};
+
+    fn standing(scene: &Scene) -> Trajectory {
+        Trajectory {
+            period: Duration::from_millis(10),
+            samples: vec![scene.rest_rad; 2],
+            spans: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_limit_is_passed_only_beyond_it() {
+        assert!(above(1.0 + f64::EPSILON, 1.0));
+        assert!(!above(1.0, 1.0) && !above(1.0 - f64::EPSILON, 1.0));
+    }
+
+    /// A cap with its rim so high over the middle of the sheet, and so deep.
+    fn cap(scene: &mut Scene, rim_mm: f64, deep_mm: f64) -> Point3<f64> {
+        let foot = scene.surface.at([50.0, 50.0]);
+        let rim_m = foot.point_m + foot.normal.scale(rim_mm / 1e3);
+        scene.inks.push(Ink {
+            name: "black".to_owned(),
+            rim_m,
+            depth_m: deep_mm / 1e3,
+            dip_every_mm: 100.0,
+            wait_s: 0.0,
+        });
+        rim_m
+    }
+
+    #[test]
+    fn how_low_a_tip_may_be_goes_by_what_it_does() {
+        let mut scene = Scene::clone(&Library::new(None).scene("default", None).unwrap());
+        let rim_m = cap(&mut scene, 5.0, 8.0);
+        let plan = standing(&scene);
+        let floor = |scene: &Scene, doing, aside_m: f64| {
+            let tip = rim_m + nalgebra::Vector3::new(aside_m, 0.0, 0.0);
+            Judge::new(scene, &plan).floor_mm(doing, &tip)
+        };
+        let press = -scene.heights.press_mm - 0.25;
+        for (doing, aside_m, lowest) in [
+            (SpanKind::Draw, 0.0, press),
+            (SpanKind::Lower, 0.0, press),
+            (SpanKind::Lift, 0.0, press),
+            (SpanKind::Dwell, 0.0, press),
+            (SpanKind::Travel, 0.0, -0.25),
+            (SpanKind::Approach, 0.0, -0.25),
+            (SpanKind::Pose, 0.0, -0.25),
+            (SpanKind::Dip, 0.0, -3.0),
+            (SpanKind::Dip, 0.0149, -3.0),
+            (SpanKind::Dip, 0.0151, -0.25),
+        ] {
+            let found = floor(&scene, doing, aside_m);
+            assert!((found - lowest).abs() < 1e-9, "{doing:?}: {found}");
+        }
+        // The bottom of a cap that stands high is not the floor of the sheet.
+        scene.inks.clear();
+        cap(&mut scene, 9.0, 8.0);
+        assert!((floor(&scene, SpanKind::Dip, 0.0) + 0.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_refusal_says_where_and_when() {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let mut plan = standing(&scene);
+        plan.samples = vec![scene.rest_rad; 300];
+        plan.spans = vec![Span {
+            kind: SpanKind::Travel,
+            item: Some(3),
+            pen: 0,
+            first: 0,
+            end: 300,
+        }];
+        let mut judge = Judge::new(&scene, &plan);
+        judge.refuse(Rule::Tilt, 250, None, || "it leans".to_owned());
+        let said = judge.refusals.first().unwrap();
+        assert_eq!(said.why, "it leans (2.50 s into the motion)");
+        let tip = tip_m(&scene, 0, &scene.rest_rad).unwrap();
+        assert_eq!(said.at_mm, Some(scene.surface.project(&tip).at_mm));
+        assert_eq!((said.item, said.doing), (Some(3), Some(SpanKind::Travel)));
+    }
+
+    #[test]
+    fn a_reading_is_fresh_up_to_its_limit() {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let seen = Measured {
+            at: Instant::ZERO,
+            position_rad: scene.rest_rad,
+            velocity_rad_s: Joints::zeros(scene.arm.dof()),
+            servos: Vec::new(),
+        };
+        let at = |ms| {
+            near(
+                &scene,
+                &scene.rest_rad,
+                &seen,
+                Instant::ZERO.after(Duration::from_millis(ms)),
+            )
+        };
+        assert!(at(250).is_ok() && at(251).is_err());
+    }
 }

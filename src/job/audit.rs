@@ -485,6 +485,8 @@ mod tests {
         let audit = Audit::open(folder).unwrap();
         for at in 0..records {
             audit.note("call", format!("number\t{at}\n"));
+            // Each is written, and so signed, by itself.
+            audit.flush();
         }
         drop(audit);
         std::fs::read_to_string(folder.join("audit.log")).unwrap()
@@ -555,6 +557,12 @@ mod tests {
         assert_eq!(verify(&text, None).unwrap().records, 50);
         let signed = text.lines().skip(1).filter(|line| !line.ends_with("\t-"));
         assert!(signed.count() < 50, "{text}");
+        for at in (0..text.trim_end().len()).step_by(11) {
+            let mut bytes = text.clone().into_bytes();
+            *bytes.get_mut(at).unwrap() ^= 1;
+            let changed = String::from_utf8(bytes).unwrap();
+            assert!(verify(&changed, None).is_err(), "byte {at}: {changed}");
+        }
         let first = text.lines().skip(1).position(|line| line.ends_with("\t-"));
         let first = first.unwrap();
         let cut: Vec<&str> = text.lines().take(first + 2).collect();

@@ -78,6 +78,12 @@ const MENDS_MAX: usize = 8;
 const DAMPING_MEND: f64 = 1e6;
 /// Each leaves no more than this share of what was missing.
 const MENDED_SHARE: f64 = 0.5;
+/// Less than this is left, in squares of radians, where a whole step is likely to fit.
+const NEAR: f64 = 1e-2;
+/// A step that leaves less than this share, in squares, found the slope alike all the way.
+const ALIKE_SHARE: f64 = 1e-3;
+/// The square of a step, in radians, beyond which its way's bend is worth making up for.
+const BENT: f64 = 4e-7;
 /// A step that makes the whole better by less than this share is the last.
 const SETTLED_SHARE: f64 = 1e-12;
 const SETTLED_RAD: f64 = 1e-8;
@@ -188,7 +194,8 @@ impl Chain {
 }
 
 /// Levenberg–Marquardt with damping in proportion to the error (Sugihara), so that the last
-/// steps are nearly Newton's.
+/// steps are nearly Newton's. Where a step left hardly anything, the slope is hardly another: what
+/// is left is mended with the matrix that is factored already.
 fn descend_damped<const N: usize>(
     residual: impl Fn(&SVector<f64, N>) -> Residual<N>,
     (bounds, steps_max): (&Bounds<N>, usize),
@@ -197,17 +204,39 @@ fn descend_damped<const N: usize>(
     let mut now = residual(&q);
     let mut trust = 1.0;
     let mut steps = 0;
+    let mut factored: Option<Factor<N>> = None;
     while steps < steps_max && !now.small() && trust < 1e9 {
         steps += 1;
-        let damping = trust * 1e-3 * now.cost() + DAMPING_LEAST;
-        let (hessian, gradient) = now.normal(damping);
-        let step = bounds.step(&q, |held| held.solve(&hessian, &gradient));
+        let again = factored.take();
+        let again = again.and_then(|factor| bounds.free_step(&q, &factor, &now.gradient()));
+        let is_again = again.is_some();
+        let step = again.unwrap_or_else(|| {
+            let hessian = now.hessian(trust * 1e-3 * now.cost() + DAMPING_LEAST);
+            let gradient = now.gradient();
+            factored = if now.cost() < NEAR {
+                hessian.factor()
+            } else {
+                None
+            };
+            let free = factored.as_ref();
+            let free = free.and_then(|factor| {
+                let step = bounds.free_step(&q, factor, &gradient)?;
+                Some(now.unbent(factor, step))
+            });
+            free.unwrap_or_else(|| {
+                factored = None;
+                bounds.step(&q, |held| held.solve(&hessian, &gradient))
+            })
+        });
         let next = bounds.within(&(q + step));
         let then = residual(&next);
+        if then.cost() > ALIKE_SHARE * now.cost() {
+            factored = None;
+        }
         if then.cost() < now.cost() {
             (q, now) = (next, then);
             trust *= 0.3;
-        } else {
+        } else if !is_again {
             trust *= 8.0;
         }
     }
@@ -302,6 +331,8 @@ struct Residual<const N: usize> {
     direction: Vector3<f64>,
     linear: [Vector3<f64>; N],
     angular: [Vector3<f64>; N],
+    /// Whether these are the whole axes of the joints, not what of them leans a tip.
+    is_whole: bool,
 }
 
 impl<const N: usize> Residual<N> {
@@ -322,6 +353,7 @@ impl<const N: usize> Residual<N> {
             direction,
             linear: now.linear,
             angular,
+            is_whole: matches!(goal, Target::Frame(..)),
         }
     }
 
@@ -337,16 +369,47 @@ impl<const N: usize> Residual<N> {
         self.position.norm_squared() / (LENGTH_M * LENGTH_M) + self.direction.norm_squared()
     }
 
-    fn normal(&self, damping: f64) -> (Symmetric<N>, SVector<f64, N>) {
+    #[inline(always)]
+    fn hessian(&self, damping: f64) -> Symmetric<N> {
         let weight = 1.0 / (LENGTH_M * LENGTH_M);
         let hessian = Symmetric::new(|row, column| {
             weight * self.linear[row].dot(&self.linear[column])
                 + self.angular[row].dot(&self.angular[column])
         });
-        let gradient = |row: usize, _| {
-            weight * self.linear[row].dot(&self.position) + self.angular[row].dot(&self.direction)
-        };
-        (hessian.damped(damping), SVector::from_fn(gradient))
+        hessian.damped(damping)
+    }
+
+    #[inline(always)]
+    fn gradient(&self) -> SVector<f64, N> {
+        self.pull(&self.position, &self.direction)
+    }
+
+    /// How much each joint moves towards a place and a direction.
+    #[inline(always)]
+    fn pull(&self, place: &Vector3<f64>, direction: &Vector3<f64>) -> SVector<f64, N> {
+        let place = place * (1.0 / (LENGTH_M * LENGTH_M));
+        SVector::from_fn(|row: usize, _| {
+            self.linear[row].dot(&place) + self.angular[row].dot(direction)
+        })
+    }
+
+    /// A step that also makes up for how its way bends, to the second order; the same where that
+    /// is too little to matter, or not known.
+    #[inline(always)]
+    fn unbent(&self, factor: &Factor<N>, step: SVector<f64, N>) -> SVector<f64, N> {
+        if !self.is_whole || step.norm_squared() < BENT {
+            return step;
+        }
+        // Joints that are nearer to the base turn the axes and levers of those farther out.
+        let mut turn = Vector3::zeros();
+        let (mut place, mut direction) = (Vector3::zeros(), Vector3::zeros());
+        for joint in 0..N {
+            let own = self.angular[joint] * step[joint];
+            place += (turn + turn + own).cross(&self.linear[joint]) * step[joint];
+            direction += turn.cross(&own);
+            turn += own;
+        }
+        step - factor.solve(&self.pull(&(place * 0.5), &(direction * 0.5)))
     }
 
     /// What an exact step makes smaller: a place that is missed weighs most.
@@ -460,6 +523,22 @@ impl<const N: usize> Bounds<N> {
 
     fn within(&self, q: &SVector<f64, N>) -> SVector<f64, N> {
         q.sup(&self.lower).inf(&self.upper)
+    }
+
+    /// The whole step, where it is short enough and passes no limit.
+    #[inline(always)]
+    fn free_step(
+        &self,
+        q: &SVector<f64, N>,
+        factor: &Factor<N>,
+        gradient: &SVector<f64, N>,
+    ) -> Option<SVector<f64, N>> {
+        let step = factor.solve(gradient);
+        let fits = (0..N).all(|joint| {
+            let to = q[joint] + step[joint];
+            step[joint].abs() <= STEP_RAD_MAX && self.lower[joint] <= to && to <= self.upper[joint]
+        });
+        fits.then_some(step)
     }
 
     /// A step that stays within the limits; at most `N` joints are held, one after the other.

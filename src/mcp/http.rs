@@ -479,7 +479,7 @@ async fn post<H: ServerHandler + Clone>(
 
 fn unread(error: &(dyn std::error::Error + 'static)) -> Response {
     let (status, why) = if error.is::<LengthLimitError>() {
-        let why = format!("the body is too long; at most {BODY_BYTES_MAX} bytes are read");
+        let why = format!("the body is longer than {BODY_BYTES_MAX} bytes");
         (StatusCode::PAYLOAD_TOO_LARGE, why)
     } else {
         (

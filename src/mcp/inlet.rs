@@ -55,6 +55,8 @@ pub(super) enum Admitted {
 pub(super) struct Passed {
     /// The message, in one line.
     pub(super) bytes: Vec<u8>,
+    /// The same, read.
+    pub(super) message: Value,
     /// Its method; a response has none.
     pub(super) method: Option<String>,
     /// Its id; a notification has none.
@@ -86,8 +88,9 @@ pub(super) fn admit(raw: &[u8], repair: Repair) -> Admitted {
             }
         },
     };
+    let came = message.clone();
     match unwrapped(message).and_then(|message| mended(message, &twice, raw)) {
-        Ok(message) => Admitted::Pass(passed(&message, raw)),
+        Ok(message) => Admitted::Pass(passed(message, &came, raw)),
         Err(reply) => Admitted::Reply(reply),
     }
 }
@@ -100,23 +103,24 @@ pub(super) fn refusal(code: i64, id: Option<Value>, why: &str) -> Value {
 
 type Object = Map<String, Value>;
 
-fn passed(message: &Object, raw: &[u8]) -> Passed {
+/// `came` is the message before its form was mended.
+fn passed(message: Object, came: &Value, raw: &[u8]) -> Passed {
     let one_line = !raw.contains(&b'\n') && !raw.contains(&b'\r');
-    let unchanged = one_line && serde_json::from_slice::<Object>(raw).is_ok_and(|m| m == *message);
-    let bytes = if unchanged {
+    let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(raw).is_ok();
+    let message = Value::Object(message);
+    let bytes = if one_line && message == *came && is_json() {
         raw.to_vec()
     } else {
-        Value::Object(message.clone()).to_string().into_bytes()
+        message.to_string().into_bytes()
     };
+    let text = |key: &str| message.get(key)?.as_str().map(str::to_owned);
     let meta = message.get("params").and_then(|params| params.get("_meta"));
     Passed {
         bytes,
-        method: message
-            .get("method")
-            .and_then(Value::as_str)
-            .map(str::to_owned),
+        method: text("method"),
         id: message.get("id").cloned(),
         stands_alone: meta.is_some_and(|meta| meta.get(META_VERSION).is_some()),
+        message,
     }
 }
 

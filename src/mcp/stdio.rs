@@ -189,7 +189,7 @@ impl Reader {
             }
         }
         if passed.method.as_deref() == Some("tools/call")
-            && let Some((tool, arguments)) = called(&passed.bytes)
+            && let Some((tool, arguments)) = called(&passed.message)
         {
             self.desk.hurry(&tool, &arguments);
         }
@@ -230,14 +230,13 @@ impl Reader {
 }
 
 /// The tool that a `tools/call` names.
-fn called(message: &[u8]) -> Option<(String, Received)> {
-    let mut message: Value = serde_json::from_slice(message).ok()?;
-    let params = message.get_mut("params")?.as_object_mut()?;
+fn called(message: &Value) -> Option<(String, Received)> {
+    let params = message.get("params")?;
     let name = params.get("name")?.as_str()?.to_owned();
-    let arguments = match params.remove("arguments") {
+    let arguments = match params.get("arguments") {
         None => Received::Absent,
-        Some(Value::String(text)) => Received::Text(text),
-        Some(value) => Received::Value(value),
+        Some(Value::String(text)) => Received::Text(text.clone()),
+        Some(value) => Received::Value(value.clone()),
     };
     Some((name, arguments))
 }

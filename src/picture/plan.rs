@@ -39,17 +39,17 @@ pub fn plan_png(view: &PlanView) -> Result<Vec<u8>, PictureError> {
     })
 }
 
-struct Layout {
+pub(super) struct Layout {
     width: f64,
     height: f64,
-    sheet: Sheet,
+    pub(super) sheet: Sheet,
     /// The side view's, then the strips'.
     charts: Vec<Area>,
 }
 
 impl Layout {
     /// Charts stand beside the sheet; below it where the sheet is much wider than high.
-    fn of(view: &PlanView) -> Self {
+    pub(super) fn of(view: &PlanView) -> Self {
         let strips = u8::try_from(view.strips.len().min(4)).unwrap_or(4);
         let count = 1.0 + f64::from(strips);
         let charts_height = count * (CHART_HEIGHT + CHART_GAP);

@@ -75,6 +75,13 @@ pub(super) struct Mark {
     hover_from: Option<usize>,
 }
 
+/// How often a level way is raised, by what it is short of, and what shortness is let be.
+const RAISES_MAX: usize = 12;
+const RAISED_MM: f64 = 0.05;
+
+/// In so many parts a level way is looked at.
+const LOOKS_BETWEEN: u32 = 100;
+
 impl<'a> Build<'a> {
     pub(super) fn new(
         scene: &'a Scene,
@@ -451,7 +458,7 @@ impl<'a> Build<'a> {
         let (Some(from), Some(to)) = (self.place_of(from), self.place_of(to)) else {
             return Vec::new();
         };
-        let top_m = from.point_m.z.max(to.point_m.z);
+        let top_m = self.top_m(&from, &to);
         let above = |place: Place| Place {
             point_m: place.point_m + Vector3::z() * (top_m - place.point_m.z),
             ..place
@@ -465,6 +472,41 @@ impl<'a> Build<'a> {
         .filter(|(a, b)| (b.point_m - a.point_m).norm() > 1e-6 || a.axis.angle(&b.axis) > 1e-6)
         .map(|(from, to)| vec![Piece::Across { from, to }])
         .collect()
+    }
+
+    /// How high a level way between two places is, in the base frame: as far over whatever of the
+    /// surface lies between as tips hover over it.
+    fn top_m(&self, from: &Place, to: &Place) -> f64 {
+        let mut top_m = from.point_m.z.max(to.point_m.z);
+        for _ in 0..RAISES_MAX {
+            let short_mm = self.short_mm(from, to, top_m);
+            if short_mm < RAISED_MM {
+                break;
+            }
+            // Rising so much brings it no farther from the surface than that: never too high.
+            top_m += short_mm / 1e3;
+        }
+        top_m
+    }
+
+    /// By how much a level way is nearer to the surface than hovering tips are, at the most. A flat
+    /// sheet ends at its edges; what another is rolled round does not.
+    fn short_mm(&self, from: &Place, to: &Place, top_m: f64) -> f64 {
+        let surface = &self.scene.surface;
+        let short_mm = |n: u32| {
+            let share = f64::from(n) / f64::from(LOOKS_BETWEEN);
+            let mut point = from.point_m.lerp(&to.point_m, share);
+            point.z = top_m;
+            let seen = surface.project(&point);
+            let is_over = !surface.is_flat() || surface.holds(seen.at_mm);
+            let over_mm = if is_over {
+                seen.height_mm
+            } else {
+                f64::INFINITY
+            };
+            self.scene.heights.lift_mm - over_mm
+        };
+        (1..LOOKS_BETWEEN).map(short_mm).fold(0.0, f64::max)
     }
 
     pub(super) fn refuse(&mut self, stroke: Option<usize>, source: &str, stuck: Stuck) {

@@ -41,7 +41,7 @@ pub(super) enum Piece {
 pub(super) type Course = Vec<Piece>;
 
 /// How far apart waypoints are at the most.
-const STEP_MM: f64 = 0.5;
+pub(super) const STEP_MM: f64 = 0.5;
 /// How far waypoints of free movements are apart at the most.
 const STEP_FREE_MM: f64 = 3.0;
 /// How much a bend turns between two waypoints at the most.

@@ -3,13 +3,13 @@
 use nalgebra::Vector3;
 
 use super::build::{Build, Stand, What, nowhere};
-use super::course::{Piece, Place, distance};
+use super::course::{Piece, Place, STEP_MM, distance};
 use super::error::{Cause, PlanError, Refusal};
 use super::hand::Hand;
 use super::order::{Turn, order};
 use super::report::{self, StrokeReport};
 use super::tidy::{Tidied, tidy};
-use super::trace::Stuck;
+use super::trace::{JUMP_RAD, Stuck};
 use super::trajectory::SpanKind;
 use super::{Plan, Watch, bend, ink};
 use crate::kin::Solution;
@@ -231,7 +231,7 @@ impl Drawing<'_> {
         let hand = self.build.hand(stroke.pen).ok()?;
         let mut seed = scene.ready_rad;
         let mut worst: Option<([f64; 2], f64)> = None;
-        for at_mm in sparse(&stroke.points_mm) {
+        for at_mm in evenly(&stroke.points_mm) {
             let place = Place::over(&scene.surface, at_mm, -scene.heights.press_mm);
             match hand.reach(&place, &seed) {
                 Ok(found) => seed = found.q_rad,
@@ -397,31 +397,36 @@ impl Drawing<'_> {
             .ok_or(Cause::OutOfReach { by_mm: f64::NAN })
     }
 
-    /// Smaller is better: places missed, then lean, then the largest step from one place to the
-    /// next, margin, and nearness to the ready pose.
+    /// Smaller is better: places missed, or met with too much lean or by a jump, then lean, then
+    /// the largest step from one place to the next, margin, and nearness to the ready pose.
     fn cost(&self, hand: &Hand<'_>, way: &Solution, serves: &[Place]) -> f64 {
         let mut margin = hand.margin_rad(&way.q_rad);
         let (mut lean, mut step, mut missed) = (0.0_f64, 0.0_f64, 0.0);
-        let mut at = way.q_rad;
+        let (mut at, mut point_m) = (way.q_rad, hand.point(&way.q_rad));
         for place in serves {
-            match hand.reach(place, &at) {
-                Ok(found) => {
-                    lean = lean.max(found.off_rad);
-                    step = step.max(found.q_rad.distance_max(&at));
-                    margin = margin.min(hand.margin_rad(&found.q_rad));
-                    at = found.q_rad;
-                }
-                Err(_) => missed += 1000.0,
+            let Ok(found) = hand.reach(place, &at) else {
+                missed += MISSED_COST;
+                continue;
+            };
+            let by = found.q_rad.distance_max(&at);
+            let steps = (place.point_m - point_m).norm() * 1e3 / STEP_MM;
+            if found.off_rad > hand.cone_rad || by > JUMP_RAD * steps.max(1.0) {
+                missed += MISSED_COST;
             }
+            lean = lean.max(found.off_rad);
+            step = step.max(by);
+            margin = margin.min(hand.margin_rad(&found.q_rad));
+            (at, point_m) = (found.q_rad, place.point_m);
         }
         let away = way.q_rad.distance_max(&self.build.scene.ready_rad);
         missed + lean * 10.0 + step * 0.2 + away * 0.1 - margin.min(0.5) * 2.0
     }
 
-    /// Points along a stroke, at the depth of drawing.
+    /// The whole of a stroke, at the depth of drawing.
     fn along(&self, stroke: &SheetStroke) -> Vec<Place> {
         let scene = self.build.scene;
-        sparse(&stroke.points_mm)
+        evenly(&stroke.points_mm)
+            .into_iter()
             .map(|at_mm| Place::over(&scene.surface, at_mm, -scene.heights.press_mm))
             .collect()
     }
@@ -464,13 +469,31 @@ impl Drawing<'_> {
 }
 
 /// How many points stand for a whole stroke where ways of holding the arm are compared.
-const SPARSE_MAX: usize = 200;
+const TRACED_MAX: f64 = 200.0;
 
-/// Some of a stroke's points, its first and last among them.
-fn sparse(points_mm: &[[f64; 2]]) -> impl Iterator<Item = [f64; 2]> + '_ {
-    let step = points_mm.len().div_ceil(SPARSE_MAX).max(1);
-    let last = points_mm.last().copied();
-    points_mm.iter().step_by(step).copied().chain(last)
+/// And how far they are apart at the least.
+const TRACED_MM: f64 = 2.0;
+
+/// What a place out of reach costs, against tenths of a radian of lean.
+const MISSED_COST: f64 = 1000.0;
+
+/// Points all along a stroke, its first and last among them: a straight line between two corners
+/// may leave the arm's reach, or its joints' ranges, half-way.
+fn evenly(points_mm: &[[f64; 2]]) -> Vec<[f64; 2]> {
+    let every_mm = (length(points_mm) / TRACED_MAX).max(TRACED_MM);
+    let mut all: Vec<[f64; 2]> = points_mm.first().copied().into_iter().collect();
+    let mut next_mm = every_mm;
+    for (from, to) in points_mm.iter().zip(points_mm.iter().skip(1)) {
+        let (long_mm, [ax, ay], [bx, by]) = (distance(*from, *to), *from, *to);
+        while next_mm < long_mm {
+            let share = next_mm / long_mm;
+            all.push([ax + (bx - ax) * share, ay + (by - ay) * share]);
+            next_mm += every_mm;
+        }
+        next_mm -= long_mm;
+    }
+    all.extend(points_mm.last());
+    all
 }
 
 fn rise(at_mm: [f64; 2], from_mm: f64, to_mm: f64) -> Piece {

@@ -14,6 +14,7 @@ mod error;
 mod excess;
 mod hand;
 mod ink;
+mod moved;
 pub mod order;
 pub mod pace;
 mod ramp;

@@ -1,5 +1,5 @@
-//! Where a sheet may lie: how far a pen has to lean at each point of the sheet's plane, and where
-//! the sheet would lie best.
+//! Where a sheet may lie: how far a pen has to lean at each point of the sheet's plane, or of what
+//! it is rolled round, and where the sheet would lie best.
 
 use nalgebra::{Point3, Vector3};
 use serde::Serialize;
@@ -8,11 +8,12 @@ use super::Watch;
 use super::course::{Place, whole};
 use super::error::{Cause, PlanError, Refusal};
 use super::hand::Hand;
+use super::moved;
 use crate::kin::Solution;
-use crate::scene::Scene;
+use crate::scene::{Scene, Surface};
 use crate::units::Joints;
 
-/// A map of the sheet's plane.
+/// A map of the sheet's plane, or of the shape that it lies on, as far as that faces the same way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reach {
     /// From one point of the map to the next.
@@ -44,7 +45,7 @@ pub struct Spot {
 pub struct Suggestion {
     /// By how much to move it along its own axes.
     pub move_mm: [f64; 2],
-    /// The sheet's origin then.
+    /// The sheet's origin then, as a scene's file names it.
     pub origin_m: [f64; 3],
     /// The share of it that can then be drawn on within the pen's cone.
     pub share: f64,
@@ -55,7 +56,7 @@ pub struct Suggestion {
 }
 
 /// Around the sheet on every side.
-const AROUND_MM: f64 = 200.0;
+pub(super) const AROUND_MM: f64 = 200.0;
 /// Points of the map, whatever the sheet's size.
 const SPOTS_MAX: f64 = 6000.0;
 const STEP_MM_MIN: f64 = 10.0;
@@ -64,37 +65,16 @@ const BEGINNINGS: usize = 6;
 const TILTS_DEG: [f64; 4] = [0.5, 5.0, 10.0, 30.0];
 const SLACK_DEG: f64 = 1e-6;
 
-/// Maps where a pen gets to on the plane of a flat sheet.
+/// Maps where a pen gets to around a sheet, on the shape that it lies on.
 ///
 /// # Errors
-/// Cancelled, or a sheet that is not flat, or a pen that the scene has not.
+/// Cancelled, or a pen that the scene has not.
 pub fn reach(scene: &Scene, pen: usize, watch: &dyn Watch) -> Result<Reach, PlanError> {
-    let hand = scene.pens.get(pen).map(|pen| Hand::new(scene, pen));
-    let flat = scene.surface.radius_mm().is_none();
-    let Some(hand) = hand.filter(|_| flat) else {
+    let Some(hand) = scene.pens.get(pen).map(|pen| Hand::new(scene, pen)) else {
         return Err(unfit(pen));
     };
     let mut map = empty(scene);
-    let mut known: Vec<Option<Joints>> = vec![None; map.spots.len()];
-    let [columns, rows] = map.size;
-    for row in 0..rows {
-        if watch.cancelled() {
-            return Err(PlanError::Cancelled);
-        }
-        for column in 0..columns {
-            let index = row * columns + column;
-            let beside = column.checked_sub(1).and(index.checked_sub(1));
-            let below = index.checked_sub(columns);
-            let seeds =
-                [beside, below].map(|at| at.and_then(|at| known.get(at).copied().flatten()));
-            if let Some((spot, q)) = look(scene, &hand, map.point_mm(column, row), seeds)
-                && let (Some(to), Some(way)) = (map.spots.get_mut(index), known.get_mut(index))
-            {
-                (*to, *way) = (spot, Some(q));
-            }
-        }
-        watch.progress(row + 1, rows);
-    }
+    map.look_everywhere(scene, &hand, watch)?;
     let cone_deg = hand.cone_rad.to_degrees();
     let here = map.under(scene, [0, 0]);
     let tilts = TILTS_DEG.into_iter().filter(|tilt| *tilt < cone_deg);
@@ -102,7 +82,11 @@ pub fn reach(scene: &Scene, pen: usize, watch: &dyn Watch) -> Result<Reach, Plan
         .chain([cone_deg])
         .map(|tilt| (tilt, here.share(tilt + SLACK_DEG)))
         .collect();
-    map.suggestion = map.suggest(scene, cone_deg);
+    map.suggestion = if scene.surface.is_flat() {
+        map.suggest(scene, cone_deg)
+    } else {
+        moved::suggest(scene, &hand)
+    };
     Ok(map)
 }
 
@@ -112,7 +96,7 @@ fn unfit(pen: usize) -> PlanError {
         source: "the map".to_owned(),
         at_mm: None,
         cause: Cause::Unfit {
-            why: format!("needs a flat sheet and a pen {pen}; choose a scene that has both"),
+            why: format!("needs a pen {pen}; choose a scene that has it"),
         },
     }])
 }
@@ -133,14 +117,22 @@ fn empty(scene: &Scene) -> Reach {
 }
 
 /// The lean and margin at a point, pressed and lifted; the worse of both.
-fn look(
+/// The sheet is moved by `by_m`.
+pub(super) fn look(
     scene: &Scene,
     hand: &Hand<'_>,
     at_mm: [f64; 2],
+    by_m: &Vector3<f64>,
     seeds: [Option<Joints>; 2],
 ) -> Option<(Spot, Joints)> {
-    let pressed = Place::over(&scene.surface, at_mm, -scene.heights.press_mm);
-    let lifted = Place::over(&scene.surface, at_mm, scene.heights.lift_mm);
+    let over = |height_mm: f64| {
+        let place = Place::over(&scene.surface, at_mm, height_mm);
+        Place {
+            point_m: place.point_m + by_m,
+            ..place
+        }
+    };
+    let (pressed, lifted) = (over(-scene.heights.press_mm), over(scene.heights.lift_mm));
     let others = hand.arm.chain.beginnings(BEGINNINGS);
     let mut best: Option<(f64, Spot, Joints)> = None;
     for seed in seeds
@@ -149,14 +141,14 @@ fn look(
         .chain([scene.ready_rad])
         .chain(others)
     {
-        let (Ok(down), true) = (hand.reach(&pressed, &seed), true) else {
+        let Ok(down) = hand.reach(&pressed, &seed) else {
             continue;
         };
         let Ok(up) = hand.reach(&lifted, &down.q_rad) else {
             continue;
         };
         let spot = spot(hand, &down, &up);
-        let cost = spot.tilt_deg.unwrap_or(90.0) - spot.margin_deg.min(20.0) * 0.1;
+        let cost = spot.tilt_deg.unwrap_or(90.0) - spot.margin_deg.min(MARGIN_WORTH_DEG) * 0.1;
         if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
             best = Some((cost, spot, down.q_rad));
         }
@@ -175,36 +167,95 @@ fn spot(hand: &Hand<'_>, down: &Solution, up: &Solution) -> Spot {
     }
 }
 
+/// What a whole sheet out of reach costs, against a degree of lean.
+pub(super) const MISSED_COST: f64 = 1000.0;
+
+/// More margin of the joints is not worth more.
+pub(super) const MARGIN_WORTH_DEG: f64 = 20.0;
+
 /// What a sheet at some place covers.
-struct Under<'a> {
-    spots: Vec<&'a Spot>,
+pub(super) struct Under {
+    pub(super) spots: Vec<Spot>,
 }
 
-impl Under<'_> {
+impl Under {
+    /// So many spots that cannot be reached.
+    pub(super) fn nothing(spots: usize) -> Self {
+        Self {
+            spots: vec![Spot::default(); spots],
+        }
+    }
+
     #[expect(clippy::cast_precision_loss, reason = "counts of spots")]
-    fn share(&self, tilt_deg: f64) -> f64 {
-        let within = |spot: &&&Spot| spot.tilt_deg.is_some_and(|tilt| tilt <= tilt_deg);
+    pub(super) fn share(&self, tilt_deg: f64) -> f64 {
+        let within = |spot: &&Spot| spot.tilt_deg.is_some_and(|tilt| tilt <= tilt_deg);
         self.spots.iter().filter(within).count() as f64 / self.spots.len().max(1) as f64
     }
 
-    fn tilt_max_deg(&self) -> f64 {
+    pub(super) fn tilt_max_deg(&self) -> f64 {
         let tilts = self.spots.iter().filter_map(|spot| spot.tilt_deg);
         tilts.fold(0.0, f64::max)
     }
 
-    fn margin_least_deg(&self) -> f64 {
+    pub(super) fn margin_least_deg(&self) -> f64 {
         let margins = self.spots.iter().map(|spot| spot.margin_deg);
         margins.fold(f64::INFINITY, f64::min)
     }
 
     /// Smaller is better.
-    fn cost(&self, cone_deg: f64, moved_mm: f64) -> f64 {
+    pub(super) fn cost(&self, cone_deg: f64, moved_mm: f64) -> f64 {
         let missed = 1.0 - self.share(cone_deg);
-        missed * 1000.0 + self.tilt_max_deg() - self.margin_least_deg().min(20.0) + moved_mm * 0.01
+        missed * MISSED_COST + self.tilt_max_deg() - self.margin_least_deg().min(MARGIN_WORTH_DEG)
+            + moved_mm * 0.01
     }
 }
 
+/// Whether the shape, carried on as far as there, faces as the sheet's middle does, within a
+/// quarter turn, and has not come round to where it was already.
+fn faces(surface: &Surface, at_mm: [f64; 2]) -> bool {
+    let middle = surface.at(surface.size_mm().map(|side| side / 2.0));
+    let here = surface.at(at_mm);
+    let back = surface.project(&here.point_m).at_mm;
+    let is_same = |(a, b): (f64, &f64)| (a - b).abs() < SAME_MM;
+    here.normal.dot(&middle.normal) > -SLACK_DEG && back.into_iter().zip(&at_mm).all(is_same)
+}
+
+/// What is carried on and projected back comes to the same place within this.
+const SAME_MM: f64 = 1e-3;
+
 impl Reach {
+    /// Row by row, each spot from its neighbours' joints.
+    fn look_everywhere(
+        &mut self,
+        scene: &Scene,
+        hand: &Hand<'_>,
+        watch: &dyn Watch,
+    ) -> Result<(), PlanError> {
+        let mut known: Vec<Option<Joints>> = vec![None; self.spots.len()];
+        let [columns, rows] = self.size;
+        for row in 0..rows {
+            if watch.cancelled() {
+                return Err(PlanError::Cancelled);
+            }
+            for column in 0..columns {
+                let index = row * columns + column;
+                let beside = column.checked_sub(1).and(index.checked_sub(1));
+                let below = index.checked_sub(columns);
+                let seeds =
+                    [beside, below].map(|at| at.and_then(|at| known.get(at).copied().flatten()));
+                let at_mm = self.point_mm(column, row);
+                if faces(&scene.surface, at_mm)
+                    && let Some((spot, q)) = look(scene, hand, at_mm, &Vector3::zeros(), seeds)
+                    && let (Some(to), Some(way)) = (self.spots.get_mut(index), known.get_mut(index))
+                {
+                    (*to, *way) = (spot, Some(q));
+                }
+            }
+            watch.progress(row + 1, rows);
+        }
+        Ok(())
+    }
+
     /// Where a spot is, in the sheet's coordinates.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "small counts")]
@@ -217,7 +268,7 @@ impl Reach {
     }
 
     /// The spots under the sheet if it were moved by so many steps.
-    fn under(&self, scene: &Scene, [dx, dy]: [i64; 2]) -> Under<'_> {
+    fn under(&self, scene: &Scene, [dx, dy]: [i64; 2]) -> Under {
         let [width, height] = scene.surface.size_mm();
         #[expect(clippy::cast_precision_loss, reason = "small counts")]
         let moved = [dx as f64 * self.step_mm, dy as f64 * self.step_mm];
@@ -232,7 +283,7 @@ impl Reach {
             .iter()
             .enumerate()
             .filter(|(index, _)| holds(self.point_mm(index % columns, index / columns)))
-            .map(|(_, spot)| spot)
+            .map(|(_, spot)| *spot)
             .collect();
         Under { spots }
     }
@@ -272,4 +323,4 @@ impl Reach {
 }
 
 /// So much better a place must be to be worth mentioning: degrees of lean or margin.
-const WORTH: f64 = 3.0;
+pub(super) const WORTH: f64 = 3.0;

@@ -642,6 +642,50 @@ fn a_sheet_that_lies_well_needs_no_move_and_one_that_does_not_is_told_where_to()
     assert!((-0.22..-0.12).contains(&better.origin_m[1]), "{better:?}");
 }
 
+/// A strip of a bottle, at an origin and upright before the arm.
+fn strip(origin_m: [f64; 3]) -> Surface {
+    Surface::new(&SheetFile {
+        origin_m: numbers(origin_m),
+        x_axis: numbers([-1.0, 0.0, 0.0]),
+        y_axis: numbers([0.0, -1.0, 0.0]),
+        size_mm: numbers([40.0, 70.0]),
+        cylinder_radius_mm: Some(Finite::new(120.0).unwrap()),
+        lay: Lay::Wrapped,
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_rolled_sheet_is_told_where_it_would_lie_better() {
+    let mut scene = so101();
+    // The middle of its top is where the flat sheet lies well.
+    scene.surface = strip([0.0408, -0.1881, 0.02]);
+    let good = reach(&scene, 0, &Patient).unwrap();
+    let share = |map: &Reach| map.shares.last().unwrap().1;
+    assert!(share(&good) > 0.999, "{:?}", good.shares);
+    // The shape is mapped as far as it faces up: a quarter turn either way.
+    let columns = good.size[0];
+    let mapped = (0..good.spots.len()).filter(|index| good.spots[*index].tilt_deg.is_some());
+    let quarter_mm = 120.0 * std::f64::consts::FRAC_PI_2;
+    for index in mapped {
+        let [x, _] = good.point_mm(index % columns, index / columns);
+        assert!((x - 20.0).abs() <= quarter_mm + 1e-6, "{x}");
+    }
+    scene.surface = strip([0.0408, -0.3881, 0.02]);
+    let far = reach(&scene, 0, &Patient).unwrap();
+    let better = far.suggestion.clone().unwrap();
+    assert!(share(&far) < 0.7 && better.share > 0.999, "{far:?}");
+    // Laid there, it is as good as was said.
+    scene.surface = strip(better.origin_m);
+    let moved = reach(&scene, 0, &Patient).unwrap();
+    assert!(share(&moved) > 0.999, "{:?}", moved.shares);
+    assert!(
+        moved
+            .suggestion
+            .is_none_or(|again| again.share <= better.share)
+    );
+}
+
 #[test]
 fn every_shipped_scene_can_be_drawn_and_the_default_one_soon() {
     let library = crate::scene::Library::new(None);

@@ -38,6 +38,24 @@ pub struct Step {
     pub after: i32,
 }
 
+/// Both families keep it in steps of 2 µs.
+const RETURN_DELAY: &str = "return delay";
+const RETURN_DELAY_STEP_US: i32 = 2;
+
+impl Step {
+    /// What changes, in words and in the unit that a person would use.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let (scale, unit) = if self.name == RETURN_DELAY {
+            (RETURN_DELAY_STEP_US, " µs")
+        } else {
+            (1, "")
+        };
+        let (before, after) = (self.before * scale, self.after * scale);
+        format!("{} from {before}{unit} to {after}{unit}", self.name)
+    }
+}
+
 /// What a register must be, from what it is.
 type Mend = fn(i32) -> i32;
 
@@ -62,7 +80,7 @@ const fn register(name: &'static str, address: u16, length: u16) -> Register {
 
 const FEETECH: Map = Map {
     id: register("id", 5, 1),
-    return_delay: register("return delay in steps of 2 µs", 7, 1),
+    return_delay: register(RETURN_DELAY, 7, 1),
     least: register("least position", 9, 2),
     most: register("greatest position", 11, 2),
     most_ticks: 4095,
@@ -79,7 +97,7 @@ const FEETECH: Map = Map {
 
 const DYNAMIXEL: Map = Map {
     id: register("id", 7, 1),
-    return_delay: register("return delay in steps of 2 µs", 9, 1),
+    return_delay: register(RETURN_DELAY, 9, 1),
     least: register("least position", 52, 4),
     most: register("greatest position", 48, 4),
     most_ticks: 4095,

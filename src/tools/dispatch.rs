@@ -66,7 +66,16 @@ impl Node {
     /// What this node knows by name now.
     #[must_use]
     pub fn here(&self) -> Here {
-        here(&self.file, &self.scenes, &self.declared)
+        Arc::unwrap_or_clone(self.known())
+    }
+
+    /// The same, looked up once where there is no folder of scenes that could change.
+    pub(super) fn known(&self) -> Arc<Here> {
+        let look = || Arc::new(here(&self.file, &self.scenes, &self.declared));
+        match self.scenes.folder() {
+            Some(_) => look(),
+            None => Arc::clone(self.known.get_or_init(look)),
+        }
     }
 
     /// What a planner is shown of it.
@@ -238,8 +247,9 @@ impl Node {
     }
 
     fn read(&self, tool: &Tool, request: &Request) -> Result<Reading, (Box<Refusal>, Advice)> {
-        let mut here = self.here();
+        let mut here = self.known();
         if let Some(hop) = &request.hop {
+            let here = Arc::make_mut(&mut here);
             // Other nodes call this one what their files say.
             here.nodes.push(hop.called.clone());
             here.everywhere.push(hop.called.clone());

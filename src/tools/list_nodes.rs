@@ -30,7 +30,7 @@ fn line(node: &Value) -> Option<String> {
 }
 
 fn own(node: &Node) -> Value {
-    let here = node.here();
+    let here = node.known();
     let tools: Vec<&str> = here.tools().map(|tool| tool.name.as_str()).collect();
     json!({
         "name": node.file.name,

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::args::Profile;
 use crate::caller::{Lease, Rates};
+use crate::catalogue::Here;
 use crate::config::{Forgiveness, NodeFile};
 use crate::fleet::Fleet;
 use crate::job::{Audit, Book, Keep};
@@ -84,6 +85,8 @@ pub struct Node {
     pub(super) previews: super::stroke::Previews,
     selftest: Mutex<Option<serde_json::Value>>,
     pub(super) rates: Rates,
+    /// The names that exist here, where no file can change them.
+    pub(super) known: OnceLock<Arc<Here>>,
     numbers: AtomicU64,
 }
 
@@ -235,6 +238,7 @@ impl Node {
             previews: super::stroke::Previews::default(),
             selftest: Mutex::default(),
             rates: Rates::default(),
+            known: OnceLock::new(),
             numbers: AtomicU64::new(1),
         }
     }

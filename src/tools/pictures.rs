@@ -101,7 +101,7 @@ pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
     told(ink_png(&view))
 }
 
-/// Where a pen gets to on the plane of a sheet. `None` when there is no picture of it; the reason is
+/// Where a pen gets to around a sheet. `None` when there is no picture of it; the reason is
 /// logged.
 #[must_use]
 pub fn reach(scene: &Scene, pen: usize, map: &Reach) -> Option<Vec<u8>> {
@@ -122,7 +122,12 @@ pub fn reach(scene: &Scene, pen: usize, map: &Reach) -> Option<Vec<u8>> {
         size: map.size,
         tilts_deg: map.spots.iter().map(|spot| spot.tilt_deg).collect(),
         cone_deg: pen.cone_rad.to_degrees(),
-        move_mm: map.suggestion.as_ref().map(|better| better.move_mm),
+        // Off its place, a rolled sheet is not on the map of where it lies.
+        move_mm: map
+            .suggestion
+            .as_ref()
+            .filter(|_| scene.surface.is_flat())
+            .map(|better| better.move_mm),
         foot_mm: Some(scene.surface.project(&Point3::origin()).at_mm),
         notes: shares.collect(),
     };

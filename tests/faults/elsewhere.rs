@@ -22,7 +22,7 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 8,
         families: EVERY,
-        why: "no tool takes torque off. SIGTERM brings a raised arm to its rest pose and only then ends the node; what was stopped or is not enabled is not parked, and goes on holding where it stands (`tests/stop.rs`: `termination_parks_the_arm`, `termination_does_not_park_what_was_stopped`)",
+        why: "no tool takes torque off. SIGTERM brings a raised arm to its rest pose and only then ends the node; what was stopped or is not enabled is not parked, and goes on holding where it stands (`tests/stop.rs`: `termination_parks_the_arm`, `termination_does_not_park_what_was_stopped`; each family: `tests/families.rs`)",
     },
     Elsewhere {
         number: 13,
@@ -57,7 +57,7 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 23,
         families: EVERY,
-        why: "a port that is gone is told from one that is silent, and is not read in a loop: it is asked for ever more seldom until it is back (`tests/bus_pty.rs`, `tests/invariants/identity.rs`)",
+        why: "a port that is gone is told from one that is silent, and is not read in a loop: it is asked for ever more seldom until it is back (`tests/bus_pty.rs`, `tests/stop_invariants.rs`: `invariant_16_a_node_without_its_arm_takes_no_time`)",
     },
 ];
 

@@ -16,6 +16,12 @@ pub(crate) fn rows() -> Vec<Row> {
                     Want::Refused(&["servo 4 (wrist_flex)", "model is 776"]),
                 ),
                 before(
+                    Family::Sts,
+                    "servo 4 has other firmware than the rest",
+                    &[poke(4, 1, 9)],
+                    Want::Refused(&["servo 4 (wrist_flex)", "firmware is 3.9"]),
+                ),
+                before(
                     Family::Dxl2,
                     "servo 4 is another model",
                     &[poke(4, 0, 1)],

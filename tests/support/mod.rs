@@ -26,6 +26,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(25);
 /// Two lines of 30 mm: less than five seconds of arm time.
 pub(crate) const SHORT_LINES: &str = "[[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0, 12.0]]]";
 
+/// The program under test: the one that was built with the tests, or the one that `STEADYHAND_BINARY` names.
+pub(crate) fn binary() -> PathBuf {
+    let named = std::env::var_os("STEADYHAND_BINARY").map(PathBuf::from);
+    named.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_steadyhand")))
+}
+
 /// A folder of a test's own, with a scene `short` in it.
 pub(crate) struct Bench {
     folder: tempfile::TempDir,
@@ -51,7 +57,7 @@ impl Bench {
 
     /// The binary, with this folder's scenes, output and sockets.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_steadyhand"));
+        let mut command = Command::new(binary());
         command
             .env("XDG_RUNTIME_DIR", self.folder.path())
             .env("XDG_STATE_HOME", self.path("state-home"))

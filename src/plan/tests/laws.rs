@@ -1,8 +1,9 @@
 //! What holds for every plan: its ink is the design's, and what cannot be done well is refused.
 
 use super::*;
+use crate::kin::Solution;
 use crate::plan::build::{Build, What};
-use crate::plan::course::Piece;
+use crate::plan::course::{Piece, Place};
 use crate::plan::hand::Hand;
 use crate::plan::timed::{Asked, Manner, Run};
 use crate::plan::trace::trace;
@@ -268,4 +269,255 @@ fn a_filled_design_has_lines_as_far_apart_as_the_scene_says() {
         let rows = (apart / 1.5).round();
         assert!((apart - rows * 1.5).abs() < 1e-6, "{apart}");
     }
+}
+
+/// Two joints that turn about uprights, and two that tilt: its elbow is on one side or the other.
+const TWO_ELBOWS: &str = r#"
+name = "two elbows"
+about = "an arm for a test"
+family = "feetech-sts"
+baud = 1000000
+
+[[joints]]
+name = "shoulder"
+origin_m = [0.0, 0.0, 0.2]
+rpy_rad = [0.0, 0.0, 0.0]
+axis = [0.0, 0.0, 1.0]
+lower_rad = -1.25
+upper_rad = 0.65
+velocity_max_rad_s = 3.0
+acceleration_max_rad_s2 = 15.0
+servos = [{ id = 1, sign = 1, zero_tick = 2048, dead_band_ticks = 1 }]
+
+[[joints]]
+name = "elbow"
+origin_m = [0.2, 0.0, 0.0]
+rpy_rad = [0.0, 0.0, 0.0]
+axis = [0.0, 0.0, 1.0]
+lower_rad = -2.0
+upper_rad = 2.0
+velocity_max_rad_s = 3.0
+acceleration_max_rad_s2 = 15.0
+servos = [{ id = 2, sign = 1, zero_tick = 2048, dead_band_ticks = 1 }]
+
+[[joints]]
+name = "lift"
+origin_m = [0.15, 0.0, 0.0]
+rpy_rad = [0.0, 0.0, 0.0]
+axis = [0.0, 1.0, 0.0]
+lower_rad = -0.3
+upper_rad = 2.0
+velocity_max_rad_s = 3.0
+acceleration_max_rad_s2 = 15.0
+servos = [{ id = 3, sign = 1, zero_tick = 2048, dead_band_ticks = 1 }]
+
+[[joints]]
+name = "wrist"
+origin_m = [0.1, 0.0, 0.0]
+rpy_rad = [0.0, 0.0, 0.0]
+axis = [0.0, 1.0, 0.0]
+lower_rad = 0.0
+upper_rad = 2.0
+velocity_max_rad_s = 3.0
+acceleration_max_rad_s2 = 15.0
+servos = [{ id = 4, sign = 1, zero_tick = 2048, dead_band_ticks = 1 }]
+
+[tool_mount]
+origin_m = [0.06, 0.0, 0.0]
+rpy_rad = [0.0, 0.0, 0.0]
+
+[[capsules]]
+name = "hand"
+joint = "wrist"
+from_m = [0.0, 0.0, 0.0]
+to_m = [0.05, 0.0, 0.0]
+radius_m = 0.01
+"#;
+
+/// With its elbow on the side of the ready pose the arm holds the pen more upright and farther from
+/// its limits where the line begins, and comes to the shoulder's limit half-way; both of the line's
+/// ends can be met. On the other side it draws all of it.
+#[test]
+fn the_way_of_holding_the_arm_is_the_one_that_serves_the_whole_stroke() {
+    let right = [0.3, -1.31, 1.29, 0.28];
+    let scene = scene(
+        TWO_ELBOWS,
+        vec![Pen {
+            cone_rad: 0.05,
+            ..pen([1.0, 0.0, 0.0])
+        }],
+        Surface::new(&SheetFile {
+            size_mm: numbers([300.0, 400.0]),
+            origin_m: numbers([0.1, -0.2, 0.005]),
+            x_axis: numbers([1.0, 0.0, 0.0]),
+            y_axis: numbers([0.0, 1.0, 0.0]),
+            cylinder_radius_mm: None,
+            lay: Lay::Wrapped,
+        })
+        .unwrap(),
+        &right,
+        &right,
+    );
+    let (from_mm, to_mm) = ([176.3, 83.2], [147.6, 369.4]);
+    let hand = Hand::new(&scene, &scene.pens[0]);
+    let press_mm = -scene.heights.press_mm;
+    let place = Place::over(&scene.surface, from_mm, press_mm);
+    let course = vec![Piece::Along {
+        from_mm,
+        to_mm,
+        height_mm: press_mm,
+    }];
+    let ways = hand.ways(&place, &[scene.ready_rad]).unwrap();
+    let upright = ways.iter().filter(|way| way.off_rad < 0.01);
+    let serves = |way: &&Solution| trace(&hand, &scene.surface, &course, &way.q_rad).is_ok();
+    let (good, bad): (Vec<&Solution>, Vec<&Solution>) = upright.partition(serves);
+    // What is nearest by, and preferred where the stroke begins, does not serve.
+    assert_eq!((good.len(), bad.len()), (1, 1), "{good:?} {bad:?}");
+    assert!(bad[0].q_rad[1] < 0.0 && good[0].q_rad[1] > 0.0);
+    assert_eq!(ways[0].q_rad, bad[0].q_rad);
+    let end = Place::over(&scene.surface, to_mm, press_mm);
+    assert!(hand.reach(&end, &bad[0].q_rad).is_ok());
+
+    let strokes = [stroke(&[from_mm, to_mm])];
+    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::AsDrawn, &Patient).unwrap();
+    let drawn = plan.trajectory.spans.iter();
+    for span in drawn.filter(|span| span.kind == SpanKind::Draw) {
+        let mut elbow = plan.trajectory.samples[span.first..span.end].iter();
+        assert!(elbow.all(|q| q[1] > 0.0));
+    }
+    check_lines(&scene, &strokes, &plan);
+}
+
+/// A strip of a bottle that lies along x before a six-joint arm, its crest in the middle.
+fn over_a_bottle() -> Scene {
+    let mut scene = widowx();
+    scene.surface = Surface::new(&SheetFile {
+        origin_m: numbers([0.28, 0.04, 0.03]),
+        x_axis: numbers([0.0, -1.0, 0.0]),
+        y_axis: numbers([1.0, 0.0, 0.0]),
+        size_mm: numbers([80.0, 80.0]),
+        cylinder_radius_mm: Some(Finite::new(60.0).unwrap()),
+        lay: Lay::Wrapped,
+    })
+    .unwrap();
+    scene
+}
+
+#[test]
+fn travels_go_over_the_highest_of_what_is_between() {
+    let mut scene = over_a_bottle();
+    // On the other side of the crest, and lower.
+    scene.pens[0].ink = Some(0);
+    scene.inks.push(Ink {
+        name: "black".to_owned(),
+        rim_m: Point3::new(0.32, 0.085, 0.01),
+        depth_m: 0.012,
+        dip_every_mm: 50.0,
+        wait_s: 0.1,
+    });
+    let strokes = [
+        stroke(&[[68.0, 20.0], [68.0, 60.0]]),
+        stroke(&[[12.0, 60.0], [12.0, 20.0]]),
+    ];
+    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::AsDrawn, &Patient).unwrap();
+    assert_eq!(plan.report.dips, 2);
+    let height_mm = |n: usize| {
+        let tip = scene
+            .arm
+            .chain
+            .tip(&plan.trajectory.samples[n], &tip(&scene, 0));
+        scene.surface.project(&tip.0).height_mm
+    };
+    let travels = plan.trajectory.spans.iter();
+    let travels: Vec<_> = travels
+        .filter(|span| span.kind == SpanKind::Travel)
+        .collect();
+    assert!(travels.len() >= 3, "{travels:?}");
+    for span in travels {
+        let least = (span.first..span.end)
+            .map(height_mm)
+            .fold(f64::INFINITY, f64::min);
+        assert!(
+            least > scene.heights.lift_mm - 0.1,
+            "{least} mm in {span:?}"
+        );
+    }
+}
+
+#[test]
+fn the_report_says_how_much_runs_as_asked_and_what_limits_it() {
+    let mut scene = so101();
+    let strokes = [stroke(&[[10.0, 10.0], [90.0, 90.0]])];
+    let mut report = |speed_mm_s: f64| {
+        scene.limits.draw_mm_s = speed_mm_s;
+        scene.limits.draw_mm_s2 = 400.0;
+        draw_strokes(&scene, &scene.rest_rad, &strokes, Order::AsDrawn, &Patient)
+            .unwrap()
+            .report
+    };
+    let (slow, fast) = (report(10.0), report(240.0));
+    // From rest and to it, 10 mm/s are reached within a millimetre of 113; 240 mm/s never.
+    assert!(slow.at_speed_share > 0.98, "{}", slow.at_speed_share);
+    assert!(fast.at_speed_share < 0.2, "{}", fast.at_speed_share);
+    assert!(fast.duration_s < slow.duration_s);
+    let names: Vec<String> = (0..5).map(|joint| so101().arm.joint_name(joint)).collect();
+    for report in [slow, fast] {
+        assert!(
+            names.contains(&report.limiting_joint),
+            "{}",
+            report.limiting_joint
+        );
+        assert!((0.0..=1.001).contains(&report.limiting_ratio));
+    }
+}
+
+#[test]
+fn a_tip_is_slow_where_the_arm_is_nearly_stretched() {
+    let mut scene = so101();
+    scene.pens[0].cone_rad = 1.4;
+    scene.heights.lift_mm = 2.0;
+    scene.surface = Surface::new(&SheetFile {
+        size_mm: numbers([100.0, 400.0]),
+        origin_m: numbers([0.0708, -0.1731, 0.005]),
+        x_axis: numbers([-1.0, 0.0, 0.0]),
+        y_axis: numbers([0.0, -1.0, 0.0]),
+        cylinder_radius_mm: None,
+        lay: Lay::Wrapped,
+    })
+    .unwrap();
+    let hand = Hand::new(&scene, &scene.pens[0]);
+    let condition = |q: &Joints| scene.arm.chain.condition(q, &tip(&scene, 0));
+    // Outwards until the arm is nearly stretched, from where the pen leans already: where it
+    // begins to lean the joints' ways have a corner, and nothing passes that at speed.
+    let (mut q, mut from_mm, mut to_mm) = (scene.ready_rad, 150.0, 150.0);
+    while condition(&q) < 21.0 {
+        to_mm += 0.25;
+        let place = Place::over(&scene.surface, [50.0, to_mm], -scene.heights.press_mm);
+        let found = hand.reach(&place, &q).unwrap();
+        if found.off_rad < 0.1 {
+            from_mm = to_mm;
+        }
+        q = found.q_rad;
+    }
+    let strokes = [stroke(&[[50.0, from_mm + 2.0], [50.0, to_mm]])];
+    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::AsDrawn, &Patient).unwrap();
+    let draw = plan
+        .trajectory
+        .spans
+        .iter()
+        .find(|span| span.kind == SpanKind::Draw);
+    let draw = draw.unwrap();
+    let mut cautious = 0;
+    for pair in plan.trajectory.samples[draw.first..draw.end].windows(2) {
+        let at = |q: &Joints| scene.arm.chain.tip(q, &tip(&scene, 0)).0;
+        let speed_mm_s = (at(&pair[1]) - at(&pair[0])).norm() * 1e3 / PERIOD_S;
+        let condition = condition(&pair[0]).min(condition(&pair[1]));
+        let most = scene.limits.draw_mm_s * (17.0 / condition).min(1.0);
+        assert!(
+            speed_mm_s <= most * 1.02,
+            "{speed_mm_s} mm/s at {condition}"
+        );
+        cautious += usize::from(condition > 17.5 && speed_mm_s > 0.1);
+    }
+    assert!(cautious > 3, "{cautious}");
 }

@@ -1,0 +1,110 @@
+//! Where a sheet that is not flat would lie better. Moved along its own axes it takes its shape
+//! along, so that no map of the shape as it lies says what it would cover: each place is looked at
+//! on its own, at points all over the sheet.
+
+use nalgebra::Vector3;
+
+use super::hand::Hand;
+use super::reach::{
+    AROUND_MM, MARGIN_WORTH_DEG, MISSED_COST, Spot, Suggestion, Under, WORTH, look,
+};
+use crate::scene::Scene;
+use crate::units::Joints;
+
+/// From one place to the next.
+const STEP_MM: f64 = 20.0;
+
+/// Places on either side of where the sheet lies.
+const STEPS: i32 = 10;
+const _: () = assert!(STEP_MM * 10.0 <= AROUND_MM);
+
+/// Points of the sheet, side by side and one above the other.
+const POINTS: u32 = 5;
+
+/// What one place is like.
+struct Moved {
+    move_mm: [f64; 2],
+    by_m: Vector3<f64>,
+}
+
+/// Joints that led to each point of the sheet at the place before.
+type Known = Vec<Option<Joints>>;
+
+/// The best place, if it is worth moving the sheet there.
+pub(super) fn suggest(scene: &Scene, hand: &Hand<'_>) -> Option<Suggestion> {
+    let cone_deg = hand.cone_rad.to_degrees();
+    let mut known: Known = vec![None; (POINTS * POINTS) as usize];
+    let here = Moved::to(scene, [0.0, 0.0]).under(scene, hand, &mut known, f64::INFINITY)?;
+    let mut best = (here.cost(cone_deg, 0.0) - WORTH, None);
+    for row in -STEPS..=STEPS {
+        for column in -STEPS..=STEPS {
+            // To and fro, so that the place before is beside this one.
+            let column = if row % 2 == 0 { column } else { -column };
+            let moved = Moved::to(scene, [column, row].map(|n| f64::from(n) * STEP_MM));
+            let Some(under) = moved.under(scene, hand, &mut known, best.0) else {
+                continue;
+            };
+            let [dx, dy] = moved.move_mm;
+            let cost = under.cost(cone_deg, dx.hypot(dy));
+            if cost < best.0 {
+                best = (cost, Some(suggestion(scene, &moved, &under, cone_deg)));
+            }
+        }
+    }
+    best.1
+}
+
+fn suggestion(scene: &Scene, moved: &Moved, under: &Under, cone_deg: f64) -> Suggestion {
+    let [width_mm, height_mm] = scene.surface.size_mm();
+    let (middle, [x, y]) = axes(scene);
+    let corner = middle - x * (width_mm / 2e3) - y * (height_mm / 2e3) + moved.by_m;
+    Suggestion {
+        move_mm: moved.move_mm,
+        origin_m: corner.into(),
+        share: under.share(cone_deg),
+        tilt_max_deg: under.tilt_max_deg(),
+        margin_least_deg: under.margin_least_deg(),
+    }
+}
+
+/// The sheet's middle, and its axes there: those that its file names.
+fn axes(scene: &Scene) -> (Vector3<f64>, [Vector3<f64>; 2]) {
+    let middle = scene
+        .surface
+        .at(scene.surface.size_mm().map(|side| side / 2.0));
+    let (x, normal) = (middle.x.into_inner(), middle.normal.into_inner());
+    (middle.point_m.coords, [x, normal.cross(&x)])
+}
+
+impl Moved {
+    fn to(scene: &Scene, move_mm: [f64; 2]) -> Self {
+        let (_, [x, y]) = axes(scene);
+        let [dx, dy] = move_mm;
+        Self {
+            move_mm,
+            by_m: x * (dx / 1e3) + y * (dy / 1e3),
+        }
+    }
+
+    /// The points of the sheet there; `None` as soon as the place cannot cost less than `most`.
+    fn under(&self, scene: &Scene, hand: &Hand<'_>, known: &mut Known, most: f64) -> Option<Under> {
+        let size_mm = scene.surface.size_mm();
+        let mut under = Under::nothing((POINTS * POINTS) as usize);
+        let mut beside: Option<Joints> = None;
+        let (cone_deg, mut missed) = (hand.cone_rad.to_degrees(), 0);
+        let cost_of_one = MISSED_COST / f64::from(POINTS * POINTS);
+        for (index, (to, way)) in (0_u32..).zip(under.spots.iter_mut().zip(known.iter_mut())) {
+            let share =
+                [index % POINTS, index / POINTS].map(|n| f64::from(n) / f64::from(POINTS - 1));
+            let at_mm = [share[0] * size_mm[0], share[1] * size_mm[1]];
+            let found = look(scene, hand, at_mm, &self.by_m, [*way, beside]);
+            (*to, *way) = found.map_or((Spot::default(), None), |(spot, q)| (spot, Some(q)));
+            beside = way.or(beside);
+            missed += u32::from(to.tilt_deg.is_none_or(|tilt| tilt > cone_deg));
+            if f64::from(missed) * cost_of_one - MARGIN_WORTH_DEG > most {
+                return None;
+            }
+        }
+        Some(under)
+    }
+}

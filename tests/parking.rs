@@ -1,0 +1,38 @@
+//! How long the way to rest is, from wherever a shipped drawing may be stopped: SIGTERM begins none
+//! that takes longer than 5 s.
+#![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+
+use std::time::Duration;
+
+use steadyhand::plan::{self, Patient};
+use steadyhand::scene::{Library, Scene};
+use steadyhand::units::Joints;
+
+/// Places along a drawing from which the arm is sent to rest.
+const PLACES: usize = 40;
+
+/// What is left of 5 s for a plan on a machine that has something else to do.
+const LONGEST: Duration = Duration::from_secs(4);
+
+/// The shorter of the two ways that are tried.
+fn way_to_rest(scene: &Scene, from: &Joints) -> Duration {
+    let over_ready = [scene.ready_rad, scene.rest_rad];
+    let ways = [&over_ready[..], &[scene.rest_rad]];
+    let ways = ways.map(|poses| plan::go_to(scene, from, poses, &Patient).unwrap());
+    let durations = ways.map(|plan| plan.trajectory.duration());
+    durations.into_iter().min().unwrap()
+}
+
+#[test]
+fn every_shipped_arm_is_at_rest_soon_from_anywhere_in_its_drawing() {
+    let library = Library::new(None);
+    for name in library.scenes() {
+        let scene = library.scene(&name, None).unwrap();
+        let drawing = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
+        let samples = drawing.trajectory.samples;
+        for from in samples.iter().step_by(samples.len().div_ceil(PLACES)) {
+            let way = way_to_rest(&scene, from);
+            assert!(way <= LONGEST, "{name}: {way:?} from {from:?}");
+        }
+    }
+}
