@@ -134,6 +134,7 @@ impl Errand {
         let keeper = self.keep(scene, plan).await?;
         self.job.update(|card| {
             card.state = "moving";
+            card.done = 0;
             card.eta_s = plan.report.duration_s;
         });
         let before = self.seat.last_scene();
