@@ -108,7 +108,7 @@ impl Audit {
     /// # Errors
     /// When the key cannot be used or the log cannot be written.
     pub fn open(state: &Path) -> io::Result<Self> {
-        let key = key::key(&state.join("node.key"))?;
+        let key = key::key(&state.join(key::FILE))?;
         let chain = Chain::open(&state.join("audit.log"), key)?;
         let (queue, waiting) = sync_channel(QUEUE);
         let missed = Arc::new(AtomicU64::new(0));

@@ -52,6 +52,8 @@ pub(super) struct Order<'a> {
     pub(super) reading: &'a Reading,
     pub(super) watch: &'a Watch,
     pub(super) who: Who,
+    /// What the caller's token allows, where callers need one.
+    pub(super) standing: Option<&'a Standing>,
     /// The same text for the same caller.
     pub(super) caller: &'a str,
     /// The arguments as they came.
@@ -74,6 +76,12 @@ impl Node {
             Some(_) => look(),
             None => Arc::clone(self.known.get_or_init(look)),
         }
+    }
+
+    /// What a planner is shown of it.
+    #[must_use]
+    pub fn shown(&self) -> Here {
+        shown(&self.file, &self.scenes, &self.declared)
     }
 
     /// The names of nodes alone, for whoever wants to know no more.
@@ -197,10 +205,17 @@ impl Node {
             reading: &reading,
             watch,
             who: request.who,
+            standing: request.standing.as_ref(),
             caller: &request.caller,
             received: record::words(&request.arguments),
             is_passed_on: request.hop.is_some(),
         };
+        // A declared tool has been asked for all of its steps.
+        if !request.is_step
+            && let Err(reply) = order.is_qualified(tool)
+        {
+            return reply.understood(&reading);
+        }
         // A declared tool takes no arm itself: its steps do.
         let is_declared = self.declared.deed(&tool.name).is_some();
         let taken = match order.lease(if is_declared {
@@ -377,6 +392,15 @@ pub fn here(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
         aliases_listed: file.list_aliases,
         withheld: withhold::names(file, declared),
         declared: declared.shared(),
+    }
+}
+
+/// What a planner is shown in an exam: without aliases, which would count as tools of their own.
+#[must_use]
+pub fn shown(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
+    Here {
+        aliases_listed: false,
+        ..here(file, library, declared)
     }
 }
 

@@ -75,6 +75,7 @@ pub struct Node {
     /// The tools that its file declares.
     pub declared: Declared,
     pub(super) abroad: Option<Arc<dyn Abroad>>,
+    pub(super) examiner: Option<Arc<dyn super::Examiner>>,
     /// The other nodes, where there are any.
     pub fleet: Option<Arc<Fleet>>,
     pub(super) courses: Courses,
@@ -228,6 +229,7 @@ impl Node {
             audit: state.audit,
             declared: Declared::default(),
             abroad: None,
+            examiner: None,
             fleet: None,
             courses: Courses::default(),
             memory: Mutex::default(),
@@ -238,6 +240,15 @@ impl Node {
             rates: Rates::default(),
             known: OnceLock::new(),
             numbers: AtomicU64::new(1),
+        }
+    }
+
+    /// The same node, with somebody who knows its tokens' certificates.
+    #[must_use]
+    pub fn with_examiner(self, examiner: Arc<dyn super::Examiner>) -> Self {
+        Self {
+            examiner: Some(examiner),
+            ..self
         }
     }
 
