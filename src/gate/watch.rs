@@ -36,6 +36,9 @@ pub(super) struct Watch {
     waited_ticks: u32,
     broken: Option<Broken>,
     told: bool,
+    /// The goal of the tick before, since something was told.
+    before_rad: Option<Joints>,
+    lost: bool,
 }
 
 #[derive(Debug)]
@@ -66,6 +69,8 @@ impl Watch {
             waited_ticks: 0,
             broken: None,
             told: false,
+            before_rad: None,
+            lost: false,
         }
     }
 
@@ -78,10 +83,11 @@ impl Watch {
         now: Instant,
         period: Duration,
     ) -> bool {
-        if self.told {
-            return false;
-        }
         let age = now.since(seen.at);
+        if self.told {
+            self.lost |= age > BLIND || self.leaves(goal_rad, &seen.position_rad);
+            return age > period * BLIND_PERIODS;
+        }
         if age > BLIND {
             self.breaks(Broken::Blind(age.as_millis()));
         }
@@ -113,6 +119,22 @@ impl Watch {
 
     pub(super) fn was_told(&self) -> bool {
         self.told
+    }
+
+    /// Whether there is no way to a safe end after all: what was told to go back or up is not
+    /// seen to, or does not come along.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Whether the goal is on its way from a joint that is near the end of its leash. One that
+    /// comes back to it from beyond is not.
+    fn leaves(&mut self, goal_rad: &Joints, is_rad: &Joints) -> bool {
+        let before_rad = self.before_rad.replace(*goal_rad).unwrap_or(*goal_rad);
+        self.joints.iter().enumerate().any(|(index, joint)| {
+            let ahead = apart(goal_rad, is_rad, index);
+            ahead > joint.leash_rad * NEAR_AGAIN && ahead > apart(&before_rad, is_rad, index)
+        })
     }
 
     fn breaks(&mut self, broken: Broken) {
