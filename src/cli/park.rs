@@ -31,31 +31,82 @@ pub(super) enum Parked {
     Limp,
 }
 
-/// What was latched before a stop that is the parking's own.
-pub(super) fn hindrance(latched: Option<&Latch>) -> Option<&'static str> {
-    match latched {
-        None => None,
-        Some(Latch::Emergency(_)) => Some("an emergency stop is latched"),
-        Some(Latch::Stopped(_)) => Some("a stop is latched"),
-        Some(Latch::Fault(_)) => Some("a fault is latched"),
+/// An arm at the moment when the node was told to end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leave {
+    /// Why it may not be parked.
+    hindrance: Option<&'static str>,
+    /// How many stops somebody had said: one more and it is not parked either.
+    stops_said: u64,
+}
+
+impl Leave {
+    pub(super) fn of(seat: &Seat) -> Self {
+        let motion = &seat.motion;
+        // A stop that is said from here on is counted; one from before is latched or under way.
+        let stops_said = motion.stops_said();
+        let is_stopping = motion.stops_asked() > motion.snapshot().stops_done;
+        let is_enabled = seat.permits().any(motion.clock().now());
+        Self {
+            hindrance: hindrance(seat.permits().latched().as_ref())
+                .or(is_stopping.then_some(STOPPED))
+                .or((!is_enabled).then_some("motion is not enabled")),
+            stops_said,
+        }
     }
 }
 
-/// Stops an arm with a lift, then brings it to rest.
+const STOPPED: &str = "a stop is latched";
+
+fn hindrance(latched: Option<&Latch>) -> Option<&'static str> {
+    match latched {
+        None => None,
+        Some(Latch::Emergency(_)) => Some("an emergency stop is latched"),
+        Some(Latch::Stopped(_)) => Some(STOPPED),
+        Some(Latch::Fault(_) | Latch::Hot(_)) => Some("a fault is latched"),
+    }
+}
+
+/// What the parking's own stop may have latched, or a caller that went away meanwhile.
+fn own(latched: Option<&Latch>) -> Option<&'static str> {
+    match latched {
+        Some(Latch::Stopped(Who::Node | Who::Planner)) => None,
+        other => hindrance(other),
+    }
+}
+
+/// What an arm may be parked in that is too hot.
+fn heat(latched: Option<&Latch>) -> Option<&'static str> {
+    match latched {
+        Some(Latch::Hot(_)) => None,
+        other => hindrance(other),
+    }
+}
+
+/// Stops an arm with a lift, then brings it to rest, unless something hindered that when it was
+/// left, or somebody has stopped it since.
 ///
 /// # Errors
 /// Why it stands where it is, energised.
-pub(super) async fn park(seat: &Arc<Seat>) -> Result<Parked, String> {
+pub(super) async fn park(seat: &Arc<Seat>, leave: &Leave) -> Result<Parked, String> {
     let motion = &seat.motion;
     if !motion.snapshot().energised {
         return Ok(Parked::Limp);
+    }
+    if let Some(why) = leave.hindrance {
+        return Err(why.to_owned());
     }
     let ticket = motion.stop(Who::Node, false);
     let stopped = motion.stopped(ticket).await;
     if !stopped.is_some_and(|report| report.verified) {
         return Err("its standstill could not be verified".to_owned());
     }
-    match tokio::time::timeout(PATIENCE, to_rest(seat, PARK)).await {
+    let seen_stops = motion.stops_asked();
+    if motion.stops_said() != leave.stops_said {
+        return Err("somebody stopped it".to_owned());
+    }
+    let parked = to_rest(seat, seen_stops, own, PARK);
+    match tokio::time::timeout(PATIENCE, parked).await {
         Ok(parked) => parked,
         Err(_) => {
             let ticket = motion.stop(Who::Node, false);
@@ -68,8 +119,14 @@ pub(super) async fn park(seat: &Arc<Seat>) -> Result<Parked, String> {
     }
 }
 
-/// Brings an arm that stands to rest, if no way there takes longer than `longest`.
-async fn to_rest(seat: &Arc<Seat>, longest: Duration) -> Result<Parked, String> {
+/// Brings an arm that stands to rest, if no way there takes longer than `longest`, nobody has stopped
+/// it beyond `seen_stops`, and nothing is latched that `hinders`.
+async fn to_rest(
+    seat: &Arc<Seat>,
+    seen_stops: u64,
+    hinders: fn(Option<&Latch>) -> Option<&'static str>,
+    longest: Duration,
+) -> Result<Parked, String> {
     let motion = &seat.motion;
     let scene = seat
         .last_scene()
@@ -81,11 +138,14 @@ async fn to_rest(seat: &Arc<Seat>, longest: Duration) -> Result<Parked, String> 
     if start.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD {
         return Ok(Parked::AtRest);
     }
-    let seen_stops = motion.stops_asked();
     let permit = seat
         .permits()
         .ask_reset(&scene, Who::Node, motion.clock().now())
         .map_err(|denied| denied.to_string())?;
+    // What is latched later than this takes the permit back.
+    if let Some(why) = hinders(seat.permits().latched().as_ref()) {
+        return Err(why.to_owned());
+    }
     let ways = planned(&scene, &start, longest).await?;
     // Planning took its time: the proof is for where the arm is now.
     let start = motion.snapshot().measured.unwrap_or(start);
@@ -151,18 +211,12 @@ pub(super) async fn mind_heat(seat: Arc<Seat>) {
         let Ok(why) = hot.map(|seen| seen.health.line()) else {
             return;
         };
-        let latched = seat.permits().latched();
-        match latched {
-            Some(Latch::Stopped(_) | Latch::Emergency(_)) => {
-                tracing::warn!(arm = seat.name, "{why}; stopped, so it is not parked");
-            }
-            _ => match to_rest(&seat, Duration::MAX).await {
-                Ok(_) => tracing::warn!(arm = seat.name, "{why}; the arm is parked"),
-                Err(error) => tracing::error!(
-                    arm = seat.name,
-                    "{why}; it could not be parked: {error}; the arm is still energised"
-                ),
-            },
+        match cooler(&seat).await {
+            Ok(_) => tracing::warn!(arm = seat.name, "{why}; the arm is parked"),
+            Err(error) => tracing::error!(
+                arm = seat.name,
+                "{why}; it is not parked: {error}; the arm is still energised"
+            ),
         }
         let cooled = snapshots.wait_for(|seen| seen.health.care < Care::Park);
         if cooled.await.is_err() {
@@ -171,7 +225,138 @@ pub(super) async fn mind_heat(seat: Arc<Seat>) {
     }
 }
 
+/// Brings an arm to rest that is too hot; one that was stopped, or is broken, is a person's.
+async fn cooler(seat: &Arc<Seat>) -> Result<Parked, String> {
+    let seen_stops = seat.motion.stops_asked();
+    match heat(seat.permits().latched().as_ref()) {
+        Some(why) => Err(why.to_owned()),
+        None => to_rest(seat, seen_stops, heat, Duration::MAX).await,
+    }
+}
+
 /// Whether anything is under way.
 pub(super) fn moves(state: State) -> bool {
     matches!(state, State::Moving | State::Held | State::Stopping)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+pub(super) mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::link::memory::MemoryLink;
+    use crate::link::{Link, LinkError};
+    use crate::motion::{Motion, Opener};
+    use crate::permit::Permits;
+    use crate::scene::Library;
+    use crate::sim::{Fault, Simulator};
+    use crate::units::Instant;
+
+    /// A simulated arm in the default scene.
+    pub(in crate::cli) fn seat(clock: Clock) -> (Arc<Seat>, Simulator, Arc<Scene>) {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+        let device = sim.clone();
+        let open: Opener = Box::new(move |clock| {
+            let link = MemoryLink::new(device.clone(), clock, "bench").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn Link>)
+        });
+        let permits = Arc::new(Permits::everything());
+        let motion = Motion::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
+        let seat = Arc::new(Seat::new("arm", motion, None));
+        seat.moved_in(&scene);
+        (seat, sim, scene)
+    }
+
+    /// At its ready pose.
+    async fn ready(seat: &Seat, scene: &Arc<Scene>) {
+        let motion = &seat.motion;
+        let start = motion.snapshot().measured.unwrap();
+        let pose = [scene.ready_rad];
+        let plan = plan::go_to(scene, &start.position_rad, &pose, &plan::Patient).unwrap();
+        let permit = seat.permits().ask(scene, Instant::ZERO).unwrap();
+        let now = motion.clock().now();
+        let proof = gate::check(scene, permit, &start, now, plan.trajectory).unwrap();
+        let outcome = motion.run(proof, motion.stops_asked()).await.unwrap();
+        assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+    }
+
+    fn is_at_rest(sim: &Simulator, scene: &Scene) -> bool {
+        sim.truth().distance_max(&scene.rest_rad) < AT_REST_RAD
+    }
+
+    /// What comes between the signal and the way to rest: is the arm parked then?
+    async fn parks(between: impl AsyncFnOnce(&Seat)) -> bool {
+        let (seat, sim, scene) = seat(Clock::simulated());
+        ready(&seat, &scene).await;
+        let leave = Leave::of(&seat);
+        between(&seat).await;
+        let parked = park(&seat, &leave).await;
+        assert_eq!(parked.is_ok(), is_at_rest(&sim, &scene), "{parked:?}");
+        parked.is_ok()
+    }
+
+    #[tokio::test]
+    async fn whoever_stops_an_arm_that_is_left_is_heard() {
+        assert!(parks(async |_: &Seat| {}).await);
+        for by in [Who::Operator, Who::Planner] {
+            let stops = async move |seat: &Seat| {
+                let ticket = seat.motion.stop(by, false);
+                assert!(seat.motion.stopped(ticket).await.unwrap().verified);
+            };
+            assert!(!parks(stops).await, "{by:?}");
+        }
+        // One that is under way when the parking's own stop comes is the same stop.
+        let at_once = async |seat: &Seat| drop(seat.motion.stop(Who::Operator, false));
+        assert!(!parks(at_once).await);
+        let breaks = async |seat: &Seat| seat.permits().latch(Latch::Fault("broken".to_owned()));
+        assert!(!parks(breaks).await);
+        // The node's own stops, and callers that are cut off because it ends, are no reason.
+        let ends = async |seat: &Seat| {
+            seat.motion.stop(Who::Node, false);
+            let ticket = seat.motion.abandon();
+            assert!(seat.motion.stopped(ticket).await.unwrap().verified);
+        };
+        assert!(parks(ends).await);
+    }
+
+    #[tokio::test]
+    async fn what_was_stopped_before_stays_where_it_is() {
+        let (seat, sim, scene) = seat(Clock::simulated());
+        ready(&seat, &scene).await;
+        seat.motion.stop(Who::Planner, false);
+        let leave = Leave::of(&seat);
+        assert!(park(&seat, &leave).await.is_err());
+        assert!(!is_at_rest(&sim, &scene));
+    }
+
+    /// Hot, the arm goes to rest by itself; with a fault that nobody has looked at it does not.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn heat_parks_no_arm_that_is_broken() {
+        for broken in [false, true] {
+            let (seat, sim, scene) = seat(Clock::real());
+            ready(&seat, &scene).await;
+            if broken {
+                let fault = "an obstacle held a joint".to_owned();
+                seat.permits().latch(Latch::Fault(fault));
+            }
+            let minding = tokio::spawn(mind_heat(Arc::clone(&seat)));
+            for id in 1..=6 {
+                let temperature_c = 69.0;
+                sim.break_it(Fault::Heat { id, temperature_c });
+            }
+            let mut snapshots = seat.motion.watch();
+            let hot = snapshots.wait_for(|seen| seen.health.care >= Care::Park);
+            drop(hot.await.unwrap());
+            let at_rest = async {
+                while !is_at_rest(&sim, &scene) {
+                    snapshots.changed().await.unwrap();
+                }
+            };
+            let patience = Duration::from_secs(if broken { 2 } else { 60 });
+            let parked = tokio::time::timeout(patience, at_rest).await.is_ok();
+            assert_eq!(parked, !broken);
+            minding.abort();
+        }
+    }
 }

@@ -24,6 +24,8 @@ const STANDSTILL_MS_MAX: f64 = 300.0;
 /// A motion is stopped when it has come so far of its samples.
 const STOP_AT_SHARE: f64 = 0.5;
 
+const SOMEBODY_ELSE: &str = "somebody else stopped it";
+
 /// The file in the state folder.
 const FILE: &str = "selftest.json";
 
@@ -91,18 +93,23 @@ async fn arm(
         return Err("it moves; wait for its end, or `steadyhand stop` it".to_owned());
     }
     let mut measured = Measured::default();
+    let mut seen_stops = seat.motion.stops_asked();
     for _ in 0..rounds {
-        let report = one(seat, &scene).await?;
+        let report = one(seat, &scene, &mut seen_stops).await?;
         measured.take(&report);
     }
     Ok(measured)
 }
 
-/// From where it is to the pose that is further away, stopped in the middle, and released again.
-async fn one(seat: &Arc<Seat>, scene: &Arc<Scene>) -> Result<StopReport, String> {
+/// From where it is to the pose that is further away, stopped in the middle, and released again. No
+/// stop but its own may come beyond the `seen_stops`, whoever asks for it.
+async fn one(
+    seat: &Arc<Seat>,
+    scene: &Arc<Scene>,
+    seen_stops: &mut u64,
+) -> Result<StopReport, String> {
     let motion = &seat.motion;
     let clock = motion.clock();
-    let seen_stops = motion.stops_asked();
     let permit = seat
         .permits()
         .ask(scene, clock.now())
@@ -123,8 +130,9 @@ async fn one(seat: &Arc<Seat>, scene: &Arc<Scene>) -> Result<StopReport, String>
     let start = motion.snapshot().measured.unwrap_or(start);
     let proof = gate::check(scene, permit, &start, clock.now(), plan.trajectory)
         .map_err(|refused| refused.to_string())?;
+    let before = seat.last_scene();
     seat.moved_in(scene);
-    let mut outcome = motion.run(proof, seen_stops);
+    let mut outcome = motion.run(proof, *seen_stops);
     let mut snapshots = motion.watch();
     let half = snapshots.wait_for(|seen| {
         seen.progress
@@ -132,11 +140,21 @@ async fn one(seat: &Arc<Seat>, scene: &Arc<Scene>) -> Result<StopReport, String>
     });
     tokio::select! {
         _ = half => {}
-        ended = &mut outcome => return Err(why(ended.ok())),
+        ended = &mut outcome => {
+            if matches!(ended, Ok(Outcome::Refused(_))) {
+                seat.moved_back_to(before);
+            }
+            return Err(why(ended.ok()));
+        }
     }
     let ticket = motion.stop(Who::Node, false);
     let report = motion.stopped(ticket).await;
     let report = report.ok_or("its thread has ended")?;
+    // The node stops for others as well, and they mean it.
+    if ticket != *seen_stops + 1 || motion.stops_asked() != ticket {
+        return Err(SOMEBODY_ELSE.to_owned());
+    }
+    *seen_stops = ticket;
     release(seat, scene, clock.now())?;
     Ok(report)
 }
@@ -144,7 +162,7 @@ async fn one(seat: &Arc<Seat>, scene: &Arc<Scene>) -> Result<StopReport, String>
 fn why(ended: Option<Outcome>) -> String {
     match ended {
         Some(Outcome::Refused(why) | Outcome::Faulted(why)) => why,
-        Some(Outcome::Stopped(_)) => "somebody else stopped it".to_owned(),
+        Some(Outcome::Stopped(_)) => SOMEBODY_ELSE.to_owned(),
         Some(Outcome::Reached { .. }) => "it was at its end before it was stopped".to_owned(),
         None => "its thread has ended".to_owned(),
     }
@@ -154,7 +172,7 @@ fn why(ended: Option<Outcome>) -> String {
 fn release(seat: &Seat, scene: &Scene, now: Instant) -> Result<(), String> {
     let permits = seat.permits();
     if permits.latched() != Some(crate::permit::Latch::Stopped(Who::Node)) {
-        return Err("somebody else stopped it".to_owned());
+        return Err(SOMEBODY_ELSE.to_owned());
     }
     let permit = permits
         .ask_reset(scene, Who::Node, now)
@@ -162,7 +180,7 @@ fn release(seat: &Seat, scene: &Scene, now: Instant) -> Result<(), String> {
     if permits.unlatch(&permit) {
         Ok(())
     } else {
-        Err("somebody else stopped it".to_owned())
+        Err(SOMEBODY_ELSE.to_owned())
     }
 }
 
@@ -266,6 +284,43 @@ fn rounded(ms: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::park::tests::seat;
+    use crate::clock::Clock;
+    use crate::permit::Latch;
+
+    /// Its own stop is under way when the node stops for another reason: that one counts.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn another_stop_of_the_node_ends_a_self_test() {
+        let (seat, sim, scene) = seat(Clock::simulated_at(4));
+        let seen = seat.motion.stops_asked();
+        let other = Arc::clone(&seat);
+        let ends = std::thread::spawn(move || {
+            while other.motion.stops_asked() == seen {
+                std::thread::yield_now();
+            }
+            other.motion.stop(Who::Node, false)
+        });
+        let mut seen_stops = seen;
+        let told = one(&seat, &scene, &mut seen_stops).await;
+        let ticket = ends.join().unwrap();
+        assert_eq!(told.unwrap_err(), SOMEBODY_ELSE);
+        seat.motion.stopped(ticket).await.unwrap();
+        assert_eq!(seat.permits().latched(), Some(Latch::Stopped(Who::Node)));
+        let stands = sim.truth();
+        assert!(one(&seat, &scene, &mut seen_stops).await.is_err());
+        assert!(sim.truth().distance_max(&stands) < 1e-3);
+    }
+
+    #[tokio::test]
+    async fn a_self_test_ends_its_own_stop_and_goes_on() {
+        let (seat, _, scene) = seat(Clock::simulated_at(4));
+        let mut seen_stops = seat.motion.stops_asked();
+        for _ in 0..2 {
+            let report = one(&seat, &scene, &mut seen_stops).await.unwrap();
+            assert!(report.verified, "{report:?}");
+        }
+        assert_eq!(seat.permits().latched(), None);
+    }
 
     #[test]
     fn a_quantile_is_a_value_that_was_seen() {
