@@ -307,7 +307,9 @@ pub(super) mod tests {
             assert!(!parks(stops).await, "{by:?}");
         }
         // One that is under way when the parking's own stop comes is the same stop.
-        let at_once = async |seat: &Seat| drop(seat.motion.stop(Who::Operator, false));
+        let at_once = async |seat: &Seat| {
+            seat.motion.stop(Who::Operator, false);
+        };
         assert!(!parks(at_once).await);
         let breaks = async |seat: &Seat| seat.permits().latch(Latch::Fault("broken".to_owned()));
         assert!(!parks(breaks).await);

@@ -47,12 +47,14 @@ impl Worker {
     }
 
     /// Whether joints that press against something are being let go of, before a stop or a fault is
-    /// told to be over. A controller that plans its own way has dropped what it was sent.
+    /// told to be over. A controller that plans its own way has dropped what it was sent, and a
+    /// servo that gave up gets no goal before it is energised anew.
     fn lets_go(&mut self) -> bool {
         let (Some(job), Some(seen)) = (&mut self.job, &self.snapshot.measured) else {
             return false;
         };
-        let lets_go = self.driver.stands_at_its_goal() && job.execution.let_go(seen);
+        let presses = self.driver.stands_at_its_goal() && self.driver.is_energised();
+        let lets_go = presses && job.execution.let_go(seen);
         if lets_go {
             job.sent_all = None;
             tracing::warn!("a joint stands away from its goal: it is let go of");
