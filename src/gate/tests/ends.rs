@@ -55,7 +55,7 @@ fn no_lift_and_no_way_down_is_faster_than_its_tip_may_be() {
             .iter_mut()
             .for_each(|pen| pen.kind = ToolKind::Needle)
     });
-    let high = other(|scene| scene.heights.lift_mm = 60.0);
+    let high = other(|scene| scene.heights.lift_mm = 50.0);
     for (what, (scene, trajectory)) in [("needle", needle), ("high", high)] {
         let pen = scene.pens.first().unwrap();
         let tip = |q: &Joints| clearance::tip_m(&scene, 0, q).unwrap();
@@ -74,7 +74,7 @@ fn no_lift_and_no_way_down_is_faster_than_its_tip_may_be() {
                 fastest = fastest.max(speed / limit);
             }
         }
-        assert!((0.5..=1.001).contains(&fastest), "{what}: {fastest}");
+        assert!((0.5..=1.002).contains(&fastest), "{what}: {fastest}");
     }
 }
 
