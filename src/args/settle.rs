@@ -137,7 +137,5 @@ pub(super) fn cautious(shape: &Shape) -> Map<String, Value> {
 fn leaves_doubt(trouble: &Trouble, cautious: &Param) -> bool {
     let is_of_the_whole = trouble.complaint.path.is_empty();
     let is_unread = matches!(trouble.rule, Rule::NoArguments | Rule::Contradiction);
-    trouble.is_in_doubt
-        || (is_of_the_whole && is_unread)
-        || trouble.complaint.path == cautious.name
+    trouble.is_in_doubt || (is_of_the_whole && is_unread) || trouble.complaint.path == cautious.name
 }

@@ -328,7 +328,9 @@ impl Place {
         let model = &scene.arm.file.name;
         let arm = self.arms.iter().find(|arm| arm.model == *model);
         if args.joints.is_none() && arm.is_some_and(|arm| arm.is_moving) {
-            bail!("arm {model} is at work: a touch is taken where it stands; `steadyhand stop` or wait, then touch");
+            bail!(
+                "arm {model} is at work: a touch is taken where it stands; `steadyhand stop` or wait, then touch"
+            );
         }
         let measured = || arm.map(|arm| arm.joints_rad.clone());
         let joints = args.joints.clone().or_else(measured).with_context(|| {

@@ -4,12 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::gate;
-use crate::motion::{Care, Outcome, State};
-use crate::permit::{Latch, Who};
-use crate::plan::{self, Trajectory};
+use crate::motion::{Care, State};
+use crate::permit::{Latch, Permit, Who};
+use crate::plan::{self, Plan};
 use crate::scene::Scene;
-use crate::tools::Seat;
+use crate::tools::{Alone, Node, Seat};
 use crate::units::{Joints, Measured};
 
 /// How long the way to rest may take of an arm that is left; a longer one is not begun.
@@ -18,6 +17,9 @@ const PARK: Duration = Duration::from_secs(5);
 /// How long such an arm may be on its way on a machine that is busy, planning included; after that
 /// it is stopped where it is. A service is ended 8 s after it was asked to.
 const PATIENCE: Duration = Duration::from_millis(6500);
+
+/// How long the end of a job that was stopped for that may take to be written.
+const WRITTEN: Duration = Duration::from_millis(500);
 
 /// How near to rest is at rest.
 const AT_REST_RAD: f64 = 0.03;
@@ -88,7 +90,11 @@ fn heat(latched: Option<&Latch>) -> Option<&'static str> {
 ///
 /// # Errors
 /// Why it stands where it is, energised.
-pub(super) async fn park(seat: &Arc<Seat>, leave: &Leave) -> Result<Parked, String> {
+pub(super) async fn park(
+    node: &Arc<Node>,
+    seat: &Arc<Seat>,
+    leave: &Leave,
+) -> Result<Parked, String> {
     let motion = &seat.motion;
     if !motion.snapshot().energised {
         return Ok(Parked::Limp);
@@ -105,23 +111,24 @@ pub(super) async fn park(seat: &Arc<Seat>, leave: &Leave) -> Result<Parked, Stri
     if motion.stops_said() != leave.stops_said {
         return Err("somebody stopped it".to_owned());
     }
-    let parked = to_rest(seat, seen_stops, own, PARK);
-    match tokio::time::timeout(PATIENCE, parked).await {
-        Ok(parked) => parked,
-        Err(_) => {
-            let ticket = motion.stop(Who::Node, false);
-            motion.stopped(ticket).await;
-            Err(format!(
-                "it did not come to rest within {:.1} s: this machine is too busy",
-                PATIENCE.as_secs_f64()
-            ))
-        }
+    let mut parked = std::pin::pin!(to_rest(node, seat, seen_stops, own, PARK));
+    if let Ok(parked) = tokio::time::timeout(PATIENCE, &mut parked).await {
+        return parked;
     }
+    let ticket = motion.stop(Who::Node, false);
+    motion.stopped(ticket).await;
+    // Its journal shall say so; the arm stands already.
+    drop(tokio::time::timeout(WRITTEN, parked).await);
+    Err(format!(
+        "it did not come to rest within {:.1} s: this machine is too busy",
+        PATIENCE.as_secs_f64()
+    ))
 }
 
 /// Brings an arm that stands to rest, if no way there takes longer than `longest`, nobody has stopped
 /// it beyond `seen_stops`, and nothing is latched that `hinders`.
 async fn to_rest(
+    node: &Arc<Node>,
     seat: &Arc<Seat>,
     seen_stops: u64,
     hinders: fn(Option<&Latch>) -> Option<&'static str>,
@@ -146,29 +153,47 @@ async fn to_rest(
     if let Some(why) = hinders(seat.permits().latched().as_ref()) {
         return Err(why.to_owned());
     }
-    let ways = planned(&scene, &start, longest).await?;
-    // Planning took its time: the proof is for where the arm is now.
-    let start = motion.snapshot().measured.unwrap_or(start);
-    let now = motion.clock().now();
-    let proof = ways
-        .into_iter()
-        .map(|way| gate::check(&scene, permit.clone(), &start, now, way))
-        .reduce(|one, other| one.or(other))
-        .ok_or("there is no way to its rest pose")?
-        .map_err(|refused| refused.to_string())?;
-    match motion.run(proof, seen_stops).await {
-        Ok(Outcome::Reached { .. }) => Ok(Parked::AtRest),
-        Ok(Outcome::Stopped(_)) => Err("it was stopped on its way to rest".to_owned()),
-        Ok(Outcome::Refused(why) | Outcome::Faulted(why)) => Err(why),
-        Err(_) => Err("its thread has ended".to_owned()),
+    let job = Alone::begin(node, seat, "park", &scene, seen_stops).await?;
+    let (state, gone) = match planned(&scene, &start, longest).await {
+        Ok(ways) => go(&job, &scene, &permit, &ways).await,
+        Err(why) => ("refused", Err(why)),
+    };
+    let words = match &gone {
+        Ok(()) => "the arm is at rest".to_owned(),
+        Err(why) => why.clone(),
+    };
+    job.end(state, words).await;
+    gone.map(|()| Parked::AtRest)
+}
+
+/// The first of the ways to rest that may be gone.
+async fn go(
+    job: &Alone,
+    scene: &Arc<Scene>,
+    permit: &Permit,
+    ways: &[Plan],
+) -> (&'static str, Result<(), String>) {
+    let mut found = (
+        "refused",
+        Err("there is no way to its rest pose".to_owned()),
+    );
+    for way in ways {
+        found = match job.run(scene, permit.clone(), way).await {
+            Ok(()) => ("reached", Ok(())),
+            Err(short) => (short.state, Err(short.why)),
+        };
+        if found.0 != "refused" {
+            break;
+        }
     }
+    found
 }
 
 async fn planned(
     scene: &Arc<Scene>,
     start: &Measured,
     longest: Duration,
-) -> Result<Vec<Trajectory>, String> {
+) -> Result<Vec<Plan>, String> {
     let (scene, from) = (Arc::clone(scene), start.position_rad);
     let ways = tokio::task::spawn_blocking(move || ways(&scene, &from, longest));
     ways.await
@@ -177,17 +202,17 @@ async fn planned(
 
 /// The ways to rest that are not too long, the shorter first: over the ready pose, as after every
 /// other motion, and straight there.
-fn ways(scene: &Scene, from: &Joints, longest: Duration) -> Result<Vec<Trajectory>, String> {
+fn ways(scene: &Scene, from: &Joints, longest: Duration) -> Result<Vec<Plan>, String> {
     let (mut ways, mut why) = (Vec::new(), String::new());
     for poses in [&[scene.ready_rad, scene.rest_rad][..], &[scene.rest_rad]] {
         match plan::go_to(scene, from, poses, &plan::Patient) {
-            Ok(plan) => ways.push(plan.trajectory),
+            Ok(plan) => ways.push(plan),
             Err(error) => why = error.to_string(),
         }
     }
-    ways.sort_by_key(Trajectory::duration);
-    let shortest = ways.first().ok_or(why)?.duration();
-    ways.retain(|way| way.duration() <= longest);
+    ways.sort_by_key(|way| way.trajectory.duration());
+    let shortest = ways.first().ok_or(why)?.trajectory.duration();
+    ways.retain(|way| way.trajectory.duration() <= longest);
     if ways.is_empty() {
         return Err(format!(
             "the way to its rest pose takes {:.1} s and {:.1} s is the longest: bring it nearer (`poses.rest_rad`) or raise `limits.travel_mm_s` in scene `{}`",
@@ -200,7 +225,7 @@ fn ways(scene: &Scene, from: &Joints, longest: Duration) -> Result<Vec<Trajector
 }
 
 /// Parks an arm whose servos are too hot, once its stroke is done, as often as that happens.
-pub(super) async fn mind_heat(seat: Arc<Seat>) {
+pub(super) async fn mind_heat(node: Arc<Node>, seat: Arc<Seat>) {
     let mut snapshots = seat.motion.watch();
     loop {
         let hot = snapshots
@@ -211,7 +236,7 @@ pub(super) async fn mind_heat(seat: Arc<Seat>) {
         let Ok(why) = hot.map(|seen| seen.health.line()) else {
             return;
         };
-        match cooler(&seat).await {
+        match cooler(&node, &seat).await {
             Ok(_) => tracing::warn!(arm = seat.name, "{why}; the arm is parked"),
             Err(error) => tracing::error!(
                 arm = seat.name,
@@ -226,11 +251,11 @@ pub(super) async fn mind_heat(seat: Arc<Seat>) {
 }
 
 /// Brings an arm to rest that is too hot; one that was stopped, or is broken, is a person's.
-async fn cooler(seat: &Arc<Seat>) -> Result<Parked, String> {
+async fn cooler(node: &Arc<Node>, seat: &Arc<Seat>) -> Result<Parked, String> {
     let seen_stops = seat.motion.stops_asked();
     match heat(seat.permits().latched().as_ref()) {
         Some(why) => Err(why.to_owned()),
-        None => to_rest(seat, seen_stops, heat, Duration::MAX).await,
+        None => to_rest(node, seat, seen_stops, heat, Duration::MAX).await,
     }
 }
 
@@ -244,16 +269,27 @@ pub(super) fn moves(state: State) -> bool {
 pub(super) mod tests {
     use super::*;
     use crate::clock::Clock;
+    use crate::config::NodeFile;
+    use crate::gate;
     use crate::link::memory::MemoryLink;
     use crate::link::{Link, LinkError};
-    use crate::motion::{Motion, Opener};
+    use crate::motion::{Motion, Opener, Outcome};
     use crate::permit::Permits;
     use crate::scene::Library;
     use crate::sim::{Fault, Simulator};
+    use crate::tools::State as NodeState;
     use crate::units::Instant;
 
-    /// A simulated arm in the default scene.
-    pub(in crate::cli) fn seat(clock: Clock) -> (Arc<Seat>, Simulator, Arc<Scene>) {
+    /// A node with a simulated arm in the default scene.
+    pub(in crate::cli) struct House {
+        pub(in crate::cli) node: Arc<Node>,
+        pub(in crate::cli) seat: Arc<Seat>,
+        pub(in crate::cli) sim: Simulator,
+        pub(in crate::cli) scene: Arc<Scene>,
+        _folder: tempfile::TempDir,
+    }
+
+    pub(in crate::cli) fn house(clock: Clock) -> House {
         let scene = Library::new(None).scene("default", None).unwrap();
         let sim = Simulator::new(&scene.arm, &scene.rest_rad);
         let device = sim.clone();
@@ -265,7 +301,18 @@ pub(super) mod tests {
         let motion = Motion::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
         let seat = Arc::new(Seat::new("arm", motion, None));
         seat.moved_in(&scene);
-        (seat, sim, scene)
+        let folder = tempfile::tempdir().unwrap();
+        let file = NodeFile::default();
+        let state = NodeState::open(folder.path().to_owned(), &file).unwrap();
+        let seats = vec![Arc::clone(&seat)];
+        let output = folder.path().to_owned();
+        House {
+            node: Arc::new(Node::new(file, Library::new(None), seats, output, state)),
+            seat,
+            sim,
+            scene,
+            _folder: folder,
+        }
     }
 
     /// At its ready pose.
@@ -287,13 +334,18 @@ pub(super) mod tests {
 
     /// What comes between the signal and the way to rest: is the arm parked then?
     async fn parks(between: impl AsyncFnOnce(&Seat)) -> bool {
-        let (seat, sim, scene) = seat(Clock::simulated());
-        ready(&seat, &scene).await;
-        let leave = Leave::of(&seat);
-        between(&seat).await;
-        let parked = park(&seat, &leave).await;
-        assert_eq!(parked.is_ok(), is_at_rest(&sim, &scene), "{parked:?}");
-        parked.is_ok()
+        let house = house(Clock::simulated());
+        ready(&house.seat, &house.scene).await;
+        let leave = Leave::of(&house.seat);
+        between(&house.seat).await;
+        let parked = park(&house.node, &house.seat, &leave).await;
+        let at_rest = is_at_rest(&house.sim, &house.scene);
+        assert_eq!(parked.is_ok(), at_rest, "{parked:?}");
+        let told = house.node.book.last_moved("arm");
+        let told = told.map(|past| (past.tool, past.state));
+        let job = ("park".to_owned(), "reached".to_owned());
+        assert_eq!(told, at_rest.then_some(job));
+        at_rest
     }
 
     #[tokio::test]
@@ -324,25 +376,32 @@ pub(super) mod tests {
 
     #[tokio::test]
     async fn what_was_stopped_before_stays_where_it_is() {
-        let (seat, sim, scene) = seat(Clock::simulated());
+        let House {
+            node,
+            seat,
+            sim,
+            scene,
+            ..
+        } = house(Clock::simulated());
         ready(&seat, &scene).await;
         seat.motion.stop(Who::Planner, false);
         let leave = Leave::of(&seat);
-        assert!(park(&seat, &leave).await.is_err());
+        assert!(park(&node, &seat, &leave).await.is_err());
         assert!(!is_at_rest(&sim, &scene));
     }
 
     /// Hot, the arm goes to rest by itself; with a fault that nobody has looked at it does not.
-    #[tokio::test(flavor = "multi_thread")]
+    #[tokio::test]
     async fn heat_parks_no_arm_that_is_broken() {
         for broken in [false, true] {
-            let (seat, sim, scene) = seat(Clock::real());
-            ready(&seat, &scene).await;
+            let house = house(Clock::real());
+            let (seat, sim, scene) = (&house.seat, &house.sim, &house.scene);
+            ready(seat, scene).await;
             if broken {
                 let fault = "an obstacle held a joint".to_owned();
                 seat.permits().latch(Latch::Fault(fault));
             }
-            let minding = tokio::spawn(mind_heat(Arc::clone(&seat)));
+            let minding = tokio::spawn(mind_heat(Arc::clone(&house.node), Arc::clone(seat)));
             for id in 1..=6 {
                 let temperature_c = 69.0;
                 sim.break_it(Fault::Heat { id, temperature_c });
@@ -351,7 +410,7 @@ pub(super) mod tests {
             let hot = snapshots.wait_for(|seen| seen.health.care >= Care::Park);
             drop(hot.await.unwrap());
             let at_rest = async {
-                while !is_at_rest(&sim, &scene) {
+                while !is_at_rest(sim, scene) {
                     snapshots.changed().await.unwrap();
                 }
             };

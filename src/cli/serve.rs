@@ -65,7 +65,7 @@ async fn until_told(
         Arc::clone(&parking),
     ));
     for seat in &node.seats {
-        tokio::spawn(park::mind_heat(Arc::clone(seat)));
+        tokio::spawn(park::mind_heat(Arc::clone(&node), Arc::clone(seat)));
     }
     systemd::watchdog(&node);
     match (&door, serve.http) {
@@ -94,7 +94,7 @@ async fn until_told(
 }
 
 /// However serving ended, the arm is brought to a stand before the reason is told.
-async fn end(node: &Node, parking: Option<&Leaves>) -> Exit {
+async fn end(node: &Arc<Node>, parking: Option<&Leaves>) -> Exit {
     match parking {
         Some(leaves) => park_all(node, leaves).await,
         None if halt(node).await => Exit::Done,
@@ -264,7 +264,7 @@ async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock
 }
 
 /// Parks what may be parked; whatever else is energised stays so, and says so.
-async fn park_all(node: &Node, leaves: &Leaves) -> Exit {
+async fn park_all(node: &Arc<Node>, leaves: &Leaves) -> Exit {
     let mut exit = if halt(node).await {
         Exit::Done
     } else {
@@ -275,7 +275,12 @@ async fn park_all(node: &Node, leaves: &Leaves) -> Exit {
         .seats
         .iter()
         .zip(leaves)
-        .map(|(seat, leave)| (seat, tokio::spawn(parked(Arc::clone(seat), *leave))))
+        .map(|(seat, leave)| {
+            (
+                seat,
+                tokio::spawn(parked(Arc::clone(node), Arc::clone(seat), *leave)),
+            )
+        })
         .collect();
     for (seat, parked) in begun {
         match parked.await.unwrap_or_else(|_| Err("it broke".to_owned())) {
@@ -298,8 +303,12 @@ async fn park_all(node: &Node, leaves: &Leaves) -> Exit {
     exit
 }
 
-async fn parked(seat: Arc<Seat>, leave: park::Leave) -> Result<park::Parked, String> {
-    park::park(&seat, &leave).await
+async fn parked(
+    node: Arc<Node>,
+    seat: Arc<Seat>,
+    leave: park::Leave,
+) -> Result<park::Parked, String> {
+    park::park(&node, &seat, &leave).await
 }
 
 /// Stops every arm and says whether all were read back to stand.

@@ -493,7 +493,7 @@ pub(super) fn tip_limit_mm_s(
 }
 
 /// Whether a value is beyond its limit; at it, it is not. The one place that says so.
-pub(super) fn above<T: PartialOrd>(value: T, limit: T) -> bool {
+pub(super) fn above<T: PartialOrd + Copy>(value: T, limit: T) -> bool {
     value > limit
 }
 

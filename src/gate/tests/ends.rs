@@ -50,10 +50,9 @@ fn held_resumed_and_stopped(scene: &Arc<Scene>, trajectory: &Trajectory) -> Vec<
 #[test]
 fn no_lift_and_no_way_down_is_faster_than_its_tip_may_be() {
     let needle = other(|scene| {
-        scene
-            .pens
-            .iter_mut()
-            .for_each(|pen| pen.kind = ToolKind::Needle)
+        for pen in &mut scene.pens {
+            pen.kind = ToolKind::Needle;
+        }
     });
     let high = other(|scene| scene.heights.lift_mm = 50.0);
     for (what, (scene, trajectory)) in [("needle", needle), ("high", high)] {
