@@ -83,7 +83,9 @@ impl Desk for NodeDesk {
     }
 
     fn give_up(&self) {
-        self.node.stop_all(Who::Planner, false);
+        for seat in &self.node.seats {
+            seat.motion.abandon();
+        }
     }
 
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {

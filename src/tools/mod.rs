@@ -3,6 +3,7 @@
 mod abroad;
 mod admit;
 mod align;
+mod alone;
 mod answer;
 mod approve;
 mod audit;
@@ -31,6 +32,7 @@ mod withhold;
 
 pub use crate::fleet::{Answer, Progress, Watch};
 pub use abroad::{Abroad, Errand};
+pub(crate) use alone::{Alone, Short};
 pub use answer::Reply;
 pub use approve::Pending;
 pub use declared::Declared;

@@ -185,7 +185,7 @@ impl Seat {
     }
 
     /// Takes back [`Seat::moved_in`] after a motion that did not begin.
-    pub(super) fn moved_back_to(&self, scene: Option<Arc<Scene>>) {
+    pub(crate) fn moved_back_to(&self, scene: Option<Arc<Scene>>) {
         *self
             .last_scene
             .lock()
