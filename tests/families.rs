@@ -82,7 +82,9 @@ impl Lab {
                 return;
             }
             let why = said.to_string();
-            assert!(why.contains("machine"), "{why}");
+            // A simulated arm that gets no time is as silent as one without power.
+            let starved = ["machine", "no valid reading"].map(|words| why.contains(words));
+            assert!(starved.contains(&true), "{why}");
             let reset = self.call("reset", &serde_json::json!({ "scene": self.scene }));
             assert_eq!(reset["success"], true, "{reset:#}");
         }

@@ -346,8 +346,10 @@ fn in_words(report: &Report, hash: &str) -> Vec<String> {
     };
     vec![
         format!(
-            "{} strokes, {:.0} mm of line, {:.0} mm in the air, {dips}",
-            report.stroke_count, report.pen_down_mm, report.pen_up_mm
+            "{}, {:.0} mm of line, {:.0} mm in the air, {dips}",
+            report.strokes(),
+            report.pen_down_mm,
+            report.pen_up_mm
         ),
         format!(
             "{:.1} s from rest, {:.0} % of the line at the asked speed; {} comes nearest to its limits ({:.0} %)",

@@ -65,7 +65,7 @@ pub(super) fn here(args: &NodeArgs) -> anyhow::Result<Here> {
 /// Facts of a result that have a line of their own, with what stands before and after the value.
 const FACTS: [(&str, &str, &str); 8] = [
     ("arm", "arm", ""),
-    ("stroke_count", "strokes drawn", ""),
+    ("stroke_count", "strokes", ""),
     ("pen_down_mm", "pen-down length", " mm"),
     ("arm_time_s", "time", " s of arm time"),
     ("deviation_mm_p95", "deviation, 95 %", " mm"),

@@ -116,7 +116,7 @@ pub(super) fn judged<'a>(
 pub(super) struct Judge<'a> {
     pub(super) scene: &'a Scene,
     pub(super) trajectory: &'a Trajectory,
-    refusals: Vec<Refusal>,
+    pub(super) refusals: Vec<Refusal>,
     said: HashSet<(Rule, Option<usize>)>,
 }
 
@@ -179,7 +179,7 @@ struct Moment<'a> {
 }
 
 impl<'a> Judge<'a> {
-    fn new(scene: &'a Scene, trajectory: &'a Trajectory) -> Self {
+    pub(super) fn new(scene: &'a Scene, trajectory: &'a Trajectory) -> Self {
         Self {
             scene,
             trajectory,
@@ -490,7 +490,7 @@ impl<'a> Judge<'a> {
 }
 
 /// Whether a value is beyond its limit; at it, it is not. The one place that says so.
-pub(super) fn above(value: f64, limit: f64) -> bool {
+pub(super) fn above<T: PartialOrd>(value: T, limit: T) -> bool {
     value > limit
 }
 

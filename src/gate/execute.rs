@@ -591,3 +591,6 @@ fn ramped(rate: f64, wanted: f64, ticks: f64) -> f64 {
 fn smooth(share: f64) -> f64 {
     share.powi(3) * (10.0 + share * (6.0 * share - 15.0))
 }
+
+#[cfg(test)]
+mod tests;

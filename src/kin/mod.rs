@@ -328,7 +328,13 @@ fn turns(q_rad: &Joints) -> ([f64; JOINTS_MAX], [f64; JOINTS_MAX]) {
     for (angle, q) in angles.iter_mut().zip(q_rad.iter()) {
         *angle = *q;
     }
-    sines::sin_cos(&angles)
+    let [first @ .., _] = angles;
+    if q_rad.len() == JOINTS_MAX {
+        return sines::sin_cos(&angles);
+    }
+    // Mostly it is missing, and they are worked out in pairs.
+    let ([a, b, c, d, e, f], [u, v, w, x, y, z]) = sines::sin_cos(&first);
+    ([a, b, c, d, e, f, 0.0], [u, v, w, x, y, z, 1.0])
 }
 
 /// Its eigenvalues are the squares of how far joints move a tip one way and another.

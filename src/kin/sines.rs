@@ -15,7 +15,7 @@ const QUARTER_LOW_RAD: f64 = f64::from_bits(0x3dd0_b461_1a62_6331);
 
 /// The sum's coefficients after the first term: within an eighth of a turn the next one is below
 /// what a double can tell.
-const SINE: [f64; 7] = coefficients(2.0);
+const SINE: [f64; 8] = coefficients(2.0);
 const COSINE: [f64; 8] = coefficients(1.0);
 
 /// `-1/(n(n+1))`, each times the one before, from `n` on: Taylor's.
@@ -36,39 +36,48 @@ const fn coefficients<const COUNT: usize>(mut n: f64) -> [f64; COUNT] {
 #[inline(always)]
 pub(super) fn sin_cos<const N: usize>(angles_rad: &[f64; N]) -> ([f64; N], [f64; N]) {
     let (mut sines, mut cosines) = ([0.0; N], [0.0; N]);
-    for ((angle, sine), cosine) in angles_rad.iter().zip(&mut sines).zip(&mut cosines) {
-        (*sine, *cosine) = one(*angle);
+    for first in (0..N).step_by(2) {
+        let second = (first + 1).min(N - 1);
+        let (sine, cosine) = two([angles_rad[first], angles_rad[second]]);
+        (
+            [sines[first], cosines[first]],
+            [sines[second], cosines[second]],
+        ) = ([sine[0], cosine[0]], [sine[1], cosine[1]]);
     }
     (sines, cosines)
 }
 
-/// No branches, so that the loop around it becomes one over whole registers.
+/// Of two angles: no branches and every step twice, so that both share the processor's registers.
 #[inline(always)]
-fn one(angle_rad: f64) -> (f64, f64) {
-    let rounded = angle_rad * std::f64::consts::FRAC_2_PI + ROUNDER;
-    let quarters = rounded - ROUNDER;
-    let rest = (angle_rad - quarters * QUARTER_HIGH_RAD) - quarters * QUARTER_LOW_RAD;
-    let square = rest * rest;
-    let sine = (rest + rest * (square * sum(&SINE, square))).to_bits();
-    let cosine = (1.0 + square * sum(&COSINE, square)).to_bits();
-    let quarter = rounded.to_bits();
-    let swapped = (quarter & 1).wrapping_neg();
-    let (first, second) = (
-        (sine & !swapped) | (cosine & swapped),
-        (cosine & !swapped) | (sine & swapped),
-    );
+fn two(angles_rad: [f64; 2]) -> ([f64; 2], [f64; 2]) {
+    let rounded = angles_rad.map(|angle| angle * std::f64::consts::FRAC_2_PI + ROUNDER);
+    let quarters = rounded.map(|rounded| rounded - ROUNDER);
+    let rest = [0, 1]
+        .map(|n| (angles_rad[n] - quarters[n] * QUARTER_HIGH_RAD) - quarters[n] * QUARTER_LOW_RAD);
+    let square = rest.map(|rest| rest * rest);
+    let (sine, cosine) = (sum(&SINE, square), sum(&COSINE, square));
+    let sine = [0, 1].map(|n| rest[n] + rest[n] * (square[n] * sine[n]));
+    let cosine = [0, 1].map(|n| 1.0 + square[n] * cosine[n]);
+    let (sine, cosine) = (sine.map(f64::to_bits), cosine.map(f64::to_bits));
+    let quarter = rounded.map(f64::to_bits);
+    let swapped = quarter.map(|quarter| (quarter & 1).wrapping_neg());
+    let first = [0, 1].map(|n| (sine[n] & !swapped[n]) | (cosine[n] & swapped[n]));
+    let second = [0, 1].map(|n| (cosine[n] & !swapped[n]) | (sine[n] & swapped[n]));
     (
-        f64::from_bits(first ^ ((quarter & 2) << 62)),
-        f64::from_bits(second ^ ((quarter.wrapping_add(1) & 2) << 62)),
+        [0, 1].map(|n| f64::from_bits(first[n] ^ ((quarter[n] & 2) << 62))),
+        [0, 1].map(|n| f64::from_bits(second[n] ^ ((quarter[n].wrapping_add(1) & 2) << 62))),
     )
 }
 
+/// Terms are paired, and pairs again, so that none waits for all before it.
 #[inline(always)]
-fn sum<const COUNT: usize>(coefficients: &[f64; COUNT], square: f64) -> f64 {
-    coefficients
-        .iter()
-        .rev()
-        .fold(0.0, |sum, coefficient| sum * square + coefficient)
+fn sum(of: &[f64; 8], square: [f64; 2]) -> [f64; 2] {
+    square.map(|x| {
+        let (x2, x4) = (x * x, (x * x) * (x * x));
+        let low = (of[0] + of[1] * x) + (of[2] + of[3] * x) * x2;
+        let high = (of[4] + of[5] * x) + (of[6] + of[7] * x) * x2;
+        low + high * x4
+    })
 }
 
 #[cfg(test)]

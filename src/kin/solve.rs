@@ -82,6 +82,8 @@ const MENDED_SHARE: f64 = 0.5;
 const NEAR: f64 = 1e-2;
 /// A step that leaves less than this share, in squares, found the slope alike all the way.
 const ALIKE_SHARE: f64 = 1e-3;
+/// The square of a step, in radians, beyond which its way's bend is worth making up for.
+const BENT: f64 = 4e-7;
 /// A step that makes the whole better by less than this share is the last.
 const SETTLED_SHARE: f64 = 1e-12;
 const SETTLED_RAD: f64 = 1e-8;
@@ -217,7 +219,10 @@ fn descend_damped<const N: usize>(
                 None
             };
             let free = factored.as_ref();
-            let free = free.and_then(|factor| bounds.free_step(&q, factor, &gradient));
+            let free = free.and_then(|factor| {
+                let step = bounds.free_step(&q, factor, &gradient)?;
+                Some(now.unbent(factor, step))
+            });
             free.unwrap_or_else(|| {
                 factored = None;
                 bounds.step(&q, |held| held.solve(&hessian, &gradient))
@@ -326,6 +331,8 @@ struct Residual<const N: usize> {
     direction: Vector3<f64>,
     linear: [Vector3<f64>; N],
     angular: [Vector3<f64>; N],
+    /// Whether these are the whole axes of the joints, not what of them leans a tip.
+    is_whole: bool,
 }
 
 impl<const N: usize> Residual<N> {
@@ -346,6 +353,7 @@ impl<const N: usize> Residual<N> {
             direction,
             linear: now.linear,
             angular,
+            is_whole: matches!(goal, Target::Frame(..)),
         }
     }
 
@@ -373,10 +381,35 @@ impl<const N: usize> Residual<N> {
 
     #[inline(always)]
     fn gradient(&self) -> SVector<f64, N> {
-        let position = self.position * (1.0 / (LENGTH_M * LENGTH_M));
+        self.pull(&self.position, &self.direction)
+    }
+
+    /// How much each joint moves towards a place and a direction.
+    #[inline(always)]
+    fn pull(&self, place: &Vector3<f64>, direction: &Vector3<f64>) -> SVector<f64, N> {
+        let place = place * (1.0 / (LENGTH_M * LENGTH_M));
         SVector::from_fn(|row: usize, _| {
-            self.linear[row].dot(&position) + self.angular[row].dot(&self.direction)
+            self.linear[row].dot(&place) + self.angular[row].dot(direction)
         })
+    }
+
+    /// A step that also makes up for how its way bends, to the second order; the same where that
+    /// is too little to matter, or not known.
+    #[inline(always)]
+    fn unbent(&self, factor: &Factor<N>, step: SVector<f64, N>) -> SVector<f64, N> {
+        if !self.is_whole || step.norm_squared() < BENT {
+            return step;
+        }
+        // Joints that are nearer to the base turn the axes and levers of those farther out.
+        let mut turn = Vector3::zeros();
+        let (mut place, mut direction) = (Vector3::zeros(), Vector3::zeros());
+        for joint in 0..N {
+            let own = self.angular[joint] * step[joint];
+            place += (turn + turn + own).cross(&self.linear[joint]) * step[joint];
+            direction += turn.cross(&own);
+            turn += own;
+        }
+        step - factor.solve(&self.pull(&(place * 0.5), &(direction * 0.5)))
     }
 
     /// What an exact step makes smaller: a place that is missed weighs most.

@@ -42,6 +42,17 @@ pub struct Report {
     pub strokes: Vec<StrokeReport>,
 }
 
+impl Report {
+    /// How many strokes, in words.
+    #[must_use]
+    pub fn strokes(&self) -> String {
+        match self.stroke_count {
+            1 => "1 stroke".to_owned(),
+            count => format!("{count} strokes"),
+        }
+    }
+}
+
 /// A stroke of a plan in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StrokeReport {

@@ -132,8 +132,10 @@ pub(super) fn sum_up(report: &Report) -> String {
         dips => format!(", {dips} dips"),
     };
     format!(
-        "{} strokes, {:.0} mm of line, {:.1} s of arm time{dips}",
-        report.stroke_count, report.pen_down_mm, report.duration_s
+        "{}, {:.0} mm of line, {:.1} s of arm time{dips}",
+        report.strokes(),
+        report.pen_down_mm,
+        report.duration_s
     )
 }
 

@@ -279,8 +279,10 @@ fn drawn(
 fn message(plan: &Plan, done: &Done, deviation: Option<&Deviation>) -> String {
     let report = &plan.report;
     let line = format!(
-        "drew {} strokes, {:.0} mm of line, in {:.1} s of arm time",
-        report.stroke_count, report.pen_down_mm, done.arm_time_s
+        "drew {}, {:.0} mm of line, in {:.1} s of arm time",
+        report.strokes(),
+        report.pen_down_mm,
+        done.arm_time_s
     );
     match deviation {
         Some(deviation) => format!(

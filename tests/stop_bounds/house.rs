@@ -25,7 +25,7 @@ use super::rig::Rig;
 use steadyhand::clock::Clock;
 
 /// No step takes longer.
-const PATIENCE: Duration = Duration::from_secs(40);
+pub(super) const PATIENCE: Duration = Duration::from_secs(40);
 
 /// The arm has come this far: it is on its way to the paper.
 const UNDER_WAY: usize = 30;
@@ -128,10 +128,43 @@ impl House {
         String::from_utf8_lossy(&said).into_owned()
     }
 
-    /// A client has begun a drawing, and the arm moves for it.
+    /// A client has begun a drawing, and the arm moves for it. Where the machine is too busy to read
+    /// the arm in time, it is tried again, so often as makes sense.
     pub(super) async fn draws(&self, how: GiveUp) -> Caller {
+        const TRIES: usize = 20;
+        for _ in 0..TRIES {
+            let caller = self.calls(how).await;
+            let Some(why) = self.moves_or_breaks(&caller).await else {
+                return caller;
+            };
+            assert!(why.contains("did not run the arm's thread"), "{why}");
+            drop(caller);
+            self.is_over().await;
+            self.rig.release();
+        }
+        panic!("the machine was too busy {TRIES} times");
+    }
+
+    /// `None` once the arm is under way; otherwise what broke.
+    async fn moves_or_breaks(&self, caller: &Caller) -> Option<String> {
+        let began = self.rig.clock.now();
+        loop {
+            let seen = self.motion().snapshot();
+            if seen.progress.is_some_and(|at| at.sample >= UNDER_WAY) {
+                return None;
+            }
+            if let Some(latch) = self.motion().permits().latched() {
+                return Some(format!("{latch:?}"));
+            }
+            let waited = self.rig.clock.now().since(began);
+            assert!(waited < PATIENCE, "it never moved: {}", caller.heard());
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    async fn calls(&self, how: GiveUp) -> Caller {
         let arguments = json!({"scene": self.scene, "again": true});
-        let caller = match how {
+        match how {
             GiveUp::HangUp => Caller::HangsUp(self.post("stroke", &arguments.to_string())),
             GiveUp::Cancel => Caller::Cancels(self.connect(|| {}, &arguments).await),
             GiveUp::EndOfInput => {
@@ -139,13 +172,7 @@ impl House {
                 let ended = move || node.stop_all(Who::Node, false);
                 Caller::Goes(self.connect(ended, &arguments).await)
             }
-        };
-        let mut snapshots = self.motion().watch();
-        let moves =
-            snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= UNDER_WAY));
-        let moved = tokio::time::timeout(PATIENCE, moves).await.is_ok();
-        assert!(moved, "it never moved: {}", caller.heard());
-        caller
+        }
     }
 
     async fn connect(

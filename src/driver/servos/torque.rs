@@ -236,11 +236,16 @@ impl<D: Dialect> Servos<D> {
         let Some(register) = D::STATES.get(self.state_next).copied() else {
             return Ok(());
         };
-        let places: Vec<usize> = (0..self.ids.len()).collect();
-        let replies = self
-            .sync_read(link, Vec::new(), register, &places, deadline)
-            .await?;
-        let mut doubt = false;
+        // In one packet where they can; one after another where that came to nothing.
+        let replies = if self.fast && !self.state_missed {
+            self.fast_read(link, Vec::new(), register, deadline).await?
+        } else {
+            let places: Vec<usize> = (0..self.ids.len()).collect();
+            self.sync_read(link, Vec::new(), register, &places, deadline)
+                .await?
+        };
+        self.state_missed = replies.iter().all(Option::is_none);
+        let mut doubt = self.state_missed;
         for (place, reply) in replies.iter().enumerate() {
             if let Some(status) = reply {
                 doubt |= self.learn(place, status);
@@ -266,6 +271,8 @@ impl<D: Dialect> Servos<D> {
         };
         let before = std::mem::replace(doubted, ailment);
         if ailment.is_some() && before != ailment && self.goals.is_some() {
+            // A name alone ends nothing: what it names has been reported twice by then.
+            known.hardware_error = found.hardware_error;
             return true;
         }
         *known = found;
