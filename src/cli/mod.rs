@@ -45,6 +45,7 @@ mod verbs;
 mod work;
 
 pub use desk::desk;
+pub use show::harmless;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::args::Profile;
+use crate::args::{Profile, Reading};
 use crate::caller::{Lease, Rates};
 use crate::catalogue::Here;
 use crate::config::{Forgiveness, NodeFile};
@@ -87,6 +87,8 @@ pub struct Node {
     pub(super) rates: Rates,
     /// The names that exist here, where no file can change them.
     pub(super) known: OnceLock<Arc<Here>>,
+    /// What a quick call that says nothing means.
+    pub(super) said_nothing: OnceLock<Option<Reading>>,
     numbers: AtomicU64,
 }
 
@@ -239,6 +241,7 @@ impl Node {
             selftest: Mutex::default(),
             rates: Rates::default(),
             known: OnceLock::new(),
+            said_nothing: OnceLock::new(),
             numbers: AtomicU64::new(1),
         }
     }
