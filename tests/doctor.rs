@@ -16,9 +16,13 @@ use std::process::Command;
 use serde_json::Value;
 use steadyhand::clock::Clock;
 use steadyhand::link::serial::SerialLink;
+use steadyhand::sim::Fault;
 
+#[path = "doctor/causes.rs"]
+mod causes;
 mod support;
 
+use causes::Patient;
 use support::Bench;
 
 /// Exit code and standard output.
@@ -95,6 +99,28 @@ fn servos_are_scanned_watched_and_set_up_from_the_command_line() {
     );
     let (_, text) = run(&bench, &["bus", "scan", &port, "--first", "--json"]);
     assert_eq!(json(&text)[5]["return_delay_us"], 40);
+}
+
+#[test]
+fn a_latched_servo_starts_anew_from_the_command_line() {
+    let overload = Fault::ErrorBits { id: 5, bits: 0x20 };
+    let patient = Patient::new("widowx250s").broken([overload]);
+    let bench = Bench::new();
+    let words = ["bus", "reboot", &patient.port, "--id", "5"];
+    // Nobody is there to say yes.
+    let (code, text) = run(&bench, &words);
+    assert!(
+        code == 1 && text.contains("nothing was asked of it"),
+        "{code}: {text}"
+    );
+    let table = || run(&bench, &["bus", "monitor", &patient.port, "--once"]).1;
+    assert!(table().contains("0x"), "{}", table());
+    let (code, text) = run(&bench, &[&words[..], &["--yes"]].concat());
+    assert!(
+        code == 0 && text.contains("servo 5 has started anew: its torque is off"),
+        "{code}: {text}"
+    );
+    assert!(!table().contains("0x"), "{}", table());
 }
 
 #[test]

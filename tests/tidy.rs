@@ -484,6 +484,51 @@ fn the_architecture_page_names_files_that_exist() {
     assert!(seen > 20, "only {seen} files are named");
 }
 
+/// A bare target is not on every machine; that the crate asks for nothing beyond `core` can be seen
+/// without one.
+#[test]
+fn the_protocol_crate_needs_no_standard_library() {
+    let mut sources = Vec::new();
+    files(&root().join("firmware-protocol/src"), ".rs", &mut sources);
+    let texts: Vec<String> = sources.iter().map(|path| read(path)).collect();
+    let whole = texts.concat();
+    assert!(whole.contains("#![no_std]"));
+    let borrowed = whole.matches("extern crate").count();
+    let in_tests = whole.matches("#[cfg(test)]\nextern crate").count();
+    assert_eq!(borrowed, in_tests);
+    let manifest = read(&root().join("firmware-protocol/Cargo.toml"));
+    assert!(
+        !manifest.contains("\n[dependencies]"),
+        "it depends on nothing"
+    );
+}
+
+/// The safety contract has so many.
+const INVARIANTS: usize = 25;
+
+#[test]
+fn the_page_of_invariants_names_a_test_for_each() {
+    let page = read(&root().join("docs/invariants.md"));
+    let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let mut numbers = Vec::new();
+    for row in rows {
+        let (mut file, mut tests) = (String::new(), 0);
+        for word in row.split('`').skip(1).step_by(2) {
+            if word.ends_with(".rs") {
+                file = read(&root().join(word));
+            } else if word.contains('_') {
+                let is_test = file.contains(&format!("fn {word}()"));
+                assert!(is_test, "no test {word}: {row}");
+                tests += 1;
+            }
+        }
+        assert!(tests > 0, "{row}");
+        numbers.push(row.split('|').nth(1).unwrap().trim().to_owned());
+    }
+    let all: Vec<String> = (1..=INVARIANTS).map(|number| number.to_string()).collect();
+    assert_eq!(numbers, all);
+}
+
 #[test]
 fn every_file_says_first_what_it_is_for() {
     for path in rust_files(&[

@@ -115,7 +115,10 @@ fn tolerantly(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> 
     if !rest.trim().is_empty() || !before.trim().is_empty() {
         repairs.push(repair("message", "text around the message skipped"));
     }
-    let node = with_arguments_as_written(text, node, parser.arguments, parser.cut)?;
+    let node = match parser.cut {
+        true => with_what_is_left(text, node, parser.arguments)?,
+        false => with_arguments_as_written(text, node, parser.arguments)?,
+    };
     message(&node, repairs)
 }
 
@@ -139,47 +142,61 @@ fn whole_text(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> 
     )
 }
 
-/// Puts the arguments' own text in their place unless it is strict; a message may be cut or contradict itself nowhere else.
+/// Puts the arguments' own text in their place unless it is strict; a message may contradict itself nowhere else.
 fn with_arguments_as_written(
     text: &str,
     mut node: Node,
     span: Option<Range<usize>>,
-    cut: bool,
 ) -> Result<Node, EnvelopeError> {
-    let id = field(&node, "id");
-    let written = span.and_then(|span| {
-        if cut {
-            text.get(span.start..)
-        } else {
-            text.get(span)
-        }
-    });
-    if let Some(written) = written
-        .filter(|written| strict::parse(written).is_none_or(|node| node.contradicts_itself()))
-    {
-        set_arguments(&mut node, Node::Text(written.to_owned()));
-    } else if cut {
-        return Err(EnvelopeError::Unreadable {
-            id,
-            why: "it is cut off",
-        });
+    let is_sloppy =
+        |written: &&str| strict::parse(written).is_none_or(|node| node.contradicts_itself());
+    if let Some(written) = span.and_then(|span| text.get(span)).filter(is_sloppy) {
+        set_arguments(&mut node, written);
     }
+    without_contradiction(node)
+}
+
+/// A call that is cut off is handed on as cut off, wherever the cut is: what only looks or stops may still be
+/// carried out, and nothing moves. Of other messages nothing is left.
+fn with_what_is_left(
+    text: &str,
+    mut node: Node,
+    span: Option<Range<usize>>,
+) -> Result<Node, EnvelopeError> {
+    let rest = span.and_then(|span| text.get(span.start..));
+    let is_cut = |rest: &&str| {
+        let mut parser = Parser::new(rest, 0, Quotes::Exact);
+        parser.value(0).is_err() || (parser.cut && !rest.trim().is_empty())
+    };
+    if set_arguments(&mut node, rest.filter(is_cut).unwrap_or(text)) {
+        return without_contradiction(node);
+    }
+    Err(EnvelopeError::Unreadable {
+        id: field(&node, "id"),
+        why: "it is cut off",
+    })
+}
+
+fn without_contradiction(node: Node) -> Result<Node, EnvelopeError> {
     if node.contradicts_itself() {
         return Err(EnvelopeError::Unreadable {
-            id,
+            id: field(&node, "id"),
             why: "a key is given twice with different values",
         });
     }
     Ok(node)
 }
 
-fn set_arguments(node: &mut Node, arguments: Node) {
-    let Node::Map(pairs) = node else { return };
+/// Whether there is a call to put them into.
+fn set_arguments(node: &mut Node, written: &str) -> bool {
+    let Node::Map(pairs) = node else { return false };
     let Some((_, Node::Map(params))) = pairs.iter_mut().find(|(key, _)| key == "params") else {
-        return;
+        return false;
     };
+    let is_call = params.iter().any(|(key, _)| key == "name");
     params.retain(|(key, _)| key != "arguments");
-    params.push(("arguments".into(), arguments));
+    params.push(("arguments".into(), Node::Text(written.to_owned())));
+    is_call
 }
 
 fn field(node: &Node, key: &str) -> Option<Value> {
@@ -405,6 +422,26 @@ mod tests {
                 read(text.as_bytes()).unwrap().message["params"]["arguments"],
                 json!(written),
                 "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_call_that_is_cut_off_says_so_wherever_the_cut_is() {
+        let call = good().to_string();
+        let from = call.find(r#""name":"stroke""#).unwrap() + r#""name":"stroke""#.len();
+        for end in from..call.len() {
+            let text = call.get(..end).unwrap();
+            let message = read(text.as_bytes()).unwrap().message;
+            let Value::String(written) = &message["params"]["arguments"] else {
+                panic!("{text}: {message}");
+            };
+            let found = candidates::of_text(written);
+            assert!(
+                found
+                    .iter()
+                    .all(|one| one.flaw == Some(candidates::Flaw::Cut)),
+                "{text}: {written}"
             );
         }
     }

@@ -28,14 +28,7 @@ impl Call<'_> {
         if owners.iter().all(Option::is_none)
             && let Some((key, node)) = self.lost_arguments(pairs)
         {
-            let why = "this holds arguments where none are looked for; send them at the top";
-            return self.stray(
-                Rule::ForeignKey,
-                "nested_arguments",
-                &node::shown(key),
-                why,
-                node,
-            );
+            return self.trouble(self.nested(&node::shown(key), node), node);
         }
         if contradicts(pairs, &owners) {
             let why = "a key is given twice with different values";

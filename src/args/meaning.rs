@@ -107,8 +107,8 @@ const SCHEMA_KEYS: [&str; 14] = [
     "optional",
     "name",
 ];
-/// Words which say that something physical is meant: how far, how fast, how often, which arm, or whether to move at all.
-const PHYSICAL: [&str; 85] = [
+/// Words about whether to move at all.
+const ABOUT_MOVING: [&str; 12] = [
     "dry",
     "dryrun",
     "simulate",
@@ -118,8 +118,52 @@ const PHYSICAL: [&str; 85] = [
     "motion",
     "move",
     "stop",
+    "halt",
     "pause",
     "wait",
+];
+/// Keys that withhold the act where they are not true: `confirm`, `execute`.
+const ASSENTS: [&str; 13] = [
+    "execute",
+    "confirm",
+    "confirmed",
+    "proceed",
+    "draw",
+    "go",
+    "run",
+    "approve",
+    "approved",
+    "consent",
+    "allow",
+    "allowed",
+    "really",
+];
+/// Keys that withhold the act, or a part of it, unless they are false: `do_not_draw`, `plan_only`, `cancel`.
+const DISSENTS: [&str; 17] = [
+    "no", "not", "dont", "never", "without", "only", "cancel", "abort", "test", "testing", "skip",
+    "disable", "disabled", "prevent", "avoid", "forbid", "mock",
+];
+/// What stands beside words about moving in a value such as `dry run` or `simulation only`.
+const BESIDE_MOVING: [&str; 9] = [
+    "run", "mode", "only", "no", "not", "do", "plan", "test", "off",
+];
+/// Words which say that something physical is meant: with what, what, how far, how fast, how often, or which arm.
+const PHYSICAL: [&str; 89] = [
+    "robot",
+    "pen",
+    "ink",
+    "color",
+    "colour",
+    "design",
+    "drawing",
+    "text",
+    "letters",
+    "svg",
+    "gcode",
+    "shape",
+    "pattern",
+    "tattoo",
+    "figure",
     "slow",
     "slowly",
     "fast",
@@ -305,13 +349,49 @@ pub(super) fn stands_beside_a_call(key: &str) -> bool {
 /// Whether one of the words in a key, split at case and punctuation, is physical.
 /// A key too long to be looked through may say anything.
 pub(super) fn is_physical(key: &str) -> bool {
-    if key.len() > KEY_BYTES_MAX {
-        return true;
+    has_one_of(key, &PHYSICAL) || is_about_moving(key)
+}
+
+/// Whether one of the words in a key is about moving at all.
+pub(super) fn is_about_moving(key: &str) -> bool {
+    has_one_of(key, &ABOUT_MOVING)
+}
+
+fn has_one_of(key: &str, list: &[&str]) -> bool {
+    key.len() > KEY_BYTES_MAX
+        || words(key).iter().any(|word| list.contains(&word.as_str()))
+        || list.contains(&name::fold(key).as_str())
+}
+
+/// Whether a key and its value say that the act is not to be done, or only in part: `"confirm": false`,
+/// `"do_not_draw": true`, `"mode": "dry run"`.
+pub(super) fn withholds(key: &str, node: &Node) -> bool {
+    let (Node::Text(said) | Node::Word(said)) = node else {
+        let is_no = match node {
+            Node::Bool(value) => !value,
+            Node::Number(number) => number.as_f64() == Some(0.0),
+            _ => return has_one_of(key, &DISSENTS),
+        };
+        return has_one_of(key, if is_no { &ASSENTS } else { &DISSENTS });
+    };
+    match said.trim().to_ascii_lowercase().as_str() {
+        "false" | "no" | "off" | "0" | "never" => has_one_of(key, &ASSENTS),
+        _ => has_one_of(key, &DISSENTS) || says_not_to_move(said),
     }
-    words(key)
-        .iter()
-        .any(|word| PHYSICAL.contains(&word.as_str()))
-        || PHYSICAL.contains(&name::fold(key).as_str())
+}
+
+/// Such as `dry run`, `simulation only` and `preview`.
+fn says_not_to_move(text: &str) -> bool {
+    if text.len() > STAND_IN_BYTES_MAX {
+        return false;
+    }
+    let mut words = words(text);
+    words.retain(|word| !word.is_empty());
+    let is_about = |word: &String| ABOUT_MOVING.contains(&word.as_str());
+    words.iter().any(is_about)
+        && words
+            .iter()
+            .all(|word| is_about(word) || BESIDE_MOVING.contains(&word.as_str()))
 }
 
 fn words(key: &str) -> Vec<String> {
@@ -597,6 +677,9 @@ mod tests {
             "repeat",
             "size-mm",
             "Angle",
+            "robot",
+            "penColor",
+            "text",
         ] {
             assert!(is_physical(key), "{key}");
         }
@@ -604,6 +687,38 @@ mod tests {
             "style", "note", "comment", "exact", "maximal", "reason", "tag",
         ] {
             assert!(!is_physical(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn what_withholds_the_act_is_seen() {
+        let (yes, no) = (Node::Bool(true), Node::Bool(false));
+        let text = |text: &str| Node::Text(text.to_owned());
+        for (key, node) in [
+            ("do_not_draw", &yes),
+            ("no_motion", &yes),
+            ("planOnly", &yes),
+            ("cancel", &text("yes")),
+            ("test", &Node::Number(1.into())),
+            ("confirm", &no),
+            ("execute", &text("False")),
+            ("proceed", &Node::Number(0.into())),
+            ("mode", &text("dry_run")),
+            ("style", &text("simulation only")),
+            ("level", &text("preview")),
+        ] {
+            assert!(withholds(key, node), "{key}: {node:?}");
+        }
+        for (key, node) in [
+            ("confirm", &yes),
+            ("execute", &text("true")),
+            ("cancel", &no),
+            ("test_mode", &text("off")),
+            ("notes", &text("draw it nicely, do not hurry")),
+            ("mode", &text("normal")),
+            ("mode", &text("plan")),
+        ] {
+            assert!(!withholds(key, node), "{key}: {node:?}");
         }
     }
 

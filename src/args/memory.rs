@@ -128,15 +128,13 @@ impl Entry {
             .iter()
             .all(|(key, value)| self.refusal.good.get(key) == Some(value));
         let is_correction = *given == self.refusal.corrected;
-        let mut refused = self
-            .refusal
-            .complaints
-            .iter()
-            .map(|complaint| complaint.path.split(['.', '[']).next().unwrap_or_default());
-        let field = refused.find(|field| {
-            self.refusal.corrected.contains_key(*field) && !given.contains_key(*field)
-        });
-        field.filter(|_| says_nothing_new && !is_correction)
+        // Text that said nothing readable refused no argument: {} after it is a call of its own.
+        let is_of_arguments = !self.refusal.good.is_empty()
+            || (self.refusal.complaints.iter()).any(|complaint| !complaint.path.is_empty());
+        let mended = self.refusal.corrected.keys().map(String::as_str);
+        let mut mended = mended.filter(|field| !self.refusal.good.contains_key(*field));
+        let field = mended.find(|field| !given.contains_key(*field));
+        field.filter(|_| is_of_arguments && says_nothing_new && !is_correction)
     }
 
     fn is_same_failure(&self, refusal: &Refusal) -> bool {
@@ -243,6 +241,19 @@ mod tests {
         )
         .unwrap_err();
         assert!(call(&mut memory, Profile::Guarded, json!({"debug": true})).is_ok());
+    }
+
+    #[test]
+    fn what_the_correction_moves_to_its_place_is_not_dropped_either() {
+        let mut memory = Memory::default();
+        let told = call(
+            &mut memory,
+            Profile::Guarded,
+            json!({"scen": "tiger", "debug": true}),
+        );
+        assert_eq!(told.unwrap_err().0.corrected["scene"], "tiger");
+        call(&mut memory, Profile::Guarded, json!({"debug": true})).unwrap_err();
+        assert!(call(&mut memory, Profile::Guarded, json!({"scene": "tiger"})).is_ok());
     }
 
     #[test]

@@ -143,6 +143,10 @@ pub(super) struct Trouble {
     pub(super) complaint: Box<Complaint>,
     /// A valid value for the corrected call.
     pub(super) fix: Option<Value>,
+    /// The parameter that the fix is for, where the complaint is about a key that is none.
+    pub(super) mends: Option<String>,
+    /// The fix is no more than some valid value, or it is in doubt whether anything is to move.
+    pub(super) is_in_doubt: bool,
 }
 
 impl Trouble {
@@ -159,7 +163,19 @@ impl Trouble {
             rule,
             complaint,
             fix: None,
+            mends: None,
+            is_in_doubt: false,
         }
+    }
+
+    /// Whether its fix is for this parameter.
+    pub(super) fn is_about(&self, name: &str) -> bool {
+        self.mends.as_deref().unwrap_or(&self.complaint.path) == name
+    }
+
+    pub(super) fn in_doubt(mut self, is_in_doubt: bool) -> Self {
+        self.is_in_doubt |= is_in_doubt;
+        self
     }
 
     pub(super) fn received(mut self, received: String) -> Self {

@@ -6,6 +6,7 @@ use super::{
     node::Node,
     outcome::{Complaint, Reading, Refusal},
     rules::{Policy, Rule},
+    settle,
     shape::Shape,
 };
 use serde_json::Value;
@@ -27,7 +28,7 @@ pub enum Received {
 /// Every complaint at once, with arguments that would be accepted, where the policy refuses to run on what was received.
 /// A tool that stops is never refused.
 pub fn read(shape: &Shape, policy: &Policy, received: Received) -> Result<Reading, Box<Refusal>> {
-    choose(judged(shape, policy, received), policy)
+    choose(judged(shape, policy, received), shape, policy)
 }
 
 /// Every way of reading what was received, judged.
@@ -49,7 +50,11 @@ pub(super) fn judged<'a>(
 }
 
 /// The cheapest reading, if no other is as cheap and different; otherwise the cheapest refusal.
-fn choose(judged: impl Iterator<Item = Judged>, policy: &Policy) -> Result<Reading, Box<Refusal>> {
+fn choose(
+    judged: impl Iterator<Item = Judged>,
+    shape: &Shape,
+    policy: &Policy,
+) -> Result<Reading, Box<Refusal>> {
     let mut refusal: Option<(u32, Box<Refusal>)> = None;
     let mut best: Option<(u32, Reading)> = None;
     let mut tie = false;
@@ -72,22 +77,22 @@ fn choose(judged: impl Iterator<Item = Judged>, policy: &Policy) -> Result<Readi
     }
     match (best, refusal) {
         (Some((_, reading)), _) if tie && policy.refuses(Rule::Contradiction) => {
-            Err(Box::new(ambiguous(reading)))
+            Err(Box::new(ambiguous(shape, reading)))
         }
         (Some((_, reading)), _) => Ok(reading),
         (None, Some((_, refusal))) => Err(refusal),
-        (None, None) => Err(Box::new(ambiguous_text())),
+        (None, None) => Err(Box::new(ambiguous_text(shape))),
     }
 }
 
-fn ambiguous(reading: Reading) -> Refusal {
+fn ambiguous(shape: &Shape, reading: Reading) -> Refusal {
     Refusal {
         repairs: reading.repairs,
-        ..ambiguous_text()
+        ..ambiguous_text(shape)
     }
 }
 
-fn ambiguous_text() -> Refusal {
+fn ambiguous_text(shape: &Shape) -> Refusal {
     let complaint = Complaint {
         code: "ambiguous",
         path: String::new(),
@@ -98,7 +103,7 @@ fn ambiguous_text() -> Refusal {
     };
     Refusal {
         complaints: vec![complaint],
-        corrected: serde_json::Map::new(),
+        corrected: settle::cautious(shape),
         good: serde_json::Map::new(),
         repairs: Vec::new(),
         kind: Rule::Contradiction,

@@ -5,7 +5,7 @@ use super::{
     meaning,
     node::Node,
     outcome::{self, Reading, Refusal, Trouble},
-    rules::Class,
+    rules::{Class, Rule},
     shape::{Param, Shape},
     values,
 };
@@ -81,11 +81,18 @@ fn with_defaults(shape: &Shape, given: &Map<String, Value>) -> Map<String, Value
 
 /// The caller's good arguments, and a valid value for each refused one.
 fn corrected(shape: &Shape, given: &Map<String, Value>, refused: &[Trouble]) -> Map<String, Value> {
+    let cautious = |param: &Param| {
+        let is_in_doubt = |trouble: &Trouble| leaves_doubt(trouble, param);
+        let value = param.cautious.as_ref();
+        value.filter(|_| refused.iter().any(is_in_doubt)).cloned()
+    };
     let fix = |param: &Param| {
-        refused
+        let trouble = refused
             .iter()
-            .find(|trouble| trouble.complaint.path == param.name)
-            .and_then(|trouble| trouble.fix.clone())
+            .find(|trouble| trouble.is_about(&param.name))?;
+        // What {} would mean is at least nobody's invention.
+        let default = param.default.as_ref().filter(|_| trouble.is_in_doubt);
+        default.or(trouble.fix.as_ref()).cloned()
     };
     let needed = |param: &Param| {
         if param.required {
@@ -99,6 +106,7 @@ fn corrected(shape: &Shape, given: &Map<String, Value>, refused: &[Trouble]) -> 
         given
             .get(&param.name)
             .cloned()
+            .or_else(|| cautious(param))
             .or_else(|| fix(param))
             .or_else(|| needed(param))
     };
@@ -116,4 +124,18 @@ fn corrected(shape: &Shape, given: &Map<String, Value>, refused: &[Trouble]) -> 
         return Map::new();
     }
     corrected
+}
+
+/// The call of which nothing is known but that the caller meant one.
+pub(super) fn cautious(shape: &Shape) -> Map<String, Value> {
+    let value = |param: &Param| Some((param.name.clone(), param.cautious.clone()?));
+    shape.params.iter().filter_map(value).collect()
+}
+
+/// Whether, after this trouble, it is not certain that the caller wants what a corrected call would do;
+/// `cautious` is the parameter that says whether anything moves.
+fn leaves_doubt(trouble: &Trouble, cautious: &Param) -> bool {
+    let is_of_the_whole = trouble.complaint.path.is_empty();
+    let is_unread = matches!(trouble.rule, Rule::NoArguments | Rule::Contradiction);
+    trouble.is_in_doubt || (is_of_the_whole && is_unread) || trouble.complaint.path == cautious.name
 }

@@ -31,6 +31,8 @@ pub struct Param {
     pub default: Option<Value>,
     /// An empty value says what the default says, so it is no different from absent.
     pub empty_is_default: bool,
+    /// The value with which nothing moves. A corrected call has it where it is in doubt whether, or what, to move.
+    pub cautious: Option<Value>,
 }
 
 /// What a parameter may hold.
@@ -132,6 +134,7 @@ impl Param {
             required: false,
             default: None,
             empty_is_default: false,
+            cautious: None,
         }
     }
 
@@ -146,6 +149,13 @@ impl Param {
     #[must_use]
     pub fn default(mut self, value: impl Into<Value>) -> Self {
         self.default = Some(value.into());
+        self
+    }
+
+    /// The same with a value with which nothing moves.
+    #[must_use]
+    pub fn cautious(mut self, value: impl Into<Value>) -> Self {
+        self.cautious = Some(value.into());
         self
     }
 

@@ -7,9 +7,10 @@ use super::{
     limits::{PAIRS_MAX, UNWRAP_MAX},
     meaning, name,
     node::{self, Node},
-    outcome::Trouble,
+    outcome::{Repairs, Trouble},
     rules::{Rule, UnknownKeys},
-    values::dropped,
+    shape::Param,
+    values::{At, Coercer, dropped},
 };
 
 /// Longest key in which a slip of the pen is looked for.
@@ -43,34 +44,50 @@ impl Call<'_> {
             .foreign
             .iter()
             .any(|name| meaning::same_key(name, key));
-        match node {
+        let trouble = match node {
             Node::Text(tool) | Node::Word(tool) if meaning::is_tool_name(key) => {
-                self.tool_name(tool, node);
+                return self.tool_name(tool, node);
             }
             _ if is_foreign => {
                 let why = "this is a parameter of another tool";
-                self.stray(Rule::ForeignKey, "foreign_key", shown, why, node);
+                self.stray(Rule::ForeignKey, "foreign_key", shown, why, node)
+            }
+            _ if meaning::withholds(key, node) => {
+                let why =
+                    "this says that nothing is to move, and leaving it out would change the act";
+                self.stray(Rule::PhysicalKey, "withheld", shown, why, node)
+                    .in_doubt(true)
             }
             _ if meaning::is_physical(key) || meaning::holds_physical(node) => {
                 let why =
                     "this tool has no such parameter, and leaving it out would change the act";
-                self.stray(Rule::PhysicalKey, "physical_key", shown, why, node);
+                self.stray(Rule::PhysicalKey, "physical_key", shown, why, node)
+                    .in_doubt(meaning::is_about_moving(key))
             }
             _ if !key.contains(char::is_alphanumeric) => {
                 let why = "a value without a name";
-                self.stray(Rule::ForeignKey, "nameless", shown, why, node);
+                self.stray(Rule::ForeignKey, "nameless", shown, why, node)
+                    .in_doubt(true)
             }
-            _ if self.is_slip(key) => {
+            _ if self.slip(key).is_some() => {
                 let why =
                     "this is nearly a parameter's name, and leaving it out would change the call";
-                self.stray(Rule::ForeignKey, "near_key", shown, why, node);
+                let trouble = self.stray(Rule::ForeignKey, "near_key", shown, why, node);
+                self.mended(trouble, key, node)
             }
             Node::Map(_) | Node::List(_) if self.holds_arguments(node, UNWRAP_MAX) => {
-                let why = "this holds arguments where none are looked for; send them at the top";
-                self.stray(Rule::ForeignKey, "nested_arguments", shown, why, node);
+                self.nested(shown, node)
             }
-            _ => self.ignored(shown, node, "unknown_key", "no such parameter; ignored"),
-        }
+            _ => return self.ignored(shown, node, "unknown_key", "no such parameter; ignored"),
+        };
+        self.trouble(trouble, node);
+    }
+
+    /// Arguments in a place where none are looked for.
+    pub(super) fn nested(&self, shown: &str, node: &Node) -> Trouble {
+        let why = "this holds arguments where none are looked for; send them at the top";
+        self.stray(Rule::ForeignKey, "nested_arguments", shown, why, node)
+            .in_doubt(true)
     }
 
     /// Arguments under a key that is none: to ignore it would be to lose the whole call.
@@ -107,7 +124,7 @@ impl Call<'_> {
     }
 
     /// A slip of the pen in the name of a parameter that was not sent (`scen`, `scenes`), or the name in a longer one (`the_scene`).
-    fn is_slip(&self, key: &str) -> bool {
+    fn slip(&self, key: &str) -> Option<&Param> {
         let folded = name::fold(key);
         let slips_max = |name: &str| match name.chars().count() {
             0..=3 => 0,
@@ -125,7 +142,30 @@ impl Call<'_> {
             .iter()
             .enumerate()
             .filter(|(index, _)| !self.sent.contains(index));
-        folded.len() <= SLIP_BYTES_MAX && unsent.any(|(_, param)| is_near(&param.name))
+        let slip = unsent.find(|(_, param)| is_near(&param.name));
+        slip.filter(|_| folded.len() <= SLIP_BYTES_MAX)
+            .map(|(_, param)| param)
+    }
+
+    /// The value under a slip, if it is one of the parameter that is meant.
+    fn mended(&self, trouble: Trouble, key: &str, node: &Node) -> Trouble {
+        let Some(param) = self.slip(key) else {
+            return trouble;
+        };
+        let mut coercer = Coercer {
+            policy: self.policy,
+            repairs: Repairs::default(),
+        };
+        let at = At {
+            path: &param.name,
+            is_inner: false,
+        };
+        let value = coercer.value(&param.kind, node, at).ok();
+        Trouble {
+            is_in_doubt: value.is_none(),
+            mends: Some(param.name.clone()),
+            ..trouble.fix(value)
+        }
     }
 
     pub(super) fn ignored(
@@ -140,22 +180,14 @@ impl Call<'_> {
             .push(dropped(key, node, code, Rule::Meaningless, why));
     }
 
-    pub(super) fn stray(
-        &mut self,
-        rule: Rule,
-        code: &'static str,
-        key: &str,
-        why: &str,
-        node: &Node,
-    ) {
+    fn stray(&self, rule: Rule, code: &'static str, key: &str, why: &str, node: &Node) -> Trouble {
         let names = super::nearest::nearest(
             key,
             self.shape.params.iter().map(|param| param.name.as_str()),
         );
-        let trouble = Trouble::new(rule, code, key, why)
+        Trouble::new(rule, code, key, why)
             .received(node::shown_node(node))
             .expected("the tool's own parameters")
-            .valid(names);
-        self.trouble(trouble, node);
+            .valid(names)
     }
 }

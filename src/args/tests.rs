@@ -581,6 +581,107 @@ fn every_complaint_comes_at_once_with_a_call_that_works() {
     assert!(guarded(&Value::Object(refusal.corrected).to_string()).is_ok());
 }
 
+/// The same tool with a parameter by which nothing moves.
+fn previewed() -> Shape {
+    let mut shape = stroke();
+    let dry_run = Param::new("dry_run", Kind::Bool).alias("preview");
+    shape
+        .params
+        .push(dry_run.default(false).cautious(Value::from(true)));
+    shape
+}
+
+/// Small models send the corrected call as it is: it must not draw what nobody named, nor draw where a look was asked for.
+#[test]
+fn a_corrected_call_moves_nothing_where_it_is_in_doubt_what_was_meant() {
+    let policy = Policy::new(Effect::Moves, Profile::Guarded);
+    let read = |text: &str| read(&previewed(), &policy, Received::Text(text.into()));
+    for (text, corrected) in [
+        (
+            r#"{"scene": "koi", "dri_run": true}"#,
+            r#"{"scene": "koi", "dry_run": true}"#,
+        ),
+        (
+            r#"{"scene": "koi", "dry_run": "tru"}"#,
+            r#"{"scene": "koi", "dry_run": true}"#,
+        ),
+        (
+            r#"{"scene": "koi", "dry_run": {"value": true}}"#,
+            r#"{"scene": "koi", "dry_run": true}"#,
+        ),
+        (
+            r#"{"scene": "koi", "dry_run": "[object Object]"}"#,
+            r#"{"scene": "koi", "dry_run": true}"#,
+        ),
+        (
+            r#"{"scene": "koi", "dry_run":tr"#,
+            r#"{"scene": "koi", "dry_run": true}"#,
+        ),
+        (
+            r#"{"scene": "koi", "simulate": true}"#,
+            r#"{"scene": "koi", "dry_run": true}"#,
+        ),
+        (
+            r#"{"scene": "koi", "plan_only": true}"#,
+            r#"{"scene": "koi", "dry_run": true}"#,
+        ),
+        (
+            r#"{"scene": "koi", "mode": "dry run"}"#,
+            r#"{"scene": "koi", "dry_run": true}"#,
+        ),
+        (
+            r#"{"scene": "koi", "confirm": false}"#,
+            r#"{"scene": "koi", "dry_run": true}"#,
+        ),
+        (r#"{"stop": true}"#, r#"{"dry_run": true}"#),
+        ("do not draw anything", r#"{"dry_run": true}"#),
+        // No name is near: what {} would mean, and that as a look.
+        (
+            r#"{"scene": "zebra"}"#,
+            r#"{"scene": "default", "dry_run": true}"#,
+        ),
+        (
+            r#"{"scene": "<scene>"}"#,
+            r#"{"scene": "default", "dry_run": true}"#,
+        ),
+        // A slip of the pen is mended, and what was said of moving stands.
+        (r#"{"scene": "tigger"}"#, r#"{"scene": "tiger"}"#),
+        (r#"{"scen": "koi"}"#, r#"{"scene": "koi"}"#),
+        (
+            r#"{"scene": "zebra", "dry_run": false}"#,
+            r#"{"scene": "default", "dry_run": false}"#,
+        ),
+        (r#"{"scene": "koi", "depth": 2}"#, r#"{"scene": "koi"}"#),
+        (
+            r#"{"scene": "koi", "fps": 0}"#,
+            r#"{"scene": "koi", "fps": 1}"#,
+        ),
+    ] {
+        let refusal = read(text).unwrap_err();
+        let corrected: Value = serde_json::from_str(corrected).unwrap();
+        assert_eq!(
+            Value::Object(refusal.corrected.clone()),
+            corrected,
+            "{text}"
+        );
+        assert!(read(&corrected.to_string()).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn what_says_that_nothing_is_to_move_is_not_left_out() {
+    check(&[
+        (r#"{"scene": "koi", "do_not_draw": true}"#, "!!!r"),
+        (r#"{"scene": "koi", "execute": false}"#, "!!!r"),
+        (r#"{"scene": "koi", "test": true}"#, "!!!r"),
+        (r#"{"scene": "koi", "robot": "left"}"#, "!!!r"),
+        (r#"{"scene": "koi", "text": "HELLO"}"#, "!!!r"),
+        (r#"{"scene": "koi", "confirm": true}"#, "...."),
+        (r#"{"scene": "koi", "cancel": false}"#, "...."),
+        (r#"{"scene": "koi", "style": "bold"}"#, "...."),
+    ]);
+}
+
 #[test]
 fn a_stop_is_never_refused() {
     let shape = Shape::new(vec![

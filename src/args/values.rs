@@ -3,7 +3,7 @@
 use super::{
     form::Form,
     meaning, name,
-    nearest::nearest,
+    nearest::{is_near, nearest},
     node::{self, Node},
     outcome::{Repair, Repairs, Trouble},
     rules::{Class, Policy, Render, Rule},
@@ -71,7 +71,8 @@ impl Coercer<'_> {
                 Err(
                     trouble("template", "this is a stand-in for a value, not a value")
                         .valid(valid(kind, ""))
-                        .fix(example(kind)),
+                        .fix(example(kind))
+                        .in_doubt(is_free(kind)),
                 )
             }
             Node::Text(text) if node::is_lost_payload(text) && !is_declared(kind, text) => {
@@ -89,7 +90,8 @@ impl Coercer<'_> {
                 "this is the schema of a value, not a value",
             )
             .valid(valid(kind, ""))
-            .fix(example(kind))),
+            .fix(example(kind))
+            .in_doubt(is_free(kind))),
             Node::Map(_) | Node::List(_) if !at.is_inner && node.contradicts_itself() => {
                 Err(trouble(
                     "duplicate_keys",
@@ -221,11 +223,13 @@ impl Coercer<'_> {
             )
             .valid(among)),
             name::Resolution::Unknown { nearest } => {
-                Err(
-                    unplaceable("unknown_name", kind, node, at, "there is no such name")
-                        .fix(nearest.first().cloned().map(Value::String))
-                        .valid(nearest),
-                )
+                let mut trouble =
+                    unplaceable("unknown_name", kind, node, at, "there is no such name");
+                if let Some(near) = nearest.first().filter(|name| is_near(&received, name)) {
+                    trouble.fix = Some(Value::String(near.clone()));
+                    trouble.is_in_doubt = false;
+                }
+                Err(trouble.valid(nearest))
             }
         }
     }
@@ -389,6 +393,12 @@ pub(super) fn unplaceable(
         .expected(kind.words())
         .valid(valid(kind, ""))
         .fix(example(kind))
+        .in_doubt(is_free(kind))
+}
+
+/// Whether any other value would be as good a correction: what is named, and yes or no, cannot be told from a wrong value.
+fn is_free(kind: &Kind) -> bool {
+    matches!(kind, Kind::Name { .. } | Kind::Bool)
 }
 
 /// A required parameter that is not there.

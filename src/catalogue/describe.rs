@@ -70,7 +70,7 @@ pub fn instructions(here: &Here) -> String {
          A long drawing answers with a job: look with sense until it is done. \
          Call stop whenever in doubt, then reset. \
          If a result says needs_enabling, ask the person. \
-         If a result says success false, send the corrected call that it shows.{}",
+         If a result says success false, send the corrected call that it shows, if you mean it.{}",
         callable(here),
         order.join(", "),
         more(here)

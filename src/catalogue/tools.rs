@@ -77,9 +77,12 @@ fn debug() -> Parameter {
     }
 }
 
+/// The parameter with which nothing moves.
+pub const PREVIEW: &str = "dry_run";
+
 fn dry_run() -> Parameter {
     Parameter {
-        name: "dry_run".to_owned(),
+        name: PREVIEW.to_owned(),
         aliases: texts(&["preview"]),
         kind: Kind::Bool,
         required: false,

@@ -13,6 +13,7 @@ use crate::link::serial::SerialLink;
 use crate::link::{Link, LinkError};
 use crate::service::host::Host;
 use crate::service::look::{self, Seen};
+use crate::service::reboot::reboot;
 use crate::service::scan::{self, Effort, Found};
 use crate::service::setup::{self, Change, Step};
 use crate::service::{Line, SLACK, ServiceError};
@@ -25,6 +26,9 @@ pub(super) enum BusCommand {
     Monitor(MonitorArgs),
     /// Set a servo's id, return delay or limits, which outlive its power; its torque goes off
     Configure(ConfigureArgs),
+    /// Let a Dynamixel servo start anew, which clears an overload or another error that it has latched;
+    /// its torque goes off
+    Reboot(RebootArgs),
     /// Record what another program says to a port and hears from it; it opens the path that is
     /// printed in the port's place. A node records its own ports with --trace
     Trace(super::trace::TraceArgs),
@@ -83,6 +87,19 @@ pub(super) struct ConfigureArgs {
     yes: bool,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct RebootArgs {
+    /// The serial port
+    #[arg(id = "serial", value_name = "PORT")]
+    port: String,
+    /// Which servo
+    #[arg(long)]
+    id: u8,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+}
+
 fn range(text: &str) -> Result<(i32, i32), String> {
     let two = text.split_once(':');
     let two =
@@ -95,6 +112,7 @@ pub(super) async fn run(node: &NodeArgs, what: BusCommand) -> anyhow::Result<Exi
         BusCommand::Scan(args) => scan_port(node, &args).await,
         BusCommand::Monitor(args) => monitor(node, &args).await,
         BusCommand::Configure(args) => configure(node, &args).await,
+        BusCommand::Reboot(args) => start_anew(node, &args).await,
         BusCommand::Trace(args) => super::trace::run(node, &args).await,
         BusCommand::Replay(args) => super::playback::run(node, &args).await,
     }
@@ -234,8 +252,7 @@ async fn monitor(node: &NodeArgs, args: &MonitorArgs) -> anyhow::Result<Exit> {
 
 fn table(seen: &[(u8, Option<Seen>)], line: &Line, took: Duration, live: bool) {
     if live {
-        // To the top left, and nothing below.
-        show::line("\x1b[H\x1b[J");
+        show::clear();
     }
     show::line(&format!(
         "{:>3}  {:>8}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}",
@@ -305,12 +322,33 @@ async fn configure(node: &NodeArgs, args: &ConfigureArgs) -> anyhow::Result<Exit
     for step in &steps {
         show::line(&format!("servo {}: {}", args.id, step.words()));
     }
-    if !args.yes && !agreed(args.id)? {
+    let asked = "This outlives the power, and takes torque off";
+    if !args.yes && !agreed(asked, args.id)? {
         show::line("nothing was written");
         return Ok(Exit::Refused);
     }
     setup::carry_out(&mut line, link.as_mut(), args.id, &steps).await?;
     show::line(&written(&steps));
+    Ok(Exit::Done)
+}
+
+async fn start_anew(node: &NodeArgs, args: &RebootArgs) -> anyhow::Result<Exit> {
+    let clock = Clock::real();
+    let (mut link, mut line, _) = reach(node, &args.port, &clock).await?;
+    if !args.yes && !agreed("This takes torque off", args.id)? {
+        show::line("nothing was asked of it");
+        return Ok(Exit::Refused);
+    }
+    reboot(&mut line, link.as_mut(), &clock, args.id).await?;
+    let seen = look::at(&mut line, link.as_mut(), args.id).await?;
+    let latched = seen.map_or(0, |seen| seen.error_bits);
+    show::line(&match latched {
+        0 => format!("servo {} has started anew: its torque is off", args.id),
+        bits => format!(
+            "servo {} has started anew and still reports an error ({bits:#04x}): its torque is off",
+            args.id
+        ),
+    });
     Ok(Exit::Done)
 }
 
@@ -322,10 +360,10 @@ fn written(steps: &[Step]) -> String {
     )
 }
 
-/// Whether a person says yes.
-fn agreed(id: u8) -> anyhow::Result<bool> {
+/// Whether a person says yes to what takes torque off a servo.
+fn agreed(what: &str, id: u8) -> anyhow::Result<bool> {
     show::note(&format!(
-        "This outlives the power, and takes torque off servo {id}: what it carries drops. Write `yes` to go on:"
+        "{what} servo {id}: what it carries drops. Write `yes` to go on:"
     ));
     std::io::stderr().flush()?;
     let mut line = String::new();

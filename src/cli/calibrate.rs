@@ -13,6 +13,7 @@ use crate::calib::{
     self, Assessed, Contact, Kind, Record, Role, Session, Store, Values, Verdict, lerobot, report,
 };
 use crate::clock;
+use crate::motion::State;
 use crate::scene::{Library, Scene};
 use crate::tools::Node;
 
@@ -155,6 +156,8 @@ struct Measured {
 struct MeasuredArm {
     model: String,
     joints_rad: Vec<f64>,
+    /// Moving, or about to stand: what it reads now is no touch.
+    is_moving: bool,
     homing: Vec<(u8, i32)>,
 }
 
@@ -166,6 +169,7 @@ pub(super) fn measured(node: &Node) -> Told {
         Some(MeasuredArm {
             model: seat.motion.arm().file.name.clone(),
             joints_rad: seen.measured.as_ref()?.position_rad.to_vec(),
+            is_moving: matches!(seen.state, State::Moving | State::Stopping | State::Held),
             homing: offsets
                 .map(|one| (one.servo.id, one.homing_offset_ticks))
                 .collect(),
@@ -322,10 +326,13 @@ impl Place {
 
     fn joints(&self, args: &TouchArgs, scene: &Scene) -> anyhow::Result<Vec<f64>> {
         let model = &scene.arm.file.name;
-        let measured = || {
-            let arm = self.arms.iter().find(|arm| arm.model == *model);
-            arm.map(|arm| arm.joints_rad.clone())
-        };
+        let arm = self.arms.iter().find(|arm| arm.model == *model);
+        if args.joints.is_none() && arm.is_some_and(|arm| arm.is_moving) {
+            bail!(
+                "arm {model} is at work: a touch is taken where it stands; `steadyhand stop` or wait, then touch"
+            );
+        }
+        let measured = || arm.map(|arm| arm.joints_rad.clone());
         let joints = args.joints.clone().or_else(measured).with_context(|| {
             format!("no node that runs here measures an arm {model}: start it, or say --joints")
         })?;

@@ -270,7 +270,7 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         Verb::Disable => {
             node.seats.iter().for_each(|seat| seat.permits().disable());
             Told::done(
-                "nothing is enabled now; a motion under way goes on: `steadyhand stop` stops it",
+                "nothing is enabled now; a motion under way is held at the end of its stroke: `steadyhand stop` stops it at once",
             )
         }
         Verb::Stop => call(node, "stop", Received::Absent).await,

@@ -1,6 +1,7 @@
 //! `doctor`: why an arm does not answer, and what to do about it.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -22,12 +23,18 @@ pub(super) struct DoctorArgs {
     /// The arm that should be there [default: the node file's]
     #[arg(long)]
     arm: Option<String>,
+    /// Where this machine's dev, proc, run and sys are, as seen from a container
+    #[arg(long, value_name = "DIR", default_value = "/")]
+    root: PathBuf,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn run(node: &NodeArgs, args: &DoctorArgs) -> anyhow::Result<Exit> {
+    let host = Host {
+        root: args.root.clone(),
+    };
     let file = open::file(node)?;
     let entry = file.arms.iter().find(|entry| !entry.is_simulated());
     let port = args
@@ -35,7 +42,7 @@ pub(super) async fn run(node: &NodeArgs, args: &DoctorArgs) -> anyhow::Result<Ex
         .clone()
         .or_else(|| entry.map(|entry| entry.port.clone()));
     let Some(port) = port else {
-        return Ok(list_ports());
+        return Ok(list_ports(&host));
     };
     let model = args
         .arm
@@ -45,7 +52,7 @@ pub(super) async fn run(node: &NodeArgs, args: &DoctorArgs) -> anyhow::Result<Ex
         Some(model) => Some(open::library(node, &file)?.arm(&model)?),
         None => None,
     };
-    let diagnosis = examine(&port, arm.as_ref()).await?;
+    let diagnosis = examine(&host, &port, arm.as_ref()).await?;
     if args.json {
         let text = json!({
             "port": port,
@@ -64,7 +71,7 @@ pub(super) async fn run(node: &NodeArgs, args: &DoctorArgs) -> anyhow::Result<Ex
     })
 }
 
-async fn examine(port: &str, arm: Option<&Arc<Arm>>) -> anyhow::Result<Diagnosis> {
+async fn examine(host: &Host, port: &str, arm: Option<&Arc<Arm>>) -> anyhow::Result<Diagnosis> {
     let clock = Clock::real();
     let expected = arm.and_then(expected);
     let mut open = opener(port, &clock);
@@ -74,11 +81,10 @@ async fn examine(port: &str, arm: Option<&Arc<Arm>>) -> anyhow::Result<Diagnosis
             show::note(&format!("{} at {baud} baud …", speech.name()));
         }
     };
-    let host = Host::default();
     if let Some(arm) = arm.filter(|arm| arm.file.family == Family::Firmware) {
-        return Ok(diagnose::controller(&mut open, &clock, &host, port, arm).await);
+        return Ok(diagnose::controller(&mut open, &clock, host, port, arm).await);
     }
-    let looked = diagnose(&mut open, &clock, &host, port, expected.as_ref(), progress);
+    let looked = diagnose(&mut open, &clock, host, port, expected.as_ref(), progress);
     let mut diagnosis = looked.await?;
     if let Some(arm) = arm.filter(|_| diagnosis.findings.is_empty()) {
         let mut link = open(arm.file.baud)?;
@@ -132,8 +138,8 @@ fn tell(port: &str, diagnosis: &Diagnosis) {
     }
 }
 
-fn list_ports() -> Exit {
-    let ports = Host::default().ports();
+fn list_ports(host: &Host) -> Exit {
+    let ports = host.ports();
     if ports.is_empty() {
         show::line("✗ this machine has no serial port");
         show::line(

@@ -70,6 +70,19 @@ pub enum DriverError {
         /// The register, its value, the value needed and the fix.
         what: String,
     },
+    /// A servo has other firmware than the rest.
+    #[error(
+        "{servo}: its firmware is {}.{}, the others have {}.{}: it may be a variant for another voltage; check its label, then bring all to one firmware with the manufacturer's program",
+        .found.0, .found.1, .usual.0, .usual.1
+    )]
+    OtherFirmware {
+        /// The odd one out.
+        servo: ServoName,
+        /// Its major and minor version.
+        found: (u8, u8),
+        /// What most of them have.
+        usual: (u8, u8),
+    },
     /// A servo is not the one that the arm's zeros were measured with, or was set otherwise since.
     #[error(
         "{servo}: its identity is {found}, the arm's file has {known}: its model, firmware, limits, homing offset or phase changed since the arm was calibrated; put the old servo or setting back, or calibrate the joint again and write down what `steadyhand doctor` prints"
@@ -127,6 +140,14 @@ pub enum DriverError {
         /// The id that was asked for.
         id: u8,
     },
+    /// Somebody turns a joint that torque would pull back to where it was a moment ago.
+    #[error(
+        "{servo} is being turned while torque is switched on: hold the arm still, then try again"
+    )]
+    Turned {
+        /// Who.
+        servo: ServoName,
+    },
     /// Motion was asked of an arm without torque.
     #[error("the arm is not energised; energise it first")]
     Limp,
@@ -148,7 +169,9 @@ pub enum Ailment {
     #[error("over-current: something blocks it or its wiring is damaged")]
     Current,
     /// Pushed too hard for too long.
-    #[error("overload: free the arm, then release and energise it again")]
+    #[error(
+        "overload: free the arm, then release and energise it again; a Dynamixel servo needs `steadyhand bus reboot` before"
+    )]
     Overload,
     /// Torque reads off although it was switched on.
     #[error("torque is off although it was on: the servo lost power or restarted")]
@@ -157,7 +180,9 @@ pub enum Ailment {
     #[error("its bus watchdog tripped: the bus was silent for too long")]
     Watchdog,
     /// A latched hardware error without a closer name.
-    #[error("it reports a hardware error: switch its supply off and on")]
+    #[error(
+        "it reports a hardware error: switch its supply off and on, or `steadyhand bus reboot`"
+    )]
     Hardware,
 }
 
@@ -189,6 +214,7 @@ impl DriverError {
             Self::NoReply { servo, .. }
             | Self::Jump { servo, .. }
             | Self::Setup { servo, .. }
+            | Self::OtherFirmware { servo, .. }
             | Self::Device { servo, .. }
             | Self::NotTaken { servo, .. }
             | Self::Goal { servo, .. } => Some(servo),

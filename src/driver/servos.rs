@@ -53,6 +53,8 @@ pub(crate) struct Servos<D: Dialect> {
     strange: Vec<u32>,
     state_next: usize,
     state_read: Instant,
+    /// Nobody answered the last question of that kind.
+    state_missed: bool,
     period: Duration,
     begun: Option<Instant>,
     /// What the processor had done for this thread when the cycle began.
@@ -83,6 +85,7 @@ impl<D: Dialect> Servos<D> {
             strange: vec![0; count],
             state_next: 0,
             state_read: Instant::ZERO,
+            state_missed: false,
             period: PERIOD_DEFAULT,
             begun: None,
             worked: Duration::ZERO,
@@ -114,7 +117,12 @@ impl<D: Dialect> Servos<D> {
         self.count_period();
         let frame = self.goal_frame();
         let readings = self.read_present(link, frame, deadline).await?;
-        if self.state_is_due(deadline) {
+        let unnamed = self.has_unnamed(&readings);
+        if unnamed {
+            // The first of the slow readings says what it is.
+            self.state_next = 0;
+        }
+        if unnamed || self.state_is_due(deadline) {
             self.read_state(link, deadline).await?;
         }
         let measured = self.measure(&readings);
@@ -398,6 +406,12 @@ impl<D: Dialect> Servos<D> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a servo says that something is latched, and not what.
+    fn has_unnamed(&self, readings: &[Reading]) -> bool {
+        let mut all = readings.iter().enumerate();
+        all.any(|(place, reading)| self.complaint(place, reading) == Some(Ailment::Hardware))
     }
 
     fn ailment(&self, place: usize, reading: &Reading) -> Option<Ailment> {

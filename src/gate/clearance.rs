@@ -2,6 +2,7 @@
 
 use nalgebra::Point3;
 
+use super::check::above;
 use crate::kin::Frames;
 use crate::scene::{Corners, Pen, Projected, Scene};
 use crate::units::Joints;
@@ -34,7 +35,7 @@ pub(super) fn tip_m(scene: &Scene, pen: usize, q_rad: &Joints) -> Option<Point3<
 /// How high over the sheet a point is, if the sheet is below it at all.
 pub(super) fn height_mm(scene: &Scene, point_m: &Point3<f64>) -> Option<f64> {
     let seen = scene.surface.project(point_m);
-    (beyond_mm(scene, seen.at_mm) <= 0.0).then_some(seen.height_mm)
+    (!above(beyond_mm(scene, seen.at_mm), 0.0)).then_some(seen.height_mm)
 }
 
 /// How far a pen leans from the surface's normal under its tip.
@@ -62,12 +63,12 @@ pub(super) fn segment_over_sheet(
 ) -> Option<f64> {
     if scene.surface.is_flat() {
         let ends = [from, to].map(|end| scene.surface.project(end));
-        return lowest_over_flat_m(scene, &ends).filter(|lowest| *lowest < most_m);
+        return lowest_over_flat_m(scene, &ends).filter(|lowest| above(most_m, *lowest));
     }
     let ends = [from, to].map(|end| height_mm(scene, end).map_or(most_m, |mm| mm / 1e3));
     let mut lowest = ends.into_iter().fold(most_m, f64::min);
     lower(scene, (from, to), HALVINGS, &mut lowest);
-    (lowest < most_m).then_some(lowest)
+    above(most_m, lowest).then_some(lowest)
 }
 
 /// Cut to the sheet and its border, the lower end of what is left; `None` where nothing is.
@@ -77,8 +78,8 @@ fn lowest_over_flat_m(scene: &Scene, [from, to]: &[Projected; 2]) -> Option<f64>
     for ((from, to), side) in sides {
         let (low, high) = (-SHEET_BORDER_MM - from, side + SHEET_BORDER_MM - from);
         let along = to - from;
-        if along.abs() < STILL_MM {
-            if low > 0.0 || high < 0.0 {
+        if above(STILL_MM, along.abs()) {
+            if above(low, 0.0) || above(0.0, high) {
                 return None;
             }
             continue;
@@ -88,7 +89,7 @@ fn lowest_over_flat_m(scene: &Scene, [from, to]: &[Projected; 2]) -> Option<f64>
         end = end.min(one.max(other));
     }
     let at = |share: f64| from.height_mm + (to.height_mm - from.height_mm) * share;
-    (begin <= end).then(|| at(begin).min(at(end)) / 1e3)
+    (!above(begin, end)).then(|| at(begin).min(at(end)) / 1e3)
 }
 
 /// A segment is nowhere lower over the endless shape than this, in metres; exactly so over a flat
@@ -110,10 +111,11 @@ pub(super) fn at_least_over_shape_m(scene: &Scene, from: &Point3<f64>, to: &Poin
 /// cannot be lower, or cannot be over the sheet, is left out. Below the surface of a cylinder
 /// places lie closer: nothing is left out there.
 fn lower(scene: &Scene, (from, to): (&Point3<f64>, &Point3<f64>), left: u32, lowest: &mut f64) {
-    let (middle, half_m) = (nalgebra::center(from, to), (to - from).norm() / 2.0);
+    let middle = nalgebra::center(from, to);
+    let half_m = nalgebra::distance(&middle, to);
     let seen = scene.surface.project(&middle);
     let (height_m, beyond_mm) = (seen.height_mm / 1e3, beyond_mm(scene, seen.at_mm));
-    if beyond_mm <= 0.0 {
+    if !above(beyond_mm, 0.0) {
         *lowest = lowest.min(height_m);
     }
     let cannot_reach = height_m - half_m > 0.0 && beyond_mm > half_m * 1e3;
@@ -153,7 +155,7 @@ pub(super) fn segment_to_box(
         if at(a) < at(b) { high = b } else { low = a }
     }
     let least = at(low).min(at(high)).min(at(0.0)).min(at(1.0));
-    (least <= most_m).then_some(least)
+    (!above(least, most_m)).then_some(least)
 }
 
 #[cfg(test)]
@@ -193,6 +195,57 @@ mod tests {
         }
     }
 
+    /// The lower end of what stands upright is found to the last, rolled or not.
+    #[test]
+    fn the_lower_end_is_exact_on_a_roll_too() {
+        for radius_mm in [None, Some(100.0)] {
+            let scene = over(radius_mm);
+            let foot = scene.surface.at([50.0, 50.0]);
+            let point = |height_m: f64| foot.point_m + foot.normal.scale(height_m);
+            for (one, other) in [(0.02, 0.01), (0.01, 0.02), (-0.003, 0.02)] {
+                let ends = (&point(one), &point(other));
+                let found = segment_over_sheet(&scene, ends, 1.0).unwrap();
+                assert!((found - one.min(other)).abs() < 1e-9, "{found}");
+                assert_eq!(
+                    segment_over_sheet(&scene, ends, one.min(other) - 1e-6),
+                    None
+                );
+                assert!(segment_over_sheet(&scene, ends, one.min(other) + 1e-6).is_some());
+            }
+        }
+    }
+
+    /// Over a roll the lowest is in between, and beyond its border nothing counts.
+    #[test]
+    fn a_way_over_a_roll_is_as_low_as_its_lowest_point() {
+        let scene = over(Some(60.0));
+        let point = |(x, y): (f64, f64), height_m: f64| {
+            let foot = scene.surface.at([x, y]);
+            foot.point_m + foot.normal.scale(height_m)
+        };
+        let sampled = |from: Point3<f64>, to: Point3<f64>| {
+            let points = (0..=2000).map(|i| from.lerp(&to, f64::from(i) / 2000.0));
+            let heights = points.filter_map(|point| height_mm(&scene, &point));
+            heights.fold(f64::INFINITY, f64::min) / 1e3
+        };
+        let across = [((10.0, 50.0), (90.0, 50.0)), ((50.0, 5.0), (50.0, 95.0))];
+        let aslant = [((20.0, 20.0), (80.0, 80.0)), ((90.0, 10.0), (5.0, 60.0))];
+        let beyond = [((-60.0, 50.0), (60.0, 50.0)), ((50.0, 50.0), (50.0, 150.0))];
+        for (one, other) in [across, aslant, beyond].concat() {
+            for (low, high) in [(0.02, 0.02), (0.004, 0.03), (-0.01, 0.0)] {
+                let (from, to) = (point(one, low), point(other, high));
+                let due = sampled(from, to);
+                for (from, to) in [(from, to), (to, from)] {
+                    let found = segment_over_sheet(&scene, (&from, &to), 1.0).unwrap();
+                    assert!(
+                        (found - due).abs() < 6e-4,
+                        "{one:?} {other:?}: {found} {due}"
+                    );
+                }
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn a_segment_is_never_nearer_than_its_samples_say(
@@ -216,7 +269,14 @@ mod tests {
             let scene = over(radius);
             let (from, to) = (Point3::from(a), Point3::from(b));
             let height_m = scene.surface.project(&from.lerp(&to, share)).height_mm / 1e3;
-            prop_assert!(at_least_over_shape_m(&scene, &from, &to) <= height_m + 1e-9);
+            let least = at_least_over_shape_m(&scene, &from, &to);
+            prop_assert!(least <= height_m + 1e-9);
+            // And it says no less than it must: by half of a piece, and what samples are off.
+            let sampled = (0..=400).map(|i| from.lerp(&to, f64::from(i) / 400.0));
+            let lowest = sampled.map(|point| scene.surface.project(&point).height_mm / 1e3);
+            let lowest = lowest.fold(f64::INFINITY, f64::min);
+            let slack = (to - from).norm() * (1.0 / 16.0 + 1.0 / 400.0);
+            prop_assert!(least >= lowest - slack - 1e-9, "{least} {lowest}");
         }
 
         #[test]

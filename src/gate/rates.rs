@@ -24,7 +24,7 @@ impl Judge<'_> {
             for (sample, &at) in angles.enumerate() {
                 if ratchet.breached((at - low).min(high - at) + 1e-6) {
                     let name = self.scene.arm.joint_name(joint);
-                    let limit = if at < low { low } else { high };
+                    let limit = if above(low, at) { low } else { high };
                     self.refuse(Rule::JointLimit, sample, excess(at, limit, "rad"), || {
                         format!("{name} would be at {at:.3} rad; {low:.3} to {high:.3} are allowed")
                     });
@@ -86,4 +86,47 @@ impl Judge<'_> {
 
 pub(super) fn excess(value: f64, limit: f64, unit: &'static str) -> Option<Excess> {
     Some(Excess { value, limit, unit })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::plan::Trajectory;
+    use crate::scene::Library;
+
+    #[test]
+    fn a_joint_may_be_at_its_limit_and_a_rounding_beyond() {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let (low, high) = (scene.arm.limits.lower_rad, scene.arm.limits.upper_rad);
+        let refused = |joint: usize, to: f64| {
+            let there = scene.rest_rad.map(|at, q| if at == joint { to } else { q });
+            let plan = Trajectory {
+                period: Duration::from_millis(10),
+                samples: vec![scene.rest_rad, there],
+                spans: Vec::new(),
+            };
+            let mut judge = Judge::new(&scene, &plan);
+            judge.joint_limits();
+            judge
+                .refusals
+                .pop()
+                .map(|refusal| (refusal.sample, refusal.excess.unwrap().limit))
+        };
+        for joint in 0..scene.arm.dof() {
+            let (low, high) = (*low.get(joint).unwrap(), *high.get(joint).unwrap());
+            for inside in [low, high, low - 5e-7, high + 5e-7] {
+                assert_eq!(refused(joint, inside), None, "{joint} at {inside}");
+            }
+            for (outside, limit) in [(low - 2e-6, low), (high + 2e-6, high)] {
+                let (sample, said) = refused(joint, outside).unwrap();
+                assert!(
+                    sample == 1 && (said - limit).abs() < 1e-9,
+                    "{joint}: {said}"
+                );
+            }
+        }
+    }
 }

@@ -13,7 +13,7 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::around::Around;
 use super::body::{Near, Stance};
-use super::check::CLEARANCE_M;
+use super::check::{CLEARANCE_M, above, tip_limit_mm_s};
 use super::clearance::{height_mm, tip_m};
 use super::{Refusal, Rule};
 use crate::kin::Tip;
@@ -39,6 +39,14 @@ const LIFT_POINTS: usize = 8;
 
 /// And from a sample between.
 const LIFT_POINTS_BETWEEN: usize = 3;
+
+/// The smooth step's fastest, over its mean.
+pub(super) const SMOOTH_PEAK: f64 = 1.875;
+
+/// Points between which it is looked at how far the tip goes, and how much faster than between
+/// them it may be within.
+const SWEEP_POINTS: usize = 4;
+const UNEVEN: f64 = 1.05;
 
 /// A tip that much below the height of travels needs no lift.
 const UP_MM: f64 = 0.5;
@@ -72,6 +80,8 @@ struct Lift {
     first: usize,
     end: usize,
     by_rad: Joints,
+    /// Faster, up or down again, its tip would pass its limit.
+    seconds_min: f64,
 }
 
 impl Stops {
@@ -95,11 +105,17 @@ impl Stops {
 
     /// How far the joints move to lift the tip at a sample; `None` where it is up already.
     pub(super) fn lift_rad(&self, sample: usize) -> Option<Joints> {
+        self.lift(sample).map(|lift| lift.by_rad)
+    }
+
+    /// How long that takes at least, for the tip to be no faster than it may be there.
+    pub(super) fn lift_seconds_min(&self, sample: usize) -> f64 {
+        self.lift(sample).map_or(0.0, |lift| lift.seconds_min)
+    }
+
+    fn lift(&self, sample: usize) -> Option<&Lift> {
         let after = self.lifts.partition_point(|lift| lift.end <= sample);
-        self.lifts
-            .get(after)
-            .filter(|lift| lift.first <= sample)
-            .map(|lift| lift.by_rad)
+        self.lifts.get(after).filter(|lift| lift.first <= sample)
     }
 }
 
@@ -155,7 +171,8 @@ fn lift_from(
     from: &Joints,
     Range { start: first, end }: Range<usize>,
 ) -> Result<Option<Lift>, String> {
-    if !touches(span.kind) && !is_low(around.body().scene(), span.pen, from) {
+    let scene = around.body().scene();
+    if !touches(span.kind) && !is_low(scene, span.pen, from) {
         return Ok(None);
     }
     let by_rad = lift(around, span.pen, from)?;
@@ -167,17 +184,41 @@ fn lift_from(
         })
     };
     let shared = (first + 1..end).take_while(|sample| fits(sample)).count();
+    let end = first + 1 + shared;
+    let from_all = trajectory.samples.get(first..end).unwrap_or_default();
+    let seconds = from_all
+        .iter()
+        .map(|from| seconds_min(scene, span.pen, from, &by_rad));
+    let seconds_min = seconds.reduce(|one, other| Ok(one?.max(other?)));
     Ok(Some(Lift {
         first,
-        end: first + 1 + shared,
+        end,
         by_rad,
+        seconds_min: seconds_min.unwrap_or(Ok(0.0))?,
     }))
+}
+
+/// How long a smooth lift takes at least whose tip is nowhere faster than it may be where the lift
+/// begins: higher up it may be no slower.
+fn seconds_min(scene: &Scene, pen: usize, from: &Joints, by_rad: &Joints) -> Result<f64, String> {
+    let start = pen_tip_m(scene, pen, from)?;
+    let (mut before, mut furthest_m) = (start, 0.0_f64);
+    for point in 1..=SWEEP_POINTS {
+        let share = point as f64 / SWEEP_POINTS as f64;
+        let tip = pen_tip_m(scene, pen, &from.zip(by_rad, |from, by| from + by * share))?;
+        furthest_m = furthest_m.max((tip - before).norm());
+        before = tip;
+    }
+    let tool = scene.pen(pen).ok_or_else(no_pen)?.kind;
+    let limit_mm_s = tip_limit_mm_s(scene, tool, SpanKind::Lift, &start);
+    let all_mm = furthest_m * SWEEP_POINTS as f64 * 1e3;
+    Ok(SMOOTH_PEAK * UNEVEN * all_mm / limit_mm_s)
 }
 
 /// Whether a tip that only passes is over the sheet and lower than travels are.
 fn is_low(scene: &Scene, pen: usize, q: &Joints) -> bool {
     let height = tip_m(scene, pen, q).and_then(|tip| height_mm(scene, &tip));
-    height.is_some_and(|height| height < scene.heights.lift_mm - UP_MM)
+    height.is_some_and(|height| above(scene.heights.lift_mm - UP_MM, height))
 }
 
 fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, Refusal> {
@@ -198,7 +239,10 @@ fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, Refus
         })
         .chain([BRAKE_TICKS_MIN])
         .collect();
-    if let Some(sample) = needed.iter().position(|ticks| *ticks > BRAKE_TICKS_MAX) {
+    if let Some(sample) = needed
+        .iter()
+        .position(|ticks| above(*ticks, BRAKE_TICKS_MAX))
+    {
         return Err(Refusal {
             rule: Rule::Stop,
             sample,
@@ -238,7 +282,7 @@ fn lift(around: &mut Around<'_>, pen: usize, from: &Joints) -> Result<Joints, St
     let mut walk = Walk::new(around, pen, from)?;
     let scene = walk.scene;
     let rise_mm = scene.heights.lift_mm - walk.height_mm;
-    if rise_mm <= 0.0 {
+    if !above(rise_mm, 0.0) {
         return Ok(from.map(|_, _| 0.0));
     }
     let target = walk.tip + walk.normal.scale(rise_mm / 1e3);
@@ -264,7 +308,7 @@ fn reach(scene: &Scene, pen: usize, from: &Joints, target: &Point3<f64>) -> Resu
         });
     }
     let short_mm = (target - pen_tip_m(scene, pen, &q)?).norm() * 1e3;
-    if short_mm > LIFTED_MM {
+    if above(short_mm, LIFTED_MM) {
         return Err(format!(
             "from here the tip cannot be lifted to {} mm when the arm is stopped ({short_mm:.1} mm short): move the sheet, or lower heights.lift_mm",
             scene.heights.lift_mm
@@ -285,7 +329,7 @@ fn step_to(
     let (point_m, axis) = (pen.tip_m, pen.axis);
     let frames = chain.frames(q);
     let error = target - frames.tool * point_m;
-    if error.norm() < THERE_M {
+    if above(THERE_M, error.norm()) {
         return Ok(None);
     }
     let jacobian = chain.jacobian_at(&frames, &Tip { point_m, axis });
@@ -372,7 +416,7 @@ impl<'w, 'a> Walk<'w, 'a> {
             let low = arm.limits.lower_rad.get(joint).copied();
             let high = arm.limits.upper_rad.get(joint).copied();
             let (low, high) = (low.unwrap_or(*from), high.unwrap_or(*from));
-            if *at < low.min(*from) - 1e-6 || *at > high.max(*from) + 1e-6 {
+            if above(low.min(*from) - 1e-6, *at) || above(*at, high.max(*from) + 1e-6) {
                 return Err(format!(
                     "a stop here would lift {} to {at:.3} rad; {low:.3} to {high:.3} are allowed",
                     arm.joint_name(joint)
@@ -387,7 +431,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         let moved = pen_tip_m(self.scene, self.pen, q)? - self.tip;
         let height = moved.dot(&self.normal);
         let aside_mm = (moved - self.normal.scale(height)).norm() * 1e3;
-        if height < before - 1e-6 || aside_mm > LIFT_ASIDE_MM {
+        if above(before - 1e-6, height) || above(aside_mm, LIFT_ASIDE_MM) {
             return Err(format!(
                 "a stop here could not lift the tip straight up: it would stray {aside_mm:.1} mm; {LIFT_ASIDE_MM} mm is the limit"
             ));
@@ -433,7 +477,7 @@ impl<'w, 'a> Walk<'w, 'a> {
 }
 
 fn too_near(metres: f64, least_m: f64) -> bool {
-    metres < least_m - 1e-6
+    above(least_m - 1e-6, metres)
 }
 
 fn brought_near(what: &str, metres: f64, other: &str) -> String {
@@ -448,37 +492,4 @@ fn floor(now: Option<Near>) -> f64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
-mod tests {
-    use super::*;
-    use crate::plan::{self, Patient};
-    use crate::scene::Library;
-
-    /// A way that would bring the body to the sheet, or the joint beyond its range, is no lift.
-    #[test]
-    fn a_way_that_comes_too_near_is_no_lift() {
-        let scene = Library::new(None).scene("default", None).unwrap();
-        let plan = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
-        let mut spans = plan.trajectory.spans.iter();
-        let draw = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
-        let from = plan.trajectory.samples.get(draw.first).unwrap();
-        let mut around = Around::new(&scene);
-        let mut walk = Walk::new(&mut around, draw.pen, from).unwrap();
-        assert_eq!(walk.stays_clear(from), Ok(()));
-        let bent = |joint: usize, by: f64| from.map(|at, q| if at == joint { q + by } else { q });
-        let said: Vec<String> = (1..4)
-            .flat_map(|joint| [(joint, -0.3), (joint, 0.3)])
-            .filter_map(|(joint, by)| walk.stays_clear(&bent(joint, by)).err())
-            .collect();
-        assert!(
-            said.iter().any(|why| why.ends_with("mm of the sheet")),
-            "{said:?}"
-        );
-        assert_eq!(walk.inside_limits(from), Ok(()));
-        assert!(walk.inside_limits(&bent(1, 4.0)).is_err());
-        assert!(walk.inside_limits(&bent(1, -4.0)).is_err());
-        // Down, and up but aside.
-        assert!(walk.rises(from, 1e-3).is_err());
-        assert!(walk.rises(&bent(0, 0.1), f64::NEG_INFINITY).is_err());
-    }
-}
+mod tests;

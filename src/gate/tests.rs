@@ -5,6 +5,8 @@
     reason = "a failing test may panic"
 )]
 
+mod ends;
+
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
@@ -23,7 +25,7 @@ impl plan::Watch for Wanted {
     }
 }
 
-fn seen(q: Joints, at: Instant) -> Measured {
+pub(super) fn seen(q: Joints, at: Instant) -> Measured {
     Measured {
         at,
         position_rad: q,
@@ -33,7 +35,7 @@ fn seen(q: Joints, at: Instant) -> Measured {
 }
 
 /// The default drawing, with nothing but its stops judged: a whole check costs more.
-fn begun(scene: &Arc<Scene>, trajectory: &Trajectory) -> Execution {
+pub(super) fn begun(scene: &Arc<Scene>, trajectory: &Trajectory) -> Execution {
     let stops = super::stopping::Stops::prove(around::Around::new(scene), trajectory).unwrap();
     let checked = CheckedTrajectory {
         scene: Arc::clone(scene),
@@ -51,6 +53,13 @@ fn leave(scene: &Scene) -> Permit {
     Permits::everything().ask(scene, Instant::ZERO).unwrap()
 }
 
+/// The next tick. None of these motions takes as long: what never comes to its end is seen here.
+fn later(now: Instant, trajectory: &Trajectory) -> Instant {
+    const LONGEST: std::time::Duration = std::time::Duration::from_secs(120);
+    assert!(now < Instant::ZERO.after(LONGEST), "not at its end");
+    now.after(trajectory.period)
+}
+
 /// Runs as far as `stop_at`, stops, and returns every goal that was sent.
 fn stopped(scene: &Arc<Scene>, trajectory: &Trajectory, stop_at: usize) -> Vec<Joints> {
     let first = *trajectory.samples.first().unwrap();
@@ -61,7 +70,7 @@ fn stopped(scene: &Arc<Scene>, trajectory: &Trajectory, stop_at: usize) -> Vec<J
         if tick == stop_at {
             execution.stop();
         }
-        now = now.after(trajectory.period);
+        now = later(now, trajectory);
         let is = seen(*goals.last().unwrap(), now);
         match execution.next(&is, now).unwrap() {
             Step::Go(setpoint) => goals.push(*setpoint.goal_rad()),
@@ -127,7 +136,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-fn drawing() -> &'static (Arc<Scene>, Trajectory) {
+pub(super) fn drawing() -> &'static (Arc<Scene>, Trajectory) {
     static DRAWING: std::sync::OnceLock<(Arc<Scene>, Trajectory)> = std::sync::OnceLock::new();
     DRAWING.get_or_init(|| {
         let scene = Library::new(None).scene("default", None).unwrap();
@@ -148,7 +157,7 @@ fn eventful(events: &[(usize, Event)]) -> Vec<(Joints, Joints)> {
     let mut events = events.iter();
     let mut next = events.next();
     for _ in 0..2_500 {
-        now = now.after(trajectory.period);
+        now = later(now, trajectory);
         if blind == 0 {
             let then = goals.len().saturating_sub(1 + lag);
             is = seen(*goals.get(then).unwrap(), now);
@@ -241,7 +250,7 @@ fn a_motion_that_was_held_goes_on_where_it_was() {
     let (mut now, mut goals, mut tick) = (Instant::ZERO, vec![*execution.goal_rad()], 0);
     let mut held_ticks = 0;
     loop {
-        now = now.after(trajectory.period);
+        now = later(now, trajectory);
         let is = seen(*execution.goal_rad(), now);
         if tick == at {
             assert!(execution.hold(HoldAt::Once));
@@ -287,7 +296,7 @@ fn a_hold_at_the_strokes_end_draws_that_stroke() {
     let mut execution = begun(scene, trajectory);
     let mut now = Instant::ZERO;
     while !execution.is_held() {
-        now = now.after(trajectory.period);
+        now = later(now, trajectory);
         if execution.progress().sample == draw.first + 5 {
             execution.hold(HoldAt::StrokeEnd);
         }
@@ -310,6 +319,54 @@ fn a_hold_at_the_strokes_end_draws_that_stroke() {
     );
 }
 
+/// Who asked for it at once is not put off by who asks for it later.
+#[test]
+fn a_hold_at_once_is_not_put_off_to_the_strokes_end() {
+    let (mut execution, mut now) = (begun(&drawing().0, &drawing().1), Instant::ZERO);
+    let at = in_a_stroke();
+    run_to(&mut execution, &mut now, at);
+    assert!(execution.hold(HoldAt::Once) && execution.hold(HoldAt::StrokeEnd));
+    let reach = execution.next_reach();
+    while !execution.is_held() {
+        tick(&mut execution, &mut now).unwrap();
+    }
+    let held = execution.progress();
+    assert!((at..=reach).contains(&held.sample), "{held:?}; {reach}");
+}
+
+/// Standing is not being held: a stroke that waits has still to be drawn to its end.
+#[test]
+fn a_stroke_that_waits_is_not_held_and_neither_is_what_moves() {
+    let (scene, trajectory) = drawing();
+    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    run_to(&mut execution, &mut now, in_a_stroke());
+    assert!(execution.hold(HoldAt::StrokeEnd));
+    execution.wait(true);
+    for _ in 0..80 {
+        assert!(!execution.is_held());
+        tick(&mut execution, &mut now).unwrap();
+    }
+    assert!(matches!(tick(&mut execution, &mut now), Ok(Step::Hold)));
+    assert!(!execution.is_held());
+    execution.wait(false);
+    while !execution.is_held() {
+        tick(&mut execution, &mut now).unwrap();
+    }
+    let stroke = trajectory.span_at(in_a_stroke()).unwrap();
+    assert!(execution.progress().sample >= stroke.end);
+    let stands = seen(*execution.goal_rad(), now);
+    execution.resume(&stands, leave(scene), now).unwrap();
+    run_to(&mut execution, &mut now, on_the_way());
+    assert!(execution.hold(HoldAt::Once) && !execution.is_held());
+    while !execution.is_held() {
+        let before = *execution.goal_rad();
+        tick(&mut execution, &mut now).unwrap();
+        assert!(execution.is_held() || execution.goal_rad().distance_max(&before) > 0.0);
+    }
+    assert!(matches!(tick(&mut execution, &mut now), Ok(Step::Hold)));
+    assert!(execution.is_held());
+}
+
 /// A joint that a servo pushes hard, and that does not come, is given up long before the leash:
 /// the goal goes back to where the joint is, and up.
 #[test]
@@ -324,7 +381,7 @@ fn a_stalled_joint_is_let_go_and_lifted() {
     let (mut now, mut stuck, mut broken) = (Instant::ZERO, None, None);
     let mut furthest = 0.0_f64;
     loop {
-        now = now.after(trajectory.period);
+        now = later(now, trajectory);
         let mut is = seen(*execution.goal_rad(), now);
         if execution.progress().sample >= from || stuck.is_some() {
             let at = *stuck.get_or_insert(*is.position_rad.first().unwrap());
@@ -363,7 +420,7 @@ fn run_to(execution: &mut Execution, now: &mut Instant, sample: usize) {
 }
 
 fn tick(execution: &mut Execution, now: &mut Instant) -> Result<Step, Broken> {
-    *now = now.after(drawing().1.period);
+    *now = later(*now, &drawing().1);
     execution.next(&seen(*execution.goal_rad(), *now), *now)
 }
 
@@ -384,10 +441,18 @@ fn height_mm(q: &Joints) -> f64 {
 }
 
 /// A sample in the middle of the first stroke.
-fn in_a_stroke() -> usize {
+pub(super) fn in_a_stroke() -> usize {
     let mut spans = drawing().1.spans.iter();
     let draw = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
     draw.first + 40
+}
+
+/// A sample in the middle of the longest way between strokes.
+fn on_the_way() -> usize {
+    let spans = drawing().1.spans.iter();
+    let travels = spans.filter(|span| span.kind == SpanKind::Travel);
+    let longest = travels.max_by_key(|span| span.end - span.first).unwrap();
+    usize::midpoint(longest.first, longest.end)
 }
 
 #[test]
@@ -459,6 +524,7 @@ fn a_halt_stands_on_the_path_and_lifts_nothing() {
     assert!(run_out(&mut execution, &mut now) > 0);
     let end = execution.progress();
     assert!((at..=reach).contains(&end.sample), "{end:?}; {reach}");
+    assert!(reach - end.sample <= 2, "{end:?}; {reach}");
     assert!(height_mm(execution.goal_rad()) < 1.0);
     assert!(!execution.has_lifted() && !execution.was_stopped() && !execution.is_held());
     assert!(!execution.hold(HoldAt::Once), "it ends already");
@@ -549,7 +615,7 @@ fn a_stall_on_the_way_up_ends_there() {
     let stuck = *execution.goal_rad();
     let mut broken = None;
     for _ in 0..600 {
-        now = now.after(trajectory.period);
+        now = later(now, trajectory);
         let is = seen(stuck.map(|_, q| q - 1.0), now);
         match execution.next(&is, now) {
             Ok(Step::Finished) => break,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::check::above;
 use super::execute::Broken;
 use crate::arm::Arm;
 use crate::units::{Instant, Joints, Measured};
@@ -36,6 +37,9 @@ pub(super) struct Watch {
     waited_ticks: u32,
     broken: Option<Broken>,
     told: bool,
+    /// The goal of the tick before, since something was told.
+    before_rad: Option<Joints>,
+    lost: bool,
 }
 
 #[derive(Debug)]
@@ -66,6 +70,8 @@ impl Watch {
             waited_ticks: 0,
             broken: None,
             told: false,
+            before_rad: None,
+            lost: false,
         }
     }
 
@@ -78,11 +84,12 @@ impl Watch {
         now: Instant,
         period: Duration,
     ) -> bool {
-        if self.told {
-            return false;
-        }
         let age = now.since(seen.at);
-        if age > BLIND {
+        if self.told {
+            self.lost |= above(age, BLIND) || self.leaves(goal_rad, &seen.position_rad);
+            return above(age, period * BLIND_PERIODS);
+        }
+        if above(age, BLIND) {
             self.breaks(Broken::Blind(age.as_millis()));
         }
         if let Some(joint) = self.pushes(goal_rad, seen, period) {
@@ -93,11 +100,11 @@ impl Watch {
         self.waits = behind.is_some();
         self.waited_ticks = if self.waits { self.waited_ticks + 1 } else { 0 };
         if let Some((joint, by_rad)) = behind
-            && period * self.waited_ticks > STALL
+            && above(period * self.waited_ticks, STALL)
         {
             self.stalled(joint, by_rad);
         }
-        self.waits || age > period * BLIND_PERIODS
+        self.waits || above(age, period * BLIND_PERIODS)
     }
 
     pub(super) fn has_broken(&self) -> bool {
@@ -113,6 +120,23 @@ impl Watch {
 
     pub(super) fn was_told(&self) -> bool {
         self.told
+    }
+
+    /// Whether there is no way to a safe end after all: what was told to go back or up is not
+    /// seen to, or does not come along.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Whether the goal is on its way from a joint that is near the end of its leash. One that
+    /// comes back to it from beyond is not.
+    fn leaves(&mut self, goal_rad: &Joints, is_rad: &Joints) -> bool {
+        let before_rad = self.before_rad.replace(*goal_rad).unwrap_or(*goal_rad);
+        self.joints.iter().enumerate().any(|(index, joint)| {
+            let ahead = apart(goal_rad, is_rad, index);
+            above(ahead, joint.leash_rad * NEAR_AGAIN)
+                && above(ahead, apart(&before_rad, is_rad, index))
+        })
     }
 
     fn breaks(&mut self, broken: Broken) {
@@ -136,7 +160,7 @@ impl Watch {
         let share = if self.waits { NEAR_AGAIN } else { 1.0 };
         self.joints.iter().enumerate().find_map(|(index, joint)| {
             let behind = apart(ahead_rad, is_rad, index);
-            (behind.is_nan() || behind > joint.leash_rad * share).then_some((index, behind))
+            (behind.is_nan() || above(behind, joint.leash_rad * share)).then_some((index, behind))
         })
     }
 
@@ -150,13 +174,13 @@ impl Watch {
                 .filter(|servo| joint.servos.contains(&servo.id))
                 .filter_map(|servo| servo.load_ratio)
                 .fold(0.0, |most: f64, load| most.max(load.abs()));
-            let far = apart(goal_rad, &seen.position_rad, index) > STALL_RAD;
-            joint.pushed_ticks = if far && hardest > STALL_LOAD {
+            let far = above(apart(goal_rad, &seen.position_rad, index), STALL_RAD);
+            joint.pushed_ticks = if far && above(hardest, STALL_LOAD) {
                 joint.pushed_ticks + 1
             } else {
                 0
             };
-            if period * joint.pushed_ticks > STALL {
+            if above(period * joint.pushed_ticks, STALL) {
                 found = found.or(Some(index));
             }
         }
@@ -179,4 +203,194 @@ fn apart(goal_rad: &Joints, is_rad: &Joints, joint: usize) -> f64 {
 )]
 fn whole_degrees(rad: f64) -> u32 {
     rad.to_degrees().round() as u32
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use crate::scene::Library;
+    use crate::units::ServoState;
+
+    const PERIOD: Duration = Duration::from_millis(10);
+
+    /// Ticks after which a joint is given up: the first beyond 300 ms.
+    const STALL_TICKS: usize = 31;
+
+    fn arm() -> Arm {
+        Arm::clone(&Library::new(None).scene("default", None).unwrap().arm)
+    }
+
+    /// An arm whose second joint is so far behind its goal, and its servo pushes so hard.
+    fn seen(behind_rad: f64, load: (u8, f64), at: Instant) -> Measured {
+        let zeros = Joints::zeros(arm().dof());
+        Measured {
+            at,
+            position_rad: zeros.map(|joint, _| if joint == 1 { -behind_rad } else { 0.0 }),
+            velocity_rad_s: zeros,
+            servos: vec![ServoState {
+                id: load.0,
+                load_ratio: Some(load.1),
+                ..<_>::default()
+            }],
+        }
+    }
+
+    /// Looks at a fresh reading, the goal standing.
+    fn look(watch: &mut Watch, behind_rad: f64, load: (u8, f64)) -> bool {
+        let goal = Joints::zeros(arm().dof());
+        let now = Instant::ZERO;
+        watch.look(&goal, &goal, &seen(behind_rad, load, now), now, PERIOD)
+    }
+
+    fn ticks_to_a_stall(watch: &mut Watch, behind_rad: f64, load: (u8, f64)) -> Option<usize> {
+        (1..100).find(|_| {
+            look(watch, behind_rad, load);
+            watch.has_broken()
+        })
+    }
+
+    #[test]
+    fn a_reading_may_be_three_periods_old_and_ends_the_motion_after_ten() {
+        let goal = Joints::zeros(arm().dof());
+        let mut watch = Watch::new(&arm());
+        let mut look = |ms: u64| {
+            let now = Instant::ZERO.after(Duration::from_millis(ms));
+            let waits = watch.look(
+                &goal,
+                &goal,
+                &seen(0.0, (2, 0.0), Instant::ZERO),
+                now,
+                PERIOD,
+            );
+            (waits, watch.has_broken())
+        };
+        assert_eq!([look(0), look(30)], [(false, false); 2]);
+        assert_eq!([look(31), look(100)], [(true, false); 2]);
+        assert_eq!(look(101), (true, true));
+        assert!(!watch.was_told());
+        assert_eq!(watch.tell(), Some(Broken::Blind(101)));
+        assert!(watch.was_told() && !watch.has_broken());
+        assert_eq!(watch.tell(), None);
+        // What was told is not told again.
+        let late = Instant::ZERO.after(Duration::from_secs(1));
+        let far = seen(9.0, (2, 1.0), Instant::ZERO);
+        assert!(watch.look(&goal, &goal, &far, late, PERIOD));
+        assert!(watch.was_told() && !watch.has_broken());
+    }
+
+    /// After it was told, a goal may come back to a joint from beyond its leash and not go further
+    /// from it; unseen it waits, and after a while there is no way any more.
+    #[test]
+    fn a_way_to_a_safe_end_keeps_to_the_leash_and_is_seen() {
+        let told = || {
+            let mut watch = Watch::new(&arm());
+            let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
+            ticks_to_a_stall(&mut watch, leash * 1.1, (2, 0.0)).unwrap();
+            watch.tell().unwrap();
+            (watch, leash)
+        };
+        let now = Instant::ZERO;
+        let goal =
+            |ahead: f64| Joints::zeros(arm().dof()).map(|of, _| [0.0, ahead][usize::from(of == 1)]);
+        let is = seen(0.0, (2, 0.0), now);
+        let (mut watch, leash) = told();
+        for share in [1.1, 1.1, 1.05, 0.9, 0.2, 0.7, 0.79] {
+            let goal = goal(leash * share);
+            assert!(!watch.look(&goal, &goal, &is, now, PERIOD));
+            assert!(!watch.is_lost(), "{share}");
+        }
+        let further = goal(leash * 0.81);
+        watch.look(&further, &further, &is, now, PERIOD);
+        assert!(watch.is_lost());
+        let (mut watch, _) = told();
+        let goal = goal(0.0);
+        let mut look = |ms: u64| {
+            let now = now.after(Duration::from_millis(ms));
+            (watch.look(&goal, &goal, &is, now, PERIOD), watch.is_lost())
+        };
+        assert_eq!([look(30), look(31)], [(false, false), (true, false)]);
+        assert_eq!([look(100), look(101)], [(true, false), (true, true)]);
+    }
+
+    #[test]
+    fn a_goal_waits_at_the_end_of_the_leash_until_the_joint_is_near_again() {
+        let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
+        let mut watch = Watch::new(&arm());
+        let mut waits = |share: f64| look(&mut watch, leash * share, (2, 0.0));
+        assert!(!waits(0.99) && waits(1.01));
+        assert!(waits(0.9) && waits(0.81) && !waits(0.79));
+        assert!(!waits(0.9) && waits(1.01));
+    }
+
+    #[test]
+    fn a_joint_that_does_not_come_is_given_up_after_300_ms() {
+        let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
+        let mut watch = Watch::new(&arm());
+        for _ in 0..STALL_TICKS - 1 {
+            look(&mut watch, leash * 1.1, (2, 0.0));
+        }
+        assert!(!watch.has_broken());
+        look(&mut watch, 0.0, (2, 0.0));
+        let ticks = ticks_to_a_stall(&mut watch, leash * 1.1, (2, 0.0));
+        assert_eq!(ticks, Some(STALL_TICKS));
+        let behind_deg = (leash * 1.1).to_degrees().round();
+        let Some(Broken::Stalled {
+            joint,
+            behind_deg: said,
+        }) = watch.tell()
+        else {
+            return assert!(watch.was_told(), "it was no stall");
+        };
+        assert_eq!(
+            (joint.as_str(), f64::from(said)),
+            ("shoulder_lift", behind_deg)
+        );
+    }
+
+    #[test]
+    fn a_servo_that_pushes_hard_in_vain_is_given_up_long_before_the_leash() {
+        let degrees = f64::to_radians;
+        let ticks = |behind_deg: f64, load: (u8, f64)| {
+            ticks_to_a_stall(&mut Watch::new(&arm()), degrees(behind_deg), load)
+        };
+        for pushed in [(2, 0.61), (2, -0.61), (2, 1.0)] {
+            assert_eq!(ticks(3.1, pushed), Some(STALL_TICKS), "{pushed:?}");
+            assert_eq!(ticks(-3.1, pushed), Some(STALL_TICKS), "{pushed:?}");
+            assert_eq!(ticks(2.9, pushed), None, "{pushed:?}");
+        }
+        assert_eq!((ticks(3.1, (2, 0.59)), ticks(3.1, (3, 1.0))), (None, None));
+        // Only what lasts without a break.
+        let mut watch = Watch::new(&arm());
+        for _ in 0..4 {
+            for _ in 0..STALL_TICKS - 1 {
+                look(&mut watch, degrees(3.1), (2, 1.0));
+            }
+            look(&mut watch, degrees(3.1), (2, 0.1));
+        }
+        assert!(!watch.has_broken());
+        ticks_to_a_stall(&mut watch, degrees(3.1), (2, 1.0)).unwrap();
+        let told = watch.tell().unwrap().to_string();
+        assert!(
+            told.contains("shoulder_lift") && told.contains("3 degrees"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_joint_that_was_not_read_does_not_follow() {
+        let goal = Joints::zeros(arm().dof());
+        let mut watch = Watch::new(&arm());
+        let none = Measured {
+            position_rad: Joints::zeros(0),
+            ..seen(0.0, (2, 0.0), Instant::ZERO)
+        };
+        let ticks = (1..100).find(|_| {
+            assert!(watch.look(&goal, &goal, &none, Instant::ZERO, PERIOD));
+            watch.has_broken()
+        });
+        assert_eq!(ticks, Some(STALL_TICKS));
+        let told = watch.tell().unwrap().to_string();
+        assert!(told.contains("shoulder_pan"), "{told}");
+    }
 }

@@ -255,6 +255,9 @@ pub fn folder(state: &Path, id: &str) -> PathBuf {
 /// # Errors
 /// When there is no such job, or its journal was damaged.
 pub fn past(state: &Path, id: &str) -> Result<Past, LogError> {
+    if number(id).is_none() {
+        return Err(LogError::NoJob(id.to_owned()));
+    }
     let contents = log::read(&folder(state, id).join(JOURNAL))?;
     Ok(Past::of(&contents.records))
 }
@@ -276,12 +279,18 @@ fn id(number: u64) -> String {
     format!("job-{number}")
 }
 
+/// The number of a job; `None` for what is no job's id, such as a path.
+fn number(id: &str) -> Option<u64> {
+    let digits = id.strip_prefix("job-")?;
+    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_plain)
+}
+
 fn numbers(jobs: &Path) -> std::io::Result<Vec<u64>> {
     let mut numbers = Vec::new();
     for entry in std::fs::read_dir(jobs)? {
         let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix("job-"));
-        numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
+        numbers.extend(name.to_str().and_then(number));
     }
     numbers.sort_unstable();
     Ok(numbers)

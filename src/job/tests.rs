@@ -282,6 +282,15 @@ fn ink_mm(ink: &[Ink]) -> f64 {
 }
 
 #[test]
+fn only_a_jobs_id_leads_to_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    for id in ["../evil", "job-1/../../evil", "job-", "job-+1", "", "/etc"] {
+        let error = super::past(folder.path(), id).unwrap_err();
+        assert!(matches!(error, super::LogError::NoJob(_)), "{id}: {error}");
+    }
+}
+
+#[test]
 fn a_second_process_is_told_who_has_the_journals() {
     let state = tempfile::tempdir().unwrap();
     let _first = Book::open(state.path(), KEEP).unwrap();

@@ -237,7 +237,8 @@ impl Library {
             instead: self.instead.clone(),
             ..Self::default()
         };
-        library.build(&path.display().to_string(), None, &text, overlay)
+        let name = path.file_stem().and_then(|stem| stem.to_str());
+        library.build(&path.display().to_string(), name, &text, overlay)
     }
 
     /// An arm.

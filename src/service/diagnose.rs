@@ -12,7 +12,8 @@ use super::scan::{self, Effort, Found, Scan};
 use super::{Line, Open, ServiceError, Speech, look};
 use crate::arm::{Arm, ArmFile, Family};
 use crate::clock::Clock;
-use crate::driver::{self, Attached, Driver};
+use crate::driver::firmware::Complaint;
+use crate::driver::{self, Attached, Driver, DriverError};
 use crate::link::{Link, LinkError};
 
 /// An adapter that holds replies back longer than this keeps an arm from its 100 Hz.
@@ -49,7 +50,9 @@ pub enum Cause {
     DuplicateId,
     /// Some are there, not all.
     MissingServo,
-    /// A servo's model, firmware or settings are not what the arm needs.
+    /// A servo has other firmware than the rest, or a controller's was built for another node.
+    WrongFirmware,
+    /// A servo's model or settings are not what the arm needs.
     WrongSetup,
     /// A servo is not the one that the arm was calibrated with, or was set otherwise since.
     Stranger,
@@ -387,20 +390,37 @@ pub async fn setup(link: &mut dyn Link, arm: &Arm, clock: &Clock, into: &mut Dia
     };
     match Driver::new(&anybody, clock).attach(link).await {
         Ok(attached) => into.judge_setup(arm, attached),
-        Err(error) if arm.file.family == Family::Firmware => into.add(
-            Cause::Controller,
-            error.to_string(),
-            "it must speak `firmware-protocol`, as docs/families.md says, and fit the arm's file",
-        ),
-        Err(error) => into.add(
-            Cause::WrongSetup,
-            error.to_string(),
-            "`steadyhand bus configure PORT --id N --repair` sets what a node needs",
-        ),
+        Err(error) => into.add_unfit(arm.file.family, &error),
     }
 }
 
 impl Diagnosis {
+    /// A driver that would not attach.
+    fn add_unfit(&mut self, family: Family, error: &DriverError) {
+        let (cause, fix) = match error {
+            DriverError::OtherFirmware { .. } => (
+                Cause::WrongFirmware,
+                "bring it to the firmware of the others with the manufacturer's program, or replace it".to_owned(),
+            ),
+            DriverError::Controller(Complaint::Version { .. } | Complaint::Schema { .. }) => (
+                Cause::WrongFirmware,
+                "build its firmware and this node from the same `firmware-protocol`, and flash it".to_owned(),
+            ),
+            _ if family == Family::Firmware => (
+                Cause::Controller,
+                "it must speak `firmware-protocol`, as docs/families.md says, and fit the arm's file".to_owned(),
+            ),
+            _ => {
+                let id = error.servo().map_or("N".to_owned(), |servo| servo.id.to_string());
+                let fix = format!(
+                    "`steadyhand bus configure PORT --id {id} --repair` sets modes and registers as a node needs them; a servo of another model has to be replaced"
+                );
+                (Cause::WrongSetup, fix)
+            }
+        };
+        self.add(cause, error.to_string(), fix);
+    }
+
     fn judge_setup(&mut self, arm: &Arm, attached: Attached) {
         for warning in attached.warnings {
             self.add(

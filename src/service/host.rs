@@ -1,12 +1,15 @@
 //! What this machine says of a serial port, apart from the bytes on it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, iter};
 
 /// Processes that are looked at; a machine with more has other troubles.
 const PROCESSES_MAX: usize = 65_536;
 
-/// Where the system says what it knows; a test has folders of its own.
+/// Links that are followed to a port's name.
+const LINKS_MAX: usize = 8;
+
+/// Where the system says what it knows: a container has it somewhere else, and so has a test.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// Usually `/`.
@@ -66,7 +69,7 @@ impl Host {
     /// ModemManager's process id, where it runs and may send modem commands to this port.
     #[must_use]
     pub fn modem_manager(&self, port: &Path) -> Option<u32> {
-        let name = tty(port)?;
+        let name = self.tty(port)?;
         if !["ttyACM", "ttyUSB"]
             .iter()
             .any(|kind| name.starts_with(kind))
@@ -87,9 +90,25 @@ impl Host {
     /// How long an FTDI adapter gathers bytes before it passes them on, in milliseconds.
     #[must_use]
     pub fn latency_timer_ms(&self, port: &Path) -> Option<u64> {
-        let name = tty(port)?;
+        let name = self.tty(port)?;
         let path = self.at(&format!("sys/class/tty/{name}/device/latency_timer"));
         fs::read_to_string(path).ok()?.trim().parse().ok()
+    }
+
+    /// The kernel's name of a port: the first behind its links that the system knows, or the last.
+    fn tty(&self, port: &Path) -> Option<String> {
+        let behind = |path: &PathBuf| Some(path.parent()?.join(fs::read_link(path).ok()?));
+        let mut chain = iter::successors(Some(port.to_path_buf()), behind).take(LINKS_MAX);
+        let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+        let mut last = None;
+        chain
+            .find_map(|path| {
+                last = name(&path);
+                let known = last.clone()?;
+                let folder = self.at(&format!("sys/class/tty/{known}"));
+                folder.exists().then_some(known)
+            })
+            .or(last)
     }
 
     fn processes(&self) -> impl Iterator<Item = u32> {
@@ -101,12 +120,6 @@ impl Host {
         let name = fs::read_to_string(self.at(&format!("proc/{process}/comm")));
         name.unwrap_or_default().trim().to_owned()
     }
-}
-
-/// The kernel's name of a port, behind links.
-fn tty(port: &Path) -> Option<String> {
-    let port = port.canonicalize().unwrap_or_else(|_| port.to_path_buf());
-    Some(port.file_name()?.to_str()?.to_owned())
 }
 
 /// In order; none where there is no such folder or it may not be read.

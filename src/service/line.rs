@@ -151,6 +151,18 @@ impl Line {
         each!(&mut self.0, voice => voice.write(link, id, register, value).await)
     }
 
+    /// Asks a servo to start anew, which nobody waits for; false where its family cannot be asked.
+    ///
+    /// # Errors
+    /// When the line itself fails.
+    pub(crate) async fn reboot(
+        &mut self,
+        link: &mut dyn Link,
+        id: u8,
+    ) -> Result<bool, DriverError> {
+        each!(&mut self.0, voice => voice.reboot(link, id).await)
+    }
+
     /// What a servo says of its present state.
     pub(crate) fn reading(&self, status: &Status) -> Reading {
         match self.0 {
@@ -224,5 +236,14 @@ impl<D: Dialect> Voice<D> {
             Request::SyncWrite(register, &[(id, bytes.to_vec())]),
         );
         self.0.tell(link, &frame).await
+    }
+
+    async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<bool, DriverError> {
+        let mut request = Vec::new();
+        if !D::encode(&mut request, Request::Reboot(id)) {
+            return Ok(false);
+        }
+        self.0.tell(link, &request).await?;
+        Ok(true)
     }
 }

@@ -8,6 +8,7 @@ pub mod host;
 mod line;
 pub mod look;
 pub mod models;
+pub mod reboot;
 pub mod scan;
 pub mod setup;
 #[cfg(test)]

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use super::diagnose::{Cause, Diagnosis, Expected, diagnose};
 use super::host::Host;
+use super::reboot::reboot;
 use super::scan::{Effort, Scan, scan};
 use super::setup::{self, Change};
 use super::*;
@@ -340,6 +341,43 @@ async fn settings_are_written_with_torque_off_read_back_and_locked_again() {
             (scan.found.len(), kept)
         );
     }
+}
+
+#[tokio::test]
+async fn a_latched_servo_starts_anew_on_request() {
+    let bench = Bench::new("widowx250s");
+    bench.sim.break_it(Fault::ErrorBits { id: 5, bits: 0x20 });
+    let mut link = bench.link();
+    let baud = bench.arm.file.baud;
+    let mut line = Line::new(Speech::Dynamixel2, &bench.clock, baud, SLACK);
+    let latched = look::at(&mut line, link.as_mut(), 5).await.unwrap();
+    assert_ne!(latched.unwrap().error_bits, 0);
+    reboot(&mut line, link.as_mut(), &bench.clock, 5)
+        .await
+        .unwrap();
+    let free = look::at(&mut line, link.as_mut(), 5).await.unwrap();
+    assert_eq!(free.unwrap().error_bits, 0);
+    let nobody = reboot(&mut line, link.as_mut(), &bench.clock, 99).await;
+    assert!(
+        matches!(nobody, Err(ServiceError::NoServo { id: 99, .. })),
+        "{nobody:?}"
+    );
+    assert_eq!(bench.sim.kept_writes(), 0);
+}
+
+#[tokio::test]
+async fn a_family_without_such_a_request_says_so() {
+    let bench = Bench::new("so101");
+    let mut link = bench.link();
+    let mut line = Line::new(Speech::FeetechSts, &bench.clock, 1_000_000, SLACK);
+    let refused = reboot(&mut line, link.as_mut(), &bench.clock, 2).await;
+    assert!(
+        matches!(
+            refused,
+            Err(ServiceError::Line(DriverError::NoReboot { id: 2 }))
+        ),
+        "{refused:?}"
+    );
 }
 
 #[tokio::test]

@@ -92,10 +92,12 @@ impl Errand {
         scene: &Arc<Scene>,
         plan: &Plan,
     ) -> Result<(), Trouble> {
-        if !self.node.file.require_approval || self.who == Who::Operator {
+        if !self.node.file.require_approval || self.who != Who::Planner {
             return Ok(());
         }
         let job = self.entry.id().to_owned();
+        let clock = self.seat.motion.clock();
+        let until = clock.now().after(APPROVAL_WITHIN);
         let (allowed, mut answer) = oneshot::channel();
         self.node.approvals.all().push(Waiting {
             words: self.words(scene, plan),
@@ -106,10 +108,9 @@ impl Errand {
         self.job.update(|card| card.state = "held");
         let held = self.entry.held("it waits for a person's approval");
         held.map_err(|error| Trouble::Refused(error.to_string()))?;
-        let until = tokio::time::Instant::now() + APPROVAL_WITHIN;
         let allowed = loop {
             let stopped = self.seat.motion.stops_asked() > self.seen_stops;
-            if stopped || tokio::time::Instant::now() > until {
+            if stopped || clock.now() > until {
                 break Err(stopped);
             }
             if let Ok(answer) = tokio::time::timeout(LOOK, &mut answer).await {

@@ -134,6 +134,7 @@ impl Errand {
         let keeper = self.keep(scene, plan).await?;
         self.job.update(|card| {
             card.state = "moving";
+            card.done = 0;
             card.eta_s = plan.report.duration_s;
         });
         let before = self.seat.last_scene();
@@ -423,7 +424,7 @@ fn mind(watch: &Watch, seat: &Arc<Seat>) -> Option<AbortOnDropHandle<()>> {
     let (cancelled, seat) = (watch.cancelled.clone(), Arc::clone(seat));
     let minding = watch.minder.as_ref()?.spawn(async move {
         cancelled.cancelled().await;
-        seat.motion.stop(Who::Planner, false);
+        seat.motion.abandon();
     });
     Some(AbortOnDropHandle::new(minding))
 }
@@ -440,18 +441,28 @@ async fn wait(node: &Node, seat: &Arc<Seat>, job: &Arc<Job>, watch: &Watch) -> R
             () = watch.cancelled.cancelled(), if !cancelled => {
                 cancelled = true;
                 if minded.is_none() {
-                    seat.motion.stop(Who::Planner, false);
+                    seat.motion.abandon();
                 }
             }
             _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {
                 look(seat, job);
                 let card = job.card();
-                watch.tell(card.done as f64, card.of as f64, &line(&card));
+                watch.tell(done(&card), card.of as f64, &line(&card));
                 if !cancelled && tokio::time::Instant::now() > patience {
                     return still_moving(seat, &card);
                 }
             }
         }
+    }
+}
+
+/// How much is done, in strokes. Planning is the first tenth, so that progress does not end before the pen moves.
+fn done(card: &Card) -> f64 {
+    const PLANNING: f64 = 0.1;
+    let (done, of) = (card.done as f64, card.of as f64);
+    match card.state {
+        "accepted" | "planning" => PLANNING * done,
+        _ => PLANNING * of + (1.0 - PLANNING) * done,
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::answer::Reply;
 use super::dispatch::Order;
 use super::stroke::{self, Drawing, rounded};
-use super::{Node, Seat, carry};
+use super::{Node, Seat, calibrated, carry};
 use crate::job::Past;
 use crate::scene::Scene;
 
@@ -34,6 +34,7 @@ pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, B
     let reply = if order.is("dry_run") {
         stroke::dry_run(order, &scene, drawing).await
     } else {
+        calibrated::check(order.node, seat, &scene)?;
         stroke::check_previewed(order)?;
         let mut call = order.job("stroke", &scene, order.is("again"));
         call.accepted.resumes.clone_from(&past.id);

@@ -68,7 +68,48 @@ fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
         reply.set("bus", bus(&snapshot));
     }
     picture(&mut reply, order, seat);
+    reply.text = in_words(&reply);
     Ok(reply)
+}
+
+/// The whole of it for whoever reads text alone: a line each for what the arm may do, is doing and measures.
+fn in_words(reply: &Reply) -> String {
+    let said = |field: &str| reply.structured.get(field);
+    let text = |field: &str| said(field).and_then(Value::as_str);
+    let mut lines = vec![reply.text.clone()];
+    if said("energised") == Some(&Value::Bool(false)) {
+        lines.push("torque: off, the arm is limp".to_owned());
+    }
+    lines.extend(text("latched").map(|latched| format!("latched: {latched}")));
+    lines.extend(text("enabled").map(|enabled| format!("enabled: {enabled}")));
+    lines.extend(said("job").and_then(job_words));
+    lines.extend(said("tip").and_then(tip_words));
+    lines.extend(said("joints").and_then(joint_words));
+    lines.join("\n")
+}
+
+fn job_words(job: &Value) -> Option<String> {
+    let text = |field: &str| job.get(field)?.as_str();
+    let (id, tool, state) = (text("id")?, text("tool")?, text("state")?);
+    let (done, of) = (job.get("done")?, job.get("of")?);
+    Some(format!("job: {id}, {tool}, {state}, {done} of {of}"))
+}
+
+fn tip_words(tip: &Value) -> Option<String> {
+    let at = tip.get("sheet_mm")?.as_array()?;
+    let (across, up, height) = (at.first()?, at.get(1)?, tip.get("height_mm")?);
+    Some(format!(
+        "pen tip: {height} mm over the sheet, {across} mm across and {up} mm up on it"
+    ))
+}
+
+fn joint_words(joints: &Value) -> Option<String> {
+    let one = |joint: &Value| {
+        let name = joint.get("name")?.as_str()?;
+        Some(format!("{name} {}°", joint.get("angle_deg")?))
+    };
+    let each: Vec<String> = joints.as_array()?.iter().filter_map(one).collect();
+    Some(format!("joints: {}", each.join(", ")))
 }
 
 fn message(seat: &Seat, snapshot: &Snapshot) -> String {
@@ -89,6 +130,7 @@ fn latch_words(latch: &Latch) -> &'static str {
         Latch::Stopped(_) => "stopped: call reset",
         Latch::Emergency(_) => "emergency stop: an operator must clear it",
         Latch::Fault(_) => "fault: mend it, then call reset",
+        Latch::Hot(_) => "fault: a servo is too hot; let it cool, then call reset",
     }
 }
 

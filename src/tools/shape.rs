@@ -1,7 +1,7 @@
 //! From the catalogue's entry of a tool to what the reader of arguments wants to know.
 
 use crate::args::{self, Param, Range, Shape, Unit};
-use crate::catalogue::{Effect, Here, Kind, Parameter, Tool, Vocabulary};
+use crate::catalogue::{Effect, Here, Kind, PREVIEW, Parameter, Tool, Vocabulary};
 
 /// How strictly a tool's arguments are read.
 #[must_use]
@@ -43,6 +43,7 @@ fn param(parameter: &Parameter, here: &Here) -> Param {
         aliases: parameter.aliases.clone(),
         required: parameter.required,
         default: parameter.default.clone(),
+        cautious: (parameter.name == PREVIEW).then_some(true.into()),
         ..Param::new(&parameter.name, kind(&parameter.kind, here))
     }
 }

@@ -1,4 +1,8 @@
-"""How often a second one library writes 7 bytes to six STS servos and reads 8 from each: NAME PORT CYCLES."""
+"""How often a second one library sends every servo of an arm its goal and reads it: NAME PORT CYCLES.
+
+STS: 7 bytes written from acceleration to speed, 8 read, six servos. Dynamixel X: the goal alone written,
+current, speed and position read in one fast request, the eight servos of the WidowX.
+"""
 
 import sys
 import time
@@ -8,18 +12,49 @@ GOAL, PRESENT = 41, 56
 # Acceleration, position 2048, time, speed.
 BLOCK = [50, 0, 8, 0, 0, 88, 2]
 
+X_IDS = list(range(1, 9))
+X_GOAL, X_PRESENT, X_PRESENT_LENGTH = 116, 126, 10
+X_BLOCK = [0, 8, 0, 0]
+
 
 def rustypot(port):
     from rustypot import Sts3215PyController
 
-    servos = Sts3215PyController(port, 1_000_000, 0.1)
-    data = [bytes(BLOCK)] * len(IDS)
+    return raw(Sts3215PyController(port, 1_000_000, 0.1), IDS, (GOAL, BLOCK), (PRESENT, 8))
+
+
+def rustypot_x(port):
+    from rustypot import Xl430PyController
+
+    servos = Xl430PyController(port, 1_000_000, 0.1)
+    servos.set_fast_sync_read(True)
+    return raw(servos, X_IDS, (X_GOAL, X_BLOCK), (X_PRESENT, X_PRESENT_LENGTH))
+
+
+def raw(servos, ids, goal, present):
+    address, block = goal
+    data = [bytes(block)] * len(ids)
 
     def cycle():
-        servos.sync_write_raw_data(IDS, GOAL, data)
-        return len(servos.sync_read_raw_data(IDS, PRESENT, 8)) == len(IDS)
+        servos.sync_write_raw_data(ids, address, data)
+        return len(servos.sync_read_raw_data(ids, *present)) == len(ids)
 
     return cycle
+
+
+def vendor_x(port):
+    import dynamixel_sdk as sdk
+
+    handler = sdk.PortHandler(port)
+    handler.openPort()
+    handler.setBaudRate(1_000_000)
+    servos = sdk.PacketHandler(2.0)
+    writer = sdk.GroupSyncWrite(handler, servos, X_GOAL, len(X_BLOCK))
+    reader = sdk.GroupSyncRead(handler, servos, X_PRESENT, X_PRESENT_LENGTH)
+    for servo in X_IDS:
+        writer.addParam(servo, X_BLOCK)
+        reader.addParam(servo)
+    return lambda: writer.txPacket() == 0 and reader.fastSyncRead() == 0
 
 
 def vendor(port):
@@ -44,7 +79,8 @@ def vendor(port):
 
 def main():
     name, port, cycles = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    cycle = rustypot(port) if name == "rustypot" else vendor(port)
+    known = {"rustypot": rustypot, "rustypot-x": rustypot_x, "dynamixel-sdk": vendor_x}
+    cycle = known.get(name, vendor)(port)
     begun = time.monotonic()
     good = sum(1 for _ in range(cycles) if cycle())
     print(good, round(cycles / (time.monotonic() - begun), 1))

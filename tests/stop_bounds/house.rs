@@ -25,7 +25,7 @@ use super::rig::Rig;
 use steadyhand::clock::Clock;
 
 /// No step takes longer.
-const PATIENCE: Duration = Duration::from_secs(40);
+pub(super) const PATIENCE: Duration = Duration::from_secs(40);
 
 /// The arm has come this far: it is on its way to the paper.
 const UNDER_WAY: usize = 30;
@@ -128,10 +128,50 @@ impl House {
         String::from_utf8_lossy(&said).into_owned()
     }
 
-    /// A client has begun a drawing, and the arm moves for it.
+    /// A client has begun a drawing, and the arm moves for it. Where the machine is too busy to read
+    /// the arm in time, it is tried again, so often as makes sense.
     pub(super) async fn draws(&self, how: GiveUp) -> Caller {
+        const TRIES: usize = 20;
+        for _ in 0..TRIES {
+            let before = self.job().await;
+            let caller = self.calls(how).await;
+            let Some(why) = self.moves_or_breaks(&caller, &before["id"]).await else {
+                return caller;
+            };
+            let is_late = why.contains("did not run the arm's thread") || why == "refused";
+            assert!(is_late, "{why}");
+            drop(caller);
+            self.is_over().await;
+            self.rig.release();
+        }
+        panic!("the machine was too busy {TRIES} times");
+    }
+
+    /// `None` once the arm is under way; otherwise what broke, or that it was refused: a reading
+    /// was too old to begin from.
+    async fn moves_or_breaks(&self, caller: &Caller, before: &Value) -> Option<String> {
+        let began = self.rig.clock.now();
+        loop {
+            let seen = self.motion().snapshot();
+            if seen.progress.is_some_and(|at| at.sample >= UNDER_WAY) {
+                return None;
+            }
+            if let Some(latch) = self.motion().permits().latched() {
+                return Some(format!("{latch:?}"));
+            }
+            let waited = self.rig.clock.now().since(began);
+            assert!(waited < PATIENCE, "it never moved: {}", caller.heard());
+            let job = self.job().await;
+            if job["id"] != *before && job["state"] == "refused" {
+                return Some("refused".to_owned());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn calls(&self, how: GiveUp) -> Caller {
         let arguments = json!({"scene": self.scene, "again": true});
-        let caller = match how {
+        match how {
             GiveUp::HangUp => Caller::HangsUp(self.post("stroke", &arguments.to_string())),
             GiveUp::Cancel => Caller::Cancels(self.connect(|| {}, &arguments).await),
             GiveUp::EndOfInput => {
@@ -139,13 +179,7 @@ impl House {
                 let ended = move || node.stop_all(Who::Node, false);
                 Caller::Goes(self.connect(ended, &arguments).await)
             }
-        };
-        let mut snapshots = self.motion().watch();
-        let moves =
-            snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= UNDER_WAY));
-        let moved = tokio::time::timeout(PATIENCE, moves).await.is_ok();
-        assert!(moved, "it never moved: {}", caller.heard());
-        caller
+        }
     }
 
     async fn connect(
@@ -178,25 +212,28 @@ impl House {
         client
     }
 
+    /// The arm's last job, as `sense` tells it.
+    async fn job(&self) -> Value {
+        let request = Request {
+            tool: "sense".to_owned(),
+            arguments: Received::Absent,
+            caller: "bounds".to_owned(),
+            who: Who::Operator,
+            standing: None,
+            hop: None,
+            is_step: false,
+        };
+        let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
+        reply.structured.get("job").cloned().unwrap_or_default()
+    }
+
     /// The job has ended, so that the next can begin.
     pub(super) async fn is_over(&self) {
         let began = self.rig.clock.now();
         loop {
-            let request = Request {
-                tool: "sense".to_owned(),
-                arguments: Received::Absent,
-                caller: "bounds".to_owned(),
-                who: Who::Operator,
-                standing: None,
-                hop: None,
-                is_step: false,
-            };
-            let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
-            let job = &reply.structured["job"]["state"];
-            if ["stopped", "faulted", "refused", "reached"]
-                .iter()
-                .any(|end| job == end)
-            {
+            let job = self.job().await;
+            let mut ends = ["stopped", "faulted", "refused", "reached"].iter();
+            if ends.any(|end| job["state"] == *end) {
                 return;
             }
             assert!(self.rig.clock.now().since(began) < PATIENCE, "{job}");

@@ -153,12 +153,12 @@ impl Rig {
         }
     }
 
-    /// Brings a swing to its fastest. A machine that is too busy to read the arm in time makes that
+    /// Brings a swing to its `share`: half is where it is fastest. A machine that is too busy to read the arm in time makes that
     /// a fault, which is what it should be: then it is tried again, so often as makes sense.
-    pub(super) async fn swings(&self, motion: &Motion, way_rad: f64) {
+    pub(super) async fn swings(&self, motion: &Motion, way_rad: f64, share: f64) {
         const TRIES: usize = 20;
         for _ in 0..TRIES {
-            match self.swings_once(motion, way_rad).await {
+            match self.swings_once(motion, way_rad, share).await {
                 Ok(()) => return,
                 Err(why) if why.contains("did not run the arm's thread") => self.release(),
                 Err(why) => panic!("{why}"),
@@ -167,15 +167,15 @@ impl Rig {
         panic!("the machine was too busy {TRIES} times");
     }
 
-    async fn swings_once(&self, motion: &Motion, way_rad: f64) -> Result<(), String> {
+    async fn swings_once(&self, motion: &Motion, way_rad: f64, share: f64) -> Result<(), String> {
         let start = motion.snapshot().measured.unwrap();
         let swing = self.swing(&start.position_rad, way_rad);
-        let half = swing.samples.len() / 2;
+        let wanted = (swing.samples.len() as f64 * share) as usize;
         let now = self.clock.now();
         let proof = gate::check(&self.scene, self.leave(), &start, now, swing).unwrap();
         let mut ended = motion.run(proof, motion.stops_asked());
         let mut snapshots = motion.watch();
-        let fast = snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= half));
+        let fast = snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= wanted));
         tokio::select! {
             fast = fast => fast.map(|_| ()).map_err(|error| error.to_string()),
             ended = &mut ended => Err(format!("{ended:?}")),

@@ -193,12 +193,10 @@ impl<D: Dialect> Servos<D> {
         };
         match servos.iter().find(|servo| servo.firmware != usual.firmware) {
             None => Ok(()),
-            Some(odd) => Err(DriverError::Setup {
+            Some(odd) => Err(DriverError::OtherFirmware {
                 servo: odd.servo.clone(),
-                what: format!(
-                    "its firmware is {}.{}, the others have {}.{}: it may be a variant for another voltage; check its label, then bring all to one firmware with the manufacturer's program",
-                    odd.firmware.0, odd.firmware.1, usual.firmware.0, usual.firmware.1
-                ),
+                found: odd.firmware,
+                usual: usual.firmware,
             }),
         }
     }

@@ -1,0 +1,376 @@
+//! What is proven of a stop, piece by piece.
+#![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+
+use std::time::Duration;
+
+use super::super::tests::{drawing, in_a_stroke};
+use super::*;
+use crate::scene::KeepOut;
+
+fn proof(scene: &Scene, trajectory: &Trajectory) -> Result<Stops, Refusal> {
+    Stops::prove(Around::new(scene), trajectory)
+}
+
+/// The default scene, with travels that are so much higher.
+fn higher(by_mm: f64) -> Scene {
+    let mut scene = Scene::clone(&drawing().0);
+    scene.heights.lift_mm += by_mm;
+    scene
+}
+
+fn samples_of(kinds: &'static [SpanKind]) -> impl Iterator<Item = usize> {
+    let spans = drawing().1.spans.iter();
+    let wanted = spans.filter(|span| kinds.contains(&span.kind));
+    wanted.flat_map(|span| span.first..span.end)
+}
+
+fn sample(at: usize) -> &'static Joints {
+    drawing().1.samples.get(at).unwrap()
+}
+
+fn height_of(scene: &Scene, q: &Joints) -> f64 {
+    height_mm(scene, &tip_m(scene, 0, q).unwrap()).unwrap()
+}
+
+const TOUCHES: &[SpanKind] = &[SpanKind::Draw, SpanKind::Lower, SpanKind::Lift];
+
+#[test]
+fn every_sample_at_the_sheet_has_a_lift_and_none_at_height() {
+    let (scene, trajectory) = drawing();
+    let stops = proof(scene, trajectory).unwrap();
+    assert!(samples_of(TOUCHES).all(|at| stops.lift_rad(at).is_some()));
+    for at in samples_of(&[SpanKind::Draw]) {
+        let by = stops.lift_rad(at).unwrap();
+        let up = sample(at).zip(&by, |from, by| from + by);
+        let short_mm = (height_of(scene, &up) - scene.heights.lift_mm).abs();
+        assert!(short_mm < LIFTED_MM, "{at}: {short_mm} mm");
+    }
+    let high = samples_of(&[SpanKind::Travel]).filter(|at| height_of(scene, sample(*at)) > 7.6);
+    assert!(high.filter(|at| stops.lift_rad(*at).is_some()).count() == 0);
+}
+
+/// Each is for some samples in a row, and for no more than were looked at.
+#[test]
+fn lifts_are_shared_by_a_few_samples_each() {
+    let (scene, trajectory) = drawing();
+    let lifts = proof(scene, trajectory).unwrap().lifts;
+    for lift in &lifts {
+        assert!(
+            (1..=LIFT_EVERY).contains(&(lift.end - lift.first)),
+            "{lift:?}"
+        );
+    }
+    assert!(lifts.iter().any(|lift| lift.end - lift.first == LIFT_EVERY));
+    for pair in lifts.windows(2) {
+        let [one, next] = pair else { continue };
+        assert!(one.end <= next.first, "{one:?} {next:?}");
+    }
+}
+
+#[test]
+fn a_way_that_is_lower_than_travels_has_a_lift_too() {
+    let trajectory = &drawing().1;
+    let at = |by_mm: f64| proof(&higher(by_mm), trajectory).unwrap();
+    let lowest = samples_of(&[SpanKind::Travel])
+        .min_by(|a, b| {
+            let height = |at: usize| height_of(&drawing().0, sample(at));
+            height(*a).total_cmp(&height(*b))
+        })
+        .unwrap();
+    let under_mm = drawing().0.heights.lift_mm - height_of(&drawing().0, sample(lowest));
+    assert!(at(0.9 * UP_MM - under_mm).lift_rad(lowest).is_none());
+    assert!(at(1.1 * UP_MM - under_mm).lift_rad(lowest).is_some());
+}
+
+/// Where an arm only passes, no lift need be possible.
+#[test]
+fn a_way_past_that_cannot_be_lifted_is_no_refusal() {
+    let (_, trajectory) = drawing();
+    let mut passing = trajectory.clone();
+    for span in &mut passing.spans {
+        span.kind = SpanKind::Pose;
+    }
+    let far = higher(500.0);
+    assert!(proof(&far, &passing).unwrap().lifts.is_empty());
+    let refused = proof(&far, trajectory).unwrap_err();
+    assert_eq!(refused.rule, Rule::Stop);
+    assert!(refused.why.contains("lift"), "{refused:?}");
+    assert!(refused.doing.is_some() && refused.item.is_some());
+}
+
+/// One joint at an even speed.
+fn even(rad_s: f64) -> Trajectory {
+    let (scene, period) = (&drawing().0, Duration::from_millis(10));
+    let samples = (0_u32..40).map(|at| {
+        let by = rad_s * f64::from(at) * period.as_secs_f64();
+        scene
+            .rest_rad
+            .map(|joint, q| if joint == 0 { q + by } else { q })
+    });
+    Trajectory {
+        period,
+        samples: samples.collect(),
+        spans: vec![Span {
+            kind: SpanKind::Pose,
+            item: None,
+            pen: 0,
+            first: 0,
+            end: 40,
+        }],
+    }
+}
+
+/// With half of what a joint may be pushed: speed over that, in ticks.
+#[test]
+fn braking_takes_as_long_as_the_speed_over_half_the_push() {
+    let scene = &drawing().0;
+    let hardest = *scene.arm.limits.acceleration_rad_s2.first().unwrap();
+    let speed_of = |ticks: f64| ticks * 0.01 * hardest / 2.0;
+    let found = |ticks: f64| brake_ticks(scene, &even(speed_of(ticks)));
+    for ticks in [4.0, 7.5, 20.0, 59.9] {
+        let all = found(ticks).unwrap();
+        assert_eq!(all.len(), 40);
+        assert!((all.first().unwrap() - ticks).abs() < 1e-6, "{all:?}");
+        assert!((all.last().unwrap() - BRAKE_TICKS_MIN).abs() < 1e-9);
+    }
+    let least = found(1.0).unwrap();
+    assert!(
+        least
+            .iter()
+            .all(|ticks| (ticks - BRAKE_TICKS_MIN).abs() < 1e-9)
+    );
+    let refused = found(60.1).unwrap_err();
+    assert_eq!((refused.rule, refused.sample), (Rule::Stop, 0));
+    assert_eq!(refused.doing, Some(SpanKind::Pose));
+    assert!(refused.why.contains("more than 0.6 s"), "{refused:?}");
+}
+
+#[test]
+fn a_brake_is_as_long_as_the_longest_that_it_passes_through() {
+    assert_eq!(window_max(&[3.0, 3.0, 3.0, 4.0]), [3.0, 4.0, 4.0, 4.0]);
+    let late = window_max(&[3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 9.0, 3.0]);
+    assert_eq!(late, [3.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0, 3.0]);
+}
+
+#[test]
+fn a_lift_goes_straight_up_to_the_height_of_travels() {
+    let scene = &drawing().0;
+    let mut around = Around::new(scene);
+    let from = sample(in_a_stroke());
+    let by = lift(&mut around, 0, from).unwrap();
+    let up = from.zip(&by, |from, by| from + by);
+    let (low, high) = (
+        tip_m(scene, 0, from).unwrap(),
+        tip_m(scene, 0, &up).unwrap(),
+    );
+    let normal = scene.surface.at([0.0, 0.0]).normal.into_inner();
+    let rise_mm = (high - low).dot(&normal) * 1e3;
+    let due_mm = scene.heights.lift_mm - height_of(scene, from);
+    assert!((rise_mm - due_mm).abs() < 0.02, "{rise_mm} of {due_mm} mm");
+    assert!(((high - low).norm() * 1e3 - rise_mm).abs() < 0.02);
+    // From there it is nothing, and from above too.
+    for more_mm in [0.0, 3.0] {
+        let target = high + normal.scale((more_mm + 0.1) / 1e3);
+        let higher = reach(scene, 0, &up, &target).unwrap();
+        let none = lift(&mut around, 0, &higher).unwrap();
+        assert!(none.iter().all(|by| by.abs() <= 0.0), "{none:?}");
+    }
+}
+
+#[test]
+fn a_pose_is_found_for_a_tip_within_reach_and_for_no_other() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let tip = tip_m(scene, 0, from).unwrap();
+    for by in [[0.0, 0.0, 0.012], [0.01, 0.0, 0.004], [0.0, -0.01, 0.0]] {
+        let target = tip + Vector3::from(by);
+        let found = reach(scene, 0, from, &target).unwrap();
+        let short = (target - tip_m(scene, 0, &found).unwrap()).norm();
+        assert!(short < 2.0 * THERE_M, "{by:?}: {short}");
+    }
+    let far = tip + Vector3::new(0.0, 0.0, 2.0);
+    let why = reach(scene, 0, from, &far).unwrap_err();
+    assert!(why.contains("mm short"), "{why}");
+    let there = step_to(
+        scene,
+        0,
+        from,
+        &(tip + Vector3::new(0.9 * THERE_M, 0.0, 0.0)),
+    );
+    assert_eq!(there, Ok(None));
+    assert!(reach(scene, 9, from, &tip).is_err());
+}
+
+/// A joint at its limit is turned no further; one that is beyond it is not brought further out.
+#[test]
+fn a_pose_is_within_the_limits() {
+    let mut scene = Scene::clone(&drawing().0);
+    let from = sample(in_a_stroke());
+    let tip = tip_m(&scene, 0, from).unwrap();
+    let target = tip + Vector3::new(0.0, 0.0, 0.012);
+    let free = reach(&scene, 0, from, &target).unwrap();
+    let mut arm = crate::arm::Arm::clone(&scene.arm);
+    let (low, high) = (free.zip(from, f64::min), free.zip(from, f64::max));
+    // Half the way that it would take is allowed.
+    let half = low.zip(&high, f64::midpoint);
+    arm.limits.lower_rad = low;
+    arm.limits.upper_rad = half;
+    scene.arm = std::sync::Arc::new(arm);
+    let Ok(found) = reach(&scene, 0, from, &target) else {
+        return;
+    };
+    for (joint, q) in found.iter().enumerate() {
+        let most = half.get(joint).unwrap().max(*from.get(joint).unwrap());
+        assert!(*q <= most + 1e-12 && *q >= low.get(joint).unwrap() - 1e-12);
+    }
+}
+
+fn bent(from: &Joints, joint: usize, by: f64) -> Joints {
+    from.map(|at, q| if at == joint { q + by } else { q })
+}
+
+/// A way that would bring the body to the sheet, or the joint beyond its range, is no lift.
+#[test]
+fn a_way_that_comes_too_near_is_no_lift() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let mut around = Around::new(scene);
+    let mut walk = Walk::new(&mut around, 0, from).unwrap();
+    assert_eq!(walk.stays_clear(from), Ok(()));
+    let said: Vec<String> = (1..4)
+        .flat_map(|joint| [(joint, -0.3), (joint, 0.3)])
+        .filter_map(|(joint, by)| walk.stays_clear(&bent(from, joint, by)).err())
+        .collect();
+    assert!(
+        said.iter().any(|why| why.ends_with("mm of the sheet")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn a_lift_is_inside_the_limits_but_for_rounding() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let mut around = Around::new(scene);
+    let walk = Walk::new(&mut around, 0, from).unwrap();
+    let limits = &scene.arm.limits;
+    for joint in 0..limits.lower_rad.len() {
+        let (low, high) = (limits.lower_rad, limits.upper_rad);
+        let at = |to: f64| bent(from, joint, to - from.get(joint).unwrap());
+        let (low, high) = (*low.get(joint).unwrap(), *high.get(joint).unwrap());
+        for inside in [low, high, low - 5e-7, high + 5e-7, f64::midpoint(low, high)] {
+            assert_eq!(walk.inside_limits(&at(inside)), Ok(()));
+        }
+        for outside in [low - 2e-6, high + 2e-6, low - 4.0, high + 4.0] {
+            assert!(walk.inside_limits(&at(outside)).is_err());
+        }
+    }
+}
+
+/// Beyond its limit already, a joint may stay but not go further.
+#[test]
+fn a_joint_beyond_its_limit_goes_no_further() {
+    let mut scene = Scene::clone(&drawing().0);
+    let from = sample(in_a_stroke());
+    let mut arm = crate::arm::Arm::clone(&scene.arm);
+    arm.limits.lower_rad = from.map(|_, q| q + 0.1);
+    arm.limits.upper_rad = from.map(|_, q| q + 0.2);
+    scene.arm = std::sync::Arc::new(arm);
+    let mut around = Around::new(&scene);
+    let walk = Walk::new(&mut around, 0, from).unwrap();
+    assert_eq!(walk.inside_limits(from), Ok(()));
+    assert_eq!(walk.inside_limits(&bent(from, 1, 0.05)), Ok(()));
+    assert!(walk.inside_limits(&bent(from, 1, -0.01)).is_err());
+}
+
+#[test]
+fn a_lift_rises_all_the_way_and_hardly_strays() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let mut around = Around::new(scene);
+    let by = lift(&mut around, 0, from).unwrap();
+    let up = from.zip(&by, |from, by| from + by);
+    let walk = Walk::new(&mut around, 0, from).unwrap();
+    let height = walk.rises(&up, 0.0).unwrap();
+    let due_mm = scene.heights.lift_mm - height_of(scene, from);
+    assert!((height * 1e3 - due_mm).abs() < 0.02, "{height}");
+    assert!(walk.rises(&up, height + 5e-7).is_ok());
+    assert!(walk.rises(&up, height + 2e-6).is_err());
+    // About the foot the tip goes aside alone.
+    let tip = |q: &Joints| tip_m(scene, 0, q).unwrap();
+    let radius_mm = (tip(&bent(&up, 0, 0.01)) - tip(&up)).norm() * 1e5;
+    let aside = |mm: f64| walk.rises(&bent(&up, 0, mm / radius_mm), 0.0);
+    assert!(aside(1.9).is_ok() && aside(-1.9).is_ok());
+    let why = aside(2.2).unwrap_err();
+    assert!(why.contains("stray 2.2 mm"), "{why}");
+}
+
+#[test]
+fn a_line_is_walked_at_even_steps_to_its_end() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let mut around = Around::new(scene);
+    let by = lift(&mut around, 0, from).unwrap();
+    let mut walk = Walk::new(&mut around, 0, from).unwrap();
+    assert_eq!(walk.is_clear(&by, LIFT_POINTS), Ok(()));
+    assert_eq!(walk.is_clear(&by, 1), Ok(()));
+    assert!(walk.is_clear(&by.map(|_, by| -by), LIFT_POINTS).is_err());
+    // It ends beyond a limit, and is inside at three quarters of it.
+    let high = *scene.arm.limits.upper_rad.first().unwrap();
+    let out = by.map(|joint, by| {
+        if joint == 0 {
+            (high - from.first().unwrap()) * 1.1
+        } else {
+            by
+        }
+    });
+    assert!(walk.is_clear(&out, 1).is_err());
+}
+
+/// A box whose nearest side is so far over the gripper's tip.
+fn lid(scene: &Scene, over_mm: f64) -> Scene {
+    let mut scene = scene.clone();
+    let tip = tip_m(&scene, 0, sample(in_a_stroke())).unwrap();
+    let corner = |by: f64| [tip.x + by, tip.y + by];
+    let ([x0, y0], [x1, y1], z) = (corner(-0.2), corner(0.2), tip.z + 0.12 + over_mm / 1e3);
+    scene.keep_outs.push(KeepOut {
+        name: "lid".to_owned(),
+        corners: crate::scene::Corners {
+            min_m: Point3::new(x0, y0, z),
+            max_m: Point3::new(x1, y1, z + 0.4),
+        },
+    });
+    scene
+}
+
+#[test]
+fn what_stands_near_already_may_come_no_nearer() {
+    assert!(too_near(1.0 - 2e-6, 1.0) && !too_near(1.0 - 5e-7, 1.0) && !too_near(1.0, 1.0));
+    let near = |metres| Near { part: 0, metres };
+    assert!((floor(None) - CLEARANCE_M).abs() < 1e-12);
+    assert!((floor(Some(near(CLEARANCE_M / 2.0))) - CLEARANCE_M / 2.0).abs() < 1e-12);
+    assert!((floor(Some(near(CLEARANCE_M * 2.0))) - CLEARANCE_M).abs() < 1e-12);
+    let said = brought_near("a link", 0.0123, "the lid");
+    assert_eq!(
+        said,
+        "a stop here would bring a link within 12.3 mm of the lid"
+    );
+}
+
+#[test]
+fn a_lift_into_a_keep_out_is_none() {
+    let scene = &drawing().0;
+    let refused = |over_mm: f64| {
+        let scene = lid(scene, over_mm);
+        let mut around = Around::new(&scene);
+        lift(&mut around, 0, sample(in_a_stroke())).err()
+    };
+    assert_eq!(refused(200.0), None);
+    let said: Vec<String> = (-20..20)
+        .filter_map(|step| refused(f64::from(step) * 5.0))
+        .collect();
+    assert!(
+        said.iter().any(|why| why.ends_with("keep-out `lid`")),
+        "{said:?}"
+    );
+}

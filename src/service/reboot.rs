@@ -1,0 +1,39 @@
+//! A servo that starts anew because a person asks for it: what it has latched is cleared, and what it
+//! carries drops.
+
+use std::time::Duration;
+
+use super::{Line, ServiceError};
+use crate::clock::Clock;
+use crate::driver::DriverError;
+use crate::link::Link;
+
+/// A servo that has not come back by then does not.
+const BACK: Duration = Duration::from_secs(2);
+
+/// Lets one servo start anew and waits until it answers; its torque is off then.
+///
+/// # Errors
+/// [`DriverError::NoReboot`] where its family knows no such request; [`ServiceError::NoServo`] where
+/// nobody has that id or it does not come back; otherwise when the line itself fails.
+pub async fn reboot(
+    line: &mut Line,
+    link: &mut dyn Link,
+    clock: &Clock,
+    id: u8,
+) -> Result<(), ServiceError> {
+    let baud = line.baud();
+    if line.ping(link, id).await?.is_none() {
+        return Err(ServiceError::NoServo { id, baud });
+    }
+    if !line.reboot(link, id).await? {
+        return Err(DriverError::NoReboot { id }.into());
+    }
+    let until = clock.now().after(BACK);
+    while clock.now() < until {
+        if line.ping(link, id).await?.is_some() {
+            return Ok(());
+        }
+    }
+    Err(ServiceError::NoServo { id, baud })
+}
