@@ -28,6 +28,8 @@ enum Source {
     },
     Simulated {
         nanos: AtomicU64,
+        /// How long the machine has slept.
+        slept_nanos: AtomicU64,
         /// So many times as fast as everybody's; `None` as fast as it can be computed.
         rate: Option<u32>,
     },
@@ -81,6 +83,7 @@ impl Clock {
     pub fn simulated() -> Self {
         Self(Arc::new(Source::Simulated {
             nanos: AtomicU64::new(0),
+            slept_nanos: AtomicU64::new(0),
             rate: None,
         }))
     }
@@ -92,6 +95,7 @@ impl Clock {
         let rate = Some(rate.max(1));
         Self(Arc::new(Source::Simulated {
             nanos: AtomicU64::new(0),
+            slept_nanos: AtomicU64::new(0),
             rate,
         }))
     }
@@ -129,9 +133,32 @@ impl Clock {
         if self.is_simulated() {
             return Duration::ZERO;
         }
-        let worked = clock_gettime(ClockId::ThreadCPUTime);
-        let whole = Duration::from_secs(u64::try_from(worked.tv_sec).unwrap_or(0));
-        whole + Duration::from_nanos(u64::try_from(worked.tv_nsec).unwrap_or(0))
+        shown(ClockId::ThreadCPUTime)
+    }
+
+    /// How long the machine has slept, suspended, since some moment that stays the same: this clock
+    /// stands still meanwhile, and whoever goes by it does not notice. To [`SLEPT_WITHIN`]; `None`
+    /// where this thread is interrupted again and again on its way to know.
+    #[must_use]
+    pub fn slept(&self) -> Option<Duration> {
+        if let Source::Simulated { slept_nanos, .. } = &*self.0 {
+            return Some(Duration::from_nanos(slept_nanos.load(Ordering::SeqCst)));
+        }
+        (0..SLEPT_TRIES).find_map(|_| {
+            let before = shown(ClockId::Monotonic);
+            let awake_or_not = shown(ClockId::Boottime);
+            let after = shown(ClockId::Monotonic);
+            (after.saturating_sub(before) < SLEPT_WITHIN)
+                .then(|| awake_or_not.saturating_sub(before))
+        })
+    }
+
+    /// Has the machine of a simulated clock sleep for so long; a real clock is left alone.
+    pub fn sleep_through(&self, for_: Duration) {
+        if let Source::Simulated { slept_nanos, .. } = &*self.0 {
+            let nanos = u64::try_from(for_.as_nanos()).unwrap_or(u64::MAX);
+            slept_nanos.fetch_add(nanos, Ordering::SeqCst);
+        }
     }
 
     /// Moves a simulated clock on to `to`, never back; a real clock is left alone.
@@ -155,6 +182,19 @@ impl Clock {
             timer,
         })
     }
+}
+
+/// How exactly it is known how long the machine has slept.
+pub const SLEPT_WITHIN: Duration = Duration::from_millis(1);
+
+/// How often that is tried.
+const SLEPT_TRIES: u32 = 3;
+
+/// What a clock of the system shows, since its own beginning.
+fn shown(clock: ClockId) -> Duration {
+    let now = clock_gettime(clock);
+    let whole = Duration::from_secs(u64::try_from(now.tv_sec).unwrap_or(0));
+    whole + Duration::from_nanos(u64::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// Waits for moments of one clock.

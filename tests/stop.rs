@@ -666,7 +666,7 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 20] = [
+const SOURCES: [&str; 21] = [
     "the `stop` tool",
     "cancelled",
     "hangs up",
@@ -685,6 +685,7 @@ const SOURCES: [&str; 20] = [
     "panic of the task",
     "does not follow",
     "65 °C",
+    "suspended",
     "leave that ends",
     "`steadyhand hold`",
 ];

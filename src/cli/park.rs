@@ -4,12 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::gate;
-use crate::motion::{Care, Outcome, State};
-use crate::permit::{Latch, Who};
-use crate::plan::{self, Trajectory};
+use crate::motion::{Care, State};
+use crate::permit::{Latch, Permit, Who};
+use crate::plan::{self, Plan};
 use crate::scene::Scene;
-use crate::tools::Seat;
+use crate::tools::{Alone, Node, Seat};
 use crate::units::{Joints, Measured};
 
 /// How long the way to rest may take of an arm that is left; a longer one is not begun.
@@ -18,6 +17,9 @@ const PARK: Duration = Duration::from_secs(5);
 /// How long such an arm may be on its way on a machine that is busy, planning included; after that
 /// it is stopped where it is. A service is ended 8 s after it was asked to.
 const PATIENCE: Duration = Duration::from_millis(6500);
+
+/// How long the end of a job that was stopped for that may take to be written.
+const WRITTEN: Duration = Duration::from_millis(500);
 
 /// How near to rest is at rest.
 const AT_REST_RAD: f64 = 0.03;
@@ -31,45 +33,107 @@ pub(super) enum Parked {
     Limp,
 }
 
-/// What was latched before a stop that is the parking's own.
-pub(super) fn hindrance(latched: Option<&Latch>) -> Option<&'static str> {
-    match latched {
-        None => None,
-        Some(Latch::Emergency(_)) => Some("an emergency stop is latched"),
-        Some(Latch::Stopped(_)) => Some("a stop is latched"),
-        Some(Latch::Fault(_)) => Some("a fault is latched"),
+/// An arm at the moment when the node was told to end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Leave {
+    /// Why it may not be parked.
+    hindrance: Option<&'static str>,
+    /// How many stops somebody had said: one more and it is not parked either.
+    stops_said: u64,
+}
+
+impl Leave {
+    pub(super) fn of(seat: &Seat) -> Self {
+        let motion = &seat.motion;
+        // A stop that is said from here on is counted; one from before is latched or under way.
+        let stops_said = motion.stops_said();
+        let is_stopping = motion.stops_asked() > motion.snapshot().stops_done;
+        let is_enabled = seat.permits().any(motion.clock().now());
+        Self {
+            hindrance: hindrance(seat.permits().latched().as_ref())
+                .or(is_stopping.then_some(STOPPED))
+                .or((!is_enabled).then_some("motion is not enabled")),
+            stops_said,
+        }
     }
 }
 
-/// Stops an arm with a lift, then brings it to rest.
+const STOPPED: &str = "a stop is latched";
+
+fn hindrance(latched: Option<&Latch>) -> Option<&'static str> {
+    match latched {
+        None => None,
+        Some(Latch::Emergency(_)) => Some("an emergency stop is latched"),
+        Some(Latch::Stopped(_)) => Some(STOPPED),
+        Some(Latch::Fault(_) | Latch::Hot(_)) => Some("a fault is latched"),
+    }
+}
+
+/// What the parking's own stop may have latched, or a caller that went away meanwhile.
+fn own(latched: Option<&Latch>) -> Option<&'static str> {
+    match latched {
+        Some(Latch::Stopped(Who::Node | Who::Planner)) => None,
+        other => hindrance(other),
+    }
+}
+
+/// What an arm may be parked in that is too hot.
+fn heat(latched: Option<&Latch>) -> Option<&'static str> {
+    match latched {
+        Some(Latch::Hot(_)) => None,
+        other => hindrance(other),
+    }
+}
+
+/// Stops an arm with a lift, then brings it to rest, unless something hindered that when it was
+/// left, or somebody has stopped it since.
 ///
 /// # Errors
 /// Why it stands where it is, energised.
-pub(super) async fn park(seat: &Arc<Seat>) -> Result<Parked, String> {
+pub(super) async fn park(
+    node: &Arc<Node>,
+    seat: &Arc<Seat>,
+    leave: &Leave,
+) -> Result<Parked, String> {
     let motion = &seat.motion;
     if !motion.snapshot().energised {
         return Ok(Parked::Limp);
+    }
+    if let Some(why) = leave.hindrance {
+        return Err(why.to_owned());
     }
     let ticket = motion.stop(Who::Node, false);
     let stopped = motion.stopped(ticket).await;
     if !stopped.is_some_and(|report| report.verified) {
         return Err("its standstill could not be verified".to_owned());
     }
-    match tokio::time::timeout(PATIENCE, to_rest(seat, PARK)).await {
-        Ok(parked) => parked,
-        Err(_) => {
-            let ticket = motion.stop(Who::Node, false);
-            motion.stopped(ticket).await;
-            Err(format!(
-                "it did not come to rest within {:.1} s: this machine is too busy",
-                PATIENCE.as_secs_f64()
-            ))
-        }
+    let seen_stops = motion.stops_asked();
+    if motion.stops_said() != leave.stops_said {
+        return Err("somebody stopped it".to_owned());
     }
+    let mut parked = std::pin::pin!(to_rest(node, seat, seen_stops, own, PARK));
+    if let Ok(parked) = tokio::time::timeout(PATIENCE, &mut parked).await {
+        return parked;
+    }
+    let ticket = motion.stop(Who::Node, false);
+    motion.stopped(ticket).await;
+    // Its journal shall say so; the arm stands already.
+    drop(tokio::time::timeout(WRITTEN, parked).await);
+    Err(format!(
+        "it did not come to rest within {:.1} s: this machine is too busy",
+        PATIENCE.as_secs_f64()
+    ))
 }
 
-/// Brings an arm that stands to rest, if no way there takes longer than `longest`.
-async fn to_rest(seat: &Arc<Seat>, longest: Duration) -> Result<Parked, String> {
+/// Brings an arm that stands to rest, if no way there takes longer than `longest`, nobody has stopped
+/// it beyond `seen_stops`, and nothing is latched that `hinders`.
+async fn to_rest(
+    node: &Arc<Node>,
+    seat: &Arc<Seat>,
+    seen_stops: u64,
+    hinders: fn(Option<&Latch>) -> Option<&'static str>,
+    longest: Duration,
+) -> Result<Parked, String> {
     let motion = &seat.motion;
     let scene = seat
         .last_scene()
@@ -81,34 +145,55 @@ async fn to_rest(seat: &Arc<Seat>, longest: Duration) -> Result<Parked, String> 
     if start.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD {
         return Ok(Parked::AtRest);
     }
-    let seen_stops = motion.stops_asked();
     let permit = seat
         .permits()
         .ask_reset(&scene, Who::Node, motion.clock().now())
         .map_err(|denied| denied.to_string())?;
-    let ways = planned(&scene, &start, longest).await?;
-    // Planning took its time: the proof is for where the arm is now.
-    let start = motion.snapshot().measured.unwrap_or(start);
-    let now = motion.clock().now();
-    let proof = ways
-        .into_iter()
-        .map(|way| gate::check(&scene, permit.clone(), &start, now, way))
-        .reduce(|one, other| one.or(other))
-        .ok_or("there is no way to its rest pose")?
-        .map_err(|refused| refused.to_string())?;
-    match motion.run(proof, seen_stops).await {
-        Ok(Outcome::Reached { .. }) => Ok(Parked::AtRest),
-        Ok(Outcome::Stopped(_)) => Err("it was stopped on its way to rest".to_owned()),
-        Ok(Outcome::Refused(why) | Outcome::Faulted(why)) => Err(why),
-        Err(_) => Err("its thread has ended".to_owned()),
+    // What is latched later than this takes the permit back.
+    if let Some(why) = hinders(seat.permits().latched().as_ref()) {
+        return Err(why.to_owned());
     }
+    let job = Alone::begin(node, seat, "park", &scene, seen_stops).await?;
+    let (state, gone) = match planned(&scene, &start, longest).await {
+        Ok(ways) => go(&job, &scene, &permit, &ways).await,
+        Err(why) => ("refused", Err(why)),
+    };
+    let words = match &gone {
+        Ok(()) => "the arm is at rest".to_owned(),
+        Err(why) => why.clone(),
+    };
+    job.end(state, words).await;
+    gone.map(|()| Parked::AtRest)
+}
+
+/// The first of the ways to rest that may be gone.
+async fn go(
+    job: &Alone,
+    scene: &Arc<Scene>,
+    permit: &Permit,
+    ways: &[Plan],
+) -> (&'static str, Result<(), String>) {
+    let mut found = (
+        "refused",
+        Err("there is no way to its rest pose".to_owned()),
+    );
+    for way in ways {
+        found = match job.run(scene, permit.clone(), way).await {
+            Ok(()) => ("reached", Ok(())),
+            Err(short) => (short.state, Err(short.why)),
+        };
+        if found.0 != "refused" {
+            break;
+        }
+    }
+    found
 }
 
 async fn planned(
     scene: &Arc<Scene>,
     start: &Measured,
     longest: Duration,
-) -> Result<Vec<Trajectory>, String> {
+) -> Result<Vec<Plan>, String> {
     let (scene, from) = (Arc::clone(scene), start.position_rad);
     let ways = tokio::task::spawn_blocking(move || ways(&scene, &from, longest));
     ways.await
@@ -117,17 +202,17 @@ async fn planned(
 
 /// The ways to rest that are not too long, the shorter first: over the ready pose, as after every
 /// other motion, and straight there.
-fn ways(scene: &Scene, from: &Joints, longest: Duration) -> Result<Vec<Trajectory>, String> {
+fn ways(scene: &Scene, from: &Joints, longest: Duration) -> Result<Vec<Plan>, String> {
     let (mut ways, mut why) = (Vec::new(), String::new());
     for poses in [&[scene.ready_rad, scene.rest_rad][..], &[scene.rest_rad]] {
         match plan::go_to(scene, from, poses, &plan::Patient) {
-            Ok(plan) => ways.push(plan.trajectory),
+            Ok(plan) => ways.push(plan),
             Err(error) => why = error.to_string(),
         }
     }
-    ways.sort_by_key(Trajectory::duration);
-    let shortest = ways.first().ok_or(why)?.duration();
-    ways.retain(|way| way.duration() <= longest);
+    ways.sort_by_key(|way| way.trajectory.duration());
+    let shortest = ways.first().ok_or(why)?.trajectory.duration();
+    ways.retain(|way| way.trajectory.duration() <= longest);
     if ways.is_empty() {
         return Err(format!(
             "the way to its rest pose takes {:.1} s and {:.1} s is the longest: bring it nearer (`poses.rest_rad`) or raise `limits.travel_mm_s` in scene `{}`",
@@ -140,7 +225,7 @@ fn ways(scene: &Scene, from: &Joints, longest: Duration) -> Result<Vec<Trajector
 }
 
 /// Parks an arm whose servos are too hot, once its stroke is done, as often as that happens.
-pub(super) async fn mind_heat(seat: Arc<Seat>) {
+pub(super) async fn mind_heat(node: Arc<Node>, seat: Arc<Seat>) {
     let mut snapshots = seat.motion.watch();
     loop {
         let hot = snapshots
@@ -151,18 +236,12 @@ pub(super) async fn mind_heat(seat: Arc<Seat>) {
         let Ok(why) = hot.map(|seen| seen.health.line()) else {
             return;
         };
-        let latched = seat.permits().latched();
-        match latched {
-            Some(Latch::Stopped(_) | Latch::Emergency(_)) => {
-                tracing::warn!(arm = seat.name, "{why}; stopped, so it is not parked");
-            }
-            _ => match to_rest(&seat, Duration::MAX).await {
-                Ok(_) => tracing::warn!(arm = seat.name, "{why}; the arm is parked"),
-                Err(error) => tracing::error!(
-                    arm = seat.name,
-                    "{why}; it could not be parked: {error}; the arm is still energised"
-                ),
-            },
+        match cooler(&node, &seat).await {
+            Ok(_) => tracing::warn!(arm = seat.name, "{why}; the arm is parked"),
+            Err(error) => tracing::error!(
+                arm = seat.name,
+                "{why}; it is not parked: {error}; the arm is still energised"
+            ),
         }
         let cooled = snapshots.wait_for(|seen| seen.health.care < Care::Park);
         if cooled.await.is_err() {
@@ -171,7 +250,174 @@ pub(super) async fn mind_heat(seat: Arc<Seat>) {
     }
 }
 
+/// Brings an arm to rest that is too hot; one that was stopped, or is broken, is a person's.
+async fn cooler(node: &Arc<Node>, seat: &Arc<Seat>) -> Result<Parked, String> {
+    let seen_stops = seat.motion.stops_asked();
+    match heat(seat.permits().latched().as_ref()) {
+        Some(why) => Err(why.to_owned()),
+        None => to_rest(node, seat, seen_stops, heat, Duration::MAX).await,
+    }
+}
+
 /// Whether anything is under way.
 pub(super) fn moves(state: State) -> bool {
     matches!(state, State::Moving | State::Held | State::Stopping)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+pub(super) mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::config::NodeFile;
+    use crate::gate;
+    use crate::link::memory::MemoryLink;
+    use crate::link::{Link, LinkError};
+    use crate::motion::{Motion, Opener, Outcome};
+    use crate::permit::Permits;
+    use crate::scene::Library;
+    use crate::sim::{Fault, Simulator};
+    use crate::tools::State as NodeState;
+    use crate::units::Instant;
+
+    /// A node with a simulated arm in the default scene.
+    pub(in crate::cli) struct House {
+        pub(in crate::cli) node: Arc<Node>,
+        pub(in crate::cli) seat: Arc<Seat>,
+        pub(in crate::cli) sim: Simulator,
+        pub(in crate::cli) scene: Arc<Scene>,
+        _folder: tempfile::TempDir,
+    }
+
+    pub(in crate::cli) fn house(clock: Clock) -> House {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+        let device = sim.clone();
+        let open: Opener = Box::new(move |clock| {
+            let link = MemoryLink::new(device.clone(), clock, "bench").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn Link>)
+        });
+        let permits = Arc::new(Permits::everything());
+        let motion = Motion::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
+        let seat = Arc::new(Seat::new("arm", motion, None));
+        seat.moved_in(&scene);
+        let folder = tempfile::tempdir().unwrap();
+        let file = NodeFile::default();
+        let state = NodeState::open(folder.path().to_owned(), &file).unwrap();
+        let seats = vec![Arc::clone(&seat)];
+        let output = folder.path().to_owned();
+        House {
+            node: Arc::new(Node::new(file, Library::new(None), seats, output, state)),
+            seat,
+            sim,
+            scene,
+            _folder: folder,
+        }
+    }
+
+    /// At its ready pose.
+    async fn ready(seat: &Seat, scene: &Arc<Scene>) {
+        let motion = &seat.motion;
+        let start = motion.snapshot().measured.unwrap();
+        let pose = [scene.ready_rad];
+        let plan = plan::go_to(scene, &start.position_rad, &pose, &plan::Patient).unwrap();
+        let permit = seat.permits().ask(scene, Instant::ZERO).unwrap();
+        let now = motion.clock().now();
+        let proof = gate::check(scene, permit, &start, now, plan.trajectory).unwrap();
+        let outcome = motion.run(proof, motion.stops_asked()).await.unwrap();
+        assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+    }
+
+    fn is_at_rest(sim: &Simulator, scene: &Scene) -> bool {
+        sim.truth().distance_max(&scene.rest_rad) < AT_REST_RAD
+    }
+
+    /// What comes between the signal and the way to rest: is the arm parked then?
+    async fn parks(between: impl AsyncFnOnce(&Seat)) -> bool {
+        let house = house(Clock::simulated());
+        ready(&house.seat, &house.scene).await;
+        let leave = Leave::of(&house.seat);
+        between(&house.seat).await;
+        let parked = park(&house.node, &house.seat, &leave).await;
+        let at_rest = is_at_rest(&house.sim, &house.scene);
+        assert_eq!(parked.is_ok(), at_rest, "{parked:?}");
+        let told = house.node.book.last_moved("arm");
+        let told = told.map(|past| (past.tool, past.state));
+        let job = ("park".to_owned(), "reached".to_owned());
+        assert_eq!(told, at_rest.then_some(job));
+        at_rest
+    }
+
+    #[tokio::test]
+    async fn whoever_stops_an_arm_that_is_left_is_heard() {
+        assert!(parks(async |_: &Seat| {}).await);
+        for by in [Who::Operator, Who::Planner] {
+            let stops = async move |seat: &Seat| {
+                let ticket = seat.motion.stop(by, false);
+                assert!(seat.motion.stopped(ticket).await.unwrap().verified);
+            };
+            assert!(!parks(stops).await, "{by:?}");
+        }
+        // One that is under way when the parking's own stop comes is the same stop.
+        let at_once = async |seat: &Seat| {
+            seat.motion.stop(Who::Operator, false);
+        };
+        assert!(!parks(at_once).await);
+        let breaks = async |seat: &Seat| seat.permits().latch(Latch::Fault("broken".to_owned()));
+        assert!(!parks(breaks).await);
+        // The node's own stops, and callers that are cut off because it ends, are no reason.
+        let ends = async |seat: &Seat| {
+            seat.motion.stop(Who::Node, false);
+            let ticket = seat.motion.abandon();
+            assert!(seat.motion.stopped(ticket).await.unwrap().verified);
+        };
+        assert!(parks(ends).await);
+    }
+
+    #[tokio::test]
+    async fn what_was_stopped_before_stays_where_it_is() {
+        let House {
+            node,
+            seat,
+            sim,
+            scene,
+            ..
+        } = house(Clock::simulated());
+        ready(&seat, &scene).await;
+        seat.motion.stop(Who::Planner, false);
+        let leave = Leave::of(&seat);
+        assert!(park(&node, &seat, &leave).await.is_err());
+        assert!(!is_at_rest(&sim, &scene));
+    }
+
+    /// Hot, the arm goes to rest by itself; with a fault that nobody has looked at it does not.
+    #[tokio::test]
+    async fn heat_parks_no_arm_that_is_broken() {
+        for broken in [false, true] {
+            let house = house(Clock::real());
+            let (seat, sim, scene) = (&house.seat, &house.sim, &house.scene);
+            ready(seat, scene).await;
+            if broken {
+                let fault = "an obstacle held a joint".to_owned();
+                seat.permits().latch(Latch::Fault(fault));
+            }
+            let minding = tokio::spawn(mind_heat(Arc::clone(&house.node), Arc::clone(seat)));
+            for id in 1..=6 {
+                let temperature_c = 69.0;
+                sim.break_it(Fault::Heat { id, temperature_c });
+            }
+            let mut snapshots = seat.motion.watch();
+            let hot = snapshots.wait_for(|seen| seen.health.care >= Care::Park);
+            drop(hot.await.unwrap());
+            let at_rest = async {
+                while !is_at_rest(sim, scene) {
+                    snapshots.changed().await.unwrap();
+                }
+            };
+            let patience = Duration::from_secs(if broken { 2 } else { 60 });
+            let parked = tokio::time::timeout(patience, at_rest).await.is_ok();
+            assert_eq!(parked, !broken);
+            minding.abort();
+        }
+    }
 }

@@ -7,12 +7,11 @@ use serde_json::{Value, json};
 
 use super::control::Told;
 use super::park;
-use crate::gate;
-use crate::motion::{Outcome, StopReport};
+use crate::motion::StopReport;
 use crate::permit::Who;
 use crate::plan;
 use crate::scene::Scene;
-use crate::tools::{Node, Seat};
+use crate::tools::{Alone, Node, Seat, Short};
 use crate::units::{Instant, Joints};
 
 /// What is promised: milliseconds from the request to the first frame of the stop, 99 of 100.
@@ -23,6 +22,8 @@ const STANDSTILL_MS_MAX: f64 = 300.0;
 
 /// A motion is stopped when it has come so far of its samples.
 const STOP_AT_SHARE: f64 = 0.5;
+
+const SOMEBODY_ELSE: &str = "somebody else stopped it";
 
 /// The file in the state folder.
 const FILE: &str = "selftest.json";
@@ -77,7 +78,7 @@ fn keep(node: &Node, result: &Value) -> std::io::Result<()> {
 }
 
 async fn arm(
-    node: &Node,
+    node: &Arc<Node>,
     seat: &Arc<Seat>,
     scene: Option<&str>,
     rounds: u32,
@@ -90,19 +91,49 @@ async fn arm(
     if park::moves(seat.motion.snapshot().state) {
         return Err("it moves; wait for its end, or `steadyhand stop` it".to_owned());
     }
+    let seen_stops = seat.motion.stops_asked();
+    seat.permits()
+        .ask(&scene, seat.motion.clock().now())
+        .map_err(|denied| denied.to_string())?;
+    let mut job = Alone::begin(node, seat, "selftest", &scene, seen_stops).await?;
+    let measured = all(&mut job, seat, &scene, seen_stops, rounds).await;
+    let (state, words) = match &measured {
+        Ok(measured) => (
+            "stopped",
+            format!("stopped {} times", measured.standstill_ms.len()),
+        ),
+        Err(why) => ("faulted", why.clone()),
+    };
+    job.end(state, words).await;
+    measured
+}
+
+async fn all(
+    job: &mut Alone,
+    seat: &Arc<Seat>,
+    scene: &Arc<Scene>,
+    mut seen_stops: u64,
+    rounds: u32,
+) -> Result<Measured, String> {
     let mut measured = Measured::default();
     for _ in 0..rounds {
-        let report = one(seat, &scene).await?;
+        job.has_seen(seen_stops);
+        let report = one(job, seat, scene, &mut seen_stops).await?;
         measured.take(&report);
     }
     Ok(measured)
 }
 
-/// From where it is to the pose that is further away, stopped in the middle, and released again.
-async fn one(seat: &Arc<Seat>, scene: &Arc<Scene>) -> Result<StopReport, String> {
+/// From where it is to the pose that is further away, stopped in the middle, and released again. No
+/// stop but its own may come beyond the `seen_stops`, whoever asks for it.
+async fn one(
+    job: &Alone,
+    seat: &Arc<Seat>,
+    scene: &Arc<Scene>,
+    seen_stops: &mut u64,
+) -> Result<StopReport, String> {
     let motion = &seat.motion;
     let clock = motion.clock();
-    let seen_stops = motion.stops_asked();
     let permit = seat
         .permits()
         .ask(scene, clock.now())
@@ -120,11 +151,7 @@ async fn one(seat: &Arc<Seat>, scene: &Arc<Scene>) -> Result<StopReport, String>
         .map_err(|_| "the planner failed".to_owned())?
         .map_err(|error| error.to_string())?;
     let samples = plan.trajectory.samples.len();
-    let start = motion.snapshot().measured.unwrap_or(start);
-    let proof = gate::check(scene, permit, &start, clock.now(), plan.trajectory)
-        .map_err(|refused| refused.to_string())?;
-    seat.moved_in(scene);
-    let mut outcome = motion.run(proof, seen_stops);
+    let mut run = std::pin::pin!(job.run(scene, permit, &plan));
     let mut snapshots = motion.watch();
     let half = snapshots.wait_for(|seen| {
         seen.progress
@@ -132,21 +159,30 @@ async fn one(seat: &Arc<Seat>, scene: &Arc<Scene>) -> Result<StopReport, String>
     });
     tokio::select! {
         _ = half => {}
-        ended = &mut outcome => return Err(why(ended.ok())),
+        ended = &mut run => return Err(why(ended)),
     }
     let ticket = motion.stop(Who::Node, false);
-    let report = motion.stopped(ticket).await;
-    let report = report.ok_or("its thread has ended")?;
+    // Its journal says so before it is released.
+    let report = match run.await {
+        Err(Short {
+            stop: Some(report), ..
+        }) => report,
+        ended => return Err(why(ended)),
+    };
+    // The node stops for others as well, and they mean it.
+    if ticket != *seen_stops + 1 || motion.stops_asked() != ticket {
+        return Err(SOMEBODY_ELSE.to_owned());
+    }
+    *seen_stops = ticket;
     release(seat, scene, clock.now())?;
     Ok(report)
 }
 
-fn why(ended: Option<Outcome>) -> String {
+fn why(ended: Result<(), Short>) -> String {
     match ended {
-        Some(Outcome::Refused(why) | Outcome::Faulted(why)) => why,
-        Some(Outcome::Stopped(_)) => "somebody else stopped it".to_owned(),
-        Some(Outcome::Reached { .. }) => "it was at its end before it was stopped".to_owned(),
-        None => "its thread has ended".to_owned(),
+        Ok(()) => "it was at its end before it was stopped".to_owned(),
+        Err(Short { stop: Some(_), .. }) => SOMEBODY_ELSE.to_owned(),
+        Err(short) => short.why,
     }
 }
 
@@ -154,7 +190,7 @@ fn why(ended: Option<Outcome>) -> String {
 fn release(seat: &Seat, scene: &Scene, now: Instant) -> Result<(), String> {
     let permits = seat.permits();
     if permits.latched() != Some(crate::permit::Latch::Stopped(Who::Node)) {
-        return Err("somebody else stopped it".to_owned());
+        return Err(SOMEBODY_ELSE.to_owned());
     }
     let permit = permits
         .ask_reset(scene, Who::Node, now)
@@ -162,7 +198,7 @@ fn release(seat: &Seat, scene: &Scene, now: Instant) -> Result<(), String> {
     if permits.unlatch(&permit) {
         Ok(())
     } else {
-        Err("somebody else stopped it".to_owned())
+        Err(SOMEBODY_ELSE.to_owned())
     }
 }
 
@@ -264,8 +300,58 @@ fn rounded(ms: f64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
+    use crate::cli::park::tests::{House, house};
+    use crate::clock::Clock;
+    use crate::permit::Latch;
+
+    /// Its own stop is under way when the node stops for another reason: that one counts.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn another_stop_of_the_node_ends_a_self_test() {
+        let house = house(Clock::simulated_at(4));
+        let House {
+            node,
+            seat,
+            sim,
+            scene,
+            ..
+        } = &house;
+        let seen = seat.motion.stops_asked();
+        let other = Arc::clone(seat);
+        let ends = std::thread::spawn(move || {
+            while other.motion.stops_asked() == seen {
+                std::thread::yield_now();
+            }
+            other.motion.stop(Who::Node, false)
+        });
+        let mut job = Alone::begin(node, seat, "selftest", scene, seen)
+            .await
+            .unwrap();
+        let told = all(&mut job, seat, scene, seen, 2).await;
+        let ticket = ends.join().unwrap();
+        assert_eq!(told.unwrap_err(), SOMEBODY_ELSE);
+        seat.motion.stopped(ticket).await.unwrap();
+        assert_eq!(seat.permits().latched(), Some(Latch::Stopped(Who::Node)));
+        let stands = sim.truth();
+        assert!(all(&mut job, seat, scene, seen, 1).await.is_err());
+        job.end("stopped", "over".to_owned()).await;
+        assert!(sim.truth().distance_max(&stands) < 1e-3);
+    }
+
+    #[tokio::test]
+    async fn a_self_test_ends_its_own_stop_and_goes_on() {
+        let House { node, seat, .. } = &house(Clock::simulated_at(4));
+        let measured = arm(node, seat, None, 2).await.unwrap();
+        assert_eq!((measured.standstill_ms.len(), measured.unverified), (2, 0));
+        assert_eq!(seat.permits().latched(), None);
+        let told = node.book.last_moved("arm").unwrap();
+        assert_eq!(
+            (told.tool.as_str(), told.state.as_str()),
+            ("selftest", "stopped")
+        );
+    }
 
     #[test]
     fn a_quantile_is_a_value_that_was_seen() {

@@ -65,7 +65,7 @@ async fn until_told(
         Arc::clone(&parking),
     ));
     for seat in &node.seats {
-        tokio::spawn(park::mind_heat(Arc::clone(seat)));
+        tokio::spawn(park::mind_heat(Arc::clone(&node), Arc::clone(seat)));
     }
     systemd::watchdog(&node);
     match (&door, serve.http) {
@@ -94,9 +94,9 @@ async fn until_told(
 }
 
 /// However serving ended, the arm is brought to a stand before the reason is told.
-async fn end(node: &Node, parking: Option<&Hindrances>) -> Exit {
+async fn end(node: &Arc<Node>, parking: Option<&Leaves>) -> Exit {
     match parking {
-        Some(hindrances) => park_all(node, hindrances).await,
+        Some(leaves) => park_all(node, leaves).await,
         None if halt(node).await => Exit::Done,
         None => Exit::Broken,
     }
@@ -227,13 +227,12 @@ fn seat_ready(seat: &Seat) -> Result<String, String> {
     Ok(format!("{name} answers"))
 }
 
-/// Why each arm may not be parked, as of the moment of the signal: what is latched later is the
-/// signal's own.
-type Hindrances = Vec<Option<&'static str>>;
+/// Each arm, as of the moment of the signal.
+type Leaves = Vec<park::Leave>;
 
 /// The first interrupt stops, a second is an emergency stop; the end of the terminal stops and
 /// ends; termination stops, parks and ends.
-async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock<Hindrances>>) {
+async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock<Leaves>>) {
     let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) = (
         signal(SignalKind::interrupt()),
         signal(SignalKind::terminate()),
@@ -252,7 +251,7 @@ async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock
             }
             _ = terminate.recv() => {
                 // A second one changes nothing.
-                parking.get_or_init(|| node.seats.iter().map(hindrance).collect());
+                parking.get_or_init(|| node.seats.iter().map(|seat| park::Leave::of(seat)).collect());
                 node.stop_all(Who::Node, false);
                 stop.cancel();
             }
@@ -264,14 +263,8 @@ async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock
     }
 }
 
-fn hindrance(seat: &Arc<Seat>) -> Option<&'static str> {
-    let enabled = seat.permits().any(seat.motion.clock().now());
-    park::hindrance(seat.permits().latched().as_ref())
-        .or((!enabled).then_some("motion is not enabled"))
-}
-
 /// Parks what may be parked; whatever else is energised stays so, and says so.
-async fn park_all(node: &Node, hindrances: &Hindrances) -> Exit {
+async fn park_all(node: &Arc<Node>, leaves: &Leaves) -> Exit {
     let mut exit = if halt(node).await {
         Exit::Done
     } else {
@@ -281,8 +274,13 @@ async fn park_all(node: &Node, hindrances: &Hindrances) -> Exit {
     let begun: Vec<_> = node
         .seats
         .iter()
-        .zip(hindrances)
-        .map(|(seat, hindrance)| (seat, tokio::spawn(parked(Arc::clone(seat), *hindrance))))
+        .zip(leaves)
+        .map(|(seat, leave)| {
+            (
+                seat,
+                tokio::spawn(parked(Arc::clone(node), Arc::clone(seat), *leave)),
+            )
+        })
         .collect();
     for (seat, parked) in begun {
         match parked.await.unwrap_or_else(|_| Err("it broke".to_owned())) {
@@ -305,13 +303,12 @@ async fn park_all(node: &Node, hindrances: &Hindrances) -> Exit {
     exit
 }
 
-/// Parks an arm unless something hinders it.
-async fn parked(seat: Arc<Seat>, hindrance: Option<&'static str>) -> Result<park::Parked, String> {
-    match hindrance {
-        Some(why) if seat.motion.snapshot().energised => Err(why.to_owned()),
-        Some(_) => Ok(park::Parked::Limp),
-        None => park::park(&seat).await,
-    }
+async fn parked(
+    node: Arc<Node>,
+    seat: Arc<Seat>,
+    leave: park::Leave,
+) -> Result<park::Parked, String> {
+    park::park(&node, &seat, &leave).await
 }
 
 /// Stops every arm and says whether all were read back to stand.

@@ -140,6 +140,14 @@ pub enum DriverError {
         /// The id that was asked for.
         id: u8,
     },
+    /// Somebody turns a joint that torque would pull back to where it was a moment ago.
+    #[error(
+        "{servo} is being turned while torque is switched on: hold the arm still, then try again"
+    )]
+    Turned {
+        /// Who.
+        servo: ServoName,
+    },
     /// Motion was asked of an arm without torque.
     #[error("the arm is not energised; energise it first")]
     Limp,

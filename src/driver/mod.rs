@@ -247,6 +247,12 @@ impl Driver {
         }
     }
 
+    /// Whether a joint that stands wants to be where it was last sent, and goes on wanting it. A
+    /// controller that has halted wants nothing.
+    pub(crate) fn stands_at_its_goal(&self) -> bool {
+        !matches!(self.0, Kind::Firmware(_))
+    }
+
     /// What happened on this port so far.
     #[must_use]
     pub fn counts(&self) -> &BusCounts {

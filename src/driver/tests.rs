@@ -105,6 +105,55 @@ impl Link for Tapped<'_> {
     }
 }
 
+/// A wire at whose far end somebody turns the first servo a little with every request.
+struct Turned<'a>(&'a mut MemoryLink<Simulator>, Simulator, u16, u16);
+
+impl Link for Turned<'_> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> crate::link::LinkFuture<'a, ()> {
+        self.2 += self.3;
+        self.1.break_it(Fault::Position {
+            id: 1,
+            word: Some(self.2),
+        });
+        self.0.send(bytes)
+    }
+
+    fn receive<'a>(
+        &'a mut self,
+        into: &'a mut [u8],
+        until: Instant,
+    ) -> crate::link::LinkFuture<'a, usize> {
+        self.0.receive(into, until)
+    }
+
+    fn discard_input(&mut self) -> Result<(), crate::link::LinkError> {
+        self.0.discard_input()
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
+/// Torque would pull a joint back to where it was read before a hand turned it on.
+#[tokio::test]
+async fn a_limp_joint_that_is_being_turned_gets_no_torque() {
+    for (ticks_a_request, takes) in [(0, true), (3, false)] {
+        let mut bench = Bench::new("so101");
+        bench.driver.attach(&mut bench.link).await.unwrap();
+        let mut hand = Turned(&mut bench.link, bench.sim.clone(), 2048, ticks_a_request);
+        let energised = bench.driver.energise(&mut hand).await;
+        assert_eq!(energised.is_ok(), takes, "{energised:?}");
+        assert_eq!(bench.driver.is_energised(), takes);
+        if let Err(why) = energised {
+            assert!(matches!(why, DriverError::Turned { .. }), "{why}");
+            let seen = bench.cycle(None).await.unwrap();
+            let on = seen.servos.iter().filter(|one| one.torque_on == Some(true));
+            assert_eq!(on.count(), 0);
+        }
+    }
+}
+
 const TICK_RAD: f64 = std::f64::consts::TAU / 4096.0;
 
 #[tokio::test]

@@ -336,7 +336,7 @@ impl<'a> Judge<'a> {
             return;
         };
         let speed = (now.tip - before).norm() * 1e3 / self.trajectory.period.as_secs_f64();
-        let limit = self.tip_limit_mm_s(now);
+        let limit = tip_limit_mm_s(self.scene, now.pen.kind, now.span.kind, &now.tip);
         if above(speed, limit * SLACK) {
             self.refuse(
                 Rule::TipSpeed,
@@ -357,20 +357,6 @@ impl<'a> Judge<'a> {
                 format!("between two samples the tip would stray {off:.2} mm from the straight way; {MIDPOINT_MM} mm is the limit: go slower")
             });
         }
-    }
-
-    fn tip_limit_mm_s(&self, now: &Moment<'_>) -> f64 {
-        let limits = &self.scene.limits;
-        let asked = match now.span.kind {
-            SpanKind::Draw => limits.draw_mm_s,
-            _ => limits.travel_mm_s.max(limits.draw_mm_s),
-        };
-        let is_slow = now.pen.kind == ToolKind::Needle
-            && above(
-                NEEDLE_NEAR_MM,
-                self.scene.surface.project(&now.tip).height_mm,
-            );
-        asked.min(if is_slow { NEEDLE_MM_S } else { TIP_MM_S_MAX })
     }
 
     /// How the arm holds a tip that touches.
@@ -487,6 +473,23 @@ impl<'a> Judge<'a> {
             format!("{one} would come within {value:.1} mm of {other}; {limit:.0} mm is the limit")
         });
     }
+}
+
+/// How fast a tip may be there: as its scene asks, and a needle near the sheet ever slowly.
+pub(super) fn tip_limit_mm_s(
+    scene: &Scene,
+    tool: ToolKind,
+    doing: SpanKind,
+    tip: &Point3<f64>,
+) -> f64 {
+    let limits = &scene.limits;
+    let asked = match doing {
+        SpanKind::Draw => limits.draw_mm_s,
+        _ => limits.travel_mm_s.max(limits.draw_mm_s),
+    };
+    let is_slow =
+        tool == ToolKind::Needle && above(NEEDLE_NEAR_MM, scene.surface.project(tip).height_mm);
+    asked.min(if is_slow { NEEDLE_MM_S } else { TIP_MM_S_MAX })
 }
 
 /// Whether a value is beyond its limit; at it, it is not. The one place that says so.

@@ -5,8 +5,10 @@
 //! that no goal asks more of a joint than the path and its proven brake do. A lift is a second
 //! path, straight up, with the same rate.
 
+use std::time::Duration;
+
 use super::check::near;
-use super::stopping::touches;
+use super::stopping::{SMOOTH_PEAK, touches};
 use super::watch::{self, Watch};
 use super::{CheckedTrajectory, Setpoint};
 use crate::permit::Permit;
@@ -19,6 +21,14 @@ const LIFT_TICKS_MIN: f64 = 10.0;
 
 /// Ticks in which a lift that is under way comes to a stand.
 const LIFT_BRAKE_TICKS: f64 = 6.0;
+
+/// A joint that stands further than this from its goal presses against something: more than a
+/// servo sags under the arm's weight, and less than what counts as a stall.
+const PRESSES_RAD: f64 = 2.0 * std::f64::consts::PI / 180.0;
+
+/// How far ahead of where it was the arm is looked for along its path, in samples: far beyond what
+/// servos lag, and near enough not to find it on another line.
+const FOLLOW_SAMPLES_MAX: usize = 100;
 
 /// How far a stalled arm goes back along its path, in samples, before it lifts.
 const BACK_SAMPLES_MAX: usize = 100;
@@ -39,6 +49,9 @@ pub struct Execution {
     waits: bool,
     stopped: bool,
     lifted: bool,
+    /// How long the lift of a stop takes, once there is one.
+    lift_time: Duration,
+    has_let_go: bool,
 }
 
 #[derive(Debug)]
@@ -47,6 +60,8 @@ enum Phase {
     Path,
     /// On the proven way straight up from where the path was left; `tick` of `ticks`.
     Line(Line),
+    /// On the way from where the goal was to where the arm is, which stands and cannot come.
+    LetGo(Line),
     /// At the end: nothing comes any more.
     Stand,
 }
@@ -162,6 +177,8 @@ impl CheckedTrajectory {
             waits: false,
             stopped: false,
             lifted: false,
+            lift_time: Duration::ZERO,
+            has_let_go: false,
         })
     }
 }
@@ -185,7 +202,11 @@ impl Execution {
             self.end_after(&broken, seen);
             return Err(broken);
         }
-        let waits = waits || self.waits || self.watch.has_broken();
+        // A way to a safe end waits for no release.
+        let waits = waits || (!self.watch.was_told() && (self.waits || self.watch.has_broken()));
+        if self.watch.is_lost() {
+            self.wish = Wish::Halt;
+        }
         Ok(match self.advance(waits) {
             Moved::To(goal_rad) => self.send(goal_rad),
             Moved::Not => Step::Hold,
@@ -217,10 +238,46 @@ impl Execution {
         self.wish = Wish::Halt;
     }
 
-    /// From now on nothing more: stand where the last frame said.
+    /// From now on nothing more: stand where the last frame said. Only a goal that is on its way
+    /// to where the arm is goes on.
     pub fn stand(&mut self) {
         self.stopped = true;
-        self.phase = Phase::Stand;
+        if !matches!(self.phase, Phase::LetGo(_)) {
+            self.phase = Phase::Stand;
+        }
+    }
+
+    /// Brings the goals of joints that press against something to where they are, once in a
+    /// motion: from then on nothing springs forward when the obstacle goes. For an arm that was
+    /// read to stand at its end. `false` where there is nothing to let go of.
+    ///
+    /// Only ever towards what was measured, so that a weak servo sags once more at most.
+    pub fn let_go(&mut self, seen: &Measured) -> bool {
+        if self.has_let_go || !matches!(self.phase, Phase::Stand) {
+            return false;
+        }
+        let by_rad = seen.position_rad.zip(&self.goal_rad, |is, goal| {
+            let apart = is - goal;
+            if apart.abs() > PRESSES_RAD {
+                apart
+            } else {
+                0.0
+            }
+        });
+        if seen.position_rad.len() != self.goal_rad.len() || by_rad.iter().all(|by| by.abs() <= 0.0)
+        {
+            return false;
+        }
+        // The tip is not where the lift was sent.
+        self.lifted = false;
+        self.has_let_go = true;
+        self.phase = Phase::LetGo(Line {
+            from_rad: self.goal_rad,
+            by_rad,
+            tick: 0.0,
+            ticks: self.lift_ticks(&by_rad),
+        });
+        true
     }
 
     /// Stands with the tip up until [`Execution::resume`]. `false`, and nothing changes, where the
@@ -268,7 +325,7 @@ impl Execution {
                     && !self.finishes_stroke(at)
             }
             Phase::Line(line) => line.tick >= line.ticks,
-            Phase::Stand => false,
+            Phase::LetGo(_) | Phase::Stand => false,
         }
     }
 
@@ -282,6 +339,12 @@ impl Execution {
     #[must_use]
     pub fn has_lifted(&self) -> bool {
         self.lifted
+    }
+
+    /// How long the lift of a stop takes; zero before there is one. A needle's is slow.
+    #[must_use]
+    pub fn lift_time(&self) -> Duration {
+        self.lift_time
     }
 
     /// Whether it comes to a stand on its path, without a lift, until it may go on. A stop and what
@@ -329,6 +392,20 @@ impl Execution {
             doing: span.map_or(SpanKind::Pose, |span| span.kind),
             item: span.and_then(|span| span.item),
         }
+    }
+
+    /// The sample that an arm is nearest to which was near `from` before: one that was sent, and the
+    /// first of those that are as near.
+    #[must_use]
+    pub fn nearest(&self, from: usize, is_rad: &Joints) -> usize {
+        let samples = self.checked.trajectory.samples.iter().enumerate();
+        let sent = samples
+            .take(self.sample() + 1)
+            .skip(from)
+            .take(FOLLOW_SAMPLES_MAX);
+        sent.map(|(sample, at)| (sample, at.distance_max(is_rad)))
+            .min_by(|(_, a), (_, b)| a.total_cmp(b))
+            .map_or(from, |(sample, _)| sample)
     }
 
     /// The stretch of the trajectory that it is in.
@@ -390,6 +467,7 @@ impl Execution {
         match self.phase {
             Phase::Path => self.along(waits),
             Phase::Line(line) => self.line(line, waits),
+            Phase::LetGo(line) => self.towards(line),
             Phase::Stand => Moved::Finished,
         }
     }
@@ -414,7 +492,7 @@ impl Execution {
         match self.wish {
             Wish::Go if !waits => 1.0,
             Wish::Hold(at) if !waits && self.finishes_stroke(at) => 1.0,
-            Wish::Back(until) if self.at - self.braking_samples() > until => -1.0,
+            Wish::Back(until) if !waits && self.at - self.braking_samples() > until => -1.0,
             _ => 0.0,
         }
     }
@@ -429,6 +507,7 @@ impl Execution {
         match self.wish {
             Wish::Go => Moved::Not,
             Wish::Hold(at) if self.finishes_stroke(at) => Moved::Not,
+            Wish::Back(until) if waits && self.at > until => Moved::Not,
             Wish::Halt => {
                 self.phase = Phase::Stand;
                 Moved::Finished
@@ -448,12 +527,15 @@ impl Execution {
             self.phase = Phase::Stand;
             return Moved::Finished;
         };
+        let period = self.checked.trajectory.period;
+        let least = self.checked.stops.lift_seconds_min(self.sample()) / period.as_secs_f64();
         let line = Line {
             from_rad: self.on_path(self.at),
             by_rad,
             tick: 0.0,
-            ticks: self.lift_ticks(&by_rad),
+            ticks: self.lift_ticks(&by_rad).max(least.ceil()),
         };
+        self.lift_time = period.mul_f64(line.ticks);
         self.phase = Phase::Line(line);
         self.line(line, waits)
     }
@@ -477,8 +559,7 @@ impl Execution {
             self.rate = 0.0;
             return self.line_end(up);
         }
-        // After a stall nothing is waited for but the leash.
-        let stands = (waits && !self.watch.was_told()) || matches!(self.wish, Wish::Halt);
+        let stands = waits || matches!(self.wish, Wish::Halt);
         let wanted = match (stands, up) {
             (true, _) => 0.0,
             (false, true) => 1.0,
@@ -500,11 +581,18 @@ impl Execution {
         }
         let tick = (tick + self.rate).clamp(0.0, ticks);
         self.phase = Phase::Line(Line { tick, ..line });
-        let share = smooth(tick / ticks);
-        Moved::To(
-            line.from_rad
-                .zip(&line.by_rad, |from, by| from + by * share),
-        )
+        Moved::To(line.at(tick))
+    }
+
+    /// The next goal on the way to where the arm is.
+    fn towards(&mut self, line: Line) -> Moved {
+        if line.tick >= line.ticks {
+            self.phase = Phase::Stand;
+            return Moved::Finished;
+        }
+        let tick = (line.tick + 1.0).min(line.ticks);
+        self.phase = Phase::LetGo(Line { tick, ..line });
+        Moved::To(line.at(tick))
     }
 
     fn line_end(&mut self, up: bool) -> Moved {
@@ -561,7 +649,7 @@ impl Execution {
         let period = self.checked.trajectory.period.as_secs_f64();
         let limits = self.scene().arm.limits;
         let by_speed = by_rad.zip(&limits.velocity_rad_s, |by, fastest| {
-            1.875 * by.abs() / fastest
+            SMOOTH_PEAK * by.abs() / fastest
         });
         let by_push = by_rad.zip(&limits.acceleration_rad_s2, |by, hardest| {
             (5.774 * by.abs() / hardest).sqrt()
@@ -572,6 +660,14 @@ impl Execution {
             .copied()
             .fold(0.0, f64::max);
         (seconds / period).ceil().max(LIFT_TICKS_MIN)
+    }
+}
+
+impl Line {
+    fn at(&self, tick: f64) -> Joints {
+        let share = smooth(tick / self.ticks);
+        self.from_rad
+            .zip(&self.by_rad, |from, by| from + by * share)
     }
 }
 

@@ -13,7 +13,7 @@ use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::around::Around;
 use super::body::{Near, Stance};
-use super::check::{CLEARANCE_M, above};
+use super::check::{CLEARANCE_M, above, tip_limit_mm_s};
 use super::clearance::{height_mm, tip_m};
 use super::{Refusal, Rule};
 use crate::kin::Tip;
@@ -39,6 +39,14 @@ const LIFT_POINTS: usize = 8;
 
 /// And from a sample between.
 const LIFT_POINTS_BETWEEN: usize = 3;
+
+/// The smooth step's fastest, over its mean.
+pub(super) const SMOOTH_PEAK: f64 = 1.875;
+
+/// Points between which it is looked at how far the tip goes, and how much faster than between
+/// them it may be within.
+const SWEEP_POINTS: usize = 4;
+const UNEVEN: f64 = 1.05;
 
 /// A tip that much below the height of travels needs no lift.
 const UP_MM: f64 = 0.5;
@@ -72,6 +80,8 @@ struct Lift {
     first: usize,
     end: usize,
     by_rad: Joints,
+    /// Faster, up or down again, its tip would pass its limit.
+    seconds_min: f64,
 }
 
 impl Stops {
@@ -95,11 +105,17 @@ impl Stops {
 
     /// How far the joints move to lift the tip at a sample; `None` where it is up already.
     pub(super) fn lift_rad(&self, sample: usize) -> Option<Joints> {
+        self.lift(sample).map(|lift| lift.by_rad)
+    }
+
+    /// How long that takes at least, for the tip to be no faster than it may be there.
+    pub(super) fn lift_seconds_min(&self, sample: usize) -> f64 {
+        self.lift(sample).map_or(0.0, |lift| lift.seconds_min)
+    }
+
+    fn lift(&self, sample: usize) -> Option<&Lift> {
         let after = self.lifts.partition_point(|lift| lift.end <= sample);
-        self.lifts
-            .get(after)
-            .filter(|lift| lift.first <= sample)
-            .map(|lift| lift.by_rad)
+        self.lifts.get(after).filter(|lift| lift.first <= sample)
     }
 }
 
@@ -155,7 +171,8 @@ fn lift_from(
     from: &Joints,
     Range { start: first, end }: Range<usize>,
 ) -> Result<Option<Lift>, String> {
-    if !touches(span.kind) && !is_low(around.body().scene(), span.pen, from) {
+    let scene = around.body().scene();
+    if !touches(span.kind) && !is_low(scene, span.pen, from) {
         return Ok(None);
     }
     let by_rad = lift(around, span.pen, from)?;
@@ -167,11 +184,35 @@ fn lift_from(
         })
     };
     let shared = (first + 1..end).take_while(|sample| fits(sample)).count();
+    let end = first + 1 + shared;
+    let from_all = trajectory.samples.get(first..end).unwrap_or_default();
+    let seconds = from_all
+        .iter()
+        .map(|from| seconds_min(scene, span.pen, from, &by_rad));
+    let seconds_min = seconds.reduce(|one, other| Ok(one?.max(other?)));
     Ok(Some(Lift {
         first,
-        end: first + 1 + shared,
+        end,
         by_rad,
+        seconds_min: seconds_min.unwrap_or(Ok(0.0))?,
     }))
+}
+
+/// How long a smooth lift takes at least whose tip is nowhere faster than it may be where the lift
+/// begins: higher up it may be no slower.
+fn seconds_min(scene: &Scene, pen: usize, from: &Joints, by_rad: &Joints) -> Result<f64, String> {
+    let start = pen_tip_m(scene, pen, from)?;
+    let (mut before, mut furthest_m) = (start, 0.0_f64);
+    for point in 1..=SWEEP_POINTS {
+        let share = point as f64 / SWEEP_POINTS as f64;
+        let tip = pen_tip_m(scene, pen, &from.zip(by_rad, |from, by| from + by * share))?;
+        furthest_m = furthest_m.max((tip - before).norm());
+        before = tip;
+    }
+    let tool = scene.pen(pen).ok_or_else(no_pen)?.kind;
+    let limit_mm_s = tip_limit_mm_s(scene, tool, SpanKind::Lift, &start);
+    let all_mm = furthest_m * SWEEP_POINTS as f64 * 1e3;
+    Ok(SMOOTH_PEAK * UNEVEN * all_mm / limit_mm_s)
 }
 
 /// Whether a tip that only passes is over the sheet and lower than travels are.

@@ -5,6 +5,8 @@
     reason = "a failing test may panic"
 )]
 
+mod ends;
+
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

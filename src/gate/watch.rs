@@ -37,6 +37,9 @@ pub(super) struct Watch {
     waited_ticks: u32,
     broken: Option<Broken>,
     told: bool,
+    /// The goal of the tick before, since something was told.
+    before_rad: Option<Joints>,
+    lost: bool,
 }
 
 #[derive(Debug)]
@@ -67,6 +70,8 @@ impl Watch {
             waited_ticks: 0,
             broken: None,
             told: false,
+            before_rad: None,
+            lost: false,
         }
     }
 
@@ -79,10 +84,11 @@ impl Watch {
         now: Instant,
         period: Duration,
     ) -> bool {
-        if self.told {
-            return false;
-        }
         let age = now.since(seen.at);
+        if self.told {
+            self.lost |= above(age, BLIND) || self.leaves(goal_rad, &seen.position_rad);
+            return above(age, period * BLIND_PERIODS);
+        }
         if above(age, BLIND) {
             self.breaks(Broken::Blind(age.as_millis()));
         }
@@ -114,6 +120,23 @@ impl Watch {
 
     pub(super) fn was_told(&self) -> bool {
         self.told
+    }
+
+    /// Whether there is no way to a safe end after all: what was told to go back or up is not
+    /// seen to, or does not come along.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// Whether the goal is on its way from a joint that is near the end of its leash. One that
+    /// comes back to it from beyond is not.
+    fn leaves(&mut self, goal_rad: &Joints, is_rad: &Joints) -> bool {
+        let before_rad = self.before_rad.replace(*goal_rad).unwrap_or(*goal_rad);
+        self.joints.iter().enumerate().any(|(index, joint)| {
+            let ahead = apart(goal_rad, is_rad, index);
+            above(ahead, joint.leash_rad * NEAR_AGAIN)
+                && above(ahead, apart(&before_rad, is_rad, index))
+        })
     }
 
     fn breaks(&mut self, broken: Broken) {
@@ -249,16 +272,46 @@ mod tests {
         assert_eq!(watch.tell(), Some(Broken::Blind(101)));
         assert!(watch.was_told() && !watch.has_broken());
         assert_eq!(watch.tell(), None);
-        // What was told is not waited for again.
+        // What was told is not told again.
         let late = Instant::ZERO.after(Duration::from_secs(1));
-        assert!(!watch.look(
-            &goal,
-            &goal,
-            &seen(9.0, (2, 1.0), Instant::ZERO),
-            late,
-            PERIOD
-        ));
+        let far = seen(9.0, (2, 1.0), Instant::ZERO);
+        assert!(watch.look(&goal, &goal, &far, late, PERIOD));
         assert!(watch.was_told() && !watch.has_broken());
+    }
+
+    /// After it was told, a goal may come back to a joint from beyond its leash and not go further
+    /// from it; unseen it waits, and after a while there is no way any more.
+    #[test]
+    fn a_way_to_a_safe_end_keeps_to_the_leash_and_is_seen() {
+        let told = || {
+            let mut watch = Watch::new(&arm());
+            let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
+            ticks_to_a_stall(&mut watch, leash * 1.1, (2, 0.0)).unwrap();
+            watch.tell().unwrap();
+            (watch, leash)
+        };
+        let now = Instant::ZERO;
+        let goal = |ahead: f64| {
+            Joints::zeros(arm().dof()).map(|of, zero| if of == 1 { ahead } else { zero })
+        };
+        let is = seen(0.0, (2, 0.0), now);
+        let (mut watch, leash) = told();
+        for share in [1.1, 1.1, 1.05, 0.9, 0.2, 0.7, 0.79] {
+            let goal = goal(leash * share);
+            assert!(!watch.look(&goal, &goal, &is, now, PERIOD));
+            assert!(!watch.is_lost(), "{share}");
+        }
+        let further = goal(leash * 0.81);
+        watch.look(&further, &further, &is, now, PERIOD);
+        assert!(watch.is_lost());
+        let (mut watch, _) = told();
+        let goal = goal(0.0);
+        let mut look = |ms: u64| {
+            let now = now.after(Duration::from_millis(ms));
+            (watch.look(&goal, &goal, &is, now, PERIOD), watch.is_lost())
+        };
+        assert_eq!([look(30), look(31)], [(false, false), (true, false)]);
+        assert_eq!([look(100), look(101)], [(true, false), (true, true)]);
     }
 
     #[test]

@@ -196,6 +196,7 @@ impl Keeping {
     }
 
     fn drawn(&self) -> Drawn {
-        self.table.at(self.release.at())
+        // What the arm was only sent to is not drawn: it may have been held back.
+        self.table.at(self.release.reached())
     }
 }

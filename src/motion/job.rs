@@ -14,6 +14,7 @@ pub(super) struct Job {
     done: oneshot::Sender<Outcome>,
     visits: Vec<Visited>,
     dwelling: Option<(usize, Joints)>,
+    reached: usize,
     /// When the last frame was sent.
     pub(super) sent_all: Option<Instant>,
     /// What broke on the way. The motion comes to its stand before it is told.
@@ -34,6 +35,7 @@ impl Job {
             done,
             visits: Vec::new(),
             dwelling: None,
+            reached: 0,
             sent_all: None,
             failing: None,
             too_hot: false,
@@ -58,6 +60,15 @@ impl Job {
         if self.failing.is_none() {
             self.failing = Some(why.to_owned());
         }
+    }
+
+    /// Follows the arm along its path: what was sent is not drawn yet, and may never be.
+    pub(super) fn note_reached(&mut self, measured: &Measured) {
+        self.reached = self.execution.nearest(self.reached, &measured.position_rad);
+    }
+
+    pub(super) fn furthest(&self) -> usize {
+        self.reached
     }
 
     /// Keeps the last reading over each visited point.
@@ -89,7 +100,12 @@ impl Job {
     /// The motion is over whether or not somebody still waits. Its keeper hears first how far it
     /// came.
     pub(super) fn end(self, outcome: Outcome) -> Answer {
-        self.release.came_to(self.execution.progress().sample);
+        let sent = self.execution.progress().sample;
+        let reached = match outcome {
+            Outcome::Reached { .. } => sent,
+            _ => self.reached,
+        };
+        self.release.came_to(sent, reached);
         let done = self.done;
         Box::new(move || drop(done.send(outcome)))
     }

@@ -10,6 +10,8 @@ use crate::units::Instant;
 #[derive(Debug)]
 pub(super) struct StopLine {
     asked: AtomicU64,
+    /// Those of them that somebody said: not the node, and not a caller that only went away.
+    said: AtomicU64,
     /// When the first of the requests came that nobody has looked at; [`NOT_ASKED`] for none.
     at_nanos: AtomicU64,
     by: AtomicU8,
@@ -23,6 +25,7 @@ impl Default for StopLine {
     fn default() -> Self {
         Self {
             asked: AtomicU64::new(0),
+            said: AtomicU64::new(0),
             at_nanos: AtomicU64::new(NOT_ASKED),
             by: AtomicU8::new(0),
             emergency: AtomicBool::new(false),
@@ -51,6 +54,13 @@ impl StopLine {
         ticket
     }
 
+    /// As [`StopLine::ask`], and somebody said so.
+    pub(super) fn say(&self, by: Who, emergency: bool, now: Instant) -> u64 {
+        // First: whoever counts a request also counts that it was said.
+        self.said.fetch_add(1, Ordering::SeqCst);
+        self.ask(by, emergency, now)
+    }
+
     /// What was asked beyond the `seen` requests: the first of them counts for the time, and who
     /// asked highest. A request that is only half told may lend its weight to the one before it,
     /// never the other way round.
@@ -67,6 +77,11 @@ impl StopLine {
     /// How many stops were ever asked for.
     pub(super) fn count(&self) -> u64 {
         self.asked.load(Ordering::SeqCst)
+    }
+
+    /// How many of them somebody said.
+    pub(super) fn said(&self) -> u64 {
+        self.said.load(Ordering::SeqCst)
     }
 
     /// Whether a stop was asked beyond the `seen` requests.

@@ -32,7 +32,7 @@ use crate::clock::Clock;
 use crate::driver::{BusCounts, Identity, Released};
 use crate::gate::{CheckedTrajectory, HoldAt, Progress};
 use crate::link::{Link, LinkError};
-use crate::permit::{Permit, Permits, Who};
+use crate::permit::{Latch, Permit, Permits, Who};
 use crate::units::{Instant, Joints, Measured};
 
 pub use crate::driver::{Durations, ServoCounts};
@@ -199,8 +199,12 @@ enum Order {
     End,
 }
 
-/// How long a stop may take until it is called unverified.
+/// How long a stop may take until it is called unverified; the lift of a needle is slow, and comes
+/// on top.
 pub const STOP_LIMIT: Duration = Duration::from_secs(3);
+
+/// A thread that has a stop to see to and says nothing for so long hangs.
+const HANGS: Duration = Duration::from_secs(5);
 
 impl Motion {
     /// Starts an arm's thread and waits until the port is open and the servos have said who they
@@ -359,22 +363,46 @@ impl Motion {
         let _ = self.heart.set(heart);
     }
 
-    /// Asks for a stop and returns at once; the ticket is for [`Motion::stopped`].
+    /// How many stops somebody said: a person, or a planner by its tool.
+    #[must_use]
+    pub fn stops_said(&self) -> u64 {
+        self.stop.said()
+    }
+
+    /// Asks for a stop and returns at once; the ticket is for [`Motion::stopped`]. An emergency
+    /// stop is latched by then, even if the arm's thread hears nothing any more.
     pub fn stop(&self, by: Who, emergency: bool) -> u64 {
-        self.stop.ask(by, emergency, self.clock.now())
+        let now = self.clock.now();
+        // The line first: the frame waits for no latch.
+        let ticket = match by {
+            Who::Node => self.stop.ask(by, emergency, now),
+            Who::Planner | Who::Operator => self.stop.say(by, emergency, now),
+        };
+        if emergency {
+            self.permits.latch(Latch::Emergency(by));
+        }
+        ticket
+    }
+
+    /// As [`Motion::stop`] by a planner, for a caller that went away or took its call back: the arm
+    /// stops, and nobody said that it shall not be parked.
+    pub fn abandon(&self) -> u64 {
+        self.stop.ask(Who::Planner, false, self.clock.now())
     }
 
     /// Waits until a stop has been seen to its end, an emergency stop until it is on the disk too.
     ///
-    /// `None` when the arm's thread has ended, so that nothing was verified.
+    /// `None` when the arm's thread has ended or hangs, so that nothing was verified.
     pub async fn stopped(&self, ticket: u64) -> Option<StopReport> {
         let mut snapshots = self.snapshots.clone();
-        let mut report = snapshots
-            .wait_for(|snapshot| snapshot.stops_done >= ticket)
-            .await
-            .ok()?
-            .stop
-            .clone();
+        let mut report = loop {
+            let snapshot = snapshots.borrow_and_update().clone();
+            if snapshot.stops_done >= ticket {
+                break snapshot.stop;
+            }
+            let changed = tokio::time::timeout(HANGS, snapshots.changed());
+            changed.await.ok()?.ok()?;
+        };
         if let Some(report) = report.as_mut().filter(|report| report.emergency) {
             report.not_kept = self.permits.emergency_is_kept().await.err();
         }

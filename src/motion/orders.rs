@@ -14,6 +14,8 @@ use crate::permit::{Latch, Permit, Who};
 use crate::plan::PERIOD;
 use crate::units::Instant;
 
+const LIMP: &str = "its torque is not on, or was lost: only a reset switches it on again";
+
 const NOTHING_TO_HOLD: &str = "nothing moves that could be held";
 
 impl Worker {
@@ -81,6 +83,9 @@ impl Worker {
                 .unwrap_or_else(|| "the arm is not connected".to_owned()));
         };
         if !self.driver.is_energised() {
+            if proof.permit().is_nodes_own() {
+                return Err(LIMP.to_owned());
+            }
             self.driver
                 .energise(link.as_mut())
                 .await
@@ -98,8 +103,10 @@ impl Worker {
             .begin(&measured, self.own.clock.now())
             .map_err(|broken| broken.to_string())?;
         self.snapshot.measured = Some(Arc::new(measured));
-        self.snapshot.fault = None;
-        self.snapshot.recovery = &[];
+        if !execution.checked().permit().is_nodes_own() {
+            self.snapshot.fault = None;
+            self.snapshot.recovery = &[];
+        }
         self.next_tick = self.own.clock.now().after(PERIOD);
         Ok(execution)
     }

@@ -18,6 +18,8 @@ struct Inner {
     end: AtomicUsize,
     /// The sample last sent.
     at: AtomicUsize,
+    /// The furthest sample that the arm was read to be at.
+    reached: AtomicUsize,
     /// The furthest sample that the motion would like to be released.
     wanted: AtomicUsize,
     bell: Notify,
@@ -40,6 +42,7 @@ impl Release {
         Self(Arc::new(Inner {
             end: AtomicUsize::new(end),
             at: AtomicUsize::new(0),
+            reached: AtomicUsize::new(0),
             wanted: AtomicUsize::new(0),
             bell: Notify::new(),
         }))
@@ -56,6 +59,12 @@ impl Release {
     #[must_use]
     pub fn at(&self) -> usize {
         self.0.at.load(Ordering::SeqCst)
+    }
+
+    /// The furthest sample that the arm was read to be at, never beyond what was sent.
+    #[must_use]
+    pub fn reached(&self) -> usize {
+        self.0.reached.load(Ordering::SeqCst)
     }
 
     /// The furthest sample that the motion has asked to be released: beyond the next one by as
@@ -76,8 +85,9 @@ impl Release {
         sample < self.0.end.load(Ordering::SeqCst)
     }
 
-    pub(super) fn came_to(&self, sample: usize) {
+    pub(super) fn came_to(&self, sample: usize, reached: usize) {
         self.0.at.store(sample, Ordering::SeqCst);
+        self.0.reached.store(reached.min(sample), Ordering::SeqCst);
     }
 
     /// Returns when more was released, at once if that was since the last time.

@@ -20,7 +20,8 @@ impl Worker {
         let sent_all = self.job.as_ref().is_none_or(|job| job.sent_all.is_some());
         if let Some(stopping) = &self.stopping {
             let still = sent_all && settled && self.still.stands(stopping.asked.at);
-            if still || now.since(stopping.asked.at) > STOP_LIMIT {
+            let late = now.since(stopping.asked.at) > STOP_LIMIT + self.lift_time();
+            if late || (still && !self.lets_go()) {
                 self.finish_stop(still);
             }
             return;
@@ -31,7 +32,7 @@ impl Worker {
         let still = settled && self.still.stands(sent);
         let late = now.since(sent) > SETTLE;
         if self.job.as_ref().is_some_and(|job| job.failing.is_some()) {
-            if still || late {
+            if late || (still && !self.lets_go()) {
                 self.end_failed();
             }
             return;
@@ -43,6 +44,33 @@ impl Worker {
             let why = self.short_of_goal();
             self.fault(&why);
         }
+    }
+
+    /// Whether joints that press against something are being let go of, before a stop or a fault is
+    /// told to be over. A controller that plans its own way has dropped what it was sent, and a
+    /// servo that gave up gets no goal before it is energised anew.
+    fn lets_go(&mut self) -> bool {
+        let (Some(job), Some(seen)) = (&mut self.job, &self.snapshot.measured) else {
+            return false;
+        };
+        let presses = self.driver.stands_at_its_goal() && self.driver.is_energised();
+        let lets_go = presses && job.execution.let_go(seen);
+        if lets_go {
+            job.sent_all = None;
+            tracing::warn!("a joint stands away from its goal: it is let go of");
+        }
+        lets_go
+    }
+
+    fn lift_time(&self) -> Duration {
+        let job = self.job.as_ref();
+        job.map_or(Duration::ZERO, |job| job.execution.lift_time())
+    }
+
+    /// Whether a stop's lift was sent and the arm read back to be there.
+    pub(super) fn has_lifted(&self) -> bool {
+        let job = self.job.as_ref();
+        job.is_some_and(|job| job.execution.has_lifted()) && self.off_rad() <= self.reached_rad
     }
 
     fn off_rad(&self) -> f64 {
@@ -78,7 +106,11 @@ impl Worker {
     }
 
     fn finish_job(&mut self, off_rad: f64) {
-        self.snapshot.state = State::Holding;
+        // What the node itself brings to rest has its fault still.
+        self.snapshot.state = match self.snapshot.fault {
+            Some(_) => State::Faulted,
+            None => State::Holding,
+        };
         if let Some(job) = self.job.take() {
             self.answers.push(job.reached(off_rad));
         }

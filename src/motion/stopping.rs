@@ -91,10 +91,7 @@ impl Worker {
             standstill_ms: verified.then(|| ms_since(now, stopping.asked.at)),
             speed_rad_s: self.still.speed_rad_s(),
             verified,
-            lifted: self
-                .job
-                .as_ref()
-                .is_some_and(|job| job.execution.has_lifted()),
+            lifted: self.has_lifted(),
             not_kept: None,
         };
         self.snapshot.state = match (&self.snapshot.fault, &self.link) {

@@ -5,6 +5,7 @@
     reason = "a failing test may panic"
 )]
 
+mod ends;
 mod interleave;
 
 use super::*;

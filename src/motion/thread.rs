@@ -33,6 +33,9 @@ const IDLE: Duration = Duration::from_millis(50);
 const REOPEN: Duration = Duration::from_millis(100);
 const REOPEN_MAX: Duration = Duration::from_secs(5);
 
+/// A machine that slept so long has left its arm alone.
+const SLEPT: Duration = Duration::from_millis(100);
+
 /// What the thread is given for itself.
 pub(super) struct Own {
     pub(super) arm: Arc<Arm>,
@@ -109,6 +112,8 @@ pub(super) struct Worker {
     pub(super) wire: Wire,
     pub(super) reopen: Duration,
     pub(super) ending: bool,
+    /// How long the machine had slept when that was last known.
+    slept: Option<Duration>,
     /// What became of orders, to be told with the next snapshot.
     pub(super) answers: Vec<Answer>,
 }
@@ -138,6 +143,7 @@ impl Worker {
             wire: Wire::default(),
             reopen: REOPEN,
             ending: false,
+            slept: None,
             answers: Vec::new(),
         };
         worker.open().await?;
@@ -182,6 +188,7 @@ impl Worker {
         while !(self.ending && self.is_idle()) {
             self.released().await;
             self.wait().await;
+            self.mind_sleep();
             self.take_stop();
             self.take_order().await;
             if self.link.is_some() {
@@ -193,6 +200,31 @@ impl Worker {
             if let Some(heart) = self.own.heart.get() {
                 heart();
             }
+        }
+    }
+
+    /// A machine that wakes up finds other people beside its arm: what they allowed before is worth
+    /// nothing, and what moved then stands.
+    fn mind_sleep(&mut self) {
+        let Some(slept) = self.own.clock.slept() else {
+            return;
+        };
+        let before = self.slept.replace(slept).unwrap_or(slept);
+        let for_ = slept.saturating_sub(before);
+        if for_ <= SLEPT {
+            return;
+        }
+        self.own.permits.disable();
+        let why = format!(
+            "the machine slept for {:.1} s: motion is disabled until an operator enables it again",
+            for_.as_secs_f64()
+        );
+        match &mut self.job {
+            Some(job) => {
+                job.execution.halt();
+                self.fault(&why);
+            }
+            None => tracing::warn!("{why}"),
         }
     }
 
@@ -306,7 +338,7 @@ impl Worker {
     fn publish(&mut self) {
         self.snapshot.progress = self.job.as_ref().map(|job| job.execution.progress());
         if let (Some(job), Some(progress)) = (&self.job, self.snapshot.progress) {
-            job.release.came_to(progress.sample);
+            job.release.came_to(progress.sample, job.furthest());
         }
         if let (State::Moving | State::Held, Some(job)) = (self.snapshot.state, &self.job) {
             let held = job.execution.is_held();

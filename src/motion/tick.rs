@@ -76,7 +76,7 @@ impl Worker {
         if job.too_hot && job.execution.is_held() && job.failing.is_none() {
             job.execution.stop();
             let why = self.snapshot.health.line();
-            self.fault(&format!("a servo became too hot: {why}"));
+            self.fault_as(&format!("a servo became too hot: {why}"), Latch::Hot);
         }
     }
 
@@ -92,6 +92,10 @@ impl Worker {
 
     /// The gate gave a motion up: it has brought the goal to a stand and knows the way to its end.
     fn broke(&mut self, broken: &Broken) {
+        if let Some(job) = &mut self.job {
+            // At its end it may have been said that all was sent: now the way back is not.
+            job.sent_all = None;
+        }
         self.fault(&self.in_full(broken));
     }
 
@@ -120,6 +124,7 @@ impl Worker {
         self.still.note(&measured);
         if let Some(job) = &mut self.job {
             job.note_dwell(&measured);
+            job.note_reached(&measured);
         }
         let health = Health::of(&self.own.arm, &measured, &self.snapshot.health);
         if health.care > self.snapshot.health.care {
@@ -162,6 +167,10 @@ impl Worker {
 
     /// Something broke: the motion comes to its stand, the servos hold, and only `reset` goes on.
     pub(super) fn fault(&mut self, why: &str) {
+        self.fault_as(why, Latch::Fault);
+    }
+
+    fn fault_as(&mut self, why: &str, latch: fn(String) -> Latch) {
         // The first cause is the one to tell; what follows from it is not.
         let known = match &self.job {
             Some(job) => job.failing.is_some(),
@@ -172,7 +181,7 @@ impl Worker {
         if known {
             return;
         }
-        self.own.permits.latch(Latch::Fault(why.to_owned()));
+        self.own.permits.latch(latch(why.to_owned()));
         self.snapshot.state = State::Faulted;
         self.snapshot.fault = Some(why.to_owned());
         match &mut self.job {

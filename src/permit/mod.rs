@@ -75,6 +75,9 @@ pub enum Latch {
     Emergency(Who),
     /// Something broke; the text says what. `reset` tries again.
     Fault(String),
+    /// A servo became too hot on the way; the text says which. `reset` tries again, and the node
+    /// itself may bring the arm to rest.
+    Hot(String),
 }
 
 /// Leave to move in one scene. Made only by [`Permits::ask`] and [`Permits::ask_reset`].
@@ -84,6 +87,8 @@ pub struct Permit {
     until: Option<Instant>,
     /// The withdrawals that had been when it was given.
     withdrawals: u64,
+    /// Whether the node gave it to itself.
+    nodes_own: bool,
 }
 
 /// Why there is no leave.
@@ -129,10 +134,13 @@ impl Latch {
     /// What may not be replaced by something lesser: who has to end it decides.
     const fn gravity(&self) -> u8 {
         match self {
-            Self::Stopped(Who::Planner | Who::Node) => 0,
-            Self::Fault(_) => 1,
-            Self::Stopped(Who::Operator) => 2,
-            Self::Emergency(_) => 3,
+            Self::Stopped(Who::Node) => 0,
+            Self::Hot(_) => 1,
+            // Whoever stops an arm that is hot does not want it to be parked.
+            Self::Stopped(Who::Planner) => 2,
+            Self::Fault(_) => 3,
+            Self::Stopped(Who::Operator) => 4,
+            Self::Emergency(_) => 5,
         }
     }
 }
@@ -142,6 +150,13 @@ impl Permit {
     #[must_use]
     pub fn covers(&self, scene: &Scene, now: Instant) -> bool {
         self.revision == scene.revision && self.until.is_none_or(|until| now < until)
+    }
+
+    /// Whether the node gave it to itself, to bring the arm to rest: torque is not switched on for
+    /// it, and what broke before is still broken after it.
+    #[must_use]
+    pub fn is_nodes_own(&self) -> bool {
+        self.nodes_own
     }
 }
 
@@ -225,22 +240,27 @@ impl Permits {
             None => state.grant(scene, now),
             Some(Latch::Stopped(by)) => Err(Denied::Stopped(*by)),
             Some(Latch::Emergency(_)) => Err(Denied::Emergency),
-            Some(Latch::Fault(why)) => Err(Denied::Fault(why.clone())),
+            Some(Latch::Fault(why) | Latch::Hot(why)) => Err(Denied::Fault(why.clone())),
         }
     }
 
-    /// Leave to move out of an ordinary stop or a fault, in the scene last moved in.
+    /// Leave to move out of an ordinary stop or a fault, in the scene last moved in. The node
+    /// itself gets none out of an operator's stop, nor out of a fault other than heat.
     ///
     /// # Errors
     /// As [`Permits::ask`]; [`Denied::OperatorMustReset`] where a planner may not.
     pub fn ask_reset(&self, scene: &Scene, by: Who, now: Instant) -> Result<Permit, Denied> {
         let state = self.state();
-        match state.latch {
+        match &state.latch {
             Some(Latch::Emergency(_)) => Err(Denied::Emergency),
-            Some(Latch::Stopped(Who::Operator)) if by == Who::Planner => {
+            Some(Latch::Stopped(Who::Operator)) if by != Who::Operator => {
                 Err(Denied::OperatorMustReset)
             }
-            _ => state.grant(scene, now),
+            Some(Latch::Fault(why)) if by == Who::Node => Err(Denied::Fault(why.clone())),
+            _ => state.grant(scene, now).map(|permit| Permit {
+                nodes_own: by == Who::Node,
+                ..permit
+            }),
         }
     }
 
@@ -320,6 +340,7 @@ impl State {
                 revision: scene.revision,
                 until,
                 withdrawals: self.withdrawals,
+                nodes_own: false,
             }),
             None => Err(Denied::NeedsEnabling {
                 scene: scene.title(),

@@ -50,6 +50,36 @@ fn a_fault_does_not_hand_an_operators_stop_to_a_planner() {
     assert_eq!(denied.unwrap_err(), Denied::OperatorMustReset);
 }
 
+/// The node brings an arm to rest out of its own stops, and out of heat; all else is a person's.
+#[test]
+fn the_node_takes_no_leave_out_of_what_is_a_persons() {
+    let scene = scene();
+    let why = || "broken".to_owned();
+    for (latch, may) in [
+        (Latch::Stopped(Who::Node), true),
+        (Latch::Hot(why()), true),
+        (Latch::Fault(why()), false),
+        (Latch::Stopped(Who::Operator), false),
+        (Latch::Emergency(Who::Operator), false),
+    ] {
+        let permits = Permits::everything();
+        permits.latch(latch.clone());
+        let given = permits.ask_reset(&scene, Who::Node, Instant::ZERO);
+        assert_eq!(given.is_ok(), may, "{latch:?}");
+        assert!(given.is_ok_and(|permit| permit.is_nodes_own()) == may);
+        let persons = permits.ask_reset(&scene, Who::Operator, Instant::ZERO);
+        assert!(persons.is_err() || !persons.unwrap().is_nodes_own());
+    }
+    let permits = Permits::everything();
+    permits.latch(Latch::Hot(why()));
+    permits.latch(Latch::Stopped(Who::Node));
+    assert_eq!(permits.latched(), Some(Latch::Hot(why())));
+    // Whoever stops an arm that is hot wants it to stand.
+    permits.latch(Latch::Stopped(Who::Planner));
+    permits.latch(Latch::Hot(why()));
+    assert_eq!(permits.latched(), Some(Latch::Stopped(Who::Planner)));
+}
+
 fn file() -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("emergency-stop-arm");

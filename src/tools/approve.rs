@@ -92,7 +92,7 @@ impl Errand {
         scene: &Arc<Scene>,
         plan: &Plan,
     ) -> Result<(), Trouble> {
-        if !self.node.file.require_approval || self.who == Who::Operator {
+        if !self.node.file.require_approval || self.who != Who::Planner {
             return Ok(());
         }
         let job = self.entry.id().to_owned();

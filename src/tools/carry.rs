@@ -424,7 +424,7 @@ fn mind(watch: &Watch, seat: &Arc<Seat>) -> Option<AbortOnDropHandle<()>> {
     let (cancelled, seat) = (watch.cancelled.clone(), Arc::clone(seat));
     let minding = watch.minder.as_ref()?.spawn(async move {
         cancelled.cancelled().await;
-        seat.motion.stop(Who::Planner, false);
+        seat.motion.abandon();
     });
     Some(AbortOnDropHandle::new(minding))
 }
@@ -441,7 +441,7 @@ async fn wait(node: &Node, seat: &Arc<Seat>, job: &Arc<Job>, watch: &Watch) -> R
             () = watch.cancelled.cancelled(), if !cancelled => {
                 cancelled = true;
                 if minded.is_none() {
-                    seat.motion.stop(Who::Planner, false);
+                    seat.motion.abandon();
                 }
             }
             _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {

@@ -349,7 +349,7 @@ impl Run {
                 reply = job.reply() => return reply.map(|reply| (*reply).clone()),
                 () = self.course.cancelled.cancelled(), if !told => {
                     told = true;
-                    seat.motion.stop(Who::Planner, false);
+                    seat.motion.abandon();
                 }
             }
         }

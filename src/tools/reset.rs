@@ -78,7 +78,7 @@ async fn go(errand: Errand, scene: Arc<Scene>, who: Who) -> Result<Reply, Troubl
     }
     let ended = match before {
         Some(Latch::Stopped(_)) => "; the stop is over",
-        Some(Latch::Fault(_)) => "; the fault is over",
+        Some(Latch::Fault(_) | Latch::Hot(_)) => "; the fault is over",
         _ => "",
     };
     Ok(Reply::done(format!(

@@ -130,6 +130,7 @@ fn latch_words(latch: &Latch) -> &'static str {
         Latch::Stopped(_) => "stopped: call reset",
         Latch::Emergency(_) => "emergency stop: an operator must clear it",
         Latch::Fault(_) => "fault: mend it, then call reset",
+        Latch::Hot(_) => "fault: a servo is too hot; let it cool, then call reset",
     }
 }
 

@@ -6,6 +6,9 @@ use crate::driver::dialect::Setting;
 /// How far a goal that was read back may be from where the servo stands.
 const GOAL_APART_TICKS: i32 = 2;
 
+/// How often it is tried to find a limp arm where it was a moment ago.
+const AIMS_MAX: u32 = 3;
+
 /// How long a servo may take to start.
 const REBOOT: Duration = Duration::from_secs(2);
 
@@ -17,7 +20,7 @@ impl<D: Dialect> Servos<D> {
             .filter(|(_, known)| !was_on(known))
             .map(|(place, _)| place)
             .collect();
-        let result = self.try_energise(link).await;
+        let result = self.try_energise(link, &limp).await;
         if result.is_err() {
             self.goals = None;
             // The first error is the one to report; this is the tidying after it.
@@ -26,15 +29,18 @@ impl<D: Dialect> Servos<D> {
         result
     }
 
-    async fn try_energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
+    async fn try_energise(
+        &mut self,
+        link: &mut dyn Link,
+        limp: &[usize],
+    ) -> Result<Measured, DriverError> {
         self.goals = None;
         self.ailing.fill(None);
         self.doubted.fill(None);
         let readings = self.read_present(link, Vec::new(), PATIENT).await?;
         self.find_ailment(&readings, &self.measure(&readings))?;
-        self.found_ticks = readings.iter().map(|reading| reading.ticks).collect();
         self.set_all(link, D::PREPARE).await?;
-        self.write_goals_here(link, &readings).await?;
+        self.aim_here(link, limp).await?;
         self.set_all(link, &[(D::TORQUE_ENABLE, 1)]).await?;
         self.set_all(link, D::ARM).await?;
         self.known
@@ -47,6 +53,30 @@ impl<D: Dialect> Servos<D> {
         self.aimed_rad = None;
         self.travel = self.travel.map(|_, _| 0.0);
         Ok(measured)
+    }
+
+    /// Makes where every servo stands its goal. What was read a moment ago may not be true any more
+    /// of a limp joint that somebody holds: it is read again, or torque would pull it back.
+    async fn aim_here(&mut self, link: &mut dyn Link, limp: &[usize]) -> Result<(), DriverError> {
+        let mut turned = None;
+        for _ in 0..AIMS_MAX {
+            let readings = self.read_present(link, Vec::new(), PATIENT).await?;
+            self.found_ticks = readings.iter().map(|reading| reading.ticks).collect();
+            self.write_goals_here(link, &readings).await?;
+            let after = self.read_present(link, Vec::new(), PATIENT).await?;
+            let moved = |place: &&usize| {
+                let (aim, is) = (readings.get(**place), after.get(**place));
+                aim.zip(is)
+                    .is_none_or(|(aim, is)| (is.ticks - aim.ticks).abs() > GOAL_APART_TICKS)
+            };
+            turned = limp.iter().find(moved).copied();
+            if turned.is_none() {
+                return Ok(());
+            }
+        }
+        Err(DriverError::Turned {
+            servo: self.map.name(turned.unwrap_or_default()),
+        })
     }
 
     fn goals_here(&self) -> Vec<Goal> {

@@ -319,7 +319,7 @@ fn a_line_is_walked_at_even_steps_to_its_end() {
     let high = *scene.arm.limits.upper_rad.first().unwrap();
     let out = by.map(|joint, by| {
         if joint == 0 {
-            (high - from.get(0).unwrap()) * 1.1
+            (high - from.first().unwrap()) * 1.1
         } else {
             by
         }

@@ -131,13 +131,28 @@ impl Shared {
         self.seen.lock().unwrap()
     }
 
+    /// Whether no goal is further from where its servo stands than the one before: all that may come
+    /// after an emergency stop, where the arm presses against something.
+    fn comes_back(&self, before: &[u8], after: &[u8]) -> bool {
+        let truth = self.sim.truth();
+        let ticks = |bytes: &[u8]| i32::from(u16::from_le_bytes([bytes[0], bytes[1]]));
+        let goals = before.chunks_exact(2).zip(after.chunks_exact(2));
+        goals
+            .zip(self.scene.arm.servos())
+            .all(|((before, after), (joint, servo))| {
+                let is = servo.ticks(truth[joint]);
+                (ticks(after) - is).abs() <= (ticks(before) - is).abs().max(1)
+            })
+    }
+
     /// A frame has come by; what is due is done on the arm's own thread.
     fn frame(&self, goals: Vec<u8>) {
         let mut seen = self.seen();
         seen.frames += 1;
         let moved = !seen.goals.is_empty() && seen.goals != goals;
+        let back = self.comes_back(&seen.goals, &goals);
         seen.goals = goals;
-        seen.judge(moved, self.permits.withdrawals());
+        seen.judge(moved, back, self.permits.withdrawals());
         while !self.over.load(Ordering::SeqCst)
             && let Some((_, op)) = seen.script.front().copied()
             && seen.frames >= seen.due
@@ -233,7 +248,7 @@ impl Seen {
         Some(op)
     }
 
-    fn judge(&mut self, moved: bool, withdrawals: u64) {
+    fn judge(&mut self, moved: bool, back: bool, withdrawals: u64) {
         if self.withdrawn.0 != withdrawals {
             self.withdrawn = (withdrawals, self.frames);
         }
@@ -248,7 +263,7 @@ impl Seen {
         }
         let frame = self.frames;
         let past = |since: Option<usize>, by: usize| since.is_some_and(|at| frame > at + by);
-        if past(self.emergency, 0) {
+        if past(self.emergency, 0) && !back {
             self.wrong
                 .push(format!("moved at {frame} after an emergency stop"));
         }

@@ -1,0 +1,162 @@
+//! Motions that no caller asked for: an arm that is left, or too hot, is brought to rest, and a node
+//! measures how its arms stop. They are jobs like all others: journalled before they move.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::answer::Reply;
+use super::carry::{Errand, Trouble};
+use super::job::{Card, Claim, Job};
+use super::{Node, Seat, record};
+use crate::job::Accepted;
+use crate::motion::StopReport;
+use crate::permit::{Permit, Who};
+use crate::plan::Plan;
+use crate::scene::Scene;
+
+/// How long it is waited for that the arm's last job is written to its end.
+const FREE_WITHIN: Duration = Duration::from_secs(2);
+
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Who asks for such a job, in its journal.
+const CALLER: &str = "the node";
+
+/// A job of the node's own, under way.
+pub(crate) struct Alone(Errand);
+
+/// Why a motion did not come to its end.
+pub(crate) struct Short {
+    /// The stop that ended it.
+    pub(crate) stop: Option<StopReport>,
+    /// What the journal calls it.
+    pub(crate) state: &'static str,
+    /// In words.
+    pub(crate) why: String,
+}
+
+impl Alone {
+    /// Begins a job, as soon as the arm's last one has ended.
+    ///
+    /// # Errors
+    /// When another one is under way, or this one cannot be journalled.
+    pub(crate) async fn begin(
+        node: &Arc<Node>,
+        seat: &Arc<Seat>,
+        tool: &'static str,
+        scene: &Scene,
+        seen_stops: u64,
+    ) -> Result<Self, String> {
+        let id = node.book.next_id();
+        let job = free(seat, &id, tool, scene).await?;
+        let accepted = Accepted {
+            id,
+            tool: tool.to_owned(),
+            arm: seat.name.clone(),
+            scene: scene.name.clone(),
+            overlay: scene.overlay.clone().unwrap_or_default(),
+            revision: scene.revision.hex(),
+            caller: CALLER.to_owned(),
+            ..Accepted::default()
+        };
+        let (node, seat) = (Arc::clone(node), Arc::clone(seat));
+        match record::begin(&node, accepted).await {
+            Ok(entry) => Ok(Self(Errand {
+                node,
+                seat,
+                job,
+                entry,
+                who: Who::Node,
+                seen_stops,
+            })),
+            Err(why) => {
+                let why = format!("its journal cannot be written: {why}");
+                let now = seat.motion.clock().now();
+                job.end("refused", Reply::failed(why.clone()), now);
+                Err(why)
+            }
+        }
+    }
+
+    /// Carries a plan out to its end, unless it is stopped beyond the stops that were seen.
+    ///
+    /// # Errors
+    /// How it did not come to its end.
+    pub(crate) async fn run(
+        &self,
+        scene: &Arc<Scene>,
+        permit: Permit,
+        plan: &Plan,
+    ) -> Result<(), Short> {
+        match self.0.run(scene, permit, plan).await {
+            Ok(_) => Ok(()),
+            Err(Trouble::Stopped(report, _)) => Err(Short {
+                stop: Some(report),
+                state: "stopped",
+                why: "it was stopped on its way".to_owned(),
+            }),
+            Err(trouble) => {
+                let (state, reply) = trouble.reply();
+                Err(Short {
+                    stop: None,
+                    state,
+                    why: reply.text,
+                })
+            }
+        }
+    }
+
+    /// From now on these stops have been seen.
+    pub(crate) fn has_seen(&mut self, stops: u64) {
+        self.0.seen_stops = stops;
+    }
+
+    /// Ends the job, in its journal first.
+    pub(crate) async fn end(self, state: &'static str, words: String) {
+        let Errand {
+            node,
+            seat,
+            job,
+            entry,
+            ..
+        } = self.0;
+        let reply = match state {
+            "reached" => Reply::done(words),
+            _ => Reply::failed(words),
+        };
+        let reply = reply.with("arm", seat.title());
+        record::end(&node, &entry, state, &reply).await;
+        job.end(state, reply, seat.motion.clock().now());
+    }
+}
+
+/// A place on the arm's board, which is free moments after it stands.
+async fn free(
+    seat: &Seat,
+    id: &str,
+    tool: &'static str,
+    scene: &Scene,
+) -> Result<Arc<Job>, String> {
+    let card = || Card {
+        id: id.to_owned(),
+        tool: tool.to_owned(),
+        scene: scene.title(),
+        state: "accepted",
+        done: 0,
+        of: 0,
+        eta_s: 0.0,
+    };
+    let tries = FREE_WITHIN.as_millis() / LOOK.as_millis();
+    for _ in 0..tries {
+        let now = seat.motion.clock().now();
+        match seat.board.claim(id.to_owned(), card, true, now) {
+            Claim::Mine(job) | Claim::Same(job) => return Ok(job),
+            Claim::Busy(_) => {
+                let waited = tokio::time::timeout(LOOK, std::future::pending::<()>());
+                drop(waited.await);
+            }
+        }
+    }
+    Err("it is busy with another job".to_owned())
+}
