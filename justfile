@@ -78,7 +78,7 @@ footprint: dist
 
 # The binary as it is installed.
 dist:
-    cargo build --locked --profile dist --bin steadyhand
+    tests/package/dist
 
 # The same trivial call against FastMCP and the TypeScript SDK, interleaved.
 servers:

@@ -2,13 +2,19 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::disallowed_methods,
     reason = "a failing test may panic"
 )]
 
 #[path = "exam/bfcl.rs"]
 mod bfcl;
+#[path = "exam/certified.rs"]
+mod certified;
+#[path = "exam/recorded.rs"]
+mod recorded;
 #[path = "exam/scripted.rs"]
 mod scripted;
+mod support;
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -322,6 +328,49 @@ fn cases_of_your_own_are_kept_and_a_wrong_one_is_refused() {
     assert_eq!(own[0].name, "mine");
     assert!(exam(path, &["cases", "remove", "mine"]).status.success());
     assert!(!exam(path, &["cases", "remove", "mine"]).status.success());
+}
+
+#[test]
+fn cases_are_made_by_a_seed_and_more_where_a_run_says_least() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let shown = |more: &[&str]| {
+        let mut arguments = vec!["cases", "generate", "20", "--dry-run"];
+        arguments.extend(more);
+        let made = exam(path, &arguments);
+        assert!(made.status.success(), "{made:?}");
+        String::from_utf8(made.stdout).unwrap()
+    };
+    assert_eq!(shown(&["--seed", "3"]), shown(&["--seed", "3"]));
+    assert_ne!(shown(&["--seed", "3"]), shown(&["--seed", "4"]));
+    // Only chat goes wrong, and so of it least is known.
+    replayed(path, "observe", |case| {
+        if case.class == steadyhand::exam::Class::Chat
+            && case.name.ends_with(['1', '3', '5', '7', '9'])
+        {
+            call("sense", &json!({}))
+        } else {
+            right(case)
+        }
+    });
+    let cases = Case::read_lines(&shown(&["--after", "1"])).unwrap();
+    assert!(
+        cases
+            .iter()
+            .any(|case| case.class == steadyhand::exam::Class::Chat)
+    );
+    let kept = exam(path, &["cases", "generate", "20"]);
+    assert!(
+        String::from_utf8_lossy(&kept.stderr).contains("no model was asked"),
+        "{kept:?}"
+    );
+    let own = exam(path, &["cases", "export", "--own"]);
+    assert_eq!(
+        Case::read_lines(&String::from_utf8_lossy(&own.stdout))
+            .unwrap()
+            .len(),
+        20
+    );
 }
 
 #[test]

@@ -299,9 +299,14 @@ fn a_page_typed_elsewhere_and_a_name_that_is_not_ours_are_kept_out() {
 fn a_body_that_is_too_long_or_too_slow_is_refused() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
-    let long = "x".repeat(5 * 1024 * 1024);
+    let long = "x".repeat(64 * 1024 * 1024);
     let (status, refused) = post(&served, "", &long);
     assert_eq!(status, 413, "{refused}");
+    let most_mib = resident_mib(&served, "VmHWM");
+    assert!(
+        most_mib < 64.0,
+        "{most_mib:.1} MiB for a body that is not read"
+    );
     let (mut slow, host) = connect(&served);
     let head = format!("POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Length: 100\r\n\r\n{{");
     slow.write_all(head.as_bytes()).unwrap();
@@ -393,7 +398,22 @@ fn a_design_outside_the_scenes_is_not_read() {
         "<svg xmlns=\"http://www.w3.org/2000/svg\"/>",
     )
     .unwrap();
-    for file in ["../secret.svg", "/etc/passwd", "designs/../../secret.svg"] {
+    // A link among the designs leads there too, and so does one in the place of their folder.
+    std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
+    let link = |from: &str, to: &str| {
+        std::os::unix::fs::symlink(bench.path(from), bench.path(to)).unwrap();
+    };
+    link("secret.svg", "scenes/designs/linked.svg");
+    std::fs::create_dir_all(bench.path("elsewhere")).unwrap();
+    std::fs::copy(bench.path("secret.svg"), bench.path("elsewhere/far.svg")).unwrap();
+    link("elsewhere", "scenes/designs/more");
+    for file in [
+        "../secret.svg",
+        "/etc/passwd",
+        "designs/../../secret.svg",
+        "linked.svg",
+        "more/far.svg",
+    ] {
         let polylines = format!("polylines = {}", support::SHORT_LINES);
         let text = scene("thief", support::SHORT_LINES);
         bench.scene(
@@ -410,22 +430,102 @@ fn a_design_outside_the_scenes_is_not_read() {
     }
 }
 
-#[test]
-fn what_a_caller_writes_is_shown_and_not_obeyed() {
-    let bench = Bench::new();
-    let name = "\u{1b}[2J\u{1b}]0;owned\u{7}<script>alert(1)</script>";
-    let said = bench.run(&["call", "stroke", &json!({"scene": name}).to_string()]);
-    let all = [said.stdout, said.stderr].concat();
-    assert!(
-        !all.contains(&0x1b) && !all.contains(&7),
-        "{:?}",
-        String::from_utf8_lossy(&all)
-    );
+/// Clears a screen, changes a window's title, and would run in a page.
+const EVIL: &str = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}1m<script>alert(1)</script>";
+
+/// Nothing of this makes a terminal do anything.
+fn harmless(what: &str, bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    assert!(!text.contains(obeyed), "{what}: {text:?}");
 }
 
 #[test]
-fn an_svg_that_grows_without_end_is_refused() {
+fn what_a_caller_writes_is_shown_and_not_obeyed() {
     let bench = Bench::new();
+    for arguments in [
+        json!({"scene": EVIL}),
+        json!({EVIL: 1}),
+        json!({"node": EVIL}),
+    ] {
+        let said = bench.run(&["call", "stroke", &arguments.to_string()]);
+        harmless("stroke", &[said.stdout, said.stderr].concat());
+    }
+    let said = bench.run(&["call", EVIL]);
+    harmless("the tool's name", &[said.stdout, said.stderr].concat());
+}
+
+/// What a client calls itself is seen by whoever looks at the node: in its log, its status, its jobs and its audit log.
+#[test]
+fn what_a_client_calls_itself_is_shown_and_not_obeyed() {
+    let bench = Bench::new();
+    let state = bench.path("state").display().to_string();
+    let mut served = bench.serve_in(&["--state", &state], &[("STEADYHAND_LOG", "debug")]);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": EVIL, "version": EVIL},
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let ask = |tool: &str, arguments: Value| {
+        let headers = format!(
+            "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
+        );
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments, "_meta": meta}});
+        post(&served, &headers, &body.to_string())
+    };
+    let (status, drawn) = ask("stroke", json!({"scene": "short"}));
+    assert_eq!(
+        (status, &result(&drawn)["success"]),
+        (200, &json!(true)),
+        "{drawn}"
+    );
+    let (_, refused) = ask("stroke", json!({"scene": EVIL}));
+    assert_eq!(result(&refused)["success"], false, "{refused}");
+    let (_, listed) = ask("list_nodes", json!({}));
+    let holder = &result(&listed)["nodes"][0]["arms"][0]["lease"];
+    assert!(holder.as_str().unwrap().contains("script"), "{holder}");
+    let jobs = ["jobs", "--state", &state];
+    for verb in [&["status"][..], &["jobs"], &["jobs", "job-1"], &jobs] {
+        let said = bench.run(verb);
+        harmless(&format!("{verb:?}"), &[said.stdout, said.stderr].concat());
+    }
+    served.child.terminate();
+    let log: Vec<String> = served.lines.iter().collect();
+    assert!(log.iter().any(|line| line.contains("script")), "{log:?}");
+    harmless("the log", log.join("\n").as_bytes());
+    let audit = std::fs::read(bench.path("state/audit.log")).unwrap();
+    assert!(String::from_utf8_lossy(&audit).contains("script"));
+    harmless("the audit log", &audit);
+}
+
+/// Names that a scene's file gives come to the same places.
+#[test]
+fn what_a_scene_is_called_is_shown_and_not_obeyed() {
+    let bench = Bench::new();
+    let evil = r"\u001b[2J\u001b]0;owned\u0007<script>";
+    let text = scene("painted", support::SHORT_LINES)
+        .replace("fineliner", evil)
+        .replace("For a test", evil);
+    bench.scene("painted", &text);
+    std::fs::write(
+        bench.path("scenes").join("x\u{1b}[2J.toml"),
+        scene("x", support::SHORT_LINES),
+    )
+    .unwrap();
+    let file = bench.path("scenes/painted.toml").display().to_string();
+    for verb in [
+        &["scene", "list"][..],
+        &["scene", "check", &file],
+        &["plan", "painted"],
+        &["call", "stroke", r#"{"scene":"painted","dry_run":true}"#],
+        &["call", "list_nodes"],
+    ] {
+        let said = bench.run(verb);
+        harmless(&format!("{verb:?}"), &[said.stdout, said.stderr].concat());
+    }
+}
+
+/// Ten of ten of ten, forty times over.
+fn growing_svg() -> Vec<u8> {
     let mut svg = String::from(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" xmlns:x=\"http://www.w3.org/1999/xlink\"><path id=\"a0\" d=\"M0 0L9 9\"/>",
     );
@@ -433,20 +533,67 @@ fn an_svg_that_grows_without_end_is_refused() {
         let use_ = format!("<use x:href=\"#a{}\"/>", level - 1);
         svg += &format!("<g id=\"a{level}\">{}</g>", use_.repeat(10));
     }
-    svg += "</svg>";
+    (svg + "</svg>").into_bytes()
+}
+
+/// The same by entities of the text itself.
+fn laughing_svg() -> Vec<u8> {
+    let mut entities = "<!ENTITY a0 \"M0 0L9 9\">".to_owned();
+    for level in 1..40 {
+        let below = format!("&a{};", level - 1);
+        entities += &format!("<!ENTITY a{level} \"{}\">", below.repeat(10));
+    }
+    format!(
+        "<!DOCTYPE svg [{entities}]><svg xmlns=\"http://www.w3.org/2000/svg\"><path d=\"&a39;\"/></svg>"
+    )
+    .into_bytes()
+}
+
+/// As an archive that would become a gigabyte: its first bytes are enough to know it.
+fn packed_svg() -> Vec<u8> {
+    let mut bytes = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3];
+    bytes.resize(1 << 20, 0);
+    bytes
+}
+
+#[test]
+fn an_svg_that_grows_without_end_is_refused() {
+    /// Above what the node needs at rest: its own limits, and no more.
+    const GROWTH_MIB_MAX: f64 = 48.0;
+    let bench = Bench::new();
     std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
-    std::fs::write(bench.path("scenes/designs/bomb.svg"), svg).unwrap();
-    let began = std::time::Instant::now();
-    let polylines = format!("polylines = {}", support::SHORT_LINES);
-    let text = scene("bomb", support::SHORT_LINES);
-    bench.scene("bomb", &text.replace(&polylines, "file = \"bomb.svg\""));
-    let (code, refused) = bench.call(&["stroke", r#"{"scene":"bomb"}"#]);
-    assert_eq!(code, 1, "{refused}");
+    for (name, svg) in [
+        ("growing", growing_svg()),
+        ("laughing", laughing_svg()),
+        ("packed", packed_svg()),
+        ("long", b"<svg>".repeat(4 << 20)),
+    ] {
+        std::fs::write(bench.path(&format!("scenes/designs/{name}.svg")), svg).unwrap();
+        let polylines = format!("polylines = {}", support::SHORT_LINES);
+        let file = format!("file = \"{name}.svg\"");
+        bench.scene(
+            name,
+            &scene(name, support::SHORT_LINES).replace(&polylines, &file),
+        );
+    }
+    let served = bench.serve(&[]);
+    untouched(&served, "");
+    let before_mib = resident_mib(&served, "VmHWM");
+    for name in ["growing", "laughing", "packed", "long"] {
+        let began = std::time::Instant::now();
+        let (_, refused) = post(&served, "", &call("stroke", &json!({"scene": name})));
+        let refused = result(&refused);
+        assert_eq!(refused["success"], false, "{refused}");
+        let why = refused["message"].as_str().unwrap();
+        assert!(why.contains(name) && why.contains("nothing moved"), "{why}");
+        assert!(began.elapsed() < PATIENCE, "{name}");
+    }
+    let most_mib = resident_mib(&served, "VmHWM");
     assert!(
-        refused["message"].as_str().unwrap().contains("bomb"),
-        "{refused}"
+        most_mib < before_mib + GROWTH_MIB_MAX,
+        "{before_mib:.1} MiB before, at most {most_mib:.1} with them"
     );
-    assert!(began.elapsed() < PATIENCE);
+    untouched(&served, "");
 }
 
 #[test]
@@ -462,23 +609,28 @@ fn a_stranger_does_not_get_through_the_control_socket() {
         std::fs::set_permissions(bench.path("steadyhand"), PermissionsExt::from_mode(0o755))
             .unwrap();
         std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o666)).unwrap();
-        let script = "import socket,sys\ns=socket.socket(socket.AF_UNIX);s.connect(sys.argv[1])\ns.sendall(b'{\"verb\":\"stop\"}\\n')\nprint(s.recv(4096).decode())";
+        // Of a program that strangers can run; its word stands before what it heard.
+        let script = r#"use Socket; $SIG{PIPE} = "IGNORE";
+            socket(S, AF_UNIX, SOCK_STREAM, 0) or die; connect(S, sockaddr_un($ARGV[0])) or die "not connected";
+            syswrite S, "{\"verb\":\"stop\"}\n"; sysread S, $heard, 4096; print "connected:$heard";"#;
         let said = std::process::Command::new("setpriv")
-            .args([
-                "--reuid",
-                "65534",
-                "--clear-groups",
-                "python3",
-                "-c",
-                script,
-            ])
+            .args(["--reuid", "65534", "--clear-groups", "perl", "-e", script])
             .arg(&socket)
             .output()
             .unwrap();
-        let text = String::from_utf8_lossy(&said.stdout).into_owned();
-        assert!(!text.contains("\"done\":true"), "{text}");
+        // The door is shut before anything was read.
+        assert!(said.status.success(), "{said:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&said.stdout),
+            "connected:",
+            "{said:?}"
+        );
+        let told = support::wait_for(&served.lines, "turned away");
+        assert!(told.contains("65534"), "{told}");
     }
-    untouched(&served, "");
+    // Nobody has stopped anything: what is drawn now is drawn to its end.
+    let (_, drawn) = post(&served, "", &call("stroke", &json!({"scene": "short"})));
+    assert_eq!(result(&drawn)["success"], true, "{drawn}");
 }
 
 /// The names of the tools that a node lists.

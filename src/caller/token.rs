@@ -68,6 +68,12 @@ struct Record {
     /// Milliseconds since 1970; from then on it opens nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ends_ms: Option<u64>,
+    /// The level that its holder must have reached before it may move anything, whatever the node file says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    qualified: Option<String>,
+    /// The certificate that an operator has attached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    certificate: Option<String>,
     id: String,
     hash: String,
 }
@@ -83,6 +89,10 @@ pub struct Card {
     pub calls_per_minute: u32,
     /// Milliseconds since 1970 from which on it opens nothing; none: it is to be revoked.
     pub ends_ms: Option<u64>,
+    /// The level that its holder must have reached in an exam before it may move anything.
+    pub qualified: Option<String>,
+    /// The certificate that is attached.
+    pub certificate: Option<String>,
 }
 
 /// Why the book cannot be read or changed.
@@ -153,8 +163,37 @@ impl Book {
             role: record.role,
             calls_per_minute: record.calls_per_minute,
             ends_ms: record.ends_ms,
+            qualified: record.qualified,
+            certificate: record.certificate,
         };
         Ok(file.tokens.into_iter().map(card).collect())
+    }
+
+    /// Asks for a level in an exam of whoever holds this token, or no longer.
+    ///
+    /// # Errors
+    /// There is none of this name, or the file cannot be changed.
+    pub fn qualify(&self, name: &str, level: Option<&str>) -> Result<(), TokenError> {
+        self.change(name, |token| {
+            token.qualified = level.map(str::to_owned);
+        })
+    }
+
+    /// Attaches a certificate in the place of another, or takes it off.
+    ///
+    /// # Errors
+    /// There is none of this name, or the file cannot be changed.
+    pub fn attach(&self, name: &str, certificate: Option<&str>) -> Result<(), TokenError> {
+        self.change(name, |token| {
+            token.certificate = certificate.map(str::to_owned);
+        })
+    }
+
+    fn change(&self, name: &str, change: impl FnOnce(&mut Record)) -> Result<(), TokenError> {
+        let mut file = self.load()?;
+        let found = file.tokens.iter_mut().find(|token| token.name == name);
+        change(found.ok_or_else(|| TokenError::None(name.to_owned()))?);
+        self.store(&file)
     }
 
     /// Makes a token and returns it: it is kept nowhere and cannot be shown again.
@@ -180,6 +219,8 @@ impl Book {
             role,
             calls_per_minute,
             ends_ms,
+            qualified: None,
+            certificate: None,
             id,
             hash: hash(&token)?,
         });
@@ -397,6 +438,22 @@ mod tests {
             book.list().unwrap().pop().unwrap().ends_ms,
             Some(NOW_MS + 1)
         );
+    }
+
+    #[test]
+    fn what_is_attached_to_a_token_goes_with_it() {
+        let (_folder, book) = book();
+        book.add("a", Role::Planner, 60, None).unwrap();
+        book.qualify("a", Some("stroke")).unwrap();
+        book.attach("a", Some("0123456789abcdef")).unwrap();
+        let card = book.list().unwrap().pop().unwrap();
+        assert_eq!(card.qualified.as_deref(), Some("stroke"));
+        assert_eq!(card.certificate.as_deref(), Some("0123456789abcdef"));
+        book.revoke("a").unwrap();
+        book.add("a", Role::Planner, 60, None).unwrap();
+        let card = book.list().unwrap().pop().unwrap();
+        assert_eq!((card.qualified, card.certificate), (None, None));
+        assert!(matches!(book.attach("b", None), Err(TokenError::None(_))));
     }
 
     #[test]

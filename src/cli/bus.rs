@@ -252,8 +252,7 @@ async fn monitor(node: &NodeArgs, args: &MonitorArgs) -> anyhow::Result<Exit> {
 
 fn table(seen: &[(u8, Option<Seen>)], line: &Line, took: Duration, live: bool) {
     if live {
-        // To the top left, and nothing below.
-        show::line("\x1b[H\x1b[J");
+        show::clear();
     }
     show::line(&format!(
         "{:>3}  {:>8}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}",

@@ -120,7 +120,8 @@ fn bar(tool: &str, json: bool) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template("{prefix} {spinner} {msg}") {
         bar.set_style(style);
     }
-    bar.set_prefix(format!("{tool} (space, q or Ctrl-C stops)"));
+    let prefix = format!("{tool} (space, q or Ctrl-C stops)");
+    bar.set_prefix(show::harmless(&prefix).into_owned());
     bar.enable_steady_tick(Duration::from_millis(100));
     bar
 }
@@ -138,7 +139,7 @@ fn show_progress(bar: &ProgressBar, progress: &Progress) {
         }
     }
     bar.set_position(progress.done.round() as u64);
-    bar.set_message(progress.message.clone());
+    bar.set_message(show::harmless(&progress.message).into_owned());
 }
 
 fn print(answer: &Answer, json: bool) {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::broadcast;
 
@@ -74,6 +75,19 @@ impl Desk for NodeDesk {
         catalogue::instructions(&self.node.here())
     }
 
+    fn at_once(&self, call: &Call) -> Option<Answer> {
+        if !self.node.may_be_quick(&call.tool) {
+            return None;
+        }
+        let request = request(call.clone());
+        if !self.node.is_quick(&request) {
+            return None;
+        }
+        let reply = Arc::clone(&self.node).call(request, tools::Watch::nobody());
+        // It asks nobody, so that there is nothing to wait for.
+        reply.now_or_never().map(answer)
+    }
+
     fn hurry(&self, tool: &str, arguments: &Received) {
         if !self.node.stops(tool) {
             return;
@@ -90,24 +104,7 @@ impl Desk for NodeDesk {
 
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {
         let node = Arc::clone(&self.node);
-        let standing = call.caller.identity.as_ref();
-        let standing = standing.map(|one| door::standing(one, call.caller.hop.as_ref()));
-        let is_person = standing
-            .as_ref()
-            .is_some_and(|standing| standing.role == Role::Operator);
-        let request = Request {
-            caller: call.caller.key(),
-            tool: call.tool,
-            arguments: received(call.arguments),
-            who: if is_person {
-                Who::Operator
-            } else {
-                Who::Planner
-            },
-            standing,
-            hop: call.caller.hop.map(hop),
-            is_step: false,
-        };
+        let request = request(call);
         let progress = watch.progress.map(|sender| {
             Arc::new(move |done: f64, of: f64, message: &str| {
                 let total = (of > 0.0).then_some(of);
@@ -191,6 +188,27 @@ impl Desk for NodeDesk {
 
     fn complete(&self, completion: &Completion) -> Vec<String> {
         self.resources.complete(completion)
+    }
+}
+
+fn request(call: Call) -> Request {
+    let standing = call.caller.identity.as_ref();
+    let standing = standing.map(|one| door::standing(one, call.caller.hop.as_ref()));
+    let is_person = standing
+        .as_ref()
+        .is_some_and(|standing| standing.role == Role::Operator);
+    Request {
+        caller: call.caller.key(),
+        tool: call.tool,
+        arguments: received(call.arguments),
+        who: if is_person {
+            Who::Operator
+        } else {
+            Who::Planner
+        },
+        standing,
+        hop: call.caller.hop.map(hop),
+        is_step: false,
     }
 }
 

@@ -30,10 +30,14 @@ pub(super) fn run(args: &NodeArgs, command: TokenCommand) -> anyhow::Result<Exit
             role,
             calls_per_minute,
             expires,
+            qualified,
         } => {
             let days = expires.map(|days| u64::from(days) * DAY_MS);
             let ends_ms = days.map(|ms| calendar_ms().saturating_add(ms));
             let token = book.add(&name, role, calls_per_minute, ends_ms)?;
+            if let Some(level) = qualified {
+                book.qualify(&name, Some(level.word()))?;
+            }
             show::note("this is shown once; give it as `Authorization: Bearer …`");
             show::line(&token);
         }
@@ -59,13 +63,19 @@ fn list(book: &Book) -> anyhow::Result<()> {
             Some(left) => format!(", ends within {} days", left.div_ceil(DAY_MS)),
         };
         show::line(&format!(
-            "{:24} {:10} {:6} calls a minute{ends}",
+            "{:24} {:10} {:6} calls a minute{ends}{}{}",
             card.name,
             card.role.to_string(),
-            card.calls_per_minute
+            card.calls_per_minute,
+            told(", wants level", card.qualified.as_deref()),
+            told(", certificate", card.certificate.as_deref()),
         ));
     }
     Ok(())
+}
+
+fn told(what: &str, value: Option<&str>) -> String {
+    value.map_or_else(String::new, |value| format!("{what} {value}"))
 }
 
 /// Who is asked for every HTTP request, if anybody needs to be.

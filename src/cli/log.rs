@@ -12,11 +12,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use tracing::{Level, Metadata};
-use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{Targets, filter_fn};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{EnvFilter, Layer as _};
 
 use super::logline::{self, JOURNAL, Out};
 
@@ -36,9 +36,13 @@ pub(super) enum Form {
 
 /// Sets the log up: in this form, or as fits where it goes.
 pub(super) fn begin(form: Option<Form>, quiet: bool) {
-    let level = if quiet { "error" } else { "info" };
-    let filter = EnvFilter::try_from_env("STEADYHAND_LOG")
-        .unwrap_or_else(|_| EnvFilter::new(format!("{level},rmcp=error")));
+    let level = if quiet { Level::ERROR } else { Level::INFO };
+    let said = std::env::var("STEADYHAND_LOG").ok();
+    let said = said.and_then(|said| said.parse::<Targets>().ok());
+    let filter = said.unwrap_or_else(|| {
+        let own = Targets::new().with_default(level);
+        own.with_target("rmcp", Level::ERROR)
+    });
     let form = form.unwrap_or_else(|| match is_journal() {
         true => Form::Journal,
         false => Form::Text,

@@ -45,6 +45,7 @@ mod verbs;
 mod work;
 
 pub use desk::desk;
+pub use show::harmless;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -251,8 +252,11 @@ enum TokenCommand {
         /// It ends by itself after so many days; without it only when it is revoked
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3_650))]
         expires: Option<u32>,
+        /// Its holder moves the arm only with a certificate of this level, whatever the node file says
+        #[arg(long, value_name = "LEVEL")]
+        qualified: Option<crate::exam::Level>,
     },
-    /// Show names, roles and when they end
+    /// Show names, roles, when they end, and certificates
     List,
     /// End a token at once
     Revoke {

@@ -54,6 +54,9 @@ pub struct NodeFile {
     pub lease_idle_s: u32,
     /// Whether callers over HTTP need a token on this machine too; from elsewhere they always do.
     pub require_tokens: bool,
+    /// The level that a planner must have reached in an exam before tools that move do it for its token: they ask for the
+    /// certificate that an operator has attached to it. Absent: none. Never asked of an operator.
+    pub qualified: Option<Qualified>,
     /// The certificate that HTTP is served with, its own first and then those that signed it, as PEM; absent: no encryption.
     pub tls_cert: Option<PathBuf>,
     /// The certificate's key, as PEM, which others may not read.
@@ -110,6 +113,35 @@ pub enum Forgiveness {
     Guarded,
 }
 
+/// What a planner can be examined for, each beyond the one before.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Qualified {
+    /// Look.
+    Observe,
+    /// Bring the arm to rest.
+    Home,
+    /// Move to the sheet's marks.
+    Align,
+    /// Draw.
+    Stroke,
+}
+
+impl Qualified {
+    /// Its word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Observe => "observe",
+            Self::Home => "home",
+            Self::Align => "align",
+            Self::Stroke => "stroke",
+        }
+    }
+}
+
 /// The longest that a call may be kept waiting.
 pub const ANSWER_WITHIN_S_MAX: u32 = 3600;
 
@@ -138,6 +170,7 @@ impl Default for NodeFile {
             answer_within_s: 45,
             lease_idle_s: 120,
             require_tokens: false,
+            qualified: None,
             tls_cert: None,
             tls_key: None,
             read_only: false,

@@ -170,7 +170,7 @@ pub enum Ailment {
     Current,
     /// Pushed too hard for too long.
     #[error(
-        "overload: free the arm, then release and energise it again, a Dynamixel servo behind `steadyhand bus reboot`"
+        "overload: free the arm, then release and energise it again; a Dynamixel servo needs `steadyhand bus reboot` before"
     )]
     Overload,
     /// Torque reads off although it was switched on.

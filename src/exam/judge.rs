@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::acceptable::{is_one_of, may_be_absent};
 use super::answer::Call;
 use super::{Answer, Card, Case, Hazard, Toolbox};
-use crate::args::{Reading, Received, Refusal};
+use crate::args::{self, Policy, Reading, Received, Refusal, Shape};
 
 /// What an answer was, by its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -216,10 +216,16 @@ fn take_call(judged: &mut Judged, case: &Case, call: &Call, tools: &Toolbox) {
     judged.selected_tool = Some(card.name.clone());
     let given = match card.read(&call.arguments) {
         Ok(reading) => take_reading(judged, reading),
+        // What a question file lets be left out is left out rightly, whatever its schema says.
+        Err(refusal) if card.is_foreign() && lacks_only_what_may_be_absent(case, &refusal) => {
+            judged.would_run = true;
+            refusal.good
+        }
         Err(refusal) => take_refusal(judged, card, *refusal),
     };
     let sent = sent(&call.arguments);
-    take_strays(judged, card, sent.as_ref());
+    let strays = sent.clone().or_else(|| in_any_form(&call.arguments));
+    take_strays(judged, card, strays.as_ref());
     if judged.classification == Classification::TruePositive {
         judged.type_conformance = Some(conformance(card, &call.arguments, sent.as_ref()));
         // The parameters are the expected tool's; another that is as right has its own.
@@ -231,6 +237,14 @@ fn take_call(judged: &mut Judged, case: &Case, call: &Call, tools: &Toolbox) {
             take_parameters(judged, case, card, &given);
         }
     }
+}
+
+fn lacks_only_what_may_be_absent(case: &Case, refusal: &Refusal) -> bool {
+    let mut complaints = refusal.complaints.iter();
+    complaints.all(|one| {
+        let expected = case.expected_params.get(&one.path);
+        one.code == "missing" && expected.is_some_and(may_be_absent)
+    })
 }
 
 fn take_reading(judged: &mut Judged, reading: Reading) -> Map<String, Value> {
@@ -256,6 +270,16 @@ fn sent(arguments: &Received) -> Option<Map<String, Value>> {
         Received::Text(text) if text.trim().is_empty() => Some(Map::new()),
         Received::Text(text) => serde_json::from_str(text).ok(),
     }
+}
+
+/// The arguments as they can be made out, whatever tool they are for.
+fn in_any_form(arguments: &Received) -> Option<Map<String, Value>> {
+    let anything = Shape {
+        open: true,
+        ..Shape::default()
+    };
+    let reading = args::read(&anything, &Policy::of_foreign_schema(), arguments.clone());
+    reading.ok().map(|reading| reading.given)
 }
 
 fn take_strays(judged: &mut Judged, card: &Card, sent: Option<&Map<String, Value>>) {

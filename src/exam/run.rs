@@ -92,6 +92,9 @@ pub struct Settings {
     pub seed: u64,
     /// How often each case is asked, 1 to 10.
     pub samples: u32,
+    /// The BLAKE3 hash of the model's file, where whoever ran the exam had it.
+    #[serde(default)]
+    pub model_file: Option<String>,
 }
 
 impl Settings {
@@ -106,6 +109,7 @@ impl Settings {
             retries: 3,
             seed: 1,
             samples: 1,
+            model_file: None,
         }
     }
 
@@ -159,13 +163,34 @@ impl Exam {
     /// The words and tools that a planner was examined with, as one number.
     #[must_use]
     pub fn prompt_hash(&self) -> String {
-        blake3::hash(self.preamble.as_bytes()).to_hex().to_string()
+        prompt_hash(&self.preamble)
     }
 
     /// The tool list as it is shown, as one number.
     #[must_use]
     pub fn tools_hash(&self) -> String {
         tools_hash(&self.tools)
+    }
+
+    /// The cases, in their order, as one number.
+    #[must_use]
+    pub fn cases_hash(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for case in &self.cases {
+            hasher.update(case.line().as_bytes());
+            hasher.update(b"\n");
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// Whether every case that ships and fits these tools is among its cases: only then is a level worth a certificate.
+    ///
+    /// # Errors
+    /// The cases that ship cannot be read.
+    pub fn is_whole(&self) -> Result<bool, ExamError> {
+        let (shipped, _) = super::fitting(Case::shipped()?, &self.tools);
+        let own: std::collections::HashSet<String> = self.cases.iter().map(Case::line).collect();
+        Ok(shipped.iter().all(|case| own.contains(&case.line())))
     }
 
     /// How often the built-in router is right about the same cases.
@@ -248,6 +273,12 @@ impl Exam {
         record.complete(run, &verdict)?;
         Ok((run, verdict))
     }
+}
+
+/// The words before every question as one number.
+#[must_use]
+pub fn prompt_hash(preamble: &str) -> String {
+    blake3::hash(preamble.as_bytes()).to_hex().to_string()
 }
 
 /// A list of tools as one number, whatever node shows it.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::acceptable::{may_be_absent, options};
-use super::{Case, ExamError, Toolbox};
+use super::{Card, Case, ExamError, Toolbox};
 use crate::args::Received;
 
 const SHIPPED: &str = include_str!("shipped.jsonl");
@@ -24,9 +24,14 @@ impl Case {
         let Some(expected) = &self.expected_tool else {
             return true;
         };
-        tools
-            .find(expected)
-            .is_some_and(|card| card.read(&Received::Value(self.right_arguments())).is_ok())
+        let is_known = |card: &Card| {
+            let mut names = self.expected_params.keys();
+            card.shape.open || names.all(|name| card.parameter(name).is_some())
+        };
+        tools.find(expected).is_some_and(|card| {
+            // A key that the tool has not would be passed over, and what then moves is not what was meant.
+            is_known(card) && card.read(&Received::Value(self.right_arguments())).is_ok()
+        })
     }
 
     /// The first of the right values of each parameter that must be sent.

@@ -189,7 +189,7 @@ fn parameters(card: &Card) -> BTreeSet<String> {
 }
 
 /// Three letters at a time.
-fn triples(text: &str) -> BTreeSet<String> {
+pub(super) fn triples(text: &str) -> BTreeSet<String> {
     let letters: Vec<char> = text
         .to_lowercase()
         .split_whitespace()
@@ -205,7 +205,7 @@ fn triples(text: &str) -> BTreeSet<String> {
 
 /// Share of all that both have; of nothing, nothing is shared.
 #[expect(clippy::cast_precision_loss, reason = "counts of words")]
-fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
+pub(super) fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     let all = a.union(b).count();
     if all == 0 {
         0.0
@@ -254,90 +254,114 @@ fn confused(table: &Value, a: &str, b: &str) -> (u64, u64) {
     (cell(a, b) + cell(b, a), all(a) + all(b))
 }
 
+/// What is found wrong with a pair: its kind, what to do, why, and the description that would do it.
+type Advice = (&'static str, String, String, Option<String>);
+
 fn recommend(pair: &Pair, a: &Card, b: &Card) -> Vec<Recommendation> {
-    let mut found = Vec::new();
     // The words of the tool that says less are the ones to change.
     let (less, more) = if a.purpose().len() <= b.purpose().len() {
         (a, b)
     } else {
         (b, a)
     };
-    let is_confused = pair.confused.is_some_and(|(times, _)| times > 0);
-    let mut add = |kind: &'static str, text: String, rationale: String, revised: Option<String>| {
-        let priority = match (is_confused, pair.is_too_alike) {
-            (true, _) => "high",
-            (false, true) => "medium",
-            (false, false) => "low",
-        };
-        let patch = revised
-            .iter()
-            .map(|value| json!({"op": "replace", "path": "/description", "value": value}));
-        let patch = patch.collect();
-        let tool = shown(less);
-        found.push(Recommendation {
-            kind,
-            tool,
-            text,
-            rationale,
-            priority,
-            revised_description: revised,
-            patch,
-        });
+    let priority = match (pair.is_confused(), pair.is_too_alike) {
+        (true, _) => "high",
+        (false, true) => "medium",
+        (false, false) => "low",
     };
+    let all = [
+        scope(pair, less, more),
+        naming(less, more),
+        named_alike(pair, less),
+        examples(less),
+        terminology(pair, less),
+    ];
+    let advice = all.into_iter().flatten();
+    let told = advice.map(|(kind, text, rationale, revised)| Recommendation {
+        kind,
+        tool: shown(less),
+        text,
+        rationale,
+        priority,
+        patch: revised
+            .iter()
+            .map(|value| json!({"op": "replace", "path": "/description", "value": value}))
+            .collect(),
+        revised_description: revised,
+    });
+    told.collect()
+}
+
+impl Pair {
+    fn is_confused(&self) -> bool {
+        self.confused.is_some_and(|(times, _)| times > 0)
+    }
+}
+
+fn scope(pair: &Pair, less: &Card, more: &Card) -> Option<Advice> {
+    if pair.meaning < NOTABLE && !pair.is_confused() {
+        return None;
+    }
     let rest = less
         .description
         .split_once('\n')
         .map_or("", |(_, rest)| rest);
-    if pair.meaning >= NOTABLE || is_confused {
-        let line = format!(
-            "{}; for \"{}\" call {}",
-            less.purpose(),
-            lower(more.purpose()),
-            more.name
-        );
-        let text = format!("say in the first line what {} does not do", less.name);
-        let why = format!(
-            "the purposes are alike ({:.2}); a model chooses by the first line",
-            pair.meaning
-        );
-        add("scope", text, why, Some(joined(&line, rest)));
-    }
-    if shared(&triples(&a.name), &triples(&b.name)) >= NOTABLE {
-        let text = format!(
-            "rename {} or {}: say in the name what only one of them does",
-            a.name, b.name
-        );
-        let why = "the names share most of their letters".to_owned();
-        add("naming", text, why, None);
-    }
-    if pair.parameters.is_some_and(|share| share >= NOTABLE) {
-        let why = "the parameters alone do not tell the two apart".to_owned();
-        let text = format!(
-            "name the parameters of {} after what only it does with them",
-            less.name
-        );
-        add("parameters", text, why, None);
-    }
-    if !less.description.to_lowercase().contains("example") {
-        let text = format!("show an example that only {} can answer", less.name);
-        add(
-            "examples",
-            text,
-            "the description shows none".to_owned(),
-            None,
-        );
-    }
-    if pair.wording >= NOTABLE && pair.meaning < NOTABLE {
-        let text =
-            "take out the words that both descriptions share, or say them once for all tools"
-                .to_owned();
-        let why = format!(
-            "half of the wording is the same ({:.2}) and the purposes are not",
-            pair.wording
-        );
-        add("terminology", text, why, Some(less.purpose().to_owned()));
-    }
-    found
+    let line = format!(
+        "{}; for \"{}\" call {}",
+        less.purpose(),
+        lower(more.purpose()),
+        more.name
+    );
+    let text = format!("say in the first line what {} does not do", less.name);
+    let why = format!(
+        "the purposes are alike ({:.2}); a model chooses by the first line",
+        pair.meaning
+    );
+    Some(("scope", text, why, Some(joined(&line, rest))))
+}
+
+fn naming(a: &Card, b: &Card) -> Option<Advice> {
+    let is_alike = shared(&triples(&a.name), &triples(&b.name)) >= NOTABLE;
+    let text = format!(
+        "rename {} or {}: say in the name what only one of them does",
+        a.name, b.name
+    );
+    let why = "the names share most of their letters".to_owned();
+    is_alike.then_some(("naming", text, why, None))
+}
+
+fn named_alike(pair: &Pair, less: &Card) -> Option<Advice> {
+    let is_alike = pair.parameters.is_some_and(|share| share >= NOTABLE);
+    let why = "the parameters alone do not tell the two apart".to_owned();
+    let text = format!(
+        "name the parameters of {} after what only it does with them",
+        less.name
+    );
+    is_alike.then_some(("parameters", text, why, None))
+}
+
+fn examples(less: &Card) -> Option<Advice> {
+    let has = less.description.to_lowercase().contains("example");
+    let text = format!("show an example that only {} can answer", less.name);
+    let why = "the description shows none".to_owned();
+    (!has).then_some(("examples", text, why, None))
+}
+
+fn terminology(pair: &Pair, less: &Card) -> Option<Advice> {
+    let is_alike = pair.wording >= NOTABLE && pair.meaning < NOTABLE;
+    let text = "take out the words that both descriptions share, or say them once for all tools";
+    let why = format!(
+        "half of the wording is the same ({:.2}) and the purposes are not",
+        pair.wording
+    );
+    is_alike.then(|| {
+        (
+            "terminology",
+            text.to_owned(),
+            why,
+            Some(less.purpose().to_owned()),
+        )
+    })
 }
 
 fn lower(text: &str) -> String {

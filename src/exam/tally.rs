@@ -277,19 +277,6 @@ impl Tally {
         self.median_ms = times.get(times.len() / 2).copied();
     }
 
-    /// The classes whose rate is known worst, the worst first.
-    #[must_use]
-    pub fn widest(&self) -> Vec<&'static str> {
-        let width = |group: &Group| group.right.interval().map_or(1.0, |(low, high)| high - low);
-        let mut classes: Vec<(&'static str, f64)> = self
-            .by_class
-            .iter()
-            .map(|(class, group)| (*class, width(group)))
-            .collect();
-        classes.sort_by(|a, b| b.1.total_cmp(&a.1));
-        classes.into_iter().map(|(class, _)| class).collect()
-    }
-
     /// Cases that were answered at all.
     pub(super) fn names(outcomes: &[Outcome]) -> BTreeSet<&str> {
         outcomes.iter().map(|one| one.case.name.as_str()).collect()

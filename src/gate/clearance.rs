@@ -111,7 +111,8 @@ pub(super) fn at_least_over_shape_m(scene: &Scene, from: &Point3<f64>, to: &Poin
 /// cannot be lower, or cannot be over the sheet, is left out. Below the surface of a cylinder
 /// places lie closer: nothing is left out there.
 fn lower(scene: &Scene, (from, to): (&Point3<f64>, &Point3<f64>), left: u32, lowest: &mut f64) {
-    let (middle, half_m) = (nalgebra::center(from, to), (to - from).norm() / 2.0);
+    let middle = nalgebra::center(from, to);
+    let half_m = nalgebra::distance(&middle, to);
     let seen = scene.surface.project(&middle);
     let (height_m, beyond_mm) = (seen.height_mm / 1e3, beyond_mm(scene, seen.at_mm));
     if !above(beyond_mm, 0.0) {
@@ -210,6 +211,37 @@ mod tests {
                     None
                 );
                 assert!(segment_over_sheet(&scene, ends, one.min(other) + 1e-6).is_some());
+            }
+        }
+    }
+
+    /// Over a roll the lowest is in between, and beyond its border nothing counts.
+    #[test]
+    fn a_way_over_a_roll_is_as_low_as_its_lowest_point() {
+        let scene = over(Some(60.0));
+        let point = |(x, y): (f64, f64), height_m: f64| {
+            let foot = scene.surface.at([x, y]);
+            foot.point_m + foot.normal.scale(height_m)
+        };
+        let sampled = |from: Point3<f64>, to: Point3<f64>| {
+            let points = (0..=2000).map(|i| from.lerp(&to, f64::from(i) / 2000.0));
+            let heights = points.filter_map(|point| height_mm(&scene, &point));
+            heights.fold(f64::INFINITY, f64::min) / 1e3
+        };
+        let across = [((10.0, 50.0), (90.0, 50.0)), ((50.0, 5.0), (50.0, 95.0))];
+        let aslant = [((20.0, 20.0), (80.0, 80.0)), ((90.0, 10.0), (5.0, 60.0))];
+        let beyond = [((-60.0, 50.0), (60.0, 50.0)), ((50.0, 50.0), (50.0, 150.0))];
+        for (one, other) in [across, aslant, beyond].concat() {
+            for (low, high) in [(0.02, 0.02), (0.004, 0.03), (-0.01, 0.0)] {
+                let (from, to) = (point(one, low), point(other, high));
+                let due = sampled(from, to);
+                for (from, to) in [(from, to), (to, from)] {
+                    let found = segment_over_sheet(&scene, (&from, &to), 1.0).unwrap();
+                    assert!(
+                        (found - due).abs() < 6e-4,
+                        "{one:?} {other:?}: {found} {due}"
+                    );
+                }
             }
         }
     }

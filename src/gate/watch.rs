@@ -291,8 +291,9 @@ mod tests {
             (watch, leash)
         };
         let now = Instant::ZERO;
-        let goal =
-            |ahead: f64| Joints::zeros(arm().dof()).map(|of, _| [0.0, ahead][usize::from(of == 1)]);
+        let goal = |ahead: f64| {
+            Joints::zeros(arm().dof()).map(|of, zero| if of == 1 { ahead } else { zero })
+        };
         let is = seen(0.0, (2, 0.0), now);
         let (mut watch, leash) = told();
         for share in [1.1, 1.1, 1.05, 0.9, 0.2, 0.7, 0.79] {

@@ -108,7 +108,7 @@ impl Audit {
     /// # Errors
     /// When the key cannot be used or the log cannot be written.
     pub fn open(state: &Path) -> io::Result<Self> {
-        let key = key::key(&state.join("node.key"))?;
+        let key = key::key(&state.join(key::FILE))?;
         let chain = Chain::open(&state.join("audit.log"), key)?;
         let (queue, waiting) = sync_channel(QUEUE);
         let missed = Arc::new(AtomicU64::new(0));
@@ -314,7 +314,7 @@ fn link(before: &[u8; 32], said: &str) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// One line's text: tabs, ends of lines and backslashes are written as `\t`, `\n`, `\r`, `\\`.
+/// One line's text: tabs, ends of lines and backslashes are written as `\t`, `\n`, `\r`, `\\`, other control characters as `\u{1b}`.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars().take(TEXT_CHARS_MAX) {
@@ -323,6 +323,8 @@ fn escaped(text: &str) -> String {
             '\t' => escaped.push_str("\\t"),
             '\n' => escaped.push_str("\\n"),
             '\r' => escaped.push_str("\\r"),
+            // Whoever reads the log at a terminal reads it, and nothing else happens.
+            c if c.is_control() => escaped.extend(c.escape_default()),
             c => escaped.push(c),
         }
     }

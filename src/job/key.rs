@@ -5,7 +5,33 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use ed25519_dalek::SigningKey;
+use ed25519_dalek::{Signature, Signer, SigningKey};
+
+/// The node's key in its state folder.
+pub(super) const FILE: &str = "node.key";
+
+/// Signs a text with the key of the node that keeps its state here, making the key if need be: 128 hexadecimal digits.
+///
+/// # Errors
+/// The key cannot be used.
+pub fn sign(state: &Path, text: &str) -> io::Result<String> {
+    let key = key(&state.join(FILE))?;
+    Ok(hex(&key.sign(text.as_bytes()).to_bytes()))
+}
+
+/// Whether this node's key has signed this text.
+///
+/// # Errors
+/// The key cannot be used.
+pub fn has_signed(state: &Path, text: &str, signature: &str) -> io::Result<bool> {
+    let key = key(&state.join(FILE))?;
+    let Some(signature) = bytes::<64>(signature) else {
+        return Ok(false);
+    };
+    let signature = Signature::from_bytes(&signature);
+    let public = key.verifying_key();
+    Ok(public.verify_strict(text.as_bytes(), &signature).is_ok())
+}
 
 /// Reads a node's key, or makes it.
 ///

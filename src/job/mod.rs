@@ -25,6 +25,7 @@ pub use book::{Book, BookError, Keep, folder, past, pasts};
 pub use entry::{Accepted, Entry};
 pub use ink::{Drawn, InkTable, left, length_mm};
 pub use keeper::{Keeper, Kept, OnFailure};
+pub use key::{has_signed, sign};
 pub use log::LogError;
 pub use past::Past;
 

@@ -23,6 +23,13 @@ pub trait Desk: Send + Sync + 'static {
     /// and answers, whether or not anybody still listens.
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer>;
 
+    /// Answers a call that only shows what is in memory, here and now. None where it takes longer, or is no such call: it
+    /// then comes by [`Desk::call`]. Must not wait for anything.
+    fn at_once(&self, call: &Call) -> Option<Answer> {
+        let _ = call;
+        None
+    }
+
     /// A call of this tool was read and may have to wait for its turn. What cannot wait, a stop, is done here and now;
     /// the call itself still comes. Must not wait for anything.
     fn hurry(&self, tool: &str, arguments: &Received) {
@@ -168,6 +175,20 @@ pub enum Via {
 }
 
 impl Caller {
+    /// Who comes by a way that says no more.
+    #[must_use]
+    pub fn unnamed(via: Via) -> Self {
+        Self {
+            via,
+            session: None,
+            client_name: None,
+            client_version: None,
+            protocol: None,
+            identity: None,
+            hop: None,
+        }
+    }
+
     /// The same text for the same caller across its calls, as well as the way in can tell: the session where there is one,
     /// otherwise the way in with the client's name.
     #[must_use]

@@ -30,6 +30,7 @@ use super::accept::{Connections, Site};
 use super::desk::{Desk, Doorkeeper, Identity, Via};
 use super::inlet::{self, Admitted, Passed, Repair};
 use super::kept::{Keep, Kept};
+use super::quick::AtOnce;
 use super::server::{Handler, HungUp};
 use super::tls::Acceptor;
 
@@ -166,8 +167,12 @@ impl Listening {
         repair: Repair,
         stop: CancellationToken,
     ) -> Result<(), HttpError> {
+        let mut hosts = own_hosts(self.address);
+        hosts.extend(config.hosts.iter().cloned());
+        let at_once = AtOnce::new(Arc::clone(&desk), hosts, self.address.port());
         let handler = Handler::new(desk, Via::Http);
-        self.serve_with(handler, config, repair, stop).await
+        self.serve_all(handler, Some(at_once), config, repair, stop)
+            .await
     }
 
     /// The same for any handler of the protocol library, of which each connection gets a clone.
@@ -181,8 +186,22 @@ impl Listening {
         repair: Repair,
         stop: CancellationToken,
     ) -> Result<(), HttpError> {
+        self.serve_all(handler, None, config, repair, stop).await
+    }
+
+    async fn serve_all<H: ServerHandler + Clone>(
+        self,
+        handler: H,
+        at_once: Option<AtOnce>,
+        config: HttpConfig,
+        repair: Repair,
+        stop: CancellationToken,
+    ) -> Result<(), HttpError> {
         let quit = CancellationToken::new();
-        let door = Door::new(&handler, &config, self.address, repair, &quit);
+        let door = Door {
+            at_once,
+            ..Door::new(&handler, &config, self.address, repair, &quit)
+        };
         let calls = door.calls.clone();
         let router = Router::new()
             .route("/mcp", any(enter::<H>))
@@ -245,6 +264,8 @@ struct Door<H> {
     /// Requests that stand alone, from clients that did not ask for a stream: plain JSON unless progress was asked for.
     plain: Stateless<H>,
     repair: Repair,
+    /// What needs none of them.
+    at_once: Option<AtOnce>,
     doorkeeper: Option<Arc<dyn Doorkeeper>>,
     left: Option<Left>,
     /// How many requests are being answered.
@@ -273,6 +294,7 @@ impl<H: ServerHandler + Clone> Door<H> {
             streams: Stateless::new(factory.clone(), never.clone(), alone),
             plain: Stateless::new(factory, never, plain),
             repair,
+            at_once: None,
             doorkeeper: config.doorkeeper.clone(),
             left: config.left.clone(),
             calls: watch::Sender::new(0),
@@ -458,6 +480,10 @@ async fn post<H: ServerHandler + Clone>(
     mut parts: http::request::Parts,
     passed: Passed,
 ) -> Response {
+    let at_once = door.at_once.as_ref();
+    if let Some(reply) = at_once.and_then(|desk| desk.reply(&parts, &passed.message)) {
+        return with_json(StatusCode::OK, Body::from(reply));
+    }
     let way = Way::of(&parts.headers, &passed);
     let hung_up = CancellationToken::new();
     let watched = Watched {
@@ -491,7 +517,11 @@ fn unread(error: &(dyn std::error::Error + 'static)) -> Response {
 }
 
 fn json(status: StatusCode, value: &Value) -> Response {
-    let mut response = Response::new(Body::from(value.to_string()));
+    with_json(status, Body::from(value.to_string()))
+}
+
+fn with_json(status: StatusCode, body: Body) -> Response {
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, json);

@@ -79,18 +79,18 @@ pub(super) fn admit(raw: &[u8], repair: Repair) -> Admitted {
     if raw.is_empty() {
         return Admitted::Nothing;
     }
-    let (message, twice) = match serde_json::from_slice::<Value>(raw) {
-        Ok(message) => (message, keys::said_twice(raw)),
+    let (message, twice, is_json) = match serde_json::from_slice::<Value>(raw) {
+        Ok(message) => (message, keys::said_twice(raw), true),
         Err(_) => match repair(raw) {
-            Repaired::Message(message) => (message, Vec::new()),
+            Repaired::Message(message) => (message, Vec::new(), false),
             Repaired::Hopeless(why) => {
                 return Admitted::Reply(refusal(PARSE_ERROR, id_in_broken(raw), &why));
             }
         },
     };
-    let came = message.clone();
+    let came = is_json.then(|| message.clone());
     match unwrapped(message).and_then(|message| mended(message, &twice, raw)) {
-        Ok(message) => Admitted::Pass(passed(message, &came, raw)),
+        Ok(message) => Admitted::Pass(passed(message, came.as_ref(), raw)),
         Err(reply) => Admitted::Reply(reply),
     }
 }
@@ -103,12 +103,11 @@ pub(super) fn refusal(code: i64, id: Option<Value>, why: &str) -> Value {
 
 type Object = Map<String, Value>;
 
-/// `came` is the message before its form was mended.
-fn passed(message: Object, came: &Value, raw: &[u8]) -> Passed {
+/// `came` is the message before its form was mended, where it was JSON.
+fn passed(message: Object, came: Option<&Value>, raw: &[u8]) -> Passed {
     let one_line = !raw.contains(&b'\n') && !raw.contains(&b'\r');
-    let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(raw).is_ok();
     let message = Value::Object(message);
-    let bytes = if one_line && message == *came && is_json() {
+    let bytes = if one_line && came == Some(&message) {
         raw.to_vec()
     } else {
         message.to_string().into_bytes()

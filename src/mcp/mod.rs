@@ -23,6 +23,7 @@ mod keys;
 mod offers;
 mod pass;
 mod progress;
+mod quick;
 
 pub use desk::{
     Answer, Call, CallWatch, Caller, Change, Completion, Desk, Doorkeeper, Hints, Hop, Identity,

@@ -18,8 +18,9 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{Desk, Received, Via};
+use super::desk::{Caller, Desk, Via};
 use super::inlet::{self, Admitted, Passed, Repair};
+use super::quick;
 use super::server::Handler;
 
 /// Longest line that is read; a longer one is refused and skipped.
@@ -93,10 +94,12 @@ where
     let reader = Reader {
         repair,
         desk: Arc::clone(&desk),
+        via,
         replies,
         forward,
         waiting_bytes: Arc::clone(&waiting_bytes),
         opened: false,
+        introduced: false,
     };
     let end = gone.clone();
     let reading = tokio::spawn(async move {
@@ -142,11 +145,14 @@ where
 struct Reader {
     repair: Repair,
     desk: Arc<dyn Desk>,
+    via: Via,
     replies: mpsc::Sender<Vec<u8>>,
     forward: mpsc::Sender<(usize, ClientJsonRpcMessage)>,
     waiting_bytes: Arc<AtomicUsize>,
     /// Whether the client has opened the protocol. Until then only requests may come; anything else would end the server.
     opened: bool,
+    /// Whether the client has read the answer to its `initialize`.
+    introduced: bool,
 }
 
 impl Reader {
@@ -188,11 +194,13 @@ impl Reader {
                 Opening::TooEarly => return self.reply(&too_early(passed.id)),
             }
         }
-        if passed.method.as_deref() == Some("tools/call")
-            && let Some((tool, arguments)) = called(&passed.message)
-        {
+        if let Some((tool, arguments)) = quick::called(&passed.message) {
             self.desk.hurry(&tool, &arguments);
+            if self.at_once(&passed) {
+                return true;
+            }
         }
+        self.introduced |= passed.method.as_deref() == Some("notifications/initialized");
         match serde_json::from_slice(&passed.bytes) {
             Ok(message) => self.forward(passed, message),
             Err(error) => {
@@ -201,6 +209,23 @@ impl Reader {
                 self.reply(&reply)
             }
         }
+    }
+
+    /// Whether the call is answered already. While answers wait to be read, none is put in front of those that the
+    /// protocol library still has, and none can be lost.
+    fn at_once(&self, passed: &Passed) -> bool {
+        if !self.introduced || self.replies.capacity() < REPLIES_MAX {
+            return false;
+        }
+        let line = quick::reply(
+            self.desk.as_ref(),
+            &passed.message,
+            Caller::unnamed(self.via),
+        );
+        line.is_some_and(|mut line| {
+            line.push(b'\n');
+            self.replies.try_send(line).is_ok()
+        })
     }
 
     /// Puts a message into the queue, or says that it is full.
@@ -227,18 +252,6 @@ impl Reader {
         line.push(b'\n');
         !matches!(self.replies.try_send(line), Err(TrySendError::Closed(_)))
     }
-}
-
-/// The tool that a `tools/call` names.
-fn called(message: &Value) -> Option<(String, Received)> {
-    let params = message.get("params")?;
-    let name = params.get("name")?.as_str()?.to_owned();
-    let arguments = match params.get("arguments") {
-        None => Received::Absent,
-        Some(Value::String(text)) => Received::Text(text.clone()),
-        Some(value) => Received::Value(value.clone()),
-    };
-    Some((name, arguments))
 }
 
 async fn write_replies<W>(mut replies: mpsc::Receiver<Vec<u8>>, output: Arc<Mutex<W>>)

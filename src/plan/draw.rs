@@ -401,7 +401,11 @@ impl Drawing<'_> {
     /// the largest step from one place to the next, margin, and nearness to the ready pose.
     fn cost(&self, hand: &Hand<'_>, way: &Solution, serves: &[Place]) -> f64 {
         let mut margin = hand.margin_rad(&way.q_rad);
-        let (mut lean, mut step, mut missed) = (0.0_f64, 0.0_f64, 0.0);
+        let (mut lean, mut step, mut missed) = (way.off_rad, 0.0_f64, 0.0);
+        // Where it begins it may lean too much, and yet lead to where it would not.
+        if way.off_rad > hand.cone_rad {
+            missed += MISSED_COST;
+        }
         let (mut at, mut point_m) = (way.q_rad, hand.point(&way.q_rad));
         for place in serves {
             let Ok(found) = hand.reach(place, &at) else {

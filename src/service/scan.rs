@@ -36,7 +36,7 @@ pub struct Heard {
 /// What a scan found.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
-    /// The servos, by family, speed and id.
+    /// The servos, the usual speed of each family first, then by family and speed; by id.
     pub found: Vec<Found>,
     /// What else was heard.
     pub heard: Heard,
@@ -62,16 +62,27 @@ pub async fn scan(
     mut progress: impl FnMut(Speech, u32),
 ) -> Result<Scan, ServiceError> {
     let mut scan = Scan::default();
-    for speech in Speech::ALL {
-        for baud in speech.bauds() {
-            progress(speech, *baud);
-            at(open, clock, effort.slack, (speech, *baud), &mut scan).await?;
-            if effort.first && !scan.found.is_empty() {
-                return Ok(scan);
-            }
+    for (speech, baud) in ways() {
+        progress(speech, baud);
+        at(open, clock, effort.slack, (speech, baud), &mut scan).await?;
+        if effort.first && !scan.found.is_empty() {
+            break;
         }
     }
     Ok(scan)
+}
+
+/// Most arms run at this speed, of either family.
+const USUAL_BAUD: u32 = 1_000_000;
+
+/// Every family at every speed, the usual speed of each first.
+fn ways() -> Vec<(Speech, u32)> {
+    let families = Speech::ALL.into_iter();
+    let mut all: Vec<(Speech, u32)> = families
+        .flat_map(|speech| speech.bauds().iter().map(move |baud| (speech, *baud)))
+        .collect();
+    all.sort_by_key(|(_, baud)| *baud != USUAL_BAUD);
+    all
 }
 
 /// Looks for servos of one family at one speed.

@@ -48,6 +48,12 @@ impl Reply {
         self
     }
 
+    /// The same for what is a value already, which is not copied.
+    pub(super) fn with_value(mut self, field: &str, value: Value) -> Self {
+        self.structured.insert(field.to_owned(), value);
+        self
+    }
+
     pub(super) fn set(&mut self, field: &str, value: impl Serialize) {
         let value = serde_json::to_value(value).unwrap_or(Value::Null);
         self.structured.insert(field.to_owned(), value);

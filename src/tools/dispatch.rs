@@ -52,6 +52,8 @@ pub(super) struct Order<'a> {
     pub(super) reading: &'a Reading,
     pub(super) watch: &'a Watch,
     pub(super) who: Who,
+    /// What the caller's token allows, where callers need one.
+    pub(super) standing: Option<&'a Standing>,
     /// The same text for the same caller.
     pub(super) caller: &'a str,
     /// The arguments as they came.
@@ -74,6 +76,12 @@ impl Node {
             Some(_) => look(),
             None => Arc::clone(self.known.get_or_init(look)),
         }
+    }
+
+    /// What a planner is shown of it.
+    #[must_use]
+    pub fn shown(&self) -> Here {
+        shown(&self.file, &self.scenes, &self.declared)
     }
 
     /// The names of nodes alone, for whoever wants to know no more.
@@ -111,10 +119,13 @@ impl Node {
             Received::Value(Value::Object(said)) => said.is_empty(),
             _ => false,
         };
-        request.tool == "list_nodes"
-            && says_nothing
-            && self.fleet.is_none()
-            && self.scenes.folder().is_none()
+        says_nothing && self.may_be_quick(&request.tool)
+    }
+
+    /// Whether a call of a tool of this name can be such a one.
+    #[must_use]
+    pub fn may_be_quick(&self, tool: &str) -> bool {
+        tool == "list_nodes" && self.fleet.is_none() && self.scenes.folder().is_none()
     }
 
     fn stop_if_meant(&self, tool: &Tool, who: Who) {
@@ -197,10 +208,17 @@ impl Node {
             reading: &reading,
             watch,
             who: request.who,
+            standing: request.standing.as_ref(),
             caller: &request.caller,
             received: record::words(&request.arguments),
             is_passed_on: request.hop.is_some(),
         };
+        // A declared tool has been asked for all of its steps.
+        if !request.is_step
+            && let Err(reply) = order.is_qualified(tool)
+        {
+            return reply.understood(&reading);
+        }
         // A declared tool takes no arm itself: its steps do.
         let is_declared = self.declared.deed(&tool.name).is_some();
         let taken = match order.lease(if is_declared {
@@ -232,6 +250,20 @@ impl Node {
     }
 
     fn read(&self, tool: &Tool, request: &Request) -> Result<Reading, (Box<Refusal>, Advice)> {
+        let policy = self.policy(tool.effect);
+        let outcome = match self.said_nothing(tool, request, &policy) {
+            Some(reading) => Ok(reading),
+            None => self.read_whole(tool, request, &policy),
+        };
+        self.judged(&request.caller, tool, &policy, outcome)
+    }
+
+    fn read_whole(
+        &self,
+        tool: &Tool,
+        request: &Request,
+        policy: &Policy,
+    ) -> Result<Reading, Box<Refusal>> {
         let mut here = self.known();
         if let Some(hop) = &request.hop {
             let here = Arc::make_mut(&mut here);
@@ -239,9 +271,17 @@ impl Node {
             here.nodes.push(hop.called.clone());
             here.everywhere.push(hop.called.clone());
         }
-        let policy = self.policy(tool.effect);
-        let outcome = args::read(&shape(tool, &here), &policy, request.arguments.clone());
-        self.judged(&request.caller, tool, &policy, outcome)
+        args::read(&shape(tool, &here), policy, request.arguments.clone())
+    }
+
+    /// What a quick call that says `{}` means: the same each time, because no name here can change.
+    fn said_nothing(&self, tool: &Tool, request: &Request, policy: &Policy) -> Option<Reading> {
+        let is_empty = matches!(&request.arguments, Received::Value(_));
+        if request.hop.is_some() || !is_empty || !self.is_quick(request) {
+            return None;
+        }
+        let read = || self.read_whole(tool, request, policy).ok();
+        self.said_nothing.get_or_init(read).clone()
     }
 
     pub(super) fn judged(
@@ -377,6 +417,15 @@ pub fn here(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
         aliases_listed: file.list_aliases,
         withheld: withhold::names(file, declared),
         declared: declared.shared(),
+    }
+}
+
+/// What a planner is shown in an exam: without aliases, which would count as tools of their own.
+#[must_use]
+pub fn shown(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
+    Here {
+        aliases_listed: false,
+        ..here(file, library, declared)
     }
 }
 

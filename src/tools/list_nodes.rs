@@ -18,7 +18,8 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
         nodes.extend(fleet.list().await.into_iter().map(other));
     }
     let lines: Vec<String> = nodes.iter().filter_map(line).collect();
-    Reply::done(format!("{} node(s): {}", nodes.len(), lines.join(", "))).with("nodes", nodes)
+    let told = format!("{} node(s): {}", nodes.len(), lines.join(", "));
+    Reply::done(told).with_value("nodes", Value::Array(nodes))
 }
 
 fn line(node: &Value) -> Option<String> {
@@ -32,19 +33,24 @@ fn line(node: &Value) -> Option<String> {
 fn own(node: &Node) -> Value {
     let here = node.known();
     let tools: Vec<&str> = here.tools().map(|tool| tool.name.as_str()).collect();
-    json!({
+    let mut own = json!({
         "name": node.file.name,
         "this": true,
         "reachable": true,
         "version": env!("CARGO_PKG_VERSION"),
         "time_ms": calendar_ms(),
         "forgiveness": node.file.forgiveness(),
-        "arms": node.seats.iter().map(|seat| arm(node, seat)).collect::<Vec<_>>(),
+        "arms": [],
         "tools": tools,
         "journal_damaged": node.book.damaged(),
         "scenes": here.scenes,
         "overlays": here.overlays,
-    })
+    });
+    // Put in as they are: the macro would copy them.
+    if let Some(arms) = own.get_mut("arms") {
+        *arms = node.seats.iter().map(|seat| arm(node, seat)).collect();
+    }
+    own
 }
 
 fn arm(node: &Node, seat: &Seat) -> Value {

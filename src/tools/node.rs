@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::args::Profile;
+use crate::args::{Profile, Reading};
 use crate::caller::{Lease, Rates};
 use crate::catalogue::Here;
 use crate::config::{Forgiveness, NodeFile};
@@ -75,6 +75,7 @@ pub struct Node {
     /// The tools that its file declares.
     pub declared: Declared,
     pub(super) abroad: Option<Arc<dyn Abroad>>,
+    pub(super) examiner: Option<Arc<dyn super::Examiner>>,
     /// The other nodes, where there are any.
     pub fleet: Option<Arc<Fleet>>,
     pub(super) courses: Courses,
@@ -86,6 +87,8 @@ pub struct Node {
     pub(super) rates: Rates,
     /// The names that exist here, where no file can change them.
     pub(super) known: OnceLock<Arc<Here>>,
+    /// What a quick call that says nothing means.
+    pub(super) said_nothing: OnceLock<Option<Reading>>,
     numbers: AtomicU64,
 }
 
@@ -228,6 +231,7 @@ impl Node {
             audit: state.audit,
             declared: Declared::default(),
             abroad: None,
+            examiner: None,
             fleet: None,
             courses: Courses::default(),
             memory: Mutex::default(),
@@ -237,7 +241,17 @@ impl Node {
             selftest: Mutex::default(),
             rates: Rates::default(),
             known: OnceLock::new(),
+            said_nothing: OnceLock::new(),
             numbers: AtomicU64::new(1),
+        }
+    }
+
+    /// The same node, with somebody who knows its tokens' certificates.
+    #[must_use]
+    pub fn with_examiner(self, examiner: Arc<dyn super::Examiner>) -> Self {
+        Self {
+            examiner: Some(examiner),
+            ..self
         }
     }
 

@@ -133,11 +133,13 @@ impl House {
     pub(super) async fn draws(&self, how: GiveUp) -> Caller {
         const TRIES: usize = 20;
         for _ in 0..TRIES {
+            let before = self.job().await;
             let caller = self.calls(how).await;
-            let Some(why) = self.moves_or_breaks(&caller).await else {
+            let Some(why) = self.moves_or_breaks(&caller, &before["id"]).await else {
                 return caller;
             };
-            assert!(why.contains("did not run the arm's thread"), "{why}");
+            let is_late = why.contains("did not run the arm's thread") || why == "refused";
+            assert!(is_late, "{why}");
             drop(caller);
             self.is_over().await;
             self.rig.release();
@@ -145,8 +147,9 @@ impl House {
         panic!("the machine was too busy {TRIES} times");
     }
 
-    /// `None` once the arm is under way; otherwise what broke.
-    async fn moves_or_breaks(&self, caller: &Caller) -> Option<String> {
+    /// `None` once the arm is under way; otherwise what broke, or that it was refused: a reading
+    /// was too old to begin from.
+    async fn moves_or_breaks(&self, caller: &Caller, before: &Value) -> Option<String> {
         let began = self.rig.clock.now();
         loop {
             let seen = self.motion().snapshot();
@@ -158,7 +161,11 @@ impl House {
             }
             let waited = self.rig.clock.now().since(began);
             assert!(waited < PATIENCE, "it never moved: {}", caller.heard());
-            tokio::time::sleep(Duration::from_millis(2)).await;
+            let job = self.job().await;
+            if job["id"] != *before && job["state"] == "refused" {
+                return Some("refused".to_owned());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 
@@ -205,25 +212,28 @@ impl House {
         client
     }
 
+    /// The arm's last job, as `sense` tells it.
+    async fn job(&self) -> Value {
+        let request = Request {
+            tool: "sense".to_owned(),
+            arguments: Received::Absent,
+            caller: "bounds".to_owned(),
+            who: Who::Operator,
+            standing: None,
+            hop: None,
+            is_step: false,
+        };
+        let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
+        reply.structured.get("job").cloned().unwrap_or_default()
+    }
+
     /// The job has ended, so that the next can begin.
     pub(super) async fn is_over(&self) {
         let began = self.rig.clock.now();
         loop {
-            let request = Request {
-                tool: "sense".to_owned(),
-                arguments: Received::Absent,
-                caller: "bounds".to_owned(),
-                who: Who::Operator,
-                standing: None,
-                hop: None,
-                is_step: false,
-            };
-            let reply = Arc::clone(&self.node).call(request, Watch::nobody()).await;
-            let job = &reply.structured["job"]["state"];
-            if ["stopped", "faulted", "refused", "reached"]
-                .iter()
-                .any(|end| job == end)
-            {
+            let job = self.job().await;
+            let mut ends = ["stopped", "faulted", "refused", "reached"].iter();
+            if ends.any(|end| job["state"] == *end) {
                 return;
             }
             assert!(self.rig.clock.now().since(began) < PATIENCE, "{job}");

@@ -248,7 +248,7 @@ pub(crate) fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
-fn wait_for(lines: &Receiver<String>, what: &str) -> String {
+pub(crate) fn wait_for(lines: &Receiver<String>, what: &str) -> String {
     let mut seen = Vec::new();
     loop {
         match lines.recv_timeout(PATIENCE) {

@@ -1,12 +1,13 @@
 //! `exam cases`: those that ship and the operator's own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
 
 use super::{Exit, NodeArgs, show, toolbox, write};
-use crate::exam::{Case, Record};
+use crate::exam::generate::{self, Wanted};
+use crate::exam::{Case, Class, Record};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CasesCommand {
@@ -41,6 +42,30 @@ pub(super) enum CasesCommand {
         #[arg(long)]
         own: bool,
     },
+    /// Make cases by a seeded grammar of this node's tools and scenes, look at each, and add them
+    Generate {
+        /// How many
+        #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        count: u32,
+        /// Only of this class
+        #[arg(long, conflicts_with = "after")]
+        class: Option<String>,
+        /// Of the classes that this run says least about
+        #[arg(long, value_name = "RUN")]
+        after: Option<i64>,
+        /// Only with this right tool
+        #[arg(long)]
+        tool: Option<String>,
+        /// About so difficult, 1 to 10
+        #[arg(long)]
+        difficulty: Option<f64>,
+        /// The same seed makes the same cases
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Write them as JSON lines and add none
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Take out a case of your own
     Remove {
         /// Its name
@@ -52,6 +77,7 @@ pub(super) fn run(
     node: &NodeArgs,
     what: CasesCommand,
     record: &mut Record,
+    store: &Path,
 ) -> anyhow::Result<Exit> {
     match what {
         CasesCommand::List { class, own } => list(node, record, class.as_deref(), own)?,
@@ -70,6 +96,29 @@ pub(super) fn run(
             add(node, record, &cases)?;
         }
         CasesCommand::Export { out, own } => export(record, out, own)?,
+        CasesCommand::Generate {
+            count,
+            class,
+            after,
+            tool,
+            difficulty,
+            seed,
+            dry_run,
+        } => {
+            let classes = match (class, after) {
+                (Some(word), _) => vec![class_of(&word)?],
+                (None, Some(run)) => generate::weakest(record, Some(run))?,
+                (None, None) => Vec::new(),
+            };
+            let wanted = Wanted {
+                classes,
+                tool,
+                difficulty,
+                count: usize::try_from(count)?,
+                seed,
+            };
+            make(node, record, store, &wanted, dry_run)?;
+        }
         CasesCommand::Remove { name } => record.remove_case(&name)?,
     }
     Ok(Exit::Done)
@@ -117,6 +166,39 @@ fn add(node: &NodeArgs, record: &mut Record, cases: &[Case]) -> anyhow::Result<(
     record.add_cases(cases)?;
     show::note(&format!("{} cases added", cases.len()));
     Ok(())
+}
+
+fn class_of(word: &str) -> anyhow::Result<Class> {
+    let found = Class::ALL.into_iter().find(|class| class.word() == word);
+    let words: Vec<&str> = Class::ALL.iter().map(|class| class.word()).collect();
+    found.with_context(|| format!("{word:?} is no class; the classes are {}", words.join(", ")))
+}
+
+fn make(
+    node: &NodeArgs,
+    record: &mut Record,
+    store: &Path,
+    wanted: &Wanted,
+    only_shown: bool,
+) -> anyhow::Result<()> {
+    let (tools, _) = toolbox(node)?;
+    let made = generate::generate(wanted, &all(record, false)?, &tools)?;
+    if only_shown {
+        made.cases.iter().for_each(|case| show::line(&case.line()));
+        return Ok(());
+    }
+    match generate::retried(record, store)? {
+        0 => {}
+        late => show::note(&format!("{late} cases that waited are saved")),
+    }
+    let kept = generate::keep(record, store, &made.cases)?;
+    show::note(&format!(
+        "{} cases made, {} of them in a second wording; {} were no good and thrown away (by rules alone: no model was asked)",
+        made.cases.len(),
+        made.revised,
+        made.rejected
+    ));
+    kept.map_err(|why| anyhow::anyhow!("the cases are not saved: {why}"))
 }
 
 fn export(record: &Record, out: Option<PathBuf>, own: bool) -> anyhow::Result<()> {

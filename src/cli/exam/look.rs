@@ -20,6 +20,7 @@ pub(super) fn report(
         ReportFormat::Html => exam::html(&report),
         ReportFormat::Markdown => exam::markdown(&report),
         ReportFormat::Json => serde_json::to_string_pretty(&report.json())?,
+        ReportFormat::Answers => report.answers(),
     };
     match (out, format) {
         (Some(out), _) => write(&out, &text)?,

@@ -1,6 +1,7 @@
 //! `exam`: a planner examined, and what came of it. Wiring only.
 
 mod cases;
+mod certificate;
 mod endpoint;
 mod look;
 mod run;
@@ -12,6 +13,8 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
+
+pub(super) use certificate::Examined;
 
 use super::{Exit, NodeArgs, open, show, state};
 use crate::args::{Policy, Profile};
@@ -40,7 +43,7 @@ enum ExamCommand {
     Report {
         /// The run [default: the newest]
         run: Option<i64>,
-        /// html, markdown or json
+        /// html, markdown, json, or answers: lines that `exam run --replay` takes
         #[arg(long, value_enum, default_value = "html")]
         format: ReportFormat,
         /// Where [default: standard output, and for HTML a file in --output's folder]
@@ -72,6 +75,9 @@ enum ExamCommand {
     /// Servers, and whether they answer
     #[command(subcommand)]
     Servers(servers::ServersCommand),
+    /// What planners have earned, and which tokens have it
+    #[command(subcommand)]
+    Certificate(certificate::CertificateCommand),
     /// Tools that a model may take for each other, and what would set them apart
     Similar(similar::SimilarArgs),
 }
@@ -81,6 +87,8 @@ enum ReportFormat {
     Html,
     Markdown,
     Json,
+    /// Lines for `exam run --replay`
+    Answers,
 }
 
 pub(super) async fn run(node: &NodeArgs, args: ExamArgs) -> anyhow::Result<Exit> {
@@ -88,7 +96,7 @@ pub(super) async fn run(node: &NodeArgs, args: ExamArgs) -> anyhow::Result<Exit>
     let mut record = Record::open(&store)?;
     match args.what {
         ExamCommand::Run(args) => run::run(node, args, &mut record).await,
-        ExamCommand::Cases(what) => cases::run(node, what, &mut record),
+        ExamCommand::Cases(what) => cases::run(node, what, &mut record, &store),
         ExamCommand::Report { run, format, out } => look::report(node, &record, run, format, out),
         ExamCommand::Compare {
             first,
@@ -99,6 +107,7 @@ pub(super) async fn run(node: &NodeArgs, args: ExamArgs) -> anyhow::Result<Exit>
             look::summary(&record, model.as_deref(), run, json)
         }
         ExamCommand::Servers(what) => servers::run(what, &mut record).await,
+        ExamCommand::Certificate(what) => certificate::run(node, what, &mut record),
         ExamCommand::Similar(args) => similar::run(node, &args, &record).await,
     }
 }
@@ -114,7 +123,7 @@ fn store(node: &NodeArgs, said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     } else {
         state::folder(node, &file)?
     };
-    Ok(folder.join("exam.db"))
+    Ok(folder.join(certificate::STORE))
 }
 
 /// The node's tools as a planner is shown them, and the words that go before them.
@@ -122,18 +131,21 @@ fn toolbox(node: &NodeArgs) -> anyhow::Result<(Toolbox, String)> {
     let file = open::file(node)?;
     let library = open::library(node, &file)?;
     let declared = open::declared(&file, &library)?;
-    let mut here = tools::here(&file, &library, &declared);
-    // Aliases would be counted as tools of their own.
-    here.aliases_listed = false;
+    let here = tools::shown(&file, &library, &declared);
     let profile = match file.forgiveness() {
         Forgiveness::Lenient => Profile::Lenient,
         Forgiveness::Guarded => Profile::Guarded,
     };
-    let cards = here
-        .tools()
-        .map(|tool| card(tool, &here, profile))
-        .collect();
-    Ok((Toolbox::new(cards), catalogue::instructions(&here)))
+    Ok((cards(&here, profile), instructions(&here)))
+}
+
+fn instructions(here: &Here) -> String {
+    catalogue::instructions(here)
+}
+
+fn cards(here: &Here, profile: Profile) -> Toolbox {
+    let cards = here.tools().map(|tool| card(tool, here, profile));
+    Toolbox::new(cards.collect())
 }
 
 fn card(tool: &Tool, here: &Here, profile: Profile) -> Card {

@@ -1,5 +1,6 @@
 //! `exam run`: what is examined, how, and what is shown of it.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -7,7 +8,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::endpoint::Http;
-use super::{Exit, NodeArgs, read, show, toolbox};
+use super::{Exit, NodeArgs, certificate, read, show, toolbox};
 use crate::exam::{self, Case, Exam, Level, Progress, Record, Replay, Report, Settings, Verdict};
 
 #[derive(Debug, Args)]
@@ -49,6 +50,9 @@ pub(super) struct RunArgs {
     /// The seed that is sent with each question [default: 1]
     #[arg(long)]
     seed: Option<u64>,
+    /// The model's file, where the endpoint runs it from this machine: its hash goes into the certificate
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    model_file: Option<PathBuf>,
     /// Print the verdict as JSON
     #[arg(long)]
     json: bool,
@@ -75,7 +79,20 @@ pub(super) async fn run(
             ask(&exam, &endpoint, &settings, record, None, args.json).await?
         }
     };
-    tell(node, &args, record, run, &verdict)
+    let certificate = match args.replay {
+        Some(_) => None,
+        None => certificate::issue(node, &exam, record, run, &verdict)?,
+    };
+    tell(
+        node,
+        &args,
+        record,
+        &Told {
+            run,
+            verdict,
+            certificate,
+        },
+    )
 }
 
 /// The cases, the tools and the words of an exam.
@@ -137,10 +154,25 @@ async fn settings(args: &RunArgs, endpoint: &Http) -> anyhow::Result<Settings> {
         retries: chosen(args.retries, "RETRIES", shipped.retries)?,
         seed: chosen(args.seed, "SEED", shipped.seed)?,
         samples: chosen(args.samples, "SAMPLES", 3)?,
+        model_file: args.model_file.as_deref().map(hash_of).transpose()?,
         ..shipped
     };
     settings.check()?;
     Ok(settings)
+}
+
+/// The BLAKE3 hash of a file of any size.
+fn hash_of(path: &Path) -> anyhow::Result<String> {
+    let cannot = || format!("cannot read the model's file {}", path.display());
+    let mut file = std::fs::File::open(path).with_context(cannot)?;
+    let (mut hasher, mut part) = (blake3::Hasher::new(), vec![0; 1 << 16]);
+    loop {
+        let length = file.read(&mut part).with_context(cannot)?;
+        if length == 0 {
+            return Ok(hasher.finalize().to_hex().to_string());
+        }
+        hasher.update(part.get(..length).unwrap_or_default());
+    }
 }
 
 fn said(name: &str) -> Option<String> {
@@ -224,14 +256,21 @@ fn show_progress(bar: &ProgressBar, now: Progress) {
     ));
 }
 
-/// The verdict, the reasons, the worst answers, and where the report is.
-fn tell(
-    node: &NodeArgs,
-    args: &RunArgs,
-    record: &Record,
+/// What a run came to.
+struct Told {
     run: i64,
-    verdict: &Verdict,
-) -> anyhow::Result<Exit> {
+    verdict: Verdict,
+    certificate: Option<Result<String, String>>,
+}
+
+/// The verdict, the reasons, the worst answers, and where the report is.
+fn tell(node: &NodeArgs, args: &RunArgs, record: &Record, told: &Told) -> anyhow::Result<Exit> {
+    let Told {
+        run,
+        verdict,
+        certificate,
+    } = told;
+    let run = *run;
     let files = super::look::files(node, &Report::of(record, Some(run))?)?;
     if args.json {
         let mut told = serde_json::to_value(verdict)?;
@@ -240,10 +279,19 @@ fn tell(
             told.insert("verdict".to_owned(), verdict.line().into());
             told.insert("bound".to_owned(), verdict.bound_line().into());
             told.insert("report".to_owned(), files.into());
+            let given = certificate.as_ref().and_then(|one| one.as_ref().ok());
+            told.insert("certificate".to_owned(), given.cloned().into());
         }
         super::print_json(&told)?;
     } else {
         in_words(run, verdict);
+        match certificate {
+            Some(Ok(id)) => show::line(&format!(
+                "certificate: {id}; give it to a token with `steadyhand exam certificate attach {id} --token NAME`"
+            )),
+            Some(Err(why)) => show::line(&format!("  note: {why}")),
+            None => {}
+        }
         for file in files {
             show::line(&format!("report: {file}"));
         }

@@ -1,6 +1,7 @@
 //! The record of exams: one SQLite file, the only place that knows SQL.
 
 mod cases;
+mod certificates;
 mod kept;
 mod schema;
 mod servers;
@@ -15,6 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::run::{Exam, Outcome, Settings};
 use super::{ExamError, Verdict};
 
+pub use certificates::Held;
 pub use servers::{Server, Status, Transport};
 
 /// How long one process waits for another's write.
@@ -65,7 +67,7 @@ pub struct RunRow {
 }
 
 const RUN: &str = "SELECT r.id, r.status, r.level, r.version, r.prompt_hash, r.tools_hash, r.began_ms, r.ended_ms, r.error, \
-    r.verdict, s.provider, s.model, s.time_limit_s, s.temperature, s.retries, s.seed, s.samples, \
+    r.verdict, s.provider, s.model, s.time_limit_s, s.temperature, s.retries, s.seed, s.samples, s.model_file, \
     (SELECT count(*) FROM answers a WHERE a.run_id = r.id) \
     FROM runs r JOIN settings s ON s.id = r.settings_id";
 
@@ -206,8 +208,8 @@ impl Record {
         self.tried_mut(|db| {
             let all = db.transaction()?;
             all.execute(
-                "INSERT INTO settings (provider, model, time_limit_s, temperature, retries, seed, samples) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO settings (provider, model, time_limit_s, temperature, retries, seed, samples, model_file) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                 params![
                     settings.provider,
                     settings.model,
@@ -215,7 +217,8 @@ impl Record {
                     settings.temperature,
                     settings.retries,
                     settings.seed.cast_signed(),
-                    settings.samples
+                    settings.samples,
+                    settings.model_file
                 ],
             )?;
             all.execute(
@@ -377,8 +380,9 @@ fn run_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunRow> {
             retries: row.get(14)?,
             seed: row.get::<_, i64>(15)?.cast_unsigned(),
             samples: row.get(16)?,
+            model_file: row.get(17)?,
         },
-        answers: row.get(17)?,
+        answers: row.get(18)?,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The tables, as migrations: each is appended, none is ever changed.
 
 /// Applied in order; the file's `user_version` says how many it has.
-pub(super) const MIGRATIONS: [&str; 1] = ["
+pub(super) const MIGRATIONS: [&str; 2] = ["
 CREATE TABLE servers (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 100),
@@ -98,4 +98,16 @@ CREATE TABLE results (
     judged TEXT NOT NULL CHECK (json_valid(judged))
 ) STRICT;
 CREATE INDEX answers_by_run ON answers (run_id);
+", "
+ALTER TABLE settings ADD COLUMN model_file TEXT CHECK (length(model_file) = 64);
+CREATE TABLE certificates (
+    id TEXT PRIMARY KEY CHECK (length(id) = 16),
+    run_id INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    level TEXT NOT NULL CHECK (level IN ('observe', 'home', 'align', 'stroke')),
+    body TEXT NOT NULL CHECK (json_valid(body)),
+    signature TEXT NOT NULL CHECK (length(signature) = 128),
+    revoked_ms INTEGER
+) STRICT;
+CREATE TRIGGER certificates_never_change BEFORE UPDATE OF id, run_id, level, body, signature ON certificates
+BEGIN SELECT RAISE(ABORT, 'certificates never change'); END;
 "];

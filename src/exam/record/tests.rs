@@ -1,5 +1,9 @@
 //! The record keeps what it must and refuses what it must not keep.
-#![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
 
 use super::*;
 use crate::exam::{Card, Case, Replay, Toolbox};

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use super::Report;
 use crate::exam::run::Outcome;
 
@@ -19,7 +21,9 @@ td.n{text-align:right;white-space:nowrap}.wide{overflow-x:auto}
 details{border:1px solid var(--line);border-radius:.4rem;padding:.4rem .7rem;margin:.5rem 0}
 summary{cursor:pointer}pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.85rem}
 li,dd,td{overflow-wrap:anywhere}small{opacity:.75}
-@media print{body{max-width:none;padding:0;font-size:10.5pt}details{break-inside:avoid}.wide{overflow:visible}}
+@media (max-width:30rem){body{padding:.6rem}table{font-size:.85rem}th,td{padding:.25rem .3rem}}
+@media print{body{max-width:none;padding:0;font-size:10.5pt}details,tr{break-inside:avoid}.wide{overflow:visible}
+details::details-content{content-visibility:visible;display:block}}
 ";
 
 /// The report of a run.
@@ -50,6 +54,7 @@ pub fn html(report: &Report) -> String {
     );
     list(&mut out, "Why", &report.texts("reasons"));
     list(&mut out, "Also", &report.texts("notes"));
+    worst(&mut out, report);
     out.push_str("<h2>Figures</h2><table>\n");
     for (name, value) in report.figures() {
         let _ = writeln!(
@@ -77,6 +82,34 @@ pub fn html(report: &Report) -> String {
     out
 }
 
+/// The worst answers, open and explained.
+fn worst(out: &mut String, report: &Report) {
+    let all = report.verdict.get("worst").and_then(Value::as_array);
+    let all = all.map(Vec::as_slice).unwrap_or_default();
+    if !all.is_empty() {
+        let of = report.outcomes.len();
+        let _ = writeln!(out, "<h2>The worst answers ({} of {of})</h2>", all.len());
+    }
+    for one in all {
+        let word = |key: &str| text(one.get(key).and_then(Value::as_str).unwrap_or_default());
+        let why = one
+            .get("why")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
+        let why: Vec<&str> = why.filter_map(Value::as_str).collect();
+        let _ = writeln!(
+            out,
+            "<details open><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><pre>{}</pre></details>",
+            word("classification"),
+            word("query"),
+            word("case"),
+            text(&why.join("; ")),
+            word("answer"),
+        );
+    }
+}
+
 fn list(out: &mut String, title: &str, items: &[&str]) {
     if items.is_empty() {
         return;
@@ -91,9 +124,10 @@ fn list(out: &mut String, title: &str, items: &[&str]) {
 fn groups(out: &mut String, title: &str, rows: &[[String; 5]]) {
     let _ = writeln!(
         out,
-        "<h2>{title}</h2><div class=\"wide\"><table><tr><th></th><th>n</th><th>right</th><th>exact</th><th>unsafe</th></tr>"
+        "<h2>{title}</h2><div class=\"wide\"><table><tr><th></th><th>right</th><th>exact</th><th>unsafe</th></tr>"
     );
-    for [name, numbers @ ..] in rows {
+    // Each number says its n itself; a column of it would push the last one off a phone.
+    for [name, _, numbers @ ..] in rows {
         let _ = write!(out, "<tr><th>{}</th>", text(name));
         for number in numbers {
             let _ = write!(out, "<td class=\"n\">{}</td>", text(number));

@@ -68,6 +68,20 @@ impl Report {
         })
     }
 
+    /// Its answers as lines that `exam run --replay` takes; those that did not come are left out.
+    #[must_use]
+    pub fn answers(&self) -> String {
+        let came = self.outcomes.iter().filter(|one| one.error.is_none());
+        let line = |one: &Outcome| {
+            let output = serde_json::from_str(&one.raw).ok().filter(Value::is_object);
+            let output = output.unwrap_or_else(|| one.raw.clone().into());
+            let (case, query) = (&one.case.name, &one.case.query);
+            let line = json!({"case": case, "query": query, "output": output, "milliseconds": one.milliseconds});
+            format!("{line}\n")
+        };
+        came.map(line).collect()
+    }
+
     /// The verdict in a few words.
     fn title(&self) -> String {
         let word = |key: &str| self.verdict.get(key).and_then(Value::as_str);

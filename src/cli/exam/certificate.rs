@@ -1,0 +1,304 @@
+//! `exam certificate`, and what a serving node asks of it: what was earned, whose it is, and whether it still holds.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::{Exit, NodeArgs, cards, instructions, open, print_json, show, state};
+use crate::caller::{Book, Card};
+use crate::catalogue::Here;
+use crate::clock::calendar_ms;
+use crate::config::{NodeFile, Qualified};
+use crate::exam::{self, Certificate, Exam, Held, Level, Record, Shown, Verdict};
+use crate::job;
+use crate::tools::Examiner;
+
+/// The record of exams in a node's state folder.
+pub(super) const STORE: &str = "exam.db";
+
+#[derive(Debug, Subcommand)]
+pub(super) enum CertificateCommand {
+    /// What was earned, whose it is, and whether it still holds: all, or one with everything that it is bound to
+    Show {
+        /// Its name
+        id: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give it to a token, in the place of another
+    Attach {
+        /// Its name
+        id: String,
+        /// The token's name
+        #[arg(long)]
+        token: String,
+    },
+    /// Take it off a token
+    Detach {
+        /// The token's name
+        #[arg(long)]
+        token: String,
+    },
+    /// End it for good
+    Revoke {
+        /// Its name
+        id: String,
+    },
+}
+
+pub(super) fn run(
+    node: &NodeArgs,
+    what: CertificateCommand,
+    record: &mut Record,
+) -> anyhow::Result<Exit> {
+    match what {
+        CertificateCommand::Show { id, json } => return list(node, record, id.as_deref(), json),
+        CertificateCommand::Attach { id, token } => {
+            let Some(folder) = lasting(node)? else {
+                bail!("{NOTHING_KEPT}");
+            };
+            let held = record.certificate(&id)?;
+            let void = against(&folder, &held, None)?;
+            if !void.is_empty() {
+                bail!("certificate {id} does not hold: {}", void.join("; "));
+            }
+            Book::at(&folder).attach(&token, Some(&id))?;
+        }
+        CertificateCommand::Detach { token } => {
+            let Some(folder) = lasting(node)? else {
+                bail!("{NOTHING_KEPT}");
+            };
+            Book::at(&folder).attach(&token, None)?;
+        }
+        CertificateCommand::Revoke { id } => {
+            record.revoke(&id)?;
+            show::note(&format!("{id} is revoked, on a node that runs too"));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Why there are neither keys nor tokens.
+const NOTHING_KEPT: &str = "a node without a node file keeps no key, so it signs no certificate: say --config FILE, or --state DIR";
+
+/// The node's state folder, where it keeps one.
+fn lasting(node: &NodeArgs) -> anyhow::Result<Option<PathBuf>> {
+    let file = open::file(node)?;
+    if state::is_practice(node, &file) {
+        return Ok(None);
+    }
+    Ok(Some(state::folder(node, &file)?))
+}
+
+/// A certificate for what a run has reached, or why there is none; nothing where nothing was reached.
+pub(super) fn issue(
+    node: &NodeArgs,
+    exam: &Exam,
+    record: &mut Record,
+    run: i64,
+    verdict: &Verdict,
+) -> anyhow::Result<Option<Result<String, String>>> {
+    let Some(level) = verdict.reached else {
+        return Ok(None);
+    };
+    if !exam.is_whole()? {
+        let why = "no certificate: it is given for all the cases that ship, not for others alone";
+        return Ok(Some(Err(why.to_owned())));
+    }
+    let Some(folder) = lasting(node)? else {
+        return Ok(Some(Err(format!("no certificate: {NOTHING_KEPT}"))));
+    };
+    let settings = record.run(Some(run))?.settings;
+    let one = Certificate::of(run, exam, &settings, level, calendar_ms());
+    let signature = job::sign(&folder, &one.text()).context("the certificate is not signed")?;
+    Ok(Some(Ok(record.certify(&one, &signature)?)))
+}
+
+/// What stands against a certificate; with what the node shows and wants, against its use there.
+fn against(
+    folder: &Path,
+    held: &Held,
+    wanted: Option<(&Shown, Level)>,
+) -> anyhow::Result<Vec<String>> {
+    let is_ours = job::has_signed(folder, &held.text, &held.signature)
+        .context("the node's key cannot be used")?;
+    let Some(one) = Certificate::read(&held.text).filter(|one| is_ours && one.id() == held.id)
+    else {
+        return Ok(vec!["its signature is not of this node's key".to_owned()]);
+    };
+    let mut found = match wanted {
+        Some((shown, level)) => one.against(shown, level),
+        None => Vec::new(),
+    };
+    if let Some(ms) = held.revoked_ms {
+        found.push(format!("it was revoked on {} UTC", exam::calendar(ms)));
+    }
+    Ok(found)
+}
+
+fn list(node: &NodeArgs, record: &Record, id: Option<&str>, json: bool) -> anyhow::Result<Exit> {
+    let held = match id {
+        Some(id) => vec![record.certificate(id)?],
+        None => record.certificates()?,
+    };
+    let folder = lasting(node)?;
+    let file = open::file(node)?;
+    let library = open::library(node, &file)?;
+    let declared = open::declared(&file, &library)?;
+    let shown = shown(&crate::tools::shown(&file, &library, &declared));
+    let tokens = folder
+        .as_deref()
+        .map_or(Ok(Vec::new()), |folder| Book::at(folder).list())?;
+    let mut all = Vec::new();
+    for one in &held {
+        all.push(told(folder.as_deref(), one, &shown, &tokens)?);
+    }
+    if json {
+        print_json(&all)?;
+    } else if all.is_empty() {
+        show::note(
+            "there are no certificates; `exam run` gives one to a planner that reaches a level",
+        );
+    } else {
+        all.iter().for_each(|one| line(one, id.is_some()));
+    }
+    Ok(Exit::Done)
+}
+
+fn told(
+    folder: Option<&Path>,
+    held: &Held,
+    shown: &Shown,
+    tokens: &[Card],
+) -> anyhow::Result<Value> {
+    let void = match folder {
+        Some(folder) => against(folder, held, Some((shown, Level::Observe)))?,
+        None => vec![NOTHING_KEPT.to_owned()],
+    };
+    let has = |card: &&Card| card.certificate.as_deref() == Some(held.id.as_str());
+    let tokens: Vec<&str> = tokens
+        .iter()
+        .filter(has)
+        .map(|card| card.name.as_str())
+        .collect();
+    Ok(json!({
+        "id": held.id, "holds": void.is_empty(), "void_because": void, "tokens": tokens,
+        "certificate": Certificate::read(&held.text), "signature": held.signature,
+    }))
+}
+
+fn line(one: &Value, is_whole: bool) {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or("–").to_owned();
+    let certificate = one.get("certificate");
+    let of = |key: &str| certificate.and_then(|one| one.get(key));
+    let model = text(of("settings").and_then(|settings| settings.get("model")));
+    let list = |key: &str| {
+        let all = one.get(key).and_then(Value::as_array);
+        let all = all.into_iter().flatten().filter_map(Value::as_str);
+        all.collect::<Vec<_>>().join("; ")
+    };
+    let holds = match list("void_because") {
+        void if void.is_empty() => "holds".to_owned(),
+        void => format!("void: {void}"),
+    };
+    let tokens = match list("tokens") {
+        tokens if tokens.is_empty() => "no token has it".to_owned(),
+        tokens => format!("tokens: {tokens}"),
+    };
+    show::line(&format!(
+        "{}  {:<8} {model:<25} {tokens}; {holds}",
+        text(one.get("id")),
+        text(of("level"))
+    ));
+    for (key, value) in certificate
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .filter(|_| is_whole)
+    {
+        show::line(&format!("  {key}: {value}"));
+    }
+}
+
+/// What a node shows a planner, as numbers.
+fn shown(here: &Here) -> Shown {
+    // How leniently arguments are read is no part of what is shown.
+    let tools = cards(here, crate::args::Profile::Guarded);
+    Shown {
+        prompt_hash: exam::prompt_hash(&instructions(here)),
+        tools_hash: exam::tools_hash(&tools),
+    }
+}
+
+/// What a serving node knows of its tokens' certificates.
+pub(in crate::cli) struct Examined {
+    state: PathBuf,
+    book: Book,
+    wanted: Option<Qualified>,
+}
+
+impl Examined {
+    pub(in crate::cli) fn at(state: &Path, file: &NodeFile) -> Self {
+        Self {
+            state: state.to_owned(),
+            book: Book::at(state),
+            wanted: file.qualified,
+        }
+    }
+
+    /// The level that is wanted of this token's holder.
+    fn wanted(&self, card: Option<&Card>) -> Result<Option<Level>, String> {
+        let of_node = self.wanted.map(|level| level.word().parse()).transpose()?;
+        let own = card.and_then(|card| card.qualified.as_deref());
+        let of_token = own.map(str::parse).transpose()?;
+        Ok(of_node.max(of_token))
+    }
+
+    fn proven(&self, card: Option<&Card>, wanted: Level, here: &Here) -> Result<(), String> {
+        let card =
+            card.ok_or("it comes without a token, so no certificate can be attached to it")?;
+        let id = card
+            .certificate
+            .as_deref()
+            .ok_or_else(|| format!("no certificate is attached to the token `{}`", card.name))?;
+        let store = self.state.join(STORE);
+        if !store.is_file() {
+            return Err(format!("the record of exams {} is gone", store.display()));
+        }
+        let record = Record::open(&store).map_err(|error| error.to_string())?;
+        let held = record.certificate(id).map_err(|error| error.to_string())?;
+        let void = against(&self.state, &held, Some((&shown(here), wanted)))
+            .map_err(|error| format!("{error:#}"))?;
+        if void.is_empty() {
+            Ok(())
+        } else {
+            Err(format!(
+                "its certificate {id} does not hold: {}",
+                void.join("; ")
+            ))
+        }
+    }
+}
+
+impl Examiner for Examined {
+    fn is_qualified(&self, token: Option<&str>, here: &Here) -> Result<(), (String, String)> {
+        // What cannot be looked up is not proven.
+        let strictest = |why: String| (Level::Stroke.word().to_owned(), why);
+        let cards = match token {
+            Some(_) => self
+                .book
+                .list()
+                .map_err(|error| strictest(error.to_string()))?,
+            None => Vec::new(),
+        };
+        let card = cards.iter().find(|card| Some(card.name.as_str()) == token);
+        let Some(wanted) = self.wanted(card).map_err(strictest)? else {
+            return Ok(());
+        };
+        let proven = self.proven(card, wanted, here);
+        proven.map_err(|why| (wanted.word().to_owned(), why))
+    }
+}

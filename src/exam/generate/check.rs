@@ -1,0 +1,91 @@
+//! Whether a case is worth asking: it can be answered, its right call would be carried out, and it is no copy.
+
+use serde::Serialize;
+
+use crate::exam::similar::{shared, triples};
+use crate::exam::{Case, Toolbox};
+
+/// From here on a case is kept as it is.
+const PASS: f64 = 0.85;
+
+/// From here on it is made once more; below it is thrown away.
+const REVISE: f64 = 0.70;
+
+/// So alike two questions may be before it costs, and from here on one is a copy of the other.
+const ALIKE: f64 = 0.8;
+const COPY: f64 = 0.97;
+
+/// Fewer or more characters are no good question.
+const QUERY_CHARS: std::ops::RangeInclusive<usize> = 4..=500;
+
+/// What was found of a case.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// 0 to 1: from 0.85 on it passes, from 0.70 on it is to be revised, below it is rejected.
+    pub score: f64,
+    /// What costs it.
+    pub why: Vec<String>,
+}
+
+impl Finding {
+    /// Whether it is kept.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        self.score >= PASS
+    }
+
+    /// Whether another wording may do.
+    #[must_use]
+    pub fn is_to_be_revised(&self) -> bool {
+        (REVISE..PASS).contains(&self.score)
+    }
+
+    fn costs(&mut self, most: f64, why: String) {
+        self.score = self.score.min(most);
+        self.why.push(why);
+    }
+}
+
+/// Looks at a case by rules alone.
+#[must_use]
+pub fn check<'a>(case: &Case, known: impl Iterator<Item = &'a Case>, tools: &Toolbox) -> Finding {
+    let mut found = Finding {
+        score: 1.0,
+        why: Vec::new(),
+    };
+    let chars = case.query.chars().count();
+    if !QUERY_CHARS.contains(&chars) {
+        found.costs(0.75, format!("the question has {chars} characters"));
+    }
+    if case.line().contains(['{', '}']) && leftover(case) {
+        found.costs(0.0, "a slot was not filled".to_owned());
+    }
+    if !tools.for_case(case).is_ok_and(|own| case.fits(&own)) {
+        found.costs(0.0, "its own right call would be refused".to_owned());
+    }
+    let own = triples(&case.query);
+    for other in known.filter(|other| other.context == case.context) {
+        let alike = if other.query == case.query {
+            1.0
+        } else {
+            shared(&own, &triples(&other.query))
+        };
+        if alike >= COPY {
+            found.costs(0.5, format!("it is a copy of {}", other.name));
+        } else if alike >= ALIKE {
+            found.costs(0.8, format!("it is near to {}", other.name));
+        }
+    }
+    found
+}
+
+/// Whether braces of a template are left in what is asked or expected.
+fn leftover(case: &Case) -> bool {
+    let params = case
+        .expected_params
+        .values()
+        .filter_map(|value| value.as_str());
+    params
+        .chain([case.query.as_str()])
+        .any(|text| text.contains(['{', '}']))
+}

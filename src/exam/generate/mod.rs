@@ -1,0 +1,259 @@
+//! More cases: a seeded grammar over templates and keywords, each looked at before it is kept. No model is asked.
+
+mod check;
+mod keywords;
+mod later;
+mod weak;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::case::numbered;
+use super::{Case, Class, ExamError, Toolbox, Turn};
+pub use check::{Finding, check};
+use keywords::{Keywords, keywords};
+pub use later::{keep, retried};
+pub use weak::weakest;
+
+const TEMPLATES: &str = include_str!("templates.jsonl");
+
+/// How far a template's difficulty may be from the one that is asked for.
+const DIFFICULTY_AROUND: f64 = 1.5;
+
+/// Most cases of one go.
+pub const CASES_MAX: usize = 10_000;
+
+/// So many tries for each case that is wanted; a small grammar runs out of new words.
+const TRIES_PER_CASE: usize = 20;
+
+/// A pattern of cases. What stands in braces is a slot.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Template {
+    /// What it tries.
+    pub class: Class,
+    /// 1 to 10.
+    pub difficulty: f64,
+    texts: Vec<String>,
+    /// The tool that is right.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub tool: Option<String>,
+    #[serde(default)]
+    params: Map<String, Value>,
+    #[serde(default)]
+    may_follow: Vec<String>,
+    #[serde(default)]
+    context: Vec<Turn>,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Of these classes, in turn; none: of every one that there is a template of.
+    pub classes: Vec<Class>,
+    /// With this right tool.
+    pub tool: Option<String>,
+    /// About as difficult, 1 to 10.
+    pub difficulty: Option<f64>,
+    /// How many.
+    pub count: usize,
+    /// The same seed makes the same cases.
+    pub seed: u64,
+}
+
+/// What was made.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Generated {
+    /// Good enough to be kept.
+    pub cases: Vec<Case>,
+    /// How many were made once more because they were too near to another.
+    pub revised: usize,
+    /// How many were thrown away.
+    pub rejected: usize,
+}
+
+/// The templates of a class, with a right tool, of a difficulty: of all that is said. None is no error.
+///
+/// # Errors
+/// Never in a program that passed its tests.
+pub fn templates(
+    class: Option<Class>,
+    tool: Option<&str>,
+    difficulty: Option<f64>,
+) -> Result<Vec<Template>, ExamError> {
+    let mut found = Vec::new();
+    for (line, text) in numbered(TEMPLATES)? {
+        let template: Template = serde_json::from_str(text).map_err(|error| ExamError::Line {
+            line,
+            why: error.to_string(),
+        })?;
+        let near = |wanted: f64| (template.difficulty - wanted).abs() <= DIFFICULTY_AROUND;
+        if class.is_none_or(|class| class == template.class)
+            && tool.is_none_or(|tool| template.tool.as_deref() == Some(tool))
+            && difficulty.is_none_or(near)
+        {
+            found.push(template);
+        }
+    }
+    Ok(found)
+}
+
+/// Makes cases that are new beside `known`.
+///
+/// # Errors
+/// Nothing fits what is wanted.
+pub fn generate(wanted: &Wanted, known: &[Case], tools: &Toolbox) -> Result<Generated, ExamError> {
+    let all = templates(None, wanted.tool.as_deref(), wanted.difficulty)?;
+    let mut groups: BTreeMap<Class, Vec<Template>> = BTreeMap::new();
+    for template in all {
+        let is_wanted = wanted.classes.is_empty() || wanted.classes.contains(&template.class);
+        if is_wanted {
+            groups.entry(template.class).or_default().push(template);
+        }
+    }
+    if groups.is_empty() {
+        return Err(ExamError::Request(
+            "there is no template of that class, tool and difficulty; ask for less".to_owned(),
+        ));
+    }
+    let (keywords, mut dice) = (keywords(tools), Dice::of(wanted.seed));
+    let mut made = Generated::default();
+    let count = wanted.count.min(CASES_MAX);
+    for (group, _) in groups.values().cycle().zip(0..count * TRIES_PER_CASE) {
+        if made.cases.len() == count {
+            break;
+        }
+        let Some(template) = dice.pick(group) else {
+            continue;
+        };
+        let case = template.filled(&keywords, &mut dice, wanted.seed);
+        let found = check(&case, known.iter().chain(&made.cases), tools);
+        let (case, found) = if found.is_to_be_revised() {
+            made.revised += 1;
+            let again = template.filled(&keywords, &mut dice, wanted.seed);
+            let found = check(&again, known.iter().chain(&made.cases), tools);
+            (again, found)
+        } else {
+            (case, found)
+        };
+        if found.passes() {
+            made.cases.push(case);
+        } else {
+            made.rejected += 1;
+        }
+    }
+    Ok(made)
+}
+
+impl Template {
+    fn filled(&self, keywords: &Keywords, dice: &mut Dice, seed: u64) -> Case {
+        // One word for a slot throughout a case, so that what is asked is what is expected.
+        let mut words: BTreeMap<&str, String> = BTreeMap::new();
+        for (slot, all) in keywords {
+            words.insert(slot, dice.pick(all).cloned().unwrap_or_default());
+        }
+        if words.get("other_scene") == words.get("scene") {
+            let others: Vec<String> = keywords
+                .get("scene")
+                .into_iter()
+                .flatten()
+                .cloned()
+                .collect();
+            let others: Vec<String> = others
+                .into_iter()
+                .filter(|one| words.get("scene") != Some(one))
+                .collect();
+            words.insert(
+                "other_scene",
+                dice.pick(&others)
+                    .cloned()
+                    .unwrap_or_else(|| "nothing else".to_owned()),
+            );
+        }
+        let fill = |text: &str| {
+            let mut text = text.to_owned();
+            for (slot, word) in &words {
+                text = text.replace(&format!("{{{slot}}}"), word);
+            }
+            text
+        };
+        let text = dice.pick(&self.texts).cloned().unwrap_or_default();
+        let query = sentence(&fill(&text));
+        let digits = blake3::hash(query.as_bytes()).to_hex();
+        let name: String = digits.chars().take(8).collect();
+        let context = self.context.iter().map(|turn| Turn {
+            content: fill(&turn.content),
+            arguments: filled(&turn.arguments, &fill),
+            ..turn.clone()
+        });
+        Case {
+            name: format!("made_{}_{seed}_{name}", self.class.word()),
+            query,
+            context: context.collect(),
+            expected_tool: self.tool.clone(),
+            expected_params: filled(&self.params, &fill),
+            may_follow: self.may_follow.clone(),
+            class: self.class,
+            ..Case::default()
+        }
+    }
+}
+
+fn filled(map: &Map<String, Value>, fill: &impl Fn(&str) -> String) -> Map<String, Value> {
+    let one = |value: &Value| match value {
+        Value::String(text) => Value::String(fill(text)),
+        Value::Array(all) => all
+            .iter()
+            .map(|value| {
+                value
+                    .as_str()
+                    .map_or_else(|| value.clone(), |text| fill(text).into())
+            })
+            .collect(),
+        other => other.clone(),
+    };
+    map.iter()
+        .map(|(name, value)| (name.clone(), one(value)))
+        .collect()
+}
+
+/// With a capital at its beginning.
+fn sentence(text: &str) -> String {
+    let mut letters = text.trim().chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}
+
+/// Chance that a seed decides.
+struct Dice {
+    seed: u64,
+    thrown: u64,
+}
+
+impl Dice {
+    fn of(seed: u64) -> Self {
+        Self { seed, thrown: 0 }
+    }
+
+    fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+        self.thrown += 1;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.seed.to_le_bytes());
+        hasher.update(&self.thrown.to_le_bytes());
+        let bytes = hasher.finalize();
+        let number = bytes
+            .as_bytes()
+            .iter()
+            .take(8)
+            .fold(0_u64, |sum, byte| (sum << 8) | u64::from(*byte));
+        let many = u64::try_from(from.len()).unwrap_or(u64::MAX);
+        let index = number.checked_rem(many)?;
+        from.get(usize::try_from(index).ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! Which classes a run says least about: the next round asks more of those.
+
+use serde_json::Value;
+
+use crate::exam::{Class, ExamError, Rate, Record};
+
+/// So many classes are asked more of.
+const CLASSES: usize = 5;
+
+/// The classes whose rate of right answers is known least, by the width of its 95 % interval, the widest first.
+///
+/// # Errors
+/// There is no such run, or it has no verdict.
+pub fn weakest(record: &Record, run: Option<i64>) -> Result<Vec<Class>, ExamError> {
+    let row = record.run(run)?;
+    let verdict: Option<Value> = row
+        .verdict
+        .as_deref()
+        .and_then(|text| serde_json::from_str(text).ok());
+    let groups = verdict
+        .as_ref()
+        .and_then(|one| one.get("tally")?.get("by_class")?.as_object());
+    let groups =
+        groups.ok_or_else(|| ExamError::Request(format!("run {} has no verdict", row.id)))?;
+    let mut found: Vec<(Class, f64)> = groups
+        .iter()
+        .filter_map(|(word, group)| {
+            let class = Class::ALL.into_iter().find(|class| class.word() == word)?;
+            Some((class, width(group.get("right")?)))
+        })
+        .collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Ok(found
+        .into_iter()
+        .take(CLASSES)
+        .map(|(class, _)| class)
+        .collect())
+}
+
+fn width(right: &Value) -> f64 {
+    let count = |key: &str| {
+        let value = right.get(key).and_then(Value::as_u64).unwrap_or(0);
+        usize::try_from(value).unwrap_or(usize::MAX)
+    };
+    let rate = Rate {
+        hits: count("hits"),
+        n: count("n"),
+    };
+    rate.interval().map_or(1.0, |(low, high)| high - low)
+}

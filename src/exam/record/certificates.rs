@@ -1,0 +1,93 @@
+//! Certificates, as they were signed.
+
+use rusqlite::{OptionalExtension as _, Row, params};
+
+use super::{Record, now_ms};
+use crate::exam::{Certificate, ExamError};
+
+/// A certificate in the record. Whoever uses it checks the signature over `text` first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// Its name.
+    pub id: String,
+    /// What was signed.
+    pub text: String,
+    /// The signature, as hexadecimal digits.
+    pub signature: String,
+    /// Milliseconds since 1970 from which on it counts no more.
+    pub revoked_ms: Option<i64>,
+}
+
+const HELD: &str = "SELECT id, body, signature, revoked_ms FROM certificates";
+
+impl Record {
+    /// Keeps a signed certificate.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn certify(&mut self, one: &Certificate, signature: &str) -> Result<String, ExamError> {
+        let id = one.id();
+        self.tried(|db| {
+            db.execute(
+                "INSERT OR IGNORE INTO certificates (id, run_id, level, body, signature) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![id, one.run, one.level.word(), one.text(), signature],
+            )
+        })?;
+        Ok(id)
+    }
+
+    /// All certificates, the oldest first.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn certificates(&self) -> Result<Vec<Held>, ExamError> {
+        self.tried(|db| {
+            let mut rows = db.prepare(&format!("{HELD} ORDER BY run_id, rowid"))?;
+            rows.query_map([], held)?.collect()
+        })
+    }
+
+    /// One certificate.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn certificate(&self, id: &str) -> Result<Held, ExamError> {
+        let one = format!("{HELD} WHERE id = ?1");
+        let found = self.tried(|db| db.query_row(&one, [id], held).optional())?;
+        found.ok_or_else(|| unknown(id))
+    }
+
+    /// Ends a certificate for good.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn revoke(&mut self, id: &str) -> Result<(), ExamError> {
+        let changed = self.tried(|db| {
+            db.execute(
+                "UPDATE certificates SET revoked_ms = coalesce(revoked_ms, ?2) WHERE id = ?1",
+                params![id, now_ms()],
+            )
+        })?;
+        if changed == 0 {
+            return Err(unknown(id));
+        }
+        Ok(())
+    }
+}
+
+fn unknown(id: &str) -> ExamError {
+    ExamError::Unknown {
+        what: "certificate",
+        name: id.to_owned(),
+        hint: "`exam certificate show` lists them".to_owned(),
+    }
+}
+
+fn held(row: &Row<'_>) -> rusqlite::Result<Held> {
+    Ok(Held {
+        id: row.get(0)?,
+        text: row.get(1)?,
+        signature: row.get(2)?,
+        revoked_ms: row.get(3)?,
+    })
+}

@@ -1,0 +1,54 @@
+//! Whether whoever calls has earned the right to move the arm, where the node or the token asks for it.
+
+use super::answer::Reply;
+use super::dispatch::Order;
+use crate::caller::Role;
+use crate::catalogue::{Effect, Here, Tool};
+use crate::permit::Who;
+
+/// Knows tokens' certificates.
+pub trait Examiner: Send + Sync {
+    /// Whether the holder of this token has a certificate that is valid for what this node shows now.
+    ///
+    /// # Errors
+    /// The level that is asked for, and why it is not proven.
+    fn is_qualified(&self, token: Option<&str>, here: &Here) -> Result<(), (String, String)>;
+}
+
+impl Order<'_> {
+    /// What the parameter means is known of the node's own tools alone.
+    fn only_shows(&self, tool: &Tool) -> bool {
+        self.is("dry_run") && self.node.declared.deed(&tool.name).is_none()
+    }
+
+    /// Refuses motion to whoever needs a certificate and has none that is valid. An operator never does, nor does a preview.
+    pub(super) fn is_qualified(&self, tool: &Tool) -> Result<(), Box<Reply>> {
+        let is_operator = self.who == Who::Operator
+            || self
+                .standing
+                .is_some_and(|standing| standing.role == Role::Operator);
+        if tool.effect != Effect::Moves || is_operator || self.only_shows(tool) {
+            return Ok(());
+        }
+        let token = self.standing.map(|standing| standing.name.as_str());
+        let (level, why) = match (&self.node.examiner, self.node.file.qualified) {
+            (Some(examiner), _) => match examiner.is_qualified(token, &self.node.shown()) {
+                Ok(()) => return Ok(()),
+                Err(missing) => missing,
+            },
+            (None, None) => return Ok(()),
+            (None, Some(level)) => (
+                level.word().to_owned(),
+                "this process cannot look at certificates".to_owned(),
+            ),
+        };
+        Err(Reply::failed(format!(
+            "{} moves the arm, and this caller has not proven level {level}: {why}; ask the operator, who examines a planner with \
+             `steadyhand exam run --planner URL --level {level}` and attaches its certificate to a token; nothing moved",
+            tool.name
+        ))
+        .with("code", "needs_qualification")
+        .with("level", level)
+        .boxed())
+    }
+}

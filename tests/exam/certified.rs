@@ -1,0 +1,264 @@
+//! What a planner has earned lets its token move the arm, and nothing else does; what was interrupted is not lost.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use steadyhand::exam::Case;
+
+use super::scripted::{Asked, Planner, Said};
+use super::support::{Bench, PATIENCE, Served, post};
+use super::{answer, call, examined, few, json_of, right, write};
+
+/// Answers all cases that ship.
+fn perfect(asked: &Asked) -> Said {
+    let found = Case::shipped().unwrap();
+    match found.into_iter().find(|case| case.query == asked.query) {
+        Some(case) => Said::Message(right(&case)),
+        None => answer(asked),
+    }
+}
+
+/// A folder with a node file and the node's state.
+struct Post(Bench);
+
+impl Post {
+    fn new(node_file: &str) -> Self {
+        let bench = Bench::new();
+        std::fs::write(bench.path("node.toml"), node_file).unwrap();
+        Self(bench)
+    }
+
+    fn at(&self) -> [String; 4] {
+        let path = |name: &str| self.0.path(name).to_str().unwrap().to_owned();
+        [
+            "--state".to_owned(),
+            path("state"),
+            "--config".to_owned(),
+            path("node.toml"),
+        ]
+    }
+
+    fn run(&self, args: &[&str]) -> std::process::Output {
+        let at = self.at();
+        let all: Vec<&str> = args
+            .iter()
+            .copied()
+            .chain(at.iter().map(String::as_str))
+            .collect();
+        self.0.run(&all)
+    }
+
+    fn token(&self, name: &str, more: &[&str]) -> String {
+        let mut args = vec!["token", "add", name];
+        args.extend(more);
+        let made = self.run(&args);
+        assert!(made.status.success(), "{made:?}");
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    }
+
+    fn serve(&self) -> Served {
+        let at = self.at();
+        self.0.serve(&at.each_ref().map(String::as_str))
+    }
+
+    /// Examines a planner that is always right.
+    fn certificate(&self) -> String {
+        let planner = Planner::start(perfect);
+        let url = planner.url();
+        let verdict =
+            json_of(&self.run(&["exam", "run", "--planner", &url, "--samples", "1", "--json"]));
+        assert_eq!(verdict["reached"], "stroke", "{}", verdict["reasons"]);
+        verdict["certificate"].as_str().unwrap().to_owned()
+    }
+
+    fn attach(&self, id: &str, token: &str) -> std::process::Output {
+        self.run(&["exam", "certificate", "attach", id, "--token", token])
+    }
+}
+
+/// What `reset`, which moves the arm, answers: its code, and its words.
+fn moves(served: &Served, token: &str) -> (Value, String) {
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "reset", "arguments": {}}});
+    let (status, answer) = post(served, &bearer, &body.to_string());
+    assert_eq!(status, 200, "{answer}");
+    let result = &answer["result"]["structuredContent"];
+    (result["code"].clone(), result["message"].to_string())
+}
+
+#[test]
+fn motion_wants_a_certificate_that_holds() {
+    let node = Post::new("require_tokens = true\nqualified = \"stroke\"\n");
+    let planner = node.token("planner", &[]);
+    let operator = node.token("person", &["--role", "operator"]);
+    let id = node.certificate();
+    let served = node.serve();
+    let (code, why) = moves(&served, &planner);
+    assert_eq!(code, "needs_qualification", "{why}");
+    assert!(why.contains("no certificate is attached"), "{why}");
+    assert_eq!(moves(&served, &operator).0, Value::Null);
+    assert!(node.attach(&id, "planner").status.success());
+    assert_eq!(
+        moves(&served, &planner),
+        (Value::Null, moves(&served, &planner).1)
+    );
+    assert!(
+        node.run(&["exam", "certificate", "revoke", &id])
+            .status
+            .success()
+    );
+    let (code, why) = moves(&served, &planner);
+    assert_eq!(code, "needs_qualification", "{why}");
+    assert!(why.contains("revoked"), "{why}");
+    assert!(!node.attach(&id, "planner").status.success());
+}
+
+#[test]
+fn it_is_asked_of_one_token_alone_where_the_node_does_not_ask() {
+    let node = Post::new("require_tokens = true\n");
+    let (strict, free) = (
+        node.token("strict", &["--qualified", "home"]),
+        node.token("free", &[]),
+    );
+    let served = node.serve();
+    let (code, why) = moves(&served, &strict);
+    assert_eq!(code, "needs_qualification", "{why}");
+    assert!(why.contains("level home"), "{why}");
+    assert_eq!(moves(&served, &free).0, Value::Null);
+}
+
+#[test]
+fn a_change_or_another_key_voids_a_certificate() {
+    let node = Post::new("qualified = \"stroke\"\n");
+    let id = node.certificate();
+    let shown = || json_of(&node.run(&["exam", "certificate", "show", &id, "--json"]))[0].clone();
+    let before = shown();
+    assert_eq!(before["holds"], true, "{before}");
+    assert_eq!(before["certificate"]["settings"]["model"], "scripted");
+    // Other tools than it was examined with.
+    std::fs::write(
+        node.0.path("node.toml"),
+        "only_tools = [\"sense\", \"stroke\"]\n",
+    )
+    .unwrap();
+    let changed = shown();
+    assert_eq!(changed["holds"], false, "{changed}");
+    assert!(
+        changed["void_because"]
+            .to_string()
+            .contains("list of tools"),
+        "{changed}"
+    );
+    std::fs::write(node.0.path("node.toml"), "qualified = \"stroke\"\n").unwrap();
+    assert_eq!(shown()["holds"], true);
+    std::fs::remove_file(node.0.path("state/node.key")).unwrap();
+    let forged = shown();
+    assert!(
+        forged["void_because"].to_string().contains("signature"),
+        "{forged}"
+    );
+}
+
+#[test]
+fn a_few_cases_and_recorded_answers_earn_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let planner = Planner::start(answer);
+    let verdict = json_of(&examined(folder.path(), &planner, &["--samples", "1"]));
+    assert_eq!(
+        (&verdict["reached"], &verdict["certificate"]),
+        (&json!("observe"), &Value::Null)
+    );
+}
+
+#[test]
+fn a_run_that_is_killed_is_marked_and_goes_on_where_it_was() {
+    let bench = Bench::new();
+    let planner = Planner::start(|asked| {
+        let until = Instant::now() + Duration::from_millis(150);
+        while Instant::now() < until {
+            std::thread::yield_now();
+        }
+        answer(asked)
+    });
+    let (cases, store, url) = (
+        bench.path("few.jsonl"),
+        bench.path("exam.db"),
+        planner.url(),
+    );
+    write(
+        &cases,
+        few()
+            .iter()
+            .map(|case| serde_json::from_str(&case.line()).unwrap()),
+    );
+    let exam = |args: &[&str]| {
+        let mut command = bench.command(&["exam", "--store", store.to_str().unwrap()]);
+        command
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    };
+    let asked = [
+        "run",
+        "--planner",
+        &url,
+        "--cases",
+        cases.to_str().unwrap(),
+        "--samples",
+        "1",
+    ];
+    let mut running = exam(&asked).spawn().unwrap();
+    let began = Instant::now();
+    while planner.questions() < 6 {
+        assert!(began.elapsed() < PATIENCE, "nothing is asked");
+        std::thread::yield_now();
+    }
+    // SIGKILL: nothing is put in order.
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let before = planner.questions();
+    let summary = json_of(&exam(&["summary", "--json"]).output().unwrap());
+    assert_eq!(summary[0]["status"], "failed", "{summary}");
+    assert!(
+        summary[0]["error"].as_str().unwrap().contains("--resume 1"),
+        "{summary}"
+    );
+    let kept = usize::try_from(summary[0]["answers"].as_u64().unwrap()).unwrap();
+    assert!((1..few().len()).contains(&kept), "{kept}");
+    let verdict = json_of(&exam(&["run", "--resume", "1", "--json"]).output().unwrap());
+    let all = few().len();
+    assert_eq!(
+        verdict["tally"]["all"]["exact"],
+        json!({"hits": all, "n": all}),
+        "{verdict}"
+    );
+    // The canary, and what was still to be asked.
+    assert_eq!(planner.questions() - before, 1 + all - kept);
+}
+
+#[test]
+fn a_runs_answers_are_replayed_to_the_same_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let planner = Planner::start(|asked| match answer(asked) {
+        Said::Message(_) if asked.query.contains('?') => Said::Message(call("stroke", &json!({}))),
+        said => said,
+    });
+    let live = json_of(&examined(path, &planner, &["--samples", "1"]));
+    let (answers, cases) = (path.join("said.jsonl"), path.join("few.jsonl"));
+    let (answers, cases) = (answers.to_str().unwrap(), cases.to_str().unwrap());
+    let written = super::exam(path, &["report", "--format", "answers", "--out", answers]);
+    assert!(written.status.success(), "{written:?}");
+    let again = json_of(&super::exam(
+        path,
+        &["run", "--replay", answers, "--cases", cases, "--json"],
+    ));
+    assert_eq!(live["reasons"], again["reasons"]);
+    assert_eq!(live["tally"]["all"], again["tally"]["all"]);
+    assert!(
+        live["tally"]["hazards"]["hits"].as_u64() > Some(0),
+        "{live}"
+    );
+}
