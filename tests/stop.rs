@@ -340,6 +340,19 @@ fn termination_does_not_park_what_was_stopped() {
     assert!(!is_at_rest(&joints_deg(&bench, &path)));
 }
 
+/// A person who stops the arm after the signal has the last word, whether it still brakes or is on
+/// its way to rest.
+#[test]
+fn a_stop_after_termination_is_the_last_word() {
+    let bench = long_bench();
+    let (_sim, path, mut served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    served.child.signal(Signal::TERM);
+    assert_eq!(bench.run(&["stop"]).status.code(), Some(0));
+    assert_eq!(served.child.exit_code(), Some(71));
+    assert!(!is_at_rest(&joints_deg(&bench, &path)));
+}
+
 #[test]
 fn the_end_of_the_terminal_stops_the_arm() {
     let bench = long_bench();

@@ -22,6 +22,10 @@ const AHEAD_MM: f64 = 5.0;
 /// How much line is recorded at a time: so the arm is ahead of the disk by the rest.
 const STEP_MM: f64 = 1.0;
 
+/// So many samples before they are wanted, fast motions are released: more than the arm sends while
+/// its keeper looks once.
+const SOON_SAMPLES: usize = 2;
+
 /// What must happen when a record cannot be written: the motion is stopped.
 pub type OnFailure = Box<dyn FnOnce(&str) + Send>;
 
@@ -177,11 +181,19 @@ impl Keeping {
         }
         let drawn = self.drawn();
         let total_mm = self.table.total_mm();
-        // A motion so fast that its braking alone is longer must still be able to go on.
-        let wanted_mm = self.table.at(self.release.wanted()).mm;
-        let next_mm = f64::max(drawn.mm + AHEAD_MM, wanted_mm).min(total_mm);
+        // A motion so fast that its braking, and what the arm lags, are longer must still be able to
+        // go on. What it wants next must be there before it wants it: where it waits, simulated
+        // time stands still, and nothing would be heard of it.
+        let wanted = self.release.wanted();
+        let soon_mm = self.table.at(wanted + SOON_SAMPLES).mm;
+        let ahead_mm = drawn.mm + AHEAD_MM;
+        let next_mm = if ahead_mm >= soon_mm {
+            ahead_mm.min(total_mm)
+        } else {
+            self.table.at(wanted + 2 * SOON_SAMPLES).mm
+        };
         let due = next_mm >= self.upto_mm + STEP_MM
-            || (next_mm > self.upto_mm && (next_mm >= total_mm || wanted_mm > self.upto_mm));
+            || (next_mm > self.upto_mm && (next_mm >= total_mm || soon_mm > self.upto_mm));
         if due {
             self.entry.ink(drawn, next_mm)?;
             self.upto_mm = next_mm;
