@@ -54,7 +54,7 @@ fn no_lift_and_no_way_down_is_faster_than_its_tip_may_be() {
             pen.kind = ToolKind::Needle;
         }
     });
-    let high = other(|scene| scene.heights.lift_mm = 50.0);
+    let high = other(|scene| scene.heights.lift_mm = 40.0);
     for (what, (scene, trajectory)) in [("needle", needle), ("high", high)] {
         let pen = scene.pens.first().unwrap();
         let tip = |q: &Joints| clearance::tip_m(&scene, 0, q).unwrap();
