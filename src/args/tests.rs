@@ -654,7 +654,7 @@ fn a_corrected_call_moves_nothing_where_it_is_in_doubt_what_was_meant() {
         (r#"{"scene": "koi", "depth": 2}"#, r#"{"scene": "koi"}"#),
         (
             r#"{"scene": "koi", "fps": 0}"#,
-            r#"{"scene": "koi", "fps": 1}"#,
+            r#"{"scene": "koi", "fps": 10}"#,
         ),
     ] {
         let refusal = read(text).unwrap_err();
