@@ -233,7 +233,8 @@ impl Execution {
         }
     }
 
-    /// From the next tick on: decelerate along the path and stand, without a lift.
+    /// From the next tick on: decelerate along the path and stand, without a lift. For when nobody
+    /// can say what the arm does.
     pub fn halt(&mut self) {
         self.wish = Wish::Halt;
     }
@@ -251,9 +252,18 @@ impl Execution {
     /// motion: from then on nothing springs forward when the obstacle goes. For an arm that was
     /// read to stand at its end. `false` where there is nothing to let go of.
     ///
-    /// Only ever towards what was measured, so that a weak servo sags once more at most.
+    /// Only ever towards what was measured, so that a weak servo sags once more at most; and never
+    /// where the readings are not to be trusted: after [`Execution::halt`], or where one says what
+    /// no joint on its leash could do.
     pub fn let_go(&mut self, seen: &Measured) -> bool {
-        if self.has_let_go || !matches!(self.phase, Phase::Stand) {
+        let is_halted = matches!(self.wish, Wish::Halt);
+        if self.has_let_go || is_halted || !matches!(self.phase, Phase::Stand) {
+            return false;
+        }
+        if self
+            .watch
+            .is_beyond_belief(&self.goal_rad, &seen.position_rad)
+        {
             return false;
         }
         let by_rad = seen.position_rad.zip(&self.goal_rad, |is, goal| {
@@ -264,8 +274,7 @@ impl Execution {
                 0.0
             }
         });
-        if seen.position_rad.len() != self.goal_rad.len() || by_rad.iter().all(|by| by.abs() <= 0.0)
-        {
+        if by_rad.iter().all(|by| by.abs() <= 0.0) {
             return false;
         }
         // The tip is not where the lift was sent.

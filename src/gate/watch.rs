@@ -11,6 +11,9 @@ use crate::units::{Instant, Joints, Measured};
 /// that an arm that loses its host moves no further.
 const LEASH: Duration = Duration::from_millis(150);
 
+/// A joint that is on its leash may be so many leashes from its goal, and not more.
+const BELIEVED_LEASHES: f64 = 1.25;
+
 /// A goal that waited for a joint goes on when the joint has come this share of the leash near.
 const NEAR_AGAIN: f64 = 0.8;
 
@@ -162,6 +165,16 @@ impl Watch {
             let behind = apart(ahead_rad, is_rad, index);
             (behind.is_nan() || above(behind, joint.leash_rad * share)).then_some((index, behind))
         })
+    }
+
+    /// Whether a joint reads farther from its goal than one could be that was held by its leash.
+    pub(super) fn is_beyond_belief(&self, goal_rad: &Joints, is_rad: &Joints) -> bool {
+        let mut joints = self.joints.iter().enumerate();
+        is_rad.len() != goal_rad.len()
+            || joints.any(|(index, joint)| {
+                let apart = apart(goal_rad, is_rad, index);
+                apart.is_nan() || above(apart, joint.leash_rad * BELIEVED_LEASHES)
+            })
     }
 
     /// The joint whose servo has pushed hard for long, and is far behind all the while.

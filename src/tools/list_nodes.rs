@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::answer::Reply;
 use super::carry::look;
 use super::dispatch::Order;
+use super::sense::latch_words;
 use super::stroke::rounded;
 use super::{Node, Seat};
 use crate::clock::calendar_ms;
@@ -17,9 +18,36 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
     if let Some(fleet) = node.fleet.as_ref().filter(|_| !order.is_passed_on) {
         nodes.extend(fleet.list().await.into_iter().map(other));
     }
-    let lines: Vec<String> = nodes.iter().filter_map(line).collect();
-    let told = format!("{} node(s): {}", nodes.len(), lines.join(", "));
-    Reply::done(told).with_value("nodes", Value::Array(nodes))
+    let names: Vec<String> = nodes.iter().filter_map(line).collect();
+    let lines: Vec<String> = nodes.iter().map(in_words).collect();
+    let told = format!("{} node(s): {}", nodes.len(), names.join(", "));
+    let mut reply = Reply::done(told).with_value("nodes", Value::Array(nodes));
+    reply.text = lines.join("\n");
+    reply
+}
+
+/// A node for whoever reads text alone.
+fn in_words(node: &Value) -> String {
+    let text = |of: &Value, field: &str| of.get(field)?.as_str().map(str::to_owned);
+    let list = |field: &str| node.get(field).and_then(Value::as_array);
+    let arms = list("arms").into_iter().flatten().map(|arm| {
+        let [title, state] = ["arm", "state"].map(|field| text(arm, field).unwrap_or_default());
+        let enabled = text(arm, "enabled").unwrap_or_default();
+        let latched = text(arm, "latched").map_or(String::new(), |why| format!("; latched: {why}"));
+        format!("; {title} is {state}{latched}; enabled: {enabled}")
+    });
+    let scenes = list("scenes")
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
+    let scenes = scenes.collect::<Vec<_>>().join(", ");
+    let scenes = Some(scenes).filter(|scenes| !scenes.is_empty());
+    format!(
+        "{}{}{}",
+        line(node).unwrap_or_default(),
+        arms.collect::<String>(),
+        scenes.map_or(String::new(), |scenes| format!("; scenes: {scenes}")),
+    )
 }
 
 fn line(node: &Value) -> Option<String> {
@@ -62,6 +90,7 @@ fn arm(node: &Node, seat: &Seat) -> Value {
         "arm": seat.title(),
         "simulated": seat.studio.is_some(),
         "state": snapshot.state,
+        "latched": seat.permits().latched().map(|latch| latch_words(&latch)),
         "motion_enabled": seat.permits().any(seat.motion.clock().now()),
         "enabled": enabled,
         "unfinished": node.unfinished(seat),

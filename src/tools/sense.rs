@@ -125,7 +125,7 @@ fn message(seat: &Seat, snapshot: &Snapshot) -> String {
     format!("{} is {state}{fault}", seat.title())
 }
 
-fn latch_words(latch: &Latch) -> &'static str {
+pub(super) fn latch_words(latch: &Latch) -> &'static str {
     match latch {
         Latch::Stopped(_) => "stopped: call reset",
         Latch::Emergency(_) => "emergency stop: an operator must clear it",

@@ -127,6 +127,18 @@ fn a_goal_that_was_nearly_reached_stays() {
     assert!(!moving.let_go(&seen(is, now)), "it is not at its end");
 }
 
+/// To move to what a servo says that lies would be to move on its word.
+#[test]
+fn no_goal_goes_to_a_reading_that_cannot_be() {
+    let (scene, _) = drawing();
+    let leash = scene.arm.limits.velocity_rad_s.first().unwrap() * 0.150;
+    let (mut execution, now, is) = pressing(leash * 1.3);
+    assert!(!execution.let_go(&seen(is, now)), "farther than its leash");
+    let (mut execution, now, is) = pressing(leash * 0.9);
+    execution.halt();
+    assert!(!execution.let_go(&seen(is, now)), "its readings jumped");
+}
+
 /// A joint stalls, and on its way back nothing more is read: the goal waits, and then stands.
 #[test]
 fn a_way_back_that_nobody_sees_is_not_gone() {
