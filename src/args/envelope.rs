@@ -90,14 +90,7 @@ fn tolerantly(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> 
     let Some(start) = text.find('{').filter(|_| !text.starts_with('[')) else {
         return whole_text(text, why);
     };
-    let parsed = [Quotes::Exact, Quotes::Loose]
-        .into_iter()
-        .find_map(|quotes| {
-            let mut parser = Parser::new(text, start, quotes);
-            let node = parser.value(0).ok()??;
-            Some((node, parser))
-        });
-    let Some((node, parser)) = parsed else {
+    let Some((node, parser)) = parsed(text, start) else {
         return unreadable(scanned_id(text), "its brackets and quotes do not match");
     };
     let (rest, before) = (
@@ -120,6 +113,18 @@ fn tolerantly(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> 
         false => with_arguments_as_written(text, node, parser.arguments)?,
     };
     message(&node, repairs)
+}
+
+/// The value that begins there, by the strictest quoting that finds one.
+fn parsed(text: &str, start: usize) -> Option<(Node, Parser<'_>)> {
+    let in_quotes = |quotes| {
+        let mut parser = Parser::new(text, start, quotes);
+        let node = parser.value(0).ok()??;
+        Some((node, parser))
+    };
+    [Quotes::Exact, Quotes::Loose]
+        .into_iter()
+        .find_map(in_quotes)
 }
 
 /// A whole message inside quotes, or a list.
@@ -164,10 +169,8 @@ fn with_what_is_left(
     span: Option<Range<usize>>,
 ) -> Result<Node, EnvelopeError> {
     let rest = span.and_then(|span| text.get(span.start..));
-    let is_cut = |rest: &&str| {
-        let mut parser = Parser::new(rest, 0, Quotes::Exact);
-        parser.value(0).is_err() || (parser.cut && !rest.trim().is_empty())
-    };
+    // Arguments that are whole, or of which nothing is there, say nothing of a cut: the message does.
+    let is_cut = |rest: &&str| parsed(rest, 0).is_some_and(|(_, parser)| parser.cut);
     if set_arguments(&mut node, rest.filter(is_cut).unwrap_or(text)) {
         return without_contradiction(node);
     }
@@ -428,10 +431,16 @@ mod tests {
 
     #[test]
     fn a_call_that_is_cut_off_says_so_wherever_the_cut_is() {
-        let call = good().to_string();
-        let from = call.find(r#""name":"stroke""#).unwrap() + r#""name":"stroke""#.len();
-        for end in from..call.len() {
-            let text = call.get(..end).unwrap();
+        let whole = good().to_string();
+        // Quotes inside a text are read by guessing where it ends.
+        let quoted = whole.replace("koi", r#"the "koi" here"#);
+        let cuts = |call: &str| {
+            let from = call.find(r#""name":"stroke""#).unwrap() + r#""name":"stroke""#.len();
+            (from..call.len())
+                .map(|end| call[..end].to_owned())
+                .collect::<Vec<_>>()
+        };
+        for text in cuts(&whole).into_iter().chain(cuts(&quoted)) {
             let message = read(text.as_bytes()).unwrap().message;
             let Value::String(written) = &message["params"]["arguments"] else {
                 panic!("{text}: {message}");
