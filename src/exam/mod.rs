@@ -9,6 +9,7 @@
 //! Nothing is made up: an answer that did not come is an answer that failed.
 
 mod acceptable;
+mod advice;
 mod answer;
 mod bfcl;
 mod case;
@@ -22,10 +23,12 @@ mod planner;
 mod record;
 mod replay;
 mod report;
+mod rounds;
 mod router;
 mod run;
 mod shipped;
 mod similar;
+mod summary;
 mod tally;
 mod toolbox;
 mod verdict;
@@ -44,6 +47,7 @@ pub use report::{Report, html, markdown};
 pub use run::{Exam, Settings, prompt_hash, tools_hash};
 pub use shipped::fitting;
 pub use similar::{Pair, Recommendation, Similar, THRESHOLD};
+pub use summary::{By, Row};
 pub use tally::{Rate, Tally};
 pub use toolbox::{Card, Does, Toolbox};
 pub use verdict::{Level, Verdict};

@@ -4,12 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Exit, NodeArgs, print_json, read, show, toolbox};
-use crate::exam::{Card, Does, Pair, Record, Similar, THRESHOLD, Transport};
-use crate::mcp::ToolCard;
-use crate::mcp::client;
+use super::{Exit, NodeArgs, foreign, print_json, read, show, toolbox};
+use crate::exam::{Card, Pair, Record, Similar, THRESHOLD};
 
 #[derive(Debug, Args)]
 #[group(id = "which", required = true, multiple = false, args = ["tools", "file", "servers", "urls"])]
@@ -97,26 +95,8 @@ async fn cards(node: &NodeArgs, args: &SimilarArgs, record: &Record) -> anyhow::
     if let Some(file) = &args.file {
         return of_file(file);
     }
-    if let Some(urls) = &args.urls {
-        let servers: Vec<(String, String)> =
-            urls.iter().map(|url| (url.clone(), url.clone())).collect();
-        return of_servers(&servers).await;
-    }
-    if let Some(names) = &args.servers {
-        let known = record.servers()?;
-        let mut servers = Vec::new();
-        for name in names {
-            match known.iter().find(|server| server.name == *name) {
-                Some(server) if server.transport == Transport::StreamableHttp => {
-                    servers.push((server.name.clone(), server.url.clone()));
-                }
-                Some(_) => {
-                    bail!("{name} does not speak streamable-http, which is what is asked here")
-                }
-                None => bail!("there is no server {name:?}; `exam servers list` shows them"),
-            }
-        }
-        return of_servers(&servers).await;
+    if let Some(said) = args.servers.as_ref().or(args.urls.as_ref()) {
+        return foreign::tools(&foreign::meant(said, record)?).await;
     }
     let (tools, _) = toolbox(node)?;
     let names = args.tools.as_deref().unwrap_or_default();
@@ -141,32 +121,4 @@ fn of_file(file: &Path) -> anyhow::Result<Vec<Card>> {
     list.iter()
         .map(|one| Card::defined(one).map_err(anyhow::Error::msg))
         .collect()
-}
-
-async fn of_servers(servers: &[(String, String)]) -> anyhow::Result<Vec<Card>> {
-    let mut cards = Vec::new();
-    for (name, url) in servers {
-        let client = client::connect(url).await?;
-        let listed = client.list().await;
-        client.close().await;
-        for tool in listed? {
-            cards.push(card(name, &tool)?);
-        }
-    }
-    Ok(cards)
-}
-
-fn card(server: &str, tool: &ToolCard) -> anyhow::Result<Card> {
-    let function = json!({"name": tool.name, "description": tool.description, "parameters": tool.input_schema});
-    let card = Card::defined(&function).map_err(anyhow::Error::msg)?;
-    Ok(Card {
-        server: server.to_owned(),
-        does: if tool.hints.read_only {
-            Does::Reads
-        } else {
-            Does::Moves
-        },
-        output_schema: tool.output_schema.clone().map(Value::Object),
-        ..card
-    })
 }

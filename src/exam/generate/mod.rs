@@ -16,6 +16,7 @@ pub use check::{Finding, check};
 use keywords::{Keywords, keywords};
 pub use later::{keep, retried};
 pub use weak::weakest;
+pub(super) use weak::widest;
 
 const TEMPLATES: &str = include_str!("templates.jsonl");
 

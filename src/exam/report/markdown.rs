@@ -28,6 +28,7 @@ pub fn markdown(report: &Report) -> String {
     );
     list(&mut out, "Why", &report.texts("reasons"));
     list(&mut out, "Also", &report.texts("notes"));
+    worst(&mut out, report);
     out.push_str("## Figures\n\n| what | value |\n|---|---|\n");
     for (name, value) in report.figures() {
         let _ = writeln!(out, "| {name} | {value} |");
@@ -47,6 +48,33 @@ pub fn markdown(report: &Report) -> String {
         row(&mut out, outcome);
     }
     out
+}
+
+/// The worst answers, explained.
+fn worst(out: &mut String, report: &Report) {
+    let all = report.worst();
+    if all.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "## The worst answers ({} of {})\n",
+        all.len(),
+        report.outcomes.len()
+    );
+    for one in all {
+        let _ = writeln!(
+            out,
+            "### {}: {}\n\n`{}`, answered: {}\n",
+            one.text("classification"),
+            plain(one.text("query")),
+            one.text("case"),
+            plain(one.text("answer"))
+        );
+        for (title, key) in [("Why", "why"), ("What would mend it", "advice")] {
+            list(out, title, &one.texts(key));
+        }
+    }
 }
 
 fn list(out: &mut String, title: &str, items: &[&str]) {

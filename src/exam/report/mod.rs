@@ -96,11 +96,13 @@ impl Report {
     }
 
     fn texts(&self, key: &str) -> Vec<&str> {
-        let list = self.verdict.get(key).and_then(Value::as_array);
-        list.into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect()
+        Told(&self.verdict).texts(key)
+    }
+
+    /// The worst answers, as the verdict has them.
+    fn worst(&self) -> Vec<Told<'_>> {
+        let all = self.verdict.get("worst").and_then(Value::as_array);
+        all.into_iter().flatten().map(Told).collect()
     }
 
     fn tally(&self) -> &Value {
@@ -196,6 +198,23 @@ impl Report {
     }
 }
 
+/// An object of which texts are wanted; one that is not there is empty.
+struct Told<'a>(&'a Value);
+
+impl<'a> Told<'a> {
+    fn text(&self, key: &str) -> &'a str {
+        self.0.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn texts(&self, key: &str) -> Vec<&'a str> {
+        let list = self.0.get(key).and_then(Value::as_array);
+        list.into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
+    }
+}
+
 fn count(rate: Option<&Value>, key: &str) -> u64 {
     rate.and_then(|rate| rate.get(key))
         .and_then(Value::as_u64)
@@ -236,6 +255,7 @@ fn answer(outcome: &Outcome) -> Value {
         "raw": outcome.raw,
         "milliseconds": outcome.milliseconds,
         "error": outcome.error,
+        "answered_ms": outcome.answered_ms,
         "probability": outcome.probability,
         "confidence": outcome.confidence,
         "judged": outcome.judged,
