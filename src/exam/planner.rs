@@ -313,6 +313,25 @@ impl Planner<'_> {
     }
 }
 
+/// Asks a model that is not examined, without tools: its words.
+pub(super) async fn say(
+    endpoint: &dyn Endpoint,
+    settings: &Settings,
+    messages: Value,
+) -> Result<String, String> {
+    let mut planner = Planner {
+        endpoint,
+        settings,
+        clock: Clock::real(),
+        wants_logprobs: false,
+    };
+    let answer = planner
+        .hear(messages, &Toolbox::default(), 0)
+        .await
+        .output?;
+    Ok(super::Answer::of(&answer, &Toolbox::default()).text)
+}
+
 /// A chat completion, or why the body is none.
 fn completion(body: &str) -> Result<Value, String> {
     let answer: Value = serde_json::from_str(body)

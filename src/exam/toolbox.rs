@@ -118,6 +118,18 @@ impl Card {
             .trim_end_matches('.')
     }
 
+    /// The lines of its description after the first that whoever wrote it has written: without those that the catalogue adds
+    /// for every tool.
+    #[must_use]
+    pub fn own_lines(&self) -> Vec<&str> {
+        let is_added = |line: &&str| ADDED.iter().any(|start| line.starts_with(start));
+        let lines = self.description.lines().skip(1);
+        let mut lines: Vec<&str> = lines.filter(|line| !is_added(line)).collect();
+        // What a declared tool calls is said last, and follows from its declaration.
+        lines.pop_if(|line| line.starts_with("Calls "));
+        lines
+    }
+
     /// The tool as chat completions define it.
     #[must_use]
     pub fn function(&self) -> Value {
@@ -157,6 +169,14 @@ impl Card {
         self.policy == Policy::of_foreign_schema()
     }
 }
+
+/// How the lines begin that the catalogue adds.
+const ADDED: [&str; 4] = [
+    "Call schema: ",
+    "Minimal valid call: ",
+    "Examples: ",
+    "Notes: ",
+];
 
 /// The parameter by which a motion is only shown, not made.
 const REHEARSAL: &str = "dry_run";

@@ -4,6 +4,7 @@ mod cases;
 mod certificate;
 mod endpoint;
 mod foreign;
+mod helpers;
 mod look;
 mod run;
 mod servers;
@@ -16,6 +17,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
 pub(super) use certificate::Examined;
+pub(super) use helpers::Helping;
 
 use super::{Exit, NodeArgs, open, show, state};
 use crate::args::{Policy, Profile};
@@ -87,7 +89,7 @@ pub(super) async fn run(node: &NodeArgs, args: ExamArgs) -> anyhow::Result<Exit>
     let mut record = Record::open(&store)?;
     match args.what {
         ExamCommand::Run(args) => run::run(node, args, &mut record).await,
-        ExamCommand::Cases(what) => cases::run(node, what, &mut record, &store),
+        ExamCommand::Cases(what) => cases::run(node, what, &mut record, &store).await,
         ExamCommand::Report { run, format, out } => look::report(node, &record, run, format, out),
         ExamCommand::Compare {
             first,

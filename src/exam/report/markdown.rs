@@ -92,13 +92,14 @@ fn confusion(out: &mut String, report: &Report) {
     let (columns, rows) = report.confusion();
     let _ = writeln!(
         out,
-        "\n## What was called (columns) where what was right (rows)\n\n| | {} |",
+        "\n## What was called (columns) where what was right (rows)\n\n| | {} | n |",
         columns.join(" | ")
     );
-    let _ = writeln!(out, "|---|{}", "--:|".repeat(columns.len()));
+    let _ = writeln!(out, "|---|{}", "--:|".repeat(columns.len() + 1));
     for (name, cells) in rows {
+        let n: u64 = cells.iter().sum();
         let cells: Vec<String> = cells.iter().map(u64::to_string).collect();
-        let _ = writeln!(out, "| {name} | {} |", cells.join(" | "));
+        let _ = writeln!(out, "| {name} | {} | {n} |", cells.join(" | "));
     }
 }
 

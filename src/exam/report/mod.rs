@@ -144,6 +144,7 @@ impl Report {
                 "Answers with another tool's parameter",
                 hits(tally.get("foreign")),
             ),
+            ("How sure it was", sureness(tally.get("confidence"))),
             (
                 "Answers that did not come",
                 format!("{} of {}", n("failed"), n("answers")),
@@ -219,6 +220,25 @@ fn count(rate: Option<&Value>, key: &str) -> u64 {
     rate.and_then(|rate| rate.get(key))
         .and_then(Value::as_u64)
         .unwrap_or(0)
+}
+
+/// How many were robust, lucky, misleading or in need of clarity.
+fn sureness(counts: Option<&Value>) -> String {
+    let counts = counts.and_then(Value::as_object);
+    let each: Vec<(&String, u64)> = counts
+        .into_iter()
+        .flatten()
+        .filter_map(|(word, count)| Some((word, count.as_u64()?)))
+        .collect();
+    let n: u64 = each.iter().map(|(_, count)| count).sum();
+    let told: Vec<String> = each
+        .iter()
+        .map(|(word, count)| format!("{} {count}", word.replace('_', " ")))
+        .collect();
+    match n {
+        0 => "not known (n = 0)".to_owned(),
+        n => format!("{} (n = {n})", told.join(", ")),
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of answers")]
