@@ -82,6 +82,8 @@ pub(super) struct Log {
     broken: bool,
     #[cfg(test)]
     full_at: Option<u64>,
+    #[cfg(test)]
+    panics_at: Option<u64>,
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> LogError + '_ {
@@ -112,6 +114,8 @@ impl Log {
             broken: false,
             #[cfg(test)]
             full_at: None,
+            #[cfg(test)]
+            panics_at: None,
         })
     }
 
@@ -142,6 +146,8 @@ impl Log {
             broken: false,
             #[cfg(test)]
             full_at: None,
+            #[cfg(test)]
+            panics_at: None,
         };
         Ok((log, contents))
     }
@@ -150,6 +156,12 @@ impl Log {
     #[cfg(test)]
     pub(super) fn disk_fills_at(&mut self, record: u64) {
         self.full_at = Some(record);
+    }
+
+    /// The thread that writes this record breaks.
+    #[cfg(test)]
+    pub(super) fn panics_at(&mut self, record: u64) {
+        self.panics_at = Some(record);
     }
 
     /// Writes a record; it is on the disk when this returns.
@@ -165,6 +177,8 @@ impl Log {
             let gone = io::Error::other("an earlier record could not be written");
             return Err(at(&self.path)(gone));
         }
+        #[cfg(test)]
+        assert_ne!(self.panics_at, Some(self.next), "a thread that breaks");
         #[cfg(test)]
         if self.full_at == Some(self.next) {
             self.file = OpenOptions::new()
