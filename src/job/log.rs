@@ -56,6 +56,9 @@ pub enum LogError {
     /// It is no name of a job, and so no name of a folder.
     #[error("{0:?} is not the id of a job; they are called job-1, job-2, and so on")]
     NoJob(String),
+    /// Not even its first record is there: the job is being begun, or was torn there.
+    #[error("{0} holds no record yet: nothing was begun")]
+    Nothing(PathBuf),
     /// A record is too long to be written.
     #[error("a record of {0} bytes is too long; {BODY_BYTES_MAX} are possible")]
     TooLong(usize),

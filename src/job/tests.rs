@@ -312,6 +312,25 @@ fn only_a_jobs_id_leads_to_a_folder() {
     }
 }
 
+/// Whoever lists jobs while one is being begun sees none without a name.
+#[test]
+fn a_job_that_is_being_begun_is_none_yet() {
+    let state = tempfile::tempdir().unwrap();
+    let book = Book::open(state.path(), KEEP).unwrap();
+    book.begin(&accepted(&book)).unwrap();
+    std::fs::create_dir(state.path().join("jobs/job-2")).unwrap();
+    std::fs::create_dir(state.path().join("jobs/job-3")).unwrap();
+    Log::create(&state.path().join("jobs/job-3/journal")).unwrap();
+    let all: Vec<String> = pasts(state.path())
+        .unwrap()
+        .into_iter()
+        .map(|past| past.unwrap().id)
+        .collect();
+    assert_eq!(all, ["job-1"]);
+    let error = super::past(state.path(), "job-3").unwrap_err();
+    assert!(matches!(error, LogError::Nothing(_)), "{error}");
+}
+
 #[test]
 fn a_second_process_is_told_who_has_the_journals() {
     let state = tempfile::tempdir().unwrap();

@@ -59,6 +59,9 @@ const ARGUMENTS: [&str; 6] = [
 
 const ENABLE: [&str; 3] = ["enable", "--scene", "short"];
 
+/// An arm that has not moved yet does not know which scene it is in.
+const RESET: [&str; 3] = ["reset", "--scene", "short"];
+
 struct Chance(u64);
 
 impl Chance {
@@ -386,17 +389,16 @@ impl Chaos {
     /// A drawing that is blocked and stopped on the way, and gone on with until it reaches its end, is
     /// whole then: what was on the sheet before does not count.
     fn block_stop_and_go_on(&mut self) {
-        for words in [&["stop"][..], &["clear"], &["reset"], &ENABLE] {
+        for words in [&["stop"][..], &["clear"], &ENABLE, &RESET] {
             self.operator(words);
         }
         let (lines, before) = (self.arm.ink().len(), self.jobs().len());
         self.node().call_by_http("stroke", ARGUMENTS[1]);
         self.wait_for_ink();
         self.block_and_stop();
-        let Some(last) = self.go_on_to_the_end() else {
-            self.must(Err("a drawing could not be gone on with".to_owned()));
-            return;
-        };
+        let ended = self.go_on_to_the_end();
+        self.must(ended.as_ref().map(drop).map_err(Clone::clone));
+        let last = ended.unwrap();
         let scenes = Library::new(Some(self.bench.path("scenes")));
         let scene = scenes.scene("short", None).unwrap();
         let design: Vec<_> = scene
@@ -442,11 +444,11 @@ impl Chaos {
     }
 
     /// Until a drawing has reached its end: which job that was.
-    fn go_on_to_the_end(&mut self) -> Option<String> {
-        let began = Instant::now();
+    fn go_on_to_the_end(&mut self) -> Result<String, String> {
+        let (began, mut told) = (Instant::now(), Value::Null);
         while began.elapsed() < PATIENCE * 4 {
-            self.operator(&["reset"]);
             self.operator(&ENABLE);
+            self.operator(&RESET);
             let mut answer = self.node().ask("stroke", "{\"resume\":true}");
             let code = |answer: &Value| answer["result"]["structuredContent"]["code"].clone();
             if answer
@@ -455,12 +457,13 @@ impl Chaos {
             {
                 answer = self.node().ask("stroke", ARGUMENTS[1]);
             }
-            let job = &answer.unwrap_or_default()["result"]["structuredContent"]["job"];
+            told = answer.unwrap_or_default();
+            let job = &told["result"]["structuredContent"]["job"];
             if job["state"] == "reached" {
-                return job["id"].as_str().map(str::to_owned);
+                return Ok(job["id"].as_str().unwrap_or_default().to_owned());
             }
         }
-        None
+        Err(format!("a drawing could not be gone on with: {told}"))
     }
 
     /// The calendar jumps by up to a day either way, the node's own time forward by up to a minute.
