@@ -100,6 +100,22 @@ proptest! {
     }
 
     #[test]
+    fn the_best_lean_of_a_stretched_arm_is_one_and_the_same_from_any_seed_near_it(
+        out_m in 0.39..0.41_f64, aside_m in -0.05..0.05_f64, by in proptest::array::uniform5(-0.003..0.003_f64),
+    ) {
+        let chain = so101().chain;
+        let tip = Tip { point_m: Point3::new(0.0, -0.0386, -0.0104), axis: Unit::new_normalize(Vector3::new(0.0, -0.9659, -0.2588)) };
+        let goal = Goal::PointThenAxis { point_m: Point3::new(aside_m, -out_m, 0.005), axis: -Vector3::z_axis() };
+        let from = Joints::from_slice(&[0.0, 1.1, -1.28, 1.3, 0.0]);
+        let best = chain.solve_anywhere(&tip, &goal, &from, 20).unwrap();
+        prop_assert!((0.05..0.5).contains(&best.off_rad), "{}", best.off_rad);
+        let seed = best.q_rad.zip(&Joints::from_slice(&by), |q, by| q + by);
+        let again = chain.solve(&tip, &goal, &seed).unwrap();
+        prop_assert!(again.q_rad.distance_max(&best.q_rad) < 1e-6, "{again:?} {best:?}");
+        prop_assert!(again.steps <= 6, "{}", again.steps);
+    }
+
+    #[test]
     fn frames_agree_with_forward(of in shares(6)) {
         let chain = widowx().chain;
         let q = joints(&chain, &of);
