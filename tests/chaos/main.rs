@@ -341,10 +341,10 @@ impl Chaos {
     }
 
     /// Until the pen draws, where it is about to.
-    fn wait_for_ink(&self) {
+    fn wait_for_ink(&self, most: Duration) {
         let points = || self.arm.ink().iter().map(Vec::len).sum::<usize>();
         let (before, began) = (points(), Instant::now());
-        while points() < before + 100 && began.elapsed() < Duration::from_secs(3) {
+        while points() < before + 100 && began.elapsed() < most {
             sleep(Duration::from_millis(10));
         }
     }
@@ -353,7 +353,7 @@ impl Chaos {
     fn kill(&mut self) {
         if self.chance.below(2) == 0 {
             self.call_with("stroke", "{\"resume\":true}");
-            self.wait_for_ink();
+            self.wait_for_ink(Duration::from_secs(3));
         }
         self.lost = true;
         let node = self.node();
@@ -394,7 +394,7 @@ impl Chaos {
         }
         let (lines, before) = (self.arm.ink().len(), self.jobs().len());
         self.node().call_by_http("stroke", ARGUMENTS[1]);
-        self.wait_for_ink();
+        self.wait_for_ink(Duration::from_secs(10));
         self.block_and_stop();
         let ended = self.go_on_to_the_end();
         self.must(ended.as_ref().map(drop).map_err(Clone::clone));
