@@ -123,6 +123,7 @@ fn whatever_happens_the_rules_hold() {
                         return;
                     };
                     let sum = Chaos::new(seed, &clock).play(rounds);
+                    eprintln!("seed {seed}: {rounds} rounds, {} jobs", sum.jobs);
                     sums.lock().unwrap().push(sum);
                 }
             });
@@ -458,8 +459,8 @@ impl Chaos {
 
     /// Until a drawing has reached its end: which job that was.
     fn go_on_to_the_end(&mut self) -> Result<String, String> {
-        let (began, mut told) = (Instant::now(), Value::Null);
-        while began.elapsed() < PATIENCE * 4 {
+        let (began, mut told, mut starved) = (Instant::now(), Value::Null, "");
+        while began.elapsed() < PATIENCE * 12 {
             self.operator(&ENABLE);
             self.operator(&RESET);
             let mut answer = self.node().ask("stroke", "{\"resume\":true}");
@@ -471,12 +472,17 @@ impl Chaos {
                 answer = self.node().ask("stroke", ARGUMENTS[1]);
             }
             told = answer.unwrap_or_default();
+            if told.to_string().contains(STARVED) {
+                starved = STARVED;
+            }
             let job = &told["result"]["structuredContent"]["job"];
             if job["state"] == "reached" {
                 return Ok(job["id"].as_str().unwrap_or_default().to_owned());
             }
         }
-        Err(format!("a drawing could not be gone on with: {told}"))
+        Err(format!(
+            "a drawing could not be gone on with: {told} {starved}"
+        ))
     }
 
     /// The calendar jumps by up to a day either way, the node's own time forward by up to a minute.
