@@ -287,7 +287,7 @@ async fn a_job_that_outlasts_its_call_is_the_nodes() {
         ..NodeFile::default()
     });
     let row = |row: u32| format!("[[0.0, {y}.0], [60.0, {y}.0]]", y = 2 * row);
-    let rows: Vec<String> = (0..45).map(row).collect();
+    let rows: Vec<String> = (0..20).map(row).collect();
     house.draws(&format!("[{}]", rows.join(", ")));
     house.enable();
     let arguments = json!({"scene": "short"});
@@ -299,7 +299,7 @@ async fn a_job_that_outlasts_its_call_is_the_nodes() {
     drop(moves.await.unwrap());
     let other = house.call("align", arguments.clone()).await;
     assert_eq!(other["code"], "busy", "{other:#?}");
-    for words in [job.as_str().unwrap(), "a stroke by Planner", " of 45 done"] {
+    for words in [job.as_str().unwrap(), "a stroke by Planner", " of 20 done"] {
         assert!(said(&other).contains(words), "{words}: {other:#?}");
     }
     let same = house.call("stroke", json!({"scene": "Short"})).await;
@@ -311,7 +311,7 @@ async fn a_job_that_outlasts_its_call_is_the_nodes() {
         if done["job"]["state"] == "reached" {
             break done;
         }
-        assert!(began.elapsed() < PATIENCE, "{done:#?}");
+        assert!(began.elapsed() < PATIENCE * 4, "{done:#?}");
     };
     assert_eq!(done["success"], true);
     let once = house.call("stroke", arguments).await;
