@@ -11,6 +11,7 @@ mod calibrated;
 mod carry;
 mod declared;
 mod dispatch;
+mod helper;
 mod job;
 mod list_nodes;
 mod metrics;
@@ -37,6 +38,7 @@ pub use answer::Reply;
 pub use approve::Pending;
 pub use declared::Declared;
 pub use dispatch::{Request, here, shown};
+pub use helper::{Helped, Helpers};
 pub use metrics::metrics;
 pub use node::{Node, Recorder, Seat, State, Studio};
 pub use pictures::{
