@@ -67,14 +67,10 @@ pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Wrong> {
         let laid = place(file, &parts, surface, &pens, &mut wrong);
         keep(laid, &mut wrong)
     });
-    let (strokes, page) = match laid {
-        Some(Laid {
-            outside: Some(outside),
-            ..
-        }) => return Err(wrong_with(wrong, outside)),
-        Some(laid) => (laid.strokes, laid.page),
-        None => (Vec::new(), Page::default()),
-    };
+    let laid = laid.unwrap_or_default();
+    if let Some(outside) = laid.outside {
+        return Err(wrong_with(wrong, outside));
+    }
     let (Some(surface), Some(limits), Some(heights), Some(rest_rad), Some(ready_rad), true) = (
         surface,
         limits,
@@ -90,9 +86,9 @@ pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Wrong> {
         overlay: parts.overlay,
         about: file.about.clone(),
         arm: parts.arm,
-        strokes,
+        strokes: laid.strokes,
         order: file.design.order,
-        page,
+        page: laid.page,
         notes: parts.design.notes,
         surface,
         pens,
@@ -339,6 +335,7 @@ fn check_needle(file: &SceneFile, wrong: &mut Vec<String>) {
 }
 
 /// A design on its sheet.
+#[derive(Default)]
 struct Laid {
     strokes: Vec<SheetStroke>,
     page: Page,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use usvg::roxmltree;
+use usvg::roxmltree::{Document, Node as Element};
 use usvg::tiny_skia_path::PathSegment;
 use usvg::{Group, Node, Paint, Path, Transform};
 
@@ -21,7 +21,7 @@ const INKSCAPE: &str = "http://www.inkscape.org/namespaces/inkscape";
 const PAPER: [u8; 3] = [255, 255, 255];
 
 /// How the author called an element: layers are groups with a label.
-pub(super) fn label_of<'n>(node: roxmltree::Node<'n, '_>) -> Option<&'n str> {
+pub(super) fn label_of<'n>(node: Element<'n, '_>) -> Option<&'n str> {
     node.attribute((INKSCAPE, "label"))
 }
 
@@ -48,7 +48,7 @@ struct Place {
 
 impl<'p> Painter<'p> {
     pub(super) fn new(
-        document: &roxmltree::Document<'_>,
+        document: &Document<'_>,
         places: &'p Places,
         page_mm: [f64; 2],
         mm_per_px: f64,
