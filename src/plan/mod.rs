@@ -15,6 +15,7 @@ mod excess;
 mod hand;
 mod ink;
 mod moved;
+mod once;
 pub mod order;
 pub mod pace;
 mod ramp;
