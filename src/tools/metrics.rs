@@ -39,7 +39,7 @@ const fn flag(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-const METRICS: [Metric; 23] = [
+const METRICS: [Metric; 24] = [
     arm(
         "steadyhand_arm_moving",
         "gauge",
@@ -119,6 +119,11 @@ const METRICS: [Metric; 23] = [
         "steadyhand_bus_lateness_seconds",
         "By how much a tick came too late while the arm moved",
         |seen| &seen.snapshot.lateness,
+    ),
+    times(
+        "steadyhand_bus_wake_lateness_seconds",
+        "By how much the machine woke the sleeping loop too late while the arm moved",
+        |seen| &seen.snapshot.woken_late,
     ),
     counts(
         "steadyhand_servo_retries_total",
