@@ -8,6 +8,7 @@ use serde_json::json;
 use super::answer::Reply;
 use super::dispatch::{Order, Request};
 use super::{Node, Seat};
+use crate::caller::Standing;
 use crate::catalogue::{Effect, Tool};
 use crate::permit::Who;
 use crate::units::Instant;
@@ -29,7 +30,7 @@ impl Node {
             .with("code", "role")
             .boxed());
         }
-        self.rates.take(standing, self.now()).map_err(|wait_s| {
+        self.count(standing).map_err(|wait_s| {
             Reply::failed(format!(
                 "the token `{}` allows {} calls a minute; call again in {wait_s:.1} s (stop is never limited); nothing moved",
                 standing.name, standing.calls_per_minute
@@ -38,6 +39,14 @@ impl Node {
             .with("retry_in_s", (wait_s * 10.0).ceil() / 10.0)
             .boxed()
         })
+    }
+
+    /// Counts one call of whoever holds a token.
+    ///
+    /// # Errors
+    /// The seconds until the next one is allowed.
+    pub fn count(&self, standing: &Standing) -> Result<(), f64> {
+        self.rates.take(standing, self.now())
     }
 
     /// How long an arm rests before another caller may move it.
