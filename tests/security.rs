@@ -9,6 +9,8 @@
 
 #[path = "security/flood.rs"]
 mod flood;
+#[path = "security/roles.rs"]
+mod roles;
 mod support;
 
 use std::io::Write;
