@@ -483,7 +483,7 @@ fn too_slow() -> Response {
 }
 
 /// Why no session is opened now, if so: the caller has opened enough lately, or all are at work.
-fn no_session<H>(door: &Door<H>, parts: &http::request::Parts) -> Option<Response> {
+fn no_session<H>(door: &Door<H>, parts: &http::request::Parts, way: Way) -> Option<Response> {
     let identity = parts.extensions.get::<Identity>();
     if let (Some(porter), Some(identity)) = (&door.porter, identity)
         && let Err(wait_s) = porter.opens(identity)
@@ -493,15 +493,15 @@ fn no_session<H>(door: &Door<H>, parts: &http::request::Parts) -> Option<Respons
             identity.name, identity.calls_per_minute
         );
         let mut response = refusal(StatusCode::TOO_MANY_REQUESTS, &why);
-        let wait = HeaderValue::try_from(format!("{:.0}", wait_s.ceil()));
-        wait.map(|wait| response.headers_mut().insert(RETRY_AFTER, wait))
-            .ok();
+        if let Ok(wait) = HeaderValue::try_from(format!("{:.0}", wait_s.ceil())) {
+            response.headers_mut().insert(RETRY_AFTER, wait);
+        }
         return Some(response);
     }
     let why = format!(
         "all {SESSIONS_MAX} sessions are at work; call without one, or open it when one of them has ended"
     );
-    let is_full = !door.sessions.has_room();
+    let is_full = way == Way::Session && !door.sessions.has_room();
     is_full.then(|| refusal(StatusCode::SERVICE_UNAVAILABLE, &why))
 }
 
@@ -514,12 +514,12 @@ async fn post<H: ServerHandler + Clone>(
     if let Some(reply) = at_once.and_then(|desk| desk.reply(&parts, &passed.message)) {
         return with_json(StatusCode::OK, Body::from(reply));
     }
+    let way = Way::of(&parts.headers, &passed);
     if passed.method.as_deref() == Some("initialize")
-        && let Some(refused) = no_session(door, &parts)
+        && let Some(refused) = no_session(door, &parts, way)
     {
         return refused;
     }
-    let way = Way::of(&parts.headers, &passed);
     let hung_up = CancellationToken::new();
     let watched = Watched {
         unanswered: Some(hung_up.clone().drop_guard()),

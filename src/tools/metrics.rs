@@ -40,7 +40,7 @@ const fn flag(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-const METRICS: [Metric; 23] = [
+const METRICS: [Metric; 24] = [
     arm(
         "steadyhand_arm_moving",
         "gauge",
