@@ -1,51 +1,58 @@
-//! Asks the doorkeeper about every request that needs a token, and lets few tokens be proven at a time.
+//! Asks the doorkeeper about every request that needs a token, and lets one token be proven at a time.
 
 use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use tokio::sync::Semaphore;
+use tokio::sync::{mpsc, oneshot};
 
 use super::desk::{Doorkeeper, Identity};
 
-/// Tokens that are proven at a time: each takes megabytes, and whoever sends wrong ones sends many. Who has been believed
-/// needs no proof, and waits for none.
-const PROOFS_MAX: usize = 1;
+/// Tokens that wait for their proof; the requests behind them are bounded with their connections.
+const WAITING_MAX: usize = 16;
 
 /// A doorkeeper and the queue before it; clones are the same queue.
 #[derive(Clone)]
 pub(super) struct Porter {
     doorkeeper: Arc<dyn Doorkeeper>,
-    proofs: Arc<Semaphore>,
+    proofs: mpsc::Sender<Proof>,
+}
+
+/// A token to be proven, and who waits for what comes of it.
+struct Proof {
+    token: Option<String>,
+    answer: oneshot::Sender<Result<Identity, String>>,
 }
 
 impl Porter {
+    /// Proofs are made on one plain thread, which ends with the last clone: each takes megabytes, which the allocator then
+    /// keeps for one thread and not for as many as senders of wrong tokens can wake.
     pub(super) fn new(doorkeeper: Arc<dyn Doorkeeper>) -> Self {
-        Self {
-            doorkeeper,
-            proofs: Arc::new(Semaphore::new(PROOFS_MAX)),
+        let (proofs, queue) = mpsc::channel(WAITING_MAX);
+        let prover = Arc::clone(&doorkeeper);
+        let thread = std::thread::Builder::new()
+            .name("tokens".to_owned())
+            .spawn(move || prove(prover.as_ref(), queue));
+        if let Err(error) = thread {
+            tracing::error!("no token can be proven: {error}");
         }
+        Self { doorkeeper, proofs }
     }
 
-    /// The bearer token's owner. Proving a token the first time costs a slow hash: not on this thread.
+    /// The bearer token's owner. Who has been believed needs no proof, and waits for none.
     ///
     /// # Errors
     /// Why the caller does not come in.
     pub(super) async fn admit(&self, headers: &HeaderMap) -> Result<Identity, String> {
-        const FAILED: &str = "the token could not be looked up";
         let token = bearer(headers);
         if let Some(judged) = self.doorkeeper.glance(token.as_deref()) {
             return judged;
         }
-        let turn = Arc::clone(&self.proofs).acquire_owned().await;
-        let turn = turn.map_err(|_| FAILED.to_owned())?;
-        let doorkeeper = Arc::clone(&self.doorkeeper);
-        let proof = tokio::task::spawn_blocking(move || {
-            // Kept until the memory is free again, whether or not somebody still waits.
-            let _turn = turn;
-            doorkeeper.admit(token.as_deref())
-        });
-        proof.await.unwrap_or_else(|_| Err(FAILED.to_owned()))
+        let (answer, judged) = oneshot::channel();
+        // A thread that has gone answers nobody.
+        let _ = self.proofs.send(Proof { token, answer }).await;
+        let lost = |_| Err("the token could not be looked up".to_owned());
+        judged.await.unwrap_or_else(lost)
     }
 
     /// Counts a session that is opened.
@@ -54,6 +61,15 @@ impl Porter {
     /// The seconds until one may be.
     pub(super) fn opens(&self, who: &Identity) -> Result<(), f64> {
         self.doorkeeper.opens(who)
+    }
+}
+
+fn prove(doorkeeper: &dyn Doorkeeper, mut queue: mpsc::Receiver<Proof>) {
+    while let Some(Proof { token, answer }) = queue.blocking_recv() {
+        // Nobody waits for a caller that has hung up.
+        if !answer.is_closed() {
+            let _ = answer.send(doorkeeper.admit(token.as_deref()));
+        }
     }
 }
 
