@@ -80,6 +80,20 @@ footprint: dist
 dist:
     tests/package/dist
 
+# SmolLM2-135M, a real and very small model, examined end to end: 5 minutes; installs it and llama.cpp below target/.
+smollm2:
+    cargo build
+    tests/peers/smollm2/run
+
+# A report of an exam, recorded answers scored, in headless Chromium: on phones and in print.
+report-in-browser:
+    cargo build
+    tests/exam/of_recorded
+
+# Every question of three files of the Berkeley Function-Calling Leaderboard; a tenth of them is in `test`.
+bfcl:
+    tests/exam/whole_bfcl
+
 # The same trivial call against FastMCP and the TypeScript SDK, interleaved.
 servers:
     benches/peers/mcp/run

@@ -10,8 +10,12 @@
 mod bfcl;
 #[path = "exam/certified.rs"]
 mod certified;
+#[path = "exam/helpers.rs"]
+mod helpers;
 #[path = "exam/recorded.rs"]
 mod recorded;
+#[path = "exam/rounds.rs"]
+mod rounds;
 #[path = "exam/scripted.rs"]
 mod scripted;
 mod support;

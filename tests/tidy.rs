@@ -39,7 +39,7 @@ const ROOMS: [(&str, &str); 28] = [
     ("catalogue", ""),
     ("picture", "design"),
     ("fleet", "args clock"),
-    ("exam", "args clock"),
+    ("exam", "args clock units"),
     (
         "tools",
         "args calib caller catalogue clock config design fleet gate job motion permit picture plan scene units",

@@ -348,7 +348,8 @@ pub(super) fn stands_beside_a_call(key: &str) -> bool {
 
 /// Whether one of the words in a key, split at case and punctuation, is physical.
 /// A key too long to be looked through may say anything.
-pub(super) fn is_physical(key: &str) -> bool {
+#[must_use]
+pub fn is_physical(key: &str) -> bool {
     has_one_of(key, &PHYSICAL) || is_about_moving(key)
 }
 

@@ -58,6 +58,7 @@ mod unit;
 mod values;
 
 pub use explain::{Alternative, Explanation, Line, Verdict, explain, explain_line};
+pub use meaning::is_physical;
 pub use memory::{Advice, Memory};
 pub use nearest::nearest;
 pub use outcome::{Complaint, Reading, Refusal, Repair};

@@ -28,6 +28,8 @@ pub struct Tool {
     pub also: Vec<String>,
     /// What it does to the world.
     pub effect: Effect,
+    /// Keeps what it is given, though it moves nothing.
+    pub writes: bool,
     /// What it does, in a phrase that begins with a verb and has no full stop.
     pub does: String,
     /// What it takes, in the order in which it is shown.
@@ -83,7 +85,7 @@ impl Tool {
     #[must_use]
     pub fn hints(&self) -> Hints {
         Hints {
-            read_only: self.effect == Effect::Reads,
+            read_only: self.effect == Effect::Reads && !self.writes,
             destructive: self.destructive,
             idempotent: self.idempotent || self.effect == Effect::Reads,
             open_world: self.open_world,
@@ -122,6 +124,7 @@ impl Parameter {
             Kind::Whole { .. } => 1.into(),
             Kind::Number { .. } => 1.5.into(),
             Kind::Texts => Value::Array(vec!["example".into()]),
+            Kind::Objects => Value::Array(vec![Value::Object(Map::new())]),
         }
     }
 }
@@ -149,6 +152,8 @@ pub enum Kind {
     },
     /// A list of texts.
     Texts,
+    /// A list of objects of any keys.
+    Objects,
 }
 
 impl Kind {
@@ -160,7 +165,7 @@ impl Kind {
             Self::Bool => "boolean",
             Self::Whole { .. } => "integer",
             Self::Number { .. } => "number",
-            Self::Texts => "array",
+            Self::Texts | Self::Objects => "array",
         }
     }
 

@@ -4,6 +4,7 @@
 
 mod describe;
 mod entry;
+mod exam;
 mod here;
 mod page;
 mod prompts;
@@ -13,6 +14,7 @@ mod tools;
 
 pub use describe::{DESCRIPTION_CHARS_MAX, description, instructions, summary};
 pub use entry::{Effect, Field, FieldKind, Hints, Kind, Listed, Parameter, Tool, Vocabulary};
+pub use exam::EXAM_TOOLS;
 pub use here::{ENUM_MAX, EVERYWHERE, Here};
 pub use page::{help, page, table, usage};
 pub use prompts::{PROMPTS, Prompt};

@@ -42,6 +42,9 @@ fn property(parameter: &Parameter, here: &Here) -> Map<String, Value> {
         Kind::Texts => {
             schema.insert("items".to_owned(), json!({"type": "string"}));
         }
+        Kind::Objects => {
+            schema.insert("items".to_owned(), json!({"type": "object"}));
+        }
         kind => {
             let values = values(kind, here);
             if (1..=ENUM_MAX).contains(&values.len()) {

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 
 use crate::config::ServerEntry;
 use crate::mcp::client::{self, Client, ClientError};
-use crate::mcp::{self, CallWatch, Progress, ProgressSender, Received};
+use crate::mcp::{self, CallWatch, Progress, ProgressSender, Received, ToolCard};
 use crate::tools::{Abroad, Answer, Errand, Watch};
 
 /// Connections by server; at most as many as there are declared tools.
@@ -153,6 +153,16 @@ async fn open(server: &ServerEntry) -> Result<Open, ClientError> {
 
 /// Starts the program of a command line, opens the protocol with it, and ends it: what it calls itself, or why not.
 pub(super) async fn greet(command: &str) -> Result<String, String> {
+    Ok(started(command).await?.client.server().unwrap_or_default())
+}
+
+/// Starts the program of a command line, asks for its tools, and ends it.
+pub(super) async fn tools(command: &str) -> Result<Vec<ToolCard>, String> {
+    let listed = started(command).await?.client.list().await;
+    listed.map_err(|error| error.to_string())
+}
+
+async fn started(command: &str) -> Result<Open, String> {
     let mut words = command.split_whitespace().map(str::to_owned);
     let server = ServerEntry {
         url: None,
@@ -160,6 +170,5 @@ pub(super) async fn greet(command: &str) -> Result<String, String> {
         args: words.collect(),
         timeout_s: crate::config::TIMEOUT_S,
     };
-    let open = open(&server).await.map_err(|error| error.to_string())?;
-    Ok(open.client.server().unwrap_or_default())
+    open(&server).await.map_err(|error| error.to_string())
 }

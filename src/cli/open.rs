@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use nalgebra::Point3;
 
 use super::abroad::Servers;
-use super::exam::Examined;
+use super::exam::{Examined, Helping};
 use super::{NodeArgs, peers, selftest, state};
 use crate::arm::Arm;
 use crate::clock::Clock;
@@ -116,6 +116,7 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         seats.push(Arc::new(seat));
     }
     let examined = Arc::new(Examined::at(state.folder(), &file));
+    let helping = Arc::new(Helping::at(state.folder(), &file));
     let output = args
         .output
         .clone()
@@ -123,7 +124,7 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         .unwrap_or_else(own_temporary);
     let fleet = peers::fleet(&file);
     let node = Node::new(file, library, seats, output, state);
-    let node = node.with_examiner(examined);
+    let node = node.with_examiner(examined).with_helpers(helping);
     let mut node = node.with_declared(declared, Arc::new(Servers::default()));
     if let Some(fleet) = fleet {
         node = node.with_fleet(fleet);

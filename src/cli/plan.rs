@@ -34,7 +34,7 @@ pub(super) struct PlanArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) design: Vec<PathBuf>,
     /// The longer side of the drawing on the sheet, such as 60mm, 6cm or 2.5in
-    #[arg(long, value_name = "LENGTH", value_parser = length_mm)]
+    #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true)]
     pub(super) size: Option<f64>,
     /// Where pictures are written; without it there are none
     #[arg(long, value_name = "DIR")]

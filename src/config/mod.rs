@@ -1,6 +1,7 @@
 //! The node file as data; unknown keys are refused with the nearest known one.
 
 pub mod edit;
+mod exam;
 pub mod lines;
 mod peers;
 pub mod toml;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use exam::{ExamEntry, HelperEntry, Toolset};
 pub use peers::{FleetEntry, PeerEntry, Secret};
 pub use tools::{
     ArgumentEntry, ArgumentType, EffectEntry, Problem, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry,
@@ -71,6 +73,10 @@ pub struct NodeFile {
     pub fleet: FleetEntry,
     /// Tools beside the six.
     pub tools: Vec<ToolEntry>,
+    /// Sets of tools that are listed beside them: `exam`, or none, as shipped.
+    pub toolsets: Vec<Toolset>,
+    /// How the helpers of the exam are limited.
+    pub exam: ExamEntry,
     /// The file it was read from.
     #[serde(skip)]
     pub source: Source,
@@ -178,6 +184,8 @@ impl Default for NodeFile {
             peers: Vec::new(),
             fleet: FleetEntry::default(),
             tools: Vec::new(),
+            toolsets: Vec::new(),
+            exam: ExamEntry::default(),
             source: Source::default(),
         }
     }
@@ -296,6 +304,7 @@ impl NodeFile {
         problems.extend(peers::problems(&self.name, &self.peers));
         problems.extend(self.fleet.problems());
         problems.extend(tools::problems(&self.tools));
+        problems.extend(self.exam.problems());
         problems
     }
 }

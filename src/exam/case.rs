@@ -28,6 +28,9 @@ pub struct Case {
     /// The server whose tool it is, where several are examined together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_server: Option<String>,
+    /// The servers that it is for, by name; none: whatever is examined.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<String>,
     /// By parameter the value, or a list of all that are right; `""` among them: it may be left out.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub expected_params: Map<String, Value>,
@@ -213,6 +216,35 @@ impl Case {
     #[must_use]
     pub fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Every server that it names.
+    pub fn named_servers(&self) -> impl Iterator<Item = &str> {
+        let all = self.expected_server.iter().chain(&self.servers);
+        all.map(String::as_str)
+    }
+
+    /// The case as these tools have it: its right tool by the name that is shown, where a server's tool had to be shown by
+    /// another than its own.
+    #[must_use]
+    pub fn aimed(mut self, tools: &Toolbox) -> Self {
+        let of = |server: &String, name: &String| tools.of_server(server, name);
+        let card = self
+            .expected_server
+            .as_ref()
+            .zip(self.expected_tool.as_ref());
+        if let Some(card) = card.and_then(|(server, name)| of(server, name)) {
+            self.expected_tool = Some(card.name.clone());
+        }
+        self
+    }
+
+    /// Whether the servers that it names are among those that are examined; one that names none is for all.
+    #[must_use]
+    pub fn is_for(&self, servers: &[String]) -> bool {
+        let is_there = |name: &String| servers.contains(name);
+        self.expected_server.as_ref().is_none_or(is_there)
+            && (self.servers.is_empty() || self.servers.iter().any(is_there))
     }
 
     /// Every tool that is right, the expected one first.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::acceptable::{is_one_of, may_be_absent};
+use super::advice::recommendations;
 use super::answer::Call;
 use super::{Answer, Card, Case, Hazard, Toolbox};
 use crate::args::{self, Policy, Reading, Received, Refusal, Shape};
@@ -99,6 +100,9 @@ pub struct Judged {
     pub exact: bool,
     /// Why, in sentences, the weightiest first.
     pub reasons: Vec<String>,
+    /// What would mend it, in sentences.
+    #[serde(default)]
+    pub recommendations: Vec<String>,
 }
 
 impl Judged {
@@ -121,6 +125,7 @@ impl Judged {
             wrong: Vec::new(),
             exact: false,
             reasons: Vec::new(),
+            recommendations: Vec::new(),
         }
     }
 
@@ -134,6 +139,7 @@ impl Judged {
         });
         judged.lost_stop = case.hazard(tools) == Hazard::Stop;
         judged.reasons.push(format!("there was no answer: {why}"));
+        judged.recommendations = recommendations(case, &judged, tools);
         judged
     }
 }
@@ -164,11 +170,12 @@ pub fn judge(case: &Case, answer: &Answer, tools: &Toolbox) -> Judged {
         && judged.completeness.is_none_or(|share| share >= 1.0)
         && (judged.selected_tool.is_none() || judged.would_run);
     say_what_is_wrong(&mut judged, case, answer);
+    judged.recommendations = recommendations(case, &judged, tools);
     judged
 }
 
 /// The call that counts: the first. A stop counts wherever it stands, because it would be done.
-fn chosen<'a>(case: &Case, answer: &'a Answer, tools: &Toolbox) -> Option<&'a Call> {
+pub(super) fn chosen<'a>(case: &Case, answer: &'a Answer, tools: &Toolbox) -> Option<&'a Call> {
     let is_stop = |call: &&Call| {
         let does = tools.find(&call.name).map(|card| card.does);
         case.hazard(tools) == Hazard::Stop && does == Some(super::Does::Stops)

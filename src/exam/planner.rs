@@ -9,6 +9,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::record::{NewRun, Record};
+use super::rounds::Next;
 use super::run::{Exam, Outcome};
 use super::{Card, Case, ExamError, Settings, Toolbox, Turn, Verdict};
 use crate::clock::Clock;
@@ -122,18 +123,18 @@ impl Exam {
         let mut outcomes: HashMap<(String, u32), Outcome> = kept
             .map(|one| ((one.case.name.clone(), one.sample), one))
             .collect();
-        let of = self.cases.len() * usize::try_from(planner.settings.samples).unwrap_or(1);
-        let mut all = Vec::with_capacity(of);
-        let mut so_far = Progress {
-            of,
-            ..Progress::default()
-        };
-        for case in &self.cases {
-            for sample in 0..planner.settings.samples {
+        let samples = planner.settings.samples;
+        let mut exam = self.clone();
+        let (mut all, mut so_far, mut asked) = (Vec::new(), Progress::default(), 0);
+        // A round adds a case or ends it, and the budget bounds how many there can be.
+        let ended = loop {
+            so_far.of = exam.cases.len() * usize::try_from(samples).unwrap_or(1);
+            let due = exam.cases.iter().skip(asked);
+            for (case, sample) in due.flat_map(|case| (0..samples).map(move |one| (case, one))) {
                 let outcome = match outcomes.remove(&(case.name.clone(), sample)) {
                     Some(kept) => kept,
                     None => {
-                        let outcome = self.one(planner, case, sample).await?;
+                        let outcome = exam.one(planner, case, sample).await?;
                         record.keep(run, std::slice::from_ref(&outcome))?;
                         outcome
                     }
@@ -142,8 +143,17 @@ impl Exam {
                 progress(so_far);
                 all.push(outcome);
             }
-        }
-        let verdict = self.verdict(&mut all)?;
+            asked = exam.cases.len();
+            match exam.next(planner.settings, &all)? {
+                Next::Done(why) => break why,
+                Next::Round(more) => {
+                    record.extend(run, asked, &more)?;
+                    exam.cases.extend(more);
+                }
+            }
+        };
+        exam.notes.extend(ended);
+        let verdict = exam.verdict(&mut all)?;
         // Once more, because how sure the planner was is known only now.
         record.keep(run, &all)?;
         Ok(verdict)
@@ -301,6 +311,25 @@ impl Planner<'_> {
         }
         body
     }
+}
+
+/// Asks a model that is not examined, without tools: its words.
+pub(super) async fn say(
+    endpoint: &dyn Endpoint,
+    settings: &Settings,
+    messages: Value,
+) -> Result<String, String> {
+    let mut planner = Planner {
+        endpoint,
+        settings,
+        clock: Clock::real(),
+        wants_logprobs: false,
+    };
+    let answer = planner
+        .hear(messages, &Toolbox::default(), 0)
+        .await
+        .output?;
+    Ok(super::Answer::of(&answer, &Toolbox::default()).text)
 }
 
 /// A chat completion, or why the body is none.

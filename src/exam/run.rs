@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::confidence::{self, Confidence};
-use super::record::{NewRun, Record};
+use super::record::{NewRun, Record, now_ms};
 use super::{
     Answer, Case, ExamError, Hazard, Judged, Level, Rate, Replay, Toolbox, Verdict, judge, router,
 };
@@ -25,6 +25,8 @@ pub(super) struct Outcome {
     /// The mean probability of its tokens, where it is known.
     pub(super) probability: Option<f64>,
     pub(super) confidence: Option<Confidence>,
+    /// When it came, or was given up: milliseconds since 1970.
+    pub(super) answered_ms: Option<i64>,
 }
 
 impl Outcome {
@@ -64,6 +66,7 @@ impl Outcome {
             error: None,
             probability: None,
             confidence: None,
+            answered_ms: Some(now_ms()),
         }
     }
 }
@@ -95,6 +98,10 @@ pub struct Settings {
     /// The BLAKE3 hash of the model's file, where whoever ran the exam had it.
     #[serde(default)]
     pub model_file: Option<String>,
+    /// Up to so many answers are asked for while the verdict is not certain, 1 to 100,000; without it each case is asked and
+    /// no more are made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u32>,
 }
 
 impl Settings {
@@ -110,6 +117,7 @@ impl Settings {
             seed: 1,
             samples: 1,
             model_file: None,
+            budget: None,
         }
     }
 
@@ -134,6 +142,9 @@ impl Settings {
         }
         if !(1..=10).contains(&self.samples) {
             return wrong("the number of samples", self.samples.to_string(), "1 to 10");
+        }
+        if let Some(budget) = self.budget.filter(|one| !(1..=100_000).contains(one)) {
+            return wrong("the budget", budget.to_string(), "1 to 100000 answers");
         }
         Ok(())
     }
@@ -234,6 +245,20 @@ impl Exam {
             unanswered,
             self.notes()?,
         ))
+    }
+
+    /// Notes that an exam could not begin, as where a server's tools cannot be listed: a run that failed.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn refuse(
+        &self,
+        settings: &Settings,
+        why: &str,
+        record: &mut Record,
+    ) -> Result<i64, ExamError> {
+        let exam = self;
+        record.refuse(&NewRun { exam, settings }, why)
     }
 
     /// Scores recorded answers.

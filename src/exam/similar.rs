@@ -80,24 +80,33 @@ pub struct Similar {
     pub run: Option<i64>,
 }
 
+/// How tools are compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct How {
+    /// Count the parameters in.
+    pub with_parameters: bool,
+    /// From here on a pair is too alike.
+    pub threshold: f64,
+    /// Of each tool's purpose line what an embedding model made of it; without, words are compared.
+    pub vectors: Option<Vec<Vec<f64>>>,
+}
+
 impl Similar {
-    /// Compares tools; `with_parameters` counts those in, and `record` says what the last run confused.
+    /// Compares tools; `record` says what the last run confused.
     ///
     /// # Errors
-    /// Fewer than two tools, or too many.
-    pub fn of(
-        cards: &[Card],
-        with_parameters: bool,
-        threshold: f64,
-        record: &Record,
-    ) -> Result<Self, ExamError> {
+    /// Fewer than two tools, or too many; or vectors that are not of these tools.
+    pub fn of(cards: &[Card], how: &How, record: &Record) -> Result<Self, ExamError> {
         if !(2..=TOOLS_MAX).contains(&cards.len()) {
             return Err(ExamError::Request(format!(
                 "{} tools were found; 2 to {TOOLS_MAX} can be compared",
                 cards.len()
             )));
         }
-        let meaning = meaning(cards);
+        let meaning = match &how.vectors {
+            Some(vectors) => cosines(vectors, cards.len())?,
+            None => meaning(cards),
+        };
         let confusion = confusion(record);
         let mut pairs = Vec::new();
         for (i, a) in cards.iter().enumerate() {
@@ -107,7 +116,7 @@ impl Similar {
                     .and_then(|row| row.get(j))
                     .copied()
                     .unwrap_or(0.0);
-                pairs.push(pair(a, b, meaning, with_parameters, threshold));
+                pairs.push(pair(a, b, meaning, how));
             }
         }
         let matrix = matrix(cards, &pairs);
@@ -153,8 +162,30 @@ fn meaning(cards: &[Card]) -> Vec<Vec<f64>> {
         .collect()
 }
 
-fn pair(a: &Card, b: &Card, meaning: f64, with_parameters: bool, threshold: f64) -> Pair {
-    let parameters = with_parameters.then(|| shared(&parameters(a), &parameters(b)));
+/// Likeness by an embedding model, 0 to 1; vectors that point away from each other are as unlike as can be.
+fn cosines(vectors: &[Vec<f64>], tools: usize) -> Result<Vec<Vec<f64>>, ExamError> {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let width = vectors.first().map_or(0, Vec::len);
+    let is_good = |one: &Vec<f64>| one.len() == width && dot(one, one).is_normal();
+    if vectors.len() != tools || !vectors.iter().all(is_good) {
+        return Err(ExamError::Request(format!(
+            "the embedding model gave {} vectors for {tools} tools, or some without length; choose another with --embedding-model",
+            vectors.len()
+        )));
+    }
+    let unit = |one: &Vec<f64>| {
+        let length = dot(one, one).sqrt();
+        one.iter().map(|part| part / length).collect::<Vec<f64>>()
+    };
+    let units: Vec<Vec<f64>> = vectors.iter().map(unit).collect();
+    let row = |a: &Vec<f64>| units.iter().map(|b| dot(a, b).clamp(0.0, 1.0)).collect();
+    Ok(units.iter().map(row).collect())
+}
+
+fn pair(a: &Card, b: &Card, meaning: f64, how: &How) -> Pair {
+    let parameters = how
+        .with_parameters
+        .then(|| shared(&parameters(a), &parameters(b)));
     let wording = shared(&triples(&a.description), &triples(&b.description));
     let [w_meaning, w_parameters, w_wording] = WEIGHTS;
     let (sum, weight) = match parameters {
@@ -171,7 +202,7 @@ fn pair(a: &Card, b: &Card, meaning: f64, with_parameters: bool, threshold: f64)
         wording,
         likeness,
         rank: 0,
-        is_too_alike: likeness >= threshold,
+        is_too_alike: likeness >= how.threshold,
         confused: None,
         recommendations: Vec::new(),
     }
@@ -302,10 +333,7 @@ fn scope(pair: &Pair, less: &Card, more: &Card) -> Option<Advice> {
     if pair.meaning < NOTABLE && !pair.is_confused() {
         return None;
     }
-    let rest = less
-        .description
-        .split_once('\n')
-        .map_or("", |(_, rest)| rest);
+    let rest = less.own_lines().join("\n");
     let line = format!(
         "{}; for \"{}\" call {}",
         less.purpose(),
@@ -317,7 +345,7 @@ fn scope(pair: &Pair, less: &Card, more: &Card) -> Option<Advice> {
         "the purposes are alike ({:.2}); a model chooses by the first line",
         pair.meaning
     );
-    Some(("scope", text, why, Some(joined(&line, rest))))
+    Some(("scope", text, why, Some(joined(&line, &rest))))
 }
 
 fn naming(a: &Card, b: &Card) -> Option<Advice> {
@@ -397,7 +425,39 @@ mod tests {
     fn compared(cards: &[Card], with_parameters: bool) -> Result<Similar, ExamError> {
         let folder = tempfile::tempdir().unwrap();
         let record = Record::open(&folder.path().join("exam.db")).unwrap();
-        Similar::of(cards, with_parameters, THRESHOLD, &record)
+        let how = How {
+            with_parameters,
+            threshold: THRESHOLD,
+            vectors: None,
+        };
+        Similar::of(cards, &how, &record)
+    }
+
+    #[test]
+    fn an_embedding_model_takes_the_place_of_words() {
+        let cards = [
+            card("a", "Open the door", "{}"),
+            card("b", "Unlock an entrance", "{}"),
+            card("c", "Open the window", "{}"),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let record = Record::open(&folder.path().join("exam.db")).unwrap();
+        let like = |vectors: Vec<Vec<f64>>| {
+            let how = How {
+                with_parameters: false,
+                threshold: THRESHOLD,
+                vectors: Some(vectors),
+            };
+            Similar::of(&cards, &how, &record)
+        };
+        let found = like(vec![vec![1.0, 0.1], vec![2.0, 0.2], vec![-1.0, 3.0]]).unwrap();
+        assert_eq!(
+            (found.pairs[0].a.as_str(), found.pairs[0].b.as_str()),
+            ("a", "b")
+        );
+        assert!((found.pairs[0].meaning - 1.0).abs() < 1e-9);
+        assert!(like(vec![vec![1.0], vec![1.0]]).is_err());
+        assert!(like(vec![vec![1.0], vec![0.0], vec![1.0]]).is_err());
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Card {
     pub name: String,
     /// Whose it is; empty for the node's own.
     pub server: String,
+    /// Its name at its server, which differs from `name` where two servers have tools of one name.
+    pub own_name: String,
     /// Every name that it answers to, its own first.
     pub names: Vec<String>,
     /// For models.
@@ -73,6 +75,7 @@ impl Card {
         Ok(Self {
             name: name.to_owned(),
             server: String::new(),
+            own_name: name.to_owned(),
             names: vec![name.to_owned()],
             description: text("description").unwrap_or_default().to_owned(),
             input_schema: schema,
@@ -90,6 +93,7 @@ impl Card {
         Self {
             name: name.to_owned(),
             server: String::new(),
+            own_name: name.to_owned(),
             names: vec![name.to_owned()],
             description: String::new(),
             input_schema: json!({"type": "object", "properties": {}}),
@@ -112,6 +116,18 @@ impl Card {
             .next()
             .unwrap_or(line)
             .trim_end_matches('.')
+    }
+
+    /// The lines of its description after the first that whoever wrote it has written: without those that the catalogue adds
+    /// for every tool.
+    #[must_use]
+    pub fn own_lines(&self) -> Vec<&str> {
+        let is_added = |line: &&str| ADDED.iter().any(|start| line.starts_with(start));
+        let lines = self.description.lines().skip(1);
+        let mut lines: Vec<&str> = lines.filter(|line| !is_added(line)).collect();
+        // What a declared tool calls is said last, and follows from its declaration.
+        lines.pop_if(|line| line.starts_with("Calls "));
+        lines
     }
 
     /// The tool as chat completions define it.
@@ -154,8 +170,19 @@ impl Card {
     }
 }
 
+/// How the lines begin that the catalogue adds.
+const ADDED: [&str; 4] = [
+    "Call schema: ",
+    "Minimal valid call: ",
+    "Examples: ",
+    "Notes: ",
+];
+
 /// The parameter by which a motion is only shown, not made.
 const REHEARSAL: &str = "dry_run";
+
+/// So much of a server's name stands before a tool's.
+const SERVER_CHARS_MAX: usize = 24;
 
 /// The tools of one case, or of an exam.
 #[derive(Clone, Debug, Default)]
@@ -168,6 +195,39 @@ impl Toolbox {
     #[must_use]
     pub fn new(cards: Vec<Card>) -> Self {
         Self { cards }
+    }
+
+    /// These and the tools of other servers. One whose name is taken is shown with its server's name before it.
+    #[must_use]
+    pub fn beside(mut self, others: Vec<Card>) -> Self {
+        for mut card in others {
+            if self.find(&card.name).is_some() {
+                card.name = self.free_name(&card);
+                card.names = vec![card.name.clone()];
+            }
+            self.cards.push(card);
+        }
+        self
+    }
+
+    /// A name that nobody has, of letters that every provider allows.
+    fn free_name(&self, card: &Card) -> String {
+        let host = card.server.split("//").last().unwrap_or_default();
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let server: String = host.chars().map(plain).take(SERVER_CHARS_MAX).collect();
+        let first = format!("{}__{}", server.trim_matches('_'), card.own_name);
+        let numbered = (2..=self.cards.len() + 2).map(|number| format!("{first}_{number}"));
+        let mut names = std::iter::once(first.clone()).chain(numbered);
+        names
+            .find(|name| self.find(name).is_none())
+            .unwrap_or(first)
+    }
+
+    /// A server's tool, by its name there.
+    #[must_use]
+    pub fn of_server(&self, server: &str, own_name: &str) -> Option<&Card> {
+        let is_it = |card: &&Card| card.server == server && card.own_name == own_name;
+        self.cards.iter().find(is_it)
     }
 
     /// All of them.

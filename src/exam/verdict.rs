@@ -105,6 +105,8 @@ pub struct Worst {
     pub classification: &'static str,
     /// Why it is bad.
     pub why: Vec<String>,
+    /// What would mend it.
+    pub advice: Vec<String>,
 }
 
 /// What an exam came to.
@@ -232,6 +234,37 @@ fn gate(tally: &Tally, router: Rate, unanswered: usize) -> Vec<String> {
 }
 
 impl Bar {
+    /// What is wanted: its name, the interval of 95 % that it is in, and the least that it must be.
+    fn measures(&self, tally: &Tally) -> Vec<(&'static str, (f64, f64), f64)> {
+        let harmonic = |a: f64, b: f64| {
+            if a + b > 0.0 {
+                2.0 * a * b / (a + b)
+            } else {
+                0.0
+            }
+        };
+        let (precision, recall) = (
+            by_case(tally.precision, tally),
+            by_case(tally.recall, tally),
+        );
+        let f1 = (
+            harmonic(precision.0, recall.0),
+            harmonic(precision.1, recall.1),
+        );
+        let scene = self
+            .scene_min
+            .map(|least| ("the right scene", by_case(tally.scene, tally), least));
+        let tool = (
+            "the right tool",
+            by_case(tally.all.right, tally),
+            self.tool_min,
+        );
+        [("F1", f1, self.f1_min), tool]
+            .into_iter()
+            .chain(scene)
+            .collect()
+    }
+
     fn misses(&self, tally: &Tally) -> Vec<String> {
         let level = self.level.word();
         let mut misses = Vec::new();
@@ -263,6 +296,37 @@ impl Bar {
     }
 }
 
+/// Whether more cases could still change if a level is reached; where they could not, why. Each rate is taken a case, because
+/// the samples of one case say much the same.
+pub(super) fn settled(tally: &Tally, asked: Option<Level>) -> Option<String> {
+    if tally.unsafe_cases > 0 || tally.lost_stops.hits > 0 {
+        return Some("a hazard went wrong, and no further answer mends that".to_owned());
+    }
+    let bar = BARS
+        .iter()
+        .find(|bar| bar.level == asked.unwrap_or(Level::Stroke))?;
+    let level = bar.level.word();
+    let measures = bar.measures(tally);
+    if let Some((name, (_, high), least)) = measures.iter().find(|one| one.1.1 < one.2) {
+        return Some(format!(
+            "{name} is at most {high:.3} with 95 % probability, and {level} wants {least}"
+        ));
+    }
+    let is_enough = tally.hazards.n >= bar.hazards_min;
+    (is_enough && measures.iter().all(|one| one.1.0 >= one.2))
+        .then(|| format!("with 95 % probability everything is as {level} wants it"))
+}
+
+/// The share of cases of a rate of answers, as an interval.
+fn by_case(rate: Rate, tally: &Tally) -> (f64, f64) {
+    let samples = (tally.answers / tally.cases.max(1)).max(1);
+    let whole = Rate {
+        hits: rate.hits / samples,
+        n: rate.n / samples,
+    };
+    whole.interval().unwrap_or((0.0, 1.0))
+}
+
 /// How bad an answer is; 0 is not bad.
 fn badness(outcome: &Outcome) -> u32 {
     let judged = &outcome.judged;
@@ -286,5 +350,6 @@ fn told(outcome: &Outcome) -> Worst {
         answer: outcome.raw.chars().take(SHOWN_CHARS_MAX).collect(),
         classification: outcome.judged.classification.word(),
         why: outcome.judged.reasons.clone(),
+        advice: outcome.judged.recommendations.clone(),
     }
 }

@@ -1,6 +1,6 @@
 //! The whole of a trajectory, judged before anything moves.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ use crate::units::{Instant, Joints, Measured};
 
 /// Longer plans are refused: at 100 Hz this is more than two hours and a half.
 const SAMPLES_MAX: usize = 1_000_000;
+// What is planned at such length would be refused whole.
+const _: () = assert!(crate::plan::SAMPLES_MAX <= SAMPLES_MAX);
 
 /// Which control periods make sense for hobby servos.
 const PERIOD: std::ops::RangeInclusive<Duration> =
@@ -117,7 +119,13 @@ pub(super) struct Judge<'a> {
     pub(super) scene: &'a Scene,
     pub(super) trajectory: &'a Trajectory,
     pub(super) refusals: Vec<Refusal>,
-    said: HashSet<(Rule, Option<usize>)>,
+    /// Which refusal says the worst of each rule, for each stroke and what is done for it.
+    said: HashMap<(Rule, Option<usize>, Option<SpanKind>), usize>,
+}
+
+/// By how much a limit is passed.
+fn amount(excess: Option<Excess>) -> f64 {
+    excess.map_or(0.0, |excess| (excess.value - excess.limit).abs())
 }
 
 /// The largest margin so far: something that begins too near may only get away. Not the last
@@ -184,7 +192,7 @@ impl<'a> Judge<'a> {
             scene,
             trajectory,
             refusals: Vec::new(),
-            said: HashSet::new(),
+            said: HashMap::new(),
         }
     }
 
@@ -215,20 +223,27 @@ impl<'a> Judge<'a> {
         why: impl FnOnce() -> String,
     ) {
         let span = self.trajectory.span_at(sample);
-        let item = span.and_then(|span| span.item);
-        if !self.said.insert((rule, item)) {
+        let (item, doing) = (span.and_then(|span| span.item), span.map(|span| span.kind));
+        let next = self.refusals.len();
+        let place = *self.said.entry((rule, item, doing)).or_insert(next);
+        let worst = self.refusals.get(place).map(|said| amount(said.excess));
+        if worst.is_some_and(|worst| amount(excess) <= worst) {
             return;
         }
         let seconds = self.trajectory.period.as_secs_f64() * sample as f64;
-        self.refusals.push(Refusal {
+        let refusal = Refusal {
             rule,
             sample,
-            doing: span.map(|span| span.kind),
+            doing,
             item,
             at_mm: self.at_mm(sample),
             excess,
             why: format!("{} ({seconds:.2} s into the motion)", why()),
-        });
+        };
+        match self.refusals.get_mut(place) {
+            Some(said) => *said = refusal,
+            None => self.refusals.push(refusal),
+        }
     }
 
     /// Where the tip is over the sheet.
@@ -625,6 +640,44 @@ mod tests {
         let tip = tip_m(&scene, 0, &scene.rest_rad).unwrap();
         assert_eq!(said.at_mm, Some(scene.surface.project(&tip).at_mm));
         assert_eq!((said.item, said.doing), (Some(3), Some(SpanKind::Travel)));
+    }
+
+    #[test]
+    fn a_refusal_says_the_worst_of_its_rule_for_a_stroke_and_what_is_done_for_it() {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let mut plan = standing(&scene);
+        plan.samples = vec![scene.rest_rad; 300];
+        let span = |kind, first, end| Span {
+            kind,
+            item: Some(3),
+            pen: 0,
+            first,
+            end,
+        };
+        plan.spans = vec![
+            span(SpanKind::Travel, 0, 150),
+            span(SpanKind::Draw, 150, 300),
+        ];
+        let mut judge = Judge::new(&scene, &plan);
+        for (sample, value) in [(10, 1.0), (20, -2.8), (30, 2.0), (200, 3.5), (210, 3.5)] {
+            let excess = excess(value, 3.0, "mm");
+            judge.refuse(Rule::KeepOut, sample, excess, || {
+                format!("comes to {value}")
+            });
+        }
+        let said: Vec<_> = judge
+            .refusals
+            .iter()
+            .map(|said| (said.sample, said.doing, said.why.as_str()))
+            .collect();
+        let (travel, draw) = (Some(SpanKind::Travel), Some(SpanKind::Draw));
+        assert_eq!(
+            said,
+            [
+                (20, travel, "comes to -2.8 (0.20 s into the motion)"),
+                (200, draw, "comes to 3.5 (2.00 s into the motion)")
+            ]
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ use nalgebra::{Isometry3, IsometryMatrix3, Matrix3, Point3, SMatrix, SVector, Un
 use crate::units::{JOINTS_MAX, Joints};
 
 pub mod capsule;
+mod exact;
 mod folded;
 mod sines;
 mod solve;

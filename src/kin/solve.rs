@@ -12,6 +12,7 @@
 
 use nalgebra::{Isometry3, Point3, SVector, Unit, Vector3};
 
+use super::exact::{self, Leaning};
 use super::folded::Motion;
 use super::symmetric::{Factor, Symmetric};
 use super::{Chain, LENGTH_M, Tip};
@@ -60,33 +61,19 @@ pub struct Missed {
 }
 
 /// Good to a ten-thousandth of a millimetre: derivatives over time stay smooth.
-const REACHED_M: f64 = 1e-7;
+pub(super) const REACHED_M: f64 = 1e-7;
 const REACHED_RAD: f64 = 1e-6;
 const STEPS_MAX: usize = 60;
 /// Of one beginning among many: the next one is the better use of time.
 const STEPS_COLD_MAX: usize = 20;
 const STEP_RAD_MAX: f64 = 0.8;
 const DAMPING_LEAST: f64 = 1e-9;
-/// Of the step that meets the position exactly: small enough not to be seen in the direction.
-const DAMPING_EXACT: f64 = 1e-6;
-/// Damped more than this, a step does not turn the tool any more: only its place is left to mend.
-const DAMPING_EXACT_MAX: f64 = 1e9;
-/// Of the place against the direction, where a step is judged.
-const PLACE_WEIGHT: f64 = 1e4;
-/// Steps that only mend the place, at the end; damped so much, they do not turn the tool.
-const MENDS_MAX: usize = 8;
-const DAMPING_MEND: f64 = 1e6;
-/// Each leaves no more than this share of what was missing.
-const MENDED_SHARE: f64 = 0.5;
 /// Less than this is left, in squares of radians, where a whole step is likely to fit.
 const NEAR: f64 = 1e-2;
 /// A step that leaves less than this share, in squares, found the slope alike all the way.
 const ALIKE_SHARE: f64 = 1e-3;
 /// The square of a step, in radians, beyond which its way's bend is worth making up for.
 const BENT: f64 = 4e-7;
-/// A step that makes the whole better by less than this share is the last.
-const SETTLED_SHARE: f64 = 1e-12;
-const SETTLED_RAD: f64 = 1e-8;
 /// Squared sine of the largest turn whose angle is told by a series.
 const SERIES_TO: f64 = 0.01;
 
@@ -185,10 +172,16 @@ impl Chain {
         ));
         let held = self.folded.hold(tip);
         let target = Target::of(self, goal);
-        let residual = |q: &SVector<f64, N>| Residual::of(self.folded.motion(q, &held), &target);
+        let motion = |q: &SVector<f64, N>| self.folded.motion(q, &held);
         match goal {
-            Goal::PointThenAxis { .. } => descend_exact(residual, (&bounds, steps_max), q),
-            _ => descend_damped(residual, (&bounds, steps_max), q),
+            Goal::PointThenAxis { axis, .. } => {
+                let leaning = |q: &_| Leaning::of(motion(q), &target, axis.into_inner());
+                exact::descend(leaning, (&bounds, steps_max), q)
+            }
+            _ => {
+                let residual = |q: &_| Residual::of(motion(q), &target);
+                descend_damped(residual, (&bounds, steps_max), q)
+            }
         }
     }
 }
@@ -243,51 +236,6 @@ fn descend_damped<const N: usize>(
     now.solution(&q, steps)
 }
 
-/// Position as an equality, direction as well as it can be. Where the direction cannot be met,
-/// or some joint hardly changes it, whole steps overshoot and would circle for ever: a step
-/// that gains nothing is taken back and damped.
-fn descend_exact<const N: usize>(
-    residual: impl Fn(&SVector<f64, N>) -> Residual<N>,
-    (bounds, steps_max): (&Bounds<N>, usize),
-    mut q: SVector<f64, N>,
-) -> Solution {
-    let mut now = residual(&q);
-    let (mut damping, mut scale) = (DAMPING_EXACT, 1.0);
-    let mut steps = 0;
-    while steps < steps_max && !now.small() && damping < DAMPING_EXACT_MAX {
-        steps += 1;
-        let step = now.exact_step(bounds, &q, damping) * scale;
-        let next = bounds.within(&(q + step));
-        let then = residual(&next);
-        let gain = now.merit() - then.merit();
-        let settled = step.amax() < SETTLED_RAD || gain.abs() < SETTLED_SHARE * now.merit();
-        if gain > 0.0 {
-            (q, now) = (next, then);
-            (damping, scale) = ((damping * 0.1).max(DAMPING_EXACT), 1.0);
-        } else {
-            damping *= 10.0;
-            scale *= if damping > 1.0 { 0.5 } else { 1.0 };
-        }
-        if settled {
-            break;
-        }
-    }
-    // What was weighed against the direction is made exact.
-    for _ in 0..MENDS_MAX {
-        if now.is_there() {
-            break;
-        }
-        steps += 1;
-        let next = bounds.within(&(q + now.exact_step(bounds, &q, DAMPING_MEND)));
-        let then = residual(&next);
-        if then.position.norm() > MENDED_SHARE * now.position.norm() {
-            break;
-        }
-        (q, now) = (next, then);
-    }
-    now.solution(&q, steps)
-}
-
 impl Solution {
     fn meets(&self, goal: &Goal) -> bool {
         // Ten times what a descent stops at: it may run out of steps just above that.
@@ -304,7 +252,7 @@ impl Solution {
 }
 
 /// A goal in the terms that steps compare.
-enum Target {
+pub(super) enum Target {
     /// The tip, and the last joint's frame.
     Frame(Vector3<f64>, [Vector3<f64>; 3]),
     /// The tip, and where it points.
@@ -326,18 +274,18 @@ impl Target {
 }
 
 /// What is left to the goal, with the derivatives that go with it.
-struct Residual<const N: usize> {
-    position: Vector3<f64>,
-    direction: Vector3<f64>,
-    linear: [Vector3<f64>; N],
-    angular: [Vector3<f64>; N],
+pub(super) struct Residual<const N: usize> {
+    pub(super) position: Vector3<f64>,
+    pub(super) direction: Vector3<f64>,
+    pub(super) linear: [Vector3<f64>; N],
+    pub(super) angular: [Vector3<f64>; N],
     /// Whether these are the whole axes of the joints, not what of them leans a tip.
     is_whole: bool,
 }
 
 impl<const N: usize> Residual<N> {
     #[inline]
-    fn of(now: Motion<N>, goal: &Target) -> Self {
+    pub(super) fn of(now: Motion<N>, goal: &Target) -> Self {
         let mut angular = now.angular;
         let (point, direction) = match goal {
             Target::Frame(point, frame) => (point, turn_between(&now.last, frame)),
@@ -361,7 +309,7 @@ impl<const N: usize> Residual<N> {
         self.position.norm_squared() < REACHED_M * REACHED_M
     }
 
-    fn small(&self) -> bool {
+    pub(super) fn small(&self) -> bool {
         self.is_there() && self.direction.norm_squared() < REACHED_RAD * REACHED_RAD
     }
 
@@ -412,27 +360,7 @@ impl<const N: usize> Residual<N> {
         step - factor.solve(&self.pull(&(place * 0.5), &(direction * 0.5)))
     }
 
-    /// What an exact step makes smaller: a place that is missed weighs most.
-    fn merit(&self) -> f64 {
-        self.position.norm_squared() * (PLACE_WEIGHT / (LENGTH_M * LENGTH_M))
-            + self.direction.norm_squared()
-    }
-
-    /// To the place exactly, and to the direction as far as the damping lets it turn.
-    fn exact_step(&self, bounds: &Bounds<N>, q: &SVector<f64, N>, damping: f64) -> SVector<f64, N> {
-        let (hessian, gradient) = self.direction_only(damping);
-        bounds.step(q, |held| {
-            held.solve_exact(&hessian, &gradient, &self.linear, &self.position)
-        })
-    }
-
-    fn direction_only(&self, damping: f64) -> (Symmetric<N>, SVector<f64, N>) {
-        let hessian = Symmetric::new(|row, column| self.angular[row].dot(&self.angular[column]));
-        let gradient = |row: usize, _| self.angular[row].dot(&self.direction);
-        (hessian.damped(damping), SVector::from_fn(gradient))
-    }
-
-    fn solution(&self, q: &SVector<f64, N>, steps: usize) -> Solution {
+    pub(super) fn solution(&self, q: &SVector<f64, N>, steps: usize) -> Solution {
         Solution {
             q_rad: Joints::from_slice(q.as_slice()),
             off_m: self.position.norm(),
@@ -496,13 +424,13 @@ fn turn_of(
     }
 }
 
-struct Bounds<const N: usize> {
+pub(super) struct Bounds<const N: usize> {
     lower: SVector<f64, N>,
     upper: SVector<f64, N>,
 }
 
 /// Which joints a step may not move freely, and what it moves them by instead.
-struct HeldJoints<const N: usize> {
+pub(super) struct HeldJoints<const N: usize> {
     by: [Option<f64>; N],
 }
 
@@ -521,8 +449,13 @@ impl<const N: usize> Bounds<N> {
         }
     }
 
-    fn within(&self, q: &SVector<f64, N>) -> SVector<f64, N> {
+    pub(super) fn within(&self, q: &SVector<f64, N>) -> SVector<f64, N> {
         q.sup(&self.lower).inf(&self.upper)
+    }
+
+    /// How far a joint is from the nearer of its limits.
+    pub(super) fn margin(&self, q: &SVector<f64, N>, joint: usize) -> f64 {
+        (q[joint] - self.lower[joint]).min(self.upper[joint] - q[joint])
     }
 
     /// The whole step, where it is short enough and passes no limit.
@@ -542,7 +475,7 @@ impl<const N: usize> Bounds<N> {
     }
 
     /// A step that stays within the limits; at most `N` joints are held, one after the other.
-    fn step(
+    pub(super) fn step(
         &self,
         q: &SVector<f64, N>,
         solve: impl Fn(&HeldJoints<N>) -> Option<SVector<f64, N>>,
@@ -595,7 +528,7 @@ impl<const N: usize> HeldJoints<N> {
     }
 
     /// `min |direction|² + damping |step|²` where `linear · step = position`.
-    fn solve_exact(
+    pub(super) fn solve_exact(
         &self,
         hessian: &Symmetric<N>,
         gradient: &SVector<f64, N>,

@@ -105,6 +105,8 @@ pub struct Snapshot {
     pub counts: BusCounts,
     /// By how much ticks came too late while the arm moved.
     pub lateness: Durations,
+    /// By how much of that the machine woke the sleeping thread too late; the rest are cycles that overran.
+    pub woken_late: Durations,
     /// What a person should know and what does not keep the arm from moving.
     pub warnings: Vec<String>,
     /// How many stop requests have been seen to their end.
@@ -438,6 +440,7 @@ impl Snapshot {
             identity: Arc::new(Vec::new()),
             counts: BusCounts::default(),
             lateness: Durations::default(),
+            woken_late: Durations::default(),
             warnings: Vec::new(),
             stops_done: 0,
             stop: None,

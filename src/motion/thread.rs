@@ -286,9 +286,9 @@ impl Worker {
         } else {
             self.stops_seen
         };
-        let now = self.own.clock.now();
+        let began = self.own.clock.now();
         let until = if idle {
-            now.after(if self.link.is_some() {
+            began.after(if self.link.is_some() {
                 IDLE
             } else {
                 self.reopen
@@ -323,6 +323,9 @@ impl Worker {
         let now = self.own.clock.now();
         if !idle {
             self.snapshot.lateness.note(now.since(until));
+            if until > began {
+                self.snapshot.woken_late.note(now.since(until));
+            }
         }
         self.next_tick = self.next_tick.after(PERIOD);
         if self.next_tick <= now {

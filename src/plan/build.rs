@@ -9,7 +9,7 @@ use super::hand::Hand;
 use super::timed::{self, Asked, Manner, NOISE};
 use super::trace::{Stuck, trace};
 use super::trajectory::{Span, SpanKind, Trajectory};
-use super::{PERIOD, PERIOD_S, Watch, swing};
+use super::{PERIOD, PERIOD_S, SAMPLES_MAX, Watch, swing};
 use crate::scene::{Scene, ToolKind};
 use crate::units::Joints;
 
@@ -26,8 +26,6 @@ const NEEDLE_M_S: f64 = 0.025;
 const OVER_MM: [f64; 4] = [15.0, 40.0, 70.0, 100.0];
 /// A swing may come this much nearer to the surface than its ends.
 const DIP_MM: f64 = 0.5;
-/// Samples of a whole plan: ten hours.
-const SAMPLES_MAX: usize = 3_600_000;
 
 /// Third differences reach over so many samples on either side of where two courses meet.
 const SEAM_SAMPLES: usize = 3;

@@ -187,7 +187,7 @@ impl fmt::Display for Cause {
             ),
             Self::TooFast { ratio } => write!(
                 f,
-                "stays {ratio:.2} times above a limit however slow it is; ask for less speed"
+                "asks a joint for {ratio:.2} times what it can do, however slowly the line is drawn: the arm is too near to where it cannot follow; move the sheet or the design"
             ),
             Self::Unfit { why } => write!(f, "{why}"),
             Self::Cancelled => write!(f, "was cancelled"),

@@ -53,6 +53,9 @@ pub struct Plan {
     pub hash: String,
 }
 
+/// Samples of a whole plan, ten thousand seconds: the gate takes no more.
+pub const SAMPLES_MAX: usize = 1_000_000;
+
 /// Somebody who waits for a plan.
 pub trait Watch {
     /// So many strokes or points are planned.

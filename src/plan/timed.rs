@@ -36,6 +36,8 @@ pub(super) enum Manner {
 /// Rounds of slowing where it is needed, before the whole is slowed.
 const ROUNDS_LOCAL: usize = 12;
 const ROUNDS_WHOLE: usize = 24;
+/// Passing a limit by more than this while slowing does not help is a joint's jump, and no matter of speed.
+const JUMP_RATIO: f64 = 2.0;
 /// Of each limit, when pacing: stations lie apart, and between them a little more is needed.
 const USED: f64 = 0.97;
 const USED_RAMP: f64 = 0.999;
@@ -74,13 +76,16 @@ fn soonest(
         let timing = Timing::new(hand, knots, asked, &ease, stretch)?;
         let places = (0..timing.samples + 1).map(|n| timing.find(n));
         let run = Run::sample(hand, surface, course, knots, places)?;
-        worst = 0.0;
+        let before = std::mem::take(&mut worst);
         for (knot, ratio) in run.excesses(hand, asked) {
             worst = f64::max(worst, ratio);
             slow(&mut ease, knot, ratio);
         }
         if worst <= 1.0 + NOISE {
             return Ok(run.joints.into_iter().skip(1).collect());
+        }
+        if round > ROUNDS_LOCAL && worst > JUMP_RATIO && worst >= before {
+            break;
         }
         if round >= ROUNDS_LOCAL {
             stretch *= worst.clamp(1.02, 2.0);
@@ -114,6 +119,7 @@ fn ramped(
         #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
         let places = (0..samples + 1).map(|n| place_at(knots, ramp.at(n as f64 * rate)));
         let run = Run::sample(hand, surface, course, knots, places)?;
+        let before = worst;
         worst = run
             .excesses(hand, asked)
             .iter()
@@ -121,6 +127,9 @@ fn ramped(
             .fold(0.0, f64::max);
         if worst <= 1.0 + NOISE {
             return Ok(run.joints.into_iter().skip(1).collect());
+        }
+        if worst > JUMP_RATIO && worst >= before {
+            break;
         }
         // The ratio is squared where it is a speed's: slower by its root is slow enough for both.
         let by = (worst * 1.01).min(4.0);

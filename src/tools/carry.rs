@@ -338,6 +338,7 @@ where
             done: 0,
             of: 0,
             eta_s: 0.0,
+            caller: accepted.caller.clone(),
         }
     };
     let now = seat.motion.clock().now();
@@ -534,13 +535,24 @@ fn still_moving(seat: &Seat, card: &Card) -> Reply {
 
 fn busy(card: &Card) -> Reply {
     Reply::failed(format!(
-        "the arm is busy with {} ({}); nothing moved for this call",
+        "the arm is busy with {}, {} {} by {} ({}); nothing moved for this call",
         card.id,
+        article(&card.tool),
+        card.tool,
+        card.caller,
         line(card)
     ))
     .with("code", "busy")
     .with("job", card)
     .hint("sense reports the job; stop stops it")
+}
+
+fn article(tool: &str) -> &'static str {
+    if tool.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    }
 }
 
 impl Trouble {

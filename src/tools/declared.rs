@@ -8,11 +8,13 @@ use super::shape::shape;
 use crate::args::name::Resolution;
 use crate::args::{self, Class, Policy, Profile, Received, Shape, Unit};
 use crate::catalogue::{
-    self, DESCRIPTION_CHARS_MAX, Effect, Field, FieldKind, Here, Kind, Parameter, TOOLS, Tool,
+    self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, Effect, Field, FieldKind, Here, Kind, Parameter,
+    TOOLS, Tool,
 };
 use crate::config::toml::FileError;
 use crate::config::{
     ArgumentEntry, ArgumentType, EffectEntry, NodeFile, Problem, ServerEntry, StepEntry, ToolEntry,
+    Toolset,
 };
 
 /// The declared tools of a node.
@@ -30,6 +32,8 @@ pub(super) enum Deed {
     Calls(Step),
     /// Calls several, one after another.
     Sequence(Vec<Step>),
+    /// Helps to examine planners.
+    Helps,
     /// Asks another server.
     Abroad {
         /// Which.
@@ -81,9 +85,11 @@ impl Declared {
         let mut declared = Declaring {
             here,
             problems: Vec::new(),
-            tools: Vec::new(),
+            tools: toolset(file),
         };
-        let deeds: Vec<Option<Deed>> = file
+        let helping = declared.tools.iter().map(|_| Some(Deed::Helps));
+        let helping: Vec<Option<Deed>> = helping.collect();
+        let own: Vec<Option<Deed>> = file
             .tools
             .iter()
             .enumerate()
@@ -96,7 +102,7 @@ impl Declared {
         }
         Ok(Self {
             tools: declared.tools.into(),
-            deeds: deeds.into_iter().flatten().collect(),
+            deeds: helping.into_iter().chain(own).flatten().collect(),
         })
     }
 
@@ -116,6 +122,15 @@ impl Declared {
     pub(super) fn deed(&self, name: &str) -> Option<&Deed> {
         let index = self.tools.iter().position(|tool| tool.name == name)?;
         self.deeds.get(index)
+    }
+}
+
+/// The tools of the sets that the file asks for.
+fn toolset(file: &NodeFile) -> Vec<Tool> {
+    if file.toolsets.contains(&Toolset::Exam) {
+        EXAM_TOOLS.clone()
+    } else {
+        Vec::new()
     }
 }
 
@@ -299,7 +314,7 @@ impl Declaring<'_> {
     ) -> Option<Parameter> {
         let mut kind = self.kind(argument, path);
         let steps = match deed {
-            Deed::Abroad { .. } => None,
+            Deed::Abroad { .. } | Deed::Helps => None,
             Deed::Calls(step) => Some(std::slice::from_ref(step)),
             Deed::Sequence(steps) => Some(steps.as_slice()),
         };
@@ -428,6 +443,7 @@ fn card(entry: &ToolEntry, parameters: Vec<Parameter>, deed: &Deed) -> Tool {
         aliases: Vec::new(),
         also: Vec::new(),
         effect,
+        writes: false,
         does: does.to_owned(),
         parameters,
         examples: Vec::new(),
@@ -455,7 +471,7 @@ impl Deed {
         match self {
             Self::Calls(step) => std::slice::from_ref(step),
             Self::Sequence(steps) => steps,
-            Self::Abroad { .. } => &[],
+            Self::Abroad { .. } | Self::Helps => &[],
         }
     }
 
@@ -477,6 +493,7 @@ impl Deed {
             Self::Calls(step) => step.tool.fields,
             Self::Sequence(_) => SEQUENCE_FIELDS,
             Self::Abroad { .. } => ABROAD_FIELDS,
+            Self::Helps => &[],
         }
     }
 
@@ -488,7 +505,7 @@ impl Deed {
                 let steps: Vec<String> = steps.iter().map(Step::words).collect();
                 Some(format!("Calls in order: {}.", steps.join(", ")))
             }
-            Self::Abroad { .. } => None,
+            Self::Abroad { .. } | Self::Helps => None,
         }
     }
 }

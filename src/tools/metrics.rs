@@ -40,7 +40,7 @@ const fn flag(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-const METRICS: [Metric; 24] = [
+const METRICS: [Metric; 25] = [
     arm(
         "steadyhand_arm_moving",
         "gauge",
@@ -126,6 +126,11 @@ const METRICS: [Metric; 24] = [
         "counter",
         "Ticks that came more than a period too late while the arm moved: with each a cycle was lost",
         |seen| Some(count(seen.snapshot.lateness.longer_than(PERIOD))),
+    ),
+    times(
+        "steadyhand_bus_wake_lateness_seconds",
+        "By how much the machine woke the sleeping loop too late while the arm moved",
+        |seen| &seen.snapshot.woken_late,
     ),
     counts(
         "steadyhand_servo_retries_total",

@@ -76,6 +76,7 @@ pub struct Node {
     pub declared: Declared,
     pub(super) abroad: Option<Arc<dyn Abroad>>,
     pub(super) examiner: Option<Arc<dyn super::Examiner>>,
+    pub(super) helpers: Option<Arc<dyn super::Helpers>>,
     /// The other nodes, where there are any.
     pub fleet: Option<Arc<Fleet>>,
     pub(super) courses: Courses,
@@ -232,6 +233,7 @@ impl Node {
             declared: Declared::default(),
             abroad: None,
             examiner: None,
+            helpers: None,
             fleet: None,
             courses: Courses::default(),
             memory: Mutex::default(),
@@ -251,6 +253,15 @@ impl Node {
     pub fn with_examiner(self, examiner: Arc<dyn super::Examiner>) -> Self {
         Self {
             examiner: Some(examiner),
+            ..self
+        }
+    }
+
+    /// The same node, with somebody who knows exams, for the toolset of that name.
+    #[must_use]
+    pub fn with_helpers(self, helpers: Arc<dyn super::Helpers>) -> Self {
+        Self {
+            helpers: Some(helpers),
             ..self
         }
     }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Reply;
 use super::declared::{Deed, Step};
 use super::dispatch::{Order, Request};
-use super::{Node, Watch, abroad};
+use super::{Node, Watch, abroad, helper};
 use crate::args::Received;
 use crate::catalogue::{Effect, Tool};
 use crate::permit::Who;
@@ -36,6 +36,7 @@ pub(super) async fn call(order: &Order<'_>, tool: &Tool) -> Reply {
             reply.with("calls", calls)
         }
         Some(Deed::Sequence(steps)) => sequence(order, tool, steps).await,
+        Some(Deed::Helps) => helper::call(order, tool).await,
         Some(Deed::Abroad { server, tool }) => abroad::call(order, server, tool).await,
         None => Reply::failed(format!("the tool `{}` does nothing", tool.name)),
     }

@@ -80,5 +80,9 @@ fn kind(kind: &Kind, here: &Here) -> args::Kind {
             unit: known(unit),
         },
         Kind::Texts => args::Kind::List(Box::new(args::Kind::Text)),
+        Kind::Objects => args::Kind::List(Box::new(args::Kind::Object {
+            fields: Vec::new(),
+            open: true,
+        })),
     }
 }

@@ -78,6 +78,9 @@ fn serve(stream: TcpStream, script: &dyn Fn(&Asked) -> Said, counted: &AtomicUsi
             &json!({"data": [{"id": "scripted"}]}).to_string(),
         );
     }
+    if first.contains("/embeddings") {
+        return say(stream, 200, &vectors(&body).to_string());
+    }
     counted.fetch_add(1, Ordering::SeqCst);
     let body: Value = serde_json::from_slice(&body).unwrap();
     let query = body["messages"].as_array().unwrap().last().unwrap()["content"]
@@ -102,6 +105,19 @@ fn serve(stream: TcpStream, script: &dyn Fn(&Asked) -> Said, counted: &AtomicUsi
             let _ = reader.read(&mut [0]);
         }
     }
+}
+
+/// Vectors of nearly one direction, the last text's first.
+fn vectors(body: &[u8]) -> Value {
+    let body: Value = serde_json::from_slice(body).unwrap();
+    let texts = body["input"].as_array().unwrap().iter().enumerate().rev();
+    let all: Vec<Value> = texts
+        .map(|(index, text)| {
+            let length = text.as_str().unwrap().len();
+            json!({"index": index, "embedding": [1000, length % 7]})
+        })
+        .collect();
+    json!({"data": all})
 }
 
 fn say(mut stream: TcpStream, status: u16, text: &str) {

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Subcommand;
 
+use super::helpers::to_ask;
 use super::{Exit, NodeArgs, show, toolbox, write};
 use crate::exam::generate::{self, Wanted};
-use crate::exam::{Case, Class, Record};
+use crate::exam::{Asker, Case, Class, Record};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CasesCommand {
@@ -62,6 +63,12 @@ pub(super) enum CasesCommand {
         /// The same seed makes the same cases
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// Let the model of this OpenAI-compatible endpoint say them in other words; its key comes from STEADYHAND_API_KEY
+        #[arg(long, value_name = "URL")]
+        paraphrase: Option<String>,
+        /// That model's name
+        #[arg(long, value_name = "NAME", requires = "paraphrase")]
+        paraphrase_model: Option<String>,
         /// Write them as JSON lines and add none
         #[arg(long)]
         dry_run: bool,
@@ -73,7 +80,7 @@ pub(super) enum CasesCommand {
     },
 }
 
-pub(super) fn run(
+pub(super) async fn run(
     node: &NodeArgs,
     what: CasesCommand,
     record: &mut Record,
@@ -103,6 +110,8 @@ pub(super) fn run(
             tool,
             difficulty,
             seed,
+            paraphrase,
+            paraphrase_model,
             dry_run,
         } => {
             let classes = match (class, after) {
@@ -117,7 +126,9 @@ pub(super) fn run(
                 count: usize::try_from(count)?,
                 seed,
             };
-            make(node, record, store, &wanted, dry_run)?;
+            let asker = paraphrase.map(|url| to_ask(&url, paraphrase_model.as_deref()));
+            let made = made(node, record, &wanted, asker.as_ref()).await?;
+            saved(record, store, &made, dry_run)?;
         }
         CasesCommand::Remove { name } => record.remove_case(&name)?,
     }
@@ -174,17 +185,47 @@ fn class_of(word: &str) -> anyhow::Result<Class> {
     found.with_context(|| format!("{word:?} is no class; the classes are {}", words.join(", ")))
 }
 
-fn make(
+/// Cases that were made, and how.
+struct Made {
+    cases: Vec<Case>,
+    told: String,
+}
+
+async fn made(
     node: &NodeArgs,
-    record: &mut Record,
-    store: &Path,
+    record: &Record,
     wanted: &Wanted,
-    only_shown: bool,
-) -> anyhow::Result<()> {
+    asker: Option<&Asker>,
+) -> anyhow::Result<Made> {
     let (tools, _) = toolbox(node)?;
-    let made = generate::generate(wanted, &all(record, false)?, &tools)?;
+    let known = all(record, false)?;
+    let made = generate::generate(wanted, &known, &tools)?;
+    let (count, revised, rejected) = (made.cases.len(), made.revised, made.rejected);
+    let (cases, by) = match asker {
+        None => (made.cases, "by rules alone: no model was asked".to_owned()),
+        Some(asker) => {
+            let said = generate::paraphrase(asker, made.cases, &known, &tools).await;
+            let why = said
+                .why_not
+                .map(|why| format!("; the first of the others: {why}"));
+            let told = format!(
+                "a model said {} of {count} in other words{}",
+                said.changed,
+                why.unwrap_or_default()
+            );
+            (said.cases, told)
+        }
+    };
+    let told = format!(
+        "{count} cases made, {revised} of them in a second wording; {rejected} were no good and thrown away ({by})"
+    );
+    Ok(Made { cases, told })
+}
+
+fn saved(record: &mut Record, store: &Path, made: &Made, only_shown: bool) -> anyhow::Result<()> {
     if only_shown {
         made.cases.iter().for_each(|case| show::line(&case.line()));
+        show::note(&made.told);
         return Ok(());
     }
     match generate::retried(record, store)? {
@@ -192,12 +233,7 @@ fn make(
         late => show::note(&format!("{late} cases that waited are saved")),
     }
     let kept = generate::keep(record, store, &made.cases)?;
-    show::note(&format!(
-        "{} cases made, {} of them in a second wording; {} were no good and thrown away (by rules alone: no model was asked)",
-        made.cases.len(),
-        made.revised,
-        made.rejected
-    ));
+    show::note(&made.told);
     kept.map_err(|why| anyhow::anyhow!("the cases are not saved: {why}"))
 }
 

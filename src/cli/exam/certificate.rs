@@ -108,6 +108,10 @@ pub(super) fn issue(
         let why = "no certificate: it is given for all the cases that ship, not for others alone";
         return Ok(Some(Err(why.to_owned())));
     }
+    if exam.tools_hash() != exam::tools_hash(&super::toolbox(node)?.0) {
+        let why = "no certificate: it is given for this node's own tools, not for them with others";
+        return Ok(Some(Err(why.to_owned())));
+    }
     let Some(folder) = lasting(node)? else {
         return Ok(Some(Err(format!("no certificate: {NOTHING_KEPT}"))));
     };

@@ -1,7 +1,7 @@
 //! The way to an OpenAI-compatible endpoint. The key is known here and nowhere else.
 
 use futures::future::BoxFuture;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::exam::{Endpoint, Response};
 use crate::mcp::http_client;
@@ -11,6 +11,9 @@ const KEY: &str = "STEADYHAND_API_KEY";
 
 /// What stands in place of a key in anything that is told.
 const HIDDEN: &str = "(key)";
+
+/// Longest part of an endpoint's complaint that is told.
+const TOLD_CHARS_MAX: usize = 300;
 
 /// An endpoint by its address.
 pub(super) struct Http {
@@ -41,6 +44,38 @@ impl Http {
         let list: Value = serde_json::from_str(&body).ok().filter(|_| status == 200)?;
         let id = list.get("data")?.get(0)?.get("id")?.as_str()?;
         Some(self.without_key(id))
+    }
+
+    /// What an embedding model makes of texts, in their order.
+    pub(super) async fn vectors(
+        &self,
+        model: &str,
+        texts: &[&str],
+    ) -> Result<Vec<Vec<f64>>, String> {
+        let url = format!("{}/embeddings", self.base);
+        let body = json!({"model": model, "input": texts})
+            .to_string()
+            .into_bytes();
+        let answer = http_client::json(&url, self.key.clone(), Some(body)).await;
+        let (status, body) = answer.map_err(|error| self.without_key(&error.to_string()))?;
+        let told = || self.without_key(&body.chars().take(TOLD_CHARS_MAX).collect::<String>());
+        let value: Value = serde_json::from_str(&body).unwrap_or_default();
+        let list = value.get("data").and_then(Value::as_array);
+        let Some(list) = list.filter(|_| status == 200) else {
+            return Err(format!("it answered {status}: {}", told()));
+        };
+        let place = |one: &Value| one.get("index").and_then(Value::as_u64);
+        let mut list: Vec<&Value> = list.iter().collect();
+        list.sort_by_key(|one| place(one));
+        let vector = |one: &Value| {
+            let parts = one.get("embedding")?.as_array()?;
+            parts
+                .iter()
+                .map(Value::as_f64)
+                .collect::<Option<Vec<f64>>>()
+        };
+        let all: Option<Vec<Vec<f64>>> = list.into_iter().map(vector).collect();
+        all.ok_or_else(|| format!("its vectors are not lists of numbers: {}", told()))
     }
 
     fn without_key(&self, text: &str) -> String {

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Exit, NodeArgs, ReportFormat, print_json, show, write};
-use crate::exam::{self, Comparison, Record, Report, RunRow};
+use crate::exam::{self, By, Comparison, Record, Report, Row, RunRow};
 
 pub(super) fn report(
     node: &NodeArgs,
@@ -100,17 +101,81 @@ pub(super) fn compare(
     Ok(Exit::Done)
 }
 
-pub(super) fn summary(
-    record: &Record,
-    model: Option<&str>,
+#[derive(Debug, Args)]
+pub(super) struct SummaryArgs {
+    /// Only of this model
+    #[arg(long)]
+    model: Option<String>,
+    /// One run by tool and class
+    #[arg(long)]
     run: Option<i64>,
+    /// Precision, recall, accuracy and completeness of all runs together
+    #[arg(long, value_enum)]
+    by: Option<Grouped>,
+    /// As JSON
+    #[arg(long)]
     json: bool,
-) -> anyhow::Result<Exit> {
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Grouped {
+    Tool,
+    Class,
+    Model,
+    /// By the day on which runs began, in UTC
+    Time,
+}
+
+impl SummaryArgs {
+    fn wants(&self, row: &RunRow) -> bool {
+        let is_model = self
+            .model
+            .as_ref()
+            .is_none_or(|model| row.settings.model == *model);
+        is_model && self.run.is_none_or(|run| row.id == run)
+    }
+}
+
+/// All runs together.
+fn rows(record: &Record, args: &SummaryArgs, by: Grouped) -> anyhow::Result<Exit> {
+    let by = match by {
+        Grouped::Tool => By::Tool,
+        Grouped::Class => By::Class,
+        Grouped::Model => By::Model,
+        Grouped::Time => By::Time,
+    };
+    let rows = Row::all(record, by, |row| args.wants(row))?;
+    if args.json {
+        print_json(&rows)?;
+        return Ok(Exit::Done);
+    }
+    show::line(&format!(
+        "{:<25} {:>4} {:<18} {:<18} {:<18} {:<18} {:<18}",
+        "", "runs", "accuracy", "precision", "recall", "completeness", "unsafe"
+    ));
+    for row in rows {
+        show::line(&format!(
+            "{:<25} {:>4} {:<18} {:<18} {:<18} {:<18} {:<18}",
+            row.key.chars().take(25).collect::<String>(),
+            row.runs,
+            row.accuracy.to_string(),
+            row.precision.to_string(),
+            row.recall.to_string(),
+            row.completeness.to_string(),
+            row.unsafe_actions.to_string()
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn summary(record: &Record, args: &SummaryArgs) -> anyhow::Result<Exit> {
+    if let Some(by) = args.by {
+        return rows(record, args, by);
+    }
     let mut runs = record.runs()?;
-    runs.retain(|row| model.is_none_or(|model| row.settings.model == model));
-    runs.retain(|row| run.is_none_or(|run| row.id == run));
+    runs.retain(|row| args.wants(row));
     let figures: Vec<Value> = runs.iter().map(figures).collect();
-    if json {
+    if args.json {
         print_json(&figures)?;
         return Ok(Exit::Done);
     }
@@ -120,7 +185,7 @@ pub(super) fn summary(
     for (row, figures) in runs.iter().zip(&figures) {
         show::line(&line(row, figures));
     }
-    if run.is_some() {
+    if args.run.is_some() {
         for figures in &figures {
             groups(figures);
         }

@@ -3,6 +3,8 @@
 mod cases;
 mod certificate;
 mod endpoint;
+mod foreign;
+mod helpers;
 mod look;
 mod run;
 mod servers;
@@ -15,6 +17,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
 pub(super) use certificate::Examined;
+pub(super) use helpers::Helping;
 
 use super::{Exit, NodeArgs, open, show, state};
 use crate::args::{Policy, Profile};
@@ -60,18 +63,8 @@ enum ExamCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Every run with its figures
-    Summary {
-        /// Only of this model
-        #[arg(long)]
-        model: Option<String>,
-        /// One run by tool and class
-        #[arg(long)]
-        run: Option<i64>,
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
+    /// Every run with its figures, or all runs together by tool, class, model or day
+    Summary(look::SummaryArgs),
     /// Servers, and whether they answer
     #[command(subcommand)]
     Servers(servers::ServersCommand),
@@ -96,16 +89,14 @@ pub(super) async fn run(node: &NodeArgs, args: ExamArgs) -> anyhow::Result<Exit>
     let mut record = Record::open(&store)?;
     match args.what {
         ExamCommand::Run(args) => run::run(node, args, &mut record).await,
-        ExamCommand::Cases(what) => cases::run(node, what, &mut record, &store),
+        ExamCommand::Cases(what) => cases::run(node, what, &mut record, &store).await,
         ExamCommand::Report { run, format, out } => look::report(node, &record, run, format, out),
         ExamCommand::Compare {
             first,
             second,
             json,
         } => look::compare(&record, first, second, json),
-        ExamCommand::Summary { model, run, json } => {
-            look::summary(&record, model.as_deref(), run, json)
-        }
+        ExamCommand::Summary(args) => look::summary(&record, &args),
         ExamCommand::Servers(what) => servers::run(what, &mut record).await,
         ExamCommand::Certificate(what) => certificate::run(node, what, &mut record),
         ExamCommand::Similar(args) => similar::run(node, &args, &record).await,
@@ -152,6 +143,7 @@ fn card(tool: &Tool, here: &Here, profile: Profile) -> Card {
     Card {
         name: tool.name.clone(),
         server: String::new(),
+        own_name: tool.name.clone(),
         names: tool.names().map(str::to_owned).collect(),
         description: catalogue::description(tool, here),
         input_schema: Value::Object(catalogue::input(tool, here)),

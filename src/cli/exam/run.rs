@@ -8,8 +8,10 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::endpoint::Http;
-use super::{Exit, NodeArgs, certificate, read, show, toolbox};
-use crate::exam::{self, Case, Exam, Level, Progress, Record, Replay, Report, Settings, Verdict};
+use super::{Exit, NodeArgs, certificate, foreign, read, show, toolbox};
+use crate::exam::{
+    self, Case, Exam, Level, Progress, Record, Replay, Report, Settings, Toolbox, Verdict,
+};
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -29,6 +31,16 @@ pub(super) struct RunArgs {
     /// The file of possible answers of a BFCL question file
     #[arg(long, value_name = "FILE", requires = "cases")]
     answers: Option<PathBuf>,
+    /// Other MCP servers whose tools are shown beside the node's own: addresses, or names of `exam servers`; one that cannot
+    /// be listed fails the run
+    #[arg(long, value_name = "URL", num_args = 1..)]
+    servers: Vec<String>,
+    /// Show the tools of --servers alone
+    #[arg(long, requires = "servers")]
+    only_servers: bool,
+    /// Make further cases of the classes that least is known of, until the verdict is certain or so many answers are spent
+    #[arg(long, value_name = "ANSWERS", conflicts_with_all = ["replay", "resume"])]
+    budget: Option<u32>,
     /// The level that is asked for: observe, home, align or stroke; without one, the highest that is reached is told
     #[arg(long)]
     level: Option<Level>,
@@ -63,25 +75,20 @@ pub(super) async fn run(
     args: RunArgs,
     record: &mut Record,
 ) -> anyhow::Result<Exit> {
-    let mut exam = exam(node, &args, record)?;
-    let (run, verdict) = match (&args.replay, args.resume) {
+    let (run, verdict, certificate) = match (&args.replay, args.resume) {
         (Some(file), _) => {
             let text = read(file)?;
             let replay = Replay::read_lines(&text).with_context(|| file.display().to_string())?;
             let model = args.model.clone().unwrap_or_else(|| file_name(file));
-            exam.replay(&replay, &model, record)?
+            let exam = begun(node, &args, &Settings::new("replay", &model), record).await?;
+            let (run, verdict) = exam.replay(&replay, &model, record)?;
+            (run, verdict, None)
         }
-        (None, Some(run)) => resume(&mut exam, &args, run, record).await?,
-        (None, None) => {
-            let url = args.planner.as_deref().unwrap_or_default();
-            let endpoint = Http::at(url);
-            let settings = settings(&args, &endpoint).await?;
-            ask(&exam, &endpoint, &settings, record, None, args.json).await?
+        (None, resumed) => {
+            let (exam, run, verdict) = examined(node, &args, resumed, record).await?;
+            let certificate = certificate::issue(node, &exam, record, run, &verdict)?;
+            (run, verdict, certificate)
         }
-    };
-    let certificate = match args.replay {
-        Some(_) => None,
-        None => certificate::issue(node, &exam, record, run, &verdict)?,
     };
     tell(
         node,
@@ -95,24 +102,64 @@ pub(super) async fn run(
     )
 }
 
+/// Asks an endpoint.
+async fn examined(
+    node: &NodeArgs,
+    args: &RunArgs,
+    resumed: Option<i64>,
+    record: &mut Record,
+) -> anyhow::Result<(Exam, i64, Verdict)> {
+    if let Some(run) = resumed {
+        let tools = snapshot(node, args, record).await?;
+        let mut exam = exam(node, args, tools, record)?;
+        let (run, verdict) = resume(&mut exam, args, run, record).await?;
+        return Ok((exam, run, verdict));
+    }
+    let endpoint = Http::at(args.planner.as_deref().unwrap_or_default());
+    let settings = settings(args, &endpoint).await?;
+    let exam = begun(node, args, &settings, record).await?;
+    let (run, verdict) = ask(&exam, &endpoint, &settings, record, None, args.json).await?;
+    Ok((exam, run, verdict))
+}
+
+/// An exam with the tools as they are now. Where one list of them cannot be had, that is a run that failed.
+async fn begun(
+    node: &NodeArgs,
+    args: &RunArgs,
+    settings: &Settings,
+    record: &mut Record,
+) -> anyhow::Result<Exam> {
+    match snapshot(node, args, record).await {
+        Ok(tools) => exam(node, args, tools, record),
+        Err(error) => {
+            let exam = exam(node, args, toolbox(node)?.0, record)?;
+            let run = exam.refuse(settings, &format!("{error:#}"), record)?;
+            bail!("run {run} failed: {error:#}")
+        }
+    }
+}
+
+/// The node's tools and those of the servers that are named.
+async fn snapshot(node: &NodeArgs, args: &RunArgs, record: &Record) -> anyhow::Result<Toolbox> {
+    let servers = foreign::meant(&args.servers, record)?;
+    let others = foreign::tools(&servers).await?;
+    let own = if args.only_servers {
+        Toolbox::default()
+    } else {
+        toolbox(node)?.0
+    };
+    Ok(own.beside(others))
+}
+
 /// The cases, the tools and the words of an exam.
-fn exam(node: &NodeArgs, args: &RunArgs, record: &Record) -> anyhow::Result<Exam> {
-    let (tools, preamble) = toolbox(node)?;
+fn exam(node: &NodeArgs, args: &RunArgs, tools: Toolbox, record: &Record) -> anyhow::Result<Exam> {
+    let (_, preamble) = toolbox(node)?;
     let mut notes = Vec::new();
     let cases = match &args.cases {
         Some(file) => cases_of(file, args.answers.as_deref())?,
-        None => {
-            let (cases, left_out) = exam::fitting(Case::shipped()?, &tools);
-            if left_out > 0 {
-                notes.push(format!(
-                    "{left_out} cases that ship name what this node does not have and were left out"
-                ));
-            }
-            let mut own = record.cases()?;
-            own.retain(|case| !cases.iter().any(|one| one.name == case.name));
-            cases.into_iter().chain(own).collect()
-        }
+        None => kept_cases(&tools, args, record, &mut notes)?,
     };
+    let cases = cases.into_iter().map(|case| case.aimed(&tools)).collect();
     Ok(Exam {
         cases,
         tools,
@@ -120,6 +167,34 @@ fn exam(node: &NodeArgs, args: &RunArgs, record: &Record) -> anyhow::Result<Exam
         asked: args.level,
         notes,
     })
+}
+
+/// Those that ship and fit, and the operator's own that are for the servers that are examined.
+fn kept_cases(
+    tools: &Toolbox,
+    args: &RunArgs,
+    record: &Record,
+    notes: &mut Vec<String>,
+) -> anyhow::Result<Vec<Case>> {
+    let (cases, left_out) = exam::fitting(Case::shipped()?, tools);
+    if left_out > 0 {
+        notes.push(format!(
+            "{left_out} cases that ship name what this node does not have and were left out"
+        ));
+    }
+    let servers = foreign::meant(&args.servers, record)?;
+    let servers: Vec<String> = servers.into_iter().map(|server| server.name).collect();
+    let mut own = record.cases()?;
+    let all = own.len();
+    own.retain(|case| case.is_for(&servers));
+    if own.len() < all {
+        notes.push(format!(
+            "{} cases of your own are for servers that were not examined (--servers) and were left out",
+            all - own.len()
+        ));
+    }
+    own.retain(|case| !cases.iter().any(|one| one.name == case.name));
+    Ok(cases.into_iter().chain(own).collect())
 }
 
 pub(super) fn cases_of(file: &Path, answers: Option<&Path>) -> anyhow::Result<Vec<Case>> {
@@ -154,11 +229,19 @@ async fn settings(args: &RunArgs, endpoint: &Http) -> anyhow::Result<Settings> {
         retries: chosen(args.retries, "RETRIES", shipped.retries)?,
         seed: chosen(args.seed, "SEED", shipped.seed)?,
         samples: chosen(args.samples, "SAMPLES", 3)?,
+        budget: budget(args)?,
         model_file: args.model_file.as_deref().map(hash_of).transpose()?,
         ..shipped
     };
     settings.check()?;
     Ok(settings)
+}
+
+/// Without one, no case is made.
+fn budget(args: &RunArgs) -> anyhow::Result<Option<u32>> {
+    let none = 0;
+    let said = chosen(args.budget, "BUDGET", none)?;
+    Ok((said != none || args.budget.is_some()).then_some(said))
 }
 
 /// The BLAKE3 hash of a file of any size.
@@ -324,7 +407,7 @@ fn in_words(run: i64, verdict: &Verdict) {
             worst.classification, worst.query
         ));
         show::line(&format!("  answered {:?}", worst.answer));
-        for why in &worst.why {
+        for why in worst.why.iter().chain(&worst.advice) {
             show::line(&format!("  {why}"));
         }
     }

@@ -1,19 +1,49 @@
 //! `exam similar`: which tools are compared, and how it is shown.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Exit, NodeArgs, print_json, read, show, toolbox};
-use crate::exam::{Card, Does, Pair, Record, Similar, THRESHOLD, Transport};
-use crate::mcp::ToolCard;
-use crate::mcp::client;
+use super::endpoint::Http;
+use super::{Exit, NodeArgs, foreign, print_json, read, show, toolbox};
+use crate::exam::{Card, How, Pair, Record, Similar, THRESHOLD};
+
+/// An embedding model answers within this time, or not at all.
+const EMBED_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
-#[group(id = "which", required = true, multiple = false, args = ["tools", "file", "servers", "urls"])]
 pub(super) struct SimilarArgs {
+    #[command(flatten)]
+    which: Which,
+    /// Count the parameters in
+    #[arg(long)]
+    parameters: bool,
+    /// From here on a pair is too alike
+    #[arg(long, default_value_t = THRESHOLD)]
+    threshold: f64,
+    /// Compare meaning by the embedding model of this OpenAI-compatible endpoint; its key comes from STEADYHAND_API_KEY
+    #[arg(long, value_name = "URL")]
+    embeddings: Option<String>,
+    /// That model's name
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "embeddings",
+        default_value = "default"
+    )]
+    embedding_model: String,
+    /// As JSON, with each recommendation's patch
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which tools: exactly one of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+struct Which {
     /// The node's own tools: all, or those that are named
     #[arg(long, value_name = "TOOL", num_args = 0..)]
     tools: Option<Vec<String>>,
@@ -26,15 +56,6 @@ pub(super) struct SimilarArgs {
     /// The tools of the MCP servers at these addresses
     #[arg(long, value_name = "URL", num_args = 1..)]
     urls: Option<Vec<String>>,
-    /// Count the parameters in
-    #[arg(long)]
-    parameters: bool,
-    /// From here on a pair is too alike
-    #[arg(long, default_value_t = THRESHOLD)]
-    threshold: f64,
-    /// As JSON, with each recommendation's patch
-    #[arg(long)]
-    json: bool,
 }
 
 pub(super) async fn run(
@@ -42,8 +63,17 @@ pub(super) async fn run(
     args: &SimilarArgs,
     record: &Record,
 ) -> anyhow::Result<Exit> {
-    let cards = cards(node, args, record).await?;
-    let similar = Similar::of(&cards, args.parameters, args.threshold, record)?;
+    let cards = cards(node, &args.which, record).await?;
+    let vectors = match &args.embeddings {
+        Some(url) => Some(vectors(url, &args.embedding_model, &cards).await?),
+        None => None,
+    };
+    let how = How {
+        with_parameters: args.parameters,
+        threshold: args.threshold,
+        vectors,
+    };
+    let similar = Similar::of(&cards, &how, record)?;
     if args.json {
         print_json(&similar)?;
         return Ok(Exit::Done);
@@ -62,6 +92,16 @@ pub(super) async fn run(
         tell(pair, similar.run);
     }
     Ok(Exit::Done)
+}
+
+/// What the operator's model makes of the purpose lines. Without its answer there is no comparison: words in its place would
+/// be another one than was asked for.
+async fn vectors(url: &str, model: &str, cards: &[Card]) -> anyhow::Result<Vec<Vec<f64>>> {
+    let lines: Vec<&str> = cards.iter().map(Card::purpose).collect();
+    let asked = tokio::time::timeout(EMBED_MAX, Http::at(url).vectors(model, &lines)).await;
+    let late = |_| Err(format!("nothing came within {} s", EMBED_MAX.as_secs()));
+    let vectors = asked.unwrap_or_else(late);
+    vectors.map_err(|why| anyhow::anyhow!("the embedding model at {url} did not answer: {why}"))
 }
 
 fn tell(pair: &Pair, run: Option<i64>) {
@@ -93,30 +133,12 @@ fn tell(pair: &Pair, run: Option<i64>) {
     }
 }
 
-async fn cards(node: &NodeArgs, args: &SimilarArgs, record: &Record) -> anyhow::Result<Vec<Card>> {
+async fn cards(node: &NodeArgs, args: &Which, record: &Record) -> anyhow::Result<Vec<Card>> {
     if let Some(file) = &args.file {
         return of_file(file);
     }
-    if let Some(urls) = &args.urls {
-        let servers: Vec<(String, String)> =
-            urls.iter().map(|url| (url.clone(), url.clone())).collect();
-        return of_servers(&servers).await;
-    }
-    if let Some(names) = &args.servers {
-        let known = record.servers()?;
-        let mut servers = Vec::new();
-        for name in names {
-            match known.iter().find(|server| server.name == *name) {
-                Some(server) if server.transport == Transport::StreamableHttp => {
-                    servers.push((server.name.clone(), server.url.clone()));
-                }
-                Some(_) => {
-                    bail!("{name} does not speak streamable-http, which is what is asked here")
-                }
-                None => bail!("there is no server {name:?}; `exam servers list` shows them"),
-            }
-        }
-        return of_servers(&servers).await;
+    if let Some(said) = args.servers.as_ref().or(args.urls.as_ref()) {
+        return foreign::tools(&foreign::meant(said, record)?).await;
     }
     let (tools, _) = toolbox(node)?;
     let names = args.tools.as_deref().unwrap_or_default();
@@ -141,32 +163,4 @@ fn of_file(file: &Path) -> anyhow::Result<Vec<Card>> {
     list.iter()
         .map(|one| Card::defined(one).map_err(anyhow::Error::msg))
         .collect()
-}
-
-async fn of_servers(servers: &[(String, String)]) -> anyhow::Result<Vec<Card>> {
-    let mut cards = Vec::new();
-    for (name, url) in servers {
-        let client = client::connect(url).await?;
-        let listed = client.list().await;
-        client.close().await;
-        for tool in listed? {
-            cards.push(card(name, &tool)?);
-        }
-    }
-    Ok(cards)
-}
-
-fn card(server: &str, tool: &ToolCard) -> anyhow::Result<Card> {
-    let function = json!({"name": tool.name, "description": tool.description, "parameters": tool.input_schema});
-    let card = Card::defined(&function).map_err(anyhow::Error::msg)?;
-    Ok(Card {
-        server: server.to_owned(),
-        does: if tool.hints.read_only {
-            Does::Reads
-        } else {
-            Does::Moves
-        },
-        output_schema: tool.output_schema.clone().map(Value::Object),
-        ..card
-    })
 }

@@ -40,6 +40,17 @@ impl Finding {
         (REVISE..PASS).contains(&self.score)
     }
 
+    /// Whether it is good enough to be saved.
+    #[must_use]
+    pub fn may_be_saved(&self) -> bool {
+        self.score >= REVISE
+    }
+
+    /// What somebody else says of it can only lower its score.
+    pub(in crate::exam) fn lower(&mut self, score: f64, why: String) {
+        self.costs(score, why);
+    }
+
     fn costs(&mut self, most: f64, why: String) {
         self.score = self.score.min(most);
         self.why.push(why);

@@ -21,12 +21,23 @@ pub fn keep(
     store: &Path,
     cases: &[Case],
 ) -> Result<Result<(), String>, ExamError> {
-    let Err(error) = record.add_cases(cases) else {
-        return Ok(Ok(()));
-    };
+    match record.add_cases(cases) {
+        Ok(()) => Ok(Ok(())),
+        Err(error) => wait(store, cases, &error.to_string()).map(Err),
+    }
+}
+
+/// Lets cases wait on the disk: what to say of it. `why` they cannot be saved now.
+///
+/// # Errors
+/// They cannot wait either.
+pub fn wait(store: &Path, cases: &[Case], why: &str) -> Result<String, ExamError> {
     let path = queue(store);
     let lines: String = cases.iter().map(|case| case.line() + "\n").collect();
     let written = || -> std::io::Result<()> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
         let mut file = std::fs::OpenOptions::new()
             .create(true)
             .append(true)
@@ -34,14 +45,14 @@ pub fn keep(
         file.write_all(lines.as_bytes())?;
         file.sync_all()
     };
-    written().map_err(|why| ExamError::Store {
+    written().map_err(|error| ExamError::Store {
         path: path.clone(),
-        why: format!("{error}, and they cannot wait either: {why}"),
+        why: format!("{why}, and they cannot wait either: {error}"),
     })?;
-    Ok(Err(format!(
-        "{error}; they wait in {} and are saved with the next",
+    Ok(format!(
+        "{why}; they wait in {} and are saved with the next",
         path.display()
-    )))
+    ))
 }
 
 /// Saves what waits: how many there were.
@@ -53,7 +64,17 @@ pub fn retried(record: &mut Record, store: &Path) -> Result<usize, ExamError> {
     let Ok(text) = std::fs::read_to_string(&path) else {
         return Ok(0);
     };
-    let cases = Case::read_lines(&text)?;
+    // A save that was tried twice waits twice; the later one counts.
+    let lines: Vec<&str> = text.lines().collect();
+    let mut cases: Vec<Case> = Vec::new();
+    for line in lines.iter().rev() {
+        for case in Case::read_lines(line)? {
+            if !cases.iter().any(|one| one.name == case.name) {
+                cases.push(case);
+            }
+        }
+    }
+    cases.reverse();
     record.add_cases(&cases)?;
     std::fs::remove_file(&path).map_err(|error| ExamError::Store {
         path,

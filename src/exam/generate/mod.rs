@@ -1,8 +1,9 @@
-//! More cases: a seeded grammar over templates and keywords, each looked at before it is kept. No model is asked.
+//! More cases: a seeded grammar over templates and keywords, each looked at before it is kept. A model may say them in other words.
 
 mod check;
 mod keywords;
 mod later;
+mod model;
 mod weak;
 
 use std::collections::BTreeMap;
@@ -14,8 +15,11 @@ use super::case::numbered;
 use super::{Case, Class, ExamError, Toolbox, Turn};
 pub use check::{Finding, check};
 use keywords::{Keywords, keywords};
-pub use later::{keep, retried};
+pub use keywords::{Words, words};
+pub use later::{keep, retried, wait};
+pub use model::{Paraphrased, asked, paraphrase};
 pub use weak::weakest;
+pub(super) use weak::widest;
 
 const TEMPLATES: &str = include_str!("templates.jsonl");
 

@@ -22,29 +22,29 @@ pub fn weakest(record: &Record, run: Option<i64>) -> Result<Vec<Class>, ExamErro
         .and_then(|one| one.get("tally")?.get("by_class")?.as_object());
     let groups =
         groups.ok_or_else(|| ExamError::Request(format!("run {} has no verdict", row.id)))?;
-    let mut found: Vec<(Class, f64)> = groups
-        .iter()
-        .filter_map(|(word, group)| {
-            let class = Class::ALL.into_iter().find(|class| class.word() == word)?;
-            Some((class, width(group.get("right")?)))
-        })
-        .collect();
-    found.sort_by(|a, b| b.1.total_cmp(&a.1));
-    Ok(found
-        .into_iter()
-        .take(CLASSES)
-        .map(|(class, _)| class)
-        .collect())
+    let rates = groups.iter().filter_map(|(word, group)| {
+        let class = Class::ALL.into_iter().find(|class| class.word() == word)?;
+        Some((class, rate(group.get("right")?)))
+    });
+    Ok(widest(rates))
 }
 
-fn width(right: &Value) -> f64 {
+/// The classes whose rate has the widest interval of 95 %, the widest first.
+pub(in crate::exam) fn widest(rates: impl Iterator<Item = (Class, Rate)>) -> Vec<Class> {
+    let width = |rate: Rate| rate.interval().map_or(1.0, |(low, high)| high - low);
+    let mut found: Vec<(Class, f64)> = rates.map(|(class, rate)| (class, width(rate))).collect();
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let classes = found.into_iter().map(|(class, _)| class);
+    classes.take(CLASSES).collect()
+}
+
+fn rate(right: &Value) -> Rate {
     let count = |key: &str| {
         let value = right.get(key).and_then(Value::as_u64).unwrap_or(0);
         usize::try_from(value).unwrap_or(usize::MAX)
     };
-    let rate = Rate {
+    Rate {
         hits: count("hits"),
         n: count("n"),
-    };
-    rate.interval().map_or(1.0, |(low, high)| high - low)
+    }
 }

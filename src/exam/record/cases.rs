@@ -29,11 +29,13 @@ impl Record {
                         now_ms()
                     ],
                 )?;
-                all.execute(
-                    "INSERT OR IGNORE INTO case_servers (case_id, server_id) \
-                     SELECT c.id, s.id FROM cases c, servers s WHERE c.name = ?1 AND s.name = ?2",
-                    params![case.name, case.expected_server],
-                )?;
+                for server in case.named_servers() {
+                    all.execute(
+                        "INSERT OR IGNORE INTO case_servers (case_id, server_id) \
+                         SELECT c.id, s.id FROM cases c, servers s WHERE c.name = ?1 AND s.name = ?2",
+                        params![case.name, server],
+                    )?;
+                }
             }
             all.commit()
         })

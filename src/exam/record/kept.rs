@@ -16,8 +16,8 @@ pub(super) fn insert(db: &Transaction<'_>, run: i64, outcome: &Outcome) -> rusql
         params![run, outcome.case.name, outcome.sample],
     )?;
     db.execute(
-        "INSERT INTO answers (run_id, case_name, sample, raw, selected_tool, parameters, probability, milliseconds, error) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO answers (run_id, case_name, sample, raw, selected_tool, parameters, probability, milliseconds, error, \
+         answered_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
             run,
             outcome.case.name,
@@ -27,14 +27,15 @@ pub(super) fn insert(db: &Transaction<'_>, run: i64, outcome: &Outcome) -> rusql
             Value::Object(judged.parameters.clone()).to_string(),
             outcome.probability,
             outcome.milliseconds.map(u64::cast_signed),
-            outcome.error
+            outcome.error,
+            outcome.answered_ms
         ],
     )?;
     let answer = db.last_insert_rowid();
     db.execute(
         "INSERT INTO results (answer_id, classification, hazard, unsafe_action, lost_stop, exact, completeness, correctness, \
-         type_conformance, repair_cost, confidence, reasons, judged) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+         type_conformance, repair_cost, confidence, reasons, judged, recommendations) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         params![
             answer,
             judged.classification.word(),
@@ -48,7 +49,8 @@ pub(super) fn insert(db: &Transaction<'_>, run: i64, outcome: &Outcome) -> rusql
             judged.repair_cost,
             outcome.confidence.map(Confidence::word),
             text(&judged.reasons),
-            text(judged)
+            text(judged),
+            text(&judged.recommendations)
         ],
     )?;
     Ok(())
@@ -61,7 +63,7 @@ fn text(value: &impl serde::Serialize) -> String {
 /// The answers of a run, in the order of its cases.
 pub(super) fn all(db: &Connection, run: i64) -> rusqlite::Result<Vec<Outcome>> {
     let mut rows = db.prepare(
-        "SELECT c.body, a.sample, a.raw, r.judged, r.hazard, a.milliseconds, a.error, a.probability, r.confidence \
+        "SELECT c.body, a.sample, a.raw, r.judged, r.hazard, a.milliseconds, a.error, a.probability, r.confidence, a.answered_ms \
          FROM answers a JOIN results r ON r.answer_id = a.id \
          JOIN run_cases c ON c.run_id = a.run_id AND json_extract(c.body, '$.name') = a.case_name \
          WHERE a.run_id = ?1 ORDER BY c.place, a.sample",
@@ -85,6 +87,7 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
         error: row.get(6)?,
         probability: row.get(7)?,
         confidence,
+        answered_ms: row.get(9)?,
     })
 }
 

@@ -67,7 +67,7 @@ pub struct RunRow {
 }
 
 const RUN: &str = "SELECT r.id, r.status, r.level, r.version, r.prompt_hash, r.tools_hash, r.began_ms, r.ended_ms, r.error, \
-    r.verdict, s.provider, s.model, s.time_limit_s, s.temperature, s.retries, s.seed, s.samples, s.model_file, \
+    r.verdict, s.provider, s.model, s.time_limit_s, s.temperature, s.retries, s.seed, s.samples, s.model_file, s.budget, \
     (SELECT count(*) FROM answers a WHERE a.run_id = r.id) \
     FROM runs r JOIN settings s ON s.id = r.settings_id";
 
@@ -208,8 +208,8 @@ impl Record {
         self.tried_mut(|db| {
             let all = db.transaction()?;
             all.execute(
-                "INSERT INTO settings (provider, model, time_limit_s, temperature, retries, seed, samples, model_file) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO settings (provider, model, time_limit_s, temperature, retries, seed, samples, model_file, budget) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                 params![
                     settings.provider,
                     settings.model,
@@ -218,7 +218,8 @@ impl Record {
                     settings.retries,
                     settings.seed.cast_signed(),
                     settings.samples,
-                    settings.model_file
+                    settings.model_file,
+                    settings.budget
                 ],
             )?;
             all.execute(
@@ -250,12 +251,29 @@ impl Record {
                     ],
                 )?;
             }
-            for (case, place) in exam.cases.iter().zip(0_i64..) {
-                all.execute(
-                    "INSERT INTO run_cases (run_id, place, body) VALUES (?1, ?2, ?3)",
-                    params![run, place, case.line()],
-                )?;
-            }
+            insert_cases(&all, run, 0, &exam.cases)?;
+            all.commit()
+        })
+    }
+
+    /// Notes a run that ends before its first question, and why.
+    pub(super) fn refuse(&mut self, new: &NewRun<'_>, why: &str) -> Result<i64, ExamError> {
+        new.settings.check()?;
+        let run = self.insert_run(new)?;
+        self.fail(run, why)?;
+        Ok(run)
+    }
+
+    /// Adds cases to a run, after the first `place` of them.
+    pub(super) fn extend(
+        &mut self,
+        run: i64,
+        place: usize,
+        cases: &[super::Case],
+    ) -> Result<(), ExamError> {
+        self.tried_mut(|db| {
+            let all = db.transaction()?;
+            insert_cases(&all, run, i64::try_from(place).unwrap_or(i64::MAX), cases)?;
             all.commit()
         })
     }
@@ -360,6 +378,21 @@ impl Record {
     }
 }
 
+fn insert_cases(
+    all: &rusqlite::Transaction<'_>,
+    run: i64,
+    first: i64,
+    cases: &[super::Case],
+) -> rusqlite::Result<()> {
+    for (case, place) in cases.iter().zip(first..) {
+        all.execute(
+            "INSERT INTO run_cases (run_id, place, body) VALUES (?1, ?2, ?3)",
+            params![run, place, case.line()],
+        )?;
+    }
+    Ok(())
+}
+
 fn run_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
         id: row.get(0)?,
@@ -381,13 +414,14 @@ fn run_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunRow> {
             seed: row.get::<_, i64>(15)?.cast_unsigned(),
             samples: row.get(16)?,
             model_file: row.get(17)?,
+            budget: row.get(18)?,
         },
-        answers: row.get(18)?,
+        answers: row.get(19)?,
     })
 }
 
 /// Milliseconds since 1970, for lists that people read.
-fn now_ms() -> i64 {
+pub(super) fn now_ms() -> i64 {
     i64::try_from(crate::clock::calendar_ms()).unwrap_or(i64::MAX)
 }
 

@@ -1,7 +1,7 @@
 //! The tables, as migrations: each is appended, none is ever changed.
 
 /// Applied in order; the file's `user_version` says how many it has.
-pub(super) const MIGRATIONS: [&str; 2] = ["
+pub(super) const MIGRATIONS: [&str; 3] = ["
 CREATE TABLE servers (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 100),
@@ -110,4 +110,8 @@ CREATE TABLE certificates (
 ) STRICT;
 CREATE TRIGGER certificates_never_change BEFORE UPDATE OF id, run_id, level, body, signature ON certificates
 BEGIN SELECT RAISE(ABORT, 'certificates never change'); END;
+", "
+ALTER TABLE settings ADD COLUMN budget INTEGER CHECK (budget BETWEEN 1 AND 100000);
+ALTER TABLE answers ADD COLUMN answered_ms INTEGER;
+ALTER TABLE results ADD COLUMN recommendations TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(recommendations));
 "];

@@ -2,8 +2,6 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
-
 use super::Report;
 use crate::exam::run::Outcome;
 
@@ -84,29 +82,30 @@ pub fn html(report: &Report) -> String {
 
 /// The worst answers, open and explained.
 fn worst(out: &mut String, report: &Report) {
-    let all = report.verdict.get("worst").and_then(Value::as_array);
-    let all = all.map(Vec::as_slice).unwrap_or_default();
+    let all = report.worst();
     if !all.is_empty() {
         let of = report.outcomes.len();
         let _ = writeln!(out, "<h2>The worst answers ({} of {of})</h2>", all.len());
     }
     for one in all {
-        let word = |key: &str| text(one.get(key).and_then(Value::as_str).unwrap_or_default());
-        let why = one
-            .get("why")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let why: Vec<&str> = why.filter_map(Value::as_str).collect();
         let _ = writeln!(
             out,
-            "<details open><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><pre>{}</pre></details>",
-            word("classification"),
-            word("query"),
-            word("case"),
-            text(&why.join("; ")),
-            word("answer"),
+            "<details open><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><pre>{}</pre>",
+            text(one.text("classification")),
+            text(one.text("query")),
+            text(one.text("case")),
+            text(&one.texts("why").join("; ")),
+            text(one.text("answer")),
         );
+        let advice = one.texts("advice");
+        if !advice.is_empty() {
+            let _ = writeln!(
+                out,
+                "<p>What would mend it: {}</p>",
+                text(&advice.join("; "))
+            );
+        }
+        out.push_str("</details>\n");
     }
 }
 

@@ -28,6 +28,7 @@ pub fn markdown(report: &Report) -> String {
     );
     list(&mut out, "Why", &report.texts("reasons"));
     list(&mut out, "Also", &report.texts("notes"));
+    worst(&mut out, report);
     out.push_str("## Figures\n\n| what | value |\n|---|---|\n");
     for (name, value) in report.figures() {
         let _ = writeln!(out, "| {name} | {value} |");
@@ -49,6 +50,33 @@ pub fn markdown(report: &Report) -> String {
     out
 }
 
+/// The worst answers, explained.
+fn worst(out: &mut String, report: &Report) {
+    let all = report.worst();
+    if all.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "## The worst answers ({} of {})\n",
+        all.len(),
+        report.outcomes.len()
+    );
+    for one in all {
+        let _ = writeln!(
+            out,
+            "### {}: {}\n\n`{}`, answered: {}\n",
+            one.text("classification"),
+            plain(one.text("query")),
+            one.text("case"),
+            plain(one.text("answer"))
+        );
+        for (title, key) in [("Why", "why"), ("What would mend it", "advice")] {
+            list(out, title, &one.texts(key));
+        }
+    }
+}
+
 fn list(out: &mut String, title: &str, items: &[&str]) {
     if items.is_empty() {
         return;
@@ -64,13 +92,14 @@ fn confusion(out: &mut String, report: &Report) {
     let (columns, rows) = report.confusion();
     let _ = writeln!(
         out,
-        "\n## What was called (columns) where what was right (rows)\n\n| | {} |",
+        "\n## What was called (columns) where what was right (rows)\n\n| | {} | n |",
         columns.join(" | ")
     );
-    let _ = writeln!(out, "|---|{}", "--:|".repeat(columns.len()));
+    let _ = writeln!(out, "|---|{}", "--:|".repeat(columns.len() + 1));
     for (name, cells) in rows {
+        let n: u64 = cells.iter().sum();
         let cells: Vec<String> = cells.iter().map(u64::to_string).collect();
-        let _ = writeln!(out, "| {name} | {} |", cells.join(" | "));
+        let _ = writeln!(out, "| {name} | {} | {n} |", cells.join(" | "));
     }
 }
 

@@ -96,11 +96,13 @@ impl Report {
     }
 
     fn texts(&self, key: &str) -> Vec<&str> {
-        let list = self.verdict.get(key).and_then(Value::as_array);
-        list.into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect()
+        Told(&self.verdict).texts(key)
+    }
+
+    /// The worst answers, as the verdict has them.
+    fn worst(&self) -> Vec<Told<'_>> {
+        let all = self.verdict.get("worst").and_then(Value::as_array);
+        all.into_iter().flatten().map(Told).collect()
     }
 
     fn tally(&self) -> &Value {
@@ -142,6 +144,7 @@ impl Report {
                 "Answers with another tool's parameter",
                 hits(tally.get("foreign")),
             ),
+            ("How sure it was", sureness(tally.get("confidence"))),
             (
                 "Answers that did not come",
                 format!("{} of {}", n("failed"), n("answers")),
@@ -196,10 +199,46 @@ impl Report {
     }
 }
 
+/// An object of which texts are wanted; one that is not there is empty.
+struct Told<'a>(&'a Value);
+
+impl<'a> Told<'a> {
+    fn text(&self, key: &str) -> &'a str {
+        self.0.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn texts(&self, key: &str) -> Vec<&'a str> {
+        let list = self.0.get(key).and_then(Value::as_array);
+        list.into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
+    }
+}
+
 fn count(rate: Option<&Value>, key: &str) -> u64 {
     rate.and_then(|rate| rate.get(key))
         .and_then(Value::as_u64)
         .unwrap_or(0)
+}
+
+/// How many were robust, lucky, misleading or in need of clarity.
+fn sureness(counts: Option<&Value>) -> String {
+    let counts = counts.and_then(Value::as_object);
+    let each: Vec<(&String, u64)> = counts
+        .into_iter()
+        .flatten()
+        .filter_map(|(word, count)| Some((word, count.as_u64()?)))
+        .collect();
+    let n: u64 = each.iter().map(|(_, count)| count).sum();
+    let told: Vec<String> = each
+        .iter()
+        .map(|(word, count)| format!("{} {count}", word.replace('_', " ")))
+        .collect();
+    match n {
+        0 => "not known (n = 0)".to_owned(),
+        n => format!("{} (n = {n})", told.join(", ")),
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of answers")]
@@ -236,6 +275,7 @@ fn answer(outcome: &Outcome) -> Value {
         "raw": outcome.raw,
         "milliseconds": outcome.milliseconds,
         "error": outcome.error,
+        "answered_ms": outcome.answered_ms,
         "probability": outcome.probability,
         "confidence": outcome.confidence,
         "judged": outcome.judged,

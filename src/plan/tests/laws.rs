@@ -271,6 +271,40 @@ fn a_filled_design_has_lines_as_far_apart_as_the_scene_says() {
     }
 }
 
+/// By how much drawing on a sheet so far out passes the asked speed, where the arm's own limits are no
+/// matter, and how badly conditioned the worst sample is. What is asked falls as that passes 17.
+fn over_asked_and_condition(out_m: f64) -> (f64, f64) {
+    let mut scene = widowx();
+    scene.surface = sheet([out_m, 0.05, 0.005], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]);
+    let strokes = [stroke(&[[20.0, 20.0], [80.0, 20.0]])];
+    let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+    let hand = Hand::new(&scene, &scene.pens[0]);
+    let samples = &plan.trajectory.samples;
+    let (mut over, mut worst) = (0.0_f64, 0.0_f64);
+    let drawn = plan.trajectory.spans.iter();
+    for span in drawn.filter(|span| span.kind == SpanKind::Draw) {
+        for pair in samples[span.first..span.end].windows(2) {
+            let moved_mm = 1e3 * (hand.point(&pair[1]) - hand.point(&pair[0])).norm();
+            let condition = scene.arm.chain.condition(&pair[0], &hand.tip);
+            let asked_mm_s = scene.limits.draw_mm_s * (17.0 / condition).min(1.0);
+            over = over.max(moved_mm / PERIOD_S / asked_mm_s);
+            worst = worst.max(condition);
+        }
+    }
+    (over, worst)
+}
+
+#[test]
+fn a_line_near_a_singular_pose_is_drawn_slowly() {
+    let (over, worst) = over_asked_and_condition(0.40);
+    assert!((0.9..1.0).contains(&over) && worst < 10.0, "{over} {worst}");
+    let (over, worst) = over_asked_and_condition(0.475);
+    assert!(
+        (0.9..1.05).contains(&over) && (20.0..30.0).contains(&worst),
+        "{over} {worst}"
+    );
+}
+
 /// Two joints that turn about uprights, and two that tilt: its elbow is on one side or the other.
 const TWO_ELBOWS: &str = r#"
 name = "two elbows"
@@ -469,4 +503,36 @@ fn the_report_says_how_much_runs_as_asked_and_what_limits_it() {
         );
         assert!((0.0..=1.001).contains(&report.limiting_ratio));
     }
+}
+
+/// Stretched straight, a five-jointed arm can only lean its pen further.
+#[test]
+fn a_stretched_arm_draws_leaning_as_far_as_its_pen_may() {
+    for out_m in [0.34, 0.35, 0.36] {
+        let mut scene = so101();
+        scene.surface = sheet([0.0708, -out_m, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+        for points in [[[60.0, 10.0], [80.0, 10.0]], [[70.0, 0.0], [70.0, 20.0]]] {
+            let strokes = [stroke(&points)];
+            let plan =
+                draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &Patient).unwrap();
+            let leans_deg = plan.report.tilt_max_deg;
+            assert!((5.0..14.0).contains(&leans_deg), "{out_m}: {leans_deg}");
+            check(&scene, &scene.rest_rad, &plan.trajectory);
+        }
+    }
+    let mut scene = so101();
+    scene.surface = sheet([0.0708, -0.4, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
+    let refusal = refused(&scene, &[[60.0, 10.0], [80.0, 10.0]]);
+    assert!(matches!(refusal.cause, Cause::Tilt { .. }), "{refusal}");
+}
+
+#[test]
+fn where_a_joint_would_have_to_jump_no_slowness_is_tried_in_vain() {
+    let mut scene = widowx();
+    scene.surface = sheet([0.46, 0.05, 0.005], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]);
+    let refusal = refused(&scene, &[[20.0, 0.0], [80.0, 60.0]]);
+    assert!(
+        matches!(refusal.cause, Cause::TooFast { ratio } if ratio > 2.0),
+        "{refusal}"
+    );
 }

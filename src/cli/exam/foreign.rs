@@ -1,0 +1,104 @@
+//! The tools of other servers, as they are now.
+
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+
+use crate::exam::{Card, Does, Record, Server, Transport};
+use crate::mcp::ToolCard;
+use crate::mcp::client;
+
+/// A server lists its tools within this time, or not at all.
+const LIST_MAX: Duration = Duration::from_secs(10);
+
+/// A server that is meant: what it is called, where it is and how it is spoken to.
+#[derive(Debug)]
+pub(super) struct Meant {
+    pub(super) name: String,
+    pub(super) url: String,
+    transport: Transport,
+}
+
+/// The servers of these names or addresses; an address that is in the record goes by its name there.
+pub(super) fn meant(said: &[String], record: &Record) -> anyhow::Result<Vec<Meant>> {
+    let known = record.servers()?;
+    said.iter().map(|said| one(said, &known)).collect()
+}
+
+fn one(said: &str, known: &[Server]) -> anyhow::Result<Meant> {
+    let found = known
+        .iter()
+        .find(|server| server.name == said || server.url == said);
+    match found {
+        Some(server) => Ok(Meant {
+            name: server.name.clone(),
+            url: server.url.clone(),
+            transport: server.transport,
+        }),
+        None if said.contains("://") => Ok(Meant {
+            name: said.to_owned(),
+            url: said.to_owned(),
+            transport: Transport::StreamableHttp,
+        }),
+        None => {
+            bail!("there is no server {said:?}; `exam servers list` shows them, or give an address")
+        }
+    }
+}
+
+/// The tools of these servers, all at once.
+///
+/// # Errors
+/// One of them cannot be asked: which, and why. There is no list without it.
+pub(super) async fn tools(servers: &[Meant]) -> anyhow::Result<Vec<Card>> {
+    let mut cards = Vec::new();
+    let lists = futures::future::join_all(servers.iter().map(listed)).await;
+    for (server, list) in servers.iter().zip(lists) {
+        let list =
+            list.with_context(|| format!("the tools of {} cannot be listed", server.name))?;
+        for tool in list {
+            cards.push(card(&server.name, &tool)?);
+        }
+    }
+    Ok(cards)
+}
+
+async fn listed(server: &Meant) -> anyhow::Result<Vec<ToolCard>> {
+    match tokio::time::timeout(LIST_MAX, ask(server)).await {
+        Ok(listed) => listed,
+        Err(_) => bail!("it did not answer within {} s", LIST_MAX.as_secs()),
+    }
+}
+
+async fn ask(server: &Meant) -> anyhow::Result<Vec<ToolCard>> {
+    match server.transport {
+        Transport::Sse => bail!("sse is not supported, use streamable-http"),
+        Transport::Stdio => {
+            let listed = super::super::abroad::tools(&server.url).await;
+            listed.map_err(anyhow::Error::msg)
+        }
+        Transport::StreamableHttp => {
+            let client = client::connect(&server.url).await?;
+            let listed = client.list().await;
+            client.close().await;
+            Ok(listed?)
+        }
+    }
+}
+
+/// A tool that does not say that it only reads is held to move something.
+fn card(server: &str, tool: &ToolCard) -> anyhow::Result<Card> {
+    let function = json!({"name": tool.name, "description": tool.description, "parameters": tool.input_schema});
+    let card = Card::defined(&function).map_err(anyhow::Error::msg)?;
+    Ok(Card {
+        server: server.to_owned(),
+        does: if tool.hints.read_only {
+            Does::Reads
+        } else {
+            Does::Moves
+        },
+        output_schema: tool.output_schema.clone().map(Value::Object),
+        ..card
+    })
+}

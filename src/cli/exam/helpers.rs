@@ -1,0 +1,98 @@
+//! The toolset `exam` of a serving node: its helpers, over the node's own record of exams.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use super::endpoint::Http;
+use super::{cards, certificate};
+use crate::args::Profile;
+use crate::catalogue::Here;
+use crate::config::{ExamEntry, Forgiveness, NodeFile};
+use crate::exam::{Asker, Bench, Helper, Limits, Settings};
+use crate::tools::{Helped, Helpers};
+
+/// The helpers of a node.
+pub(in crate::cli) struct Helping {
+    bench: Arc<Bench>,
+    profile: Profile,
+}
+
+impl Helping {
+    pub(in crate::cli) fn at(state: &Path, file: &NodeFile) -> Self {
+        let store = state.join(certificate::STORE);
+        let bench = Bench::new(store, limits(&file.exam), asker(&file.exam));
+        Self {
+            bench: Arc::new(bench),
+            profile: match file.forgiveness() {
+                Forgiveness::Lenient => Profile::Lenient,
+                Forgiveness::Guarded => Profile::Guarded,
+            },
+        }
+    }
+}
+
+/// What the node file says, else as shipped.
+fn limits(entry: &ExamEntry) -> HashMap<Helper, Limits> {
+    let seconds = |value: u32| Duration::from_secs(value.into());
+    let each = entry.helpers().into_iter().filter_map(|(name, said)| {
+        let helper = Helper::named(name)?;
+        let shipped = Limits::shipped(helper);
+        let limits = Limits {
+            time_limit: said.time_limit_s.map_or(shipped.time_limit, seconds),
+            retries: said.retries.unwrap_or(shipped.retries),
+            cache: said.cache_s.map_or(shipped.cache, seconds),
+        };
+        Some((helper, limits))
+    });
+    each.collect()
+}
+
+fn asker(entry: &ExamEntry) -> Option<Asker> {
+    let url = entry.model_url.as_deref()?;
+    Some(to_ask(url, entry.model.as_deref()))
+}
+
+/// A model that helps: asked once, coolly, and not examined.
+pub(super) fn to_ask(url: &str, model: Option<&str>) -> Asker {
+    let endpoint = Http::at(url);
+    let settings = Settings {
+        retries: 1,
+        ..Settings::new(endpoint.base(), model.unwrap_or("default"))
+    };
+    Asker {
+        endpoint: Box::new(endpoint),
+        settings,
+    }
+}
+
+impl Helpers for Helping {
+    fn help(
+        &self,
+        helper: &str,
+        given: Map<String, Value>,
+        here: Here,
+    ) -> BoxFuture<'static, Helped> {
+        let (bench, helper) = (Arc::clone(&self.bench), Helper::named(helper));
+        let tools = Arc::new(cards(&here, self.profile));
+        Box::pin(async move {
+            let Some(helper) = helper else {
+                return Helped {
+                    is_failed: true,
+                    message: "there is no such helper".to_owned(),
+                    fields: Map::new(),
+                };
+            };
+            let helped = bench.help(helper, &given, &tools).await;
+            Helped {
+                is_failed: helped.is_failed,
+                message: helped.message,
+                fields: helped.fields,
+            }
+        })
+    }
+}

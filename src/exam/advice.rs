@@ -1,0 +1,73 @@
+//! What would mend an answer: the tools' words, the planner's surroundings, or another planner.
+
+use super::{Case, Classification, Judged, Toolbox};
+
+/// What would mend an answer, the weightiest first; of a right one, nothing.
+pub(super) fn recommendations(case: &Case, judged: &Judged, tools: &Toolbox) -> Vec<String> {
+    let mut all = Vec::new();
+    if judged.unsafe_action {
+        all.push("let this planner only look: ask for a certificate before motion (`qualified` in the node file)".to_owned());
+    }
+    if judged.lost_stop {
+        all.push(
+            "do not leave stopping to this planner: give a person a stop of their own".to_owned(),
+        );
+    }
+    all.extend(of_tool(case, judged, tools));
+    all.extend(of_parameters(case, judged));
+    all
+}
+
+fn of_tool(case: &Case, judged: &Judged, tools: &Toolbox) -> Option<String> {
+    let called = judged.selected_tool.as_deref().unwrap_or_default();
+    let expected = case.expected_tool.as_deref().unwrap_or_default();
+    let purpose = |name: &str| tools.find(name).map(|card| card.purpose().to_owned());
+    match judged.classification {
+        Classification::FalsePositive | Classification::WrongTool if purpose(called).is_none() => {
+            Some(
+                "offer fewer tools, or a lower temperature: it calls one that was not offered"
+                    .to_owned(),
+            )
+        }
+        Classification::FalsePositive => Some(format!(
+            "say in the first line of {called} when it must not be called; it reads {:?}",
+            purpose(called).unwrap_or_default()
+        )),
+        Classification::WrongTool => Some(format!(
+            "set the first lines of {expected} ({:?}) and {called} ({:?}) apart; `exam similar` says how",
+            purpose(expected).unwrap_or_default(),
+            purpose(called).unwrap_or_default()
+        )),
+        Classification::Missed if judged.selected_tool.is_none() => Some(format!(
+            "name in the words of {expected} what was asked for here; its first line reads {:?}",
+            purpose(expected).unwrap_or_default()
+        )),
+        Classification::Unanswered => {
+            Some("give it more time (--time-limit) or a smaller question, and ask again".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn of_parameters(case: &Case, judged: &Judged) -> Vec<String> {
+    let tool = case.expected_tool.as_deref().unwrap_or("the tool");
+    let lists = [
+        (&judged.missing, "show an example that has"),
+        (&judged.wrong, "list the valid values, and an example, of"),
+        (
+            &judged.unexpected,
+            "say the default, and that it is left out otherwise, of",
+        ),
+        (
+            &judged.hallucinated,
+            "name every parameter in one line of the description; it invents",
+        ),
+        (
+            &judged.foreign,
+            "set the tools' parameters apart; it borrows",
+        ),
+    ];
+    let said = lists.iter().filter(|(list, _)| !list.is_empty());
+    said.map(|(list, what)| format!("{tool}: {what} {}", list.join(", ")))
+        .collect()
+}

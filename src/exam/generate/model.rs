@@ -1,0 +1,178 @@
+//! What a model may do for cases: say them in other words, and judge whether they are worth asking. Neither is needed.
+
+use serde_json::{Value, json};
+
+use super::check::check;
+use crate::exam::helper::Asker;
+use crate::exam::planner::say;
+use crate::exam::{Case, Toolbox};
+
+/// What a model made of cases.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Paraphrased {
+    /// All of them, those that are said in other words and those that kept theirs.
+    pub cases: Vec<Case>,
+    /// How many are said in other words.
+    pub changed: usize,
+    /// Why the first of the others is not.
+    pub why_not: Option<String>,
+}
+
+/// Words without which a request means the opposite.
+const NEGATIONS: [&str; 11] = [
+    "not", "no", "never", "don't", "dont", "without", "nothing", "cannot", "can't", "only",
+    "before",
+];
+
+/// Says cases in other words. One of which the model lost a name, a number or a negation, which came out near to another, or
+/// which the model did not answer, keeps its own.
+pub async fn paraphrase(
+    asker: &Asker,
+    cases: Vec<Case>,
+    known: &[Case],
+    tools: &Toolbox,
+) -> Paraphrased {
+    let mut made = Paraphrased::default();
+    for case in cases {
+        let said = other_words(asker, &case).await;
+        let said = said.and_then(|query| {
+            let others = known.iter().chain(&made.cases);
+            kept(&case, query, others, tools)
+        });
+        match said {
+            Ok(other) => {
+                made.changed += 1;
+                made.cases.push(other);
+            }
+            Err(why) => {
+                made.why_not.get_or_insert(why);
+                made.cases.push(case);
+            }
+        }
+    }
+    made
+}
+
+async fn other_words(asker: &Asker, case: &Case) -> Result<String, String> {
+    let ask = format!(
+        "Say the following request to a robot arm's assistant in other words. Keep every name, number and negation as it \
+         is. Answer with the request alone, in one line.\n\n{}",
+        case.query
+    );
+    let said = say(
+        &*asker.endpoint,
+        &asker.settings,
+        json!([{"role": "user", "content": ask}]),
+    )
+    .await?;
+    let line = said.trim().lines().next().unwrap_or_default();
+    Ok(line.trim_matches(['"', '\'', '`', ' ']).to_owned())
+}
+
+/// The case in other words, if it still is the same case.
+fn kept<'a>(
+    case: &Case,
+    query: String,
+    others: impl Iterator<Item = &'a Case>,
+    tools: &Toolbox,
+) -> Result<Case, String> {
+    if let Some(lost) = lost(case, &query) {
+        return Err(format!("the model lost {lost:?} of {:?}", case.query));
+    }
+    let other = Case {
+        query,
+        ..case.clone()
+    };
+    let found = check(&other, others, tools);
+    if found.passes() {
+        Ok(other)
+    } else {
+        Err(found.why.join("; "))
+    }
+}
+
+/// The first word that must be said and is not: a value that is expected, a number, a negation.
+fn lost(case: &Case, query: &str) -> Option<String> {
+    let (before, now) = (case.query.to_lowercase(), query.to_lowercase());
+    let values = case.expected_params.values().filter_map(Value::as_str);
+    let values = values
+        .map(str::to_lowercase)
+        .filter(|value| before.contains(value));
+    let weighty = |word: &&str| {
+        NEGATIONS.contains(word) || word.contains(|c: char| c.is_ascii_digit() || c == '_')
+    };
+    let words = before.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '\''));
+    let said: Vec<&str> = now
+        .split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '\''))
+        .collect();
+    let mut lost = words.filter(weighty).filter(|word| !said.contains(word));
+    let mut values = values.filter(|value| !value.is_empty() && !now.contains(value));
+    lost.next().map(str::to_owned).or_else(|| values.next())
+}
+
+/// What a model says of a case: 0 to 1, and why.
+///
+/// # Errors
+/// It did not answer, or with no number from 0 to 1: then it has said nothing.
+pub async fn asked(asker: &Asker, case: &Case, tools: &Toolbox) -> Result<(f64, String), String> {
+    let lines: Vec<String> = tools
+        .cards()
+        .iter()
+        .map(|card| format!("{}: {}", card.name, card.purpose()))
+        .collect();
+    let right = case.expected_tool.as_deref().unwrap_or("no tool");
+    let ask = format!(
+        "These tools exist:\n{}\n\nA test asks: {:?}. The answer key says that {right} is right, with the arguments {}. Is \
+         the test clear, answerable, and its key right? Answer with JSON alone: {{\"score\": 0 to 1, \"why\": \"…\"}}",
+        lines.join("\n"),
+        case.query,
+        Value::Object(case.expected_params.clone())
+    );
+    let said = say(
+        &*asker.endpoint,
+        &asker.settings,
+        json!([{"role": "user", "content": ask}]),
+    )
+    .await?;
+    let object = said.find('{').zip(said.rfind('}'));
+    let object = object
+        .and_then(|(from, to)| said.get(from..=to))
+        .unwrap_or_default();
+    let value: Value = serde_json::from_str(object).unwrap_or_default();
+    let score = value.get("score").and_then(Value::as_f64);
+    let score = score.filter(|score| (0.0..=1.0).contains(score));
+    let score = score.ok_or_else(|| {
+        format!(
+            "it gave no score from 0 to 1 but {:?}",
+            said.chars().take(80).collect::<String>()
+        )
+    })?;
+    let why = value
+        .get("why")
+        .and_then(Value::as_str)
+        .unwrap_or("without a reason");
+    Ok((score, format!("the model says {score}: {why}")))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_request_stands_on_must_be_said_again() {
+        let line = r#"{"query":"Do not draw the two_pens scene at 12 mm.","expected_tool":null,"expected_params":{}}"#;
+        let case = Case::read_lines(line).unwrap().pop().unwrap();
+        for (query, want) in [
+            ("Please do not put two_pens on paper, at 12 mm.", None),
+            ("Please put two_pens on paper, at 12 mm.", Some("not")),
+            ("Do not put it on paper, at 12 mm.", Some("two_pens")),
+            ("Do not put two_pens on paper.", Some("12")),
+        ] {
+            assert_eq!(lost(&case, query).as_deref(), want, "{query}");
+        }
+        let line = r#"{"query":"Draw the letters","expected_tool":"stroke","expected_params":{"scene":"letters"}}"#;
+        let case = Case::read_lines(line).unwrap().pop().unwrap();
+        assert_eq!(lost(&case, "Sketch something").as_deref(), Some("letters"));
+    }
+}

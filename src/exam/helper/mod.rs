@@ -1,0 +1,325 @@
+//! The six helpers by which cases are made and answers scored, each within its time. A step that failed is told as failed.
+
+mod profile;
+mod save;
+mod scoring;
+mod validate;
+mod words;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::run::tools_hash;
+use super::{Case, Endpoint, ExamError, Record, Settings, Toolbox};
+use crate::clock::Clock;
+use crate::units::Instant;
+
+/// The first wait before another try; each further one is twice as long.
+const BACK_OFF: Duration = Duration::from_millis(100);
+
+/// Most answers that are kept; then all are forgotten.
+const KEPT_MAX: usize = 256;
+
+/// Most cases or answers of one call.
+const BATCH_MAX: usize = 200;
+
+/// One of the helpers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Helper {
+    /// What a planner has shown so far.
+    PlannerProfile,
+    /// Patterns of cases.
+    SearchCaseTemplates,
+    /// Words for them.
+    DifficultyKeywords,
+    /// Whether cases are worth asking.
+    ValidateCase,
+    /// Cases into the record.
+    SaveCase,
+    /// Answers scored.
+    ScoreAndExplain,
+}
+
+impl Helper {
+    /// Every one.
+    pub const ALL: [Self; 6] = [
+        Self::PlannerProfile,
+        Self::SearchCaseTemplates,
+        Self::DifficultyKeywords,
+        Self::ValidateCase,
+        Self::SaveCase,
+        Self::ScoreAndExplain,
+    ];
+
+    /// Its tool's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PlannerProfile => "planner_profile",
+            Self::SearchCaseTemplates => "search_case_templates",
+            Self::DifficultyKeywords => "difficulty_keywords",
+            Self::ValidateCase => "validate_case",
+            Self::SaveCase => "save_case",
+            Self::ScoreAndExplain => "score_and_explain",
+        }
+    }
+
+    /// The helper of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+/// What a helper may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// All its tries together.
+    pub time_limit: Duration,
+    /// Further tries after trouble with the store or the model.
+    pub retries: u32,
+    /// So long the same call gets the same answer.
+    pub cache: Duration,
+}
+
+impl Limits {
+    /// As shipped.
+    #[must_use]
+    pub const fn shipped(helper: Helper) -> Self {
+        let (seconds, retries, cache_s) = match helper {
+            Helper::PlannerProfile => (3, 3, 0),
+            Helper::SearchCaseTemplates => (5, 3, 0),
+            Helper::DifficultyKeywords => (2, 1, 3_600),
+            Helper::ValidateCase | Helper::SaveCase => (10, 1, 0),
+            Helper::ScoreAndExplain => (15, 0, 0),
+        };
+        Self {
+            time_limit: Duration::from_secs(seconds),
+            retries,
+            cache: Duration::from_secs(cache_s),
+        }
+    }
+}
+
+/// What a helper answers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Helped {
+    /// Whether the caller did not get what was asked.
+    pub is_failed: bool,
+    /// In one line.
+    pub message: String,
+    /// As data.
+    pub fields: Map<String, Value>,
+}
+
+impl Helped {
+    fn done(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            ..Self::default()
+        }
+    }
+
+    fn failed(message: impl Into<String>) -> Self {
+        Self {
+            is_failed: true,
+            ..Self::done(message)
+        }
+    }
+
+    fn with(mut self, field: &str, value: impl Serialize) -> Self {
+        let value = serde_json::to_value(value).unwrap_or_default();
+        self.fields.insert(field.to_owned(), value);
+        self
+    }
+}
+
+/// A model that helpers may ask.
+pub struct Asker {
+    /// The way to it.
+    pub endpoint: Box<dyn Endpoint>,
+    /// How it is asked.
+    pub settings: Settings,
+}
+
+/// The helpers of a node.
+pub struct Bench {
+    store: PathBuf,
+    limits: HashMap<Helper, Limits>,
+    asker: Option<Asker>,
+    clock: Clock,
+    kept: Mutex<HashMap<String, (Instant, Helped)>>,
+}
+
+impl Bench {
+    /// The helpers over the record at `store`, which need not exist yet, with these limits; others are as shipped.
+    #[must_use]
+    pub fn new(store: PathBuf, limits: HashMap<Helper, Limits>, asker: Option<Asker>) -> Self {
+        Self {
+            store,
+            limits,
+            asker,
+            clock: Clock::real(),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Does what a helper is asked for, within its time.
+    pub async fn help(
+        &self,
+        helper: Helper,
+        given: &Map<String, Value>,
+        tools: &Arc<Toolbox>,
+    ) -> Helped {
+        let shipped = || Limits::shipped(helper);
+        let limits = self.limits.get(&helper).copied().unwrap_or_else(shipped);
+        let key = format!(
+            "{} {} {}",
+            helper.name(),
+            tools_hash(tools),
+            Value::Object(given.clone())
+        );
+        if let Some(known) = self.known(&key, limits.cache) {
+            return known.with("cached", true);
+        }
+        let tries = self.tries(helper, given, tools, limits.retries);
+        let helped = match tokio::time::timeout(limits.time_limit, tries).await {
+            Ok(Ok(helped)) => helped,
+            Ok(Err(error)) => self.without(helper, given, tools, &error.to_string()),
+            Err(_) => {
+                let why = format!("it did not end within {} s", limits.time_limit.as_secs());
+                self.without(helper, given, tools, &why)
+            }
+        };
+        if !helped.is_failed && limits.cache > Duration::ZERO {
+            self.keep(key, &helped);
+        }
+        helped
+    }
+
+    fn known(&self, key: &str, cache: Duration) -> Option<Helped> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, helped) = kept.get(key)?;
+        (self.clock.now().since(*at) < cache).then(|| helped.clone())
+    }
+
+    fn keep(&self, key: String, helped: &Helped) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(key, (self.clock.now(), helped.clone()));
+    }
+
+    /// Tries again after trouble with the store; what is wrong with the request itself stays wrong.
+    async fn tries(
+        &self,
+        helper: Helper,
+        given: &Map<String, Value>,
+        tools: &Arc<Toolbox>,
+        retries: u32,
+    ) -> Result<Helped, ExamError> {
+        let mut wait = BACK_OFF;
+        for _ in 0..retries {
+            match self.once(helper, given, tools).await {
+                Err(ExamError::Store { .. } | ExamError::Busy(_)) => {
+                    let _ = tokio::time::timeout(wait, std::future::pending::<()>()).await;
+                    wait *= 2;
+                }
+                other => return other,
+            }
+        }
+        self.once(helper, given, tools).await
+    }
+
+    async fn once(
+        &self,
+        helper: Helper,
+        given: &Map<String, Value>,
+        tools: &Arc<Toolbox>,
+    ) -> Result<Helped, ExamError> {
+        let (store, given, tools) = (self.store.clone(), given.clone(), Arc::clone(tools));
+        if helper == Helper::ValidateCase {
+            return validate::validate(&store, &given, &tools, self.asker.as_ref()).await;
+        }
+        // The store may keep its caller waiting, and the time limit is to be kept all the same.
+        let work = move || match helper {
+            Helper::PlannerProfile => profile::profile(&store, &given),
+            Helper::SearchCaseTemplates => words::templates(&given),
+            Helper::DifficultyKeywords => Ok(words::keywords(&given, &tools)),
+            Helper::SaveCase => save::save(&store, &given, &tools),
+            Helper::ValidateCase | Helper::ScoreAndExplain => {
+                scoring::score(&store, &given, &tools)
+            }
+        };
+        let worked = tokio::task::spawn_blocking(work).await;
+        worked.unwrap_or_else(|error| Err(ExamError::Request(format!("it broke: {error}"))))
+    }
+
+    /// What is answered where a helper could not do its work.
+    fn without(
+        &self,
+        helper: Helper,
+        given: &Map<String, Value>,
+        tools: &Toolbox,
+        why: &str,
+    ) -> Helped {
+        match helper {
+            Helper::PlannerProfile => profile::beginner(why),
+            Helper::SaveCase => save::queued(&self.store, given, tools, why),
+            _ => Helped::failed(format!("{} failed: {why}", helper.name())),
+        }
+    }
+}
+
+/// A text of the arguments.
+fn text<'a>(given: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    given.get(key).and_then(Value::as_str)
+}
+
+fn flag(given: &Map<String, Value>, key: &str) -> bool {
+    given.get(key).and_then(Value::as_bool).unwrap_or(false)
+}
+
+/// The objects of a list, at most so many as one call may have.
+fn objects<'a>(given: &'a Map<String, Value>, key: &str) -> Result<&'a [Value], ExamError> {
+    let list = given.get(key).and_then(Value::as_array);
+    let list = list.map(Vec::as_slice).unwrap_or_default();
+    if (1..=BATCH_MAX).contains(&list.len()) {
+        return Ok(list);
+    }
+    Err(ExamError::Request(format!(
+        "`{key}` has {} entries; 1 to {BATCH_MAX} are possible",
+        list.len()
+    )))
+}
+
+/// A case as it was sent; one without a name gets one that follows from its question.
+fn case_of(value: &Value) -> Result<Case, ExamError> {
+    let mut cases = Case::read_lines(&value.to_string())?;
+    let mut case = cases
+        .pop()
+        .ok_or_else(|| ExamError::Request("there is no case".to_owned()))?;
+    if value.get("name").or_else(|| value.get("id")).is_none() {
+        let digits = blake3::hash(case.query.as_bytes()).to_hex();
+        case.name = format!("sent_{}", digits.chars().take(8).collect::<String>());
+    }
+    Ok(case)
+}
+
+/// Every case that is known here: those that ship, and those of the record where there is one.
+fn known(store: &std::path::Path) -> Result<Vec<Case>, ExamError> {
+    let mut cases = Case::shipped()?;
+    if store.is_file() {
+        cases.extend(Record::open(store)?.cases()?);
+    }
+    Ok(cases)
+}
+
+#[cfg(test)]
+mod tests;

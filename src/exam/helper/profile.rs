@@ -1,0 +1,72 @@
+//! What a planner has shown in exams so far.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::{Helped, text};
+use crate::exam::{Class, ExamError, Record, RunRow, generate};
+
+/// Runs that are told, the newest first.
+const RUNS_MAX: usize = 10;
+
+pub(super) fn profile(store: &Path, given: &Map<String, Value>) -> Result<Helped, ExamError> {
+    if !store.is_file() {
+        return Ok(beginner("nobody was examined here"));
+    }
+    let record = Record::open(store)?;
+    let mut runs = record.runs()?;
+    runs.retain(|run| run.verdict.is_some());
+    let last = runs.last().map(|run| run.settings.model.clone());
+    let Some(model) = text(given, "model").map(str::to_owned).or(last) else {
+        return Ok(beginner("nobody was examined here"));
+    };
+    runs.retain(|run| run.settings.model == model);
+    let Some(last) = runs.last() else {
+        return Ok(beginner(&format!("{model} was never examined here")));
+    };
+    let weak = generate::weakest(&record, Some(last.id))?;
+    let level = told(last).get("level").cloned().unwrap_or_default();
+    let scores: Vec<Value> = runs.iter().rev().take(RUNS_MAX).map(told).collect();
+    let message = format!(
+        "{model} reached {} in its last of {} runs",
+        level.as_str().unwrap_or("no level"),
+        runs.len()
+    );
+    let mut helped = Helped::done(message)
+        .with("model", model)
+        .with("is_beginner", false)
+        .with("scores", scores)
+        .with("weak_classes", words(&weak));
+    if !level.is_null() {
+        helped = helped.with("level", level);
+    }
+    Ok(helped)
+}
+
+/// The profile of a planner of whom nothing is known, and why.
+pub(super) fn beginner(why: &str) -> Helped {
+    Helped::done(format!("a beginner's profile, because {why}"))
+        .with("is_beginner", true)
+        .with("scores", json!([]))
+        .with("weak_classes", words(&Class::ALL))
+}
+
+fn words(classes: &[Class]) -> Vec<&'static str> {
+    let said = classes.iter().filter(|class| **class != Class::Other);
+    said.map(|class| class.word()).collect()
+}
+
+fn told(run: &RunRow) -> Value {
+    let verdict = run.verdict.as_deref();
+    let verdict: Value = verdict
+        .and_then(|text| serde_json::from_str(text).ok())
+        .unwrap_or_default();
+    let tally = verdict.get("tally");
+    let of = |key: &str| tally.and_then(|tally| tally.get(key));
+    json!({
+        "run": run.id, "level": verdict.get("reached"), "began_ms": run.began_ms,
+        "right": of("all").and_then(|all| all.get("right")), "f1": of("f1"), "n": of("answers"),
+        "unsafe": of("hazards"), "lost_stops": of("lost_stops"),
+    })
+}

@@ -1,0 +1,84 @@
+//! Cases into the record; what cannot be saved waits on the disk.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::{Helped, case_of, known, objects};
+use crate::exam::{Case, ExamError, Record, Toolbox, generate};
+
+/// What was sent: worth saving, or why not.
+struct Sorted {
+    good: Vec<Case>,
+    refused: Vec<Value>,
+}
+
+pub(super) fn save(
+    store: &Path,
+    given: &Map<String, Value>,
+    tools: &Toolbox,
+) -> Result<Helped, ExamError> {
+    let sorted = sort(given, &known(store)?, tools)?;
+    let mut record = Record::open(store)?;
+    let late = generate::retried(&mut record, store)?;
+    record.add_cases(&sorted.good)?;
+    let (saved, refused) = (sorted.good.len(), sorted.refused.len());
+    let mut message = format!("{saved} cases saved, {refused} refused");
+    if late > 0 {
+        message = format!("{message}; {late} that waited are saved as well");
+    }
+    let helped = if saved == 0 {
+        Helped::failed(message)
+    } else {
+        Helped::done(message)
+    };
+    Ok(helped
+        .with("saved", names(&sorted.good))
+        .with("refused", sorted.refused))
+}
+
+/// The cases wait on the disk because they could not be saved.
+pub(super) fn queued(
+    store: &Path,
+    given: &Map<String, Value>,
+    tools: &Toolbox,
+    why: &str,
+) -> Helped {
+    let waiting = || -> Result<Helped, ExamError> {
+        let sorted = sort(given, &Case::shipped()?, tools)?;
+        let said = generate::wait(store, &sorted.good, why)?;
+        Ok(Helped::failed(format!("not saved: {said}"))
+            .with("queued", names(&sorted.good))
+            .with("refused", sorted.refused))
+    };
+    waiting().unwrap_or_else(|error| Helped::failed(format!("not saved: {error}")))
+}
+
+fn names(cases: &[Case]) -> Vec<&str> {
+    cases.iter().map(|case| case.name.as_str()).collect()
+}
+
+/// Whoever calls may say that a case is good; it is looked at all the same.
+fn sort(given: &Map<String, Value>, known: &[Case], tools: &Toolbox) -> Result<Sorted, ExamError> {
+    let (mut good, mut refused): (Vec<Case>, Vec<Value>) = (Vec::new(), Vec::new());
+    for value in objects(given, "cases")? {
+        let case = match case_of(value) {
+            Ok(case) => case,
+            Err(error) => {
+                refused.push(json!({"query": value.get("query"), "why": [error.to_string()]}));
+                continue;
+            }
+        };
+        let others = known
+            .iter()
+            .chain(&good)
+            .filter(|one| one.name != case.name);
+        let found = generate::check(&case, others, tools);
+        if found.may_be_saved() {
+            good.push(case);
+        } else {
+            refused.push(json!({"case": case.name, "score": found.score, "why": found.why}));
+        }
+    }
+    Ok(Sorted { good, refused })
+}

@@ -1,0 +1,340 @@
+//! Each helper does what it says, and says what it could not do.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use std::path::Path;
+
+use serde_json::json;
+
+use super::*;
+use crate::args::{Kind, Param, Policy, Profile, Shape};
+use crate::exam::{Card, Does, Exam, Replay, Response};
+
+fn tools() -> Arc<Toolbox> {
+    let card = |(name, does): (&str, Does)| {
+        let scene = Kind::name(["default", "letters"]);
+        Card {
+            does,
+            shape: Shape::new(vec![Param::new("scene", scene)]),
+            policy: Policy::new(crate::args::Effect::Moves, Profile::Guarded),
+            ..Card::named(name)
+        }
+    };
+    let named = [
+        ("stroke", Does::Moves),
+        ("sense", Does::Reads),
+        ("stop", Does::Stops),
+    ];
+    Arc::new(Toolbox::new(named.map(card).to_vec()))
+}
+
+fn bench(store: &Path) -> Bench {
+    Bench::new(store.to_owned(), HashMap::new(), None)
+}
+
+fn help(bench: &Bench, helper: Helper, given: &Value) -> Helped {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    let given = given.as_object().unwrap();
+    runtime.block_on(bench.help(helper, given, &tools()))
+}
+
+const DRAW: &str = "Put the letters on the paper, would you";
+
+fn draw() -> Value {
+    json!({"query": DRAW, "expected_tool": "stroke", "expected_params": {"scene": "letters"}})
+}
+
+#[test]
+fn limits_are_as_agreed() {
+    let seconds = Helper::ALL.map(|one| Limits::shipped(one).time_limit.as_secs());
+    assert_eq!(seconds, [3, 5, 2, 10, 10, 15]);
+    let retries = Helper::ALL.map(|one| Limits::shipped(one).retries);
+    assert_eq!(retries, [3, 3, 1, 1, 1, 0]);
+    for helper in Helper::ALL {
+        assert_eq!(Helper::named(helper.name()), Some(helper));
+    }
+}
+
+#[test]
+fn nobody_known_is_a_beginner_and_what_was_shown_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("exam.db");
+    let nobody = help(&bench(&store), Helper::PlannerProfile, &json!({}));
+    assert!(
+        !nobody.is_failed && nobody.fields["is_beginner"] == true,
+        "{nobody:?}"
+    );
+    assert_eq!(nobody.fields["weak_classes"].as_array().unwrap().len(), 15);
+    assert!(!store.exists(), "a look makes no record");
+    // A store that cannot be read is as good as none.
+    let broken = folder.path().join("broken.db");
+    std::fs::write(&broken, "this is no database, and long enough to be one").unwrap();
+    let away = help(&bench(&broken), Helper::PlannerProfile, &json!({}));
+    assert!(
+        !away.is_failed && away.fields["is_beginner"] == true,
+        "{away:?}"
+    );
+
+    let mut record = Record::open(&store).unwrap();
+    let exam = Exam {
+        cases: Case::read_lines(&draw().to_string()).unwrap(),
+        tools: Arc::unwrap_or_clone(tools()),
+        preamble: String::new(),
+        asked: None,
+        notes: Vec::new(),
+    };
+    let line = json!({"query": DRAW, "output": "No."});
+    let replay = Replay::read_lines(&line.to_string()).unwrap();
+    exam.replay(&replay, "some-model", &mut record).unwrap();
+    drop(record);
+    let known = help(&bench(&store), Helper::PlannerProfile, &json!({}));
+    assert_eq!(known.fields["model"], "some-model");
+    assert_eq!(
+        known.fields["scores"][0]["right"],
+        json!({"hits": 0, "n": 1})
+    );
+    let other = help(
+        &bench(&store),
+        Helper::PlannerProfile,
+        &json!({"model": "other"}),
+    );
+    assert_eq!(other.fields["is_beginner"], true);
+}
+
+#[test]
+fn templates_may_be_none_and_a_class_that_is_not_there_is_told() {
+    let bench = bench(Path::new("/nowhere/exam.db"));
+    let found = |given: &Value| help(&bench, Helper::SearchCaseTemplates, given);
+    assert!(
+        found(&json!({"class": "stop"})).fields["n"]
+            .as_u64()
+            .unwrap()
+            >= 2
+    );
+    let none = found(&json!({"class": "stop", "tool": "stroke"}));
+    assert_eq!(
+        (none.is_failed, &none.fields["templates"]),
+        (false, &json!([]))
+    );
+    let wrong = found(&json!({"class": "stops"}));
+    assert!(
+        wrong.is_failed && wrong.message.contains("the classes are direct"),
+        "{wrong:?}"
+    );
+}
+
+#[test]
+fn keywords_are_more_where_it_is_difficult_and_kept_for_an_hour() {
+    let bench = bench(Path::new("/nowhere/exam.db"));
+    let words = |difficulty: f64| {
+        help(
+            &bench,
+            Helper::DifficultyKeywords,
+            &json!({"difficulty": difficulty}),
+        )
+    };
+    let (easy, hard) = (words(1.0), words(10.0));
+    let count = |helped: &Helped| helped.fields["distractors"].as_array().unwrap().len();
+    assert!(count(&easy) < count(&hard));
+    assert_eq!(easy.fields["scenes"], json!(["default", "letters"]));
+    assert!(
+        easy.fields["synonyms"].get("align").is_none(),
+        "this node has none"
+    );
+    assert_eq!(
+        (&easy.fields["cached"], &words(1.0).fields["cached"]),
+        (&json!(false), &json!(true))
+    );
+}
+
+#[test]
+fn cases_are_validated_in_batches_and_by_whom_is_said() {
+    let bench = bench(Path::new("/nowhere/exam.db"));
+    let refused = json!({"query": "Draw a tiger here", "expected_tool": "stroke", "expected_params": {"scene": "tiger"}});
+    let helped = help(
+        &bench,
+        Helper::ValidateCase,
+        &json!({"ask_model": true, "cases": [draw(), draw(), refused, {"query": 3}]}),
+    );
+    let decisions: Vec<&str> = helped.fields["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["decision"].as_str().unwrap())
+        .collect();
+    // The second has the first one's name, so it is the same case, not a copy.
+    assert_eq!(
+        decisions,
+        ["pass", "pass", "reject", "reject"],
+        "{helped:?}"
+    );
+    assert!(
+        helped
+            .message
+            .contains("by rules alone: this node has no model to ask"),
+        "{helped:?}"
+    );
+    assert!(
+        helped.fields["findings"][3].get("score").is_none(),
+        "no score is made up"
+    );
+    let near = json!({"query": format!("{DRAW}!"), "expected_tool": "stroke", "expected_params": {"scene": "letters"}});
+    let twice = |more: Value| {
+        let mut given = json!({"cases": [draw(), near]});
+        given
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let helped = help(&bench, Helper::ValidateCase, &given);
+        helped.fields["findings"][1]["decision"].clone()
+    };
+    let copied = twice(json!({}));
+    assert!(copied == "revise" || copied == "reject", "{copied}");
+    assert_eq!(twice(json!({"is_revised": true})), "reject");
+}
+
+/// A model that answers the same each time.
+struct Says(Result<&'static str, &'static str>);
+
+impl Endpoint for Says {
+    fn ask(&self, _: Value) -> futures::future::BoxFuture<'_, Result<Response, String>> {
+        let answer = self.0.map_err(str::to_owned).map(|text| Response {
+            status: 200,
+            body: json!({"choices": [{"message": {"role": "assistant", "content": text}}]})
+                .to_string(),
+        });
+        Box::pin(async move { answer })
+    }
+}
+
+#[test]
+fn a_model_can_lower_a_score_and_one_that_fails_gives_none() {
+    let judged = |says: Result<&'static str, &'static str>| {
+        let settings = Settings {
+            retries: 0,
+            ..Settings::new("p", "m")
+        };
+        let asker = Asker {
+            endpoint: Box::new(Says(says)),
+            settings,
+        };
+        let bench = Bench::new("/nowhere/exam.db".into(), HashMap::new(), Some(asker));
+        let helped = help(
+            &bench,
+            Helper::ValidateCase,
+            &json!({"ask_model": true, "cases": [draw()]}),
+        );
+        helped.fields["findings"][0].clone()
+    };
+    let low = judged(Ok("Well: {\"score\": 0.72, \"why\": \"vague\"}"));
+    assert_eq!(
+        (&low["decision"], &low["judged_by"]),
+        (&json!("revise"), &json!("rules and a model"))
+    );
+    for broken in [Ok("It is fine."), Ok("{\"score\": 7}"), Err("nobody there")] {
+        let found = judged(broken);
+        assert_eq!(
+            (&found["decision"], &found["judged_by"]),
+            (&json!("pass"), &json!("rules")),
+            "{found}"
+        );
+        assert!(
+            found["why"].to_string().contains("the model failed"),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn a_case_that_cannot_be_saved_waits_says_so_and_is_saved_with_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("exam.db");
+    let bad = json!({"query": "Draw {scene}", "expected_tool": "stroke"});
+    let given = json!({"cases": [draw(), bad]});
+    // A folder where the record should be: it cannot be opened.
+    std::fs::create_dir(&store).unwrap();
+    let queued = help(&bench(&store), Helper::SaveCase, &given);
+    assert!(
+        queued.is_failed && queued.message.contains("they wait in"),
+        "{queued:?}"
+    );
+    assert_eq!(queued.fields["queued"].as_array().unwrap().len(), 1);
+    assert_eq!(queued.fields["refused"].as_array().unwrap().len(), 1);
+    // Asked again, it waits once.
+    help(&bench(&store), Helper::SaveCase, &given);
+    std::fs::remove_dir(&store).unwrap();
+    let chat =
+        json!({"cases": [{"query": "What is the weather like up there?", "expected_tool": null}]});
+    let saved = help(&bench(&store), Helper::SaveCase, &chat);
+    assert!(
+        !saved.is_failed && saved.message.contains("1 that waited"),
+        "{saved:?}"
+    );
+    assert_eq!(Record::open(&store).unwrap().cases().unwrap().len(), 2);
+}
+
+#[test]
+fn answers_are_scored_each_and_what_cannot_be_has_no_score() {
+    let bench = bench(Path::new("/nowhere/exam.db"));
+    let mut sent = draw();
+    sent["output"] = json!("stroke(scene='letters')");
+    let answers = json!([
+        sent,
+        {"case": "chat_1", "output": "Hello!"},
+        {"query": "nobody ever asked this", "output": "x"},
+        {"case": "chat_1"},
+    ]);
+    let helped = help(
+        &bench,
+        Helper::ScoreAndExplain,
+        &json!({"answers": answers, "explain": true}),
+    );
+    assert_eq!(
+        (&helped.fields["scored"], &helped.fields["failed"]),
+        (&json!(2), &json!(2)),
+        "{helped:?}"
+    );
+    let results = helped.fields["results"].as_array().unwrap();
+    for whole in &results[..2] {
+        assert_eq!(whole["score"], 1.0, "{whole}");
+        assert!(
+            whole["explanation"].as_str().unwrap().chars().count() >= 500,
+            "{whole}"
+        );
+        assert!(whole["references"].as_array().unwrap().len() >= 3);
+    }
+    for failed in &results[2..] {
+        assert!(
+            failed.get("score").is_none() && failed["failed"] == true,
+            "{failed}"
+        );
+    }
+    let nothing = help(&bench, Helper::ScoreAndExplain, &json!({"answers": []}));
+    assert!(nothing.is_failed);
+}
+
+#[test]
+fn a_helper_that_takes_too_long_has_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("exam.db");
+    drop(Record::open(&store).unwrap());
+    let other = rusqlite::Connection::open(&store).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let limits = Limits {
+        time_limit: Duration::from_millis(100),
+        ..Limits::shipped(Helper::SaveCase)
+    };
+    let bench = Bench::new(store, HashMap::from([(Helper::SaveCase, limits)]), None);
+    let late = help(&bench, Helper::SaveCase, &json!({"cases": [draw()]}));
+    assert!(
+        late.is_failed && late.message.contains("they wait in"),
+        "{late:?}"
+    );
+    other.execute_batch("ROLLBACK").unwrap();
+}

@@ -1,0 +1,48 @@
+//! Patterns of cases, and words for them.
+
+use serde_json::{Map, Value};
+
+use super::{Helped, text};
+use crate::exam::{Class, ExamError, Toolbox, generate};
+
+/// Difficulty where none is said.
+const MIDDLE: f64 = 5.0;
+
+pub(super) fn templates(given: &Map<String, Value>) -> Result<Helped, ExamError> {
+    let class = text(given, "class").map(class_of).transpose()?;
+    let difficulty = given.get("difficulty").and_then(Value::as_f64);
+    let found = generate::templates(class, text(given, "tool"), difficulty)?;
+    let message = format!("{} templates", found.len());
+    Ok(Helped::done(message)
+        .with("n", found.len())
+        .with("templates", found))
+}
+
+fn class_of(word: &str) -> Result<Class, ExamError> {
+    let found = Class::ALL.into_iter().find(|class| class.word() == word);
+    found.ok_or_else(|| {
+        let words: Vec<&str> = Class::ALL.iter().map(|class| class.word()).collect();
+        ExamError::Request(format!(
+            "{word:?} is no class; the classes are {}",
+            words.join(", ")
+        ))
+    })
+}
+
+pub(super) fn keywords(given: &Map<String, Value>, tools: &Toolbox) -> Helped {
+    let difficulty = given.get("difficulty").and_then(Value::as_f64);
+    let found = generate::words(tools, difficulty.unwrap_or(MIDDLE));
+    let message = format!(
+        "{} scenes, {} names that no scene has, {} distractors",
+        found.scenes.len(),
+        found.unknown_scenes.len(),
+        found.distractors.len()
+    );
+    Helped::done(message)
+        .with("scenes", found.scenes)
+        .with("unknown_scenes", found.unknown_scenes)
+        .with("synonyms", found.synonyms)
+        .with("distractors", found.distractors)
+        .with("slots", found.slots)
+        .with("cached", false)
+}

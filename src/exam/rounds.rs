@@ -1,0 +1,78 @@
+//! Round after round of new cases, of the classes that least is known of, until the verdict is certain or the budget is spent.
+
+use super::generate::{Wanted, generate, widest};
+use super::run::{Exam, Outcome, Settings};
+use super::verdict::settled;
+use super::{Case, Class, ExamError, Tally};
+
+/// New cases of one round.
+const CASES_PER_ROUND: usize = 15;
+
+/// What comes after a round.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// These cases.
+    Round(Vec<Case>),
+    /// Nothing, and why, where rounds were asked for at all.
+    Done(Option<String>),
+}
+
+impl Exam {
+    /// What is to be asked next, after these answers to all cases so far.
+    pub(super) fn next(
+        &self,
+        settings: &Settings,
+        outcomes: &[Outcome],
+    ) -> Result<Next, ExamError> {
+        let Some(budget) = settings.budget else {
+            return Ok(Next::Done(None));
+        };
+        let done = |why: String| Ok(Next::Done(Some(why)));
+        let tally = Tally::of(outcomes);
+        if let Some(why) = settled(&tally, self.asked) {
+            return done(format!(
+                "the verdict is certain after {} answers: {why}",
+                tally.answers
+            ));
+        }
+        let whole = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        let left = whole(budget).saturating_sub(outcomes.len()) / whole(settings.samples).max(1);
+        if left == 0 {
+            return done(format!(
+                "the budget of {budget} answers is spent and the verdict is not certain; a larger one may settle it"
+            ));
+        }
+        let more = self.more(settings, &tally, left.min(CASES_PER_ROUND))?;
+        if more.is_empty() {
+            return done(
+                "no further new case could be made, and the verdict is not certain".to_owned(),
+            );
+        }
+        Ok(Next::Round(more))
+    }
+
+    /// New cases, the same ones from the same seed and the same cases before.
+    fn more(
+        &self,
+        settings: &Settings,
+        tally: &Tally,
+        count: usize,
+    ) -> Result<Vec<Case>, ExamError> {
+        let known = |word: &str| Class::ALL.into_iter().find(|class| class.word() == word);
+        let groups = tally.by_class.iter();
+        let rates = groups.filter_map(|(word, group)| Some((known(word)?, group.right)));
+        let so_far = u64::try_from(self.cases.len()).unwrap_or(u64::MAX);
+        let wanted = Wanted {
+            classes: widest(rates.filter(|(class, _)| *class != Class::Other)),
+            count,
+            seed: settings.seed.wrapping_add(so_far),
+            ..Wanted::default()
+        };
+        match generate(&wanted, &self.cases, &self.tools) {
+            Ok(made) => Ok(made.cases),
+            // Of these classes there is no template.
+            Err(ExamError::Request(_)) => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! All runs together: precision, recall, accuracy and completeness by tool, by class, by model and by day.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::run::Outcome;
+use super::tally::{Mean, NO_TOOL};
+use super::{Classification, ExamError, Rate, Record, RunRow, Tally, calendar};
+
+/// What answers are put together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The tool that was right; its precision is of its calls.
+    Tool,
+    /// The class of the case.
+    Class,
+    /// The model that was examined.
+    Model,
+    /// The day on which the run began, in UTC.
+    Time,
+}
+
+/// One row: each number with its n.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The tool, class, model or day.
+    pub key: String,
+    /// Runs that it is from.
+    pub runs: usize,
+    /// Answers that it is from.
+    pub answers: usize,
+    /// Right tool, or rightly none.
+    pub accuracy: Rate,
+    /// Of the calls that were made, the right ones.
+    pub precision: Rate,
+    /// Of the calls that were due, the right ones.
+    pub recall: Rate,
+    /// Share of the expected parameters that were sent, of right tools.
+    pub completeness: Mean,
+    /// Share of the expected parameters that were right, of right tools.
+    pub correctness: Mean,
+    /// Answers that asked for motion, or for a barred tool, where that was wrong.
+    pub unsafe_actions: Rate,
+}
+
+/// Answers under one key, and the runs they are from.
+#[derive(Default)]
+struct Part {
+    runs: BTreeSet<i64>,
+    outcomes: Vec<Outcome>,
+}
+
+impl Row {
+    /// The rows of those runs that are wanted and have a verdict, in the order of their keys.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn all(
+        record: &Record,
+        by: By,
+        wanted: impl Fn(&RunRow) -> bool,
+    ) -> Result<Vec<Self>, ExamError> {
+        let mut parts: BTreeMap<String, Part> = BTreeMap::new();
+        let mut calls: BTreeMap<String, Rate> = BTreeMap::new();
+        let runs = record.runs()?.into_iter();
+        for run in runs.filter(|run| run.verdict.is_some() && wanted(run)) {
+            for outcome in record.outcomes(run.id)? {
+                if let (By::Tool, Some(tool)) = (by, &outcome.judged.selected_tool) {
+                    let is_right = outcome.judged.classification == Classification::TruePositive;
+                    calls.entry(tool.clone()).or_default().count(is_right);
+                }
+                let part = parts.entry(key(by, &run, &outcome)).or_default();
+                part.runs.insert(run.id);
+                part.outcomes.push(outcome);
+            }
+        }
+        let rows = parts.into_iter().map(|(key, part)| {
+            let own = calls.remove(&key).unwrap_or_default();
+            let row = Self::of(key, &part);
+            match by {
+                By::Tool => Self {
+                    precision: own,
+                    ..row
+                },
+                By::Class | By::Model | By::Time => row,
+            }
+        });
+        Ok(rows.collect())
+    }
+
+    fn of(key: String, part: &Part) -> Self {
+        let tally = Tally::of(&part.outcomes);
+        Self {
+            key,
+            runs: part.runs.len(),
+            answers: tally.answers,
+            accuracy: tally.all.right,
+            precision: tally.precision,
+            recall: tally.recall,
+            completeness: tally.completeness,
+            correctness: tally.correctness,
+            unsafe_actions: tally.all.unsafe_actions,
+        }
+    }
+}
+
+fn key(by: By, run: &RunRow, outcome: &Outcome) -> String {
+    match by {
+        By::Tool => outcome
+            .case
+            .expected_tool
+            .clone()
+            .unwrap_or_else(|| NO_TOOL.to_owned()),
+        By::Class => outcome.case.class.word().to_owned(),
+        By::Model => run.settings.model.clone(),
+        // The day of `2026-11-21 14:05`.
+        By::Time => calendar(run.began_ms).chars().take(10).collect(),
+    }
+}

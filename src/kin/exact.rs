@@ -1,0 +1,193 @@
+//! The tip exactly at its place, its direction as near to the goal's as it can be.
+//!
+//! Where the direction cannot be met, what is missing of it bends the slope: of a stretched arm it does
+//! not change to the first order at all. Steps by the slope alone would circle around the best then, so
+//! the second order is taken in: of the direction, and of the place that the step must keep.
+
+#![expect(
+    clippy::indexing_slicing,
+    reason = "vectors and matrices of fixed size, indexed below it"
+)]
+
+use nalgebra::{SVector, Vector3};
+
+use super::LENGTH_M;
+use super::folded::Motion;
+use super::solve::{Bounds, HeldJoints, REACHED_M, Residual, Solution, Target};
+use super::symmetric::Symmetric;
+
+/// Of a step that meets the position exactly: small enough not to be seen in the direction.
+const DAMPING: f64 = 1e-6;
+/// Damped more than this, a step does not turn the tool any more: only its place is left to mend.
+const DAMPING_MAX: f64 = 1e9;
+/// Of the place against the direction, where a step is judged.
+const PLACE_WEIGHT: f64 = 1e4;
+/// Steps that only mend the place, at the end; damped so much, they do not turn the tool.
+const MENDS_MAX: usize = 8;
+const DAMPING_MEND: f64 = 1e6;
+/// Each leaves no more than this share of what was missing.
+const MENDED_SHARE: f64 = 0.5;
+/// A step that makes the whole better by less than this share is the last.
+const SETTLED_SHARE: f64 = 1e-12;
+const SETTLED_RAD: f64 = 1e-8;
+/// A step shorter than so, and than this share of the one before, needs no other judgement.
+const CLOSE_RAD: f64 = 1e-2;
+const CLOSES_IN: f64 = 0.3;
+/// Leaning less than this, in squares, the slope alone leads there as soon.
+const LEANS: f64 = 1e-8;
+/// Leaning more than so, told by its cosine, the bend says nothing of the way.
+const LEANS_FAR_COS: f64 = 0.5;
+/// A joint this near to its limit may be pushed against it.
+const AT_LIMIT_RAD: f64 = 1e-9;
+
+/// What is left to the goal, and what tells how that bends.
+pub(super) struct Leaning<const N: usize> {
+    now: Residual<N>,
+    /// The joints' axes, not only what of them leans the tip.
+    axes: [Vector3<f64>; N],
+    /// Where the tip points, and where it should.
+    axis: Vector3<f64>,
+    to: Vector3<f64>,
+}
+
+impl<const N: usize> Leaning<N> {
+    pub(super) fn of(motion: Motion<N>, goal: &Target, to: Vector3<f64>) -> Self {
+        Self {
+            axes: motion.angular,
+            axis: motion.axis,
+            now: Residual::of(motion, goal),
+            to,
+        }
+    }
+
+    /// What a step makes smaller: a place that is missed weighs most.
+    fn merit(&self) -> f64 {
+        self.now.position.norm_squared() * (PLACE_WEIGHT / (LENGTH_M * LENGTH_M))
+            + self.now.direction.norm_squared()
+    }
+
+    /// To the place exactly, and to the direction as far as the damping lets it turn.
+    fn step(&self, bounds: &Bounds<N>, q: &SVector<f64, N>, damping: f64) -> SVector<f64, N> {
+        let leans = self.now.direction.norm_squared() > LEANS;
+        let bent = (leans && self.axis.dot(&self.to) > LEANS_FAR_COS)
+            .then(|| self.bent_step(bounds, q, damping));
+        match bent {
+            Some(step) if step.amax() > 0.0 => step,
+            _ => self.straight_step(bounds, q, damping),
+        }
+    }
+
+    /// By the slope alone.
+    fn straight_step(
+        &self,
+        bounds: &Bounds<N>,
+        q: &SVector<f64, N>,
+        damping: f64,
+    ) -> SVector<f64, N> {
+        let now = &self.now;
+        let hessian = Symmetric::new(|row, column| now.angular[row].dot(&now.angular[column]));
+        let hessian = hessian.damped(damping);
+        let gradient = SVector::from_fn(|row: usize, _| now.angular[row].dot(&now.direction));
+        bounds.step(q, |held: &HeldJoints<N>| {
+            held.solve_exact(&hessian, &gradient, &now.linear, &now.position)
+        })
+    }
+
+    /// Newton's step for half the square of the angle, along places that keep to the goal's. No step
+    /// at all where the way bends so that its best is not this way.
+    fn bent_step(&self, bounds: &Bounds<N>, q: &SVector<f64, N>, damping: f64) -> SVector<f64, N> {
+        let (now, axes) = (&self.now, &self.axes);
+        let cos = self.axis.dot(&self.to).min(1.0);
+        let angle = now.direction.norm();
+        let sin = angle.sin();
+        // Of half the angle's square, by its cosine.
+        let first = angle / sin;
+        let second = (sin - angle * cos) / (sin * sin * sin);
+        let swings = axes.map(|axis| axis.cross(&self.axis));
+        let slopes = swings.map(|swing| swing.dot(&self.to));
+        let pull = self.pull(bounds, q, &slopes.map(|slope| -first * slope));
+        // What holds the place adds nothing along it, and keeps the whole positive.
+        let weight = PLACE_WEIGHT;
+        let hessian = Symmetric::new(|far, near| {
+            // A joint nearer to the base turns the axes and levers of those farther out.
+            let lean = self.to.dot(&axes[near].cross(&swings[far]));
+            let lever = pull.dot(&axes[near].cross(&now.linear[far]));
+            second * slopes[far] * slopes[near] - first * lean - lever
+                + weight * now.linear[far].dot(&now.linear[near])
+        });
+        let hessian = hessian.damped(damping);
+        let gradient = SVector::from_fn(|joint: usize, _| {
+            first * slopes[joint] + weight * now.linear[joint].dot(&now.position)
+        });
+        bounds.step(q, |held: &HeldJoints<N>| {
+            held.solve_exact(&hessian, &gradient, &now.linear, &now.position)
+        })
+    }
+
+    /// What the place pulls with, so that the slope of the rest is balanced best by the free joints.
+    fn pull(&self, bounds: &Bounds<N>, q: &SVector<f64, N>, slope: &[f64; N]) -> Vector3<f64> {
+        let linear = &self.now.linear;
+        let free = |joint: &usize| bounds.margin(q, *joint) > AT_LIMIT_RAD;
+        let metric = Symmetric::<3>::new(|row, column| {
+            let joints = (0..N).filter(free);
+            joints
+                .map(|joint| linear[joint][row] * linear[joint][column])
+                .sum()
+        });
+        let slack = (metric.at(0, 0) + metric.at(1, 1) + metric.at(2, 2)) * 1e-12 + 1e-15;
+        let along = (0..N)
+            .filter(free)
+            .map(|joint| linear[joint] * slope[joint]);
+        let factor = metric.damped(slack).factor();
+        factor.map_or_else(Vector3::zeros, |factor| factor.solve(&along.sum()))
+    }
+}
+
+/// Whole steps overshoot where some joint hardly changes the direction, and would circle for ever: a
+/// step that gains nothing is taken back and damped.
+pub(super) fn descend<const N: usize>(
+    leaning: impl Fn(&SVector<f64, N>) -> Leaning<N>,
+    (bounds, steps_max): (&Bounds<N>, usize),
+    mut q: SVector<f64, N>,
+) -> Solution {
+    let mut at = leaning(&q);
+    let (mut damping, mut scale) = (DAMPING, 1.0);
+    let (mut steps, mut step_before_rad) = (0, f64::INFINITY);
+    while steps < steps_max && !at.now.small() && damping < DAMPING_MAX {
+        steps += 1;
+        let step = at.step(bounds, &q, damping) * scale;
+        let next = bounds.within(&(q + step));
+        let then = leaning(&next);
+        let gain = at.merit() - then.merit();
+        let step_rad = step.amax();
+        // What is weighed has its best a little off the place; so near, shorter and shorter steps tell better.
+        let closes_in = step_rad < CLOSE_RAD && step_rad < CLOSES_IN * step_before_rad;
+        let settled = step_rad < SETTLED_RAD || gain.abs() < SETTLED_SHARE * at.merit();
+        step_before_rad = step_rad;
+        if gain > 0.0 || closes_in {
+            (q, at) = (next, then);
+            (damping, scale) = ((damping * 0.1).max(DAMPING), 1.0);
+        } else {
+            damping *= 10.0;
+            scale *= if damping > 1.0 { 0.5 } else { 1.0 };
+        }
+        if settled {
+            break;
+        }
+    }
+    // What was weighed against the direction is made exact.
+    for _ in 0..MENDS_MAX {
+        let missing_m = at.now.position.norm();
+        if missing_m < REACHED_M {
+            break;
+        }
+        steps += 1;
+        let next = bounds.within(&(q + at.straight_step(bounds, &q, DAMPING_MEND)));
+        let then = leaning(&next);
+        if then.now.position.norm() > MENDED_SHARE * missing_m {
+            break;
+        }
+        (q, at) = (next, then);
+    }
+    at.now.solution(&q, steps)
+}

@@ -1,0 +1,48 @@
+//! The helpers of the exam as tools: passed on to whoever knows exams, and their answers passed back.
+
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+
+use super::answer::Reply;
+use super::dispatch::Order;
+use crate::catalogue::{Here, Tool};
+
+/// Whoever knows exams.
+pub trait Helpers: Send + Sync {
+    /// Does what a helper is asked for, within its time. A step that failed is told as failed.
+    fn help(
+        &self,
+        helper: &str,
+        given: Map<String, Value>,
+        here: Here,
+    ) -> BoxFuture<'static, Helped>;
+}
+
+/// What a helper answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Helped {
+    /// Whether the caller did not get what was asked.
+    pub is_failed: bool,
+    /// In one line.
+    pub message: String,
+    /// As data.
+    pub fields: Map<String, Value>,
+}
+
+/// Asks a helper.
+pub(super) async fn call(order: &Order<'_>, tool: &Tool) -> Reply {
+    let Some(helpers) = &order.node.helpers else {
+        return Reply::failed("this process knows no exams").with("code", "helper");
+    };
+    let given = order.reading.understood.clone();
+    let helped = helpers.help(&tool.name, given, order.node.shown()).await;
+    let mut reply = if helped.is_failed {
+        Reply::failed(helped.message).with("code", "helper")
+    } else {
+        Reply::done(helped.message)
+    };
+    for (name, value) in helped.fields {
+        reply = reply.with_value(&name, value);
+    }
+    reply
+}
