@@ -17,6 +17,19 @@ use crate::units::{Finite, Joints};
 /// Fastest that any tip may ever be: ISO 10218's reduced speed.
 pub const TIP_MM_S_MAX: f64 = 250.0;
 
+/// Fastest tip, in mm/s, that a person jogs.
+pub const JOG_MM_S: f64 = 25.0;
+
+/// Fastest tip, in mm/s, that is on its way to touch something that it shall not press.
+pub const PROBE_MM_S: f64 = 2.0;
+
+/// How high over the sheet, as it is believed to lie, such a way begins, in mm: high enough to learn
+/// what the servos say while nothing is touched.
+pub const PROBE_FROM_MM: f64 = 5.0;
+
+/// How deep below the sheet, as it is believed to lie, it is given up, in mm.
+pub const PROBE_DEPTH_MM: f64 = 5.0;
+
 /// What a scene is made from, beside its file.
 pub(super) struct Parts {
     pub(super) arm: Arc<Arm>,

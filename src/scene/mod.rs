@@ -19,7 +19,7 @@ mod library;
 mod outside;
 mod surface;
 
-pub use build::TIP_MM_S_MAX;
+pub use build::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
 pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
 pub use library::{Drawing, Library, SceneError};
 pub use outside::{Outline, Outside};
