@@ -13,6 +13,7 @@ use super::changes::Changes;
 use super::desk::NodeDesk;
 use super::keys::Keys;
 use super::open::{self, Pace};
+use super::peers::read_token;
 use super::serve::{self, Leaves};
 use super::{CallArgs, Exit, NodeArgs, park, show};
 use crate::mcp::client::{self, Client, ClientError};
@@ -36,7 +37,11 @@ pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit>
     };
     let client = match (&own, &args.node) {
         (Some(node), _) => client::in_process(Arc::new(NodeDesk::new(node))).await?,
-        (None, url) => client::connect(&with_path(url.as_deref().unwrap_or_default())).await?,
+        (None, url) => {
+            let token = args.token_file.as_deref().map(read_token).transpose();
+            let url = with_path(url.as_deref().unwrap_or_default());
+            client::connect_as(&url, token.map_err(anyhow::Error::msg)?).await?
+        }
     };
     if let Some(node) = &own {
         heed_a_second_interrupt(node)?;

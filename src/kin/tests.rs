@@ -24,6 +24,52 @@ fn widowx() -> Arm {
     arm(include_str!("../../scenes/arms/widowx250s.toml"))
 }
 
+/// Seven joints, upright and lying in turns: a shoulder, an elbow and a wrist, and one joint to spare.
+fn seven() -> Arm {
+    let joint = |index: usize| {
+        let (axis, rise_m) = if index % 2 == 0 {
+            ("[0.0, 0.0, 1.0]", 0.08)
+        } else {
+            ("[0.0, 1.0, 0.0]", 0.1)
+        };
+        let id = index + 1;
+        format!(
+            r#"
+[[joints]]
+name = "joint {id}"
+origin_m = [0.0, 0.0, {rise_m}]
+rpy_rad = [0.0, 0.0, 0.0]
+axis = {axis}
+lower_rad = -2.1
+upper_rad = 2.1
+velocity_max_rad_s = 3.0
+acceleration_max_rad_s2 = 15.0
+servos = [{{ id = {id}, sign = 1, zero_tick = 2048, dead_band_ticks = 1 }}]
+"#
+        )
+    };
+    let head = r#"
+name = "seven"
+about = "an arm for a test"
+family = "feetech-sts"
+baud = 1000000
+"#;
+    let tail = r#"
+[tool_mount]
+origin_m = [0.0, 0.0, 0.05]
+rpy_rad = [0.0, 0.0, 0.0]
+
+[[capsules]]
+name = "hand"
+joint = "joint 7"
+from_m = [0.0, 0.0, 0.0]
+to_m = [0.0, 0.0, 0.05]
+radius_m = 0.02
+"#;
+    let joints: String = (0..7).map(joint).collect();
+    arm(&format!("{head}{joints}{tail}"))
+}
+
 fn tip() -> Tip {
     Tip {
         point_m: Point3::new(0.01, -0.04, 0.005),
@@ -163,6 +209,21 @@ proptest! {
         for goal in [pose, axis] {
             let found = chain.solve_anywhere(&tip(), &goal, &Joints::zeros(6), 300).unwrap();
             check(&chain, &found.q_rad, &point, Some(&direction));
+        }
+    }
+
+    #[test]
+    fn seven_joints_meet_a_pose_a_direction_and_a_place(of in shares(7), by in proptest::array::uniform7(-0.02..0.02_f64)) {
+        let chain = seven().chain;
+        let q = joints(&chain, &of);
+        let (pose, axis, then) = goal_at(&chain, &q);
+        let (point, direction) = chain.tip(&q, &tip());
+        for goal in [pose, axis, then] {
+            let cold = chain.solve_anywhere(&tip(), &goal, &Joints::zeros(7), 300).unwrap();
+            check(&chain, &cold.q_rad, &point, None);
+            let warm = chain.solve(&tip(), &goal, &q.zip(&Joints::from_slice(&by), |q, by| q + by)).unwrap();
+            check(&chain, &warm.q_rad, &point, Some(&direction));
+            prop_assert!(warm.q_rad.distance_max(&q) < 0.3);
         }
     }
 
