@@ -13,6 +13,7 @@ use super::changes::Changes;
 use super::desk::NodeDesk;
 use super::keys::Keys;
 use super::open::{self, Pace};
+use super::peers::read_token;
 use super::serve::{self, Leaves};
 use super::{CallArgs, Exit, NodeArgs, park, show};
 use crate::mcp::client::{self, Client, ClientError};
@@ -36,7 +37,11 @@ pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit>
     };
     let client = match (&own, &args.node) {
         (Some(node), _) => client::in_process(Arc::new(NodeDesk::new(node))).await?,
-        (None, url) => client::connect(&with_path(url.as_deref().unwrap_or_default())).await?,
+        (None, url) => {
+            let token = args.token_file.as_deref().map(read_token).transpose();
+            let url = with_path(url.as_deref().unwrap_or_default());
+            client::connect_as(&url, token.map_err(anyhow::Error::msg)?).await?
+        }
     };
     if let Some(node) = &own {
         heed_a_second_interrupt(node)?;
@@ -104,7 +109,9 @@ fn left(ended: Exit) -> Answer {
             "told to end: the arm was stopped and is still energised where it stands"
         }
         Exit::Broken => "told to end: the arm's standstill could not be verified: look at it",
-        Exit::Done | Exit::Refused => "told to end: the arm was stopped and is at rest",
+        Exit::Done | Exit::Refused | Exit::Absent => {
+            "told to end: the arm was stopped and is at rest"
+        }
     };
     let mut structured = Map::new();
     structured.insert("success".to_owned(), false.into());

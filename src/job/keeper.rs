@@ -65,7 +65,7 @@ impl Keeper {
             entry.planned(plan, start)?;
         }
         entry.moving()?;
-        let release = Release::nothing();
+        let release = Release::nothing_of(entry.id());
         let mut keeping = Keeping {
             entry,
             table,
