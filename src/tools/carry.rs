@@ -137,6 +137,9 @@ impl Errand {
             card.done = 0;
             card.eta_s = plan.report.duration_s;
         });
+        if self.who == Who::Operator {
+            self.seat.take_over(&self.node, &self.entry.past().caller);
+        }
         let before = self.seat.last_scene();
         self.seat.moved_in(scene);
         let began = motion.clock().now();
@@ -385,7 +388,7 @@ where
     let (seat, job) = (Arc::clone(&errand.seat), Arc::clone(&errand.job));
     let (node, entry) = (Arc::clone(&errand.node), Arc::clone(&errand.entry));
     job.update(|card| card.state = "planning");
-    let work = tokio::spawn(work(errand));
+    let work = tokio::spawn(work(errand).in_current_span());
     let (state, reply) = match work.await {
         Ok(Ok(reply)) => ("reached", reply),
         Ok(Err(trouble)) => trouble.reply(),
