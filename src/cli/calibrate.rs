@@ -223,9 +223,7 @@ pub(super) async fn run(node: &NodeArgs, what: CalibrateCommand) -> anyhow::Resu
         CalibrateCommand::Undo(at) => Place::find(node, &at).await?.undo(),
         CalibrateCommand::Discard(at) => {
             let place = Place::find(node, &at).await?;
-            place.store.discard(&place.store.lock()?)?;
-            show::line("the proposal is thrown away");
-            Ok(Exit::Done)
+            place.discard()
         }
         CalibrateCommand::Accept { overridden, at } => {
             Place::find(node, &at).await?.accept(overridden)
@@ -401,6 +399,18 @@ impl Place {
             Verdict::Redo => Exit::Refused,
             _ => Exit::Done,
         })
+    }
+
+    /// A proposal that cannot be read is thrown away as well.
+    fn discard(&self) -> anyhow::Result<Exit> {
+        let lock = self.store.lock()?;
+        if matches!(self.store.proposal(), Ok(None)) {
+            show::line("nothing was proposed; nothing was done");
+            return Ok(Exit::Refused);
+        }
+        self.store.discard(&lock)?;
+        show::line("the proposal is thrown away");
+        Ok(Exit::Done)
     }
 
     fn undo(&self) -> anyhow::Result<Exit> {

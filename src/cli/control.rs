@@ -289,10 +289,10 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         verb,
         Verb::Enable { .. } | Verb::Selftest { .. } | Verb::Resume | Verb::Jog { .. }
     );
-    if moves && node.file.read_only {
-        return Told::failed(
-            "this node is read-only (`read_only` in its node file): nothing may move",
-        );
+    // An arm whose torque goes drops, which is a motion too.
+    let drops = matches!(verb, Verb::TorqueOff) && node.file.read_only;
+    if let Some(why) = node.kept_still().filter(|_| moves || drops) {
+        return Told::failed(why);
     }
     match verb {
         Verb::Enable { scene, meta, for_s } => enable(node, &scene, meta.as_deref(), for_s),

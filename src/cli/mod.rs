@@ -300,6 +300,9 @@ struct CallArgs {
     /// Another node, such as http://127.0.0.1:8700/mcp, instead of one in this process
     #[arg(long, value_name = "URL")]
     node: Option<String>,
+    /// The file that holds the token for that node
+    #[arg(long, value_name = "FILE", requires = "node")]
+    token_file: Option<PathBuf>,
     /// Print the structured result alone
     #[arg(long)]
     json: bool,
@@ -442,6 +445,20 @@ pub enum Exit {
     Broken = 70,
     /// Told to end where an arm could not be brought to rest: it is still energised.
     Energised = 71,
+    /// An arm's port is not there, or nobody answers on it as that arm: to be tried again later.
+    Absent = 75,
+}
+
+impl Exit {
+    /// What a command that failed for this comes to.
+    #[must_use]
+    pub fn of(error: &anyhow::Error) -> Self {
+        if error.is::<open::Absent>() {
+            Self::Absent
+        } else {
+            Self::Refused
+        }
+    }
 }
 
 /// Does what the command line says.

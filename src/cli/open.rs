@@ -35,6 +35,11 @@ pub(super) enum Pace {
     Watched,
 }
 
+/// An arm on a port did not answer as itself: its port is not there, is another's, or nobody speaks there. That may change.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Absent(String);
+
 /// A drawing of half a minute passes in three seconds.
 const WATCHED_RATE: u32 = 10;
 
@@ -103,9 +108,9 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
             _ => real.clone(),
         };
         let seat = if entry.is_simulated() {
-            simulated(entry, arm, &clock, &library, args)?
+            simulated(&file.name, entry, arm, &clock, &library, args)?
         } else {
-            on_port(entry, arm, &clock, args)?
+            on_port(&file.name, entry, arm, &clock, args)?
         };
         keep_emergency(&seat, state.folder())?;
         seats.push(Arc::new(seat));
@@ -142,6 +147,7 @@ pub(super) fn own_temporary() -> PathBuf {
 }
 
 fn simulated(
+    node: &str,
     entry: &ArmEntry,
     arm: Arc<Arm>,
     clock: &Clock,
@@ -167,7 +173,7 @@ fn simulated(
     let permits = Arc::new(Permits::everything());
     let tap = Tap::default();
     let open = tapped(traced(open, args), &tap);
-    let motion = attach(entry, arm, clock, permits, open)?;
+    let motion = attach(node, entry, arm, clock, permits, open)?;
     let studio = SimStudio { simulator, truth };
     let seat = Seat::new(&entry.name, motion, Some(Box::new(studio)));
     let seat = seat.recorded_by(Box::new(Recorded(tap)));
@@ -236,6 +242,7 @@ pub(super) fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
 }
 
 fn on_port(
+    node: &str,
     entry: &ArmEntry,
     arm: Arc<Arm>,
     clock: &Clock,
@@ -255,7 +262,9 @@ fn on_port(
     });
     let tap = Tap::default();
     let open = tapped(traced(open, args), &tap);
-    let motion = attach(entry, arm, clock, Arc::new(Permits::none()), open)?;
+    let motion = attach(node, entry, arm, clock, Arc::new(Permits::none()), open);
+    // Its adapter may be plugged in, and its supply switched on, later than this machine.
+    let motion = motion.map_err(|why| Absent(why.to_string()))?;
     Ok(Seat::new(&entry.name, motion, None).recorded_by(Box::new(Recorded(tap))))
 }
 
@@ -297,13 +306,15 @@ impl Recorder for Recorded {
 }
 
 fn attach(
+    node: &str,
     entry: &ArmEntry,
     arm: Arc<Arm>,
     clock: &Clock,
     permits: Arc<Permits>,
     open: Opener,
 ) -> anyhow::Result<Motion> {
-    Motion::start(arm, clock.clone(), permits, open)
+    let span = tracing::info_span!("arm", node, arm = entry.name);
+    span.in_scope(|| Motion::start(arm, clock.clone(), permits, open))
         .map_err(|why| anyhow::anyhow!("arm `{}` cannot be used: {why}; nothing moved", entry.name))
 }
 

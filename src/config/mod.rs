@@ -208,18 +208,24 @@ impl NodeFile {
     /// Reads a node file; `file` is what messages call it.
     ///
     /// # Errors
-    /// Every unknown key, or the first value that cannot be.
+    /// Everything that is wrong with it: unknown keys, values that cannot be, and what does not go together.
     pub fn read(file: &str, text: &str) -> Result<Self, toml::FileError> {
-        let mut node: Self = toml::read(file, text)?;
+        let toml::Partly { read, problems } = toml::partly::<Self>(text);
+        let mut wrong = toml::FileError {
+            file: file.to_owned(),
+            problems,
+        };
+        let Some(mut node) = read else {
+            return Err(wrong);
+        };
         node.source = Source {
             file: file.to_owned(),
             text: text.into(),
         };
-        let problems = node.problems();
-        if problems.is_empty() {
-            Ok(node)
-        } else {
-            Err(node.wrong(&problems))
+        wrong.problems.extend(node.wrong(&node.problems()).problems);
+        match wrong.problems.is_empty() {
+            true => Ok(node),
+            false => Err(wrong),
         }
     }
 

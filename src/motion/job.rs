@@ -12,6 +12,8 @@ use crate::units::{Instant, Joints, Measured};
 pub(super) struct Job {
     pub(super) execution: Execution,
     pub(super) release: Release,
+    /// Which job the lines in the log are about, while it moves.
+    pub(super) span: tracing::Span,
     done: oneshot::Sender<Outcome>,
     visits: Vec<Visited>,
     dwelling: Option<(usize, Joints)>,
@@ -32,6 +34,7 @@ impl Job {
         done: oneshot::Sender<Outcome>,
     ) -> Self {
         Self {
+            span: tracing::info_span!("motion", job = release.job()),
             feeler: Feeler::new(&execution.scene().arm),
             execution,
             release,

@@ -211,7 +211,7 @@ const HANGS: Duration = Duration::from_secs(5);
 
 impl Motion {
     /// Starts an arm's thread and waits until the port is open and the servos have said who they
-    /// are. Nothing moves and torque is not touched.
+    /// are. Nothing moves and torque is not touched. What the thread logs is in the span that this is called in.
     ///
     /// # Errors
     /// Why the port could not be opened, or which servo is not what the arm's description says.
@@ -237,6 +237,7 @@ impl Motion {
             stop: Arc::clone(&stop),
             heart: Arc::clone(&heart),
             outbox: Arc::new(outbox),
+            span: tracing::Span::current(),
         };
         let thread = std::thread::Builder::new()
             .name(format!("arm {}", arm.file.name))

@@ -16,6 +16,7 @@ mod hand;
 mod ink;
 mod jog;
 mod moved;
+mod once;
 pub mod order;
 pub mod pace;
 mod probe;

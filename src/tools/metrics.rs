@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Node;
 use crate::motion::{Durations, ServoCounts, Snapshot, State};
+use crate::plan::PERIOD;
 use crate::units::ServoState;
 
 /// A family of metrics: its name, kind and meaning.
@@ -39,7 +40,7 @@ const fn flag(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-const METRICS: [Metric; 24] = [
+const METRICS: [Metric; 25] = [
     arm(
         "steadyhand_arm_moving",
         "gauge",
@@ -90,8 +91,14 @@ const METRICS: [Metric; 24] = [
     arm(
         "steadyhand_bus_corrupt_replies_total",
         "counter",
-        "Replies dropped for a wrong checksum",
+        "Replies, or a controller's frames, dropped for a wrong checksum",
         |seen| Some(count(seen.snapshot.counts.corrupt)),
+    ),
+    arm(
+        "steadyhand_bus_resent_total",
+        "counter",
+        "Requests, or a controller's pieces of motion, that were sent again",
+        |seen| Some(count(seen.snapshot.counts.resent)),
     ),
     arm(
         "steadyhand_bus_foreign_replies_total",
@@ -120,6 +127,12 @@ const METRICS: [Metric; 24] = [
         "By how much a tick came too late while the arm moved",
         |seen| &seen.snapshot.lateness,
     ),
+    arm(
+        "steadyhand_bus_lost_cycles_total",
+        "counter",
+        "Ticks that came more than a period too late while the arm moved: with each a cycle was lost",
+        |seen| Some(count(seen.snapshot.lateness.longer_than(PERIOD))),
+    ),
     times(
         "steadyhand_bus_wake_lateness_seconds",
         "By how much the machine woke the sleeping loop too late while the arm moved",
@@ -127,7 +140,7 @@ const METRICS: [Metric; 24] = [
     ),
     counts(
         "steadyhand_servo_retries_total",
-        "Times that a servo was asked again",
+        "Times that a servo was asked again, or a piece of its motion was sent again",
         |servo| count(servo.retries),
     ),
     counts(

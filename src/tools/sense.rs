@@ -31,7 +31,7 @@ fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     let mut reply = Reply::done(message)
         .with("arm", seat.title())
         .with("state", snapshot.state)
-        .with("enabled", seat.permits().enabled(seat.motion.clock().now()))
+        .with("enabled", order.node.enabled(seat))
         .with("energised", snapshot.energised);
     if let Some(fault) = &snapshot.fault {
         reply.set("fault", fault);
@@ -204,7 +204,7 @@ fn bus(snapshot: &Snapshot) -> Value {
         .map(|one| json!({"id": one.id, "retries": one.retries, "blind": one.blind, "blind_ms": ms(one.blind_time), "jumps": one.jumps}))
         .collect();
     let times = |times: &Durations| json!({"p50": ms(times.quantile(0.5)), "p99": ms(times.quantile(0.99)), "max": ms(times.longest())});
-    json!({"cycle_ms": times(&counts.cycle_time), "work_ms": times(&counts.cycle_work), "late_ms": times(&snapshot.lateness), "woken_late_ms": times(&snapshot.woken_late), "cycles": counts.cycles, "transactions": counts.transactions, "corrupt": counts.corrupt, "foreign": counts.foreign, "echoes": counts.echoes, "servos": servos, "identity": identity})
+    json!({"cycle_ms": times(&counts.cycle_time), "work_ms": times(&counts.cycle_work), "late_ms": times(&snapshot.lateness), "woken_late_ms": times(&snapshot.woken_late), "cycles": counts.cycles, "transactions": counts.transactions, "corrupt": counts.corrupt, "resent": counts.resent, "foreign": counts.foreign, "echoes": counts.echoes, "servos": servos, "identity": identity})
 }
 
 fn ms(time: Duration) -> f64 {

@@ -121,9 +121,12 @@ impl Rig {
         assert!(self.permits.unlatch(&reset.unwrap()));
     }
 
+    /// How far the tip is from the first joint's axis, which is not the arm's origin.
     pub(super) fn tip_radius_m(&self, q: &Joints) -> f64 {
-        let tip = self.scene.arm.chain.forward(q) * self.scene.pens[0].tip_m;
-        tip.coords.xy().norm()
+        const STEP_RAD: f64 = 1e-6;
+        let tip = |q: &Joints| self.scene.arm.chain.forward(q) * self.scene.pens[0].tip_m;
+        let turned = q.map(|joint, at| if joint == 0 { at + STEP_RAD } else { at });
+        (tip(&turned) - tip(q)).norm() / STEP_RAD
     }
 
     /// About the foot, from where it stands to the other side, as fast as travels may be.
@@ -180,6 +183,18 @@ impl Rig {
             fast = fast => fast.map(|_| ()).map_err(|error| error.to_string()),
             ended = &mut ended => Err(format!("{ended:?}")),
         }
+    }
+
+    /// How fast the tip was sent lately, by the goals that were heard.
+    pub(super) fn speed_mm_s(&self) -> f64 {
+        const FRAMES: usize = 20;
+        let goals = self.goals_since(Instant::ZERO);
+        let lately = &goals[goals.len().saturating_sub(FRAMES)..];
+        let ((then, from), (now, to)) = (lately[0], lately[lately.len() - 1]);
+        let servo = self.scene.arm.servos().next().unwrap().1;
+        let turned_rad = servo.angle_rad(to) - servo.angle_rad(from);
+        let radius_m = self.tip_radius_m(&self.scene.rest_rad);
+        turned_rad.abs() * radius_m * 1e3 / now.seconds_since(then)
     }
 
     /// Goals of the first joint in the frames that were heard from a moment on.
