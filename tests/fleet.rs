@@ -5,6 +5,7 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
+    clippy::print_stdout,
     reason = "a failing test may panic, and tests wait for real"
 )]
 

@@ -209,7 +209,10 @@ fn went_stale(house: &House) {
         scene: scene.name.clone(),
         pen: scene.pens[0].name.clone(),
         arm: scene.arm.file.name.clone(),
+        name: String::new(),
         basis: "another tool".to_owned(),
+        probed: false,
+        read_mm: None,
         touches: Vec::new(),
     };
     let record = Record {

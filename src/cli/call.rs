@@ -109,7 +109,9 @@ fn left(ended: Exit) -> Answer {
             "told to end: the arm was stopped and is still energised where it stands"
         }
         Exit::Broken => "told to end: the arm's standstill could not be verified: look at it",
-        Exit::Done | Exit::Refused => "told to end: the arm was stopped and is at rest",
+        Exit::Done | Exit::Refused | Exit::Absent => {
+            "told to end: the arm was stopped and is at rest"
+        }
     };
     let mut structured = Map::new();
     structured.insert("success".to_owned(), false.into());

@@ -40,7 +40,7 @@ const fn flag(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-const METRICS: [Metric; 25] = [
+const METRICS: [Metric; 26] = [
     arm(
         "steadyhand_arm_moving",
         "gauge",

@@ -46,6 +46,9 @@ const NODES: usize = 2;
 const FASTEST: f64 = 0.5;
 const UNDER_WAY: f64 = 0.1;
 
+/// So much slower where a plan is begun on the way: a machine that is busy takes seconds for that.
+const SLOWER: f64 = 5.0;
+
 /// How many clients ask while it is measured.
 const CLIENTS: usize = 16;
 
@@ -81,7 +84,7 @@ async fn a_stop_request_reaches_the_wire_in_time() {
         let bare = Bare::start(&rig.clock);
         let mut both_ms = Vec::new();
         for _ in 0..stops().div_ceil(ARMS) {
-            rig.swings(&motion, WAY_RAD, FASTEST).await;
+            rig.swings(&motion, (WAY_RAD, 1.0), FASTEST).await;
             let asked = rig.clock.now();
             let ticket = motion.stop(Who::Operator, false);
             let bare_ms = bare.wake();
@@ -118,7 +121,7 @@ async fn an_arm_at_100_mm_s_stands_in_time() {
     let (mut still_ms, mut slower) = (Vec::new(), 0);
     while still_ms.len() < stops() {
         // The long way, for it is at its fastest for longer than a busy machine is late.
-        rig.swings(&motion, LONG_WAY_RAD, FASTEST).await;
+        rig.swings(&motion, (LONG_WAY_RAD, 1.0), FASTEST).await;
         let speed_mm_s = rig.speed_mm_s();
         let ticket = motion.stop(Who::Operator, false);
         let report = motion.stopped(ticket).await.unwrap();
@@ -201,7 +204,9 @@ fn cuts_a_plan(
     bare: &Bare,
     into_plan: Duration,
 ) -> Option<(f64, f64)> {
-    let swings = house.rig.swings(house.motion(), LONG_WAY_RAD, UNDER_WAY);
+    let swings = house
+        .rig
+        .swings(house.motion(), (LONG_WAY_RAD, SLOWER), UNDER_WAY);
     runtime.block_on(swings);
     std::thread::scope(|scope| {
         let preview = scope.spawn(|| house.ask("stroke", r#"{"scene":"vast","dry_run":true}"#));

@@ -17,6 +17,9 @@ use steadyhand::units::{Instant, Joints};
 
 use super::far_end::{self, Family};
 
+/// How an arm says that the machine, or the simulated one's thread, was not run in time.
+const TOO_BUSY: [&str; 2] = ["did not run the arm's thread", "no reply from servo"];
+
 type Heard = Arc<Mutex<Vec<(Instant, Vec<u8>)>>>;
 
 /// A simulated arm that notes when it heard what.
@@ -129,12 +132,13 @@ impl Rig {
         (tip(&turned) - tip(q)).norm() / STEP_RAD
     }
 
-    /// About the foot, from where it stands to the other side, as fast as travels may be.
-    fn swing(&self, from: &Joints, way_rad: f64) -> Trajectory {
+    /// About the foot, from where it stands to the other side, as fast as travels may be, or so many
+    /// times slower.
+    fn swing(&self, from: &Joints, way_rad: f64, slower: f64) -> Trajectory {
         let by = if from[0] > 0.0 { -way_rad } else { way_rad };
         let tip_mm = self.tip_radius_m(from) * way_rad * 1e3;
         // The smooth step's fastest is 1.875 times its mean.
-        let seconds = 1.875 * tip_mm / (self.scene.limits.travel_mm_s * 0.99);
+        let seconds = slower * 1.875 * tip_mm / (self.scene.limits.travel_mm_s * 0.99);
         let ticks = (seconds / 0.01).ceil() as u32;
         let samples = (0..=ticks).map(|tick| {
             let share = f64::from(tick) / f64::from(ticks);
@@ -158,21 +162,26 @@ impl Rig {
 
     /// Brings a swing to its `share`: half is where it is fastest. A machine that is too busy to read the arm in time makes that
     /// a fault, which is what it should be: then it is tried again, so often as makes sense.
-    pub(super) async fn swings(&self, motion: &Motion, way_rad: f64, share: f64) {
+    pub(super) async fn swings(&self, motion: &Motion, (way_rad, slower): (f64, f64), share: f64) {
         const TRIES: usize = 20;
         for _ in 0..TRIES {
-            match self.swings_once(motion, way_rad, share).await {
+            match self.swings_once(motion, (way_rad, slower), share).await {
                 Ok(()) => return,
-                Err(why) if why.contains("did not run the arm's thread") => self.release(),
+                Err(why) if TOO_BUSY.iter().any(|words| why.contains(words)) => self.release(),
                 Err(why) => panic!("{why}"),
             }
         }
         panic!("the machine was too busy {TRIES} times");
     }
 
-    async fn swings_once(&self, motion: &Motion, way_rad: f64, share: f64) -> Result<(), String> {
+    async fn swings_once(
+        &self,
+        motion: &Motion,
+        (way_rad, slower): (f64, f64),
+        share: f64,
+    ) -> Result<(), String> {
         let start = motion.snapshot().measured.unwrap();
-        let swing = self.swing(&start.position_rad, way_rad);
+        let swing = self.swing(&start.position_rad, way_rad, slower);
         let wanted = (swing.samples.len() as f64 * share) as usize;
         let now = self.clock.now();
         let proof = gate::check(&self.scene, self.leave(), &start, now, swing).unwrap();
