@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
             eprintln!("steadyhand: {}", cli::harmless(&format!("{error:#}")));
-            ExitCode::from(Exit::Refused as u8)
+            ExitCode::from(Exit::of(&error) as u8)
         }
     }
 }

@@ -133,7 +133,14 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
     bench.run(&["enable", "--scene", "short"]);
     let told = bench.run(&here);
     let said = String::from_utf8_lossy(&told.stdout).into_owned();
-    for word in ["2 stops", "bound   10 ms", "bound  300 ms", "median"] {
+    for word in [
+        "2 stops",
+        "bound   10 ms",
+        "bound  300 ms",
+        "median",
+        "call given up",
+        "busy machine",
+    ] {
         assert!(said.contains(word), "{said}");
     }
     let quoted = |served: &support::Served, tool: &str| {
@@ -146,6 +153,16 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
         (&json!(2), &json!(300.0)),
         "{kept:#}"
     );
+    for row in [
+        "first_frame_ms_p99",
+        "busy_first_frame_ms_p99",
+        "given_up_ms_p99",
+    ] {
+        assert!(
+            kept[row].as_f64().is_some_and(|ms| ms > 0.0),
+            "{row}: {kept:#}"
+        );
+    }
     assert_eq!(quoted(&served, "stop"), kept);
     drop(served);
     // The next process remembers.

@@ -9,6 +9,7 @@ mod support;
 
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::sync::mpsc::Receiver;
 
@@ -126,6 +127,9 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
         text.contains("# lenient: garbage may run"),
         "every key is explained: {text}"
     );
+    // It may come to hold tokens of other nodes.
+    let mode = std::fs::metadata(&out).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
     let checked = bench.run(&[
         "--config",
         &out,
@@ -169,4 +173,79 @@ fn a_simulated_arm_needs_no_port_and_a_wrong_arm_is_named() {
     assert!(made.status.success(), "{made:?}");
     let text = std::fs::read_to_string(&out).unwrap();
     assert!(text.contains("model = \"widowx250s\""), "{text}");
+}
+
+/// What `check` says of this node file, whose mode is this.
+fn checked(bench: &Bench, file: &str, mode: u32) -> (bool, String) {
+    let config = bench.path("checked.toml");
+    std::fs::write(&config, file).unwrap();
+    std::fs::set_permissions(&config, PermissionsExt::from_mode(mode)).unwrap();
+    let (config, state) = (config.display().to_string(), bench.path("s"));
+    let mut command = bench.command(&["--config", &config, "check"]);
+    command.arg("--state").arg(state);
+    let said = command.output().unwrap();
+    let text = String::from_utf8(said.stdout).unwrap();
+    (said.status.success(), text)
+}
+
+#[test]
+fn tokens_of_other_nodes_have_to_be_there_and_nobody_elses() {
+    let bench = Bench::new();
+    let peer = "[[peers]]\nname = \"left\"\naddress = \"10.0.0.7:8700\"\n";
+    let gone = bench.path("gone.token").display().to_string();
+    let (good, said) = checked(&bench, &format!("{peer}token_file = {gone:?}\n"), 0o640);
+    assert!(
+        !good && said.contains("wrong  token for left") && said.contains(&gone),
+        "{said}"
+    );
+    let inline = format!("{peer}token = \"sth_abc.def\"\n");
+    let (good, said) = checked(&bench, &inline, 0o644);
+    assert!(!good && said.contains("chmod 640"), "{said}");
+    assert!(!said.contains("sth_abc"), "{said}");
+    assert!(checked(&bench, &inline, 0o640).0);
+}
+
+#[test]
+fn all_that_is_wrong_with_a_node_is_said_at_once() {
+    let bench = Bench::new();
+    let arms = "[[arms]]\nname = \"a\"\nmodel = \"so100\"\nport = \"simulator\"\n[[arms]]\nname = \"b\"\nmodel = \"so101\"\nport = \"/no/such/port\"\n";
+    // The folder of scenes is not there, and still the arms are looked at.
+    let config = bench.path("arms.toml");
+    std::fs::write(&config, format!("scenes = \"/no/such/scenes\"\n{arms}")).unwrap();
+    let said = std::process::Command::new(support::binary())
+        .args(["check", "--config"])
+        .arg(&config)
+        .arg("--state")
+        .arg(bench.path("s"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(said.stdout).unwrap();
+    for words in [
+        "/no/such/scenes",
+        "wrong  arm a",
+        "so100",
+        "wrong  arm b",
+        "/no/such/port",
+    ] {
+        assert!(text.contains(words), "no {words}: {text}");
+    }
+    // One file with several faults, of every kind.
+    let file =
+        "nmae = \"x\"\nanswer_within_s = \"soon\"\nread_only = 1\n[[peers]]\nname = \"left\"\n";
+    let (good, said) = checked(&bench, file, 0o640);
+    for words in [
+        "`nmae`",
+        "line 2: ",
+        "answer_within_s",
+        "line 3: ",
+        "read_only",
+        "peers[0].address",
+    ] {
+        assert!(!good && said.contains(words), "no {words}: {said}");
+    }
+    let file = "nmae = \"x\"\nkeep_jobs = 0\nlease_idle_s = 1\nanswer_within_s = 0\n";
+    let (good, said) = checked(&bench, file, 0o640);
+    for words in ["`nmae`", "keep_jobs is 0", "answer_within_s is 0"] {
+        assert!(!good && said.contains(words), "no {words}: {said}");
+    }
 }

@@ -53,6 +53,18 @@ fn a_job_is_told_replayed_and_audited_with_the_node_down() {
         listed.contains("job-1") && listed.contains("reached"),
         "{listed}"
     );
+    let card = text(&bench.run(&["jobs", "job-1", "--state", &state]));
+    for words in [
+        "strokes 2",
+        "pen-down length ",
+        " s of arm time",
+        "picture-1.png",
+        STROKE,
+    ] {
+        assert!(card.contains(words), "{words}: {card}");
+    }
+    let figures = card.lines().find(|line| line.starts_with("figures"));
+    assert!(!figures.unwrap().contains(['{', '"']), "{card}");
     let replayed = bench.run(&["replay", "job-1", "--state", &state]);
     assert_eq!(replayed.status.code(), Some(0), "{}", text(&replayed));
     assert!(
@@ -267,6 +279,61 @@ fn the_recorded_bytes_of_a_job_draw_it_again() {
     complains("not whole");
     std::fs::remove_file(&trace).unwrap();
     complains("no bytes of job-1 were kept");
+}
+
+#[test]
+fn every_call_refusal_enabling_and_stop_is_a_record() {
+    let bench = Bench::new();
+    bench.scene(
+        "second",
+        &support::scene("second", "[[[0.0, 0.0], [31.0, 0.0]]]"),
+    );
+    let state = state(&bench);
+    let served = bench.serve(&["--state", &state]);
+    let verb = |words: &[&str]| assert_eq!(bench.run(words).status.code(), Some(0), "{words:?}");
+    verb(&["disable"]);
+    let (_, refused) = call(&bench, &served, "stroke", STROKE);
+    assert_eq!(refused["code"], "needs_enabling", "{refused:#}");
+    let both = ["enable", "--scene", "short", "--scene", "second"];
+    verb(&[&both[..], &["--for", "30m"]].concat());
+    let (_, sensed) = call(&bench, &served, "sense", "{}");
+    let (_, listed) = call(&bench, &served, "list_nodes", "{}");
+    for told in [sensed["enabled"].to_string(), listed.to_string()] {
+        assert!(told.contains("short, second"), "{told}");
+    }
+    let (_, stopped) = call(&bench, &served, "stop", "\"please\"");
+    assert_eq!(stopped["success"], true, "{stopped:#}");
+    let log = bench.path("state/audit.log");
+    for (kind, words) in [
+        ("start", &["\"version\""][..]),
+        ("operator", &["Disable", "done true"]),
+        ("operator", &["Enable", "second", "1800"]),
+        (
+            "call",
+            &["\"tool\":\"stroke\"", "needs_enabling", "\"success\":false"],
+        ),
+        ("call", &["\"tool\":\"sense\"", "\"success\":true"]),
+        ("call", &["\"tool\":\"list_nodes\""]),
+        ("call", &["\"tool\":\"stop\"", "please"]),
+        ("stop", &["\"report\"", "\"verified\":true"]),
+    ] {
+        let began = Instant::now();
+        let is_there = || {
+            let text = std::fs::read_to_string(&log).unwrap();
+            let kind = format!("\t{kind}\t");
+            let mut lines = text.lines().filter(|line| line.contains(&kind));
+            lines.any(|line| words.iter().all(|word| line.contains(word)))
+        };
+        while !is_there() {
+            assert!(
+                began.elapsed() < PATIENCE,
+                "no record {kind} with {words:?}"
+            );
+            sleep(Duration::from_millis(50));
+        }
+    }
+    let verify = bench.run(&["audit", "verify", log.to_str().unwrap()]);
+    assert_eq!(verify.status.code(), Some(0), "{}", text(&verify));
 }
 
 #[test]

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use steadyhand::args::Received;
+use steadyhand::calib::{Kind, Record, Session, Store, Values, Verdict};
 use steadyhand::clock::Clock;
 use steadyhand::config::NodeFile;
 use steadyhand::link::memory::MemoryLink;
@@ -200,6 +201,37 @@ fn calibrated(zero_tick: i32) -> String {
     text.replacen("zero_tick = 2048", &format!("zero_tick = {zero_tick}"), 1)
 }
 
+/// The sheet was touched with a tool that was calibrated anew since.
+fn went_stale(house: &House) {
+    let scene = house.scene();
+    let session = Session {
+        kind: Kind::Sheet,
+        scene: scene.name.clone(),
+        pen: scene.pens[0].name.clone(),
+        arm: scene.arm.file.name.clone(),
+        name: String::new(),
+        basis: "another tool".to_owned(),
+        probed: false,
+        read_mm: None,
+        touches: Vec::new(),
+    };
+    let record = Record {
+        number: 1,
+        at_ms: 1_760_000_000_000,
+        method: "touches".to_owned(),
+        servos: String::new(),
+        verdict: Verdict::Good,
+        reasons: Vec::new(),
+        residuals_mm: Vec::new(),
+        old: Values::new(),
+        new: Values::new(),
+        session,
+    };
+    let store = Store::of_state(&house.bench.path("state"));
+    let lock = store.lock().unwrap();
+    store.keep(&record, &lock).unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drawing_is_gone_on_with_only_where_nothing_was_changed() {
     let house = House::new(NodeFile::default());
@@ -230,6 +262,15 @@ async fn a_drawing_is_gone_on_with_only_where_nothing_was_changed() {
     refused_with("scene_changed", "calibration was changed").await;
     std::fs::remove_file(&arm).unwrap();
     house.enable();
+    let stale = house.bench.path("state/calibration");
+    went_stale(&house);
+    refused_with("stale_calibration", "touch it again").await;
+    std::fs::remove_dir_all(stale).unwrap();
+    let both = json!({"resume": true, "again": true});
+    let refused = house.call("stroke", both).await;
+    assert_eq!(refused["code"], "resume_or_again", "{refused:#?}");
+    assert!(house.sim.truth().distance_max(&stands) < 1e-3);
+    house.enable();
     // From where the arm stands now, whatever it stood like when it was stopped.
     let drawn = house.call("stroke", json!({"resume": true})).await;
     assert_eq!(drawn["success"], true, "{drawn:#?}");
@@ -238,6 +279,50 @@ async fn a_drawing_is_gone_on_with_only_where_nothing_was_changed() {
         sensed.get("unfinished").is_none_or(Value::is_null),
         "{sensed:#?}"
     );
+}
+
+/// A call that is answered before its motion ends leaves the job to the node: the same call finds it,
+/// another one is told whose it is and how far along, and nothing is drawn twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_outlasts_its_call_is_the_nodes() {
+    let house = House::new(NodeFile {
+        answer_within_s: 1,
+        ..NodeFile::default()
+    });
+    let row = |row: u32| format!("[[0.0, {y}.0], [60.0, {y}.0]]", y = 2 * row);
+    let rows: Vec<String> = (0..20).map(row).collect();
+    house.draws(&format!("[{}]", rows.join(", ")));
+    house.enable();
+    let arguments = json!({"scene": "short"});
+    let begun = house.call("stroke", arguments.clone()).await;
+    assert_eq!(begun["success"], true, "{begun:#?}");
+    let job = begun["job"]["id"].clone();
+    let mut snapshots = house.motion().watch();
+    let moves = snapshots.wait_for(|seen| seen.progress.is_some());
+    drop(moves.await.unwrap());
+    let other = house.call("align", arguments.clone()).await;
+    assert_eq!(other["code"], "busy", "{other:#?}");
+    for words in [job.as_str().unwrap(), "a stroke by Planner", " of 20 done"] {
+        assert!(said(&other).contains(words), "{words}: {other:#?}");
+    }
+    let same = house.call("stroke", json!({"scene": "Short"})).await;
+    assert_eq!(same["job"]["id"], job, "{same:#?}");
+    let began = Instant::now();
+    let done = loop {
+        let done = house.call("stroke", arguments.clone()).await;
+        assert_eq!(done["job"]["id"], job, "{done:#?}");
+        if done["job"]["state"] == "reached" {
+            break done;
+        }
+        assert!(began.elapsed() < PATIENCE * 4, "{done:#?}");
+    };
+    assert_eq!(done["success"], true);
+    let once = house.call("stroke", arguments).await;
+    assert!(said(&once).contains("not again"), "{once:#?}");
+    assert_eq!(once["job"]["id"], job);
+    let jobs = steadyhand::job::pasts(&house.bench.path("state")).unwrap();
+    let drawn = jobs.iter().flatten().filter(|job| job.moved);
+    assert_eq!(drawn.count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,6 +7,10 @@
     reason = "a failing test may panic"
 )]
 
+#[path = "security/flood.rs"]
+mod flood;
+#[path = "security/roles.rs"]
+mod roles;
 mod support;
 
 use std::io::Write;
@@ -57,6 +61,18 @@ impl Guarded {
             &bearer.unwrap_or_default(),
             &call(tool, &json!({})),
         )
+    }
+
+    /// A token more.
+    fn made(&self, name: &str, how: &[&str]) -> String {
+        let (state, config) = (self.bench.path("state"), self.bench.path("node.toml"));
+        let mut args = vec!["token", "add", name];
+        args.extend(how);
+        args.extend(["--state", state.to_str().unwrap()]);
+        args.extend(["--config", config.to_str().unwrap()]);
+        let made = self.bench.run(&args);
+        assert!(made.status.success(), "{made:?}");
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
     }
 
     fn token(&self, what: &str, name: &str) {

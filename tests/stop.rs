@@ -144,6 +144,8 @@ fn an_operators_stop_is_an_operators_to_reset_and_an_emergency_stop_is_latched()
     let (_, refused) = call(&bench, node, &["reset"]);
     assert_eq!(refused["code"], "needs_reset", "{refused:#}");
     assert_eq!(verb("reset"), Some(0));
+    // Nothing is latched: nothing was done, and nobody says so.
+    assert_eq!(verb("clear"), Some(1));
     assert_eq!(verb("estop"), Some(0));
     assert_eq!(verb("reset"), Some(1));
     let (_, refused) = call(&bench, node, &["stroke", r#"{"scene":"short"}"#]);
@@ -258,6 +260,29 @@ fn is_at_rest(joints_deg: &[f64]) -> bool {
         .all(|(is, rest)| (is - rest).abs() < 2.0)
 }
 
+/// The exit code of a node that ended while its arm is energised away from its rest.
+const ENERGISED: i32 = 71;
+
+/// The node says that it leaves its arm energised, in its log and by its exit code, and how its job
+/// ended is in the journal.
+fn ends_energised(bench: &Bench, served: &mut support::Served) {
+    assert_eq!(served.child.exit_code(), Some(ENERGISED));
+    let said: Vec<String> = served.lines.iter().collect();
+    assert!(
+        said.iter().any(|line| line.contains("still energised")),
+        "{said:#?}"
+    );
+    assert_eq!(job_state(bench), "stopped");
+}
+
+/// What the journal of the first job says.
+fn job_state(bench: &Bench) -> String {
+    let state = bench.path("state").display().to_string();
+    let told = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    told["state"].as_str().unwrap().to_owned()
+}
+
 #[test]
 fn an_interrupt_stops_the_arm_and_ends_the_node() {
     let bench = long_bench();
@@ -265,7 +290,7 @@ fn an_interrupt_stops_the_arm_and_ends_the_node() {
     let _caller = begin_to_draw(&bench, &served.url);
     let mark = trace(&bench).mark();
     served.child.signal(Signal::INT);
-    assert_eq!(served.child.exit_code(), Some(0));
+    ends_energised(&bench, &mut served);
     trace(&bench).was_stopped(mark);
     assert!(!is_at_rest(&joints_deg(&bench, &path)));
 }
@@ -282,7 +307,7 @@ fn a_second_interrupt_is_an_emergency_stop_that_outlives_the_node() {
     served.child.signal(Signal::INT);
     // A lift takes longer than this.
     let soon = began.elapsed() < Duration::from_millis(80);
-    assert_eq!(served.child.exit_code(), Some(0));
+    ends_energised(&bench, &mut served);
     if soon {
         trace(&bench).was_frozen(mark);
     }
@@ -360,7 +385,7 @@ fn the_end_of_the_terminal_stops_the_arm() {
     let _caller = begin_to_draw(&bench, &served.url);
     let mark = trace(&bench).mark();
     served.child.signal(Signal::HUP);
-    assert_eq!(served.child.exit_code(), Some(0));
+    ends_energised(&bench, &mut served);
     trace(&bench).was_stopped(mark);
     assert!(!is_at_rest(&joints_deg(&bench, &path)));
 }
@@ -404,6 +429,10 @@ fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
         "{sensed:#}"
     );
     assert_eq!(verb(&["torque-off", "--yes"]), Some(1));
+    let again = bench.run(&["hold"]);
+    let said = String::from_utf8_lossy(&again.stdout);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(said.contains("held already"), "{said}");
     assert_eq!(verb(&["resume"]), Some(0));
     assert_eq!(verb(&["resume"]), Some(1));
     wait_until_drawing(&bench, &served.url);
@@ -579,7 +608,7 @@ fn a_stop_behind_a_full_pipe_is_heard() {
         said = String::from_utf8_lossy(&bench.run(&["status"]).stdout).into_owned();
     }
     drop((input, output));
-    assert_eq!(node.exit_code(), Some(0));
+    assert_eq!(node.exit_code(), Some(ENERGISED));
 }
 
 /// A person at a terminal.
@@ -679,7 +708,7 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 21] = [
+const SOURCES: [&str; 24] = [
     "the `stop` tool",
     "cancelled",
     "hangs up",
@@ -693,9 +722,12 @@ const SOURCES: [&str; 21] = [
     "`steadyhand stop`",
     "`steadyhand estop`",
     "the live view",
+    "whoever jogs",
+    "space bar",
     "loss of the bus",
     "panic of the arm's thread",
     "panic of the task",
+    "panic of the thread that keeps",
     "does not follow",
     "65 °C",
     "suspended",
@@ -710,6 +742,7 @@ fn the_end_of_standard_input_stops_the_arm_and_ends_the_node() {
     let ([mut node, _sim], input, _output) = drawing_for_a_client(&bench);
     let mark = trace(&bench).mark();
     drop(input);
-    assert_eq!(node.exit_code(), Some(0));
+    assert_eq!(node.exit_code(), Some(ENERGISED));
+    assert_eq!(job_state(&bench), "stopped");
     trace(&bench).was_stopped(mark);
 }

@@ -26,17 +26,26 @@ fn units() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd")
 }
 
-/// Whether this machine can judge units; one without systemd runs none.
-fn can_judge() -> bool {
+/// Units are judged by systemd's own judge, which a machine without systemd can have as well.
+fn judge() -> Command {
+    let judge = Command::new("systemd-analyze");
     let there = Command::new("systemd-analyze").arg("--version").output();
-    there.is_ok_and(|output| output.status.success())
+    assert!(
+        there.is_ok_and(|output| output.status.success()),
+        "there is no systemd-analyze to judge the units: install Debian's package `systemd`"
+    );
+    judge
+}
+
+/// What a unit says of how its process ends.
+fn setting(unit: &str, key: &str) -> String {
+    let text = std::fs::read_to_string(units().join(unit)).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(key));
+    line.unwrap().to_owned()
 }
 
 #[test]
 fn the_units_pass_verification() {
-    if !can_judge() {
-        return;
-    }
     let folder = tempfile::tempdir().unwrap();
     let names = [
         "steadyhand.service",
@@ -55,7 +64,7 @@ fn the_units_pass_verification() {
         std::fs::write(folder.path().join(name), text.replace(shipped, &here)).unwrap();
     }
     let paths = names.map(|name| folder.path().join(name));
-    let mut verify = Command::new("systemd-analyze");
+    let mut verify = judge();
     let verified = verify.arg("verify").args(paths).output().unwrap();
     let said = String::from_utf8_lossy(&verified.stderr);
     // What it says of other units of the machine is not ours.
@@ -65,15 +74,12 @@ fn the_units_pass_verification() {
 
 #[test]
 fn the_units_are_hardened() {
-    if !can_judge() {
-        return;
-    }
     // Tenths: at most 2.0 with HTTP, at most 1.0 where sockets come from outside.
     for (unit, tenths) in [
         ("steadyhand.service", "20"),
         ("steadyhand-sockets.service", "10"),
     ] {
-        let judged = Command::new("systemd-analyze")
+        let judged = judge()
             .args([
                 "security",
                 "--offline=true",
@@ -252,7 +258,34 @@ fn a_node_without_its_arm_is_not_ready_and_says_why() {
         !before.iter().any(|one| one.contains("READY")),
         "{before:?}"
     );
-    assert_eq!(node.node.exit_code(), Some(1));
+    // Not what needs a person: it is started again, until the arm is there.
+    assert_eq!(node.node.exit_code(), Some(75));
+}
+
+#[test]
+fn what_needs_a_person_is_not_started_again_and_an_arm_that_is_not_there_is() {
+    let bench = Bench::new();
+    let gone = bench.path("no-such-port").display().to_string();
+    let wrong = bench.path("node.toml");
+    std::fs::write(&wrong, "nmae = \"x\"\n").unwrap();
+    let wrong = wrong.display().to_string();
+    for (args, code, again) in [
+        (&["--allow-root", "--port", &gone, "serve"][..], 75, true),
+        (&["--config", &wrong, "serve"], 1, false),
+        (&["serve", "--no-such-option"], 2, false),
+    ] {
+        let said = bench.run(args);
+        assert_eq!(said.status.code(), Some(code), "{args:?}: {said:?}");
+        for unit in ["steadyhand.service", "steadyhand-sockets.service"] {
+            let prevented = setting(unit, "RestartPreventExitStatus=");
+            let mut prevented = prevented.split(' ');
+            let is_prevented = prevented.any(|one| one == code.to_string());
+            assert_eq!(is_prevented, !again, "{unit}: {code}");
+            // However often that was.
+            assert_eq!(setting(unit, "Restart="), "on-failure");
+            assert_eq!(setting(unit, "StartLimitIntervalSec="), "0");
+        }
+    }
 }
 
 /// Opens two sockets as a service manager does, and becomes the node.

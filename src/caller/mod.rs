@@ -3,6 +3,7 @@
 mod lease;
 mod rate;
 mod token;
+mod wrong;
 
 use std::fmt;
 use std::str::FromStr;

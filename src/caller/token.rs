@@ -4,15 +4,17 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rustix::fs::{Gid, Uid, fchown};
 use serde::{Deserialize, Serialize};
 
+use super::wrong::Wrong;
 use super::{Role, Standing};
 
 /// What every token begins with, so that people and scanners of leaked secrets know it.
@@ -33,7 +35,7 @@ const MEMORY_KIB: u32 = 7 * 1024;
 const ROUNDS: u32 = 5;
 
 /// The tokens of a node, in a file that is its user's alone. Other processes may change the file;
-/// each look-up sees the newest.
+/// each look-up sees the newest. One that cannot be read changes nothing: the last that could be counts.
 #[derive(Debug)]
 pub struct Book {
     path: PathBuf,
@@ -43,14 +45,25 @@ pub struct Book {
 /// The file as it was last read.
 #[derive(Debug, Default)]
 struct Seen {
+    /// Of the file that the records are from; nothing before the first was read.
     stamp: Option<Stamp>,
+    /// Of a file that could not be read, so that this is logged once.
+    unread: Option<Stamp>,
     records: Vec<Record>,
     /// Tokens that were believed, by id: the slow hash is done once.
     believed: HashMap<String, blake3::Hash>,
+    /// Wrong secrets since the last right one, by id.
+    wrong: HashMap<String, Wrong>,
 }
 
-/// What changes when the file does.
-type Stamp = (u64, i64, i64, u64);
+/// What changes when the file does, or who may read it; nothing where there is no file.
+type Stamp = Option<(u64, i64, i64, i64, i64, u64)>;
+
+/// What a look at a token says without its proof.
+enum Look {
+    Believed(Record),
+    Unproven(Record),
+}
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -137,6 +150,9 @@ pub enum Denied {
     /// It was made to end by itself, and has.
     #[error("the token `{0}` has ended; an operator revokes it and makes a new one")]
     Ended(String),
+    /// Its secret was sent wrongly too often.
+    #[error("wrong secrets were sent for this token: the next is looked at in {0} s")]
+    Paused(u64),
     /// Nobody can be let in.
     #[error("tokens cannot be looked up: {0}")]
     Closed(String),
@@ -245,60 +261,96 @@ impl Book {
     /// Whose token this is, `now_ms` milliseconds after 1970. Slow the first time: not for a thread that others wait for.
     ///
     /// # Errors
-    /// Nobody's, or it has ended, or the file cannot be read: nobody comes in then.
+    /// Nobody's, or it has ended, or the file could never be read: nobody comes in then.
     pub fn check(&self, token: &str, now_ms: u64) -> Result<Standing, Denied> {
-        let record = self.owner(token)?;
-        match record.ends_ms {
-            Some(ends_ms) if now_ms >= ends_ms => Err(Denied::Ended(record.name)),
-            _ => Ok(record.standing()),
+        match self.look(token, now_ms)? {
+            Look::Believed(record) => record.holds(now_ms),
+            Look::Unproven(record) => self.prove(token, record, now_ms)?.holds(now_ms),
         }
     }
 
-    fn owner(&self, token: &str) -> Result<Record, Denied> {
-        let closed = |error: TokenError| Denied::Closed(error.to_string());
+    /// The same where it takes no time; nothing where the token has to be proven by [`Book::check`].
+    pub fn glance(&self, token: &str, now_ms: u64) -> Option<Result<Standing, Denied>> {
+        match self.look(token, now_ms) {
+            Ok(Look::Believed(record)) => Some(record.holds(now_ms)),
+            Ok(Look::Unproven(_)) => None,
+            Err(denied) => Some(Err(denied)),
+        }
+    }
+
+    fn look(&self, token: &str, now_ms: u64) -> Result<Look, Denied> {
         let id = id_of(token).ok_or(Denied::Unknown)?;
-        let quick = blake3::hash(token.as_bytes());
-        let record = {
-            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            self.refresh(&mut seen).map_err(closed)?;
-            let known = seen.records.iter().find(|record| record.id == id);
-            let record = known.cloned().ok_or(Denied::Unknown)?;
-            if seen.believed.get(id) == Some(&quick) {
-                return Ok(record);
-            }
-            record
-        };
-        if !record.is_for(token) {
+        let mut seen = self.lock();
+        self.refresh(&mut seen)?;
+        let known = seen.records.iter().find(|record| record.id == id);
+        let record = known.cloned().ok_or(Denied::Unknown)?;
+        if seen.believed.get(id) == Some(&blake3::hash(token.as_bytes())) {
+            return Ok(Look::Believed(record));
+        }
+        match seen.wrong.get(id).map_or(0, |wrong| wrong.left_ms(now_ms)) {
+            0 => Ok(Look::Unproven(record)),
+            left_ms => Err(Denied::Paused(left_ms.div_ceil(1_000))),
+        }
+    }
+
+    fn prove(&self, token: &str, record: Record, now_ms: u64) -> Result<Record, Denied> {
+        let is_right = record.is_for(token);
+        let mut seen = self.lock();
+        if !is_right {
+            seen.wrong.entry(record.id).or_default().again(now_ms);
             return Err(Denied::Unknown);
         }
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        self.refresh(&mut seen).map_err(closed)?;
+        self.refresh(&mut seen)?;
         // It may have been revoked while it was hashed.
         if !seen.records.iter().any(|now| now.hash == record.hash) {
             return Err(Denied::Unknown);
         }
-        seen.believed.insert(id.to_owned(), quick);
+        let quick = blake3::hash(token.as_bytes());
+        seen.believed.insert(record.id.clone(), quick);
+        seen.wrong.remove(&record.id);
         Ok(record)
     }
 
-    fn refresh(&self, seen: &mut Seen) -> Result<(), TokenError> {
-        let stamp = self.stamp()?;
-        if seen.stamp != stamp {
-            *seen = Seen {
-                stamp,
-                records: self.load()?.tokens,
-                believed: HashMap::new(),
-            };
-        }
-        Ok(())
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn stamp(&self) -> Result<Option<Stamp>, TokenError> {
+    /// Reads the file anew if it has changed. One that cannot be read is logged, and the last that could be still counts.
+    fn refresh(&self, seen: &mut Seen) -> Result<(), Denied> {
+        let stamp = self.stamp();
+        if let (Ok(stamp), Some(before)) = (&stamp, &seen.stamp)
+            && stamp == before
+        {
+            return Ok(());
+        }
+        let now = stamp.as_ref().ok().copied().flatten();
+        match stamp.and_then(|stamp| Ok((stamp, self.load()?.tokens))) {
+            Ok((stamp, records)) => {
+                *seen = Seen {
+                    stamp: Some(stamp),
+                    unread: None,
+                    ..std::mem::take(seen).of(records)
+                };
+                Ok(())
+            }
+            Err(error) if seen.stamp.is_none() => Err(Denied::Closed(error.to_string())),
+            Err(error) => {
+                if seen.unread.replace(now) != Some(now) {
+                    tracing::error!("{error}; the tokens as they were last read still count");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn stamp(&self) -> Result<Stamp, TokenError> {
         match std::fs::metadata(&self.path) {
             Ok(about) => Ok(Some((
                 about.ino(),
                 about.mtime(),
                 about.mtime_nsec(),
+                about.ctime(),
+                about.ctime_nsec(),
                 about.len(),
             ))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -324,9 +376,18 @@ impl Book {
         let text = toml::to_string(file).map_err(|error| TokenError::Make(error.to_string()))?;
         let new = self.path.with_extension("new");
         let written = || -> io::Result<()> {
+            // Whatever lies there, a link of somebody else's too, is not written through.
+            match std::fs::remove_file(&new) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
             let mut options = std::fs::OpenOptions::new();
-            let options = options.write(true).create(true).truncate(true).mode(0o600);
-            let mut out = options.open(&new)?;
+            let mut out = options
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&new)?;
+            belongs_to_folder(&out, &self.path)?;
             out.write_all(text.as_bytes())?;
             out.sync_all()?;
             std::fs::rename(&new, &self.path)
@@ -342,12 +403,43 @@ impl Book {
     }
 }
 
+/// Root keeps tokens for a node that runs as another user: the file is that user's, as its folder is, or the node could not
+/// read it.
+fn belongs_to_folder(file: &std::fs::File, path: &Path) -> io::Result<()> {
+    let Some(folder) = path.parent() else {
+        return Ok(());
+    };
+    let (folder, own) = (std::fs::metadata(folder)?, file.metadata()?);
+    if folder.uid() == own.uid() {
+        return Ok(());
+    }
+    let (user, group) = (Uid::from_raw(folder.uid()), Gid::from_raw(folder.gid()));
+    Ok(fchown(file, Some(user), Some(group))?)
+}
+
+impl Seen {
+    /// With other records: who was believed still is, where the record is the same.
+    fn of(mut self, records: Vec<Record>) -> Self {
+        let is_kept = |id: &String| {
+            let before = self.records.iter().find(|record| record.id == *id);
+            let now = records.iter().find(|record| record.id == *id);
+            matches!((before, now), (Some(before), Some(now)) if before.hash == now.hash)
+        };
+        self.believed.retain(|id, _| is_kept(id));
+        self.wrong.retain(|id, _| is_kept(id));
+        Self { records, ..self }
+    }
+}
+
 impl Record {
-    fn standing(&self) -> Standing {
-        Standing {
-            name: self.name.clone(),
-            role: self.role,
-            calls_per_minute: self.calls_per_minute,
+    fn holds(self, now_ms: u64) -> Result<Standing, Denied> {
+        match self.ends_ms {
+            Some(ends_ms) if now_ms >= ends_ms => Err(Denied::Ended(self.name)),
+            _ => Ok(Standing {
+                name: self.name,
+                role: self.role,
+                calls_per_minute: self.calls_per_minute,
+            }),
         }
     }
 
@@ -401,6 +493,7 @@ fn hash(token: &str) -> Result<String, TokenError> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use super::super::wrong::{PAUSE_MS, WRONG_FREE};
     use super::*;
 
     const NOW_MS: u64 = 1_800_000_000_000;
@@ -491,6 +584,70 @@ mod tests {
         );
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn wrong_secrets_have_to_wait_and_whoever_is_believed_does_not() {
+        let (_folder, book) = book();
+        let token = book.add("a", Role::Viewer, 60, None).unwrap();
+        let other = book.add("b", Role::Viewer, 60, None).unwrap();
+        let wrong = format!("{token}x");
+        for _ in 0..=WRONG_FREE {
+            assert_eq!(book.check(&wrong, NOW_MS), Err(Denied::Unknown));
+        }
+        // Nothing is proven now: the right secret waits too, and only of this token.
+        assert_eq!(book.glance(&wrong, NOW_MS), Some(Err(Denied::Paused(1))));
+        assert_eq!(book.check(&token, NOW_MS), Err(Denied::Paused(1)));
+        book.check(&other, NOW_MS).unwrap();
+        assert_eq!(book.check(&wrong, NOW_MS + PAUSE_MS), Err(Denied::Unknown));
+        let paused = Err(Denied::Paused(2));
+        assert_eq!(book.check(&token, NOW_MS + PAUSE_MS), paused);
+        // A calendar that was set back makes it wait no longer than ever.
+        assert_eq!(book.check(&token, 0), Err(Denied::Paused(8)));
+        book.check(&token, NOW_MS + 3 * PAUSE_MS).unwrap();
+        for _ in 0..=2 * WRONG_FREE {
+            assert!(book.check(&wrong, NOW_MS).is_err());
+        }
+        book.check(&token, NOW_MS).unwrap();
+        assert!(book.glance(&token, NOW_MS).unwrap().is_ok());
+    }
+
+    #[test]
+    fn a_book_that_cannot_be_read_any_more_leaves_the_last_in_force() {
+        let (folder, book) = book();
+        let token = book.add("a", Role::Viewer, 60, None).unwrap();
+        book.check(&token, NOW_MS).unwrap();
+        let path = folder.path().join("tokens.toml");
+        let kept = std::fs::read(&path).unwrap();
+        std::fs::write(&path, "tokens = 3").unwrap();
+        book.check(&token, NOW_MS).unwrap();
+        std::fs::write(&path, kept).unwrap();
+        // A token that comes later leaves the others believed; one that is revoked counts at once.
+        Book::at(folder.path())
+            .add("b", Role::Viewer, 60, None)
+            .unwrap();
+        assert!(book.glance(&token, NOW_MS).unwrap().is_ok());
+        Book::at(folder.path()).revoke("a").unwrap();
+        assert_eq!(book.glance(&token, NOW_MS), Some(Err(Denied::Unknown)));
+    }
+
+    #[test]
+    fn a_book_that_root_writes_is_its_folders_owners() {
+        const SOMEBODY: u32 = 54_321;
+        let (folder, book) = book();
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        std::os::unix::fs::chown(folder.path(), Some(SOMEBODY), Some(SOMEBODY)).unwrap();
+        std::fs::write(folder.path().join("elsewhere"), "untouched").unwrap();
+        let link = folder.path().join("tokens.new");
+        std::os::unix::fs::symlink(folder.path().join("elsewhere"), link).unwrap();
+        book.add("a", Role::Viewer, 60, None).unwrap();
+        let about = std::fs::metadata(folder.path().join("tokens.toml")).unwrap();
+        assert_eq!((about.uid(), about.gid()), (SOMEBODY, SOMEBODY));
+        assert_eq!(about.permissions().mode() & 0o777, 0o600);
+        let elsewhere = std::fs::read(folder.path().join("elsewhere")).unwrap();
+        assert_eq!(elsewhere, b"untouched");
     }
 
     #[test]

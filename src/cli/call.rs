@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Map;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -12,9 +13,13 @@ use super::changes::Changes;
 use super::desk::NodeDesk;
 use super::keys::Keys;
 use super::open::{self, Pace};
-use super::{CallArgs, Exit, NodeArgs, show};
+use super::peers::read_token;
+use super::serve::{self, Leaves};
+use super::{CallArgs, Exit, NodeArgs, park, show};
 use crate::mcp::client::{self, Client, ClientError};
 use crate::mcp::{Answer, CallWatch, Progress, ProgressSender, Received};
+use crate::permit::Who;
+use crate::tools::Node;
 
 pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit> {
     let at = node;
@@ -32,20 +37,91 @@ pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit>
     };
     let client = match (&own, &args.node) {
         (Some(node), _) => client::in_process(Arc::new(NodeDesk::new(node))).await?,
-        (None, url) => client::connect(&with_path(url.as_deref().unwrap_or_default())).await?,
+        (None, url) => {
+            let token = args.token_file.as_deref().map(read_token).transpose();
+            let url = with_path(url.as_deref().unwrap_or_default());
+            client::connect_as(&url, token.map_err(anyhow::Error::msg)?).await?
+        }
     };
-    let answer = call(&client, &args).await;
-    client.close().await;
     if let Some(node) = &own {
-        node.audit.flush();
+        heed_a_second_interrupt(node)?;
     }
-    let answer = answer?;
+    let called = call(&client, &args, own.as_deref()).await;
+    client.close().await;
+    let leaves = called
+        .as_ref()
+        .map_or(None, |called| called.leaves.as_ref());
+    let ended = match &own {
+        Some(node) => end(node, leaves).await,
+        None => Exit::Done,
+    };
+    let called = called?;
+    let answer = called.answer.unwrap_or_else(|| left(ended));
     print(&answer, args.json);
-    Ok(if answer.is_error {
-        Exit::Refused
-    } else {
-        Exit::Done
+    Ok(match ended {
+        Exit::Done if answer.is_error => Exit::Refused,
+        ended => ended,
     })
+}
+
+/// What came of a call.
+struct Called {
+    /// None where the process was told to end before there was one.
+    answer: Option<Answer>,
+    /// The arms of a node of its own, when the process was told to end.
+    leaves: Option<Leaves>,
+}
+
+/// A second interrupt is an emergency stop, here as in a node that serves.
+fn heed_a_second_interrupt(node: &Arc<Node>) -> anyhow::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let node = Arc::clone(node);
+    tokio::spawn(async move {
+        interrupt.recv().await;
+        interrupt.recv().await;
+        node.stop_all(Who::Operator, true);
+    });
+    Ok(())
+}
+
+/// Brings a node of one call to its end: its arm is parked where the process was told to end, and
+/// all that was under way is in its journal.
+async fn end(node: &Arc<Node>, leaves: Option<&Leaves>) -> Exit {
+    let ended = match leaves {
+        Some(leaves) => serve::end(node, Some(leaves)).await,
+        None => Exit::Done,
+    };
+    serve::close(node).await;
+    node.audit.flush();
+    for seat in node.seats.iter().filter(|seat| park::stays_up(seat)) {
+        show::note(&format!(
+            "{}: the arm is still energised where it stands",
+            seat.name
+        ));
+    }
+    ended
+}
+
+/// The answer to a call that was given up because the process was told to end.
+fn left(ended: Exit) -> Answer {
+    let text = match ended {
+        Exit::Energised => {
+            "told to end: the arm was stopped and is still energised where it stands"
+        }
+        Exit::Broken => "told to end: the arm's standstill could not be verified: look at it",
+        Exit::Done | Exit::Refused | Exit::Absent => {
+            "told to end: the arm was stopped and is at rest"
+        }
+    };
+    let mut structured = Map::new();
+    structured.insert("success".to_owned(), false.into());
+    structured.insert("message".to_owned(), text.into());
+    Answer {
+        is_error: true,
+        structured,
+        text: text.to_owned(),
+        ..Answer::default()
+    }
 }
 
 /// An address without a path means the usual one.
@@ -58,7 +134,7 @@ fn with_path(url: &str) -> String {
     }
 }
 
-async fn call(client: &Client, args: &CallArgs) -> anyhow::Result<Answer> {
+async fn call(client: &Client, args: &CallArgs, own: Option<&Node>) -> anyhow::Result<Called> {
     let arguments = args
         .arguments
         .as_deref()
@@ -74,6 +150,7 @@ async fn call(client: &Client, args: &CallArgs) -> anyhow::Result<Answer> {
     let mut hang_up = signal(SignalKind::hangup())?;
     let mut keys = Keys::watched(is_watched(args.json));
     let mut call = std::pin::pin!(client.call(&args.tool, arguments, watch));
+    let mut leaves = None;
     let answer = loop {
         tokio::select! {
             answer = &mut call => break answer,
@@ -81,20 +158,26 @@ async fn call(client: &Client, args: &CallArgs) -> anyhow::Result<Answer> {
             // The server stops the arm when its caller gives up.
             Ok(()) = tokio::signal::ctrl_c() => cancelled.cancel(),
             () = keys.stop() => cancelled.cancel(),
-            _ = terminate.recv() => cancelled.cancel(),
+            _ = terminate.recv() => {
+                // As they were before they are stopped for it.
+                leaves = leaves.or_else(|| own.map(serve::leaves));
+                cancelled.cancel();
+            }
             _ = hang_up.recv() => cancelled.cancel(),
         }
     };
     drop(keys);
     bar.finish_and_clear();
-    match answer {
+    let answer = match answer {
+        Err(ClientError::Cancelled) if leaves.is_some() => None,
         // Given up, and so stopped: whoever gave up is told that the arm stands, or that it does not.
-        Err(ClientError::Cancelled) => Ok(Answer {
+        Err(ClientError::Cancelled) => Some(Answer {
             is_error: true,
             ..client.call("stop", Received::Absent, unwatched()).await?
         }),
-        answer => Ok(answer?),
-    }
+        answer => Some(answer?),
+    };
+    Ok(Called { answer, leaves })
 }
 
 /// Nobody gives up a stop.

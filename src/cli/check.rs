@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-use super::{Exit, NodeArgs, certificate, open, show, state};
+use super::{Exit, NodeArgs, certificate, open, peers, show, state};
 use crate::clock::Clock;
 use crate::config::{ArmEntry, NodeFile};
 use crate::gate;
@@ -49,7 +49,19 @@ pub(super) fn run(args: &NodeArgs) -> anyhow::Result<Exit> {
         let found = certificate::acceptor(&file).map_err(|error| format!("{error:#}"));
         findings.note("tls", found.map(|_| certificates.display().to_string()));
     }
-    match open::library(args, &file) {
+    secrets(args, &file, &mut findings);
+    let library = open::library(args, &file).or_else(|error| {
+        findings.note("scenes", Err(format!("{error:#}")));
+        // What is known without the folder still says whether the arms are right.
+        let mut args = args.clone();
+        args.scenes = None;
+        let file = NodeFile {
+            scenes: None,
+            ..file.clone()
+        };
+        open::library(&args, &file)
+    });
+    match library {
         Ok(library) => {
             with_scenes(args, &file, &library, &mut findings);
             let declared = open::declared(&file, &library).map_err(|error| format!("{error:#}"));
@@ -69,6 +81,35 @@ pub(super) fn run(args: &NodeArgs) -> anyhow::Result<Exit> {
     } else {
         Exit::Refused
     })
+}
+
+/// The tokens for other nodes: there, and nobody else's to read.
+fn secrets(args: &NodeArgs, file: &NodeFile, findings: &mut Findings) {
+    for peer in &file.peers {
+        let kept = match (&peer.token, &peer.token_file) {
+            (Some(_), _) => args.config.as_deref().map(closed),
+            (None, Some(path)) => Some(peers::read_token(path).and_then(|_| closed(path))),
+            (None, None) => None,
+        };
+        if let Some(kept) = kept {
+            let what = format!("token for {}", peer.name);
+            findings.note(&what, kept);
+        }
+    }
+}
+
+/// A file that strangers may not read.
+fn closed(path: &Path) -> Result<String, String> {
+    let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    let mode = about.permissions().mode() & 0o777;
+    if mode & 0o007 == 0 {
+        Ok(format!("in {}", path.display()))
+    } else {
+        Err(format!(
+            "{} holds it and may be read by everybody (mode {mode:o}): `chmod 640` it",
+            path.display()
+        ))
+    }
 }
 
 fn folders(args: &NodeArgs, file: &NodeFile, findings: &mut Findings) {

@@ -7,7 +7,7 @@ use anyhow::bail;
 
 use super::control::{self, Told};
 use super::{Exit, NodeArgs, TokenCommand, open, show, state};
-use crate::caller::{Book, Role, Standing};
+use crate::caller::{Book, Denied, Role, Standing};
 use crate::clock::calendar_ms;
 use crate::mcp::http::Operate;
 use crate::mcp::{Doorkeeper, Hop, Identity};
@@ -17,6 +17,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
 /// Makes, lists or revokes tokens.
 pub(super) fn run(args: &NodeArgs, command: TokenCommand) -> anyhow::Result<Exit> {
+    let args = &state::of_service(args);
     let file = open::file(args)?;
     if state::is_practice(args, &file) {
         bail!(
@@ -84,7 +85,7 @@ fn told(what: &str, value: Option<&str>) -> String {
 /// The address can be reached from elsewhere and there is no token, so nobody could come in and
 /// anybody might think that they can.
 pub(super) fn keeper(
-    node: &Node,
+    node: &Arc<Node>,
     address: SocketAddr,
 ) -> anyhow::Result<Option<Arc<dyn Doorkeeper>>> {
     if address.ip().is_loopback() && !node.file.require_tokens {
@@ -96,26 +97,45 @@ pub(super) fn keeper(
             "callers at {address} need tokens and there are none: make one with `steadyhand token add NAME --role planner` (with the same --config or --state), or serve on 127.0.0.1"
         );
     }
-    Ok(Some(Arc::new(Keeper(book))))
+    let node = Arc::clone(node);
+    Ok(Some(Arc::new(Keeper { book, node })))
 }
 
-struct Keeper(Book);
+struct Keeper {
+    book: Book,
+    /// Counts calls.
+    node: Arc<Node>,
+}
+
+const WANTS_TOKEN: &str = "this node wants a token: send `Authorization: Bearer …`; an operator makes one with `steadyhand token add`";
 
 impl Doorkeeper for Keeper {
-    fn admit(&self, token: Option<&str>) -> Result<Identity, String> {
-        let token = token.ok_or(
-            "this node wants a token: send `Authorization: Bearer …`; an operator makes one with `steadyhand token add`",
-        )?;
-        let standing = self.0.check(token, calendar_ms()).map_err(|denied| {
-            tracing::warn!(%denied, "a caller was turned away");
-            denied.to_string()
-        })?;
-        Ok(Identity {
-            name: standing.name,
-            role: standing.role.to_string(),
-            calls_per_minute: standing.calls_per_minute,
-        })
+    fn glance(&self, token: Option<&str>) -> Option<Result<Identity, String>> {
+        match token {
+            None => Some(Err(WANTS_TOKEN.to_owned())),
+            Some(token) => self.book.glance(token, calendar_ms()).map(judged),
+        }
     }
+
+    fn admit(&self, token: Option<&str>) -> Result<Identity, String> {
+        judged(self.book.check(token.ok_or(WANTS_TOKEN)?, calendar_ms()))
+    }
+
+    fn opens(&self, who: &Identity) -> Result<(), f64> {
+        self.node.count(&standing(who, None))
+    }
+}
+
+fn judged(found: Result<Standing, Denied>) -> Result<Identity, String> {
+    let standing = found.map_err(|denied| {
+        tracing::warn!(%denied, "a caller was turned away");
+        denied.to_string()
+    })?;
+    Ok(Identity {
+        name: standing.name,
+        role: standing.role.to_string(),
+        calls_per_minute: standing.calls_per_minute,
+    })
 }
 
 /// Operators' verbs over HTTP: as by the control socket, for operators' tokens alone, noted under the token's name.

@@ -1,10 +1,12 @@
 //! `init`: writes a commented node file, from what is plugged in and what a person chooses, or from what was said.
 
 use std::io::{IsTerminal, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use rustix::fs::{Gid, fchown};
 
 use super::{Exit, NodeArgs, bus, open, show};
 use crate::arm::Family;
@@ -16,6 +18,9 @@ use crate::service::scan::Found;
 
 /// The file that ships, of which four values are replaced.
 const TEMPLATE: &str = include_str!("../../systemd/node.toml");
+
+/// Who may read and write a node file.
+const MODE: u32 = 0o640;
 
 /// Longest answer to a question.
 const ANSWER_CHARS_MAX: usize = 400;
@@ -86,10 +91,23 @@ pub(super) async fn run(node: &NodeArgs, args: InitArgs) -> anyhow::Result<Exit>
     Ok(Exit::Done)
 }
 
+/// It may come to hold tokens of other nodes: its owner's and its folder's group's alone.
 fn save(path: &Path, text: &str) -> anyhow::Result<()> {
-    let mut file =
-        std::fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
-    file.write_all(text.as_bytes())?;
+    let cannot = || format!("cannot write {}", path.display());
+    let mut options = std::fs::OpenOptions::new();
+    let options = options.write(true).create(true).truncate(true);
+    let mut file = options.mode(MODE).open(path).with_context(cannot)?;
+    file.set_permissions(std::fs::Permissions::from_mode(MODE))
+        .with_context(cannot)?;
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let group = std::fs::metadata(folder.unwrap_or(Path::new("."))).map(|about| about.gid());
+    if let Ok(group) = group {
+        // Who may not give it away keeps it.
+        let _ = fchown(&file, None, Some(Gid::from_raw(group)));
+    }
+    file.write_all(text.as_bytes()).with_context(cannot)?;
     Ok(())
 }
 

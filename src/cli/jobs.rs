@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::{Map, Value};
+
 use super::control::{self, Verb};
 use super::{AtArgs, Exit, NodeArgs, open, operate, show, state};
 use crate::job::{LogError, Past};
@@ -105,7 +107,7 @@ fn card(state: &Path, past: &Past) -> String {
         ("caller", past.caller.clone()),
         ("received", past.received.clone()),
         ("understood", past.understood.clone()),
-        ("notes", past.repairs.clone()),
+        ("notes", notes(&past.repairs)),
         ("accepted", calendar(past.accepted_ms)),
         (
             "ended",
@@ -118,7 +120,7 @@ fn card(state: &Path, past: &Past) -> String {
         ("plan", past.plan_hash.clone()),
         ("drawn", past.words()),
         ("goes on with", past.resumes.clone()),
-        ("taken over by", past.settled.clone()),
+        (took_over(state, past), past.settled.clone()),
         (
             "approved",
             past.approved
@@ -129,13 +131,52 @@ fn card(state: &Path, past: &Past) -> String {
         ),
         ("pictures", files.join(", ")),
         ("bytes", bytes(&folder)),
-        ("figures", past.figures.clone()),
+        ("figures", figures(&past.figures)),
     ];
     rows.iter()
         .filter(|(_, value)| !matches!(value.as_str(), "" | "[]"))
         .map(|(name, value)| format!("{name:<14}{value}"))
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+/// What a later job did with what this one had left.
+fn took_over(state: &Path, past: &Past) -> &'static str {
+    let later = crate::job::past(state, &past.settled);
+    match later {
+        Ok(later) if later.resumes != past.id => "drawn anew by",
+        _ => "taken over by",
+    }
+}
+
+/// Repairs to the arguments, one after the other, for people.
+fn notes(repairs: &str) -> String {
+    let all: Vec<Map<String, Value>> = serde_json::from_str(repairs).unwrap_or_default();
+    let words = |repair: &Map<String, Value>| {
+        let said = ["field", "got", "used", "why"].map(|name| plain(repair.get(name)));
+        let [field, got, used, why] = said;
+        format!("{field}: {got} read as {used}: {why}")
+    };
+    all.iter().map(words).collect::<Vec<_>>().join("; ")
+}
+
+/// A value without the marks of JSON around it.
+fn plain(value: Option<&Value>) -> String {
+    match value {
+        None => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// The numbers of a job's answer, with the names and units that a call shows them with.
+fn figures(answer: &str) -> String {
+    let answer: Map<String, Value> = serde_json::from_str(answer).unwrap_or_default();
+    let known = show::FACTS.iter().filter_map(|(field, label, unit)| {
+        let number = answer.get(*field).filter(|value| value.is_number())?;
+        Some(format!("{label} {number}{unit}"))
+    });
+    known.collect::<Vec<_>>().join(", ")
 }
 
 /// Where the job's bytes are, if they were kept.

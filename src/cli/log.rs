@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use tracing::{Level, Metadata};
 use tracing_subscriber::Layer as _;
-use tracing_subscriber::filter::{Targets, filter_fn};
+use tracing_subscriber::filter::{LevelFilter, Targets, filter_fn};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -41,7 +41,13 @@ pub(super) fn begin(form: Option<Form>, quiet: bool) {
     let said = said.and_then(|said| said.parse::<Targets>().ok());
     let filter = said.unwrap_or_else(|| {
         let own = Targets::new().with_default(level);
-        own.with_target("rmcp", Level::ERROR)
+        // A command says itself what failed, in its own words.
+        let library = if quiet {
+            LevelFilter::OFF
+        } else {
+            LevelFilter::ERROR
+        };
+        own.with_target("rmcp", library)
     });
     let form = form.unwrap_or_else(|| match is_journal() {
         true => Form::Journal,

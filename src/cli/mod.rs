@@ -18,6 +18,7 @@ mod exam;
 mod explain;
 mod init;
 mod jobs;
+mod jog;
 mod keys;
 mod log;
 mod logline;
@@ -124,6 +125,12 @@ enum Command {
     /// Find a tool's tip, a sheet's place or joints' zeros by touching; nothing is written before `accept`
     #[command(subcommand)]
     Calibrate(calibrate::CalibrateCommand),
+    /// Move the arm in small steps from the keyboard; each is planned and checked like any motion
+    Jog(jog::JogArgs),
+    /// Teach a scene its poses, sheet, ink caps or calibrator from where the arm is; shown, asked for
+    /// and kept
+    #[command(subcommand)]
+    Teach(calibrate::teach::TeachCommand),
     /// Show what a tool would understand, and what each profile would do; nothing is called
     Explain(ExplainArgs),
     /// Examine a language model before it may move the arm, and look at what came of it
@@ -293,6 +300,9 @@ struct CallArgs {
     /// Another node, such as http://127.0.0.1:8700/mcp, instead of one in this process
     #[arg(long, value_name = "URL")]
     node: Option<String>,
+    /// The file that holds the token for that node
+    #[arg(long, value_name = "FILE", requires = "node")]
+    token_file: Option<PathBuf>,
     /// Print the structured result alone
     #[arg(long)]
     json: bool,
@@ -435,6 +445,20 @@ pub enum Exit {
     Broken = 70,
     /// Told to end where an arm could not be brought to rest: it is still energised.
     Energised = 71,
+    /// An arm's port is not there, or nobody answers on it as that arm: to be tried again later.
+    Absent = 75,
+}
+
+impl Exit {
+    /// What a command that failed for this comes to.
+    #[must_use]
+    pub fn of(error: &anyhow::Error) -> Self {
+        if error.is::<open::Absent>() {
+            Self::Absent
+        } else {
+            Self::Refused
+        }
+    }
 }
 
 /// Does what the command line says.
@@ -471,6 +495,8 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
         Command::Reach(args) => reach::run(&node, &args),
         Command::Arm(what) => arm::run(&what),
         Command::Calibrate(what) => calibrate::run(&node, what).await,
+        Command::Jog(args) => jog::run(args).await,
+        Command::Teach(what) => calibrate::teach::run(&node, &what).await,
         Command::Explain(args) => explain::run(&node, &args),
         Command::Exam(args) => exam::run(&node, *args).await,
         Command::Sim(args) => sim::run(&node, args).await,

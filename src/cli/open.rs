@@ -35,6 +35,11 @@ pub(super) enum Pace {
     Watched,
 }
 
+/// An arm on a port did not answer as itself: its port is not there, is another's, or nobody speaks there. That may change.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Absent(String);
+
 /// A drawing of half a minute passes in three seconds.
 const WATCHED_RATE: u32 = 10;
 
@@ -103,9 +108,9 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
             _ => real.clone(),
         };
         let seat = if entry.is_simulated() {
-            simulated(entry, arm, &clock, &library, args)?
+            simulated(&file.name, entry, arm, &clock, &library, args)?
         } else {
-            on_port(entry, arm, &clock, args)?
+            on_port(&file.name, entry, arm, &clock, args)?
         };
         keep_emergency(&seat, state.folder())?;
         seats.push(Arc::new(seat));
@@ -142,17 +147,23 @@ pub(super) fn own_temporary() -> PathBuf {
 }
 
 fn simulated(
+    node: &str,
     entry: &ArmEntry,
     arm: Arc<Arm>,
     clock: &Clock,
     library: &Library,
     args: &NodeArgs,
 ) -> anyhow::Result<Seat> {
+    let truth = truth(entry)?;
+    let as_it_is = match &truth {
+        Some(truth) => truth.arm(&entry.model)?,
+        None => Arc::clone(&arm),
+    };
     let scene = first_scene(&arm, library);
     let start = scene
         .as_ref()
         .map_or_else(|| Joints::zeros(arm.dof()), |scene| scene.rest_rad);
-    let simulator = Simulator::new(&arm, &start);
+    let simulator = Simulator::new(&as_it_is, &start);
     let device = simulator.clone();
     let open: Opener = Box::new(move |clock| {
         let link = MemoryLink::new(device.clone(), clock, "simulated arm")
@@ -162,14 +173,32 @@ fn simulated(
     let permits = Arc::new(Permits::everything());
     let tap = Tap::default();
     let open = tapped(traced(open, args), &tap);
-    let motion = attach(entry, arm, clock, permits, open)?;
-    let seat = Seat::new(&entry.name, motion, Some(Box::new(SimStudio(simulator))));
+    let motion = attach(node, entry, arm, clock, permits, open)?;
+    let studio = SimStudio { simulator, truth };
+    let seat = Seat::new(&entry.name, motion, Some(Box::new(studio)));
     let seat = seat.recorded_by(Box::new(Recorded(tap)));
     // This process has put the simulated arm where this scene rests it.
     if let Some(scene) = scene {
         seat.moved_in(&scene);
     }
     Ok(seat)
+}
+
+/// How things really are, for practice. What cannot be read would otherwise be taken for believed.
+fn truth(entry: &ArmEntry) -> anyhow::Result<Option<Library>> {
+    let Some(folder) = entry.truth.clone() else {
+        return Ok(None);
+    };
+    let said = || format!("arm `{}`: truth {}", entry.name, folder.display());
+    let entries = std::fs::read_dir(&folder).with_context(said)?;
+    let library = Library::new(Some(folder.clone()));
+    for entry in entries {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if let Some(scene) = name.strip_suffix(".toml") {
+            library.scene(scene, None).with_context(said)?;
+        }
+    }
+    Ok(Some(library))
 }
 
 /// Emergency stops of this arm outlive the process, and one that did is latched from here on.
@@ -213,11 +242,19 @@ pub(super) fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
 }
 
 fn on_port(
+    node: &str,
     entry: &ArmEntry,
     arm: Arc<Arm>,
     clock: &Clock,
     args: &NodeArgs,
 ) -> anyhow::Result<Seat> {
+    if entry.truth.is_some() {
+        bail!(
+            "arm `{}`: `truth` is for practice on a simulated arm, and this one is at {}: take the key away",
+            entry.name,
+            entry.port
+        );
+    }
     check_user(&entry.port, args.allow_root)?;
     let (path, baud) = (entry.port.clone(), arm.file.baud);
     let open: Opener = Box::new(move |clock| {
@@ -225,7 +262,9 @@ fn on_port(
     });
     let tap = Tap::default();
     let open = tapped(traced(open, args), &tap);
-    let motion = attach(entry, arm, clock, Arc::new(Permits::none()), open)?;
+    let motion = attach(node, entry, arm, clock, Arc::new(Permits::none()), open);
+    // Its adapter may be plugged in, and its supply switched on, later than this machine.
+    let motion = motion.map_err(|why| Absent(why.to_string()))?;
     Ok(Seat::new(&entry.name, motion, None).recorded_by(Box::new(Recorded(tap))))
 }
 
@@ -267,13 +306,15 @@ impl Recorder for Recorded {
 }
 
 fn attach(
+    node: &str,
     entry: &ArmEntry,
     arm: Arc<Arm>,
     clock: &Clock,
     permits: Arc<Permits>,
     open: Opener,
 ) -> anyhow::Result<Motion> {
-    Motion::start(arm, clock.clone(), permits, open)
+    let span = tracing::info_span!("arm", node, arm = entry.name);
+    span.in_scope(|| Motion::start(arm, clock.clone(), permits, open))
         .map_err(|why| anyhow::anyhow!("arm `{}` cannot be used: {why}; nothing moved", entry.name))
 }
 
@@ -302,15 +343,23 @@ pub(super) fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
 }
 
 /// The person and the camera beside an embedded simulated arm.
-struct SimStudio(Simulator);
+struct SimStudio {
+    simulator: Simulator,
+    /// Scenes as they really are, for practice.
+    truth: Option<Library>,
+}
 
 impl Studio for SimStudio {
     fn lay(&self, scene: &Scene) {
-        lay(&self.0, scene);
+        let true_one = self
+            .truth
+            .as_ref()
+            .and_then(|truth| truth.scene(&scene.name, None).ok());
+        lay(&self.simulator, true_one.as_deref().unwrap_or(scene));
     }
 
     fn ink(&self) -> Vec<(usize, Vec<[f64; 2]>)> {
-        self.0
+        self.simulator
             .ink()
             .into_iter()
             .map(|ink| (ink.pen, ink.points_mm))

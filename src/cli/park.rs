@@ -58,6 +58,17 @@ impl Leave {
     }
 }
 
+/// Whether an arm holds itself up, away from its rest, when the process has gone; a simulated one
+/// goes with it.
+pub(super) fn stays_up(seat: &Seat) -> bool {
+    let snapshot = seat.motion.snapshot();
+    let is_at_rest = || {
+        let (scene, seen) = (seat.last_scene()?, snapshot.measured.as_ref()?);
+        Some(seen.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD)
+    };
+    seat.studio.is_none() && snapshot.energised && is_at_rest() != Some(true)
+}
+
 const STOPPED: &str = "a stop is latched";
 
 fn hindrance(latched: Option<&Latch>) -> Option<&'static str> {

@@ -128,10 +128,14 @@ pub(super) fn token(entry: &PeerEntry) -> Result<Option<String>, String> {
     }
 }
 
-fn read_token(file: &Path) -> Result<String, String> {
+/// The one token in a file.
+///
+/// # Errors
+/// It cannot be read, or holds something else; the message does not hold what.
+pub(super) fn read_token(file: &Path) -> Result<String, String> {
     let shown = file.display();
     let text = std::fs::read_to_string(file)
-        .map_err(|error| format!("the token of this peer cannot be read from {shown}: {error}"))?;
+        .map_err(|error| format!("the token cannot be read from {shown}: {error}"))?;
     let token = text.trim();
     let is_one = (1..=TOKEN_BYTES_MAX).contains(&token.len())
         && !token.contains(|c: char| c.is_whitespace() || c.is_control());

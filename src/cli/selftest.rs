@@ -1,24 +1,23 @@
 //! `selftest`: how the arm that is attached really stops, measured by small checked motions.
 
+mod busy;
+mod measured;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::control::Told;
 use super::park;
-use crate::motion::StopReport;
-use crate::permit::Who;
+use crate::permit::{Latch, Who};
 use crate::plan;
 use crate::scene::Scene;
 use crate::tools::{Alone, Node, Seat, Short};
 use crate::units::{Instant, Joints};
-
-/// What is promised: milliseconds from the request to the first frame of the stop, 99 of 100.
-const FIRST_FRAME_MS_MAX: f64 = 10.0;
-
-/// And to standstill, read back.
-const STANDSTILL_MS_MAX: f64 = 300.0;
+use busy::{Bare, Busy};
+use measured::{Measured, Series, Stopped};
 
 /// A motion is stopped when it has come so far of its samples.
 const STOP_AT_SHARE: f64 = 0.5;
@@ -96,7 +95,7 @@ async fn arm(
         .ask(&scene, seat.motion.clock().now())
         .map_err(|denied| denied.to_string())?;
     let mut job = Alone::begin(node, seat, "selftest", &scene, seen_stops).await?;
-    let measured = all(&mut job, seat, &scene, seen_stops, rounds).await;
+    let measured = all(&mut job, (node, seat), &scene, seen_stops, rounds).await;
     let (state, words) = match &measured {
         Ok(measured) => (
             "stopped",
@@ -110,16 +109,29 @@ async fn arm(
 
 async fn all(
     job: &mut Alone,
-    seat: &Arc<Seat>,
+    (node, seat): (&Arc<Node>, &Arc<Seat>),
     scene: &Arc<Scene>,
     mut seen_stops: u64,
     rounds: u32,
 ) -> Result<Measured, String> {
     let mut measured = Measured::default();
-    for _ in 0..rounds {
-        job.has_seen(seen_stops);
-        let report = one(job, seat, scene, &mut seen_stops).await?;
-        measured.take(&report);
+    let mut bare = Bare::start(seat.motion.clock())?;
+    for series in Series::ALL {
+        let start = seat.motion.snapshot().measured;
+        let start = start.ok_or("it has not been read yet")?.position_rad;
+        let busy = match series {
+            Series::Busy => Some(Busy::start(node, scene, start)?),
+            Series::Idle | Series::GivenUp => None,
+        };
+        for _ in 0..rounds {
+            job.has_seen(seen_stops);
+            let how = (series, &mut bare);
+            let stopped = one(job, seat, scene, &mut seen_stops, how).await?;
+            measured.take(series, &stopped);
+        }
+        if let Some(Err(why)) = busy.map(Busy::end) {
+            measured.was_never_busy(why);
+        }
     }
     Ok(measured)
 }
@@ -131,7 +143,8 @@ async fn one(
     seat: &Arc<Seat>,
     scene: &Arc<Scene>,
     seen_stops: &mut u64,
-) -> Result<StopReport, String> {
+    (series, bare): (Series, &mut Bare),
+) -> Result<Stopped, String> {
     let motion = &seat.motion;
     let clock = motion.clock();
     let permit = seat
@@ -161,7 +174,7 @@ async fn one(
         _ = half => {}
         ended = &mut run => return Err(why(ended)),
     }
-    let ticket = motion.stop(Who::Node, false);
+    let asked = ask(seat, series, bare).await?;
     // Its journal says so before it is released.
     let report = match run.await {
         Err(Short {
@@ -170,12 +183,54 @@ async fn one(
         ended => return Err(why(ended)),
     };
     // The node stops for others as well, and they mean it.
-    if ticket != *seen_stops + 1 || motion.stops_asked() != ticket {
+    if asked.ticket != *seen_stops + 1 || motion.stops_asked() != asked.ticket {
         return Err(SOMEBODY_ELSE.to_owned());
     }
-    *seen_stops = ticket;
-    release(seat, scene, clock.now())?;
-    Ok(report)
+    *seen_stops = asked.ticket;
+    release(seat, scene, clock.now(), asked.by)?;
+    Ok(Stopped {
+        report,
+        before_ms: asked.before_ms,
+        bare_ms: asked.bare_ms,
+    })
+}
+
+/// A stop that was asked for.
+struct Asked {
+    ticket: u64,
+    by: Who,
+    /// How long it took until the arm's thread was told.
+    before_ms: f64,
+    bare_ms: Option<f64>,
+}
+
+async fn ask(seat: &Arc<Seat>, series: Series, bare: &mut Bare) -> Result<Asked, String> {
+    let motion = &seat.motion;
+    if series != Series::GivenUp {
+        let ticket = motion.stop(Who::Node, false);
+        return Ok(Asked {
+            ticket,
+            by: Who::Node,
+            before_ms: 0.0,
+            bare_ms: bare.wake_ms(),
+        });
+    }
+    // As a call is minded: a task of its own waits for its caller to give up.
+    let given_up = CancellationToken::new();
+    let (own, minded) = (given_up.clone(), Arc::clone(seat));
+    let minding = tokio::spawn(async move {
+        own.cancelled().await;
+        (minded.motion.clock().now(), minded.motion.abandon())
+    });
+    let asked = motion.clock().now();
+    given_up.cancel();
+    let (told, ticket) = minding.await.map_err(|_| "nobody minded it".to_owned())?;
+    Ok(Asked {
+        ticket,
+        by: Who::Planner,
+        before_ms: told.seconds_since(asked) * 1e3,
+        bare_ms: None,
+    })
 }
 
 fn why(ended: Result<(), Short>) -> String {
@@ -187,9 +242,9 @@ fn why(ended: Result<(), Short>) -> String {
 }
 
 /// The stop was the test's own: what it latched ends with it, and nothing graver does.
-fn release(seat: &Seat, scene: &Scene, now: Instant) -> Result<(), String> {
+fn release(seat: &Seat, scene: &Scene, now: Instant, by: Who) -> Result<(), String> {
     let permits = seat.permits();
-    if permits.latched() != Some(crate::permit::Latch::Stopped(Who::Node)) {
+    if permits.latched() != Some(Latch::Stopped(by)) {
         return Err(SOMEBODY_ELSE.to_owned());
     }
     let permit = permits
@@ -211,101 +266,12 @@ fn further(scene: &Scene, from: &Joints) -> Joints {
     }
 }
 
-/// What was measured on one arm.
-#[derive(Debug, Default)]
-struct Measured {
-    first_frame_ms: Vec<f64>,
-    standstill_ms: Vec<f64>,
-    unverified: u32,
-}
-
-impl Measured {
-    fn take(&mut self, report: &StopReport) {
-        self.first_frame_ms.extend(report.first_frame_ms);
-        self.standstill_ms.extend(report.standstill_ms);
-        self.unverified += u32::from(!report.verified);
-    }
-
-    fn is_good(&self) -> bool {
-        self.unverified == 0
-            && quantile(&self.first_frame_ms, 0.99) <= FIRST_FRAME_MS_MAX
-            && quantile(&self.standstill_ms, 1.0) <= STANDSTILL_MS_MAX
-    }
-
-    fn rows(&self) -> [(&'static str, &[f64], f64, f64); 2] {
-        [
-            (
-                "request to first stop frame, p99",
-                &self.first_frame_ms,
-                0.99,
-                FIRST_FRAME_MS_MAX,
-            ),
-            (
-                "request to standstill, longest",
-                &self.standstill_ms,
-                1.0,
-                STANDSTILL_MS_MAX,
-            ),
-        ]
-    }
-
-    fn table(&self, arm: &str) -> String {
-        let mut lines = vec![format!(
-            "{arm}: {} stops, {} not verified",
-            self.first_frame_ms.len(),
-            self.unverified
-        )];
-        for (what, all, share, bound) in self.rows() {
-            let (middle, found) = (quantile(all, 0.5), quantile(all, share));
-            let held = if found <= bound { "held" } else { "NOT HELD" };
-            lines.push(format!(
-                "  {what:<36}{found:>8.1} ms   bound {bound:>4.0} ms   {held}   (median {middle:.1} ms)"
-            ));
-        }
-        lines.join("\n")
-    }
-
-    fn card(&self, arm: &str) -> Value {
-        json!({
-            "arm": arm,
-            "stops": self.first_frame_ms.len(),
-            "unverified": self.unverified,
-            "first_frame_ms_p99": rounded(quantile(&self.first_frame_ms, 0.99)),
-            "first_frame_ms_bound": FIRST_FRAME_MS_MAX,
-            "standstill_ms_max": rounded(quantile(&self.standstill_ms, 1.0)),
-            "standstill_ms_bound": STANDSTILL_MS_MAX,
-            "held": self.is_good(),
-        })
-    }
-}
-
-/// Of nothing, no time at all is a promise.
-fn quantile(all: &[f64], share: f64) -> f64 {
-    let mut sorted = all.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share of a length"
-    )]
-    let rank = (share * sorted.len() as f64).ceil() as usize;
-    sorted
-        .get(rank.saturating_sub(1))
-        .copied()
-        .unwrap_or(f64::INFINITY)
-}
-
-fn rounded(ms: f64) -> f64 {
-    (ms * 10.0).round() / 10.0
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
     use crate::cli::park::tests::{House, house};
     use crate::clock::Clock;
-    use crate::permit::Latch;
 
     /// Its own stop is under way when the node stops for another reason: that one counts.
     #[tokio::test(flavor = "multi_thread")]
@@ -329,13 +295,13 @@ mod tests {
         let mut job = Alone::begin(node, seat, "selftest", scene, seen)
             .await
             .unwrap();
-        let told = all(&mut job, seat, scene, seen, 2).await;
+        let told = all(&mut job, (node, seat), scene, seen, 2).await;
         let ticket = ends.join().unwrap();
         assert_eq!(told.unwrap_err(), SOMEBODY_ELSE);
         seat.motion.stopped(ticket).await.unwrap();
         assert_eq!(seat.permits().latched(), Some(Latch::Stopped(Who::Node)));
         let stands = sim.truth();
-        assert!(all(&mut job, seat, scene, seen, 1).await.is_err());
+        assert!(all(&mut job, (node, seat), scene, seen, 1).await.is_err());
         job.end("stopped", "over".to_owned()).await;
         assert!(sim.truth().distance_max(&stands) < 1e-3);
     }
@@ -351,15 +317,5 @@ mod tests {
             (told.tool.as_str(), told.state.as_str()),
             ("selftest", "stopped")
         );
-    }
-
-    #[test]
-    fn a_quantile_is_a_value_that_was_seen() {
-        let all: Vec<f64> = (1..=100).map(f64::from).collect();
-        for (share, value) in [(0.5, 50.0), (0.99, 99.0), (1.0, 100.0), (0.0, 1.0)] {
-            assert!((quantile(&all, share) - value).abs() < 1e-9, "{share}");
-        }
-        assert!(quantile(&[], 0.99).is_infinite());
-        assert!(!Measured::default().is_good());
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -87,6 +88,7 @@ async fn until_told(
         exit = end(&node, parking.get()) => exit,
         never = heard_to_the_end(&door, &node) => never,
     };
+    close(&node).await;
     node.audit.note("end", format!("{exit:?}"));
     node.audit.flush();
     ended?;
@@ -94,11 +96,34 @@ async fn until_told(
 }
 
 /// However serving ended, the arm is brought to a stand before the reason is told.
-async fn end(node: &Arc<Node>, parking: Option<&Leaves>) -> Exit {
+pub(super) async fn end(node: &Arc<Node>, parking: Option<&Leaves>) -> Exit {
     match parking {
         Some(leaves) => park_all(node, leaves).await,
-        None if halt(node).await => Exit::Done,
-        None => Exit::Broken,
+        None if !halt(node).await => Exit::Broken,
+        None => left_standing(node),
+    }
+}
+
+/// Nobody asked for parking: what still holds an arm in the air outlives this process.
+fn left_standing(node: &Node) -> Exit {
+    let mut exit = Exit::Done;
+    for seat in node.seats.iter().filter(|seat| park::stays_up(seat)) {
+        tracing::error!(
+            arm = seat.name,
+            "the arm is still energised where it stands: its torque holds it until somebody switches it off"
+        );
+        exit = Exit::Energised;
+    }
+    exit
+}
+
+/// How long the end of a job that was stopped may take to be written: its arm stands already.
+const WRITTEN: Duration = Duration::from_secs(1);
+
+/// Whatever was under way is written to its end before the process ends.
+pub(super) async fn close(node: &Node) {
+    if !node.settle(WRITTEN).await {
+        tracing::error!("the end of a job is not in its journal: the next start will ask about it");
     }
 }
 
@@ -228,7 +253,14 @@ fn seat_ready(seat: &Seat) -> Result<String, String> {
 }
 
 /// Each arm, as of the moment of the signal.
-type Leaves = Vec<park::Leave>;
+pub(super) type Leaves = Vec<park::Leave>;
+
+pub(super) fn leaves(node: &Node) -> Leaves {
+    node.seats
+        .iter()
+        .map(|seat| park::Leave::of(seat))
+        .collect()
+}
 
 /// The first interrupt stops, a second is an emergency stop; the end of the terminal stops and
 /// ends; termination stops, parks and ends.
@@ -251,7 +283,7 @@ async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock
             }
             _ = terminate.recv() => {
                 // A second one changes nothing.
-                parking.get_or_init(|| node.seats.iter().map(|seat| park::Leave::of(seat)).collect());
+                parking.get_or_init(|| leaves(&node));
                 node.stop_all(Who::Node, false);
                 stop.cancel();
             }

@@ -63,7 +63,7 @@ pub(super) fn here(args: &NodeArgs) -> anyhow::Result<Here> {
 }
 
 /// Facts of a result that have a line of their own, with what stands before and after the value.
-const FACTS: [(&str, &str, &str); 8] = [
+pub(super) const FACTS: [(&str, &str, &str); 8] = [
     ("arm", "arm", ""),
     ("stroke_count", "strokes", ""),
     ("pen_down_mm", "pen-down length", " mm"),

@@ -1,15 +1,20 @@
 //! Where a node keeps what must outlive it: stops, journal, keys.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
 use super::NodeArgs;
 use crate::config::NodeFile;
 
+/// Where the node is that systemd's units start: its file, and its state. Operators' verbs find both as they find its control
+/// socket.
+const SERVICE_FILE: &str = "/etc/steadyhand/node.toml";
+const SERVICE_STATE: &str = "/var/lib/steadyhand";
+
 /// The folder for this node's lasting state, made if need be, for its user alone (mode 0700).
 ///
-/// `--state`, the node file's `state`, systemd's `STATE_DIRECTORY`, then
+/// `--state`, the node file's `state`, systemd's `STATE_DIRECTORY`, the service's folder where it is the service's file, then
 /// `XDG_STATE_HOME/steadyhand/NAME` (or `~/.local/state/…`). A node with nothing but embedded
 /// simulated arms and neither a node file nor `--state` is for trying out: its state is a
 /// temporary folder of this process.
@@ -24,8 +29,40 @@ pub(super) fn place(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<PathBuf>
     match args.state.clone().or_else(|| file.state.clone()) {
         Some(said) => Ok(said),
         None if is_practice(args, file) => Ok(super::open::own_temporary().join("state")),
+        None if is_service(args, SERVICE_FILE) && !said("STATE_DIRECTORY") => {
+            Ok(PathBuf::from(SERVICE_STATE))
+        }
         None => usual(&file.name),
     }
+}
+
+/// For whoever changes what a node keeps and says neither which node nor where: the machine's service, if it has one.
+pub(super) fn of_service(args: &NodeArgs) -> NodeArgs {
+    of_service_at(args, SERVICE_FILE)
+}
+
+fn of_service_at(args: &NodeArgs, file: &str) -> NodeArgs {
+    let says_nothing = args.config.is_none() && args.state.is_none();
+    // A file that others may not even see is told apart from none by what comes of reading it.
+    let there = says_nothing && !is_absent(Path::new(file));
+    NodeArgs {
+        config: args.config.clone().or(there.then(|| file.into())),
+        ..args.clone()
+    }
+}
+
+fn is_absent(file: &Path) -> bool {
+    let found = std::fs::metadata(file);
+    found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+}
+
+fn is_service(args: &NodeArgs, file: &str) -> bool {
+    let said = args.config.as_deref().map(Path::canonicalize);
+    matches!((said, Path::new(file).canonicalize()), (Some(Ok(said)), Ok(file)) if said == file)
+}
+
+fn said(key: &str) -> bool {
+    std::env::var_os(key).is_some_and(|value| !value.is_empty())
 }
 
 /// Whether this node is for trying out, and keeps nothing.
@@ -51,10 +88,39 @@ pub(super) fn usual(name: &str) -> anyhow::Result<PathBuf> {
     }
 }
 
-fn make(folder: &std::path::Path) -> std::io::Result<()> {
+fn make(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    fn args(said: &[&str]) -> NodeArgs {
+        super::super::Cli::parse_from([&["steadyhand", "check"], said].concat()).node
+    }
+
+    #[test]
+    fn the_machines_service_is_meant_where_nothing_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("node.toml");
+        let file = file.to_str().unwrap();
+        assert_eq!(of_service_at(&args(&[]), file).config, None);
+        std::fs::write(file, "").unwrap();
+        let found = of_service_at(&args(&[]), file);
+        assert_eq!(found.config.as_deref(), Some(Path::new(file)));
+        assert!(is_service(&found, file));
+        for said in [["--config", "/mine.toml"], ["--state", "/mine"]] {
+            let mine = of_service_at(&args(&said), file);
+            assert_eq!(mine.config, args(&said).config);
+            assert!(!is_service(&mine, file));
+        }
+    }
 }

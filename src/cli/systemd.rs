@@ -90,7 +90,7 @@ fn of_arm(node: &Node, seat: &Seat) -> String {
         Some(Latch::Stopped(_)) => ", stopped until reset",
         _ => "",
     };
-    let enabled = if seat.permits().any(seat.motion.clock().now()) {
+    let enabled = if node.may_move(seat) {
         "motion enabled"
     } else {
         "motion not enabled"

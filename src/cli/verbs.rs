@@ -26,6 +26,13 @@ impl Told {
 }
 
 pub(super) fn clear(node: &Node) -> Told {
+    let is_latched = |seat: &Arc<Seat>| {
+        let latched = seat.permits().latched();
+        matches!(latched, Some(Latch::Emergency(_)))
+    };
+    if !node.seats.iter().any(is_latched) {
+        return Told::failed("no emergency stop is latched; nothing was done");
+    }
     let failed = node.seats.iter().filter_map(|seat| {
         let why = seat.permits().clear_emergency().err()?;
         Some(format!("{}: {why}", seat.name))

@@ -107,6 +107,10 @@ pub struct ArmEntry {
     /// `"simulator"` or a serial port's path. A port that is missing is an error, never a
     /// simulator.
     pub port: String,
+    /// For practice: a folder of scenes and arms as they really are. The simulated arm, its tools
+    /// and its sheets are those, whatever the node's own scenes say of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<PathBuf>,
 }
 
 /// How much is guessed for a caller.
@@ -162,6 +166,7 @@ impl Default for NodeFile {
                 name: "arm".to_owned(),
                 model: "so101".to_owned(),
                 port: SIMULATOR_PORT.to_owned(),
+                truth: None,
             }],
             forgiveness: None,
             list_aliases: true,
@@ -203,18 +208,24 @@ impl NodeFile {
     /// Reads a node file; `file` is what messages call it.
     ///
     /// # Errors
-    /// Every unknown key, or the first value that cannot be.
+    /// Everything that is wrong with it: unknown keys, values that cannot be, and what does not go together.
     pub fn read(file: &str, text: &str) -> Result<Self, toml::FileError> {
-        let mut node: Self = toml::read(file, text)?;
+        let toml::Partly { read, problems } = toml::partly::<Self>(text);
+        let mut wrong = toml::FileError {
+            file: file.to_owned(),
+            problems,
+        };
+        let Some(mut node) = read else {
+            return Err(wrong);
+        };
         node.source = Source {
             file: file.to_owned(),
             text: text.into(),
         };
-        let problems = node.problems();
-        if problems.is_empty() {
-            Ok(node)
-        } else {
-            Err(node.wrong(&problems))
+        wrong.problems.extend(node.wrong(&node.problems()).problems);
+        match wrong.problems.is_empty() {
+            true => Ok(node),
+            false => Err(wrong),
         }
     }
 

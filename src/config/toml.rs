@@ -1,4 +1,4 @@
-//! TOML files by people: every unknown key at once, each with the nearest known one.
+//! TOML files by people: everything that is wrong at once, unknown keys with the nearest known one.
 
 use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
@@ -25,14 +25,21 @@ impl FileError {
     }
 }
 
+/// What a file says, as far as it can be read, and everything that is wrong with it.
+pub struct Partly<T> {
+    /// What it says, with unknown keys left out; nothing where a value cannot be.
+    pub read: Option<T>,
+    /// Each problem with its place, the value and the fix.
+    pub problems: Vec<String>,
+}
+
 /// Reads `text` as a `T`; `file` is what messages call it.
 ///
 /// # Errors
-/// Unknown keys, all of them; else the first thing that TOML or a type refuses.
+/// Everything that is wrong: unknown keys, values of the wrong kind, and what is missing; else the first thing that a type
+/// refuses, or that is no TOML.
 pub fn read<T: DeserializeOwned + JsonSchema>(file: &str, text: &str) -> Result<T, FileError> {
-    let table: toml::Table = parse(file, text)?;
-    check_keys::<T>(file, &table, text)?;
-    parse(file, text)
+    whole(file, partly(text))
 }
 
 /// Reads an already parsed table as a `T`, as [`read`] does.
@@ -43,16 +50,74 @@ pub fn from_table<T: DeserializeOwned + JsonSchema>(
     file: &str,
     table: toml::Table,
 ) -> Result<T, FileError> {
-    check_keys::<T>(file, &table, "")?;
-    T::deserialize(toml::Value::Table(table))
-        .map_err(|error| FileError::one(file, error.message().to_owned()))
+    whole(file, of_table(table, ""))
 }
 
-fn parse<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, FileError> {
-    toml::from_str(text).map_err(|error| {
-        let line = error.span().map_or(1, |span| line_of(text, span.start));
-        FileError::one(file, format!("line {line}: {}", error.message()))
-    })
+fn whole<T>(file: &str, found: Partly<T>) -> Result<T, FileError> {
+    match found {
+        Partly {
+            read: Some(read),
+            problems,
+        } if problems.is_empty() => Ok(read),
+        Partly { problems, .. } => Err(FileError {
+            file: file.to_owned(),
+            problems,
+        }),
+    }
+}
+
+/// Reads as much of `text` as can be read.
+pub fn partly<T: DeserializeOwned + JsonSchema>(text: &str) -> Partly<T> {
+    match toml::from_str(text) {
+        Ok(table) => of_table(table, text),
+        Err(error) => Partly {
+            read: None,
+            problems: vec![at_line(text, &error)],
+        },
+    }
+}
+
+fn of_table<T: DeserializeOwned + JsonSchema>(mut table: toml::Table, text: &str) -> Partly<T> {
+    let schema = schemars::schema_for!(T);
+    let mut walk = Walk {
+        root: &schema,
+        text,
+        unknown: Vec::new(),
+        misfits: Vec::new(),
+    };
+    walk.table(schema.as_value(), &mut table, "");
+    let Walk {
+        unknown: mut problems,
+        misfits,
+        ..
+    } = walk;
+    let known = toml::Value::Table(table);
+    let read = match T::deserialize(known) {
+        Ok(read) => Some(read),
+        // A type may take more than its schema says: only where it takes something less is the schema asked why.
+        Err(error) => {
+            let first = refused::<T>(text, error.message());
+            let place = |problem: &str| problem.split_once(": ").map(|(place, _)| place.to_owned());
+            let is_told = misfits.iter().any(|one| place(one) == place(&first));
+            problems.extend((!is_told).then_some(first));
+            problems.extend(misfits);
+            None
+        }
+    };
+    Partly { read, problems }
+}
+
+/// What a type refuses, with its line where the text can be read whole.
+fn refused<T: DeserializeOwned>(text: &str, why: &str) -> String {
+    match toml::from_str::<T>(text) {
+        Err(error) if error.message() == why => at_line(text, &error),
+        _ => why.to_owned(),
+    }
+}
+
+fn at_line(text: &str, error: &toml::de::Error) -> String {
+    let line = error.span().map_or(1, |span| line_of(text, span.start));
+    format!("line {line}: {}", error.message())
 }
 
 fn line_of(text: &str, byte: usize) -> usize {
@@ -63,51 +128,48 @@ fn line_of(text: &str, byte: usize) -> usize {
         + 1
 }
 
-fn check_keys<T: JsonSchema>(file: &str, table: &toml::Table, text: &str) -> Result<(), FileError> {
-    let schema = schemars::schema_for!(T);
-    let mut walk = Walk {
-        root: &schema,
-        text,
-        problems: Vec::new(),
-    };
-    walk.table(schema.as_value(), table, "");
-    if walk.problems.is_empty() {
-        Ok(())
-    } else {
-        Err(FileError {
-            file: file.to_owned(),
-            problems: walk.problems,
-        })
-    }
-}
-
 struct Walk<'a> {
     root: &'a Schema,
     text: &'a str,
-    problems: Vec<String>,
+    /// Keys that nobody knows; they are taken out of the table.
+    unknown: Vec<String>,
+    /// Values that do not fit their schema, and keys that are missing.
+    misfits: Vec<String>,
 }
 
 impl Walk<'_> {
-    fn table(&mut self, schema: &Value, table: &toml::Table, path: &str) {
+    fn table(&mut self, schema: &Value, table: &mut toml::Table, path: &str) {
         let Some(known) = self.properties(schema) else {
             return;
         };
-        for (key, value) in table {
+        self.missing(schema, table, path);
+        let mut strangers = Vec::new();
+        for (key, value) in table.iter_mut() {
             match known.get(key) {
                 Some(inner) => self.value(inner, value, &format!("{path}{key}")),
-                None => self.unknown(key, path, &known),
+                None => strangers.push(key.clone()),
             }
+        }
+        for key in strangers {
+            self.unknown(&key, path, &known);
+            table.remove(&key);
         }
     }
 
-    fn value(&mut self, schema: &Value, value: &toml::Value, path: &str) {
+    fn value(&mut self, schema: &Value, value: &mut toml::Value, path: &str) {
+        if let Some(why) = self.misfit(schema, value) {
+            let line = self.line(path);
+            self.misfits
+                .push(format!("{line}invalid type: `{path}` is {why}"));
+            return;
+        }
         match value {
             toml::Value::Table(table) => self.table(schema, table, &format!("{path}.")),
             toml::Value::Array(items) => {
                 let Some(inner) = self.find(schema, "items") else {
                     return;
                 };
-                for (index, item) in items.iter().enumerate() {
+                for (index, item) in items.iter_mut().enumerate() {
                     self.value(&inner, item, &format!("{path}[{index}]"));
                 }
             }
@@ -115,15 +177,80 @@ impl Walk<'_> {
         }
     }
 
+    fn missing(&mut self, schema: &Value, table: &toml::Table, path: &str) {
+        if self.choices(schema).len() > 1 {
+            return;
+        }
+        let required = self.find(schema, "required");
+        let required = required.as_ref().and_then(Value::as_array);
+        let names = required.into_iter().flatten().filter_map(Value::as_str);
+        for name in names.filter(|name| !table.contains_key(*name)) {
+            let line = self.line(&format!("{path}{name}"));
+            self.misfits
+                .push(format!("{line}missing field `{path}{name}`"));
+        }
+    }
+
+    /// What a value is and what it should be, where its schema says that it cannot be.
+    fn misfit(&self, schema: &Value, value: &toml::Value) -> Option<String> {
+        let choices = self.choices(schema);
+        if choices.len() > 1 {
+            return not_among(&choices, value);
+        }
+        let kinds = self.find(schema, "type")?;
+        let kinds: Vec<&str> = match &kinds {
+            Value::String(kind) => vec![kind],
+            Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+            _ => return None,
+        };
+        let (is, fits) = kind(value);
+        if !kinds.iter().any(|kind| fits.contains(kind)) {
+            let wanted = kinds.into_iter().filter(|kind| *kind != "null");
+            let wanted = wanted.map(in_words).collect::<Vec<_>>().join(" or ");
+            return Some(format!("{is}, expected {wanted}"));
+        }
+        let number = value.as_integer()?;
+        let bound = |keyword| self.find(schema, keyword)?.as_i64();
+        let below = bound("minimum").filter(|least| number < *least);
+        let above = bound("maximum").filter(|most| number > *most);
+        match (below, above) {
+            (Some(least), _) => Some(format!("{number}, expected {least} or more")),
+            (_, Some(most)) => Some(format!("{number}, expected {most} or less")),
+            _ => None,
+        }
+    }
+
+    /// The forms that a value can have, where there are several.
+    fn choices(&self, schema: &Value) -> Vec<Value> {
+        if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
+            let inner = self.root.as_value().pointer(name.trim_start_matches('#'));
+            return inner.map_or_else(Vec::new, |inner| self.choices(inner));
+        }
+        let forms = schema.get("anyOf").or_else(|| schema.get("oneOf"));
+        let forms = forms.and_then(Value::as_array).into_iter().flatten();
+        let forms: Vec<Value> = forms
+            .filter(|form| form.get("type").is_none_or(|kind| kind != "null"))
+            .cloned()
+            .collect();
+        match forms.as_slice() {
+            [one] => self.choices(one),
+            _ => forms,
+        }
+    }
+
+    fn line(&self, path: &str) -> String {
+        super::lines::line(self.text, path)
+            .filter(|_| !self.text.is_empty())
+            .map_or(String::new(), |line| format!("line {line}: "))
+    }
+
     fn unknown(&mut self, key: &str, path: &str, known: &Map<String, Value>) {
         let mut names: Vec<&str> = known.keys().map(String::as_str).collect();
         names.sort_by_key(|name| strsim::damerau_levenshtein(name, key));
-        let line = super::lines::line(self.text, &format!("{path}{key}"))
-            .filter(|_| !self.text.is_empty())
-            .map_or(String::new(), |line| format!("line {line}: "));
+        let line = self.line(&format!("{path}{key}"));
         let others = names.get(1..).unwrap_or(&[]).join("`, `");
         let nearest = names.first().copied().unwrap_or("nothing");
-        self.problems.push(format!(
+        self.unknown.push(format!(
             "{line}unknown key `{path}{key}`; did you mean `{nearest}`? (also known: `{others}`)"
         ));
     }
@@ -146,6 +273,45 @@ impl Walk<'_> {
             .or_else(|| schema.get("allOf"))?
             .as_array()?;
         alternatives.iter().find_map(|one| self.find(one, keyword))
+    }
+}
+
+/// That a word is none of the words that it can be.
+fn not_among(choices: &[Value], value: &toml::Value) -> Option<String> {
+    let words: Option<Vec<&str>> = choices
+        .iter()
+        .map(|choice| choice.get("const")?.as_str())
+        .collect();
+    let words = words?;
+    match value.as_str() {
+        Some(said) if words.contains(&said) => None,
+        Some(said) => Some(format!("`{said}`, expected {}", words.join(", "))),
+        None => Some(format!("{}, expected {}", kind(value).0, words.join(", "))),
+    }
+}
+
+/// What a value is, in words, and the kinds of a schema that it fits.
+fn kind(value: &toml::Value) -> (&'static str, &'static [&'static str]) {
+    match value {
+        toml::Value::String(_) => ("a text", &["string"]),
+        toml::Value::Integer(_) => ("a whole number", &["integer", "number"]),
+        toml::Value::Float(_) => ("a number", &["number"]),
+        toml::Value::Boolean(_) => ("true or false", &["boolean"]),
+        toml::Value::Datetime(_) => ("a date", &["string"]),
+        toml::Value::Array(_) => ("a list", &["array"]),
+        toml::Value::Table(_) => ("a table", &["object"]),
+    }
+}
+
+fn in_words(kind: &str) -> &str {
+    match kind {
+        "string" => "a text",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "boolean" => "true or false",
+        "array" => "a list",
+        "object" => "a table",
+        other => other,
     }
 }
 
@@ -182,6 +348,27 @@ mod tests {
             error.contains("line 4: unknown key `inner[0].depth_mn`; did you mean `depth_mm`"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_said_at_once() {
+        let text = "speed = 'fast'\nsped = 2\n[[inner]]\ndepth_mm = true\n[[inner]]\n";
+        let error = read::<Outer>("a.toml", text).unwrap_err();
+        for (problem, begins) in error.problems.iter().zip([
+            "line 2: unknown key `sped`",
+            "line 4: invalid type: `inner[0].depth_mm` is true or false, expected a number",
+            "line 5: missing field `inner[1].depth_mm`",
+            "line 1: invalid type: `speed` is a text, expected a number",
+        ]) {
+            assert!(problem.starts_with(begins), "{error}");
+        }
+        assert_eq!(error.problems.len(), 4, "{error}");
+    }
+
+    #[test]
+    fn what_is_known_is_read_beside_a_key_that_is_not() {
+        let found = partly::<Outer>("speed = 1.5\nsped = 2\n");
+        assert!(found.read.is_some() && found.problems.len() == 1);
     }
 
     #[test]

@@ -61,6 +61,16 @@ impl Durations {
         self.longest
     }
 
+    /// How many were longer than this, as exactly as they are kept: to a share of their size.
+    #[must_use]
+    pub fn longer_than(&self, limit: Duration) -> u64 {
+        let begins_s =
+            |bucket: u32| FIRST_S * (f64::from(bucket.saturating_sub(1)) / STEPS_A_DOUBLING).exp2();
+        let buckets = (0_u32..).zip(&self.counts);
+        let longer = buckets.filter(|(bucket, _)| begins_s(*bucket) >= limit.as_secs_f64());
+        longer.map(|(_, count)| u64::from(*count)).sum()
+    }
+
     /// The longest.
     #[must_use]
     pub fn longest(&self) -> Duration {
@@ -84,6 +94,9 @@ mod tests {
             assert!((0.99..1.1).contains(&apart), "{share}: {apart}");
         }
         assert_eq!(durations.longest(), Duration::from_millis(10));
+        let longer = durations.longer_than(Duration::from_millis(5));
+        assert!((450..=500).contains(&longer), "{longer}");
+        assert_eq!(durations.longer_than(Duration::from_millis(10)), 0);
         durations.note(Duration::from_secs(3600));
         assert_eq!(durations.quantile(1.0), Duration::from_secs(3600));
     }

@@ -258,12 +258,26 @@ pub fn past(state: &Path, id: &str) -> Result<Past, LogError> {
     if number(id).is_none() {
         return Err(LogError::NoJob(id.to_owned()));
     }
-    let contents = log::read(&folder(state, id).join(JOURNAL))?;
+    let path = folder(state, id).join(JOURNAL);
+    let contents = match log::read(&path) {
+        Err(LogError::File { error, .. }) if is_begun(state, id, &error) => {
+            return Err(LogError::Nothing(path));
+        }
+        contents => contents?,
+    };
+    if contents.records.is_empty() {
+        return Err(LogError::Nothing(path));
+    }
     Ok(Past::of(&contents.records))
 }
 
+/// Whether a job has its folder, and its journal comes next.
+fn is_begun(state: &Path, id: &str, error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::NotFound && folder(state, id).is_dir()
+}
+
 /// Every job in a node's state folder, oldest first; a journal that cannot be read is an error of
-/// its own.
+/// its own. One that is being begun at this moment is none yet.
 ///
 /// # Errors
 /// When the folder cannot be read.
@@ -272,6 +286,7 @@ pub fn pasts(state: &Path) -> std::io::Result<Vec<Result<Past, LogError>>> {
     Ok(numbers
         .into_iter()
         .map(|number| past(state, &id(number)))
+        .filter(|past| !matches!(past, Err(LogError::Nothing(_))))
         .collect())
 }
 

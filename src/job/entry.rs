@@ -178,6 +178,11 @@ impl Entry {
         self.state().log.disk_fills_at(record);
     }
 
+    #[cfg(test)]
+    pub(super) fn panics_at(&self, record: u64) {
+        self.state().log.panics_at(record);
+    }
+
     fn write(&self, record: &Record) -> Result<(), LogError> {
         let mut state = self.state();
         state.log.append(record)?;

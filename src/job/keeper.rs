@@ -26,6 +26,8 @@ const STEP_MM: f64 = 1.0;
 /// its keeper looks once.
 const SOON_SAMPLES: usize = 2;
 
+const THREAD_FAILED: &str = "the journal's thread failed";
+
 /// What must happen when a record cannot be written: the motion is stopped.
 pub type OnFailure = Box<dyn FnOnce(&str) + Send>;
 
@@ -63,7 +65,7 @@ impl Keeper {
             entry.planned(plan, start)?;
         }
         entry.moving()?;
-        let release = Release::nothing();
+        let release = Release::nothing_of(entry.id());
         let mut keeping = Keeping {
             entry,
             table,
@@ -99,7 +101,7 @@ impl Keeper {
         // A keeper that failed has gone, and has said what it knows.
         let _ = self.end.send(());
         self.kept.await.unwrap_or_else(|_| Kept {
-            failure: Some("the journal's thread failed".to_owned()),
+            failure: Some(THREAD_FAILED.to_owned()),
             ..Kept::default()
         })
     }
@@ -109,6 +111,26 @@ fn thread(error: std::io::Error) -> LogError {
     LogError::File {
         path: "the journal's thread".into(),
         error,
+    }
+}
+
+/// Stops the motion once, and also where the thread that keeps its journal panics: nobody would
+/// release it any more, and the pen would stand on the paper.
+struct Alarm(Option<OnFailure>);
+
+impl Alarm {
+    fn raise(&mut self, why: &str) {
+        if let Some(on_failure) = self.0.take() {
+            on_failure(why);
+        }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.raise(THREAD_FAILED);
+        }
     }
 }
 
@@ -129,8 +151,9 @@ impl Keeping {
         on_failure: OnFailure,
     ) -> Kept {
         let mut failure = None;
+        let mut alarm = Alarm(Some(on_failure));
         if let Err(error) = self.follow(snapshots, &mut ended).await {
-            on_failure(&error.to_string());
+            alarm.raise(&error.to_string());
             failure = Some(error.to_string());
             // The arm brakes and lifts: how far it came is known when it stands.
             let _ = ended.await;

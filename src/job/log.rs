@@ -56,6 +56,9 @@ pub enum LogError {
     /// It is no name of a job, and so no name of a folder.
     #[error("{0:?} is not the id of a job; they are called job-1, job-2, and so on")]
     NoJob(String),
+    /// Not even its first record is there: the job is being begun, or was torn there.
+    #[error("{0} holds no record yet: nothing was begun")]
+    Nothing(PathBuf),
     /// A record is too long to be written.
     #[error("a record of {0} bytes is too long; {BODY_BYTES_MAX} are possible")]
     TooLong(usize),
@@ -82,6 +85,8 @@ pub(super) struct Log {
     broken: bool,
     #[cfg(test)]
     full_at: Option<u64>,
+    #[cfg(test)]
+    panics_at: Option<u64>,
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> LogError + '_ {
@@ -112,6 +117,8 @@ impl Log {
             broken: false,
             #[cfg(test)]
             full_at: None,
+            #[cfg(test)]
+            panics_at: None,
         })
     }
 
@@ -142,6 +149,8 @@ impl Log {
             broken: false,
             #[cfg(test)]
             full_at: None,
+            #[cfg(test)]
+            panics_at: None,
         };
         Ok((log, contents))
     }
@@ -150,6 +159,12 @@ impl Log {
     #[cfg(test)]
     pub(super) fn disk_fills_at(&mut self, record: u64) {
         self.full_at = Some(record);
+    }
+
+    /// The thread that writes this record breaks.
+    #[cfg(test)]
+    pub(super) fn panics_at(&mut self, record: u64) {
+        self.panics_at = Some(record);
     }
 
     /// Writes a record; it is on the disk when this returns.
@@ -165,6 +180,8 @@ impl Log {
             let gone = io::Error::other("an earlier record could not be written");
             return Err(at(&self.path)(gone));
         }
+        #[cfg(test)]
+        assert_ne!(self.panics_at, Some(self.next), "a thread that breaks");
         #[cfg(test)]
         if self.full_at == Some(self.next) {
             self.file = OpenOptions::new()

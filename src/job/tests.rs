@@ -264,6 +264,28 @@ async fn a_disk_that_takes_no_more_stops_the_motion_within_what_was_recorded() {
     ));
 }
 
+/// Nobody would release the motion any more: it would stand with its pen on the paper for ever.
+#[tokio::test]
+async fn a_panic_of_the_journals_thread_stops_the_motion() {
+    let state = tempfile::tempdir().unwrap();
+    let bench = Bench::new();
+    let book = Book::open(state.path(), KEEP).unwrap();
+    let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
+    entry.panics_at(20);
+    let patience = Duration::from_secs(60);
+    let drawn = tokio::time::timeout(patience, bench.drawn(&entry));
+    let (outcome, kept) = drawn.await.unwrap();
+    let Outcome::Stopped(report) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!(report.verified && report.lifted, "{report:?}");
+    assert!(kept.failure.is_some());
+    assert!(matches!(
+        bench.motion.permits().latched(),
+        Some(Latch::Fault(_))
+    ));
+}
+
 /// Length of line, in steps of 2.5 mm.
 fn ink_mm(ink: &[Ink]) -> f64 {
     let length = |line: &Ink| {
@@ -288,6 +310,25 @@ fn only_a_jobs_id_leads_to_a_folder() {
         let error = super::past(folder.path(), id).unwrap_err();
         assert!(matches!(error, super::LogError::NoJob(_)), "{id}: {error}");
     }
+}
+
+/// Whoever lists jobs while one is being begun sees none without a name.
+#[test]
+fn a_job_that_is_being_begun_is_none_yet() {
+    let state = tempfile::tempdir().unwrap();
+    let book = Book::open(state.path(), KEEP).unwrap();
+    book.begin(&accepted(&book)).unwrap();
+    std::fs::create_dir(state.path().join("jobs/job-2")).unwrap();
+    std::fs::create_dir(state.path().join("jobs/job-3")).unwrap();
+    Log::create(&state.path().join("jobs/job-3/journal")).unwrap();
+    let all: Vec<String> = pasts(state.path())
+        .unwrap()
+        .into_iter()
+        .map(|past| past.unwrap().id)
+        .collect();
+    assert_eq!(all, ["job-1"]);
+    let error = super::past(state.path(), "job-3").unwrap_err();
+    assert!(matches!(error, LogError::Nothing(_)), "{error}");
 }
 
 #[test]
@@ -329,6 +370,31 @@ fn old_jobs_go_and_what_was_left_half_done_stays() {
     assert!(left.len() <= KEEP.jobs + 1, "{} jobs", left.len());
     draw(&book, true);
     assert_eq!(book.interrupted("arm"), None);
+}
+
+#[test]
+fn jobs_are_kept_to_a_size() {
+    const PICTURE_BYTES: usize = 10_000;
+    let state = tempfile::tempdir().unwrap();
+    let keep = Keep {
+        jobs: 100,
+        bytes: 3 * PICTURE_BYTES as u64,
+        days: 30,
+    };
+    let book = Book::open(state.path(), keep).unwrap();
+    for _ in 0..8 {
+        let entry = book.begin(&accepted(&book)).unwrap();
+        std::fs::write(entry.folder().join("plan.png"), [7; PICTURE_BYTES]).unwrap();
+        entry.ended("reached", "done", "{}").unwrap();
+        book.ended_with(&entry);
+    }
+    let left: Vec<String> = pasts(state.path())
+        .unwrap()
+        .into_iter()
+        .map(|past| past.unwrap().id)
+        .collect();
+    // The one that was begun last is not counted against those before it.
+    assert_eq!(left, ["job-6", "job-7", "job-8"]);
 }
 
 #[test]

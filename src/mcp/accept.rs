@@ -1,4 +1,5 @@
-//! Takes connections and bounds them: how many, how long a head may take, and whose place a new one gets.
+//! Takes connections and bounds them: how many, how long a head may take, how long an answer waits for its reader, and whose
+//! place a new one gets.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,7 +18,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::guard::Guard;
+use super::http::refusal;
 use super::kept::{Keep, Kept};
+use super::patient::{Patient, UNREAD_MAX};
 use super::tls::{Acceptor, Stream};
 
 /// Connections at one time. One more takes the place of the one that has been idle longest, so that
@@ -78,10 +82,12 @@ impl Connections {
     }
 }
 
-/// What is served, and whether behind TLS.
+/// What is served, to whom, and whether behind TLS.
 #[derive(Clone)]
 pub(super) struct Site {
     pub(super) router: Router,
+    /// Asked before the router, for every address alike.
+    pub(super) guard: Arc<Guard>,
     pub(super) tls: Option<Acceptor>,
 }
 
@@ -90,8 +96,8 @@ pub(super) struct Site {
 async fn welcome(stream: TcpStream, from: SocketAddr, site: Site, place: Place) {
     // Small answers in two segments would each wait 40 ms for the other side's delayed acknowledgement.
     let _ = stream.set_nodelay(true);
-    let Some(tls) = site.tls else {
-        return speak(stream, from, site.router, place).await;
+    let Some(tls) = site.tls.clone() else {
+        return speak(stream, from, site, place).await;
     };
     let closed = place.connection.close.clone();
     let agreed = tokio::select! {
@@ -99,17 +105,18 @@ async fn welcome(stream: TcpStream, from: SocketAddr, site: Site, place: Place) 
         () = closed.cancelled() => return,
     };
     match agreed {
-        Ok(stream) => speak(stream, from, site.router, place).await,
+        Ok(stream) => speak(stream, from, site, place).await,
         Err(error) => tracing::debug!(%from, %error, "a connection was not secured"),
     }
 }
 
-async fn speak(stream: impl Stream, from: SocketAddr, router: Router, place: Place) {
+async fn speak(stream: impl Stream, from: SocketAddr, site: Site, place: Place) {
     let closed = place.connection.close.clone();
     let service = Service {
-        router,
+        site,
         place: Arc::new(place),
     };
+    let stream = Patient::new(stream, UNREAD_MAX);
     let talk = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_MAX)
@@ -194,7 +201,7 @@ impl Drop for Place {
 
 /// The router, which here knows on whose connection a request came.
 struct Service {
-    router: Router,
+    site: Site,
     place: Arc<Place>,
 }
 
@@ -205,7 +212,11 @@ impl hyper::service::Service<http::Request<Incoming>> for Service {
 
     fn call(&self, request: http::Request<Incoming>) -> Self::Future {
         let busy = Busy::new(&self.place);
-        let mut router = self.router.clone();
+        if let Some((status, why)) = self.site.guard.refuses(&request) {
+            tracing::warn!(why, "a request was refused");
+            return Box::pin(std::future::ready(Ok(refusal(status, why))));
+        }
+        let mut router = self.site.router.clone();
         Box::pin(async move {
             let request = request.map(Body::new);
             let response = tower_service::Service::call(&mut router, request).await?;

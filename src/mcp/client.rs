@@ -114,7 +114,19 @@ pub struct Client {
 /// # Errors
 /// Nobody listens there, or not a server of this protocol, or not within [`CONNECT_MAX`].
 pub async fn connect(url: &str) -> Result<Client, ClientError> {
+    connect_as(url, None).await
+}
+
+/// As [`connect`], with a token.
+///
+/// # Errors
+/// As [`connect`]; or the token is not taken.
+pub async fn connect_as(url: &str, token: Option<String>) -> Result<Client, ClientError> {
     let config = StreamableHttpClientTransportConfig::with_uri(url);
+    let config = match token {
+        Some(token) => config.auth_header(token),
+        None => config,
+    };
     let transport = StreamableHttpClientTransport::with_client(HttpClient, config);
     let listener = Listener::default();
     let opening = listener.clone().serve(transport);

@@ -156,11 +156,21 @@ pub struct Identity {
 
 /// Says who may come in over HTTP.
 pub trait Doorkeeper: Send + Sync + 'static {
-    /// Judges the bearer token of one request; may take long.
+    /// Judges the bearer token of one request where that takes no time: there is none, it cannot be one, or it was believed
+    /// before. Nothing where it has to be proven by [`Doorkeeper::admit`].
+    fn glance(&self, token: Option<&str>) -> Option<Result<Identity, String>>;
+
+    /// Judges the bearer token of one request; may take long, and memory: it is asked for one at a time.
     ///
     /// # Errors
     /// Why the caller may not come in, and how one may.
     fn admit(&self, token: Option<&str>) -> Result<Identity, String>;
+
+    /// Counts a session that this caller opens as one of its calls.
+    ///
+    /// # Errors
+    /// The seconds until it may open one.
+    fn opens(&self, who: &Identity) -> Result<(), f64>;
 }
 
 /// A way into the node.

@@ -11,14 +11,13 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post as posted};
 use futures::future::BoxFuture;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use rmcp::ServerHandler;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
@@ -28,10 +27,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::accept::{Connections, Site};
 use super::desk::{Desk, Doorkeeper, Identity, Via};
+use super::guard::Guard;
 use super::inlet::{self, Admitted, Passed, Repair};
 use super::kept::{Keep, Kept};
+use super::porter::Porter;
 use super::quick::AtOnce;
 use super::server::{Handler, HungUp};
+use super::sessions::{SESSIONS_MAX, Sessions};
 use super::tls::Acceptor;
 
 /// Longest body that is read.
@@ -46,9 +48,6 @@ pub const BODY_MAX: Duration = Duration::from_secs(15);
 /// How long calls may still be answered after the server was told to stop.
 pub const DRAIN_MAX: Duration = Duration::from_millis(1_500);
 
-/// A session of a client that is never heard of again is forgotten after so long. A call in progress keeps its own alive.
-pub const SESSION_IDLE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-
 /// Where to listen and whom to believe.
 #[derive(Clone, Default)]
 pub struct HttpConfig {
@@ -59,9 +58,9 @@ pub struct HttpConfig {
     pub origins: Vec<String>,
     /// Asked for every request, where there is one; otherwise whoever reaches the address comes in.
     pub doorkeeper: Option<Arc<dyn Doorkeeper>>,
-    /// Told the id of a session that its client has ended.
+    /// Told the id of each session that has ended: by its client, by its idleness, or for another.
     pub left: Option<Left>,
-    /// What is answered at `/metrics`, to whoever reaches the address: it holds numbers alone.
+    /// What is answered at `/metrics`, to whoever the doorkeeper lets in: numbers alone.
     pub metrics: Option<Page>,
     /// Does what is sent to `/operator`, for callers that the doorkeeper let in; without a doorkeeper there is no such address.
     pub operate: Option<Operate>,
@@ -167,8 +166,7 @@ impl Listening {
         repair: Repair,
         stop: CancellationToken,
     ) -> Result<(), HttpError> {
-        let mut hosts = own_hosts(self.address);
-        hosts.extend(config.hosts.iter().cloned());
+        let hosts = hosts(&config, self.address);
         let at_once = AtOnce::new(Arc::clone(&desk), hosts, self.address.port());
         let handler = Handler::new(desk, Via::Http);
         self.serve_all(handler, Some(at_once), config, repair, stop)
@@ -200,41 +198,66 @@ impl Listening {
         let quit = CancellationToken::new();
         let door = Door {
             at_once,
+            porter: config.doorkeeper.clone().map(Porter::new),
             ..Door::new(&handler, &config, self.address, repair, &quit)
         };
         let calls = door.calls.clone();
-        let router = Router::new()
-            .route("/mcp", any(enter::<H>))
-            .route("/mcp/", any(enter::<H>))
-            .route("/healthz", get(async || "ok\n"));
-        let router = match (config.operate.clone(), config.doorkeeper.clone()) {
-            (Some(operate), Some(doorkeeper)) => {
-                let operated =
-                    move |request| operated(doorkeeper.clone(), operate.clone(), request);
-                router.route("/operator", posted(operated))
-            }
-            _ => router,
-        };
-        let router = match config.metrics {
-            Some(page) => router.route("/metrics", get(move || std::future::ready(page()))),
-            None => router,
-        };
-        let router = match config.ready {
-            Some(ready) => router.route("/readyz", get(move || std::future::ready(told(&ready)))),
-            None => router,
-        };
-        let router = router.with_state(Arc::new(door));
-        let connections = Connections::default();
+        let guard = Guard::new(
+            &hosts(&config, self.address),
+            &origins(&config, self.address),
+        );
         let site = Site {
-            router,
-            tls: config.tls,
+            guard: Arc::new(guard),
+            tls: config.tls.clone(),
+            router: routes(config, door.porter.clone()).with_state(Arc::new(door)),
         };
+        let connections = Connections::default();
         connections.serve(self.listener, site, &stop).await;
         drained(calls.subscribe()).await;
         quit.cancel();
         connections.close().await;
         Ok(())
     }
+}
+
+/// What is answered where. Whether the process lives and is ready is told to whoever asks; all else where the doorkeeper
+/// lets the caller in, if there is one.
+fn routes<H: ServerHandler + Clone>(
+    config: HttpConfig,
+    porter: Option<Porter>,
+) -> Router<Arc<Door<H>>> {
+    let router = Router::new()
+        .route("/mcp", any(enter::<H>))
+        .route("/mcp/", any(enter::<H>))
+        .route("/healthz", get(async || "ok\n"));
+    let router = match (config.operate, porter.clone()) {
+        (Some(operate), Some(porter)) => {
+            let operated = move |request| operated(porter.clone(), operate.clone(), request);
+            router.route("/operator", posted(operated))
+        }
+        _ => router,
+    };
+    let router = match config.metrics {
+        Some(page) => {
+            let shown = move |request| shown(porter.clone(), page.clone(), request);
+            router.route("/metrics", get(shown))
+        }
+        None => router,
+    };
+    match config.ready {
+        Some(ready) => router.route("/readyz", get(move || std::future::ready(told(&ready)))),
+        None => router,
+    }
+}
+
+/// A page for whoever may come in.
+async fn shown(porter: Option<Porter>, page: Page, request: Request) -> Response {
+    if let Some(porter) = porter
+        && let Err(why) = porter.admit(request.headers()).await
+    {
+        return turned_away(&why);
+    }
+    page().into_response()
 }
 
 fn told(ready: &Ready) -> (StatusCode, String) {
@@ -252,13 +275,15 @@ async fn drained(mut calls: watch::Receiver<usize>) {
     let _ = tokio::time::timeout(DRAIN_MAX, none).await;
 }
 
-type Sessions<H> = StreamableHttpService<H, LocalSessionManager>;
+type InSession<H> = StreamableHttpService<H, Sessions>;
 type Stateless<H> = StreamableHttpService<H, NeverSessionManager>;
 
 /// The one address and the three ways behind it.
 struct Door<H> {
     /// Clients that said `initialize` and take streams.
-    sessions: Sessions<H>,
+    in_session: InSession<H>,
+    /// Who they are.
+    sessions: Arc<Sessions>,
     /// Requests that stand alone; answered by a stream, so that progress can come before the answer.
     streams: Stateless<H>,
     /// Requests that stand alone, from clients that did not ask for a stream: plain JSON unless progress was asked for.
@@ -266,8 +291,7 @@ struct Door<H> {
     repair: Repair,
     /// What needs none of them.
     at_once: Option<AtOnce>,
-    doorkeeper: Option<Arc<dyn Doorkeeper>>,
-    left: Option<Left>,
+    porter: Option<Porter>,
     /// How many requests are being answered.
     calls: watch::Sender<usize>,
 }
@@ -283,27 +307,25 @@ impl<H: ServerHandler + Clone> Door<H> {
         let base = base(config, address, quit);
         let handler = handler.clone();
         let factory = move || Ok(handler.clone());
-        let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(SESSION_IDLE_MAX);
-        sessions.session_config.sse_retry = None;
+        let sessions = Arc::new(Sessions::new(config.left.clone()));
         let never = Arc::new(NeverSessionManager::default());
         let alone = base.clone().with_legacy_session_mode(false);
         let plain = alone.clone().with_json_response(true);
         Self {
-            sessions: Sessions::new(factory.clone(), Arc::new(sessions), base),
+            in_session: InSession::new(factory.clone(), Arc::clone(&sessions), base),
+            sessions,
             streams: Stateless::new(factory.clone(), never.clone(), alone),
             plain: Stateless::new(factory, never, plain),
             repair,
             at_once: None,
-            doorkeeper: config.doorkeeper.clone(),
-            left: config.left.clone(),
+            porter: None,
             calls: watch::Sender::new(0),
         }
     }
 
     async fn answer(&self, way: Way, request: Request) -> Response {
         match way {
-            Way::Session => self.sessions.handle(request).await.map(Body::new),
+            Way::Session => self.in_session.handle(request).await.map(Body::new),
             Way::Stream => self.streams.handle(request).await.map(Body::new),
             Way::Plain => self.plain.handle(request).await.map(Body::new),
         }
@@ -315,22 +337,32 @@ fn base(
     address: SocketAddr,
     quit: &CancellationToken,
 ) -> StreamableHttpServerConfig {
-    let own = own_hosts(address);
-    // A page that this very server could have sent; pages from other ports of this machine are strangers.
-    let (port, scheme) = (address.port(), config.scheme());
-    let pages = own.iter().map(|host| match host.contains(':') {
-        true => format!("{scheme}://[{host}]:{port}"),
-        false => format!("{scheme}://{host}:{port}"),
-    });
-    let origins: Vec<String> = pages.chain(config.origins.iter().cloned()).collect();
     StreamableHttpServerConfig::default()
-        .with_allowed_hosts(own.iter().chain(&config.hosts))
-        .with_allowed_origins(origins)
+        .with_allowed_hosts(hosts(config, address))
+        .with_allowed_origins(origins(config, address))
         .with_max_request_body_bytes(BODY_BYTES_MAX)
         // An empty first event would invite clients to hang up and come back for the answer. Here hanging up stops the arm;
         // and simple clients take an empty event for broken JSON.
         .with_sse_retry(None)
         .with_cancellation_token(quit.clone())
+}
+
+/// Every name by which this server may be called.
+fn hosts(config: &HttpConfig, address: SocketAddr) -> Vec<String> {
+    let own = own_hosts(address).into_iter();
+    own.chain(config.hosts.iter().cloned()).collect()
+}
+
+/// Every page that may call: one that this very server could have sent, for pages from other ports of this machine are
+/// strangers, and those that are named.
+fn origins(config: &HttpConfig, address: SocketAddr) -> Vec<String> {
+    let (port, scheme) = (address.port(), config.scheme());
+    let page = |host: String| match host.contains(':') {
+        true => format!("{scheme}://[{host}]:{port}"),
+        false => format!("{scheme}://{host}:{port}"),
+    };
+    let own = own_hosts(address).into_iter().map(page);
+    own.chain(config.origins.iter().cloned()).collect()
 }
 
 fn own_hosts(address: SocketAddr) -> Vec<String> {
@@ -380,8 +412,8 @@ async fn enter<H: ServerHandler + Clone>(
     State(door): State<Arc<Door<H>>>,
     mut request: Request,
 ) -> Response {
-    if let Some(doorkeeper) = &door.doorkeeper {
-        match admit(doorkeeper, request.headers()).await {
+    if let Some(porter) = &door.porter {
+        match porter.admit(request.headers()).await {
             Ok(identity) => request.extensions_mut().insert(identity),
             Err(why) => return turned_away(&why),
         };
@@ -408,52 +440,24 @@ async fn enter<H: ServerHandler + Clone>(
 
 /// A standing stream is opened, or a session ended.
 async fn without_body<H: ServerHandler + Clone>(door: &Door<H>, request: Request) -> Response {
-    let session = request.headers().get("mcp-session-id");
-    let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
-    let ends = session.filter(|_| request.method() == Method::DELETE);
-    let response = door.answer(Way::Session, request).await;
-    if let (Some(session), Some(left), true) = (ends, &door.left, response.status().is_success()) {
-        left(&session);
-    }
-    response
-}
-
-/// The bearer token's owner. Proving a token the first time costs a slow hash: not on this thread.
-async fn admit(doorkeeper: &Arc<dyn Doorkeeper>, headers: &HeaderMap) -> Result<Identity, String> {
-    let token = headers
-        .get(AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim().to_owned());
-    let doorkeeper = Arc::clone(doorkeeper);
-    tokio::task::spawn_blocking(move || doorkeeper.admit(token.as_deref()))
-        .await
-        .unwrap_or_else(|_| Err("the token could not be looked up".to_owned()))
+    door.answer(Way::Session, request).await
 }
 
 fn turned_away(why: &str) -> Response {
-    let refusal = inlet::refusal(inlet::INVALID_REQUEST, None, why);
-    let mut response = json(StatusCode::UNAUTHORIZED, &refusal);
+    let mut response = refusal(StatusCode::UNAUTHORIZED, why);
     let bearer = HeaderValue::from_static("Bearer realm=\"steadyhand\"");
     response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
     response
 }
 
 /// An operator's verb. No page of any site is an operator, not even one of ours.
-async fn operated(doorkeeper: Arc<dyn Doorkeeper>, operate: Operate, request: Request) -> Response {
-    let identity = match admit(&doorkeeper, request.headers()).await {
+async fn operated(porter: Porter, operate: Operate, request: Request) -> Response {
+    let identity = match porter.admit(request.headers()).await {
         Ok(identity) => identity,
         Err(why) => return turned_away(&why),
     };
-    let refused = |why: &str| {
-        json(
-            StatusCode::FORBIDDEN,
-            &inlet::refusal(inlet::INVALID_REQUEST, None, why),
-        )
-    };
     if request.headers().contains_key(ORIGIN) {
-        return refused("a web page is no operator");
+        return refusal(StatusCode::FORBIDDEN, "a web page is no operator");
     }
     let body = Limited::new(request.into_body(), OPERATOR_BYTES_MAX).collect();
     let body = match tokio::time::timeout(BODY_MAX, body).await {
@@ -463,16 +467,42 @@ async fn operated(doorkeeper: Arc<dyn Doorkeeper>, operate: Operate, request: Re
     };
     match operate(identity, body.to_vec()).await {
         Ok(told) => json(StatusCode::OK, &told),
-        Err(why) => refused(&why),
+        Err(why) => refusal(StatusCode::FORBIDDEN, &why),
     }
+}
+
+/// A request that goes no further, and why.
+pub(super) fn refusal(status: StatusCode, why: &str) -> Response {
+    let refusal = inlet::refusal(inlet::INVALID_REQUEST, None, why);
+    json(status, &refusal)
 }
 
 fn too_slow() -> Response {
     let why = format!("the body was not here after {} s", BODY_MAX.as_secs());
-    json(
-        StatusCode::REQUEST_TIMEOUT,
-        &inlet::refusal(inlet::INVALID_REQUEST, None, &why),
-    )
+    refusal(StatusCode::REQUEST_TIMEOUT, &why)
+}
+
+/// Why no session is opened now, if so: the caller has opened enough lately, or all are at work.
+fn no_session<H>(door: &Door<H>, parts: &http::request::Parts, way: Way) -> Option<Response> {
+    let identity = parts.extensions.get::<Identity>();
+    if let (Some(porter), Some(identity)) = (&door.porter, identity)
+        && let Err(wait_s) = porter.opens(identity)
+    {
+        let why = format!(
+            "the token `{}` allows {} calls a minute, and a session is one; open it in {wait_s:.1} s",
+            identity.name, identity.calls_per_minute
+        );
+        let mut response = refusal(StatusCode::TOO_MANY_REQUESTS, &why);
+        if let Ok(wait) = HeaderValue::try_from(format!("{:.0}", wait_s.ceil())) {
+            response.headers_mut().insert(RETRY_AFTER, wait);
+        }
+        return Some(response);
+    }
+    let why = format!(
+        "all {SESSIONS_MAX} sessions are at work; call without one, or open it when one of them has ended"
+    );
+    let is_full = way == Way::Session && !door.sessions.has_room();
+    is_full.then(|| refusal(StatusCode::SERVICE_UNAVAILABLE, &why))
 }
 
 async fn post<H: ServerHandler + Clone>(
@@ -485,6 +515,11 @@ async fn post<H: ServerHandler + Clone>(
         return with_json(StatusCode::OK, Body::from(reply));
     }
     let way = Way::of(&parts.headers, &passed);
+    if passed.method.as_deref() == Some("initialize")
+        && let Some(refused) = no_session(door, &parts, way)
+    {
+        return refused;
+    }
     let hung_up = CancellationToken::new();
     let watched = Watched {
         unanswered: Some(hung_up.clone().drop_guard()),
@@ -513,7 +548,7 @@ fn unread(error: &(dyn std::error::Error + 'static)) -> Response {
             format!("the body could not be read: {error}"),
         )
     };
-    json(status, &inlet::refusal(inlet::INVALID_REQUEST, None, &why))
+    refusal(status, &why)
 }
 
 fn json(status: StatusCode, value: &Value) -> Response {

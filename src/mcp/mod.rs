@@ -18,12 +18,16 @@ pub mod server;
 pub mod stdio;
 pub mod tls;
 
+mod guard;
 mod kept;
 mod keys;
 mod offers;
 mod pass;
+mod patient;
+mod porter;
 mod progress;
 mod quick;
+mod sessions;
 
 pub use desk::{
     Answer, Call, CallWatch, Caller, Change, Completion, Desk, Doorkeeper, Hints, Hop, Identity,

@@ -108,9 +108,9 @@ impl Desk {
             for leaf in found {
                 if leaf.serial > told {
                     told = leaf.serial;
-                    publish.send_replace(leaf.snapshot);
+                    give(|| drop(publish.send_replace(leaf.snapshot)));
                 }
-                leaf.answers.into_iter().for_each(|answer| answer());
+                leaf.answers.into_iter().for_each(give);
             }
             if let Some(why) = self.failed.get().filter(|_| !failed) {
                 failed = true;
@@ -124,6 +124,14 @@ impl Desk {
             }
             std::thread::park();
         }
+    }
+}
+
+/// Wakes whoever waits. What breaks in that is theirs: were the herald to end with it, nobody would
+/// hear of the arm any more.
+fn give(tell: impl FnOnce()) {
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(tell)).is_err() {
+        tracing::error!("whoever waited for the arm's answer broke when it came");
     }
 }
 
@@ -141,7 +149,11 @@ fn free(leaf: &Mutex<Option<Leaf>>) -> Option<MutexGuard<'_, Option<Leaf>>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use super::*;
 
@@ -171,6 +183,25 @@ mod tests {
         assert_eq!(words.len(), 2_000);
         assert!(told.iter().all(|(word, shown)| shown >= word));
         assert!(snapshots.changed().await.is_ok() || snapshots.has_changed().is_err());
+    }
+
+    fn breaks() {
+        panic!("a waker that breaks")
+    }
+
+    #[tokio::test]
+    async fn whoever_breaks_at_an_answer_keeps_it_from_nobody_else() {
+        let (publish, mut snapshots) = watch::channel(Snapshot::detached());
+        let outbox = Outbox::start(publish).unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let answers: Vec<Answer> = vec![Box::new(breaks), Box::new(move || tell.send(7).unwrap())];
+        outbox.put(Snapshot::detached(), answers);
+        assert_eq!(told.recv().ok(), Some(7));
+        let mut snapshot = Snapshot::detached();
+        snapshot.stops_done = 1;
+        outbox.put(snapshot, vec![Box::new(breaks)]);
+        let later = snapshots.wait_for(|seen| seen.stops_done == 1);
+        drop(later.await.unwrap());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! It knows nothing of tools, MCP, JSON or plans in the making: it is handed proofs and asked to
 //! stop. A stop request is an atomic and a wake-up, so that it waits for no lock, queue or plan.
 
+mod feel;
 mod health;
 mod herald;
 mod job;
@@ -158,7 +159,7 @@ pub enum Outcome {
     Faulted(String),
 }
 
-/// What was read while the arm stood over a visited point.
+/// What was read while the arm stood over a visited point, or where its tip came to touch.
 #[derive(Clone, Debug)]
 pub struct Visited {
     /// Which point, as the plan counts them.
@@ -210,7 +211,7 @@ const HANGS: Duration = Duration::from_secs(5);
 
 impl Motion {
     /// Starts an arm's thread and waits until the port is open and the servos have said who they
-    /// are. Nothing moves and torque is not touched.
+    /// are. Nothing moves and torque is not touched. What the thread logs is in the span that this is called in.
     ///
     /// # Errors
     /// Why the port could not be opened, or which servo is not what the arm's description says.
@@ -236,6 +237,7 @@ impl Motion {
             stop: Arc::clone(&stop),
             heart: Arc::clone(&heart),
             outbox: Arc::new(outbox),
+            span: tracing::Span::current(),
         };
         let thread = std::thread::Builder::new()
             .name(format!("arm {}", arm.file.name))

@@ -9,7 +9,7 @@ use super::job::Job;
 use super::thread::{Worker, draws};
 use super::{Order, Outcome, State};
 use crate::driver::Released;
-use crate::gate::{CheckedTrajectory, Execution};
+use crate::gate::{CheckedTrajectory, Execution, HoldAt};
 use crate::permit::{Latch, Permit, Who};
 use crate::plan::PERIOD;
 use crate::units::Instant;
@@ -17,6 +17,9 @@ use crate::units::Instant;
 const LIMP: &str = "its torque is not on, or was lost: only a reset switches it on again";
 
 const NOTHING_TO_HOLD: &str = "nothing moves that could be held";
+
+const HELD_ALREADY: &str =
+    "it is held already; `steadyhand resume` goes on, `steadyhand stop` ends it";
 
 impl Worker {
     pub(super) async fn take_order(&mut self) {
@@ -35,10 +38,8 @@ impl Worker {
                 Err(why) => self.answer(done, Outcome::Refused(why)),
             },
             Some(Order::Hold { at, done }) => {
-                let job = self.job.as_mut().filter(|job| job.failing.is_none());
-                let held = job.is_some_and(|job| job.execution.hold(at));
-                let nothing = || NOTHING_TO_HOLD.to_owned();
-                self.answer(done, held.then_some(()).ok_or_else(nothing));
+                let held = self.hold(at);
+                self.answer(done, held.map_err(str::to_owned));
             }
             Some(Order::Resume { permit, done }) => {
                 let resumed = self.resume(permit).await;
@@ -51,6 +52,15 @@ impl Worker {
             Some(Order::End) => self.ending = true,
             None => {}
         }
+    }
+
+    fn hold(&mut self, at: HoldAt) -> Result<(), &'static str> {
+        if self.is_held() {
+            return Err(HELD_ALREADY);
+        }
+        let job = self.job.as_mut().filter(|job| job.failing.is_none());
+        let holds = job.is_some_and(|job| job.execution.hold(at));
+        holds.then_some(()).ok_or(NOTHING_TO_HOLD)
     }
 
     /// A caller that is gone needs no answer.

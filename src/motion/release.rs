@@ -14,6 +14,8 @@ pub struct Release(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
+    /// Whose motion it is, for the log.
+    job: Option<String>,
     /// Samples before this one may be sent.
     end: AtomicUsize,
     /// The sample last sent.
@@ -29,17 +31,24 @@ impl Release {
     /// The whole motion at once: for motions that leave nothing behind.
     #[must_use]
     pub fn whole() -> Self {
-        Self::of(usize::MAX)
+        Self::of(usize::MAX, None)
     }
 
     /// Nothing yet.
     #[must_use]
     pub fn nothing() -> Self {
-        Self::of(0)
+        Self::of(0, None)
     }
 
-    fn of(end: usize) -> Self {
+    /// Nothing yet of this job's motion.
+    #[must_use]
+    pub fn nothing_of(job: &str) -> Self {
+        Self::of(0, Some(job.to_owned()))
+    }
+
+    fn of(end: usize, job: Option<String>) -> Self {
         Self(Arc::new(Inner {
+            job,
             end: AtomicUsize::new(end),
             at: AtomicUsize::new(0),
             reached: AtomicUsize::new(0),
@@ -53,6 +62,11 @@ impl Release {
     pub fn up_to(&self, end: usize) {
         self.0.end.fetch_max(end, Ordering::SeqCst);
         self.0.bell.notify_one();
+    }
+
+    /// The job whose motion it is, where that is known.
+    pub(super) fn job(&self) -> Option<&str> {
+        self.0.job.as_deref()
     }
 
     /// The sample that the motion last sent; 0 before the first.

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::FutureExt;
+use tracing::{Instrument as _, Span};
 
 use super::herald::{Answer, Outbox};
 use super::job::Job;
@@ -46,10 +47,14 @@ pub(super) struct Own {
     pub(super) stop: Arc<StopLine>,
     pub(super) heart: Arc<OnceLock<Heartbeat>>,
     pub(super) outbox: Arc<Outbox>,
+    /// Which node and arm its lines in the log are about.
+    pub(super) span: tracing::Span,
 }
 
 /// The thread's whole life. `attached` hears once how the first attach went.
 pub(super) fn main(own: Own, attached: &Sender<Result<(), String>>) {
+    let span = own.span.clone();
+    let _here = span.enter();
     let runtime = match tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()
@@ -188,19 +193,26 @@ impl Worker {
         while !(self.ending && self.is_idle()) {
             self.released().await;
             self.wait().await;
-            self.mind_sleep();
-            self.take_stop();
-            self.take_order().await;
-            if self.link.is_some() {
-                self.tick().await;
-            } else {
-                self.tick_detached().await;
-            }
-            self.publish();
+            let span = self.job.as_ref().map(|job| job.span.clone());
+            self.turn()
+                .instrument(span.unwrap_or_else(Span::none))
+                .await;
             if let Some(heart) = self.own.heart.get() {
                 heart();
             }
         }
+    }
+
+    async fn turn(&mut self) {
+        self.mind_sleep();
+        self.take_stop();
+        self.take_order().await;
+        if self.link.is_some() {
+            self.tick().await;
+        } else {
+            self.tick_detached().await;
+        }
+        self.publish();
     }
 
     /// A machine that wakes up finds other people beside its arm: what they allowed before is worth

@@ -1,5 +1,7 @@
 //! Paper to draw a picture on: lines, words and frames in pixels, y down.
 
+use std::sync::{Mutex, PoisonError};
+
 use tiny_skia::{Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Rect, Transform};
 use tiny_skia::{Mask, Path, Stroke};
 
@@ -41,15 +43,36 @@ pub(super) struct Canvas {
     window: Option<Mask>,
 }
 
-/// Draws at full size, and smaller where the file would be too large.
+/// There is one, because a picture takes ten megabytes while it is painted, and callers come in dozens.
+static EASEL: Mutex<()> = Mutex::new(());
+
+/// Draws at full size, and smaller where the file would be too large; one picture at a time.
+///
+/// It is painted on a thread of its own: what each thread has once needed the allocator keeps for it, and so this is kept
+/// once, whoever asks for pictures.
 pub(super) fn png(
     width: f64,
     height: f64,
-    draw: impl Fn(&mut Canvas),
+    draw: impl Fn(&mut Canvas) + Sync,
 ) -> Result<Vec<u8>, PictureError> {
+    let _turn = EASEL.lock().unwrap_or_else(PoisonError::into_inner);
+    let paint = || painted(width, height, &draw);
+    std::thread::scope(|scope| {
+        let painter = std::thread::Builder::new().name("painter".to_owned());
+        match painter.spawn_scoped(scope, paint) {
+            Ok(painter) => painter
+                .join()
+                .unwrap_or_else(|_| Err(PictureError::Encoding("its thread failed".to_owned()))),
+            // A system that gives no thread gives a picture all the same.
+            Err(_) => paint(),
+        }
+    })
+}
+
+fn painted(width: f64, height: f64, draw: &impl Fn(&mut Canvas)) -> Result<Vec<u8>, PictureError> {
     let mut scale = 1.0;
     for _ in 0..TRIES_MAX {
-        let bytes = drawn(width, height, scale, &draw)?;
+        let bytes = drawn(width, height, scale, draw)?;
         if bytes.len() <= BYTES_MAX {
             return Ok(bytes);
         }

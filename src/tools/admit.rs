@@ -8,6 +8,7 @@ use serde_json::json;
 use super::answer::Reply;
 use super::dispatch::{Order, Request};
 use super::{Node, Seat};
+use crate::caller::Standing;
 use crate::catalogue::{Effect, Tool};
 use crate::permit::Who;
 use crate::units::Instant;
@@ -29,7 +30,7 @@ impl Node {
             .with("code", "role")
             .boxed());
         }
-        self.rates.take(standing, self.now()).map_err(|wait_s| {
+        self.count(standing).map_err(|wait_s| {
             Reply::failed(format!(
                 "the token `{}` allows {} calls a minute; call again in {wait_s:.1} s (stop is never limited); nothing moved",
                 standing.name, standing.calls_per_minute
@@ -38,6 +39,14 @@ impl Node {
             .with("retry_in_s", (wait_s * 10.0).ceil() / 10.0)
             .boxed()
         })
+    }
+
+    /// Counts one call of whoever holds a token.
+    ///
+    /// # Errors
+    /// The seconds until the next one is allowed.
+    pub fn count(&self, standing: &Standing) -> Result<(), f64> {
+        self.rates.take(standing, self.now())
     }
 
     /// How long an arm rests before another caller may move it.
@@ -71,6 +80,16 @@ impl Seat {
         self.lease.holder(now, idle)
     }
 
+    /// An operator's motion begins: whoever had the arm has it no more. Operators share an arm with each other and hand it
+    /// back: after their `reset` any planner may go on.
+    pub(super) fn take_over(&self, node: &Node, by: &str) {
+        if let Some(before) = self.lease.release() {
+            let text = json!({"by": by, "from": before, "arm": self.name});
+            node.audit.note("lease", text.to_string());
+            tracing::info!(from = before, arm = self.name, "an operator took the arm");
+        }
+    }
+
     /// A job that goes on keeps the arm for whoever began it.
     fn keep_lease(&self, now: Instant) {
         if self.board.job().is_some_and(|job| !job.is_over()) {
@@ -80,43 +99,37 @@ impl Seat {
 }
 
 impl Reply {
-    /// Whether the call was refused before anything moved.
+    /// Whether the call was refused before anything moved for it; the job that a busy arm has is another's.
     fn moved_nothing(&self) -> bool {
         let job = self.structured.get("job").and_then(|job| job.get("state"));
-        self.is_error && job.is_none_or(|state| state == "refused")
+        let is_busy = self
+            .structured
+            .get("code")
+            .is_some_and(|code| code == "busy");
+        self.is_error && (is_busy || job.is_none_or(|state| state == "refused"))
     }
 }
 
 /// Gives an arm back that a call took and then did not move: a refusal keeps nobody else from it.
 pub(super) fn give_back(taken: Option<&Arc<Seat>>, reply: &Reply) {
-    if let Some(seat) = taken.filter(|_| reply.moved_nothing())
-        && seat.board.job().is_none_or(|job| job.is_over())
-    {
+    if let Some(seat) = taken.filter(|_| reply.moved_nothing()) {
         seat.lease.release();
     }
 }
 
 impl Order<'_> {
-    /// Takes the arm for what is about to move it; an operator takes it from whoever has it. The arm, if it was free.
+    /// Takes the arm for what is about to move it. The arm, if it was free. An operator takes it later, from whoever has it:
+    /// when the motion begins.
     pub(super) fn lease(&self, effect: Effect) -> Result<Option<&Arc<Seat>>, Box<Reply>> {
         if effect != Effect::Moves || self.is("dry_run") {
             return Ok(None);
         }
         let seat = self.seat()?;
-        let now = seat.motion.clock().now();
-        let before = seat.holder(self.node.lease_idle());
-        if self.who == Who::Operator
-            && let Some(before) = seat.lease.release()
-        {
-            let text = json!({"by": self.caller, "from": before, "arm": seat.name});
-            self.node.audit.note("lease", text.to_string());
-            tracing::info!(from = before, arm = seat.name, "an operator took the arm");
-        }
         if self.who == Who::Operator {
-            // Operators share an arm with each other and hand it back: after their `reset` any
-            // planner may go on.
             return Ok(None);
         }
+        let now = seat.motion.clock().now();
+        let before = seat.holder(self.node.lease_idle());
         let taken = seat.lease.take(self.caller, now, self.node.lease_idle());
         let is_new = before.as_deref() != Some(self.caller);
         taken.map(|()| is_new.then_some(seat)).map_err(|taken| {

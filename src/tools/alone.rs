@@ -146,6 +146,7 @@ async fn free(
         done: 0,
         of: 0,
         eta_s: 0.0,
+        caller: CALLER.to_owned(),
     };
     let tries = FREE_WITHIN.as_millis() / LOOK.as_millis();
     for _ in 0..tries {

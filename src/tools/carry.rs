@@ -137,6 +137,9 @@ impl Errand {
             card.done = 0;
             card.eta_s = plan.report.duration_s;
         });
+        if self.who == Who::Operator {
+            self.seat.take_over(&self.node, &self.entry.past().caller);
+        }
         let before = self.seat.last_scene();
         self.seat.moved_in(scene);
         let began = motion.clock().now();
@@ -335,6 +338,7 @@ where
             done: 0,
             of: 0,
             eta_s: 0.0,
+            caller: accepted.caller.clone(),
         }
     };
     let now = seat.motion.clock().now();
@@ -384,7 +388,7 @@ where
     let (seat, job) = (Arc::clone(&errand.seat), Arc::clone(&errand.job));
     let (node, entry) = (Arc::clone(&errand.node), Arc::clone(&errand.entry));
     job.update(|card| card.state = "planning");
-    let work = tokio::spawn(work(errand));
+    let work = tokio::spawn(work(errand).in_current_span());
     let (state, reply) = match work.await {
         Ok(Ok(reply)) => ("reached", reply),
         Ok(Err(trouble)) => trouble.reply(),
@@ -531,13 +535,24 @@ fn still_moving(seat: &Seat, card: &Card) -> Reply {
 
 fn busy(card: &Card) -> Reply {
     Reply::failed(format!(
-        "the arm is busy with {} ({}); nothing moved for this call",
+        "the arm is busy with {}, {} {} by {} ({}); nothing moved for this call",
         card.id,
+        article(&card.tool),
+        card.tool,
+        card.caller,
         line(card)
     ))
     .with("code", "busy")
     .with("job", card)
     .hint("sense reports the job; stop stops it")
+}
+
+fn article(tool: &str) -> &'static str {
+    if tool.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    }
 }
 
 impl Trouble {

@@ -165,8 +165,10 @@ impl Node {
         let code = reply.structured.get("code").and_then(Value::as_str);
         if reply.is_error {
             tracing::info!(code, "not done");
-        } else {
+        } else if looks {
             tracing::debug!("done");
+        } else {
+            tracing::info!("done");
         }
         reply
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use super::Node;
 use super::answer::Reply;
 use crate::units::Instant;
 
@@ -29,6 +30,9 @@ pub(super) struct Card {
     pub(super) of: usize,
     /// Time left, by the plan.
     pub(super) eta_s: f64,
+    /// Who called, for those who find the arm busy.
+    #[serde(skip)]
+    pub(super) caller: String,
 }
 
 /// A job.
@@ -100,6 +104,24 @@ impl Job {
             .borrow()
             .as_ref()
             .is_some_and(|reply| !reply.is_error)
+    }
+}
+
+impl Node {
+    /// Waits until the job of every arm has ended, which is in its journal then, and every emergency
+    /// stop is on the disk: a process that ended before would leave a job that nobody ended. `false`
+    /// where that took longer than `within` for a job.
+    pub async fn settle(&self, within: Duration) -> bool {
+        let mut all = true;
+        for seat in &self.seats {
+            if let Some(job) = seat.board.job() {
+                all &= tokio::time::timeout(within, job.reply()).await.is_ok();
+            }
+            if let Err(why) = seat.permits().emergency_is_kept().await {
+                tracing::error!(arm = seat.name, "the emergency stop is not kept: {why}");
+            }
+        }
+        all
     }
 }
 

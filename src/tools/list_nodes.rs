@@ -84,15 +84,14 @@ fn own(node: &Node) -> Value {
 fn arm(node: &Node, seat: &Seat) -> Value {
     let snapshot = seat.motion.snapshot();
     let job = seat.board.job().filter(|job| !job.is_over());
-    let enabled = seat.permits().enabled(seat.motion.clock().now());
     json!({
         "name": seat.name,
         "arm": seat.title(),
         "simulated": seat.studio.is_some(),
         "state": snapshot.state,
         "latched": seat.permits().latched().map(|latch| latch_words(&latch)),
-        "motion_enabled": seat.permits().any(seat.motion.clock().now()),
-        "enabled": enabled,
+        "motion_enabled": node.may_move(seat),
+        "enabled": node.enabled(seat),
         "unfinished": node.unfinished(seat),
         "lease": seat.holder(node.lease_idle()),
         "last_calibration": calibration(node, seat),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Node;
 use crate::motion::{Durations, ServoCounts, Snapshot, State};
+use crate::plan::PERIOD;
 use crate::units::ServoState;
 
 /// A family of metrics: its name, kind and meaning.
@@ -39,7 +40,7 @@ const fn flag(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-const METRICS: [Metric; 25] = [
+const METRICS: [Metric; 26] = [
     arm(
         "steadyhand_arm_moving",
         "gauge",
@@ -125,6 +126,12 @@ const METRICS: [Metric; 25] = [
         "steadyhand_bus_lateness_seconds",
         "By how much a tick came too late while the arm moved",
         |seen| &seen.snapshot.lateness,
+    ),
+    arm(
+        "steadyhand_bus_lost_cycles_total",
+        "counter",
+        "Ticks that came more than a period too late while the arm moved: with each a cycle was lost",
+        |seen| Some(count(seen.snapshot.lateness.longer_than(PERIOD))),
     ),
     times(
         "steadyhand_bus_wake_lateness_seconds",

@@ -17,6 +17,7 @@ pub(super) const OVERLAP_MM: f64 = 3.0;
 
 /// `stroke` with `resume`.
 pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, Box<Reply>> {
+    check_is_one_thing(order)?;
     let past = order.node.book.unfinished(&seat.name).ok_or_else(|| {
         Reply::failed(
             "no drawing of this arm was left half done; call stroke without resume; nothing moved",
@@ -25,6 +26,7 @@ pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, B
         .boxed()
     })?;
     let scene = same_scene(order.node, seat, &past)?;
+    calibrated::check(order.node, seat, &scene)?;
     let drawing = Drawing {
         rest: Some(past.left(OVERLAP_MM)),
         plan: order.text("plan").map(str::to_owned),
@@ -34,9 +36,8 @@ pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, B
     let reply = if order.is("dry_run") {
         stroke::dry_run(order, &scene, drawing).await
     } else {
-        calibrated::check(order.node, seat, &scene)?;
         stroke::check_previewed(order)?;
-        let mut call = order.job("stroke", &scene, order.is("again"));
+        let mut call = order.job("stroke", &scene, false);
         call.accepted.resumes.clone_from(&past.id);
         call.key = format!("{} {}", call.key, past.id);
         let work = {
@@ -48,6 +49,18 @@ pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, B
     Ok(reply
         .with("understood", understood)
         .with("resumed", about(&past)))
+}
+
+/// Of two things that disagree none is chosen.
+fn check_is_one_thing(order: &Order<'_>) -> Result<(), Box<Reply>> {
+    if !order.is("again") {
+        return Ok(());
+    }
+    Err(Reply::failed(
+        "`resume` draws what is left and `again` draws all of it once more: say one of them; nothing moved",
+    )
+    .with("code", "resume_or_again")
+    .boxed())
 }
 
 /// The scene of an earlier job, if all that it depends on is as it was: file, overlay, design, arm

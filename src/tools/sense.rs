@@ -31,7 +31,7 @@ fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     let mut reply = Reply::done(message)
         .with("arm", seat.title())
         .with("state", snapshot.state)
-        .with("enabled", seat.permits().enabled(seat.motion.clock().now()))
+        .with("enabled", order.node.enabled(seat))
         .with("energised", snapshot.energised);
     if let Some(fault) = &snapshot.fault {
         reply.set("fault", fault);

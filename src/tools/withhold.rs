@@ -2,7 +2,7 @@
 
 use super::answer::Reply;
 use super::dispatch::Request;
-use super::{Declared, Node};
+use super::{Declared, Node, Seat};
 use crate::args;
 use crate::catalogue::{Effect, TOOLS, Tool};
 use crate::config::{NodeFile, Problem};
@@ -47,6 +47,34 @@ pub(super) fn problems(file: &NodeFile, declared: &[Tool]) -> Vec<Problem> {
 }
 
 impl Node {
+    /// Why nothing may move here, whoever asks, if so: what operators enable would lead nowhere.
+    #[must_use]
+    pub fn kept_still(&self) -> Option<&'static str> {
+        if self.file.read_only {
+            return Some("this node is read-only (`read_only` in its node file): nothing may move");
+        }
+        let moves =
+            |tool: &Tool| tool.effect == Effect::Moves && withheld(&self.file, tool).is_none();
+        let any = TOOLS.iter().chain(self.declared.tools()).any(moves);
+        (!any).then_some(
+            "no tool of this node moves its arm (`only_tools` in its node file): nothing may move",
+        )
+    }
+
+    /// Whether anything may move an arm now.
+    #[must_use]
+    pub fn may_move(&self, seat: &Seat) -> bool {
+        self.kept_still().is_none() && seat.permits().any(seat.motion.clock().now())
+    }
+
+    /// What is enabled on an arm, in words.
+    pub(super) fn enabled(&self, seat: &Seat) -> String {
+        match self.kept_still() {
+            Some(why) => format!("nothing: {why}"),
+            None => seat.permits().enabled(seat.motion.clock().now()),
+        }
+    }
+
     /// Refuses a tool that is not offered, whoever calls: an operator too. A step of a declared tool that is offered may be
     /// one that is not listed, but never moves a node that is read-only.
     pub(super) fn offers(&self, tool: &Tool, request: &Request) -> Result<(), Box<Reply>> {

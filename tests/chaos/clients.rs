@@ -21,6 +21,8 @@ pub(super) struct Node {
     next: u64,
     waiting: Vec<u64>,
     callers: Vec<Caller>,
+    /// Answers that somebody has waited for, and that are still to be judged.
+    asked: Vec<Value>,
     /// Its log, read by a thread as long as this is here.
     _said: Receiver<String>,
 }
@@ -91,6 +93,7 @@ impl Node {
             next: 0,
             waiting: Vec::new(),
             callers: Vec::new(),
+            asked: Vec::new(),
             _said: said,
         })
     }
@@ -103,6 +106,16 @@ impl Node {
         {
             self.waiting.push(self.next);
         }
+    }
+
+    /// Calls over HTTP and waits for the answer; it is also among those that are judged later.
+    pub(super) fn ask(&mut self, tool: &str, arguments: &str) -> Option<Value> {
+        let before = self.callers.len();
+        self.call_by_http(tool, arguments);
+        let caller = self.callers.drain(before..).next()?;
+        let answer = caller.thread.join().unwrap();
+        self.asked.extend(answer.clone());
+        answer
     }
 
     pub(super) fn call_by_http(&mut self, tool: &str, arguments: &str) {
@@ -168,7 +181,7 @@ impl Node {
 
     /// Answers that have come. A call that nobody broke off, and that ended without one, is told.
     pub(super) fn answers(&mut self) -> Result<Vec<Value>, String> {
-        let mut found = Vec::new();
+        let mut found = std::mem::take(&mut self.asked);
         for caller in std::mem::take(&mut self.callers) {
             if !caller.thread.is_finished() {
                 self.callers.push(caller);

@@ -17,6 +17,9 @@ const SLACK_MM: f64 = 2.5;
 /// Ink is never further from a line that was released.
 const ASIDE_MM: f64 = 1.5;
 
+/// A design is drawn where ink is as near as this.
+const COVERED_MM: f64 = 1.0;
+
 /// Line that a blocked or limp joint may spoil until it is noticed: where it happened, so much of
 /// the ink is beside the plan, and so much is missing.
 const SPOILT_MM: f64 = 20.0;
@@ -99,6 +102,36 @@ pub(super) fn ink_is_there(ink: &[Line], jobs: &[Past], spoilt: usize) -> Result
     Ok(())
 }
 
+/// A drawing that was blocked, stopped and gone on with is all there, though ink that was on the sheet
+/// before does not count. `last` is the job that came to the end of it; `before` were there when the
+/// drawing was begun: one that goes on with those says nothing.
+pub(super) fn is_covered(
+    design: &[Line],
+    ink: &[Line],
+    jobs: &[Past],
+    last: &str,
+    before: usize,
+) -> Result<bool, String> {
+    let mut first = last.to_owned();
+    // Each goes on with an earlier one.
+    for job in jobs.iter().rev() {
+        if job.id == first && !job.resumes.is_empty() {
+            first.clone_from(&job.resumes);
+        }
+    }
+    let begun = jobs.iter().position(|job| job.id == first);
+    if begun.is_none_or(|at| at < before) {
+        return Ok(false);
+    }
+    let missing = missing_mm(design, ink, COVERED_MM);
+    if missing > 0.5 {
+        return Err(format!(
+            "{missing} mm of the design are missing though {last} reached its end"
+        ));
+    }
+    Ok(true)
+}
+
 /// A drawing that was gone on with begins no earlier than the overlap before where it was left, and
 /// a crash left no more in doubt than was released ahead.
 pub(super) fn nothing_is_doubled(jobs: &[Past]) -> Result<(), String> {
@@ -169,6 +202,28 @@ pub(super) fn audit_holds(state: &Path) -> Result<(), String> {
     verify(&text[..whole], None)
         .map(|_| ())
         .map_err(|error| error.to_string())
+}
+
+/// Every call that came to a job is in the audit log, with the job's name: by now, or soon.
+pub(super) fn answers_are_noted(answers: &[Value], state: &Path) -> Result<(), String> {
+    const SOON: Duration = Duration::from_secs(5);
+    let of_job = |answer: &Value| {
+        let id = &answer["result"]["structuredContent"]["job"]["id"];
+        Some(format!("\"job\":\"{}\"", id.as_str()?))
+    };
+    let names: Vec<String> = answers.iter().filter_map(of_job).collect();
+    let began = SystemTime::now();
+    loop {
+        let log = std::fs::read_to_string(state.join("audit.log"));
+        let log = log.map_err(|error| error.to_string())?;
+        let Some(name) = names.iter().find(|name| !log.contains(*name)) else {
+            return Ok(());
+        };
+        if began.elapsed().unwrap_or_default() > SOON {
+            return Err(format!("no call with {name} is in the audit log"));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// How a job ended is in its journal before its caller hears of it, in the same word.

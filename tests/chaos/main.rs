@@ -24,6 +24,7 @@ mod support;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime};
@@ -31,6 +32,8 @@ use std::time::{Duration, Instant, SystemTime};
 use clients::Node;
 use far_end::FarArm;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use steadyhand::scene::Library;
 use steadyhand::sim::Fault;
 use support::{Bench, PATIENCE};
 
@@ -53,6 +56,14 @@ const ARGUMENTS: [&str; 6] = [
     "[object Object]",
     "{\"scene\":\"short\",\"dry_run\":\"yes\"}",
 ];
+
+const ENABLE: [&str; 3] = ["enable", "--scene", "short"];
+
+/// What a machine that is too busy for a drawing is told: that says nothing of the drawing.
+const STARVED: &str = "did not run the arm's thread";
+
+/// An arm that has not moved yet does not know which scene it is in.
+const RESET: [&str; 3] = ["reset", "--scene", "short"];
 
 struct Chance(u64);
 
@@ -85,6 +96,8 @@ struct Sum {
     answers: usize,
     frames: usize,
     ink_mm: f64,
+    covered: usize,
+    starved: usize,
 }
 
 #[test]
@@ -110,6 +123,7 @@ fn whatever_happens_the_rules_hold() {
                         return;
                     };
                     let sum = Chaos::new(seed, &clock).play(rounds);
+                    eprintln!("seed {seed}: {rounds} rounds, {} jobs", sum.jobs);
                     sums.lock().unwrap().push(sum);
                 }
             });
@@ -123,10 +137,12 @@ fn told(rounds: u64, sums: &[Sum]) {
     let ink_mm: f64 = sums.iter().map(|sum| sum.ink_mm).sum();
     let moved = sum(|sum| sum.moved);
     eprintln!(
-        "{rounds} rounds: {} jobs, {moved} moved, {} interrupted, {} resumed; {} answers; {} frames, {ink_mm:.0} mm of ink",
+        "{rounds} rounds: {} jobs, {moved} moved, {} interrupted, {} resumed, {} blocked, stopped and drawn to their end, {} that the machine was too busy for; {} answers; {} frames, {ink_mm:.0} mm of ink",
         sum(|sum| sum.jobs),
         sum(|sum| sum.interrupted),
         sum(|sum| sum.resumed),
+        sum(|sum| sum.covered),
+        sum(|sum| sum.starved),
         sum(|sum| sum.answers),
         sum(|sum| sum.frames),
     );
@@ -138,6 +154,10 @@ fn told(rounds: u64, sums: &[Sum]) {
             sum(|sum| sum.answers) > moved,
             "hardly anybody was answered"
         );
+    }
+    if rounds >= 200 {
+        let tried = sum(|sum| sum.covered) + sum(|sum| sum.starved);
+        assert!(tried > 0, "nothing was drawn to its end");
     }
 }
 
@@ -173,6 +193,13 @@ struct Chaos {
     answers: usize,
     /// Joints that were held up or let go.
     spoilt: usize,
+    /// Drawings that were blocked, stopped, gone on with and found whole.
+    covered: usize,
+    /// Such drawings that the machine was too busy for.
+    starved: usize,
+    round: u64,
+    /// Whether answers were lost with a process since the last look.
+    lost: bool,
 }
 
 impl Chaos {
@@ -195,20 +222,26 @@ impl Chaos {
             done: Vec::new(),
             answers: 0,
             spoilt: 0,
+            covered: 0,
+            starved: 0,
+            round: 0,
+            lost: false,
         };
         chaos.start();
-        chaos.operator(&["enable", "--scene", "short"]);
+        chaos.operator(&ENABLE);
         chaos
     }
 
     fn play(mut self, rounds: u64) -> Sum {
         for round in 0..rounds {
+            self.round = round;
             for _ in 0..=self.chance.below(2) {
                 self.act();
             }
-            self.verify_invariants(round);
+            self.verify_invariants();
         }
-        self.end(rounds)
+        self.round = rounds;
+        self.end()
     }
 
     fn start(&mut self) {
@@ -241,7 +274,7 @@ impl Chaos {
         };
         match started {
             Ok(node) => self.node = Some(node),
-            Err(why) => self.must(0, Err(why)),
+            Err(why) => self.must(Err(why)),
         }
     }
 
@@ -251,7 +284,7 @@ impl Chaos {
 
     /// One thing that people, clients, cables and machines do.
     fn act(&mut self) {
-        let what = self.chance.below(29);
+        let what = self.chance.below(31);
         self.done.push(what);
         match what {
             0..=3 => self.call("stroke"),
@@ -279,9 +312,10 @@ impl Chaos {
             20 => self.swap_design(),
             21 => self.break_the_wire(),
             22 => self.break_a_joint(),
+            23 | 24 => self.block_stop_and_go_on(),
             _ => {
                 // The way out of most trouble, so that there is more of it.
-                self.operator(&["enable", "--scene", "short"]);
+                self.operator(&ENABLE);
                 self.operator(&["reset"]);
                 self.call_with("stroke", ARGUMENTS[1]);
             }
@@ -317,10 +351,10 @@ impl Chaos {
     }
 
     /// Until the pen draws, where it is about to.
-    fn wait_for_ink(&self) {
+    fn wait_for_ink(&self, most: Duration) {
         let points = || self.arm.ink().iter().map(Vec::len).sum::<usize>();
         let (before, began) = (points(), Instant::now());
-        while points() < before + 100 && began.elapsed() < Duration::from_secs(3) {
+        while points() < before + 100 && began.elapsed() < most {
             sleep(Duration::from_millis(10));
         }
     }
@@ -329,8 +363,9 @@ impl Chaos {
     fn kill(&mut self) {
         if self.chance.below(2) == 0 {
             self.call_with("stroke", "{\"resume\":true}");
-            self.wait_for_ink();
+            self.wait_for_ink(Duration::from_secs(3));
         }
+        self.lost = true;
         let node = self.node();
         node.excuse();
         node.child.0.kill().unwrap();
@@ -340,6 +375,7 @@ impl Chaos {
 
     /// The client at standard input goes, and the node with it.
     fn leave(&mut self) {
+        self.lost = true;
         self.node().end_input();
         self.start_again();
     }
@@ -347,7 +383,7 @@ impl Chaos {
     fn start_again(&mut self) {
         self.start();
         if self.chance.below(2) == 0 {
-            self.operator(&["enable", "--scene", "short"]);
+            self.operator(&ENABLE);
         }
     }
 
@@ -358,6 +394,95 @@ impl Chaos {
         kill_process(pid, Signal::STOP).unwrap();
         sleep(time);
         kill_process(pid, Signal::CONT).unwrap();
+    }
+
+    /// A drawing that is blocked and stopped on the way, and gone on with until it reaches its end, is
+    /// whole then: what was on the sheet before does not count.
+    fn block_stop_and_go_on(&mut self) {
+        for words in [&["stop"][..], &["clear"], &ENABLE, &RESET] {
+            self.operator(words);
+        }
+        let (lines, before) = (self.arm.ink().len(), self.jobs().len());
+        self.node().call_by_http("stroke", ARGUMENTS[1]);
+        self.wait_for_ink(Duration::from_secs(10));
+        self.block_and_stop();
+        let ended = self.go_on_to_the_end();
+        if ended.as_ref().is_err_and(|why| why.contains(STARVED)) {
+            self.starved += 1;
+            return;
+        }
+        self.must(ended.as_ref().map(drop).map_err(Clone::clone));
+        let last = ended.unwrap();
+        let scenes = Library::new(Some(self.bench.path("scenes")));
+        let scene = scenes.scene("short", None).unwrap();
+        let design: Vec<_> = scene
+            .strokes
+            .iter()
+            .map(|one| one.points_mm.clone())
+            .collect();
+        let (ink, jobs) = (self.arm.ink(), self.jobs());
+        let verdict = judge::is_covered(&design, &ink[lines..], &jobs, &last, before);
+        self.covered += usize::from(verdict == Ok(true));
+        self.must(verdict.map(drop));
+    }
+
+    fn jobs(&self) -> Vec<steadyhand::job::Past> {
+        let jobs = judge::read_jobs(&self.state);
+        self.must(jobs.as_ref().map(drop).map_err(Clone::clone));
+        jobs.unwrap()
+    }
+
+    /// The process gets no time, or the bus no replies, while an operator says stop.
+    fn block_and_stop(&mut self) {
+        let pid = Pid::from_child(&self.node().child.0);
+        let no_time = self.chance.below(2) == 0;
+        if no_time {
+            kill_process(pid, Signal::STOP).unwrap();
+        } else {
+            self.arm.break_it(Fault::DropReplies(1.0));
+        }
+        sleep(Duration::from_millis(self.chance.below(100)));
+        let mut stop = self.bench.command(&["stop"]);
+        let mut stop = stop
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        sleep(Duration::from_millis(20 + self.chance.below(400)));
+        if no_time {
+            kill_process(pid, Signal::CONT).unwrap();
+        } else {
+            self.arm.break_it(Fault::DropReplies(0.0));
+        }
+        stop.wait().unwrap();
+    }
+
+    /// Until a drawing has reached its end: which job that was.
+    fn go_on_to_the_end(&mut self) -> Result<String, String> {
+        let (began, mut told, mut starved) = (Instant::now(), Value::Null, "");
+        while began.elapsed() < PATIENCE * 12 {
+            self.operator(&ENABLE);
+            self.operator(&RESET);
+            let mut answer = self.node().ask("stroke", "{\"resume\":true}");
+            let code = |answer: &Value| answer["result"]["structuredContent"]["code"].clone();
+            if answer
+                .as_ref()
+                .is_some_and(|answer| code(answer) == "nothing_to_resume")
+            {
+                answer = self.node().ask("stroke", ARGUMENTS[1]);
+            }
+            told = answer.unwrap_or_default();
+            if told.to_string().contains(STARVED) {
+                starved = STARVED;
+            }
+            let job = &told["result"]["structuredContent"]["job"];
+            if job["state"] == "reached" {
+                return Ok(job["id"].as_str().unwrap_or_default().to_owned());
+            }
+        }
+        Err(format!(
+            "a drawing could not be gone on with: {told} {starved}"
+        ))
     }
 
     /// The calendar jumps by up to a day either way, the node's own time forward by up to a minute.
@@ -428,9 +553,9 @@ impl Chaos {
         }
     }
 
-    fn verify_invariants(&mut self, round: u64) {
+    fn verify_invariants(&mut self) {
         let verdict = self.judge();
-        self.must(round, verdict);
+        self.must(verdict);
     }
 
     fn judge(&mut self) -> Result<(), String> {
@@ -443,6 +568,9 @@ impl Chaos {
         for answer in &answers {
             judge::answer_is_kept(answer, &jobs)?;
         }
+        if !std::mem::take(&mut self.lost) {
+            judge::answers_are_noted(&answers, &self.state)?;
+        }
         judge::audit_holds(&self.state)?;
         judge::ink_is_told(&ink, &jobs, self.spoilt)?;
         judge::nothing_is_doubled(&jobs)?;
@@ -451,36 +579,34 @@ impl Chaos {
         wrong.first().map_or(Ok(()), |wrong| Err(wrong.clone()))
     }
 
-    fn must(&self, round: u64, verdict: Result<(), String>) {
+    fn must(&self, verdict: Result<(), String>) {
         if let Err(why) = verdict {
             panic!(
-                "{why}\nround {round}, done {:?}\nalone: STEADYHAND_CHAOS_SEED={} STEADYHAND_CHAOS_ROUNDS={} cargo test --test chaos",
+                "{why}\nround {}, done {:?}\nalone: STEADYHAND_CHAOS_SEED={} STEADYHAND_CHAOS_ROUNDS={} cargo test --test chaos",
+                self.round,
                 self.done,
                 self.seed,
-                (round + 1).min(CHAPTER)
+                (self.round + 1).min(CHAPTER)
             );
         }
     }
 
     /// All comes to rest and everybody is answered; then ink is not missing either.
-    fn end(mut self, rounds: u64) -> Sum {
+    fn end(mut self) -> Sum {
         self.operator(&["stop"]);
         let began = Instant::now();
         while self.node().is_waited_for() {
-            self.verify_invariants(rounds);
+            self.verify_invariants();
             let late = began.elapsed() > PATIENCE;
-            self.must(
-                rounds,
-                (!late).then_some(()).ok_or("a call is not answered".into()),
-            );
+            self.must((!late).then_some(()).ok_or("a call is not answered".into()));
             sleep(Duration::from_millis(50));
         }
         // What was sent last is drawn.
         sleep(Duration::from_millis(600));
-        self.verify_invariants(rounds);
+        self.verify_invariants();
         let jobs = judge::read_jobs(&self.state).unwrap();
         let ink = self.arm.ink();
-        self.must(rounds, judge::ink_is_there(&ink, &jobs, self.spoilt));
+        self.must(judge::ink_is_there(&ink, &jobs, self.spoilt));
         let count =
             |of: fn(&steadyhand::job::Past) -> bool| jobs.iter().filter(|job| of(job)).count();
         Sum {
@@ -491,6 +617,8 @@ impl Chaos {
             answers: self.answers,
             frames: self.arm.heard().frames,
             ink_mm: judge::ink_mm(&ink),
+            covered: self.covered,
+            starved: self.starved,
         }
     }
 }

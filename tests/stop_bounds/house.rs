@@ -30,6 +30,9 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(40);
 /// The arm has come this far: it is on its way to the paper.
 const UNDER_WAY: usize = 30;
 
+/// What a machine that is too busy is told.
+const STARVED: &str = "did not run the arm's thread";
+
 /// Half a period: a frame is the one that is meant if it is no further off.
 const NEAR: Duration = Duration::from_millis(5);
 
@@ -138,7 +141,7 @@ impl House {
             let Some(why) = self.moves_or_breaks(&caller, &before["id"]).await else {
                 return caller;
             };
-            let is_late = why.contains("did not run the arm's thread") || why == "refused";
+            let is_late = why.contains(STARVED) || why == "refused";
             assert!(is_late, "{why}");
             drop(caller);
             self.is_over().await;
@@ -283,6 +286,8 @@ impl Caller {
 /// When the arm's thread was asked, as near as somebody who looks all the time can tell.
 pub(super) struct Asked {
     from: Instant,
+    /// Whether there was something to stop.
+    moved: bool,
     before: u64,
     noticed: JoinHandle<Instant>,
 }
@@ -302,23 +307,30 @@ impl Asked {
             own.now()
         });
         Self {
+            moved: house.motion().snapshot().progress.is_some(),
             from: clock.now(),
             before,
             noticed,
         }
     }
 
-    /// From the request to the stop's first frame at the far end.
-    pub(super) async fn first_frame_ms(self, house: &House) -> f64 {
+    /// From the request to the stop's first frame at the far end; `None` where its motion had ended
+    /// before, be it that the machine was too busy to read the arm in time, which is a fault.
+    pub(super) async fn first_frame_ms(self, house: &House) -> Option<f64> {
         let report = house.motion().stopped(self.before + 1).await.unwrap();
         assert!(report.verified, "{report:?}");
         let noticed = self.noticed.join().unwrap();
         let Some(said_ms) = report.first_frame_ms else {
             let late = noticed.seconds_since(self.from);
-            panic!("it did not move any more, {late:.3} s after the request: {report:?}");
+            let latched = format!("{:?}", house.motion().permits().latched());
+            assert!(
+                !self.moved || latched.contains(STARVED),
+                "it did not move any more, {late:.3} s after the request: {report:?}, {latched}"
+            );
+            return None;
         };
         let noticed = noticed.after(Duration::from_secs_f64(said_ms / 1e3));
         let since = Instant::from_nanos(noticed.as_nanos().saturating_sub(NEAR.as_nanos() as u64));
-        house.rig.heard_ms(since.max(self.from), self.from)
+        Some(house.rig.heard_ms(since.max(self.from), self.from))
     }
 }

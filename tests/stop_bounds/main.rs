@@ -46,6 +46,9 @@ const NODES: usize = 2;
 const FASTEST: f64 = 0.5;
 const UNDER_WAY: f64 = 0.1;
 
+/// So much slower where a plan is begun on the way: a machine that is busy takes seconds for that.
+const SLOWER: f64 = 5.0;
+
 /// How many clients ask while it is measured.
 const CLIENTS: usize = 16;
 
@@ -81,7 +84,7 @@ async fn a_stop_request_reaches_the_wire_in_time() {
         let bare = Bare::start(&rig.clock);
         let mut both_ms = Vec::new();
         for _ in 0..stops().div_ceil(ARMS) {
-            rig.swings(&motion, WAY_RAD, FASTEST).await;
+            rig.swings(&motion, (WAY_RAD, 1.0), FASTEST).await;
             let asked = rig.clock.now();
             let ticket = motion.stop(Who::Operator, false);
             let bare_ms = bare.wake();
@@ -103,6 +106,9 @@ async fn a_stop_request_reaches_the_wire_in_time() {
     );
 }
 
+/// As fast as a swing is in its middle, by its goals: they come in whole counts.
+const FAST_MM_S: f64 = 96.0;
+
 /// So many times as fast as everybody's time.
 const RATE: u32 = 10;
 
@@ -112,47 +118,47 @@ async fn an_arm_at_100_mm_s_stands_in_time() {
     let _alone = ALONE.lock().await;
     let rig = Rig::new(Clock::simulated_at(RATE));
     let motion = rig.in_memory();
-    let (mut still_ms, mut fastest_mm_s) = (Vec::new(), 0.0_f64);
-    for _ in 0..stops() {
-        rig.swings(&motion, WAY_RAD, FASTEST).await;
-        let moving = motion.snapshot().measured.unwrap();
-        let speed = moving.velocity_rad_s[0].abs() * rig.tip_radius_m(&moving.position_rad);
-        fastest_mm_s = fastest_mm_s.max(speed * 1e3);
+    let (mut still_ms, mut slower) = (Vec::new(), 0);
+    while still_ms.len() < stops() {
+        // The long way, for it is at its fastest for longer than a busy machine is late.
+        rig.swings(&motion, (LONG_WAY_RAD, 1.0), FASTEST).await;
+        let speed_mm_s = rig.speed_mm_s();
         let ticket = motion.stop(Who::Operator, false);
         let report = motion.stopped(ticket).await.unwrap();
         assert!(
             report.verified && report.speed_rad_s.unwrap() < 0.05,
             "{report:?}"
         );
-        still_ms.push(report.standstill_ms.unwrap());
+        // What was past its fastest when the machine came to stop it does not count.
+        if speed_mm_s > FAST_MM_S {
+            still_ms.push(report.standstill_ms.unwrap());
+        } else {
+            slower += 1;
+            assert!(slower <= stops(), "it is never at 100 mm/s");
+        }
         rig.release();
         rig.forget();
     }
     print_histogram("stop request to standstill, arm time", &still_ms);
-    assert!(fastest_mm_s > 90.0, "only {fastest_mm_s} mm/s");
     assert!(quantile(&still_ms, 1.0) <= STANDSTILL_MS, "{still_ms:?}");
 }
 
-/// A drawing of more than a hundred thousand waypoints is previewed, and again as soon as a stop has
-/// ended that, while clients on HTTP ask for what the arm measures. What is stopped while nothing
-/// was planned, and no plan judged, does not count.
+/// A drawing of more than a hundred thousand waypoints is previewed for every stop, while clients on
+/// HTTP ask for what the arm measures. A stop counts only if that plan was cut short by it: the
+/// preview's own answer says so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_is_heard_while_a_long_plan_is_made_and_clients_ask() {
     let _alone = ALONE.lock().await;
     let house = House::new(&vast_scene()).await;
-    let (over, sensed, cut_short) = (
-        AtomicBool::new(false),
-        AtomicUsize::new(0),
-        AtomicUsize::new(0),
-    );
-    let (over, sensed, cut_short) = (&over, &sensed, &cut_short);
+    let (over, sensed) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let (over, sensed) = (&over, &sensed);
     // Whatever breaks here, the others come to their end.
     let end = Over(over);
-    let (mut first_ms, mut bare_ms) = (Vec::new(), Vec::new());
     let runtime = tokio::runtime::Handle::current();
+    let (mut first_ms, mut bare_ms, mut uncounted) = (Vec::new(), Vec::new(), 0);
     tokio::task::block_in_place(|| {
         std::thread::scope(|scope| {
-            let end = end;
+            let _end = end;
             for _ in 0..CLIENTS {
                 scope.spawn(|| {
                     while !over.load(Ordering::SeqCst) {
@@ -161,50 +167,23 @@ async fn a_stop_is_heard_while_a_long_plan_is_made_and_clients_ask() {
                     }
                 });
             }
-            let planner = scope.spawn(|| {
-                while !over.load(Ordering::SeqCst) {
-                    let said = house.ask("stroke", r#"{"scene":"vast","dry_run":true}"#);
-                    if said.contains("stopped while it was planned") {
-                        cut_short.fetch_add(1, Ordering::SeqCst);
-                    }
-                }
-            });
             let bare = Bare::start(&house.rig.clock);
-            let mut unplanned = 0;
             while first_ms.len() < stops() {
-                wait_for_a_planner();
-                let swings = house.rig.swings(house.motion(), LONG_WAY_RAD, UNDER_WAY);
-                runtime.block_on(swings);
-                let asked = Asked::watch(&house);
-                let is_planned = planners() > 0;
-                let stop = scope.spawn(|| house.ask("stop", "{}"));
-                let bare_ms_now = bare.wake();
-                let first_ms_now = runtime.block_on(asked.first_frame_ms(&house));
-                assert!(stop.join().unwrap().contains("stopped"));
-                house.rig.release();
-                house.rig.forget();
-                if is_planned {
-                    first_ms.push(first_ms_now);
-                    bare_ms.push(bare_ms_now);
-                } else {
-                    unplanned += 1;
-                    assert!(unplanned < stops(), "the plan is too quick for this");
+                let into_plan = INTO_PLAN * u32::try_from(first_ms.len() % INTO_PLANS).unwrap();
+                match cuts_a_plan(&house, &runtime, &bare, into_plan) {
+                    Some((first, bare)) => {
+                        first_ms.push(first);
+                        bare_ms.push(bare);
+                    }
+                    None => uncounted += 1,
                 }
-            }
-            drop(end);
-            while !planner.is_finished() {
-                house.motion().stop(Who::Operator, false);
-                std::thread::sleep(Duration::from_millis(10));
+                assert!(uncounted <= stops(), "the plan is too quick for this");
             }
         });
     });
-    let (sensed, cut_short) = (
-        sensed.load(Ordering::SeqCst),
-        cut_short.load(Ordering::SeqCst),
-    );
-    eprintln!("{sensed} readings were taken, {cut_short} plans cut short");
-    // The others were being judged.
-    assert!(sensed > CLIENTS && cut_short > stops() / 10);
+    let sensed = sensed.load(Ordering::SeqCst);
+    eprintln!("{sensed} readings were taken; {uncounted} stops cut no plan and do not count");
+    assert!(sensed > CLIENTS * stops());
     assert_bound(
         "stop request over HTTP to first stop frame, busy",
         &first_ms,
@@ -213,20 +192,49 @@ async fn a_stop_is_heard_while_a_long_plan_is_made_and_clients_ask() {
     );
 }
 
+/// Stops come so long after a plan was begun: at each of these steps in turn.
+const INTO_PLAN: Duration = Duration::from_millis(20);
+const INTO_PLANS: usize = 10;
+
+/// Begins a swing and then a plan, stops both, and says after how long the stop's first frame was
+/// heard, and a bare thread woken; `None` where the plan was done before.
+fn cuts_a_plan(
+    house: &House,
+    runtime: &tokio::runtime::Handle,
+    bare: &Bare,
+    into_plan: Duration,
+) -> Option<(f64, f64)> {
+    let swings = house
+        .rig
+        .swings(house.motion(), (LONG_WAY_RAD, SLOWER), UNDER_WAY);
+    runtime.block_on(swings);
+    std::thread::scope(|scope| {
+        let preview = scope.spawn(|| house.ask("stroke", r#"{"scene":"vast","dry_run":true}"#));
+        while planners() == 0 && !preview.is_finished() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::thread::sleep(into_plan);
+        let asked = Asked::watch(house);
+        let stop = scope.spawn(|| house.ask("stop", "{}"));
+        let bare_ms = bare.wake();
+        let first_ms = runtime.block_on(asked.first_frame_ms(house));
+        assert!(stop.join().unwrap().contains("stopped"));
+        let cut = preview
+            .join()
+            .unwrap()
+            .contains("stopped while it was planned");
+        house.rig.release();
+        house.rig.forget();
+        first_ms.filter(|_| cut).map(|first_ms| (first_ms, bare_ms))
+    })
+}
+
 /// Plans in the making: each has a thread of its own.
 fn planners() -> usize {
     let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     let names =
         threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("comm")).ok());
     names.filter(|name| name.trim_end() == "planner").count()
-}
-
-fn wait_for_a_planner() {
-    let began = std::time::Instant::now();
-    while planners() == 0 {
-        assert!(began.elapsed() < house::PATIENCE, "nothing is planned");
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// Tells loops that it is over, even if it is for a panic.
@@ -251,12 +259,12 @@ async fn whoever_gives_up_is_heard_in_time() {
         let house = House::new(&small_scene()).await;
         let bare = Bare::start(&house.rig.clock);
         let (mut first_ms, mut bare_ms) = (Vec::new(), Vec::new());
-        for _ in 0..stops().div_ceil(NODES) {
+        while first_ms.len() < stops().div_ceil(NODES) {
             let caller = house.draws(how).await;
             let asked = Asked::watch(&house);
             caller.gives_up().await;
             bare_ms.push(bare.wake());
-            first_ms.push(asked.first_frame_ms(&house).await);
+            first_ms.extend(asked.first_frame_ms(&house).await);
             house.is_over().await;
             house.rig.release();
             house.rig.forget();

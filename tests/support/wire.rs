@@ -99,11 +99,12 @@ impl Trace {
             let stand = self.stand(mark);
             let stands = stand.frames >= STANDS && stand.went_mm < BRAKE_MM;
             if stands && is_there(stand.height_mm) {
-                return;
+                break;
             }
             assert!(began.elapsed() < LATE, "{stand:?}");
             sleep(Duration::from_millis(50));
         }
+        self.stays();
     }
 
     /// Nothing else is said any more, for as long as a stroke of some length would take.

@@ -1,0 +1,34 @@
+//! Wrong secrets of a token: each costs a slow hash to refuse, so that many of them have to wait.
+
+/// Wrong secrets of one token that cost nothing but their proof.
+pub(super) const WRONG_FREE: u32 = 3;
+
+/// The pause after the next one; it doubles with each, up to the longest. Nobody guesses a secret: this keeps whoever tries
+/// from keeping the machine at work.
+pub(super) const PAUSE_MS: u64 = 1_000;
+const PAUSE_MS_MAX: u64 = 8_000;
+
+/// How often lately, and until when no other is looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wrong {
+    count: u32,
+    /// Milliseconds since 1970 until which no other is proven.
+    until_ms: u64,
+}
+
+impl Wrong {
+    /// One more, now.
+    pub(super) fn again(&mut self, now_ms: u64) {
+        self.count = self.count.saturating_add(1);
+        let Some(paid) = self.count.checked_sub(WRONG_FREE + 1) else {
+            return;
+        };
+        let pause_ms = PAUSE_MS.saturating_mul(1 << paid.min(10));
+        self.until_ms = now_ms.saturating_add(pause_ms.min(PAUSE_MS_MAX));
+    }
+
+    /// How long it lasts from now. A calendar that was set back makes it no longer than it ever is.
+    pub(super) fn left_ms(&self, now_ms: u64) -> u64 {
+        self.until_ms.saturating_sub(now_ms).min(PAUSE_MS_MAX)
+    }
+}

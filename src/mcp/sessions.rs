@@ -1,0 +1,225 @@
+//! Sessions over HTTP, bounded: one more takes the place of the one that has been idle longest.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::{Stream, StreamExt as _};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError,
+};
+use rmcp::transport::streamable_http_server::session::{
+    ServerSseMessage, SessionId, SessionManager,
+};
+
+use super::http::Left;
+
+/// Sessions at one time. Calls that need none, and every stop, come in beside them.
+pub(super) const SESSIONS_MAX: usize = 64;
+
+/// A session of a client that is not heard of for so long is forgotten: it is told so when it comes back, and opens another.
+/// A call in progress keeps its own alive.
+const IDLE_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// Why a session is not opened, or not used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SessionsError {
+    /// A call is open in each of them.
+    #[error("all {SESSIONS_MAX} sessions are at work")]
+    Full,
+    /// The protocol library's reason.
+    #[error(transparent)]
+    Library(#[from] LocalSessionManagerError),
+}
+
+/// The protocol library's sessions, and who of them idles.
+pub(super) struct Sessions {
+    library: LocalSessionManager,
+    all: Arc<All>,
+    left: Option<Left>,
+}
+
+/// All sessions, the one that has been idle longest first.
+#[derive(Default)]
+struct All(Mutex<VecDeque<Arc<Session>>>);
+
+struct Session {
+    id: SessionId,
+    /// Calls whose answers are still to come.
+    open: AtomicUsize,
+}
+
+impl Session {
+    fn is_idle(&self) -> bool {
+        self.open.load(Ordering::Acquire) == 0
+    }
+}
+
+impl All {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Session>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, id: &SessionId) -> Option<Arc<Session>> {
+        let mut all = self.lock();
+        let at = all.iter().position(|session| session.id == *id)?;
+        all.remove(at)
+    }
+
+    /// Puts a session that was just used behind the others.
+    fn used(&self, id: &SessionId) -> Option<Arc<Session>> {
+        let session = self.take(id)?;
+        self.lock().push_back(Arc::clone(&session));
+        Some(session)
+    }
+
+    /// Whether one more fits, or takes the place of another.
+    fn has_room(&self) -> bool {
+        let all = self.lock();
+        all.len() < SESSIONS_MAX || all.iter().any(|session| session.is_idle())
+    }
+
+    /// Whoever has to go so that one more fits.
+    fn surplus(&self) -> Result<Vec<Arc<Session>>, SessionsError> {
+        let mut all = self.lock();
+        let mut gone = Vec::new();
+        while all.len() >= SESSIONS_MAX {
+            let idle = all.iter().position(|session| session.is_idle());
+            let longest = idle.and_then(|at| all.remove(at));
+            gone.push(longest.ok_or(SessionsError::Full)?);
+        }
+        Ok(gone)
+    }
+}
+
+/// One call of a session, until its answer is read or given up.
+struct Open {
+    session: Arc<Session>,
+    all: Arc<All>,
+}
+
+impl Open {
+    fn new(all: &Arc<All>, id: &SessionId) -> Option<Self> {
+        let session = all.used(id)?;
+        session.open.fetch_add(1, Ordering::AcqRel);
+        Some(Self {
+            session,
+            all: Arc::clone(all),
+        })
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.session.open.fetch_sub(1, Ordering::AcqRel);
+        self.all.used(&self.session.id);
+    }
+}
+
+impl Sessions {
+    /// None yet; `left` is told of each that ends.
+    pub(super) fn new(left: Option<Left>) -> Self {
+        let mut library = LocalSessionManager::default();
+        library.session_config.keep_alive = Some(IDLE_MAX);
+        library.session_config.sse_retry = None;
+        Self {
+            library,
+            all: Arc::default(),
+            left,
+        }
+    }
+
+    /// Whether one more can be opened now.
+    pub(super) fn has_room(&self) -> bool {
+        self.all.has_room()
+    }
+
+    fn tell_left(&self, id: &SessionId) {
+        if let Some(left) = &self.left {
+            left(id);
+        }
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = SessionsError;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionsError> {
+        for gone in self.all.surplus()? {
+            tracing::info!("a new session takes the place of the one that was idle longest");
+            self.library.close_session(&gone.id).await?;
+            self.tell_left(&gone.id);
+        }
+        let (id, transport) = self.library.create_session().await?;
+        let session = Session {
+            id: Arc::clone(&id),
+            open: AtomicUsize::new(0),
+        };
+        self.all.lock().push_back(Arc::new(session));
+        Ok((id, transport))
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, SessionsError> {
+        Ok(self.library.initialize_session(id, message).await?)
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, SessionsError> {
+        Ok(self.library.has_session(id).await?)
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
+        let was_there = self.all.take(id).is_some();
+        self.library.close_session(id).await?;
+        if was_there {
+            self.tell_left(id);
+        }
+        Ok(())
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        let open = Open::new(&self.all, id);
+        let stream = self.library.create_stream(id, message).await?;
+        Ok(stream.map(move |message| {
+            // The call is open for as long as its stream is.
+            let _ = &open;
+            message
+        }))
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), SessionsError> {
+        self.all.used(id);
+        Ok(self.library.accept_message(id, message).await?)
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        self.all.used(id);
+        Ok(self.library.create_standalone_stream(id).await?)
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
+        self.all.used(id);
+        Ok(self.library.resume(id, last_event_id).await?)
+    }
+}
