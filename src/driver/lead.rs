@@ -113,7 +113,7 @@ mod tests {
         let goals: Vec<f64> = (0..20).map(|at| 2000.0 + 0.5 * f64::from(at)).collect();
         assert_eq!(sent(&entry, &goals).last(), Some(&(2010 + 1)));
         let goals: Vec<f64> = (0..20).map(|at| 2000.0 - 0.5 * f64::from(at)).collect();
-        assert_eq!(sent(&entry, &goals).last(), Some(&(1990 - 1)));
+        assert_eq!(sent(&entry, &goals).last(), Some(&(1991 - 1)));
     }
 
     #[test]

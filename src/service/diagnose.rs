@@ -137,13 +137,14 @@ pub async fn diagnose(
     }
     let slack = latency.map_or(SLACK, |latency| SLACK + 2 * latency);
     let mut scan = those_expected(open, clock, slack, expected).await?;
+    let mut is_late = false;
     if scan.found.is_empty() {
         if diagnosis.add_controller(open, clock, expected).await? {
             return Ok(diagnosis);
         }
-        scan = with_usual_ids(open, clock, slack).await?;
+        (scan, is_late) = with_usual_ids(open, clock, slack).await?;
     }
-    if scan.found.is_empty() {
+    if scan.found.is_empty() && !is_late {
         if diagnosis.add_talk(open, clock).await? {
             return Ok(diagnosis);
         }
@@ -235,18 +236,21 @@ async fn those_expected(
     Ok(scan)
 }
 
-/// Those at the first speed at which one with a usual id answers.
+/// Those at the first speed at which one with a usual id answers; or nobody, and whether that is
+/// because they answer later than they were waited for.
 async fn with_usual_ids(
     open: &mut Open<'_>,
     clock: &Clock,
     slack: Duration,
-) -> Result<Scan, ServiceError> {
+) -> Result<(Scan, bool), ServiceError> {
     let mut scan = Scan::default();
-    if let Some(way) = scan::usual(open, clock, slack, None).await? {
+    let way = scan::usual(open, clock, slack, None).await?;
+    let is_late = way.is_some_and(|way| way.slack > slack);
+    if let Some(way) = way.filter(|_| !is_late) {
         let at = (way.speech, way.baud);
-        scan::at(open, clock, way.slack, at, &mut scan).await?;
+        scan::at(open, clock, slack, at, &mut scan).await?;
     }
-    Ok(scan)
+    Ok((scan, is_late))
 }
 
 /// Asks with time for a slow adapter, where nobody was found: the likeliest ids at every speed. How
