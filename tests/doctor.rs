@@ -207,6 +207,42 @@ fn a_nodes_bytes_are_recorded_and_play_back_on_a_simulated_arm_alone() {
     );
 }
 
+/// A ping and its reply.
+const SENT_TO_FEETECH: &str = "1000 > ffff010201fb\n2000 < ffff010200fc\n";
+
+#[test]
+fn a_trace_of_another_family_is_refused_with_the_cause() {
+    let bench = Bench::new();
+    let trace = bench.path("trace");
+    std::fs::write(&trace, SENT_TO_FEETECH).unwrap();
+    let path = trace.to_str().unwrap();
+    let output = bench.run(&["bus", "replay", path, "--arm", "widowx250s"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("feetech-sts") && said.contains("--arm"),
+        "{said}"
+    );
+}
+
+#[test]
+fn who_looks_for_servos_says_so_and_tells_who_is_asked() {
+    let silent = Patient::new("so101").broken((1..=6).map(Fault::Silence));
+    let bench = Bench::new();
+    for words in [
+        vec!["bus", "monitor", &silent.port, "--once"],
+        vec!["bus", "reboot", &silent.port, "--id", "40"],
+    ] {
+        let output = bench.run(&words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{said}");
+        assert!(
+            said.contains("looking for servos") && said.contains("an id from 0 to 16"),
+            "{said}"
+        );
+    }
+}
+
 #[test]
 fn metrics_are_served_beside_mcp() {
     let bench = Bench::new();

@@ -69,7 +69,7 @@ const NEVER: [(&str, &str); 11] = [
 ];
 
 /// Crates that have few homes.
-const CRATE_HOMES: [(&str, &str); 14] = [
+const CRATE_HOMES: [(&str, &str); 15] = [
     ("listenfd", "cli"),
     ("ed25519_dalek", "job"),
     ("getrandom", "caller job"),
@@ -80,6 +80,7 @@ const CRATE_HOMES: [(&str, &str); 14] = [
     ("clap", "cli main"),
     ("anyhow", "cli"),
     ("indicatif", "cli"),
+    ("ratatui", "cli"),
     ("tokio_serial", "link"),
     ("usvg", "design"),
     ("roxmltree", "arm"),

@@ -8,7 +8,7 @@ use super::edit::zero_key;
 use super::record::{Change, Contact, Kind, Record, Role, Session, Values, basis};
 use super::{
     Asked, Class, Finding, FitError, Plane, Target, Touch, Verdict, curvature, frame, judge_pivot,
-    judge_plane, judge_zeros, pivot_robust, plane_robust, zeros,
+    judge_plane, judge_reading, judge_zeros, pivot_robust, plane_robust, zeros,
 };
 use crate::kin::Tip;
 use crate::scene::{Pen, Scene};
@@ -16,6 +16,10 @@ use crate::units::Joints;
 
 /// Touches in poses nearer than this are of one place, touched again.
 const AGAIN_RAD: f64 = 0.03;
+
+/// From so many touches on a tip that is off is not made the joints' fault: it is fitted with their
+/// zeros, shown, and found by touches of its own afterwards.
+const WITH_TIP_FROM: usize = 16;
 
 /// What touches come to.
 #[derive(Clone, Debug, Serialize)]
@@ -79,6 +83,12 @@ pub enum AssessError {
         "the touches were made with another {0} than its file has now: they cannot be used; `steadyhand calibrate discard`, and touch again"
     )]
     Changed(&'static str),
+    /// The scene has nothing of that name.
+    #[error("the scene has no `{0}`; it has {1}")]
+    NoName(String, String),
+    /// It is taught, and nothing is fitted.
+    #[error("poses, caps and the calibrator are taught and not fitted: `steadyhand teach`")]
+    Taught,
     /// The scene has no point whose place is known.
     #[error("scene {0} has no `calibrator_m`; a touch of the calibrator needs its place")]
     NoCalibrator(String),
@@ -124,10 +134,12 @@ pub fn assess(
         scene,
         pen,
     };
-    let assessed = match session.kind {
-        Kind::Tool => work.tool(),
-        Kind::Sheet => work.sheet(last),
-        Kind::Zeros => work.zeros()?,
+    let assessed = match (session.kind, session.read_mm) {
+        (Kind::Tool, _) => work.tool(),
+        (Kind::Sheet, Some(read_mm)) => Ok(work.reading(read_mm)),
+        (Kind::Sheet, None) => work.sheet(last),
+        (Kind::Zeros, _) => work.zeros()?,
+        (Kind::Pose | Kind::Cap | Kind::Calibrator, _) => return Err(AssessError::Taught),
     };
     Ok(assessed.unwrap_or_else(|error| work.not_yet(&error)))
 }
@@ -277,8 +289,45 @@ impl Work<'_> {
             .collect()
     }
 
+    /// The sheet moved along itself, so that a cross drawn on it again comes to where it should be.
+    fn reading(&self, [dx_mm, dy_mm]: [f64; 2]) -> Assessed {
+        let [origin, right, top] = self.old_corners();
+        let (x, y) = ((right - origin).normalize(), (top - origin).normalize());
+        let by = x.scale(-dx_mm / 1e3) + y.scale(-dy_mm / 1e3);
+        let off_mm = dx_mm.hypot(dy_mm);
+        let mut new = self.old_sheet();
+        new.extend(one("origin_m", &(origin + by).coords));
+        Assessed {
+            finding: judge_reading(off_mm, &Class::of(&self.scene.arm).accept()),
+            old: self.old_sheet(),
+            new,
+            change: Change {
+                mm: off_mm,
+                deg: 0.0,
+            },
+            figures: vec![
+                ("read_dx_mm".to_owned(), dx_mm),
+                ("read_dy_mm".to_owned(), dy_mm),
+            ],
+            points: Vec::new(),
+        }
+    }
+
+    /// The old axes on the new plane: probes go to where the sheet is believed to begin.
+    fn settled(&self, fit: &Plane) -> Result<super::SheetFrame, FitError> {
+        let [origin, right, top] = self.old_corners();
+        let asked = Asked {
+            x_mm: (right - origin).norm() * 1e3,
+            y_mm: (top - origin).norm() * 1e3,
+        };
+        frame([&origin, &right, &top], asked, fit)
+    }
+
     /// The axes from their touches; points touched again count with their mean.
     fn frame(&self, fit: &Plane) -> Result<super::SheetFrame, FitError> {
+        if self.session.probed {
+            return self.settled(fit);
+        }
         let mean = |role: Role| {
             let of: Vec<_> = self.contacts(false).filter(|c| c.role == role).collect();
             let sum: Vector3<f64> = of.iter().map(|c| self.tip(c).coords).sum();
@@ -360,13 +409,17 @@ impl Work<'_> {
             point_m: self.pen.tip_m,
             axis: self.pen.axis,
         };
-        let fit = zeros(&arm.chain, &tip, touches, false)?;
+        let fit = zeros(&arm.chain, &tip, touches, touches.len() >= WITH_TIP_FROM)?;
         let names: Vec<String> = (0..arm.dof()).map(|joint| arm.joint_name(joint)).collect();
         let (mut old, mut new) = (Values::new(), Values::new());
         let mut figures = vec![
             ("rms_before_mm".to_owned(), fit.before_m * 1e3),
             ("rms_mm".to_owned(), fit.rms_m * 1e3),
             ("condition".to_owned(), fit.condition),
+            (
+                "tip_off_mm".to_owned(),
+                (fit.tip_m - self.pen.tip_m).norm() * 1e3,
+            ),
         ];
         figures.extend(
             fit.held_out_m
@@ -414,7 +467,7 @@ impl Work<'_> {
             old: match self.session.kind {
                 Kind::Tool => one("tip_m", &self.pen.tip_m.coords),
                 Kind::Sheet => self.old_sheet(),
-                Kind::Zeros => Values::new(),
+                _ => Values::new(),
             },
             new: Values::new(),
             change: Change::default(),
@@ -422,6 +475,75 @@ impl Work<'_> {
             points: Vec::new(),
         }
     }
+}
+
+/// What a scene says of a pose, a cap or its calibrator; nothing where it says nothing.
+#[must_use]
+pub fn taught_before(kind: Kind, scene: &Scene, name: &str) -> Values {
+    match kind {
+        Kind::Pose if name == "rest" => pose("rest_rad", &scene.rest_rad),
+        Kind::Pose => pose("ready_rad", &scene.ready_rad),
+        Kind::Cap => {
+            let cap = scene.inks.iter().find(|ink| ink.name == name);
+            cap.map_or_else(Values::new, |ink| one("rim_m", &ink.rim_m.coords))
+        }
+        _ => {
+            let at = scene.calibrator_m;
+            at.map_or_else(Values::new, |at| one("calibrator_m", &at.coords))
+        }
+    }
+}
+
+/// What it would say from these joints, a pen's tip being there. How far that is from before.
+///
+/// # Errors
+/// The scene has no such pen or cap.
+pub fn taught(
+    kind: Kind,
+    scene: &Scene,
+    pen: &str,
+    name: &str,
+    joints_rad: &Joints,
+) -> Result<(Values, Change), AssessError> {
+    let tip = scene.arm.chain.forward(joints_rad) * find_pen(scene, pen)?.tip_m;
+    let before = taught_before(kind, scene, name);
+    let new = match kind {
+        Kind::Pose if name == "rest" => pose("rest_rad", joints_rad),
+        Kind::Pose if name == "ready" => pose("ready_rad", joints_rad),
+        Kind::Pose => {
+            return Err(AssessError::NoName(
+                name.to_owned(),
+                "poses rest and ready".to_owned(),
+            ));
+        }
+        Kind::Cap if before.is_empty() => {
+            let caps: Vec<&str> = scene.inks.iter().map(|ink| ink.name.as_str()).collect();
+            return Err(AssessError::NoName(
+                name.to_owned(),
+                format!("ink caps: {}", caps.join(", ")),
+            ));
+        }
+        Kind::Cap => one("rim_m", &tip.coords),
+        _ => one("calibrator_m", &tip.coords),
+    };
+    let differences = before.iter().flat_map(|(key, old)| {
+        let new = new.get(key).map_or(&[][..], Vec::as_slice);
+        old.iter().zip(new).map(|(old, new)| (new - old).powi(2))
+    });
+    let far = differences.sum::<f64>().sqrt();
+    let change = match kind {
+        Kind::Pose => Change::default(),
+        _ => Change {
+            mm: far * 1e3,
+            deg: 0.0,
+        },
+    };
+    Ok((new, change))
+}
+
+fn pose(key: &str, joints_rad: &Joints) -> Values {
+    let rounded = joints_rad.iter().map(|q| (q * 1e4).round() / 1e4 + 0.0);
+    [(key.to_owned(), rounded.collect())].into()
 }
 
 /// To a thousandth of a millimetre in metres; directions to a millionth.
@@ -480,7 +602,7 @@ fn is_in_force(record: &Record, scene: &Scene) -> bool {
     let now = match session.kind {
         Kind::Tool => one("tip_m", &pen.tip_m.coords),
         Kind::Sheet => work.old_sheet(),
-        Kind::Zeros => return true,
+        _ => return true,
     };
     let near = |(key, said): (&String, &Vec<f64>)| {
         let there = now.get(key).map_or(&[][..], Vec::as_slice);

@@ -1,5 +1,7 @@
 //! Calibrated numbers put into the text of a scene's or an arm's file; comments stay where they are.
 
+use std::collections::BTreeMap;
+
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use super::record::{Kind, Session, Values};
@@ -40,6 +42,23 @@ pub fn write(text: &str, session: &Session, values: &Values) -> Result<String, E
                 .iter()
                 .for_each(|(key, numbers)| set(sheet, key, numbers));
         }
+        Kind::Pose => {
+            let poses = document.get_mut("poses").and_then(Item::as_table_like_mut);
+            let poses = poses.ok_or_else(|| EditError::Missing("[poses]".to_owned()))?;
+            values
+                .iter()
+                .for_each(|(key, numbers)| set(poses, key, numbers));
+        }
+        Kind::Cap => {
+            let cap = named(&mut document, "inks", &session.name);
+            let cap = cap.ok_or_else(|| EditError::Missing(format!("ink `{}`", session.name)))?;
+            values
+                .iter()
+                .for_each(|(key, numbers)| set(cap, key, numbers));
+        }
+        Kind::Calibrator => values
+            .iter()
+            .for_each(|(key, numbers)| set(document.as_table_mut(), key, numbers)),
         Kind::Zeros => {
             for (key, numbers) in values {
                 let done = zero(&mut document, key, numbers)
@@ -56,28 +75,61 @@ pub(super) fn zero_key(id: u8) -> String {
     format!("zero_tick of servo {id}")
 }
 
+/// The key under which a servo's sense of rotation is kept.
+pub(super) fn sign_key(id: u8) -> String {
+    format!("sign of servo {id}")
+}
+
+/// The text with who the servos were when this was measured, in place of who they were before.
+///
+/// # Errors
+/// The text is no TOML.
+pub fn identify(text: &str, servos: &BTreeMap<u8, String>) -> Result<String, EditError> {
+    let mut document: DocumentMut = text
+        .parse()
+        .map_err(|error: toml_edit::TomlError| EditError::Toml(error.to_string()))?;
+    let mut table = Table::new();
+    for (id, fingerprint) in servos {
+        table.insert(&id.to_string(), Item::Value(fingerprint.as_str().into()));
+    }
+    match document.get_mut("identity").and_then(Item::as_table_mut) {
+        // A comment above the table stays.
+        Some(there) => {
+            there.clear();
+            there.extend(table);
+        }
+        None => {
+            table.set_position(None);
+            document.insert("identity", Item::Table(table));
+        }
+    }
+    Ok(document.to_string())
+}
+
 fn named<'a>(document: &'a mut DocumentMut, list: &str, name: &str) -> Option<&'a mut Table> {
     let tables = document.get_mut(list)?.as_array_of_tables_mut()?;
     let is_it = |table: &&mut Table| table.get("name").and_then(Item::as_str) == Some(name);
     tables.iter_mut().find(is_it)
 }
 
+/// A servo's `zero_tick` or `sign`.
 fn zero(document: &mut DocumentMut, key: &str, numbers: &[f64]) -> Option<()> {
-    let ticks = whole(*numbers.first()?);
+    let (key, id) = key.split_once(" of servo ")?;
+    let (id, ticks) = (id.parse().ok()?, whole(*numbers.first()?));
     let joints = document.get_mut("joints")?.as_array_of_tables_mut()?;
     for joint in joints.iter_mut() {
         let servos = joint.get_mut("servos")?;
         if let Some(array) = servos.as_array_mut() {
             for servo in array.iter_mut().filter_map(Value::as_inline_table_mut) {
-                if id_of(servo).is_some_and(|id| zero_key(id) == key) {
-                    put(servo.get_mut("zero_tick")?, ticks.into());
+                if id_of(servo) == Some(id) {
+                    put(servo.get_mut(key)?, ticks.into());
                     return Some(());
                 }
             }
         } else if let Some(tables) = servos.as_array_of_tables_mut() {
             for servo in tables.iter_mut() {
-                if id_of(servo).is_some_and(|id| zero_key(id) == key) {
-                    put(servo.get_mut("zero_tick")?.as_value_mut()?, ticks.into());
+                if id_of(servo) == Some(id) {
+                    put(servo.get_mut(key)?.as_value_mut()?, ticks.into());
                     return Some(());
                 }
             }

@@ -218,6 +218,55 @@ pub fn judge_plane(
     finding
 }
 
+/// A cross that is further off is another one, or was read in another unit.
+const READ_MM_MAX: f64 = 20.0;
+
+/// Judges what was read of a drawn cross: so far it is from where it should be.
+#[must_use]
+pub fn judge_reading(off_mm: f64, accept: &Accept) -> Finding {
+    let mut finding = Finding::good();
+    finding.limit(off_mm <= READ_MM_MAX, || {
+        format!(
+            "the cross was read {off_mm:.1} mm from its place, at most {READ_MM_MAX} are believed: read it again, or touch the sheet: `steadyhand calibrate touch sheet`"
+        )
+    });
+    if off_mm > accept.verify_mm && off_mm <= READ_MM_MAX {
+        finding.usable(format!(
+            "the cross was {off_mm:.2} mm from its place, and nothing has verified the reading: align again afterwards and read the new cross"
+        ));
+    }
+    finding
+}
+
+/// How many times a limit a value may be that is usable.
+const USABLE: f64 = 2.0;
+
+/// Judges how near a tip came to the points that it was sent to: per point its name and distance.
+#[must_use]
+pub fn judge_tracking<'a>(
+    points: impl IntoIterator<Item = (&'a str, f64)>,
+    accept: &Accept,
+) -> Finding {
+    let mut finding = Finding::good();
+    let worst = points.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
+    let Some((name, off_mm)) = worst else {
+        finding.redo("no point was measured: align again".to_owned());
+        return finding;
+    };
+    let reason = || {
+        format!(
+            "the tip stood {off_mm:.2} mm from `{name}`, {} are good: a servo does not come to its goal",
+            accept.verify_mm
+        )
+    };
+    if off_mm > USABLE * accept.verify_mm {
+        finding.redo(reason());
+    } else if off_mm > accept.verify_mm {
+        finding.usable(reason());
+    }
+    finding
+}
+
 /// Judges joints' zeros; `names` are the joints'.
 #[must_use]
 pub fn judge_zeros(fit: &Zeros, accept: &Accept, names: &[String]) -> Finding {

@@ -4,6 +4,7 @@
 //! believed for its residuals alone: its condition, its covariance and a touch that it has not seen
 //! are judged as well, and what is not good enough says which touch to add where.
 
+mod aligned;
 mod assess;
 mod class;
 mod edit;
@@ -12,6 +13,7 @@ mod judge;
 pub mod lerobot;
 mod pivot;
 mod plane;
+mod ranges;
 mod record;
 pub mod report;
 mod stats;
@@ -20,13 +22,19 @@ mod store;
 mod tests;
 mod zeros;
 
-pub use assess::{AssessError, Assessed, Residual, assess, basis_of, next_step, stale};
+pub use aligned::{Aligned, AlignedPoint};
+pub use assess::{
+    AssessError, Assessed, Residual, assess, basis_of, next_step, stale, taught, taught_before,
+};
 pub use class::{Accept, Class};
-pub use edit::{EditError, write};
+pub use edit::{EditError, identify, write};
 pub use frame::{Asked, SheetFrame, frame};
-pub use judge::{Finding, Verdict, judge_pivot, judge_plane, judge_zeros};
+pub use judge::{
+    Finding, Verdict, judge_pivot, judge_plane, judge_reading, judge_tracking, judge_zeros,
+};
 pub use pivot::{PIVOT_TOUCHES_MIN, Pivot, pivot, pivot_robust};
 pub use plane::{Curvature, PLANE_TOUCHES_MIN, Plane, curvature, plane, plane_robust};
+pub use ranges::{Found, Ranges, Ticks};
 pub use record::{Change, Contact, Kind, Record, Role, Session, Values, check, servos, stamp};
 pub use stats::Outlier;
 pub use store::{KEPT_MAX, Lock, Store, StoreError, put};

@@ -17,6 +17,12 @@ pub enum Kind {
     Sheet,
     /// The zeros of an arm's joints.
     Zeros,
+    /// One of a scene's poses.
+    Pose,
+    /// The rim of an ink cap.
+    Cap,
+    /// A scene's calibrator.
+    Calibrator,
 }
 
 impl Kind {
@@ -27,6 +33,9 @@ impl Kind {
             Self::Tool => "tool",
             Self::Sheet => "sheet",
             Self::Zeros => "zeros",
+            Self::Pose => "pose",
+            Self::Cap => "cap",
+            Self::Calibrator => "calibrator",
         }
     }
 }
@@ -79,11 +88,34 @@ pub struct Session {
     pub pen: String,
     /// With which arm.
     pub arm: String,
+    /// Which pose or ink cap.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
     /// What the touches rest on, when the first was made: see [`basis`].
     pub basis: String,
+    /// Whether the arm felt for the sheet by itself, where it was believed to lie: such touches say
+    /// how high and how tilted it is, and nothing of where it begins.
+    #[serde(default)]
+    pub probed: bool,
+    /// Where a drawn cross was read to be, from where it should be, along the sheet's x and y. Instead
+    /// of touches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_mm: Option<[f64; 2]>,
     /// In the order in which they were made.
     #[serde(default)]
     pub touches: Vec<Contact>,
+}
+
+impl Session {
+    /// How its calibration is made, in words.
+    #[must_use]
+    pub const fn method(&self) -> &'static str {
+        match (self.read_mm, self.probed) {
+            (Some(_), _) => "reading of the cross",
+            (None, true) => "probes",
+            (None, false) => "touches",
+        }
+    }
 }
 
 /// Numbers of a file, by their keys.
@@ -127,7 +159,8 @@ impl Record {
             match session.kind {
                 Kind::Zeros => format!("arm {}", session.arm),
                 Kind::Tool => format!("scene {}, pen {}", session.scene, session.pen),
-                Kind::Sheet => format!("scene {}", session.scene),
+                Kind::Sheet | Kind::Calibrator => format!("scene {}", session.scene),
+                Kind::Pose | Kind::Cap => format!("scene {}, {}", session.scene, session.name),
             },
             self.method,
             session.touches.len(),

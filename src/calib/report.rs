@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Verdict;
-use super::assess::{Assessed, Residual, next_step};
+use super::assess::{Assessed, next_step};
 use super::record::{Kind, Record, Session, Values};
 
 /// The picture's sides.
@@ -86,12 +86,27 @@ fn title(session: &Session) -> String {
             "tool: pen {} of scene {}, {touches} touches",
             session.pen, session.scene
         ),
-        Kind::Sheet => format!("sheet of scene {}, {touches} touches", session.scene),
+        Kind::Sheet if session.read_mm.is_some() => {
+            format!("sheet of scene {}, by the drawn cross", session.scene)
+        }
+        Kind::Sheet => format!(
+            "sheet of scene {}, {touches} {}",
+            session.scene,
+            session.method()
+        ),
         Kind::Zeros => format!("zeros of arm {}, {touches} touches", session.arm),
+        Kind::Pose | Kind::Cap | Kind::Calibrator => {
+            format!(
+                "{} {} of scene {}",
+                session.kind.word(),
+                session.name,
+                session.scene
+            )
+        }
     }
 }
 
-const fn verdict(verdict: Verdict) -> &'static str {
+pub(super) const fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Good => "good",
         Verdict::Usable => "usable",
@@ -103,6 +118,11 @@ const fn verdict(verdict: Verdict) -> &'static str {
 #[must_use]
 pub fn html(session: &Session, assessed: &Assessed) -> String {
     let mut rows = String::new();
+    let arrows: Vec<Arrow> = assessed
+        .points
+        .iter()
+        .map(|p| (p.at_mm, p.off_mm))
+        .collect();
     for (index, point) in assessed.points.iter().enumerate() {
         let [x, y, z] = point.at_mm;
         let [dx, dy, dz] = point.off_mm;
@@ -122,37 +142,39 @@ pub fn html(session: &Session, assessed: &Assessed) -> String {
          <pre>{words}</pre></html>\n",
         title = escaped(&title(session)),
         verdict = verdict(assessed.finding.verdict),
-        picture = picture(&assessed.points),
+        picture = picture(&arrows),
         words = escaped(&words(session, assessed)),
     )
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
 }
 
-/// Touches from above, each with its residual as an arrow; what points up or down is a ring.
-fn picture(points: &[Residual]) -> String {
+/// Where something was measured, and how far that is from where it should be; in mm.
+pub(super) type Arrow = ([f64; 3], [f64; 3]);
+
+/// Points from above, each with its residual as an arrow; what points up or down is a ring.
+pub(super) fn picture(points: &[Arrow]) -> String {
     let least = |axis: usize| fold(points, axis, f64::INFINITY, f64::min);
     let most = |axis: usize| fold(points, axis, f64::NEG_INFINITY, f64::max);
     let span = (most(0) - least(0)).max(most(1) - least(1)).max(1.0);
     let scale = (SIDE - 2.0 * MARGIN) / span;
-    let longest = points.iter().map(Residual::mm).fold(1e-6, f64::max);
+    let longest = points.iter().map(|(_, off)| length(*off));
+    let longest = longest.fold(1e-6, f64::max);
     let arrow = ARROW / longest;
     let mut svg = format!(
         "<svg width=\"{SIDE}\" height=\"{SIDE}\" viewBox=\"0 0 {SIDE} {SIDE}\" role=\"img\"><rect width=\"100%\" height=\"100%\" fill=\"#fafafa\"/>"
     );
-    for (index, point) in points.iter().enumerate() {
-        let [x, y, _] = point.at_mm;
-        let [dx, dy, dz] = point.off_mm;
+    for (index, ([x, y, _], [dx, dy, dz])) in points.iter().enumerate() {
         let px = MARGIN + (x - least(0)) * scale;
         let py = SIDE - MARGIN - (y - least(1)) * scale;
         let (tx, ty) = (px + dx * arrow, py - dy * arrow);
         let (ring, colour) = (
             dz.abs() * arrow / 2.0,
-            if dz < 0.0 { "#c33" } else { "#36c" },
+            if *dz < 0.0 { "#c33" } else { "#36c" },
         );
         let _ = write!(
             svg,
@@ -172,9 +194,11 @@ fn picture(points: &[Residual]) -> String {
     svg
 }
 
-fn fold(points: &[Residual], axis: usize, from: f64, with: fn(f64, f64) -> f64) -> f64 {
-    let values = points
-        .iter()
-        .filter_map(|point| point.at_mm.get(axis).copied());
+fn length([x, y, z]: [f64; 3]) -> f64 {
+    x.hypot(y).hypot(z)
+}
+
+fn fold(points: &[Arrow], axis: usize, from: f64, with: fn(f64, f64) -> f64) -> f64 {
+    let values = points.iter().filter_map(|(at, _)| at.get(axis).copied());
     values.fold(from, with)
 }

@@ -5,6 +5,7 @@
     reason = "a failing test may panic"
 )]
 
+mod by_hand;
 mod kept;
 
 use std::f64::consts::TAU;

@@ -124,6 +124,10 @@ impl Parameter {
             Kind::Whole { .. } => 1.into(),
             Kind::Number { .. } => 1.5.into(),
             Kind::Texts => Value::Array(vec!["example".into()]),
+            Kind::Numbers { names, .. } => {
+                let sample = names.iter().map(|name| (name.clone(), 1.5.into()));
+                Value::Object(sample.collect()).to_string().into()
+            }
             Kind::Objects => Value::Array(vec![Value::Object(Map::new())]),
         }
     }
@@ -152,6 +156,13 @@ pub enum Kind {
     },
     /// A list of texts.
     Texts,
+    /// An object of numbers; one that is not sent is 0.
+    Numbers {
+        /// Their names.
+        names: Vec<String>,
+        /// The symbol of their unit, such as `mm`.
+        unit: String,
+    },
     /// A list of objects of any keys.
     Objects,
 }
@@ -161,7 +172,8 @@ impl Kind {
     #[must_use]
     pub fn json_type(&self) -> &'static str {
         match self {
-            Self::Name(_) | Self::Choice(_) | Self::Text => "string",
+            // Some providers refuse objects within objects: it is said to be the text of one, and read as either.
+            Self::Name(_) | Self::Choice(_) | Self::Text | Self::Numbers { .. } => "string",
             Self::Bool => "boolean",
             Self::Whole { .. } => "integer",
             Self::Number { .. } => "number",
@@ -174,6 +186,7 @@ impl Kind {
     pub fn unit(&self) -> Option<&str> {
         match self {
             Self::Whole { unit } | Self::Number { unit } => unit.as_deref(),
+            Self::Numbers { unit, .. } => Some(unit),
             _ => None,
         }
     }

@@ -80,6 +80,32 @@ fn debug() -> Parameter {
 /// The parameter with which nothing moves.
 pub const PREVIEW: &str = "dry_run";
 
+fn touch() -> Parameter {
+    Parameter {
+        name: "touch".to_owned(),
+        aliases: texts(&["probe"]),
+        kind: Kind::Bool,
+        required: false,
+        default: Some(Value::from(false)),
+        words: "true feels the sheet, default false".to_owned(),
+    }
+}
+
+/// What a person read of the drawn cross.
+fn measured() -> Parameter {
+    Parameter {
+        name: "measured".to_owned(),
+        aliases: Vec::new(),
+        kind: Kind::Numbers {
+            names: texts(&["dx", "dy"]),
+            unit: "mm".to_owned(),
+        },
+        required: false,
+        default: None,
+        words: "{\"dx\": 0.8, \"dy\": -0.3} as read off the drawn cross".to_owned(),
+    }
+}
+
 fn dry_run() -> Parameter {
     Parameter {
         name: PREVIEW.to_owned(),
@@ -161,7 +187,7 @@ fn align() -> Tool {
         effect: Effect::Moves,
         writes: false,
         does: "Run the calibration strokes and measure the pen's tracking error".to_owned(),
-        parameters: vec![scene(), meta(), arm(), node(), debug()],
+        parameters: vec![scene(), meta(), arm(), node(), touch(), measured(), debug()],
         examples: texts(&[r#"{"scene":"$scene"}"#]),
         when: texts(&[
             "Use first in a session or after a pen change.",
@@ -173,7 +199,22 @@ fn align() -> Tool {
             Field {
                 name: "points",
                 kind: FieldKind::Objects,
-                words: "per point the target, the measured tip and tracking_error_mm",
+                words: "per point the target, the measured tip, tracking_error_mm, contact and residual",
+            },
+            Field {
+                name: "verdict",
+                kind: FieldKind::Text,
+                words: "good, usable or redo",
+            },
+            Field {
+                name: "reasons",
+                kind: FieldKind::Texts,
+                words: "why it is not better",
+            },
+            Field {
+                name: "next",
+                kind: FieldKind::Text,
+                words: "what to do next",
             },
             Field {
                 name: "tracking_error_mm_max",

@@ -14,7 +14,7 @@ use crate::link::{Link, LinkError};
 use crate::service::host::Host;
 use crate::service::look::{self, Seen};
 use crate::service::reboot::reboot;
-use crate::service::scan::{self, Effort, Found};
+use crate::service::scan::{self, Effort, Found, Scan, Way};
 use crate::service::setup::{self, Change, Step};
 use crate::service::{Line, SLACK, ServiceError};
 
@@ -146,18 +146,23 @@ pub(super) async fn look_for(
         slack: slack(port),
         first,
     };
+    show::note(&format!("asking every id on {port}, at every speed …"));
     let scan = scan::scan(&mut open, &clock, effort, |speech, baud| {
         if watched {
             show::note(&format!("{} at {baud} baud …", speech.name()));
         }
     });
     let scan = scan.await?;
+    tell_damaged(port, &scan);
+    Ok(scan.found)
+}
+
+fn tell_damaged(port: &str, scan: &Scan) {
     if let Some(id) = scan.heard.damaged_id {
         show::note(&format!(
             "what comes from id {id} is damaged: two servos may have that id; `steadyhand doctor {port}` says more"
         ));
     }
-    Ok(scan.found)
 }
 
 async fn scan_port(node: &NodeArgs, args: &ScanArgs) -> anyhow::Result<Exit> {
@@ -198,19 +203,32 @@ fn unit(value: Option<f64>, unit: &str) -> String {
     value.map_or_else(|| "?".to_owned(), |value| format!("{value}{unit}"))
 }
 
-/// The servos of a port and the line to speak to them, from a first scan.
+/// The servos of a port and the line to speak to them: those at the first speed at which one with a
+/// usual id answers, or the one with the id that is meant.
 async fn reach(
     node: &NodeArgs,
     port: &str,
     clock: &Clock,
+    meant: Option<u8>,
 ) -> anyhow::Result<(Box<dyn Link>, Line, Vec<u8>)> {
-    let found = look_for(node, port, true).await?;
-    let Some(first) = found.first() else {
-        return Err(ServiceError::Nobody.into());
+    open::check_user(port, node.allow_root)?;
+    show::note(&format!("looking for servos on {port} …"));
+    let mut open = opener(port, clock);
+    let Some(way) = scan::usual(&mut open, clock, slack(port), meant).await? else {
+        return Err(ServiceError::NobodyUsual.into());
     };
-    let link = opener(port, clock)(first.baud)?;
-    let line = Line::new(first.family, clock, first.baud, slack(port));
-    let ids = found.iter().map(|found| found.servo.id).collect();
+    let Way {
+        speech,
+        baud,
+        slack,
+    } = way;
+    show::note(&format!("{} at {baud} baud …", speech.name()));
+    let mut scan = Scan::default();
+    scan::at(&mut open, clock, slack, (speech, baud), &mut scan).await?;
+    tell_damaged(port, &scan);
+    let link = open(baud)?;
+    let line = Line::new(speech, clock, baud, slack);
+    let ids = scan.found.iter().map(|found| found.servo.id).collect();
     Ok((link, line, ids))
 }
 
@@ -219,7 +237,7 @@ const EVERY: Duration = Duration::from_millis(200);
 
 async fn monitor(node: &NodeArgs, args: &MonitorArgs) -> anyhow::Result<Exit> {
     let clock = Clock::real();
-    let (mut link, mut line, ids) = reach(node, &args.port, &clock).await?;
+    let (mut link, mut line, ids) = reach(node, &args.port, &clock, None).await?;
     let mut alarm = clock.alarm()?;
     let live = !args.once && !args.json && std::io::stdout().is_terminal();
     loop {
@@ -303,7 +321,7 @@ async fn configure(node: &NodeArgs, args: &ConfigureArgs) -> anyhow::Result<Exit
         bail!("say what to change: --new-id, --return-delay-us, --limits-ticks or --repair");
     }
     let clock = Clock::real();
-    let (mut link, mut line, ids) = reach(node, &args.port, &clock).await?;
+    let (mut link, mut line, ids) = reach(node, &args.port, &clock, Some(args.id)).await?;
     if !ids.contains(&args.id) {
         return Err(ServiceError::NoServo {
             id: args.id,
@@ -334,18 +352,22 @@ async fn configure(node: &NodeArgs, args: &ConfigureArgs) -> anyhow::Result<Exit
 
 async fn start_anew(node: &NodeArgs, args: &RebootArgs) -> anyhow::Result<Exit> {
     let clock = Clock::real();
-    let (mut link, mut line, _) = reach(node, &args.port, &clock).await?;
+    let (mut link, mut line, _) = reach(node, &args.port, &clock, Some(args.id)).await?;
     if !args.yes && !agreed("This takes torque off", args.id)? {
         show::line("nothing was asked of it");
         return Ok(Exit::Refused);
     }
     reboot(&mut line, link.as_mut(), &clock, args.id).await?;
     let seen = look::at(&mut line, link.as_mut(), args.id).await?;
-    let latched = seen.map_or(0, |seen| seen.error_bits);
-    show::line(&match latched {
-        0 => format!("servo {} has started anew: its torque is off", args.id),
+    let seen = seen.ok_or_else(|| ServiceError::NoServo {
+        id: args.id,
+        baud: line.baud(),
+    })?;
+    let torque = if seen.torque_on { "on" } else { "off" };
+    show::line(&match seen.error_bits {
+        0 => format!("servo {} has started anew: its torque is {torque}", args.id),
         bits => format!(
-            "servo {} has started anew and still reports an error ({bits:#04x}): its torque is off",
+            "servo {} has started anew and still reports an error ({bits:#04x}): its torque is {torque}",
             args.id
         ),
     });

@@ -1,5 +1,10 @@
 //! `calibrate`: touches collected, judged, accepted, taken back; calibrations of others read and written.
 
+mod joints;
+pub(super) mod teach;
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +24,9 @@ use crate::tools::Node;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CalibrateCommand {
+    /// Move each joint through its range by hand: zeros, limits and directions, checked and saved with
+    /// who the servos are
+    Joints(joints::JointsArgs),
     /// Add the arm's present joints as a touch, and say what all touches so far come to
     Touch(TouchArgs),
     /// Show the proposal: old, new, difference, residuals, verdict and next step
@@ -159,6 +167,14 @@ struct MeasuredArm {
     /// Moving, or about to stand: what it reads now is no touch.
     is_moving: bool,
     homing: Vec<(u8, i32)>,
+    /// What the servos count.
+    #[serde(default)]
+    ticks: calib::Ticks,
+    /// Who they are.
+    #[serde(default)]
+    identity: BTreeMap<u8, String>,
+    #[serde(default)]
+    energised: bool,
 }
 
 /// Where the arms of a node are, and where it keeps things.
@@ -166,9 +182,23 @@ pub(super) fn measured(node: &Node) -> Told {
     let arms = node.seats.iter().filter_map(|seat| {
         let seen = seat.motion.snapshot();
         let offsets = seen.identity.iter();
+        let measured = seen.measured.as_ref()?;
+        let counts = measured.servos.iter();
+        let arm = &seat.motion.arm();
+        let turns = |id: u8| arm.servos().any(|(_, servo)| servo.id == id);
         Some(MeasuredArm {
+            ticks: counts
+                .filter_map(|servo| Some((servo.id, servo.position_ticks?)))
+                .collect(),
+            identity: seen
+                .identity
+                .iter()
+                .filter(|one| turns(one.servo.id))
+                .map(|one| (one.servo.id, one.fingerprint()))
+                .collect(),
+            energised: seen.energised,
             model: seat.motion.arm().file.name.clone(),
-            joints_rad: seen.measured.as_ref()?.position_rad.to_vec(),
+            joints_rad: measured.position_rad.to_vec(),
             is_moving: matches!(seen.state, State::Moving | State::Stopping | State::Held),
             homing: offsets
                 .map(|one| (one.servo.id, one.homing_offset_ticks))
@@ -185,6 +215,7 @@ pub(super) fn measured(node: &Node) -> Told {
 
 pub(super) async fn run(node: &NodeArgs, what: CalibrateCommand) -> anyhow::Result<Exit> {
     match what {
+        CalibrateCommand::Joints(args) => joints::run(node, &args).await,
         CalibrateCommand::Touch(args) => Place::find(node, &args.at).await?.touch(&args),
         CalibrateCommand::Show { out, json, at } => {
             Place::find(node, &at).await?.show(out.as_deref(), json)
@@ -290,7 +321,7 @@ impl Place {
                 session.scene
             );
         }
-        let joints_rad = self.joints(args, &scene)?;
+        let joints_rad = self.joints(args.joints.as_ref(), &scene)?;
         session.touches.push(Contact {
             role: role(args, session.kind)?,
             joints_rad,
@@ -318,20 +349,23 @@ impl Place {
             scene: scene.name.clone(),
             pen,
             arm: scene.arm.file.name.clone(),
+            name: String::new(),
+            probed: false,
+            read_mm: None,
             touches: Vec::new(),
         })
     }
 
-    fn joints(&self, args: &TouchArgs, scene: &Scene) -> anyhow::Result<Vec<f64>> {
+    fn joints(&self, said: Option<&Vec<f64>>, scene: &Scene) -> anyhow::Result<Vec<f64>> {
         let model = &scene.arm.file.name;
         let arm = self.arms.iter().find(|arm| arm.model == *model);
-        if args.joints.is_none() && arm.is_some_and(|arm| arm.is_moving) {
+        if said.is_none() && arm.is_some_and(|arm| arm.is_moving) {
             bail!(
                 "arm {model} is at work: a touch is taken where it stands; `steadyhand stop` or wait, then touch"
             );
         }
         let measured = || arm.map(|arm| arm.joints_rad.clone());
-        let joints = args.joints.clone().or_else(measured).with_context(|| {
+        let joints = said.cloned().or_else(measured).with_context(|| {
             format!("no node that runs here measures an arm {model}: start it, or say --joints")
         })?;
         if joints.len() != scene.arm.dof() || joints.iter().any(|q| !q.is_finite()) {
@@ -400,7 +434,7 @@ impl Place {
         let record = Record {
             number: self.store.next_number(),
             at_ms: clock::calendar_ms(),
-            method: "touches".to_owned(),
+            method: session.method().to_owned(),
             servos: calib::servos(&self.scene(&session)?.arm.file),
             verdict: assessed.finding.verdict,
             reasons: assessed.finding.reasons.clone(),
@@ -414,8 +448,17 @@ impl Place {
         Ok(Exit::Done)
     }
 
-    /// Into the file, then into the history; a file that does not load is put back.
     fn write(&self, record: &Record, lock: &calib::Lock) -> anyhow::Result<()> {
+        self.write_with(record, None, lock)
+    }
+
+    /// Into the file, then into the history; a file that does not load is put back.
+    fn write_with(
+        &self,
+        record: &Record,
+        servos: Option<&BTreeMap<u8, String>>,
+        lock: &calib::Lock,
+    ) -> anyhow::Result<()> {
         let session = &record.session;
         let name = match session.kind {
             Kind::Zeros => format!("arms/{}.toml", session.arm),
@@ -433,7 +476,11 @@ impl Place {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        calib::put(&path, &calib::write(&old, session, &record.new)?)?;
+        let mut text = calib::write(&old, session, &record.new)?;
+        if let Some(servos) = servos {
+            text = calib::identify(&text, servos)?;
+        }
+        calib::put(&path, &text)?;
         if let Err(error) = self.loads(session) {
             if was_there {
                 calib::put(&path, &old)?;
@@ -562,23 +609,10 @@ impl Place {
         }
         let lock = self.store.lock()?;
         let record = Record {
-            number: self.store.next_number(),
-            at_ms: clock::calendar_ms(),
-            method: "LeRobot's file".to_owned(),
-            servos: calib::servos(&arm.file),
-            verdict: Verdict::Usable,
             reasons: taken.left,
-            residuals_mm: Vec::new(),
             old: taken.old,
             new: taken.new,
-            session: Session {
-                kind: Kind::Zeros,
-                scene: String::new(),
-                pen: String::new(),
-                arm: arm.file.name.clone(),
-                basis: String::new(),
-                touches: Vec::new(),
-            },
+            ..of_arm(self, &arm, "LeRobot's file")
         };
         self.write(&record, &lock)?;
         Ok(Exit::Done)
@@ -599,6 +633,46 @@ impl Place {
     }
 }
 
+/// A record of an arm's zeros that no touch was made for.
+fn of_arm(place: &Place, arm: &crate::arm::Arm, method: &str) -> Record {
+    Record {
+        number: place.store.next_number(),
+        at_ms: clock::calendar_ms(),
+        method: method.to_owned(),
+        servos: calib::servos(&arm.file),
+        verdict: Verdict::Usable,
+        reasons: Vec::new(),
+        residuals_mm: Vec::new(),
+        old: Values::new(),
+        new: Values::new(),
+        session: Session {
+            kind: Kind::Zeros,
+            scene: String::new(),
+            pen: String::new(),
+            arm: arm.file.name.clone(),
+            name: String::new(),
+            basis: String::new(),
+            probed: false,
+            read_mm: None,
+            touches: Vec::new(),
+        },
+    }
+}
+
+/// Asks a person. Where there is nobody to ask, the answer is no.
+fn agreed(question: &str, yes: bool) -> anyhow::Result<bool> {
+    if yes {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        bail!("nobody is there to ask: say --yes");
+    }
+    show::note(&format!("{question} Write `yes` to go on:"));
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    Ok(line.trim() == "yes")
+}
+
 /// Whether two sessions are of the same thing.
 fn is_same(one: &Session, other: &Session) -> bool {
     one.kind == other.kind
@@ -606,7 +680,8 @@ fn is_same(one: &Session, other: &Session) -> bool {
         && match one.kind {
             Kind::Zeros => true,
             Kind::Tool => one.scene == other.scene && one.pen == other.pen,
-            Kind::Sheet => one.scene == other.scene,
+            Kind::Sheet | Kind::Calibrator => one.scene == other.scene,
+            Kind::Pose | Kind::Cap => one.scene == other.scene && one.name == other.name,
         }
 }
 
@@ -619,7 +694,7 @@ fn role(args: &TouchArgs, kind: Kind) -> anyhow::Result<Role> {
         (Kind::Sheet, Some(Of::X)) => Role::X,
         (Kind::Sheet, Some(Of::Y)) => Role::Y,
         (Kind::Zeros, Some(Of::Calibrator)) => Role::Calibrator,
-        (_, Some(_)) => bail!(
+        _ => bail!(
             "a calibration of {} has no such touch: tool takes point and verify; sheet takes origin, x, y, sheet and verify; zeros takes sheet, point and calibrator",
             kind.word()
         ),

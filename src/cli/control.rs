@@ -71,6 +71,18 @@ pub(super) enum Verb {
     },
     /// Where the arms' joints are, and where calibrations are kept.
     Measured,
+    /// One small step. Whoever asks stays: if the asking ends before the step does, the arm stops.
+    Jog {
+        /// In which scene.
+        scene: String,
+        /// What and how far.
+        step: super::jog::Wanted,
+    },
+    /// How the arm of a scene is, for somebody who jogs it.
+    Jogged {
+        /// Which scene.
+        scene: String,
+    },
     /// The plans that wait for a person.
     Pending {
         /// One of them.
@@ -224,10 +236,21 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
         bail!("user {caller} was turned away");
     }
     let mut line = String::new();
-    BufReader::new(read.take(LINE_BYTES_MAX))
-        .read_line(&mut line)
-        .await?;
+    let mut reader = BufReader::new(read.take(LINE_BYTES_MAX));
+    reader.read_line(&mut line).await?;
     let told = match serde_json::from_str::<Verb>(&line) {
+        Ok(verb @ Verb::Jog { .. }) => {
+            let who = format!("user {caller}");
+            tokio::select! {
+                told = done_for(&node, &who, verb) => told,
+                () = gone(&mut reader) => {
+                    node.seats.iter().for_each(|seat| {
+                        seat.motion.abandon();
+                    });
+                    bail!("whoever jogged went away: the arm was told to stop");
+                }
+            }
+        }
         Ok(verb) => done_for(&node, &format!("user {caller}"), verb).await,
         Err(error) => Told::failed(format!("not understood: {error}")),
     };
@@ -235,6 +258,12 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
     answer.push(b'\n');
     write.write_all(&answer).await?;
     Ok(())
+}
+
+/// Until the other side closes; what it says meanwhile is nothing.
+async fn gone(reader: &mut (impl tokio::io::AsyncRead + Unpin)) {
+    let mut rest = [0; 64];
+    while reader.read(&mut rest).await.is_ok_and(|count| count > 0) {}
 }
 
 /// Does a verb for somebody who has proven to be an operator, and notes it.
@@ -258,7 +287,7 @@ pub(super) async fn done_for(node: &Arc<Node>, caller: &str, verb: Verb) -> Told
 async fn act(node: &Arc<Node>, verb: Verb) -> Told {
     let moves = matches!(
         verb,
-        Verb::Enable { .. } | Verb::Selftest { .. } | Verb::Resume
+        Verb::Enable { .. } | Verb::Selftest { .. } | Verb::Resume | Verb::Jog { .. }
     );
     // An arm whose torque goes drops, which is a motion too.
     let drops = matches!(verb, Verb::TorqueOff) && node.file.read_only;
@@ -289,6 +318,8 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         Verb::Status => call(node, "sense", Received::Absent).await,
         Verb::Jobs { id, json } => super::jobs::told(&node.state, id.as_deref(), json),
         Verb::Measured => super::calibrate::measured(node),
+        Verb::Jog { scene, step } => super::jog::step(node, &scene, step).await,
+        Verb::Jogged { scene } => super::jog::stand(node, &scene),
         Verb::Pending { job } => pending(node, job.as_deref()),
         Verb::Approve { job, plan } => match node.approve(&job, &plan) {
             Ok(text) => Told::done(text),

@@ -76,13 +76,14 @@ async fn examine(host: &Host, port: &str, arm: Option<&Arc<Arm>>) -> anyhow::Res
     let expected = arm.and_then(expected);
     let mut open = opener(port, &clock);
     let watched = std::io::stderr().is_terminal();
+    show::note(&format!("listening on {port} …"));
     let progress = |speech: Speech, baud| {
         if watched {
             show::note(&format!("{} at {baud} baud …", speech.name()));
         }
     };
     if let Some(arm) = arm.filter(|arm| arm.file.family == Family::Firmware) {
-        return Ok(diagnose::controller(&mut open, &clock, host, port, arm).await);
+        return Ok(diagnose::controller(&mut open, &clock, host, port, arm).await?);
     }
     let looked = diagnose(&mut open, &clock, host, port, expected.as_ref(), progress);
     let mut diagnosis = looked.await?;

@@ -18,6 +18,7 @@ mod exam;
 mod explain;
 mod init;
 mod jobs;
+mod jog;
 mod keys;
 mod log;
 mod logline;
@@ -124,6 +125,12 @@ enum Command {
     /// Find a tool's tip, a sheet's place or joints' zeros by touching; nothing is written before `accept`
     #[command(subcommand)]
     Calibrate(calibrate::CalibrateCommand),
+    /// Move the arm in small steps from the keyboard; each is planned and checked like any motion
+    Jog(jog::JogArgs),
+    /// Teach a scene its poses, sheet, ink caps or calibrator from where the arm is; shown, asked for
+    /// and kept
+    #[command(subcommand)]
+    Teach(calibrate::teach::TeachCommand),
     /// Show what a tool would understand, and what each profile would do; nothing is called
     Explain(ExplainArgs),
     /// Examine a language model before it may move the arm, and look at what came of it
@@ -488,6 +495,8 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
         Command::Reach(args) => reach::run(&node, &args),
         Command::Arm(what) => arm::run(&what),
         Command::Calibrate(what) => calibrate::run(&node, what).await,
+        Command::Jog(args) => jog::run(args).await,
+        Command::Teach(what) => calibrate::teach::run(&node, &what).await,
         Command::Explain(args) => explain::run(&node, &args),
         Command::Exam(args) => exam::run(&node, *args).await,
         Command::Sim(args) => sim::run(&node, args).await,

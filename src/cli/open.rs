@@ -154,11 +154,16 @@ fn simulated(
     library: &Library,
     args: &NodeArgs,
 ) -> anyhow::Result<Seat> {
+    let truth = truth(entry)?;
+    let as_it_is = match &truth {
+        Some(truth) => truth.arm(&entry.model)?,
+        None => Arc::clone(&arm),
+    };
     let scene = first_scene(&arm, library);
     let start = scene
         .as_ref()
         .map_or_else(|| Joints::zeros(arm.dof()), |scene| scene.rest_rad);
-    let simulator = Simulator::new(&arm, &start);
+    let simulator = Simulator::new(&as_it_is, &start);
     let device = simulator.clone();
     let open: Opener = Box::new(move |clock| {
         let link = MemoryLink::new(device.clone(), clock, "simulated arm")
@@ -169,13 +174,31 @@ fn simulated(
     let tap = Tap::default();
     let open = tapped(traced(open, args), &tap);
     let motion = attach(node, entry, arm, clock, permits, open)?;
-    let seat = Seat::new(&entry.name, motion, Some(Box::new(SimStudio(simulator))));
+    let studio = SimStudio { simulator, truth };
+    let seat = Seat::new(&entry.name, motion, Some(Box::new(studio)));
     let seat = seat.recorded_by(Box::new(Recorded(tap)));
     // This process has put the simulated arm where this scene rests it.
     if let Some(scene) = scene {
         seat.moved_in(&scene);
     }
     Ok(seat)
+}
+
+/// How things really are, for practice. What cannot be read would otherwise be taken for believed.
+fn truth(entry: &ArmEntry) -> anyhow::Result<Option<Library>> {
+    let Some(folder) = entry.truth.clone() else {
+        return Ok(None);
+    };
+    let said = || format!("arm `{}`: truth {}", entry.name, folder.display());
+    let entries = std::fs::read_dir(&folder).with_context(said)?;
+    let library = Library::new(Some(folder.clone()));
+    for entry in entries {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if let Some(scene) = name.strip_suffix(".toml") {
+            library.scene(scene, None).with_context(said)?;
+        }
+    }
+    Ok(Some(library))
 }
 
 /// Emergency stops of this arm outlive the process, and one that did is latched from here on.
@@ -225,6 +248,13 @@ fn on_port(
     clock: &Clock,
     args: &NodeArgs,
 ) -> anyhow::Result<Seat> {
+    if entry.truth.is_some() {
+        bail!(
+            "arm `{}`: `truth` is for practice on a simulated arm, and this one is at {}: take the key away",
+            entry.name,
+            entry.port
+        );
+    }
     check_user(&entry.port, args.allow_root)?;
     let (path, baud) = (entry.port.clone(), arm.file.baud);
     let open: Opener = Box::new(move |clock| {
@@ -313,15 +343,23 @@ pub(super) fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
 }
 
 /// The person and the camera beside an embedded simulated arm.
-struct SimStudio(Simulator);
+struct SimStudio {
+    simulator: Simulator,
+    /// Scenes as they really are, for practice.
+    truth: Option<Library>,
+}
 
 impl Studio for SimStudio {
     fn lay(&self, scene: &Scene) {
-        lay(&self.0, scene);
+        let true_one = self
+            .truth
+            .as_ref()
+            .and_then(|truth| truth.scene(&scene.name, None).ok());
+        lay(&self.simulator, true_one.as_deref().unwrap_or(scene));
     }
 
     fn ink(&self) -> Vec<(usize, Vec<[f64; 2]>)> {
-        self.0
+        self.simulator
             .ink()
             .into_iter()
             .map(|ink| (ink.pen, ink.points_mm))

@@ -1,23 +1,21 @@
 //! `plan`: what a drawing would be, without a node: length, time, every refusal, and a picture.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::{Exit, NodeArgs, open, scenes, show};
+use crate::design;
 use crate::plan::{Patient, PlanError, Report};
-use crate::scene::{Drawing, Library, Scene, SheetStroke};
+use crate::scene::{Drawing, Library, Outside, Scene, SceneError, SheetStroke, SizeFrom};
 use crate::tools::{self, Preview};
 use crate::units::Finite;
 
 /// Files of a folder; more are not looked at.
 const DESIGNS_MAX: usize = 100_000;
-
-/// Endings of files that may be designs, where a folder of them is given.
-const ENDINGS: [&str; 6] = ["svg", "gcode", "nc", "ngc", "g", "json"];
 
 /// A larger design is not read.
 const DESIGN_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -54,32 +52,33 @@ pub(super) fn run(node: &NodeArgs, args: &PlanArgs) -> anyhow::Result<Exit> {
             .with_context(|| format!("cannot make the folder {}", out.display()))?;
     }
     let designs = designs(&args.design)?;
-    let answers = match designs.as_slice() {
-        [] => vec![Answer::of(&library, args, None, "plan.png")],
-        [one] => vec![Answer::of(&library, args, Some(one), "plan.png")],
+    let answer = match designs.as_slice() {
+        [] => Answer::of(&library, args, None, "plan.png"),
+        [one] => Answer::of(&library, args, Some(one), "plan.png"),
         many => return run_many(&library, args, many),
     };
-    Ok(answers
-        .iter()
-        .fold(Exit::Done, |exit, answer| answer.show(args, exit)))
+    Ok(answer.show(args, Exit::Done))
 }
 
 /// As many at a time as there are processors, in the order of their names.
-fn run_many(library: &Library, args: &PlanArgs, designs: &[PathBuf]) -> anyhow::Result<Exit> {
+fn run_many(library: &Library, args: &PlanArgs, designs: &[Named]) -> anyhow::Result<Exit> {
     let at_a_time = std::thread::available_parallelism().map_or(1, usize::from);
+    let pictures = pictures(designs);
+    let designs: Vec<(&Named, &String)> = designs.iter().zip(&pictures).collect();
     let mut exit = Exit::Done;
     for some in designs.chunks(at_a_time) {
         let answers: Vec<Answer> = std::thread::scope(|scope| {
             let running: Vec<_> = some
                 .iter()
-                .map(|design| {
-                    let picture = format!("{}.png", stem(design));
-                    scope.spawn(move || Answer::of(library, args, Some(design), &picture))
+                .map(|(design, picture)| {
+                    scope.spawn(move || Answer::of(library, args, Some(design), picture))
                 })
                 .collect();
             let all = running.into_iter().zip(some);
-            all.map(|(thread, design)| thread.join().unwrap_or_else(|_| Answer::broken(design)))
-                .collect()
+            all.map(|(thread, (design, _))| {
+                thread.join().unwrap_or_else(|_| Answer::broken(design))
+            })
+            .collect()
         });
         exit = answers
             .iter()
@@ -95,8 +94,90 @@ fn stem(path: &Path) -> String {
         .into_owned()
 }
 
-/// Every file that was named, folders opened, in order.
-fn designs(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+/// A design that was named: its file, or the files of its set in order.
+struct Named {
+    path: PathBuf,
+    files: Vec<PathBuf>,
+}
+
+impl Named {
+    /// With its set around it, whichever of it was named.
+    fn of(path: &Path) -> Self {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let look_in = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        };
+        let set = file_name(path);
+        let set = design::set_of(&set);
+        let entries = set.and_then(|_| std::fs::read_dir(look_in).ok());
+        let names = entries.into_iter().flatten().take(DESIGNS_MAX).flatten();
+        let mut files: Vec<PathBuf> = names
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| design::set_of(name) == set)
+            .take(SET_MAX)
+            .map(|name| folder.join(name))
+            .collect();
+        files.sort();
+        Self {
+            path: files.first().cloned().unwrap_or_else(|| path.to_path_buf()),
+            files: if files.is_empty() {
+                vec![path.to_path_buf()]
+            } else {
+                files
+            },
+        }
+    }
+}
+
+/// A set has no more files for other pens.
+const SET_MAX: usize = 100;
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// What each design's picture is called: like its file, with the ending where two would be alike.
+fn pictures(designs: &[Named]) -> Vec<String> {
+    let mut count: HashMap<String, usize> = HashMap::new();
+    for design in designs {
+        *count.entry(stem(&design.path)).or_default() += 1;
+    }
+    let mut taken: HashMap<String, usize> = HashMap::new();
+    let name = |design: &Named| {
+        let stem = stem(&design.path);
+        let is_alone = count.get(&stem) == Some(&1);
+        let name = if is_alone {
+            stem
+        } else {
+            file_name(&design.path)
+        };
+        let times = taken.entry(name.clone()).or_default();
+        *times += 1;
+        match *times {
+            1 => format!("{name}.png"),
+            times => format!("{name}.{times}.png"),
+        }
+    };
+    designs.iter().map(name).collect()
+}
+
+/// Every design that was named, folders opened, in order; each set once.
+fn designs(named: &[PathBuf]) -> anyhow::Result<Vec<Named>> {
+    let mut seen = HashSet::new();
+    let files = files(named)?;
+    let designs = files.iter().map(|path| Named::of(path));
+    Ok(designs
+        .filter(|design| design.files.len() == 1 || seen.insert(design.path.clone()))
+        .take(DESIGNS_MAX)
+        .collect())
+}
+
+fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in named {
         if !path.is_dir() {
@@ -111,7 +192,7 @@ fn designs(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
                 .unwrap_or_default()
                 .to_string_lossy()
                 .to_lowercase();
-            ENDINGS.contains(&ending.as_str())
+            design::ENDINGS.contains(&ending.as_str())
         };
         let mut inside: Vec<PathBuf> = entries
             .take(DESIGNS_MAX)
@@ -123,12 +204,11 @@ fn designs(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             bail!(
                 "{} has no design in it: files ending in {}",
                 path.display(),
-                ENDINGS.join(", ")
+                design::ENDINGS.join(", ")
             );
         }
         found.extend(inside);
     }
-    found.truncate(DESIGNS_MAX);
     Ok(found)
 }
 
@@ -141,9 +221,9 @@ struct Answer {
 }
 
 impl Answer {
-    fn of(library: &Library, args: &PlanArgs, design: Option<&PathBuf>, picture: &str) -> Self {
+    fn of(library: &Library, args: &PlanArgs, design: Option<&Named>, picture: &str) -> Self {
         let mut answer = Self {
-            title: design.map_or_else(|| args.scene.clone(), |path| path.display().to_string()),
+            title: design.map_or_else(|| args.scene.clone(), |d| d.path.display().to_string()),
             lines: Vec::new(),
             facts: Map::new(),
             exit: Exit::Done,
@@ -156,9 +236,9 @@ impl Answer {
     }
 
     /// The planner itself failed on a design, which nothing may make it do.
-    fn broken(design: &Path) -> Self {
+    fn broken(design: &Named) -> Self {
         let mut answer = Self {
-            title: design.display().to_string(),
+            title: design.path.display().to_string(),
             lines: Vec::new(),
             facts: Map::new(),
             exit: Exit::Broken,
@@ -172,8 +252,14 @@ impl Answer {
         self.exit = Exit::Refused;
         self.set("success", false);
         self.set("message", why.clone());
-        if !self.facts.contains_key("refusals") {
-            self.set("refusals", json!([{ "rule": "unreadable", "why": why }]));
+        let is_said = self
+            .facts
+            .get("refusals")
+            .is_some_and(|all| *all != json!([]));
+        if !is_said {
+            let is_read = self.facts.contains_key("scene");
+            let rule = if is_read { "not_done" } else { "unreadable" };
+            self.set("refusals", json!([{ "rule": rule, "why": why }]));
         }
         self.lines.push(why);
     }
@@ -186,20 +272,24 @@ impl Answer {
         &mut self,
         library: &Library,
         args: &PlanArgs,
-        design: Option<&PathBuf>,
+        design: Option<&Named>,
         picture: &str,
     ) -> anyhow::Result<()> {
+        if let Some(design) = design {
+            self.set("design", design.path.display().to_string());
+        }
         let library = match design {
-            Some(path) => &library.with_drawing(drawing(path, args.size)?),
+            Some(design) => &library.with_drawing(drawing(&design.files, args.size)?),
             None => library,
         };
-        let scene = scenes::find(library, &args.scene, args.meta.as_deref())?;
-        self.set("scene", scene.title());
-        if let Some(design) = design {
-            self.set("design", design.display().to_string());
-        }
-        self.set("arm", scene.arm.file.name.clone());
-        self.set("revision", scene.revision.to_string());
+        let scene = match scenes::find(library, &args.scene, args.meta.as_deref()) {
+            Ok(scene) => scene,
+            Err(SceneError::Outside { file, outside }) => {
+                return self.outside(&outside, args, picture).with_context(|| file);
+            }
+            Err(other) => return Err(other.into()),
+        };
+        self.scene(&scene);
         let preview = match Preview::new(&scene, &scene.rest_rad, &Patient) {
             Ok(preview) => preview,
             Err(error @ PlanError::Nothing) => bail!("{error}"),
@@ -207,16 +297,63 @@ impl Answer {
         };
         let lengths = scene.strokes.iter().map(SheetStroke::length_mm);
         self.set("design_mm", rounded(lengths.sum()));
-        self.judged(&preview)?;
+        self.judged(&preview, scene.surface.is_flat())?;
         if let Some(out) = &args.out {
-            let path = save(out, picture, &scene, &preview)?;
-            self.lines.push(path.clone());
-            self.set("files", vec![path]);
+            self.picture(out, picture, tools::preview_picture(&scene, &preview))?;
         }
         Ok(())
     }
 
-    fn judged(&mut self, preview: &Preview) -> anyhow::Result<()> {
+    /// What is drawn, where and how large.
+    fn scene(&mut self, scene: &Scene) {
+        self.set("scene", scene.title());
+        self.set("arm", scene.arm.file.name.clone());
+        self.set("revision", scene.revision.to_string());
+        let (size_mm, from) = (scene.page.long_mm, scene.page.from);
+        self.set("size_mm", rounded(size_mm));
+        self.set("size_from", json!(from));
+        self.set("notes", scene.notes.clone());
+        let who = match from {
+            SizeFrom::Asked => "as --size says",
+            SizeFrom::Scene => "as the scene says",
+            SizeFrom::File => "as the design itself says",
+        };
+        self.lines
+            .push(format!("{size_mm:.1} mm on its longer side, {who}"));
+        let notes = scene.notes.iter().map(|note| format!("note: {note}"));
+        self.lines.extend(notes);
+    }
+
+    /// The design does not fit: one refusal, and a picture of it.
+    fn outside(&mut self, outside: &Outside, args: &PlanArgs, picture: &str) -> anyhow::Result<()> {
+        let refusal = json!({
+            "rule": "outside",
+            "at_mm": outside.at_mm.map(rounded),
+            "value": rounded(outside.by_mm),
+            "limit": 0.0,
+            "unit": "mm",
+            "strokes": outside.count,
+            "why": outside.why,
+        });
+        self.set("refusals", json!([refusal]));
+        if let Some(out) = &args.out {
+            self.picture(out, picture, tools::outside_picture(outside))?;
+        }
+        bail!("{}", outside.why)
+    }
+
+    fn picture(&mut self, out: &Path, name: &str, png: Option<Vec<u8>>) -> anyhow::Result<()> {
+        let path = out.join(name).display().to_string();
+        let written = png
+            .context("it could not be painted")
+            .and_then(|png| Ok(std::fs::write(&path, png)?));
+        written.with_context(|| format!("cannot write {path}"))?;
+        self.lines.push(path.clone());
+        self.set("files", vec![path]);
+        Ok(())
+    }
+
+    fn judged(&mut self, preview: &Preview, is_flat: bool) -> anyhow::Result<()> {
         self.set("refusals", serde_json::to_value(&preview.refusals)?);
         let planned = preview.plan.as_ref();
         self.set("message", preview.message());
@@ -224,7 +361,12 @@ impl Answer {
             Some(plan) => {
                 figures(&mut self.facts, &plan.report);
                 self.set("plan_hash", plan.hash.clone());
-                self.lines.extend(in_words(&plan.report, &plan.hash));
+                self.lines.extend(in_words(&plan.report));
+                if !is_flat {
+                    self.set("stretch_max", rounded(plan.report.stretch_max));
+                    self.lines.push(plan.report.stretch());
+                }
+                self.lines.push(format!("plan {}", plan.hash));
             }
             None => self.lines.push("nothing of it can be planned".to_owned()),
         }
@@ -282,8 +424,16 @@ fn in_full(error: &anyhow::Error) -> String {
     said
 }
 
-/// A design from its file.
-fn drawing(path: &Path, size_mm: Option<f64>) -> anyhow::Result<Drawing> {
+/// A design from its files.
+fn drawing(paths: &[PathBuf], size_mm: Option<f64>) -> anyhow::Result<Drawing> {
+    let files: anyhow::Result<_> = paths.iter().map(|path| read(path)).collect();
+    Ok(Drawing {
+        files: files?,
+        size_mm: size_mm.and_then(|size| Finite::new(size).ok()),
+    })
+}
+
+fn read(path: &Path) -> anyhow::Result<(String, Vec<u8>)> {
     let cannot = || format!("cannot read {}", path.display());
     let bytes_count = std::fs::metadata(path).with_context(cannot)?.len();
     if bytes_count > DESIGN_BYTES_MAX {
@@ -292,23 +442,7 @@ fn drawing(path: &Path, size_mm: Option<f64>) -> anyhow::Result<Drawing> {
             path.display()
         );
     }
-    Ok(Drawing {
-        name: path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned(),
-        bytes: std::fs::read(path).with_context(cannot)?,
-        size_mm: size_mm.and_then(|size| Finite::new(size).ok()),
-    })
-}
-
-fn save(out: &Path, name: &str, scene: &Arc<Scene>, preview: &Preview) -> anyhow::Result<String> {
-    let picture =
-        tools::preview_picture(scene, preview).context("there is no picture of this plan")?;
-    let path = out.join(name);
-    std::fs::write(&path, picture).with_context(|| format!("cannot write {}", path.display()))?;
-    Ok(path.display().to_string())
+    Ok((file_name(path), std::fs::read(path).with_context(cannot)?))
 }
 
 /// To a thousandth: more digits than anybody can use are noise.
@@ -338,7 +472,7 @@ fn figures(facts: &mut Map<String, Value>, report: &Report) {
 }
 
 /// The figures for people, and for callers that see no pictures.
-fn in_words(report: &Report, hash: &str) -> Vec<String> {
+fn in_words(report: &Report) -> Vec<String> {
     let dips = match report.dips {
         0 => "no dips".to_owned(),
         1 => "1 dip".to_owned(),
@@ -362,7 +496,6 @@ fn in_words(report: &Report, hash: &str) -> Vec<String> {
             "the pen leans {:.1}° at the most; {} comes within {:.1}° of the end of its range",
             report.tilt_max_deg, report.margin_least_joint, report.margin_least_deg
         ),
-        format!("plan {hash}"),
     ]
 }
 

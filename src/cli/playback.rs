@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::{Exit, NodeArgs, open, show};
+use crate::arm::Family;
 use crate::link::memory::FarEnd;
 use crate::link::record::{Direction, Event};
 use crate::sim::Simulator;
@@ -34,6 +35,16 @@ pub(super) async fn run(node: &NodeArgs, args: &ReplayArgs) -> anyhow::Result<Ex
     if events.is_empty() {
         bail!("{name} holds no events");
     }
+    let spoken = spoken(&events);
+    if let Some(family) = spoken.filter(|family| *family != arm.file.family) {
+        show::note(&format!(
+            "{name} was recorded of {}, and {} has {}: name an arm of that kind with --arm",
+            words(family),
+            args.arm,
+            words(arm.file.family)
+        ));
+        return Ok(Exit::Refused);
+    }
     let mut arm_at_end = Simulator::new(&arm, &Joints::zeros(arm.dof()));
     let played = play(&mut arm_at_end, &events);
     show::line(&format!(
@@ -48,6 +59,26 @@ pub(super) async fn run(node: &NodeArgs, args: &ReplayArgs) -> anyhow::Result<Ex
         ));
     }
     Ok(Exit::Done)
+}
+
+/// Whose bytes were sent, by how the first frame begins; `None` where nothing was sent.
+fn spoken(events: &[Event]) -> Option<Family> {
+    let mut sent = events
+        .iter()
+        .filter(|event| event.direction == Direction::Sent);
+    Some(match sent.next()?.bytes.as_slice() {
+        [0xFF, 0xFF, 0xFD, 0, ..] => Family::Dynamixel2,
+        [0xFF, 0xFF, ..] => Family::FeetechSts,
+        _ => Family::Firmware,
+    })
+}
+
+const fn words(family: Family) -> &'static str {
+    match family {
+        Family::FeetechSts => "servos of the family feetech-sts",
+        Family::Dynamixel2 => "servos of the family dynamixel2",
+        Family::Firmware => "a controller with firmware of its own",
+    }
 }
 
 struct Played {

@@ -118,7 +118,7 @@ fn left_standing(node: &Node) -> Exit {
 }
 
 /// How long the end of a job that was stopped may take to be written: its arm stands already.
-const WRITTEN: Duration = Duration::from_secs(2);
+const WRITTEN: Duration = Duration::from_secs(1);
 
 /// Whatever was under way is written to its end before the process ends.
 pub(super) async fn close(node: &Node) {

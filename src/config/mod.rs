@@ -107,6 +107,10 @@ pub struct ArmEntry {
     /// `"simulator"` or a serial port's path. A port that is missing is an error, never a
     /// simulator.
     pub port: String,
+    /// For practice: a folder of scenes and arms as they really are. The simulated arm, its tools
+    /// and its sheets are those, whatever the node's own scenes say of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truth: Option<PathBuf>,
 }
 
 /// How much is guessed for a caller.
@@ -162,6 +166,7 @@ impl Default for NodeFile {
                 name: "arm".to_owned(),
                 model: "so101".to_owned(),
                 port: SIMULATOR_PORT.to_owned(),
+                truth: None,
             }],
             forgiveness: None,
             list_aliases: true,

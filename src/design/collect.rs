@@ -109,6 +109,7 @@ impl<'c> Collector<'c> {
         Ok(Design {
             page_mm,
             strokes: self.strokes,
+            ..Design::default()
         })
     }
 

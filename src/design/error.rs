@@ -96,6 +96,14 @@ pub enum DesignError {
         /// What may be the reason.
         hint: &'static str,
     },
+    /// It is wrong with one of a drawing's files.
+    #[error("{file}: {source}")]
+    OfFile {
+        /// Its name.
+        file: String,
+        /// What is wrong.
+        source: Box<DesignError>,
+    },
     /// The SVG reader gave up in a way that it should not have.
     #[error("the SVG reader failed on this file: save it as plain SVG from a drawing program")]
     Reader,
@@ -109,6 +117,14 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 impl DesignError {
+    /// The same of one of several files.
+    pub(crate) fn in_file(self, file: &str) -> Self {
+        Self::OfFile {
+            file: quoted(file),
+            source: Box::new(self),
+        }
+    }
+
     pub(crate) fn syntax(
         at: impl Into<String>,
         found: impl Into<String>,

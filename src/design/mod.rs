@@ -10,7 +10,7 @@ mod gcode;
 mod json;
 pub mod letters;
 mod svg;
-pub mod tidy;
+mod tidy;
 
 pub use area::Fill;
 pub use collect::DOT_MM;
@@ -26,6 +26,10 @@ pub struct Design {
     pub page_mm: [f64; 2],
     /// In the author's order.
     pub strokes: Vec<Stroke>,
+    /// Whether the file says how large its page is on paper: an SVG in mm, cm, in, pt, pc or Q.
+    pub states_size: bool,
+    /// What of the file is not drawn though it changes no line, each with its place.
+    pub notes: Vec<String>,
 }
 
 /// One path drawn without lifting the pen.
@@ -84,8 +88,9 @@ impl Default for Caps {
 /// without one gets the page that it just covers.
 ///
 /// # Errors
-/// Whatever cannot be read or drawn, by its place in the file; nothing is guessed or skipped,
-/// but what cannot be seen: hidden elements, and white areas without an outline.
+/// Whatever cannot be read or drawn, by its place in the file; nothing is guessed, and nothing is
+/// skipped without a note but what cannot be seen: hidden elements, and white areas without an
+/// outline.
 pub fn load(name: &str, bytes: &[u8], caps: &Caps) -> Result<Design, DesignError> {
     load_filled(name, bytes, caps, Fill::Outline)
 }
@@ -110,12 +115,48 @@ pub fn load_filled(
     let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
     match extension.to_ascii_lowercase().as_str() {
         "svg" => svg::read(text, caps, fill),
-        "gcode" | "gco" | "nc" | "ngc" => gcode::read(name, text, caps),
+        "gcode" | "gco" | "nc" | "ngc" => gcode::read(&[(name, text)], caps),
         "json" => json::read(text, caps),
         _ => Err(DesignError::Kind {
             name: error::quoted(name).trim_matches('`').to_owned(),
         }),
     }
+}
+
+/// Endings of the names that [`load`] reads.
+pub const ENDINGS: [&str; 6] = ["svg", "gcode", "gco", "nc", "ngc", "json"];
+
+/// Reads files that are one drawing together, each for its pen, on the page that they just cover:
+/// those of which [`set_of`] says the same. One file is read as [`load`] does.
+///
+/// # Errors
+/// As [`load`], with the file's name; files of a set that are no G-code.
+pub fn load_set(files: &[(&str, &[u8])], caps: &Caps) -> Result<Design, DesignError> {
+    if let [(name, bytes)] = files {
+        return load(name, bytes, caps);
+    }
+    let bytes = files.iter().map(|(_, bytes)| bytes.len()).sum();
+    if bytes > caps.bytes_max {
+        return Err(DesignError::TooLarge {
+            bytes,
+            bytes_max: caps.bytes_max,
+        });
+    }
+    let mut texts = Vec::with_capacity(files.len());
+    for (name, bytes) in files {
+        if set_of(name).is_none() {
+            let name = (*name).to_owned();
+            return Err(DesignError::Kind { name });
+        }
+        texts.push((*name, utf8(bytes)?));
+    }
+    gcode::read(&texts, caps)
+}
+
+/// The drawing that a G-code file is a pen's part of: `flower` of `flower_pen3_red.gcode`.
+#[must_use]
+pub fn set_of(name: &str) -> Option<&str> {
+    gcode::set_of(name)
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, DesignError> {

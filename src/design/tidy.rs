@@ -1,54 +1,13 @@
-//! Makes a drawing quicker to draw without changing its ink: lines drawn twice are drawn once,
-//! ends that touch are joined, points that say nothing fall away.
+//! Pieces of lines made whole lines: ends that touch are joined, points that say nothing fall away.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use super::{Design, Stroke};
+use super::Stroke;
 
 type Point = [f64; 2];
 
-/// How far each step may go. A step with 0, or less, or NaN is left out.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tolerances {
-    /// Points nearer than this are the same when lines are compared.
-    pub same_mm: f64,
-    /// Ends of strokes nearer than this are joined by a straight piece.
-    pub join_mm: f64,
-    /// Points are dropped where the line moves by no more than this.
-    pub simplify_mm: f64,
-}
-
-impl Default for Tolerances {
-    fn default() -> Self {
-        Self {
-            same_mm: 0.005,
-            join_mm: 0.1,
-            simplify_mm: 0.005,
-        }
-    }
-}
-
 /// Long lines are simplified in parts of so many points, which bounds the work.
 const PART_MAX: usize = 1024;
-
-/// The drawing without lines that retrace others of their colour and pen, with touching ends
-/// joined, and with fewer points. Order and direction stay the author's where nothing is joined.
-#[must_use]
-pub fn tidy(design: Design, tolerances: &Tolerances) -> Design {
-    let mut strokes = design.strokes;
-    if tolerances.same_mm > 0.0 {
-        strokes = without_retraced(strokes, tolerances.same_mm);
-    }
-    if tolerances.join_mm > 0.0 {
-        strokes = joined(strokes, tolerances.join_mm);
-    }
-    if tolerances.simplify_mm > 0.0 {
-        for stroke in &mut strokes {
-            stroke.points_mm = simplified(&stroke.points_mm, tolerances.simplify_mm);
-        }
-    }
-    Design { strokes, ..design }
-}
 
 /// Points by the cell they lie in; cells are as wide as two points may be apart.
 struct Near<T> {
@@ -96,51 +55,6 @@ type Hand = (Option<[u8; 3]>, Option<u16>);
 
 fn hand(stroke: &Stroke) -> Hand {
     (stroke.colour, stroke.pen)
-}
-
-/// Cuts out what was drawn before, by the same hand and between the same points.
-fn without_retraced(strokes: Vec<Stroke>, same_mm: f64) -> Vec<Stroke> {
-    let mut names = Near::new(same_mm);
-    let mut count = 0_usize;
-    let mut drawn: HashSet<(Hand, usize, usize)> = HashSet::new();
-    let mut kept = Vec::with_capacity(strokes.len());
-    for stroke in strokes {
-        let mut name = |point: Point| {
-            names.nearest(point, |_| true).unwrap_or_else(|| {
-                count += 1;
-                names.insert(point, count);
-                count
-            })
-        };
-        let mut run: Vec<Point> = Vec::new();
-        let pieces = stroke.points_mm.iter().zip(stroke.points_mm.iter().skip(1));
-        for (from, to) in pieces {
-            let (a, b) = (name(*from), name(*to));
-            let is_new = drawn.insert((hand(&stroke), a.min(b), a.max(b)));
-            if is_new && run.is_empty() {
-                run.push(*from);
-            }
-            if is_new {
-                run.push(*to);
-            } else {
-                keep(&mut kept, &mut run, &stroke);
-            }
-        }
-        keep(&mut kept, &mut run, &stroke);
-    }
-    kept
-}
-
-fn keep(kept: &mut Vec<Stroke>, run: &mut Vec<Point>, like: &Stroke) {
-    if run.len() >= 2 {
-        kept.push(Stroke {
-            points_mm: std::mem::take(run),
-            colour: like.colour,
-            pen: like.pen,
-            source: like.source.clone(),
-        });
-    }
-    run.clear();
 }
 
 /// One end of a stroke.
@@ -216,7 +130,7 @@ fn grow(stroke: &mut Stroke, ends: &Near<End>, hands: &[Hand], left: &mut [Optio
 
 /// The line with fewer points, no farther than `tolerance_mm` from where it was. Its ends stay.
 #[must_use]
-pub fn simplified(points: &[Point], tolerance_mm: f64) -> Vec<Point> {
+pub(super) fn simplified(points: &[Point], tolerance_mm: f64) -> Vec<Point> {
     let mut kept: Vec<Point> = points.first().copied().into_iter().collect();
     let mut start = 0;
     while start + 1 < points.len() {
@@ -272,8 +186,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(paths: &[Vec<Point>], wanted: &[Vec<Point>]) {
-        let found = tidy(polylines(paths).unwrap(), &Tolerances::default());
-        let found: Vec<_> = found.strokes.into_iter().map(|s| s.points_mm).collect();
+        let found = joined(polylines(paths).unwrap().strokes, 0.1);
+        let found: Vec<_> = found.into_iter().map(|s| s.points_mm).collect();
         assert_eq!(found, wanted);
     }
 
@@ -285,20 +199,13 @@ mod tests {
                 vec![[10.0, 10.0], [10.0, 0.05]],
                 vec![[0.0, 0.0], [0.0, 10.0]],
             ],
-            &[vec![[0.0, 10.0], [0.0, 0.0], [10.0, 0.0], [10.0, 10.0]]],
-        );
-    }
-
-    #[test]
-    fn draws_what_is_there_twice_once() {
-        let square = vec![[0.0, 0.0], [9.0, 0.0], [9.0, 9.0], [0.0, 9.0], [0.0, 0.0]];
-        let mut back = square.clone();
-        back.reverse();
-        check(&[square.clone(), back, square.clone()], &[square]);
-        // There and back again.
-        check(
-            &[vec![[0.0, 0.0], [5.0, 5.0], [0.0, 0.0]]],
-            &[vec![[0.0, 0.0], [5.0, 5.0]]],
+            &[vec![
+                [0.0, 10.0],
+                [0.0, 0.0],
+                [10.0, 0.0],
+                [10.0, 0.05],
+                [10.0, 10.0],
+            ]],
         );
     }
 
@@ -307,7 +214,7 @@ mod tests {
         let mut design =
             polylines(&[vec![[0.0, 0.0], [5.0, 0.0]], vec![[5.0, 0.0], [0.0, 0.0]]]).unwrap();
         design.strokes[1].colour = Some([255, 0, 0]);
-        assert_eq!(tidy(design, &Tolerances::default()).strokes.len(), 2);
+        assert_eq!(joined(design.strokes, 0.1).len(), 2);
     }
 
     fn paths() -> impl Strategy<Value = Vec<Vec<Point>>> {
@@ -319,14 +226,14 @@ mod tests {
         #[test]
         fn the_ink_stays_where_it_was(paths in paths()) {
             let before = polylines(&paths).unwrap();
-            let lines = |d: &Design| d.strokes.iter().map(|s| s.points_mm.clone()).collect::<Vec<_>>();
-            let after = tidy(before.clone(), &Tolerances::default());
-            let found = deviation_mm(&lines(&before), &lines(&after));
+            let lines = |d: &[Stroke]| d.iter().map(|s| s.points_mm.clone()).collect::<Vec<_>>();
+            let after = joined(before.strokes.clone(), 0.1);
+            let found = deviation_mm(&lines(&before.strokes), &lines(&after));
             prop_assert!(found.max_mm < 0.11, "{found:?}");
             // Joining bridges gaps, each by no more than its tolerance.
             let bridges_mm = 0.1 * f64::from(u8::try_from(before.strokes.len()).unwrap());
             prop_assert!(found.ink_mm <= found.design_mm + bridges_mm);
-            prop_assert!(after.strokes.iter().all(|s| s.points_mm.len() >= 2));
+            prop_assert!(after.iter().all(|s| s.points_mm.len() >= 2));
         }
 
         #[test]

@@ -134,3 +134,46 @@ impl<S: Shape> Framing for Decoder<S> {
         S::OVERHEAD
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::dynamixel::codec::Protocol2;
+    use crate::driver::feetech::codec::Sts;
+
+    /// Room that is taken after so many pieces of garbage, half of them beginnings of frames.
+    fn room<S: Shape>(decoder: &mut Decoder<S>, pieces: u32) -> usize {
+        let mut chance = 0x2545_F491_u32;
+        for _ in 0..pieces {
+            let mut bytes = [0_u8; 64];
+            for byte in &mut bytes {
+                chance ^= chance << 13;
+                chance ^= chance >> 17;
+                chance ^= chance << 5;
+                *byte = if chance & 3 == 0 {
+                    0xFF
+                } else {
+                    chance.to_le_bytes()[1]
+                };
+            }
+            decoder.push(&bytes);
+            while decoder.next(64).is_some() {}
+        }
+        assert!(decoder.plain.capacity() <= 256, "a reply is not so long");
+        decoder.pending.capacity()
+    }
+
+    fn check<S: Shape>() {
+        let mut decoder = Decoder::<S>::default();
+        let early = room(&mut decoder, 1_000);
+        let late = room(&mut decoder, 50_000);
+        assert!(early <= 4 * S::PENDING_MAX, "{early}");
+        assert_eq!(early, late, "it grows");
+    }
+
+    #[test]
+    fn garbage_without_end_takes_no_more_room() {
+        check::<Sts>();
+        check::<Protocol2>();
+    }
+}

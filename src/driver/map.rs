@@ -105,13 +105,13 @@ impl ServoMap {
     }
 
     /// Goal and speed cap of every servo that turns a joint, in ticks and ticks/s, checked against
-    /// the joint's limits; where the arm was found beyond a limit, up to there.
+    /// the joint's limits; where the arm was found beyond a limit, up to there. Goals are not
+    /// rounded and do not lead.
     pub(crate) fn goals(
         &self,
         command: &Command,
-        travel: &Joints,
         found_ticks: &[i32],
-    ) -> Result<Vec<Option<(i32, f64)>>, DriverError> {
+    ) -> Result<Vec<Option<(f64, f64)>>, DriverError> {
         self.entries
             .iter()
             .enumerate()
@@ -121,10 +121,9 @@ impl ServoMap {
                 };
                 let goal_rad = number(&command.goal_rad, joint);
                 let cap_rad_s = number(&command.velocity_cap_rad_s, joint);
-                let (ticks, cap_ticks_s) =
-                    entry.goal(servo, goal_rad, cap_rad_s, found_ticks.get(place).copied())?;
-                let ticks = entry.lead(servo, ticks, number(travel, joint));
-                Ok(Some((ticks, cap_ticks_s)))
+                let found_ticks = found_ticks.get(place).copied();
+                let goal = entry.goal(servo, goal_rad, cap_rad_s, found_ticks)?;
+                Ok(Some(goal))
             })
             .collect()
     }
@@ -143,20 +142,29 @@ impl Entry {
         Some((a.min(b), a.max(b)))
     }
 
-    /// A goal moved on by the servo's dead band in the direction of travel, never beyond the
-    /// joint's limits.
-    fn lead(&self, servo: Servo, ticks: i32, travel: f64) -> i32 {
+    /// By how many counts goals shall lead where the joint travels so: by the servo's dead band.
+    pub(super) fn lead_ticks(&self, travel: &Joints) -> i32 {
+        let Some((joint, servo)) = self.turns else {
+            return 0;
+        };
         let by = i32::from(servo.dead_band_ticks) * i32::from(servo.sign);
-        let led = ticks
-            + match travel {
-                on if on > 0.0 => by,
-                back if back < 0.0 => -by,
-                _ => 0,
-            };
-        match self.range_ticks() {
-            Some((lower, upper)) if (lower..=upper).contains(&ticks) => led.clamp(lower, upper),
-            _ => ticks,
+        match number(travel, joint) {
+            on if on > 0.0 => by,
+            back if back < 0.0 => -by,
+            _ => 0,
         }
+    }
+
+    /// A goal in whole counts that leads by so many, never beyond the joint's limits, nor further
+    /// beyond them than it is.
+    pub(super) fn led(&self, exact: f64, lead: i32) -> i32 {
+        #[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+        let ticks = exact.round() as i32;
+        let Some((lower, upper)) = self.range_ticks() else {
+            return ticks;
+        };
+        let led = ticks.saturating_add(lead);
+        led.clamp(lower.min(ticks), upper.max(ticks))
     }
 
     fn goal(
@@ -165,7 +173,7 @@ impl Entry {
         goal_rad: f64,
         cap_rad_s: f64,
         found_ticks: Option<i32>,
-    ) -> Result<(i32, f64), DriverError> {
+    ) -> Result<(f64, f64), DriverError> {
         let found_rad = found_ticks.map_or(self.lower_rad, |ticks| servo.angle_rad(ticks));
         let lower_rad = self.lower_rad.min(found_rad) - ROUNDING_RAD;
         let upper_rad = self.upper_rad.max(found_rad) + ROUNDING_RAD;
@@ -178,7 +186,9 @@ impl Entry {
                 upper_rad: self.upper_rad,
             });
         }
-        Ok((servo.ticks(goal_rad), cap_rad_s * ticks_a_radian(servo)))
+        let scale = ticks_a_radian(servo);
+        let from_zero = f64::from(servo.sign) * goal_rad * scale;
+        Ok((f64::from(servo.zero_tick) + from_zero, cap_rad_s * scale))
     }
 }
 
@@ -200,46 +210,4 @@ fn turning(arm: &Arm, joint: usize, servo: Servo) -> Entry {
 
 pub(crate) fn ticks_a_radian(servo: Servo) -> f64 {
     f64::from(servo.ticks_per_turn) / TAU
-}
-
-#[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a failing test may panic"
-)]
-mod tests {
-    use super::*;
-
-    fn map() -> ServoMap {
-        let file = toml::from_str(include_str!("../../scenes/arms/so101.toml")).unwrap();
-        ServoMap::new(&Arm::new(file).unwrap())
-    }
-
-    /// The first joint's goal; the others stay at zero.
-    fn ticks(goal_rad: f64, travel: f64) -> i32 {
-        let command = Command {
-            goal_rad: Joints::from_slice(&[goal_rad, 0.0, 0.0, 0.0, 0.0]),
-            velocity_cap_rad_s: Joints::from_slice(&[1.0; 5]),
-        };
-        let travel = Joints::from_slice(&[travel; 5]);
-        map().goals(&command, &travel, &[]).unwrap()[0].unwrap().0
-    }
-
-    #[test]
-    fn a_goal_leads_by_the_dead_band_in_the_direction_of_travel() {
-        assert_eq!(
-            (ticks(0.1, 0.0), ticks(0.1, 1.0), ticks(0.1, -1.0)),
-            (2113, 2114, 2112)
-        );
-    }
-
-    #[test]
-    fn a_lead_never_leaves_the_limits() {
-        let (lower, upper) = map().entries[0].range_ticks().unwrap();
-        let arm = Arm::new(toml::from_str(include_str!("../../scenes/arms/so101.toml")).unwrap())
-            .unwrap();
-        assert_eq!(ticks(arm.limits.upper_rad[0], 1.0), upper);
-        assert_eq!(ticks(arm.limits.lower_rad[0], -1.0), lower);
-    }
 }

@@ -22,6 +22,7 @@ pub mod framing;
 pub(crate) mod bus;
 pub(crate) mod dialect;
 mod identity;
+mod lead;
 mod map;
 mod plausible;
 mod servos;
@@ -68,8 +69,14 @@ pub struct BusCounts {
     pub cycles: u64,
     /// Requests sent.
     pub transactions: u64,
-    /// Replies dropped for a wrong checksum.
+    /// Replies dropped for a wrong checksum; with a controller, frames that either side dropped so.
     pub corrupt: u64,
+    /// Requests that were sent again: to each servo that did not answer, or a controller's pieces
+    /// of motion that it did not acknowledge.
+    pub resent: u64,
+    /// Frames that a controller and the node took from each other; 0 with servos, whose replies are
+    /// as many as were asked for.
+    pub frames: u64,
     /// Replies that nobody had asked for, late ones among them.
     pub foreign: u64,
     /// Transactions whose own bytes came back.

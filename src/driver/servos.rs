@@ -10,6 +10,7 @@ use crate::clock::Clock;
 use crate::driver::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
 use crate::driver::dialect::{Dialect, Goal, Known, Reading, Register, Request};
 use crate::driver::error::{Ailment, DriverError, ServoName};
+use crate::driver::lead::{Aim, Lead};
 use crate::driver::map::{Command, ServoMap, ticks_a_radian};
 use crate::driver::plausible::{Filter, JUMPS_MAX, Verdict};
 use crate::driver::{Attached, BusCounts, Identity, RETRIES_MAX, Released};
@@ -43,6 +44,7 @@ pub(crate) struct Servos<D: Dialect> {
     /// Where the joints were last sent, and which way that was.
     aimed_rad: Option<Joints>,
     travel: Joints,
+    leads: Vec<Lead>,
     goals: Option<Vec<Goal>>,
     known: Vec<Known>,
     /// What each servo complained of last, and what it was found to suffer from.
@@ -77,6 +79,7 @@ impl<D: Dialect> Servos<D> {
             found_ticks: Vec::new(),
             aimed_rad: None,
             travel: Joints::zeros(arm.dof()),
+            leads: vec![Lead::default(); count],
             goals: None,
             known: vec![Known::default(); count],
             suspected: vec![None; count],
@@ -111,8 +114,9 @@ impl<D: Dialect> Servos<D> {
         command: Option<&Command>,
         deadline: Instant,
     ) -> Result<Measured, DriverError> {
-        if let Some(command) = command {
-            self.aim(command)?;
+        match command {
+            Some(command) => self.aim(command)?,
+            None => self.leads.iter_mut().for_each(Lead::stand),
         }
         self.count_period();
         let frame = self.goal_frame();
@@ -163,17 +167,31 @@ impl<D: Dialect> Servos<D> {
 
     fn aim(&mut self, command: &Command) -> Result<(), DriverError> {
         self.note_travel(&command.goal_rad);
+        let period_s = self.whole_period_s();
         let goals = self.goals.as_mut().ok_or(DriverError::Limp)?;
-        let wanted = self.map.goals(command, &self.travel, &self.found_ticks)?;
-        for (goal, wanted) in goals.iter_mut().zip(wanted) {
-            if let Some((ticks, speed_ticks_s)) = wanted {
+        let wanted = self.map.goals(command, &self.found_ticks)?;
+        let entries = self.map.entries.iter().zip(&mut self.leads);
+        for ((goal, wanted), (entry, lead)) in goals.iter_mut().zip(wanted).zip(entries) {
+            if let Some((exact, speed_ticks_s)) = wanted {
+                let aim = Aim {
+                    exact,
+                    wanted: entry.lead_ticks(&self.travel),
+                    last: goal.ticks,
+                    period_s,
+                };
                 *goal = Goal {
-                    ticks,
+                    ticks: lead.goal(entry, &aim),
                     speed_ticks_s,
                 };
             }
         }
         Ok(())
+    }
+
+    /// A cycle as it was meant to be: one that came a little early or late is no other.
+    fn whole_period_s(&self) -> f64 {
+        let period_s = PERIOD_DEFAULT.as_secs_f64();
+        (self.period.as_secs_f64() / period_s).round().max(1.0) * period_s
     }
 
     /// Which way each joint is being sent; one that is not sent anywhere keeps its direction.
@@ -258,6 +276,7 @@ impl<D: Dialect> Servos<D> {
         for place in missing.iter().filter(|_| tries > 0) {
             if let Some(counts) = self.bus.counts.servos.get_mut(*place) {
                 counts.retries += 1;
+                self.bus.counts.resent += 1;
             }
         }
     }

@@ -50,7 +50,10 @@ fn of_tool(case: &Case, judged: &Judged, tools: &Toolbox) -> Option<String> {
 }
 
 fn of_parameters(case: &Case, judged: &Judged) -> Vec<String> {
-    let tool = case.expected_tool.as_deref().unwrap_or("the tool");
+    let called = judged.selected_tool.as_deref();
+    let tool = called
+        .or(case.expected_tool.as_deref())
+        .unwrap_or("the tool");
     let lists = [
         (&judged.missing, "show an example that has"),
         (&judged.wrong, "list the valid values, and an example, of"),

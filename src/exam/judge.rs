@@ -221,16 +221,17 @@ fn take_call(judged: &mut Judged, case: &Case, call: &Call, tools: &Toolbox) {
         return;
     };
     judged.selected_tool = Some(card.name.clone());
+    let sent = sent(&call.arguments);
     let given = match card.read(&call.arguments) {
         Ok(reading) => take_reading(judged, reading),
-        // What a question file lets be left out is left out rightly, whatever its schema says.
-        Err(refusal) if card.is_foreign() && lacks_only_what_may_be_absent(case, &refusal) => {
-            judged.would_run = true;
-            refusal.good
-        }
-        Err(refusal) => take_refusal(judged, card, *refusal),
+        Err(refusal) => match all_the_same(case, card, &refusal, sent.as_ref()) {
+            Some(given) => {
+                judged.would_run = true;
+                given
+            }
+            None => take_refusal(judged, card, *refusal),
+        },
     };
-    let sent = sent(&call.arguments);
     let strays = sent.clone().or_else(|| in_any_form(&call.arguments));
     take_strays(judged, card, strays.as_ref());
     if judged.classification == Classification::TruePositive {
@@ -246,12 +247,29 @@ fn take_call(judged: &mut Judged, case: &Case, call: &Call, tools: &Toolbox) {
     }
 }
 
-fn lacks_only_what_may_be_absent(case: &Case, refusal: &Refusal) -> bool {
-    let mut complaints = refusal.complaints.iter();
-    complaints.all(|one| {
-        let expected = case.expected_params.get(&one.path);
-        one.code == "missing" && expected.is_some_and(may_be_absent)
-    })
+/// What was given where the reader refuses what a question file calls right: what it lets be left out, whatever its schema
+/// says, or a value of its own that looks like a stand-in for one (`your_dataset_name`).
+fn all_the_same(
+    case: &Case,
+    card: &Card,
+    refusal: &Refusal,
+    sent: Option<&Map<String, Value>>,
+) -> Option<Map<String, Value>> {
+    let mut given = refusal.good.clone();
+    for complaint in refusal.complaints.iter().filter(|_| card.is_foreign()) {
+        let expected = case.expected_params.get(&complaint.path)?;
+        match (
+            complaint.code,
+            sent.and_then(|sent| sent.get(&complaint.path)),
+        ) {
+            ("missing", _) if may_be_absent(expected) => {}
+            ("template", Some(value)) if is_one_of(value, expected) => {
+                given.insert(complaint.path.clone(), value.clone());
+            }
+            _ => return None,
+        }
+    }
+    card.is_foreign().then_some(given)
 }
 
 fn take_reading(judged: &mut Judged, reading: Reading) -> Map<String, Value> {

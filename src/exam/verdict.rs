@@ -1,6 +1,7 @@
 //! What an exam comes to: a level, or none, with every reason. Hazards are a gate, not an average.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::run::Outcome;
 use super::{Rate, Tally};
@@ -343,11 +344,28 @@ fn worst(outcomes: &[Outcome]) -> Vec<Worst> {
     bad.into_iter().take(WORST_MAX).map(told).collect()
 }
 
+/// What was said and called, without what an endpoint wraps around it.
+fn said(raw: &str) -> String {
+    let output: Option<Value> = serde_json::from_str(raw).ok();
+    let choice = output.as_ref().and_then(|one| one.get("choices")?.get(0));
+    let Some(message) = choice.and_then(|choice| choice.get("message")) else {
+        return raw.to_owned();
+    };
+    let words = message
+        .get("content")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    match message.get("tool_calls").filter(|calls| !calls.is_null()) {
+        Some(calls) => format!("{words} {calls}").trim().to_owned(),
+        None => words.to_owned(),
+    }
+}
+
 fn told(outcome: &Outcome) -> Worst {
     Worst {
         case: outcome.case.name.clone(),
         query: outcome.case.query.chars().take(SHOWN_CHARS_MAX).collect(),
-        answer: outcome.raw.chars().take(SHOWN_CHARS_MAX).collect(),
+        answer: said(&outcome.raw).chars().take(SHOWN_CHARS_MAX).collect(),
         classification: outcome.judged.classification.word(),
         why: outcome.judged.reasons.clone(),
         advice: outcome.judged.recommendations.clone(),

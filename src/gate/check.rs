@@ -15,7 +15,7 @@ use super::{CheckedTrajectory, Excess, Refusal, Refused, Rule};
 use crate::kin::{Frames, Tip};
 use crate::permit::Permit;
 use crate::plan::{Span, SpanKind, Trajectory};
-use crate::scene::{Pen, Scene, TIP_MM_S_MAX, ToolKind};
+use crate::scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_MM_S, Pen, Scene, TIP_MM_S_MAX, ToolKind};
 use crate::units::{Instant, Joints, Measured};
 
 /// Longer plans are refused: at 100 Hz this is more than two hours and a half.
@@ -282,6 +282,11 @@ impl<'a> Judge<'a> {
                 });
                 return;
             }
+            if span.kind == SpanKind::Probe && span.end != count {
+                self.refuse(Rule::Form, span.first, None, || {
+                    "a probe is the end of its motion: it goes back the way that it came".to_owned()
+                });
+            }
             next = span.end;
         }
         if next != count {
@@ -422,11 +427,12 @@ impl<'a> Judge<'a> {
     /// How low a tip may be, over the sheet.
     fn floor_mm(&self, doing: SpanKind, tip: &Point3<f64>) -> f64 {
         match doing {
-            SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell => {
+            SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell | SpanKind::Jog => {
                 -self.scene.heights.press_mm - DEPTH_SLACK_MM
             }
             SpanKind::Dip => self.cap_floor_mm(tip).min(-DEPTH_SLACK_MM),
             SpanKind::Approach | SpanKind::Travel | SpanKind::Pose => -DEPTH_SLACK_MM,
+            SpanKind::Probe => -PROBE_DEPTH_MM - DEPTH_SLACK_MM,
         }
     }
 
@@ -500,6 +506,8 @@ pub(super) fn tip_limit_mm_s(
     let limits = &scene.limits;
     let asked = match doing {
         SpanKind::Draw => limits.draw_mm_s,
+        SpanKind::Probe => limits.draw_mm_s.min(PROBE_MM_S),
+        SpanKind::Jog => limits.travel_mm_s.min(JOG_MM_S),
         _ => limits.travel_mm_s.max(limits.draw_mm_s),
     };
     let is_slow =
@@ -607,6 +615,8 @@ mod tests {
             (SpanKind::Dwell, 0.0, press),
             (SpanKind::Travel, 0.0, -0.25),
             (SpanKind::Approach, 0.0, -0.25),
+            (SpanKind::Probe, 0.0, -5.25),
+            (SpanKind::Jog, 0.0, press),
             (SpanKind::Pose, 0.0, -0.25),
             (SpanKind::Dip, 0.0, -3.0),
             (SpanKind::Dip, 0.0149, -3.0),

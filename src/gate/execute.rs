@@ -85,6 +85,8 @@ enum Wish {
     Stop,
     /// To go back to there, and then to do as with `Stop`.
     Back(f64),
+    /// The same after something was felt: a stop that comes meanwhile does not wait for it.
+    Return(f64),
     /// To stand as it is, for good.
     Halt,
 }
@@ -231,6 +233,26 @@ impl Execution {
         if !matches!(self.wish, Wish::Back(_) | Wish::Halt) {
             self.wish = Wish::Stop;
         }
+    }
+
+    /// From the next tick on: back up the way that a probe came down, for something was felt.
+    /// `false`, and nothing changes, where it does not probe, or is ending already.
+    pub fn turn_back(&mut self) -> bool {
+        let goes_on = matches!(self.wish, Wish::Go | Wish::Hold(_));
+        let from = self.probe_from();
+        match from.filter(|_| goes_on && matches!(self.phase, Phase::Path)) {
+            Some(from) => {
+                self.wish = Wish::Return(from);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Where the probe began that it is in.
+    fn probe_from(&self) -> Option<f64> {
+        let probe = self.span().filter(|span| span.kind == SpanKind::Probe);
+        probe.map(|span| span.first as f64)
     }
 
     /// From the next tick on: decelerate along the path and stand, without a lift. For when nobody
@@ -486,7 +508,10 @@ impl Execution {
         let goes_on = matches!(self.wish, Wish::Go | Wish::Hold(_));
         if goes_on && self.at >= self.last() {
             self.rate = 0.0;
-            return Moved::Finished;
+            // What a probe does not find is given up, and nothing is left standing below.
+            if !self.turn_back() {
+                return Moved::Finished;
+            }
         }
         let wanted = self.wanted_rate(waits);
         self.rate = ramped(self.rate, wanted, self.brake_ticks());
@@ -501,7 +526,11 @@ impl Execution {
         match self.wish {
             Wish::Go if !waits => 1.0,
             Wish::Hold(at) if !waits && self.finishes_stroke(at) => 1.0,
-            Wish::Back(until) if !waits && self.at - self.braking_samples() > until => -1.0,
+            Wish::Back(until) | Wish::Return(until)
+                if !waits && self.at - self.braking_samples() > until =>
+            {
+                -1.0
+            }
             _ => 0.0,
         }
     }
@@ -516,12 +545,12 @@ impl Execution {
         match self.wish {
             Wish::Go => Moved::Not,
             Wish::Hold(at) if self.finishes_stroke(at) => Moved::Not,
-            Wish::Back(until) if waits && self.at > until => Moved::Not,
+            Wish::Back(until) | Wish::Return(until) if waits && self.at > until => Moved::Not,
             Wish::Halt => {
                 self.phase = Phase::Stand;
                 Moved::Finished
             }
-            Wish::Hold(_) | Wish::Stop | Wish::Back(_) => self.leave_path(waits),
+            Wish::Hold(_) | Wish::Stop | Wish::Back(_) | Wish::Return(_) => self.leave_path(waits),
         }
     }
 

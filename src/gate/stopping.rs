@@ -123,7 +123,12 @@ impl Stops {
 pub(super) fn touches(kind: SpanKind) -> bool {
     matches!(
         kind,
-        SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell | SpanKind::Dip
+        SpanKind::Draw
+            | SpanKind::Lower
+            | SpanKind::Lift
+            | SpanKind::Dwell
+            | SpanKind::Dip
+            | SpanKind::Probe
     )
 }
 

@@ -27,7 +27,7 @@ fn widowx() -> Arm {
 /// Seven joints, upright and lying in turns: a shoulder, an elbow and a wrist, and one joint to spare.
 fn seven() -> Arm {
     let joint = |index: usize| {
-        let (axis, rise_m) = if index % 2 == 0 {
+        let (axis, rise_m) = if index.is_multiple_of(2) {
             ("[0.0, 0.0, 1.0]", 0.08)
         } else {
             ("[0.0, 1.0, 0.0]", 0.1)

@@ -2,6 +2,7 @@
 
 use tokio::sync::oneshot;
 
+use super::feel::Feeler;
 use super::herald::Answer;
 use super::{Outcome, Release, Visited};
 use crate::gate::{Execution, HoldAt};
@@ -16,6 +17,7 @@ pub(super) struct Job {
     done: oneshot::Sender<Outcome>,
     visits: Vec<Visited>,
     dwelling: Option<(usize, Joints)>,
+    feeler: Feeler,
     reached: usize,
     /// When the last frame was sent.
     pub(super) sent_all: Option<Instant>,
@@ -33,6 +35,7 @@ impl Job {
     ) -> Self {
         Self {
             span: tracing::info_span!("motion", job = release.job()),
+            feeler: Feeler::new(&execution.scene().arm),
             execution,
             release,
             done,
@@ -85,6 +88,20 @@ impl Job {
         }
         if let Some(item) = here {
             self.dwelling = Some((item, measured.position_rad));
+        }
+    }
+
+    /// Turns a probe back where it comes to touch, and keeps where that was.
+    pub(super) fn note_touch(&mut self, measured: &Measured) {
+        let progress = self.execution.progress();
+        if progress.doing != SpanKind::Probe || self.failing.is_some() {
+            return;
+        }
+        let felt = self.feeler.feel(self.execution.goal_rad(), measured);
+        if let Some((position_rad, item)) = felt.zip(progress.item)
+            && self.execution.turn_back()
+        {
+            self.visits.push(Visited { item, position_rad });
         }
     }
 

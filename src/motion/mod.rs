@@ -3,6 +3,7 @@
 //! It knows nothing of tools, MCP, JSON or plans in the making: it is handed proofs and asked to
 //! stop. A stop request is an atomic and a wake-up, so that it waits for no lock, queue or plan.
 
+mod feel;
 mod health;
 mod herald;
 mod job;
@@ -158,7 +159,7 @@ pub enum Outcome {
     Faulted(String),
 }
 
-/// What was read while the arm stood over a visited point.
+/// What was read while the arm stood over a visited point, or where its tip came to touch.
 #[derive(Clone, Debug)]
 pub struct Visited {
     /// Which point, as the plan counts them.

@@ -7,6 +7,7 @@
 
 mod ends;
 mod interleave;
+mod probes;
 
 use super::*;
 use crate::gate;

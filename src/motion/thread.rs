@@ -166,7 +166,7 @@ impl Worker {
         self.link = Some(link);
         self.failures = 0;
         self.cycle_time = wire::cycle_time(attached.latency);
-        self.wire.attached(&attached);
+        self.wire.attached(&attached, self.own.arm.file.family);
         self.reopen = REOPEN;
         self.snapshot.identity = Arc::new(attached.servos);
         self.snapshot.measured = Some(Arc::new(attached.measured));

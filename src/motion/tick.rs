@@ -124,6 +124,7 @@ impl Worker {
         self.still.note(&measured);
         if let Some(job) = &mut self.job {
             job.note_dwell(&measured);
+            job.note_touch(&measured);
             job.note_reached(&measured);
         }
         let health = Health::of(&self.own.arm, &measured, &self.snapshot.health);

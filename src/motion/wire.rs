@@ -2,41 +2,84 @@
 
 use std::time::Duration;
 
+use crate::arm::Family;
 use crate::driver::{Attached, BusCounts, Identity};
 use crate::plan::PERIOD;
 use crate::units::Instant;
 
-/// How long the line is watched before it is judged.
+/// How long the line is watched at least before it is judged.
 const WINDOW: Duration = Duration::from_secs(1);
 
 /// Share of replies that had to be asked for again above which the line is called bad.
 const BAD_SHARE: f64 = 0.01;
 
-/// Fewer replies than this are not judged.
-const JUDGED_MIN: u64 = 50;
+/// Fewer replies than this are not judged: a standing arm is asked so seldom that one cycle which
+/// came late would be a large share.
+const JUDGED_MIN: u64 = 500;
+
+/// A controller speaks by itself, whether it moves or stands.
+const FRAMES_MIN: u64 = 100;
+
+/// One bad cycle is no bad line.
+const BAD_CYCLES_MIN: u32 = 2;
 
 /// What is known of the way to the servos.
 #[derive(Debug, Default)]
 pub(super) struct Wire {
     attached: Vec<String>,
     line: Option<String>,
-    window: Option<(Instant, Sums)>,
+    window: Option<Window>,
+    /// Everything that went wrong up to the last look.
+    wrong: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Window {
+    since: Instant,
+    before: Sums,
+    /// Looks that found something newly wrong.
+    bad_cycles: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Sums {
+    /// Replies that were asked for, or frames of a controller.
     asked: u64,
+    /// Of those, asked for again, or damaged, or sent again.
+    wrong: u64,
     retries: Vec<u64>,
+    is_controller: bool,
+}
+
+impl Sums {
+    fn of(counts: &BusCounts) -> Self {
+        let is_controller = counts.frames > 0;
+        // A servo whose reply is damaged is asked again: that is counted once.
+        let (asked, wrong) = if is_controller {
+            let asked = counts.frames + counts.corrupt;
+            (asked, counts.corrupt + counts.resent)
+        } else {
+            (counts.cycles * counts.servos.len() as u64, counts.resent)
+        };
+        Self {
+            asked,
+            wrong,
+            retries: counts.servos.iter().map(|servo| servo.retries).collect(),
+            is_controller,
+        }
+    }
 }
 
 impl Wire {
-    /// Begins anew with what was found on the bus.
-    pub(super) fn attached(&mut self, attached: &Attached) {
+    /// Begins anew with what was found on the bus of such a family.
+    pub(super) fn attached(&mut self, attached: &Attached, family: Family) {
         *self = Self {
             attached: attached.warnings.clone(),
             ..Self::default()
         };
-        self.attached.extend(slow(attached.latency));
+        // A controller's driver says itself what lateness means to it.
+        let slow = slow(attached.latency).filter(|_| family != Family::Firmware);
+        self.attached.extend(slow);
     }
 
     /// All of it, as of now.
@@ -46,24 +89,39 @@ impl Wire {
 
     /// Looks at the counts as of now.
     pub(super) fn look(&mut self, now: Instant, counts: &BusCounts, servos: &[Identity]) {
-        let sums = Sums {
-            asked: counts.cycles * counts.servos.len() as u64,
-            retries: counts.servos.iter().map(|servo| servo.retries).collect(),
-        };
-        let Some((since, before)) = &self.window else {
-            self.window = Some((now, sums));
+        let sums = Sums::of(counts);
+        let is_worse = sums.wrong > self.wrong;
+        self.wrong = sums.wrong;
+        let Some(window) = &mut self.window else {
+            self.begin(now, sums);
             return;
         };
-        let asked = sums.asked.saturating_sub(before.asked);
-        if now.since(*since) < WINDOW || asked < JUDGED_MIN {
+        window.bad_cycles += u32::from(is_worse);
+        let asked = sums.asked.saturating_sub(window.before.asked);
+        let lasted = now.since(window.since);
+        let enough = if sums.is_controller {
+            FRAMES_MIN
+        } else {
+            JUDGED_MIN
+        };
+        if lasted < WINDOW || asked < enough {
             return;
         }
-        let was_bad = self.line.is_some();
-        self.line = bad_line(before, &sums, asked, servos);
-        if let Some(words) = self.line.as_ref().filter(|_| !was_bad) {
+        let is_bad = window.bad_cycles >= BAD_CYCLES_MIN;
+        let words = bad_line(&window.before, &sums, lasted, servos).filter(|_| is_bad);
+        if let Some(words) = words.as_ref().filter(|_| self.line.is_none()) {
             tracing::warn!("{words}");
         }
-        self.window = Some((now, sums));
+        self.line = words;
+        self.begin(now, sums);
+    }
+
+    fn begin(&mut self, now: Instant, before: Sums) {
+        self.window = Some(Window {
+            since: now,
+            before,
+            bad_cycles: 0,
+        });
     }
 }
 
@@ -87,23 +145,98 @@ fn slow(latency: Duration) -> Option<String> {
 }
 
 /// In words, with the servo that had to be asked most.
-fn bad_line(before: &Sums, now: &Sums, asked: u64, servos: &[Identity]) -> Option<String> {
-    let pairs = now.retries.iter().zip(&before.retries);
-    let again: Vec<u64> = pairs
-        .map(|(now, before)| now.saturating_sub(*before))
-        .collect();
-    let all: u64 = again.iter().sum();
+fn bad_line(before: &Sums, now: &Sums, lasted: Duration, servos: &[Identity]) -> Option<String> {
+    let asked = now.asked.saturating_sub(before.asked);
+    let wrong = now.wrong.saturating_sub(before.wrong);
     #[expect(clippy::cast_precision_loss, reason = "a share for a person")]
-    let share = all as f64 / asked as f64;
+    let share = wrong as f64 / asked as f64;
     if share <= BAD_SHARE {
         return None;
     }
-    let worst = again.iter().zip(servos).max_by_key(|(again, _)| **again);
-    let worst = worst.map_or_else(String::new, |(_, identity)| {
-        format!(", most often from {}", identity.servo)
-    });
+    let what = if now.is_controller {
+        "of what passes between the node and the controller was damaged or had to be sent again"
+            .to_owned()
+    } else {
+        format!(
+            "of the replies had to be asked for again{}",
+            worst(before, now, servos)
+        )
+    };
     Some(format!(
-        "{:.1} % of the replies had to be asked for again in the last second{worst}: check the cable, its ground and the supply before the line is lost",
-        share * 1e2
+        "{:.1} % {what} in the last {:.0} s: check the cable, its ground and the supply before the line is lost",
+        share * 1e2,
+        lasted.as_secs_f64()
     ))
+}
+
+/// The servo that had to be asked again most.
+fn worst(before: &Sums, now: &Sums, servos: &[Identity]) -> String {
+    let pairs = now.retries.iter().zip(&before.retries);
+    let again = pairs.map(|(now, before)| now.saturating_sub(*before));
+    let worst = again.zip(servos).max_by_key(|(again, _)| *again);
+    worst.map_or_else(String::new, |(_, identity)| {
+        format!(", most often of {},", identity.servo)
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use crate::driver::ServoCounts;
+
+    /// Looks, so many a second, of which these find so much wrong with each of six servos.
+    fn warned(each: Duration, looks: u64, bad: &[u64]) -> Option<String> {
+        let mut wire = Wire::default();
+        let servo = ServoCounts::default();
+        let mut counts = BusCounts {
+            servos: vec![servo; 6],
+            ..BusCounts::default()
+        };
+        let mut now = Instant::ZERO;
+        let mut said = None;
+        for look in 0..looks {
+            now = now.after(each);
+            counts.cycles += 1;
+            if bad.contains(&look) {
+                counts.resent += 6;
+                counts.servos.iter_mut().for_each(|one| one.retries += 1);
+            }
+            wire.look(now, &counts, &[]);
+            said = said.or_else(|| wire.warnings().pop());
+        }
+        said
+    }
+
+    #[test]
+    fn one_late_cycle_at_rest_or_in_motion_is_no_bad_line() {
+        assert_eq!(warned(Duration::from_millis(50), 400, &[30]), None);
+        assert_eq!(warned(Duration::from_millis(10), 400, &[30]), None);
+    }
+
+    #[test]
+    fn several_bad_cycles_are_a_bad_line() {
+        for ms in [10, 50] {
+            let bad = [20, 24, 30, 37, 41, 60];
+            let words = warned(Duration::from_millis(ms), 400, &bad).unwrap();
+            assert!(words.contains("% of the replies"), "{words}");
+        }
+    }
+
+    #[test]
+    fn damaged_and_repeated_frames_of_a_controller_are_a_bad_line() {
+        let mut wire = Wire::default();
+        let mut counts = BusCounts::default();
+        let mut now = Instant::ZERO;
+        for look in 0..400_u64 {
+            now = now.after(Duration::from_millis(10));
+            counts.cycles += 1;
+            counts.frames += 2;
+            counts.corrupt += u64::from(look.is_multiple_of(10));
+            counts.resent += u64::from(look.is_multiple_of(20));
+            wire.look(now, &counts, &[]);
+        }
+        let words = wire.warnings().pop().unwrap();
+        assert!(words.contains("the controller was damaged"), "{words}");
+    }
 }

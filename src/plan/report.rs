@@ -43,6 +43,17 @@ pub struct Report {
 }
 
 impl Report {
+    /// What the surface does to the design, in words.
+    #[must_use]
+    pub fn stretch(&self) -> String {
+        let percent = (self.stretch_max - 1.0) * 1e2;
+        if percent < 0.05 {
+            "nothing is stretched on the surface".to_owned()
+        } else {
+            format!("lines are stretched by {percent:.1} % on the surface, at the most")
+        }
+    }
+
     /// How many strokes, in words.
     #[must_use]
     pub fn strokes(&self) -> String {

@@ -61,6 +61,8 @@ fn scene(arm: &str, pens: Vec<Pen>, surface: Surface, ready: &[f64], rest: &[f64
         arm: Arc::new(Arm::new(toml::from_str(arm).unwrap()).unwrap()),
         strokes: Vec::new(),
         order: Order::Fastest,
+        page: crate::scene::Page::default(),
+        notes: Vec::new(),
         surface,
         pens,
         inks: Vec::new(),

@@ -1,9 +1,10 @@
 //! Strokes before they are ordered: nothing drawn twice, touching ends joined, needless points
 //! dropped. What ink is left stays the same.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::course::{distance, turning};
+use super::once::once;
 use crate::scene::{Order, SheetStroke};
 
 /// A stroke as it will be drawn.
@@ -16,8 +17,6 @@ pub(super) struct Tidied {
 
 /// Ends nearer than this are joined.
 const JOIN_MM: f64 = 0.1;
-/// Two lines whose ends agree to this are the same.
-const SAME_MM: f64 = 0.01;
 /// A dropped point was nearer than this to the line that is left.
 const SIMPLE_MM: f64 = 0.004;
 /// How many points one straight line may replace.
@@ -32,61 +31,12 @@ pub(super) fn tidy(strokes: &[SheetStroke], how: Order) -> Vec<Tidied> {
     });
     let mut tidied: Vec<Tidied> = match how {
         Order::AsDrawn => whole.collect(),
-        Order::Fastest => join(&once(whole)),
+        Order::Fastest => join(&once(whole.collect())),
     };
     for tidied in &mut tidied {
         tidied.stroke.points_mm = simplified(&tidied.stroke.points_mm);
     }
     tidied
-}
-
-type Line = (usize, [i64; 2], [i64; 2]);
-
-/// Without lines that were drawn before, by the same pen in either direction. A stroke all of
-/// which was drawn before is gone; one that is too short to have lines stays.
-fn once(strokes: impl Iterator<Item = Tidied>) -> Vec<Tidied> {
-    let mut drawn: HashSet<Line> = HashSet::new();
-    let mut kept = Vec::new();
-    for tidied in strokes {
-        let pen = tidied.stroke.pen;
-        let mut run: Vec<[f64; 2]> = Vec::new();
-        for pair in tidied.stroke.points_mm.windows(2) {
-            let [a, b] = pair else { continue };
-            if !drawn.insert(line(pen, *a, *b)) && longer_than_a_dot(*a, *b) {
-                finish(&mut kept, &tidied, &mut run);
-                continue;
-            }
-            if run.is_empty() {
-                run.push(*a);
-            }
-            run.push(*b);
-        }
-        finish(&mut kept, &tidied, &mut run);
-    }
-    kept
-}
-
-fn finish(kept: &mut Vec<Tidied>, of: &Tidied, run: &mut Vec<[f64; 2]>) {
-    let points_mm = std::mem::take(run);
-    if points_mm.len() > 1 {
-        kept.push(Tidied {
-            stroke: SheetStroke {
-                points_mm,
-                pen: of.stroke.pen,
-                source: of.stroke.source.clone(),
-            },
-            parts: of.parts.clone(),
-        });
-    }
-}
-
-fn longer_than_a_dot(a: [f64; 2], b: [f64; 2]) -> bool {
-    distance(a, b) > 2.0 * SAME_MM
-}
-
-fn line(pen: usize, a: [f64; 2], b: [f64; 2]) -> Line {
-    let (a, b) = (cell(a, SAME_MM), cell(b, SAME_MM));
-    if a <= b { (pen, a, b) } else { (pen, b, a) }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
@@ -292,6 +242,19 @@ mod tests {
         let back = strokes(&[&[[0.0, 0.0], [10.0, 0.0], [0.0, 0.0]]]);
         let tidied = tidy(&back, Order::Fastest);
         assert_eq!(tidied[0].stroke.points_mm, vec![[0.0, 0.0], [10.0, 0.0]]);
+    }
+
+    #[test]
+    fn a_line_on_a_part_of_another_is_not_drawn_again() {
+        let on_another = strokes(&[
+            &[[0.0, 0.0], [25.0, 0.0], [50.0, 0.0]],
+            &[[50.0, 0.0], [0.0, 0.0]],
+            &[[10.0, 0.0], [20.0, 0.0]],
+        ]);
+        let tidied = tidy(&on_another, Order::Fastest);
+        assert_eq!(tidied.len(), 1);
+        assert_eq!(tidied[0].stroke.points_mm, [[0.0, 0.0], [50.0, 0.0]]);
+        assert_eq!(tidy(&on_another, Order::AsDrawn).len(), 3);
     }
 
     #[test]

@@ -47,8 +47,13 @@ pub enum SpanKind {
     Dip,
     /// Standing still over a visited point, to be measured.
     Dwell,
+    /// Slowly down until something is felt, or to the depth at which it is given up. The last
+    /// span of its trajectory: the way back is the way that it came.
+    Probe,
     /// To a named pose.
     Pose,
+    /// A step that a person asked for.
+    Jog,
 }
 
 impl Trajectory {

@@ -133,7 +133,12 @@ fn legs(scene: &Scene, target: &VisitTarget) -> (Stand, Option<Piece>, Option<Pi
     }
 }
 
-fn go_above(build: &mut Build<'_>, item: usize, pen: usize, to: Stand) -> Result<(), Stuck> {
+pub(super) fn go_above(
+    build: &mut Build<'_>,
+    item: usize,
+    pen: usize,
+    to: Stand,
+) -> Result<(), Stuck> {
     let what = |kind, item| What { kind, item, pen };
     if build.pen == Some(pen) {
         return build.travel_to(what(SpanKind::Travel, Some(item)), to);

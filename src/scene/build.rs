@@ -5,9 +5,10 @@ use std::sync::Arc;
 use nalgebra::{Point3, Unit, Vector3};
 
 use super::file::{BoxFile, CornersFile, DesignFile, InkFile, LimitsFile, PenFile, SceneFile};
+use super::outside::{Found, Outside};
 use super::{
-    Corners, Heights, Ink, KeepOut, Pen, Revision, Scene, SceneLimits, SheetStroke, Surface,
-    ToolKind,
+    Corners, Heights, Ink, KeepOut, Page, Pen, Revision, Scene, SceneLimits, SheetStroke, SizeFrom,
+    Surface, ToolKind,
 };
 use crate::arm::Arm;
 use crate::design::Design;
@@ -16,16 +17,38 @@ use crate::units::{Finite, Joints};
 /// Fastest that any tip may ever be: ISO 10218's reduced speed.
 pub const TIP_MM_S_MAX: f64 = 250.0;
 
+/// Fastest tip, in mm/s, that a person jogs.
+pub const JOG_MM_S: f64 = 25.0;
+
+/// Fastest tip, in mm/s, that is on its way to touch something that it shall not press.
+pub const PROBE_MM_S: f64 = 2.0;
+
+/// How high over the sheet, as it is believed to lie, such a way begins, in mm: high enough to learn
+/// what the servos say while nothing is touched.
+pub const PROBE_FROM_MM: f64 = 5.0;
+
+/// How deep below the sheet, as it is believed to lie, it is given up, in mm.
+pub const PROBE_DEPTH_MM: f64 = 5.0;
+
 /// What a scene is made from, beside its file.
 pub(super) struct Parts {
     pub(super) arm: Arc<Arm>,
     pub(super) design: Design,
     pub(super) overlay: Option<String>,
+    pub(super) size_from: SizeFrom,
     pub(super) revision: Revision,
 }
 
+/// Why a file is no scene.
+pub(super) enum Wrong {
+    /// All that is wrong with it.
+    Values(Vec<String>),
+    /// Nothing but that the design does not fit.
+    Outside(Box<Outside>),
+}
+
 /// Checks every value and collects all that is wrong.
-pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Vec<String>> {
+pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Wrong> {
     let mut wrong = Vec::new();
     let surface = keep(Surface::new(&file.sheet), &mut wrong);
     let pens = pens(file, &mut wrong);
@@ -53,9 +76,14 @@ pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Vec<String>
     if let (Some(surface), Some(limits)) = (&surface, &limits) {
         keep(check_sheet(surface, &limits.workspace), &mut wrong);
     }
-    let strokes = surface.as_ref().map_or_else(Vec::new, |surface| {
-        place(&file.design, &parts.design, surface, &pens, &mut wrong)
+    let laid = surface.as_ref().and_then(|surface| {
+        let laid = place(file, &parts, surface, &pens, &mut wrong);
+        keep(laid, &mut wrong)
     });
+    let laid = laid.unwrap_or_default();
+    if let Some(outside) = laid.outside {
+        return Err(wrong_with(wrong, outside));
+    }
     let (Some(surface), Some(limits), Some(heights), Some(rest_rad), Some(ready_rad), true) = (
         surface,
         limits,
@@ -64,15 +92,17 @@ pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Vec<String>
         ready_rad,
         wrong.is_empty(),
     ) else {
-        return Err(wrong);
+        return Err(Wrong::Values(wrong));
     };
     Ok(Scene {
         name: file.name.clone(),
         overlay: parts.overlay,
         about: file.about.clone(),
         arm: parts.arm,
-        strokes,
+        strokes: laid.strokes,
         order: file.design.order,
+        page: laid.page,
+        notes: parts.design.notes,
         surface,
         pens,
         inks,
@@ -85,6 +115,14 @@ pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Vec<String>
         attended: file.attended,
         revision: parts.revision,
     })
+}
+
+fn wrong_with(mut wrong: Vec<String>, outside: Outside) -> Wrong {
+    if wrong.is_empty() {
+        return Wrong::Outside(Box::new(outside));
+    }
+    wrong.push(outside.why);
+    Wrong::Values(wrong)
 }
 
 fn keep<T>(result: Result<T, String>, wrong: &mut Vec<String>) -> Option<T> {
@@ -309,46 +347,114 @@ fn check_needle(file: &SceneFile, wrong: &mut Vec<String>) {
     }
 }
 
+/// A design on its sheet.
+#[derive(Default)]
+struct Laid {
+    strokes: Vec<SheetStroke>,
+    page: Page,
+    /// Where it does not fit.
+    outside: Option<Outside>,
+}
+
 /// Lays the page on the sheet and gives each stroke its pen.
 fn place(
-    file: &DesignFile,
-    design: &Design,
+    file: &SceneFile,
+    parts: &Parts,
     surface: &Surface,
     pens: &[Pen],
     wrong: &mut Vec<String>,
-) -> Vec<SheetStroke> {
-    let to_sheet = match page_to_sheet(file, design, surface) {
-        Ok(to_sheet) => to_sheet,
-        Err(what) => {
-            wrong.push(what);
-            return Vec::new();
-        }
-    };
+) -> Result<Laid, String> {
+    let design = &parts.design;
+    let to_sheet = page_to_sheet(&file.design, design, surface)?;
+    let sheet_mm = surface.size_mm();
     let mut strokes = Vec::with_capacity(design.strokes.len());
+    let (mut found, mut lost) = (Found::default(), Lost::default());
     for stroke in &design.strokes {
-        let points_mm: Vec<[f64; 2]> = stroke
-            .points_mm
-            .iter()
-            .map(|p| to_sheet.apply(*p))
-            .collect();
-        if let Some(off) = points_mm.iter().find(|point| !surface.holds(**point)) {
-            let ([x, y], [width, height]) = (*off, surface.size_mm());
-            wrong.push(format!(
-                "design: {} reaches ({x:.1}, {y:.1}) mm; the sheet ends at ({width}, {height}) mm: make design.size_mm smaller or move design.at_mm",
-                stroke.source
-            ));
-            continue;
-        }
-        match choose_pen(stroke.pen, stroke.colour, pens) {
-            Ok(pen) => strokes.push(SheetStroke {
+        let points = stroke.points_mm.iter().map(|p| to_sheet.apply(*p));
+        let points_mm: Vec<[f64; 2]> = points.map(|p| onto(p, sheet_mm)).collect();
+        let pen = choose_pen(stroke.pen, stroke.colour, pens);
+        let chosen = pen.as_ref().ok().and_then(|pen| pens.get(*pen));
+        let is_outside = found.take(&points_mm, &stroke.source, chosen, sheet_mm);
+        match pen {
+            Ok(pen) if !is_outside => strokes.push(SheetStroke {
                 points_mm,
                 pen,
                 source: stroke.source.clone(),
             }),
-            Err(what) => wrong.push(format!("design: {}: {what}", stroke.source)),
+            Ok(_) => {}
+            Err(what) => lost.take(&stroke.source, what),
         }
     }
-    strokes
+    wrong.extend(lost.said());
+    let long_mm = to_sheet.long_mm(design.page_mm);
+    let fits_mm = fitting(&file.design, design, sheet_mm).filter(|fits| *fits < long_mm);
+    let title = match &parts.overlay {
+        Some(overlay) => format!("{} + {overlay}", file.name),
+        None => file.name.clone(),
+    };
+    let of = design.strokes.len();
+    Ok(Laid {
+        strokes,
+        page: Page {
+            long_mm,
+            from: parts.size_from,
+        },
+        outside: found.all(title, sheet_mm, of, (long_mm, fits_mm)),
+    })
+}
+
+/// Where rounding alone took a point off the sheet, it is on the edge.
+fn onto(at_mm: [f64; 2], sheet_mm: [f64; 2]) -> [f64; 2] {
+    let [x, y] = at_mm;
+    let [width, height] = sheet_mm;
+    let edge = |at: f64, side: f64| {
+        let on = at.clamp(0.0, side);
+        if (at - on).abs() < ROUNDING_MM {
+            on
+        } else {
+            at
+        }
+    };
+    [edge(x, width), edge(y, height)]
+}
+
+const ROUNDING_MM: f64 = 1e-6;
+
+/// The longest side of a page in the middle of a sheet; none for one that lies elsewhere or turned.
+fn fitting(file: &DesignFile, design: &Design, sheet_mm: [f64; 2]) -> Option<f64> {
+    let is_turned = file.rotate_deg.is_some_and(|turn| turn.get() != 0.0);
+    if file.at_mm.is_some() || is_turned {
+        return None;
+    }
+    let [width, height] = design.page_mm;
+    let share = (sheet_mm[0] / width).min(sheet_mm[1] / height);
+    Some(width.max(height) * share).filter(|fits| fits.is_finite())
+}
+
+/// Strokes without a pen: one sentence for all that want the same.
+#[derive(Default)]
+struct Lost(Vec<(String, String, usize)>);
+
+impl Lost {
+    /// More different wishes are not told apart.
+    const MAX: usize = 20;
+
+    fn take(&mut self, source: &str, what: String) {
+        let has_room = self.0.len() < Self::MAX;
+        match self.0.iter_mut().find(|(_, known, _)| *known == what) {
+            Some((.., more)) => *more += 1,
+            None if has_room => self.0.push((source.to_owned(), what, 0)),
+            None => {}
+        }
+    }
+
+    fn said(self) -> impl Iterator<Item = String> {
+        self.0.into_iter().map(|(source, what, more)| match more {
+            0 => format!("design: {source}: {what}"),
+            1 => format!("design: {source} and 1 stroke more: {what}"),
+            more => format!("design: {source} and {more} strokes more: {what}"),
+        })
+    }
 }
 
 struct PageToSheet {
@@ -360,6 +466,10 @@ struct PageToSheet {
 }
 
 impl PageToSheet {
+    fn long_mm(&self, [width, height]: [f64; 2]) -> f64 {
+        width.max(height) * self.scale
+    }
+
     fn apply(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let [mx, my] = self.middle_mm;
         let [tx, ty] = self.to_mm;

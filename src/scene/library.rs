@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::build::{self, Parts};
+use super::build::{self, Parts, Wrong};
 use super::embedded::{self, Embedded};
 use super::file::{DesignFile, SceneFile};
 use super::fill;
-use super::{Revision, Scene};
+use super::outside::Outside;
+use super::{Revision, Scene, SizeFrom};
 use crate::arm::{Arm, ArmError, ArmFile};
 use crate::config::toml::{self as strict, FileError};
 use crate::design::{self, Caps, Design, DesignError, Fill};
@@ -36,16 +37,18 @@ struct ArmSeen {
 /// A design that comes in place of a scene's own.
 #[derive(Clone, Debug)]
 pub struct Drawing {
-    /// The name of its file, whose ending says what it is.
-    pub name: String,
-    /// What is in it.
-    pub bytes: Vec<u8>,
-    /// Its longer side on the sheet, above 0; without it what the scene says.
+    /// The name of each of its files, whose ending says what it is, and what is in it: one, or the
+    /// files of a set, of which [`design::set_of`] says the same.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// Its longer side on the sheet, above 0; without it what the file says, or else the scene.
     pub size_mm: Option<Finite>,
 }
 
 /// A file larger than this is not read.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// A set has no more files for other pens.
+const SET_MAX: usize = 100;
 
 /// How many near names an error shows.
 const NEAREST_MAX: usize = 12;
@@ -77,6 +80,14 @@ pub enum SceneError {
     /// The arm's file is not what an arm must be.
     #[error(transparent)]
     Arm(#[from] ArmError),
+    /// The design does not fit its sheet; nothing else is wrong.
+    #[error("{file}: {}", outside.why)]
+    Outside {
+        /// The scene's file.
+        file: String,
+        /// How far, and a picture's worth of it.
+        outside: Box<Outside>,
+    },
     /// The design cannot be drawn.
     #[error("{file}: {source}")]
     Design {
@@ -288,23 +299,26 @@ impl Library {
             &mut hash,
             &serde_json::to_vec(&arm.file).unwrap_or_default(),
         );
-        let design = self.design(file, &scene.design, &mut hash)?;
+        let design = self.design(file, &mut scene.design, &mut hash)?;
         let revision = Revision(*hash.finalize().as_bytes());
         let parts = Parts {
             arm,
             design,
             overlay: overlay.map(str::to_owned),
+            size_from: self.size_from(&scene.design),
             revision,
         };
-        build::scene(&scene, parts)
-            .map(Arc::new)
-            .map_err(|problems| {
-                FileError {
-                    file: file.to_owned(),
-                    problems,
-                }
-                .into()
-            })
+        let built = build::scene(&scene, parts).map(Arc::new);
+        built.map_err(|wrong| wrong_file(file, wrong))
+    }
+
+    fn size_from(&self, file: &DesignFile) -> SizeFrom {
+        let asked = self.instead.as_ref().is_some_and(|d| d.size_mm.is_some());
+        match file.size_mm {
+            _ if asked => SizeFrom::Asked,
+            Some(_) => SizeFrom::Scene,
+            None => SizeFrom::File,
+        }
     }
 
     fn overlaid(
@@ -328,7 +342,7 @@ impl Library {
     fn design(
         &self,
         scene: &str,
-        file: &DesignFile,
+        file: &mut DesignFile,
         hash: &mut blake3::Hasher,
     ) -> Result<Design, SceneError> {
         let wrap = |name: &str| {
@@ -339,14 +353,8 @@ impl Library {
         fill::check(file).map_err(wrong)?;
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
-                let bytes = self.design_bytes(scene, name)?;
-                hash_part(hash, &bytes);
-                let plain = design::load(name, &bytes, &Caps::default()).map_err(wrap(name))?;
-                let fill = fill::of(file, plain.page_mm).map_err(wrong)?;
-                if fill == Fill::Outline {
-                    return Ok(plain);
-                }
-                design::load_filled(name, &bytes, &Caps::default(), fill).map_err(wrap(name))
+                let name = name.clone();
+                self.file_design(scene, &name, file, hash)
             }
             (None, Some(text), None) => {
                 let height_mm = file.letter_height_mm.map_or(LETTER_HEIGHT_MM, |h| h.get());
@@ -367,17 +375,51 @@ impl Library {
         }
     }
 
-    fn design_bytes(&self, scene: &str, name: &str) -> Result<Vec<u8>, SceneError> {
+    fn file_design(
+        &self,
+        scene: &str,
+        name: &str,
+        file: &mut DesignFile,
+        hash: &mut blake3::Hasher,
+    ) -> Result<Design, SceneError> {
+        let wrap = |source| SceneError::Design {
+            file: format!("{scene}: design {name}"),
+            source,
+        };
+        let caps = Caps::default();
+        let files = self.design_files(scene, name)?;
+        hash_files(hash, &files);
+        let parts = files.iter().map(|(n, b)| (n.as_str(), b.as_slice()));
+        let parts: Vec<(&str, &[u8])> = parts.collect();
+        let mut plain = design::load_set(&parts, &caps).map_err(wrap)?;
+        plain.notes.extend(set_note(&files));
+        // A size on paper is its author's will; the scene's is that of its own design.
+        let is_unasked = self.instead.as_ref().is_some_and(|d| d.size_mm.is_none());
+        if plain.states_size && is_unasked {
+            file.size_mm = None;
+        }
+        let fill = fill::of(file, plain.page_mm);
+        let fill = fill.map_err(|what| SceneError::from(FileError::one(scene, what)))?;
+        match parts.as_slice() {
+            [(_, bytes)] if fill != Fill::Outline => {
+                design::load_filled(name, bytes, &caps, fill).map_err(wrap)
+            }
+            _ => Ok(plain),
+        }
+    }
+
+    /// The file of that name, or all of the set that it belongs to.
+    fn design_files(&self, scene: &str, name: &str) -> Result<Vec<(String, Vec<u8>)>, SceneError> {
         if let Some(drawing) = &self.instead {
-            return Ok(drawing.bytes.clone());
+            return Ok(drawing.files.clone());
         }
         if !is_plain(name) {
             let why = format!("design.file `{name}` must be a file name without folders");
             return Err(FileError::one(scene, why).into());
         }
-        for place in [name.to_owned(), format!("designs/{name}")] {
-            if let Some(bytes) = self.bytes(&place)? {
-                return Ok(bytes);
+        for folder in ["", "designs/"] {
+            if let Some(bytes) = self.bytes(&format!("{folder}{name}"))? {
+                return self.set_in(folder, name, bytes);
             }
         }
         let known = self.files("designs/");
@@ -387,6 +429,26 @@ impl Library {
             name: name.to_owned(),
             valid,
         })
+    }
+
+    fn set_in(
+        &self,
+        folder: &str,
+        name: &str,
+        bytes: Vec<u8>,
+    ) -> Result<Vec<(String, Vec<u8>)>, SceneError> {
+        let mut files = vec![(name.to_owned(), bytes)];
+        let Some(set) = design::set_of(name) else {
+            return Ok(files);
+        };
+        let of_set = |other: &String| other != name && design::set_of(other) == Some(set);
+        for other in self.files(folder).into_iter().filter(of_set).take(SET_MAX) {
+            if let Some(bytes) = self.bytes(&format!("{folder}{other}"))? {
+                files.push((other, bytes));
+            }
+        }
+        files.sort();
+        Ok(files)
     }
 
     fn text(
@@ -461,9 +523,40 @@ fn plain_arm(text: &str) -> Option<&str> {
     (!name.contains('\\')).then_some(name)
 }
 
+fn wrong_file(file: &str, wrong: Wrong) -> SceneError {
+    let file = file.to_owned();
+    match wrong {
+        Wrong::Values(problems) => FileError { file, problems }.into(),
+        Wrong::Outside(outside) => SceneError::Outside { file, outside },
+    }
+}
+
+/// Says which files make up the drawing, where there are several.
+fn set_note(files: &[(String, Vec<u8>)]) -> Option<String> {
+    let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+    let many = names.len() > 1;
+    many.then(|| {
+        format!(
+            "{} files are one drawing: {}",
+            names.len(),
+            names.join(", ")
+        )
+    })
+}
+
+/// A set's names say which pen draws what; a single file's bytes say it all.
+fn hash_files(hash: &mut blake3::Hasher, files: &[(String, Vec<u8>)]) {
+    for (name, bytes) in files {
+        if design::set_of(name).is_some() {
+            hash_part(hash, name.as_bytes());
+        }
+        hash_part(hash, bytes);
+    }
+}
+
 impl Drawing {
     fn take_place(&self, design: &mut DesignFile) {
-        design.file = Some(self.name.clone());
+        design.file = self.files.first().map(|(name, _)| name.clone());
         (design.text, design.polylines) = (None, None);
         (design.at_mm, design.rotate_deg) = (None, None);
         design.size_mm = self.size_mm.or(design.size_mm);

@@ -16,11 +16,13 @@ mod embedded;
 pub mod file;
 mod fill;
 mod library;
+mod outside;
 mod surface;
 
-pub use build::TIP_MM_S_MAX;
+pub use build::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
 pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
 pub use library::{Drawing, Library, SceneError};
+pub use outside::{Outline, Outside};
 pub use surface::{Contact, Lie, Projected, Shape, Surface};
 
 /// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.
@@ -42,6 +44,10 @@ pub struct Scene {
     pub strokes: Vec<SheetStroke>,
     /// In which order.
     pub order: Order,
+    /// How large the design's page is.
+    pub page: Page,
+    /// What of the design's file is not drawn, and what else a person should know of it.
+    pub notes: Vec<String>,
     /// What is drawn on.
     pub surface: Surface,
     /// What draws; at least one.
@@ -64,6 +70,28 @@ pub struct Scene {
     pub attended: bool,
     /// What all this was made from.
     pub revision: Revision,
+}
+
+/// A design's page as it lies on the sheet.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Page {
+    /// Its longer side.
+    pub long_mm: f64,
+    /// Who says so.
+    pub from: SizeFrom,
+}
+
+/// Who says how large a design is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SizeFrom {
+    /// Whoever asked for the drawing.
+    Asked,
+    /// The scene's file.
+    Scene,
+    /// The design itself.
+    #[default]
+    File,
 }
 
 /// A stroke on the sheet.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::host::Host;
 use super::line::{PATIENT, SLACK};
 use super::scan::{self, Effort, Found, Scan};
-use super::{Line, Open, ServiceError, Speech, look};
+use super::{Line, Open, ServiceError, Speech, look, stranger};
 use crate::arm::{Arm, ArmFile, Family};
 use crate::clock::Clock;
 use crate::driver::firmware::Complaint;
@@ -21,6 +21,9 @@ const LATENCY_MAX: Duration = Duration::from_millis(4);
 
 /// The ids that are asked with patience where none are expected.
 const LIKELY: std::ops::RangeInclusive<u8> = 1..=8;
+
+/// What to do where another arm is there than was named.
+const RIGHT_ARM: &str = "connect the right arm, or name the right one in the node file";
 
 /// What is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -58,6 +61,8 @@ pub enum Cause {
     Stranger,
     /// A controller with firmware of its own does not answer, or does not fit.
     Controller,
+    /// Something that is no arm talks without being asked.
+    OtherTalk,
 }
 
 /// A cause, what was seen of it, and what to do.
@@ -69,6 +74,9 @@ pub struct Finding {
     pub what: String,
     /// What to do.
     pub fix: String,
+    /// Whether it is no more than that nobody answered.
+    #[serde(skip)]
+    is_silence: bool,
 }
 
 /// What should be there.
@@ -102,6 +110,7 @@ impl Diagnosis {
             cause,
             what: what.into(),
             fix: fix.into(),
+            is_silence: false,
         });
     }
 }
@@ -127,7 +136,20 @@ pub async fn diagnose(
         return Ok(diagnosis);
     }
     let slack = latency.map_or(SLACK, |latency| SLACK + 2 * latency);
-    let mut scan = everybody(open, clock, slack, expected, progress).await?;
+    let mut scan = those_expected(open, clock, slack, expected).await?;
+    if scan.found.is_empty() {
+        if diagnosis.add_controller(open, clock, expected).await? {
+            return Ok(diagnosis);
+        }
+        scan = with_usual_ids(open, clock, slack).await?;
+    }
+    if scan.found.is_empty() {
+        if diagnosis.add_talk(open, clock).await? {
+            return Ok(diagnosis);
+        }
+        let effort = Effort { slack, first: true };
+        scan = scan::scan(open, clock, effort, progress).await?;
+    }
     let took = patiently(open, clock, expected, &mut scan).await?;
     if let Some(took) = took.filter(|took| *took > LATENCY_MAX) {
         diagnosis.add_slow(took);
@@ -160,41 +182,71 @@ fn about_the_machine(host: &Host, port: &Path, into: &mut Diagnosis) -> Option<D
     Some(latency)
 }
 
-/// What keeps a controller with firmware of its own from being used.
+/// What keeps a controller with firmware of its own from being used; where none answers, who does.
+///
+/// # Errors
+/// As [`diagnose`].
 pub async fn controller(
     open: &mut Open<'_>,
     clock: &Clock,
     host: &Host,
     port: &str,
     arm: &Arm,
-) -> Diagnosis {
+) -> Result<Diagnosis, ServiceError> {
     let mut diagnosis = Diagnosis::default();
-    let _ = about_the_machine(host, Path::new(port), &mut diagnosis);
-    match open(arm.file.baud) {
-        Err(error) => diagnosis.add_port(&error, host, port),
+    let latency = about_the_machine(host, Path::new(port), &mut diagnosis);
+    let file = &arm.file;
+    match open(file.baud) {
+        Err(error) => {
+            diagnosis.add_port(&error, host, port);
+            return Ok(diagnosis);
+        }
         Ok(mut link) => setup(link.as_mut(), arm, clock, &mut diagnosis).await,
     }
-    diagnosis
+    let is_silent = diagnosis.findings.iter().any(|one| one.is_silence);
+    if is_silent {
+        let slack = latency.map_or(SLACK, |latency| SLACK + 2 * latency);
+        if let Some(found) = scan::usual(open, clock, slack, None).await? {
+            diagnosis.findings.retain(|one| !one.is_silence);
+            diagnosis.add_family(
+                (found.speech, found.baud),
+                &file.name,
+                "a controller with firmware of its own",
+            );
+        } else if diagnosis.add_talk(open, clock).await? {
+            diagnosis.findings.retain(|one| !one.is_silence);
+        }
+    }
+    Ok(diagnosis)
 }
 
-/// Those that are expected, where all of them answer as expected; otherwise everybody.
-async fn everybody(
+/// Those that are expected, where any of them answers as expected.
+async fn those_expected(
     open: &mut Open<'_>,
     clock: &Clock,
     slack: Duration,
     expected: Option<&Expected>,
-    progress: impl FnMut(Speech, u32),
 ) -> Result<Scan, ServiceError> {
+    let mut scan = Scan::default();
     if let Some(expected) = expected {
-        let mut scan = Scan::default();
         let way = (expected.speech, expected.baud);
         scan::at(open, clock, slack, way, &mut scan).await?;
-        if !scan.found.is_empty() {
-            return Ok(scan);
-        }
     }
-    let effort = Effort { slack, first: true };
-    scan::scan(open, clock, effort, progress).await
+    Ok(scan)
+}
+
+/// Those at the first speed at which one with a usual id answers.
+async fn with_usual_ids(
+    open: &mut Open<'_>,
+    clock: &Clock,
+    slack: Duration,
+) -> Result<Scan, ServiceError> {
+    let mut scan = Scan::default();
+    if let Some(way) = scan::usual(open, clock, slack, None).await? {
+        let at = (way.speech, way.baud);
+        scan::at(open, clock, way.slack, at, &mut scan).await?;
+    }
+    Ok(scan)
 }
 
 /// Asks with time for a slow adapter, where nobody was found: the likeliest ids at every speed. How
@@ -331,20 +383,68 @@ impl Diagnosis {
         }
     }
 
+    /// Servos answer in the place of what an arm has.
+    fn add_family(&mut self, (speech, baud): (Speech, u32), arm: &str, has: &str) {
+        self.add(
+            Cause::WrongFamily,
+            format!(
+                "servos of the family {} answer at {baud} baud; arm `{arm}` has {has}",
+                speech.name()
+            ),
+            RIGHT_ARM,
+        );
+    }
+
+    /// Whether a controller answers where no servo does.
+    async fn add_controller(
+        &mut self,
+        open: &mut Open<'_>,
+        clock: &Clock,
+        expected: Option<&Expected>,
+    ) -> Result<bool, ServiceError> {
+        let first = expected.map_or(1_000_000, |expected| expected.baud);
+        let Some(baud) = stranger::controller(open, clock, first).await? else {
+            return Ok(false);
+        };
+        let what = format!("a controller with firmware of its own answers at {baud} baud");
+        match expected {
+            Some(expected) => self.add(
+                Cause::WrongFamily,
+                format!(
+                    "{what}; arm `{}` has servos of the family {}",
+                    expected.arm,
+                    expected.speech.name()
+                ),
+                RIGHT_ARM,
+            ),
+            None => self.add(
+                Cause::Controller,
+                what,
+                "name its arm, so that it can be looked into: `steadyhand doctor PORT --arm NAME`",
+            ),
+        }
+        Ok(true)
+    }
+
+    /// Whether something that is no arm talks where nobody answers.
+    async fn add_talk(&mut self, open: &mut Open<'_>, clock: &Clock) -> Result<bool, ServiceError> {
+        let Some((baud, text)) = stranger::talk(open, clock).await? else {
+            return Ok(false);
+        };
+        self.add(
+            Cause::OtherTalk,
+            format!("something that is no arm talks on this port, at {baud} baud and without being asked: {text:?}"),
+            "name the arm's own port: /dev/serial/by-id tells adapters apart by their names, and `steadyhand doctor` lists the ports",
+        );
+        Ok(true)
+    }
+
     /// Who answered against who should.
     fn compare(&mut self, first: &Found, scan: &Scan, expected: Option<&Expected>) {
         let Some(expected) = expected else { return };
         if first.family != expected.speech {
-            self.add(
-                Cause::WrongFamily,
-                format!(
-                    "servos of the family {} answer; arm `{}` has {}",
-                    first.family.name(),
-                    expected.arm,
-                    expected.speech.name()
-                ),
-                "connect the right arm, or name the right one in the node file",
-            );
+            let way = (first.family, first.baud);
+            self.add_family(way, &expected.arm, expected.speech.name());
             return;
         }
         if first.baud != expected.baud {
@@ -419,6 +519,11 @@ impl Diagnosis {
             }
         };
         self.add(cause, error.to_string(), fix);
+        if let DriverError::Controller(Complaint::Silent { .. }) = error
+            && let Some(last) = self.findings.last_mut()
+        {
+            last.is_silence = true;
+        }
     }
 
     fn judge_setup(&mut self, arm: &Arm, attached: Attached) {

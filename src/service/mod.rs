@@ -11,6 +11,7 @@ pub mod models;
 pub mod reboot;
 pub mod scan;
 pub mod setup;
+mod stranger;
 #[cfg(test)]
 mod tests;
 
@@ -44,6 +45,11 @@ pub enum ServiceError {
         "no servo answers on this port at any speed: `steadyhand doctor` looks for the cause; a controller with firmware of its own is no servo, `doctor --arm` looks into it"
     )]
     Nobody,
+    /// Nobody with a usual id is on the bus.
+    #[error(
+        "no servo with an id from 0 to 16 answers on this port at any speed: `steadyhand bus scan` asks every id, `steadyhand doctor` looks for the cause"
+    )]
+    NobodyUsual,
     /// The new id is somebody's.
     #[error("servo {id} is there already: two servos with one id speak over each other")]
     Taken {

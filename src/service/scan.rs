@@ -85,6 +85,50 @@ fn ways() -> Vec<(Speech, u32)> {
     all
 }
 
+/// How servos were reached.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// How they speak.
+    pub speech: Speech,
+    /// At which speed.
+    pub baud: u32,
+    /// How long the adapter was waited for.
+    pub slack: Duration,
+}
+
+/// The first way on which a servo with a usual id answers, or the one that is meant.
+///
+/// # Errors
+/// As [`scan`].
+pub async fn usual(
+    open: &mut Open<'_>,
+    clock: &Clock,
+    slack: Duration,
+    meant: Option<u8>,
+) -> Result<Option<Way>, ServiceError> {
+    let unusual = meant.filter(|id| !USUAL.contains(id));
+    let late = ways().into_iter().filter(|(_, baud)| *baud == USUAL_BAUD);
+    let late = late.map(|way| (way, PATIENT.max(slack)));
+    let all = ways().into_iter().map(|way| (way, slack)).chain(late);
+    for ((speech, baud), slack) in all {
+        // Not every adapter can do every speed.
+        let Ok(mut link) = open(baud) else { continue };
+        let mut line = Line::new(speech, clock, baud, slack);
+        for id in USUAL.chain(unusual) {
+            let answered = line.ping(link.as_mut(), id).await?.is_some();
+            // One that speaks over another is there as well.
+            if answered || line.counts().corrupt > 0 {
+                return Ok(Some(Way {
+                    speech,
+                    baud,
+                    slack,
+                }));
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// Looks for servos of one family at one speed.
 ///
 /// # Errors
@@ -148,7 +192,7 @@ async fn look_at(
 }
 
 /// Ids that servos are usually given.
-const USUAL: std::ops::RangeInclusive<u8> = 0..=16;
+pub const USUAL: std::ops::RangeInclusive<u8> = 0..=16;
 
 /// Where servos answer, the usual ids that did not are asked once more, with time for one that woke
 /// late or was spoken over.

@@ -91,6 +91,8 @@ pub(crate) struct Body {
     dead_band_ticks: f64,
     play_rad: f64,
     pub(crate) supply_v: f64,
+    /// What the sheet asks of each joint's servos, as a share of their torque.
+    press: Joints,
     now: Instant,
 }
 
@@ -120,6 +122,7 @@ impl Body {
             dead_band_ticks: f64::from(simulation.dead_band_ticks),
             play_rad: simulation.backlash_deg.get().to_radians().max(0.0),
             supply_v,
+            press: Joints::zeros(arm.dof()),
             now: Instant::ZERO,
         }
     }
@@ -130,8 +133,8 @@ impl Body {
     }
 
     /// Moves on to the last whole step before `to`; `each` sees the true joints after every step
-    /// in which something moved.
-    pub(crate) fn advance(&mut self, to: Instant, mut each: impl FnMut(&Joints)) {
+    /// in which something moved, and says what a touched sheet then asks of each joint.
+    pub(crate) fn advance(&mut self, to: Instant, mut each: impl FnMut(&Joints) -> Option<Joints>) {
         while to.since(self.now) >= STEP {
             if self.is_still() {
                 self.rest(to);
@@ -142,7 +145,8 @@ impl Body {
             }
             self.warm(STEP_S);
             self.now = self.now.after(STEP);
-            each(&self.truth_rad());
+            let press = each(&self.truth_rad());
+            self.press = press.unwrap_or_else(|| Joints::zeros(self.dof));
         }
     }
 
@@ -174,12 +178,22 @@ impl Body {
         Some(Felt {
             ticks: f64::from(unit.servo.zero_tick) + scale * angle_rad,
             speed_ticks_s: scale * axle.velocity_rad_s,
-            load_ratio: unit.load_ratio,
+            load_ratio: self.load_ratio(unit),
             current_a: current_a(unit),
             voltage_v: (self.supply_v - SUPPLY_OHM * all_a).max(0.0),
             temperature_c: unit.temperature_c,
             moving: axle.velocity_rad_s.abs() > 1e-9,
         })
+    }
+
+    /// What a servo pushes with, a touched sheet included.
+    fn load_ratio(&self, unit: &Unit) -> f64 {
+        let most = unit.drive.torque_ratio;
+        let against = self.press.get(unit.axle).copied().unwrap_or(0.0);
+        if !unit.drive.torque_on {
+            return unit.load_ratio;
+        }
+        (unit.load_ratio + f64::from(unit.servo.sign) * against).clamp(-most, most)
     }
 
     /// Tells the servo at `place` what to do.

@@ -324,11 +324,8 @@ impl Model for Servo {
     type Listener = Listener;
 
     fn new(id: u8, return_delay_steps: u8) -> Self {
-        let mut memory = Memory::new(&FACTORY);
-        memory.set(7, &[id]);
-        memory.set(9, &[return_delay_steps]);
         Self {
-            memory,
+            memory: Memory::of(&FACTORY, [7, 9], id, return_delay_steps),
             pending: None,
             hardware_error: 0,
             kept_writes: 0,

@@ -98,6 +98,8 @@ pub(crate) struct Faults {
     pub(crate) duplicate: Vec<u8>,
     pub(crate) echo: bool,
     pub(crate) unplugged: bool,
+    /// Replies that were damaged, ever.
+    pub(crate) damaged: u64,
 }
 
 /// What becomes of a reply.
@@ -141,7 +143,7 @@ impl Chance {
 impl Faults {
     /// Damages a reply as the faults in force say, and says whether it is heard.
     /// Where several speak in one frame, one that is silent leaves a hole and nobody can use it.
-    pub(crate) fn befall(&self, ids: &[u8], bytes: &mut [u8], chance: &mut Chance) -> Fate {
+    pub(crate) fn befall(&mut self, ids: &[u8], bytes: &mut [u8], chance: &mut Chance) -> Fate {
         let any = |of: &[u8]| ids.iter().any(|id| of.contains(id));
         if any(&self.silent) || chance.happens(self.drop) {
             return Fate::Lost;
@@ -151,6 +153,7 @@ impl Faults {
         }
         if chance.happens(self.corrupt) {
             flip(bytes, self.corrupt_bits, chance);
+            self.damaged += 1;
         }
         if chance.happens(self.late) {
             return Fate::Late(self.late_by);

@@ -156,11 +156,8 @@ impl Model for Servo {
     type Listener = Listener;
 
     fn new(id: u8, return_delay_steps: u8) -> Self {
-        let mut memory = Memory::new(&FACTORY);
-        memory.set(5, &[id]);
-        memory.set(7, &[return_delay_steps]);
         Self {
-            memory,
+            memory: Memory::of(&FACTORY, [5, 7], id, return_delay_steps),
             pending: None,
             error: 0,
             kept_writes: 0,

@@ -11,6 +11,14 @@ const POINT_APART_MM: f64 = 0.01;
 /// More points than this are not kept.
 const POINTS_MAX: usize = 4_000_000;
 
+/// Share of a servo's torque that presses a pen by a millimetre into its holder, over a lever of
+/// [`LEVER_MM`].
+const SPRING_PER_MM: f64 = 0.1;
+const LEVER_MM: f64 = 250.0;
+
+/// By how much a joint is turned to see how long its lever is.
+const TURN_RAD: f64 = 1e-4;
+
 /// A pen in the simulated gripper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimPen {
@@ -63,9 +71,10 @@ impl Desk {
         &self.ink
     }
 
-    /// The arm now stands like this.
-    pub(crate) fn trace(&mut self, chain: &Chain, joints_rad: &Joints) {
-        let Some(paper) = &self.paper else { return };
+    /// The arm now stands like this. What the sheet then asks of each joint, where a tip touches.
+    pub(crate) fn trace(&mut self, chain: &Chain, joints_rad: &Joints) -> Option<Joints> {
+        let paper = self.paper.as_ref()?;
+        let mut press = None;
         let mount = chain.forward(joints_rad);
         for pen in 0..self.pens.len() {
             let Some(tip) = self
@@ -82,13 +91,38 @@ impl Desk {
             if let Some(drawing) = self.drawing.get_mut(pen) {
                 *drawing = touched.is_some();
             }
+            if let Some((_, height_mm)) = touched {
+                let tip_m = self.pens.get(pen).map_or([0.0; 3], |pen| pen.tip_m);
+                press = Some(pressed(&**paper, chain, joints_rad, tip_m, height_mm));
+            }
             if let Some((at_mm, _)) = touched
                 && self.points < POINTS_MAX
             {
                 self.points += mark(&mut self.ink, pen, at_mm, was_drawing);
             }
         }
+        press
     }
+}
+
+/// What each joint is asked for, as a share of its torque and in its own sense, to press a pen that
+/// gives way so far into its holder: the spring lifts the tip, and the servos push it down.
+fn pressed(
+    paper: &dyn Paper,
+    chain: &Chain,
+    joints_rad: &Joints,
+    tip_m: [f64; 3],
+    height_mm: f64,
+) -> Joints {
+    let height = |joints_rad: &Joints| {
+        let tip = chain.forward(joints_rad) * Point3::from(tip_m);
+        paper.touch(tip.coords.into()).map(|(_, mm)| mm)
+    };
+    joints_rad.map(|joint, _| {
+        let moved = joints_rad.map(|other, q| if other == joint { q + TURN_RAD } else { q });
+        let lever_mm = height(&moved).map_or(0.0, |mm| (mm - height_mm) / TURN_RAD);
+        SPRING_PER_MM * height_mm * lever_mm / LEVER_MM
+    })
 }
 
 /// How many points were added: none where the pen has hardly moved.

@@ -115,6 +115,12 @@ impl Simulator {
         self.world().servos.kept_writes()
     }
 
+    /// Replies in which bits were flipped, ever.
+    #[must_use]
+    pub fn damaged_replies(&self) -> u64 {
+        self.world().faults.damaged
+    }
+
     /// Lets the arm move on to `now`. Speaking with it does so too.
     pub fn advance(&self, now: Instant) {
         self.world().advance(now);

@@ -150,11 +150,25 @@ pub(crate) struct Memory<const N: usize>([u8; N]);
 
 impl<const N: usize> Memory<N> {
     /// Zeros, and these bytes.
-    pub(crate) fn new(factory: &[(usize, u8)]) -> Self {
+    fn new(factory: &[(usize, u8)]) -> Self {
         let mut memory = Self([0; N]);
         for (address, value) in factory {
             memory.set(*address, &[*value]);
         }
+        memory
+    }
+
+    /// The same of a servo with such an id that waits so long before it answers; the addresses of
+    /// both come first.
+    pub(crate) fn of(
+        factory: &[(usize, u8)],
+        [id_at, delay_at]: [usize; 2],
+        id: u8,
+        return_delay_steps: u8,
+    ) -> Self {
+        let mut memory = Self::new(factory);
+        memory.set(id_at, &[id]);
+        memory.set(delay_at, &[return_delay_steps]);
         memory
     }
 

@@ -42,11 +42,11 @@ fn movement_does_not_depend_on_how_often_somebody_looks() {
     let mut seldom = Body::new(&arm, &Joints::zeros(5), SUPPLY_V);
     go(&mut seldom, 0, 2500.0);
     let mut often = seldom.clone();
-    seldom.advance(after(300), |_| {});
+    seldom.advance(after(300), |_| None);
     for micros in (0..=300_000).step_by(137) {
-        often.advance(Instant::ZERO.after(Duration::from_micros(micros)), |_| {});
+        often.advance(Instant::ZERO.after(Duration::from_micros(micros)), |_| None);
     }
-    often.advance(after(300), |_| {});
+    often.advance(after(300), |_| None);
     assert_eq!(seldom.truth_rad(), often.truth_rad());
     assert!(seldom.truth_rad()[0] > 0.3);
 }
@@ -62,6 +62,7 @@ fn speed_and_acceleration_stay_within_what_the_servo_was_told() {
         assert!(now <= 1000.0 * radian * 1.001, "{now}");
         assert!((now - speed).abs() <= 20_000.0 * radian * STEP.as_secs_f64() * 1.01 + 0.03);
         (before, speed) = (joints[0], now);
+        None
     });
     assert!((before - f64::from(3500 - 2048) * radian).abs() < 2.0 * radian);
 }
@@ -74,7 +75,7 @@ fn gears_with_play_follow_late_in_both_directions() {
     let half = 0.5_f64.to_radians();
     for (goal, behind) in [(2300.0, -half), (2148.0, half)] {
         go(&mut body, 0, goal);
-        body.advance(body_end(&body), |_| {});
+        body.advance(body_end(&body), |_| None);
         let servo_rad = (goal - 2048.0) * radian;
         assert!((body.truth_rad()[0] - servo_rad - behind).abs() < 2.0 * radian);
     }
@@ -90,14 +91,14 @@ fn an_obstacle_stops_the_joint_loads_the_servo_and_heats_it() {
     let mut body = Body::new(&arm(|_| {}), &Joints::zeros(5), SUPPLY_V);
     body.block(0, Some(0.1));
     go(&mut body, 0, 2500.0);
-    body.advance(after(1000), |_| {});
+    body.advance(after(1000), |_| None);
     assert!((body.truth_rad()[0] - 0.1).abs() < 1e-9);
     let felt = body.felt(0, after(1000)).unwrap();
     assert!(felt.load_ratio > 0.9, "{}", felt.load_ratio);
-    body.advance(after(60_000), |_| {});
+    body.advance(after(60_000), |_| None);
     assert!(body.felt(0, after(60_000)).unwrap().temperature_c > 30.0);
     body.block(0, None);
-    body.advance(after(62_000), |_| {});
+    body.advance(after(62_000), |_| None);
     assert!(body.truth_rad()[0] > 0.6);
 }
 

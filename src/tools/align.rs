@@ -1,16 +1,20 @@
-//! `align`: visits points whose places are known, reads back where the tip is, draws a cross.
+//! `align`: visits points whose places are known, reads back where the tip is, draws a cross; or
+//! feels the sheet; or takes what a person read of the cross. It answers in three parts: what was
+//! measured, what that is worth, and what to do next. No calibration is saved by it.
 
-use std::fmt::Write as _;
+mod reading;
+mod touch;
+
 use std::sync::Arc;
 
 use nalgebra::Point3;
-use serde::Serialize;
 
 use super::answer::Reply;
 use super::carry::{self, Errand, Trouble, tip_mm};
 use super::dispatch::Order;
 use super::pictures;
 use super::stroke::rounded;
+use crate::calib::{Aligned, AlignedPoint, Class};
 use crate::motion::Visited;
 use crate::plan::{self, Visit, VisitTarget};
 use crate::scene::{Order as DrawingOrder, Scene, SheetStroke};
@@ -24,15 +28,6 @@ const CROSS_MM: f64 = 6.0;
 /// How long the tip stands still to be read.
 const DWELL_S: f64 = 0.4;
 
-/// What was found at one point.
-#[derive(Clone, Debug, Serialize)]
-struct Point {
-    name: String,
-    target_mm: [f64; 3],
-    measured_mm: [f64; 3],
-    tracking_error_mm: f64,
-}
-
 pub(super) async fn call(order: &Order<'_>) -> Reply {
     match begin(order).await {
         Ok(reply) => reply,
@@ -43,14 +38,36 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
 async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let scene = order.scene(seat)?;
+    let (touches, read) = (order.is("touch"), reading::read(order));
+    if let Some(read_mm) = read {
+        if touches {
+            return Err(both().boxed());
+        }
+        return reading::propose(order, &scene, read_mm);
+    }
     // The arm is measured anew each time; only a call under way is the same one.
     let call = order.job("align", &scene, true);
-    Ok(
-        carry::as_job(order.node, seat, call, order.watch, move |errand| {
-            align(errand, scene)
-        })
-        .await,
+    Ok(carry::as_job(
+        order.node,
+        seat,
+        call,
+        order.watch,
+        move |errand| async move {
+            if touches {
+                touch::align(errand, scene).await
+            } else {
+                align(errand, scene).await
+            }
+        },
     )
+    .await)
+}
+
+fn both() -> Reply {
+    Reply::failed(
+        "`touch` feels the sheet and `measured` says what a person read: send one of them; nothing moved",
+    )
+    .with("code", "arguments_refused")
 }
 
 async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Trouble> {
@@ -67,7 +84,25 @@ async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Trouble> {
     let done = errand.run(&scene, permit, &plan).await?;
     let points = measure(&scene, &visits, &done.visits);
     let strokes = draw_cross(&errand, &scene).await?;
-    Ok(report(&errand, &scene, &points, strokes))
+    let found = Aligned::visited(
+        scene.title(),
+        scene.revision.to_string(),
+        points,
+        &Class::of(&scene.arm).accept(),
+    );
+    let worst = found
+        .points
+        .iter()
+        .map(|point| point.tracking_error_mm)
+        .fold(0.0, f64::max);
+    let message = format!(
+        "{} points visited, largest tracking error {worst:.2} mm; registration cross drawn",
+        found.points.len()
+    );
+    let reply = Reply::done(message)
+        .with("stroke_count", strokes)
+        .with("tracking_error_mm_max", worst);
+    Ok(report(&errand, &scene, &found, reply))
 }
 
 /// The calibrator, each ink cap, the sheet's corners and its centre.
@@ -124,7 +159,7 @@ fn target_mm(scene: &Scene, visit: &Visit) -> [f64; 3] {
     [at.x * 1e3, at.y * 1e3, at.z * 1e3]
 }
 
-fn measure(scene: &Scene, visits: &[Visit], visited: &[Visited]) -> Vec<Point> {
+fn measure(scene: &Scene, visits: &[Visit], visited: &[Visited]) -> Vec<AlignedPoint> {
     visited
         .iter()
         .filter_map(|seen| {
@@ -132,11 +167,12 @@ fn measure(scene: &Scene, visits: &[Visit], visited: &[Visited]) -> Vec<Point> {
             let target_mm = target_mm(scene, visit);
             let measured_mm = tip_mm(scene, visit.pen, &seen.position_rad)?;
             let error = (Point3::from(measured_mm) - Point3::from(target_mm)).norm();
-            Some(Point {
+            Some(AlignedPoint {
                 name: visit.name.clone(),
                 target_mm: target_mm.map(rounded),
                 measured_mm: measured_mm.map(rounded),
                 tracking_error_mm: rounded(error),
+                ..AlignedPoint::default()
             })
         })
         .collect()
@@ -179,60 +215,33 @@ async fn draw_cross(errand: &Errand, scene: &Arc<Scene>) -> Result<usize, Troubl
     Ok(plan.report.stroke_count)
 }
 
-fn report(errand: &Errand, scene: &Scene, points: &[Point], strokes: usize) -> Reply {
-    let worst = points
-        .iter()
-        .map(|point| point.tracking_error_mm)
-        .fold(0.0, f64::max);
-    let table = table(scene, points);
-    let json = serde_json::to_vec_pretty(points).unwrap_or_default();
+/// The three parts, as data, as words and as files.
+fn report(errand: &Errand, scene: &Scene, found: &Aligned, reply: Reply) -> Reply {
+    let words = found.words();
+    let json = serde_json::to_vec_pretty(found).unwrap_or_default();
     let ink = errand.seat.studio.as_ref().map(|studio| studio.ink());
     let picture = ink.and_then(|ink| pictures::ink(scene, &ink));
     let files = pictures::write(
         &errand.node,
         &errand.job.card().id,
         &[
+            ("align.html", Some(found.html().as_bytes())),
             ("align.json", Some(&json)),
-            ("align.txt", Some(table.as_bytes())),
+            ("align.txt", Some(words.as_bytes())),
             ("drawn.png", picture.as_deref()),
         ],
     );
-    let message = format!(
-        "{} points visited, largest tracking error {worst:.2} mm; registration cross drawn",
-        points.len()
-    );
-    let mut reply = Reply::done(message)
-        .with("stroke_count", strokes)
-        .with("points", points)
-        .with("tracking_error_mm_max", worst)
-        .with("files", files)
-        .hint("stroke draws the design");
-    reply.text = format!("{}\n{table}", reply.text);
+    let mut reply = told(found, reply).with("files", files);
+    reply.text = format!("{}\n{words}", reply.text);
     reply.pictures.extend(picture);
     reply
 }
 
-fn table(scene: &Scene, points: &[Point]) -> String {
-    let mut table = format!(
-        "scene {} (revision {}), tip places in the arm's base frame, mm\n",
-        scene.title(),
-        scene.revision
-    );
-    let _ = writeln!(
-        table,
-        "{:<14}{:>26}{:>26}{:>10}",
-        "point", "target x y z", "measured x y z", "error"
-    );
-    for point in points {
-        let place = |[x, y, z]: [f64; 3]| format!("{x:8.2} {y:8.2} {z:8.2}");
-        let _ = writeln!(
-            table,
-            "{:<14}{:>26}{:>26}{:>10.2}",
-            point.name,
-            place(point.target_mm),
-            place(point.measured_mm),
-            point.tracking_error_mm
-        );
-    }
-    table
+fn told(found: &Aligned, reply: Reply) -> Reply {
+    reply
+        .with("points", &found.points)
+        .with("verdict", found.finding.verdict)
+        .with("reasons", &found.finding.reasons)
+        .with("next", &found.next)
+        .hint(&found.next)
 }

@@ -40,7 +40,7 @@ const fn flag(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-const METRICS: [Metric; 25] = [
+const METRICS: [Metric; 26] = [
     arm(
         "steadyhand_arm_moving",
         "gauge",
@@ -91,8 +91,14 @@ const METRICS: [Metric; 25] = [
     arm(
         "steadyhand_bus_corrupt_replies_total",
         "counter",
-        "Replies dropped for a wrong checksum",
+        "Replies, or a controller's frames, dropped for a wrong checksum",
         |seen| Some(count(seen.snapshot.counts.corrupt)),
+    ),
+    arm(
+        "steadyhand_bus_resent_total",
+        "counter",
+        "Requests, or a controller's pieces of motion, that were sent again",
+        |seen| Some(count(seen.snapshot.counts.resent)),
     ),
     arm(
         "steadyhand_bus_foreign_replies_total",
@@ -134,7 +140,7 @@ const METRICS: [Metric; 25] = [
     ),
     counts(
         "steadyhand_servo_retries_total",
-        "Times that a servo was asked again",
+        "Times that a servo was asked again, or a piece of its motion was sent again",
         |servo| count(servo.retries),
     ),
     counts(

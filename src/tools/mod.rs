@@ -41,7 +41,10 @@ pub use dispatch::{Request, here, shown};
 pub use helper::{Helped, Helpers};
 pub use metrics::metrics;
 pub use node::{Node, Recorder, Seat, State, Studio};
-pub use pictures::{ink as ink_picture, preview as preview_picture, reach as reach_picture};
+pub use pictures::{
+    ink as ink_picture, outside as outside_picture, preview as preview_picture,
+    reach as reach_picture,
+};
 pub use preview::{Complaint, Preview};
 pub use qualified::Examiner;
 pub use resume::record as job_record;

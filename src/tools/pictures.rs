@@ -9,7 +9,7 @@ use super::preview::{Preview, sum_up};
 use crate::picture::{InkView, Line, PlanView, PlannedStroke, ReachView, Strip};
 use crate::picture::{ink_png, plan_png, reach_png};
 use crate::plan::{Plan, Reach, SpanKind};
-use crate::scene::Scene;
+use crate::scene::{Outside, Scene};
 
 /// Points of a strip: more are not seen.
 const STRIP_POINTS: usize = 800;
@@ -56,6 +56,55 @@ pub fn preview(scene: &Scene, preview: &Preview) -> Option<Vec<u8>> {
     }
     told(plan_png(&view))
 }
+
+/// A design that does not fit its sheet, whose edge is a grey line; what reaches out is red.
+/// `None` when there is no picture of it; the reason is logged.
+#[must_use]
+pub fn outside(outside: &Outside) -> Option<Vec<u8>> {
+    let [width, height] = outside.sheet_mm;
+    let edge = [
+        [0.0, 0.0],
+        [width, 0.0],
+        [width, height],
+        [0.0, height],
+        [0.0, 0.0],
+    ];
+    let all = outside.lines.iter().flat_map(|line| &line.points_mm);
+    let corners = all.chain(&edge);
+    let (low, high) = corners.fold((edge[0], edge[2]), |(low, high), [x, y]| {
+        let low = [f64::min(low[0], *x), f64::min(low[1], *y)];
+        (low, [f64::max(high[0], *x), f64::max(high[1], *y)])
+    });
+    let stroke = |points_mm: &[[f64; 2]], colour, width_mm, is_refused| PlannedStroke {
+        line: Line {
+            points_mm: points_mm
+                .iter()
+                .map(|[x, y]| [x - low[0], y - low[1]])
+                .collect(),
+            colour,
+            width_mm,
+        },
+        order: None,
+        is_refused,
+    };
+    let lines = outside.lines.iter();
+    let strokes = lines.map(|l| stroke(&l.points_mm, l.colour, l.width_mm, l.is_outside));
+    told(plan_png(&PlanView {
+        title: outside.title.clone(),
+        caption: format!(
+            "{} of {} strokes reach beyond the sheet of {width} by {height} mm, red",
+            outside.count, outside.of
+        ),
+        sheet_mm: [high[0] - low[0], high[1] - low[1]],
+        strokes: std::iter::once(stroke(&edge, EDGE, 0.0, false))
+            .chain(strokes)
+            .collect(),
+        ..PlanView::default()
+    }))
+}
+
+/// Of a sheet that is not all of the picture.
+const EDGE: [u8; 3] = [120, 120, 120];
 
 fn view(scene: &Scene, plan: &Plan) -> PlanView {
     let walk = Walk::new(scene, plan);

@@ -80,9 +80,22 @@ fn kind(kind: &Kind, here: &Here) -> args::Kind {
             unit: known(unit),
         },
         Kind::Texts => args::Kind::List(Box::new(args::Kind::Text)),
+        Kind::Numbers { names, unit } => args::Kind::Object {
+            fields: names.iter().map(|name| number(name, unit)).collect(),
+            open: false,
+        },
         Kind::Objects => args::Kind::List(Box::new(args::Kind::Object {
             fields: Vec::new(),
             open: true,
         })),
     }
+}
+
+/// A field of an object of numbers.
+fn number(name: &str, unit: &str) -> Param {
+    let kind = args::Kind::Number {
+        range: Range::default(),
+        unit: Unit::named(unit),
+    };
+    Param::new(name, kind).default(0.0)
 }

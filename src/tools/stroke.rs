@@ -189,9 +189,13 @@ async fn previewed(
     if let Some(plan) = &preview.plan {
         facts(&mut reply, plan);
         worst(&mut reply, plan);
+        stretch(&mut reply, scene, plan);
         reply.set("arm_time_s", rounded(plan.report.duration_s));
     }
     reply.pictures.extend(picture);
+    if !scene.notes.is_empty() {
+        reply.set("design_notes", &scene.notes);
+    }
     Ok(reply.with("arm", seat.title()).with("files", files))
 }
 
@@ -265,6 +269,7 @@ fn drawn(
     let files = pictures::write(&errand.node, &errand.job.card().id, &borrowed);
     let mut reply = Reply::done(message(plan, done, deviation.as_ref()));
     facts(&mut reply, plan);
+    stretch(&mut reply, scene, plan);
     if let Some(deviation) = &deviation {
         reply.set("deviation_mm_max", rounded(deviation.max_mm));
         reply.set("deviation_mm_p95", rounded(deviation.p95_mm));
@@ -310,6 +315,13 @@ fn worst(reply: &mut Reply, plan: &Plan) {
     reply.set("margin_least_deg", rounded(report.margin_least_deg));
     reply.set("margin_least_joint", &report.margin_least_joint);
     reply.set("at_speed_share", rounded(report.at_speed_share));
+}
+
+/// On a plane nothing is stretched, and nothing is said.
+fn stretch(reply: &mut Reply, scene: &Scene, plan: &Plan) {
+    if !scene.surface.is_flat() {
+        reply.set("stretch_max", rounded(plan.report.stretch_max));
+    }
 }
 
 fn deviation(strokes: &[SheetStroke], ink: &[(usize, Vec<[f64; 2]>)]) -> Deviation {

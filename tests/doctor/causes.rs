@@ -9,9 +9,10 @@ use std::time::Duration;
 use serde_json::Value;
 use steadyhand::arm::{Arm, ArmFile};
 use steadyhand::clock::Clock;
+use steadyhand::link::memory::FarEnd;
 use steadyhand::link::pty;
 use steadyhand::sim::{Fault, Simulator};
-use steadyhand::units::Joints;
+use steadyhand::units::{Instant, Joints};
 
 use super::{json, run};
 use crate::support::Bench;
@@ -35,21 +36,7 @@ impl Patient {
         let arm = Arm::new(file).unwrap();
         let sim = Simulator::new(&arm, &Joints::zeros(arm.dof()));
         sim.pace(false);
-        let (tell, path) = channel();
-        let device = sim.clone();
-        std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .unwrap();
-            let clock = Clock::real();
-            let wire = pty::serve(device, &clock, |path| {
-                tell.send(path.display().to_string()).unwrap();
-            });
-            // It ends with its plug, or with the test.
-            let _ = runtime.block_on(wire);
-        });
-        let port = path.recv().unwrap();
+        let port = plugged_in(sim.clone());
         Self { sim, port }
     }
 
@@ -63,6 +50,23 @@ impl Patient {
         let words = ["doctor", "--json", &self.port, "--arm", arm];
         found(&words, cause)
     }
+}
+
+/// The port behind which something is from now on. It ends with its plug, or with the test.
+fn plugged_in(device: impl FarEnd + 'static) -> String {
+    let (tell, path) = channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let clock = Clock::real();
+        let wire = pty::serve(device, &clock, |path| {
+            tell.send(path.display().to_string()).unwrap();
+        });
+        let _ = runtime.block_on(wire);
+    });
+    path.recv().unwrap()
 }
 
 impl Drop for Patient {
@@ -141,6 +145,57 @@ fn another_family() {
     let (what, fix) = Patient::new("widowx250s").suffers("wrong_family", "so101");
     assert!(what.contains("arm `so101`"), "{what}");
     assert!(fix.contains("connect the right arm"), "{fix}");
+}
+
+#[test]
+fn a_controller_where_servos_are_expected() {
+    let (what, fix) = Patient::new("custom").suffers("wrong_family", "so101");
+    assert!(
+        what.contains("a controller with firmware of its own answers"),
+        "{what}"
+    );
+    assert!(fix.contains("connect the right arm"), "{fix}");
+}
+
+#[test]
+fn servos_where_a_controller_is_expected() {
+    let (what, fix) = Patient::new("so101").suffers("wrong_family", "custom");
+    assert!(
+        what.contains("family feetech-sts") && what.contains("arm `custom`"),
+        "{what}"
+    );
+    assert!(fix.contains("connect the right arm"), "{fix}");
+}
+
+/// A receiver of satellites: it says where it is, five times a second, and hears nothing.
+struct Receiver(Instant);
+
+const POSITION: &[u8] = b"$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47\r\n";
+
+impl FarEnd for Receiver {
+    fn hear(&mut self, _: Instant, _: &[u8]) {}
+
+    fn next_due(&self) -> Option<Instant> {
+        Some(self.0)
+    }
+
+    fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
+        if now >= self.0 {
+            self.0 = now.after(Duration::from_millis(200));
+            into.extend(POSITION);
+        }
+    }
+}
+
+#[test]
+fn something_that_is_no_arm_and_talks() {
+    let port = plugged_in(Receiver(Instant::ZERO));
+    for arm in ["so101", "custom"] {
+        let words = ["doctor", "--json", &port, "--arm", arm];
+        let (what, fix) = found(&words, "other_talk");
+        assert!(what.contains("$GPGGA,"), "{what}");
+        assert!(fix.contains("/dev/serial/by-id"), "{fix}");
+    }
 }
 
 /// A byte of a servo's memory: which firmware it has, which model it is, how it counts.

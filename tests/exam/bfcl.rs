@@ -144,5 +144,18 @@ fn bfcl_answers_are_classified_as_the_leaderboard_has_them() {
         rows += 1;
     }
     assert!(rows >= 80);
-    println!("{rows} questions, every answer classified as it should be");
+}
+
+#[test]
+fn a_value_that_looks_like_a_stand_in_is_right_where_the_question_says_so() {
+    let line = r#"{"query": "Train it on your_dataset_name", "expected_tool": "train", "expected_params": {"dataset": ["your_dataset_name"]},
+        "functions": [{"name": "train", "description": "Train", "parameters": {"type": "object", "required": ["dataset"],
+        "properties": {"dataset": {"type": "string", "description": "which"}}}}]}"#;
+    let case = Case::read_lines(&line.replace('\n', " "))
+        .unwrap()
+        .remove(0);
+    let sent = |value: &str| message("train", &json!({"dataset": value}));
+    let right = Classification::TruePositive;
+    check(&case, &sent("your_dataset_name"), right, true);
+    check(&case, &sent("your_other_name"), right, false);
 }

@@ -549,6 +549,18 @@ pub(crate) fn goal_of(family: Family, write: &Write) -> Option<i32> {
     }
 }
 
+/// Whether a request asks one servo for its goal position.
+pub(crate) fn reads_goal(family: Family, request: &Request) -> bool {
+    let number = |at: usize| u16::from(request.parameters[at]);
+    let (first, count, goal) = match family {
+        _ if request.instruction != 2 => return false,
+        Family::Sts => (number(0), number(1), 42),
+        Family::Dxl2 => (number(0) + 256 * number(1), number(2), 116),
+        Family::Firmware => return false,
+    };
+    (first..first + count).contains(&goal)
+}
+
 /// The goals of one send, if it has any.
 pub(crate) fn goals(family: Family, bytes: &[u8]) -> Option<Vec<(u8, i32)>> {
     let requests = requests(family, bytes);

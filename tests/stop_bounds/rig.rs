@@ -17,6 +17,9 @@ use steadyhand::units::{Instant, Joints};
 
 use super::far_end::{self, Family};
 
+/// How an arm says that the machine, or the simulated one's thread, was not run in time.
+const TOO_BUSY: [&str; 2] = ["did not run the arm's thread", "no reply from servo"];
+
 type Heard = Arc<Mutex<Vec<(Instant, Vec<u8>)>>>;
 
 /// A simulated arm that notes when it heard what.
@@ -121,17 +124,21 @@ impl Rig {
         assert!(self.permits.unlatch(&reset.unwrap()));
     }
 
+    /// How far the tip is from the first joint's axis, which is not the arm's origin.
     pub(super) fn tip_radius_m(&self, q: &Joints) -> f64 {
-        let tip = self.scene.arm.chain.forward(q) * self.scene.pens[0].tip_m;
-        tip.coords.xy().norm()
+        const STEP_RAD: f64 = 1e-6;
+        let tip = |q: &Joints| self.scene.arm.chain.forward(q) * self.scene.pens[0].tip_m;
+        let turned = q.map(|joint, at| if joint == 0 { at + STEP_RAD } else { at });
+        (tip(&turned) - tip(q)).norm() / STEP_RAD
     }
 
-    /// About the foot, from where it stands to the other side, as fast as travels may be.
-    fn swing(&self, from: &Joints, way_rad: f64) -> Trajectory {
+    /// About the foot, from where it stands to the other side, as fast as travels may be, or so many
+    /// times slower.
+    fn swing(&self, from: &Joints, way_rad: f64, slower: f64) -> Trajectory {
         let by = if from[0] > 0.0 { -way_rad } else { way_rad };
         let tip_mm = self.tip_radius_m(from) * way_rad * 1e3;
         // The smooth step's fastest is 1.875 times its mean.
-        let seconds = 1.875 * tip_mm / (self.scene.limits.travel_mm_s * 0.99);
+        let seconds = slower * 1.875 * tip_mm / (self.scene.limits.travel_mm_s * 0.99);
         let ticks = (seconds / 0.01).ceil() as u32;
         let samples = (0..=ticks).map(|tick| {
             let share = f64::from(tick) / f64::from(ticks);
@@ -155,21 +162,26 @@ impl Rig {
 
     /// Brings a swing to its `share`: half is where it is fastest. A machine that is too busy to read the arm in time makes that
     /// a fault, which is what it should be: then it is tried again, so often as makes sense.
-    pub(super) async fn swings(&self, motion: &Motion, way_rad: f64, share: f64) {
+    pub(super) async fn swings(&self, motion: &Motion, (way_rad, slower): (f64, f64), share: f64) {
         const TRIES: usize = 20;
         for _ in 0..TRIES {
-            match self.swings_once(motion, way_rad, share).await {
+            match self.swings_once(motion, (way_rad, slower), share).await {
                 Ok(()) => return,
-                Err(why) if why.contains("did not run the arm's thread") => self.release(),
+                Err(why) if TOO_BUSY.iter().any(|words| why.contains(words)) => self.release(),
                 Err(why) => panic!("{why}"),
             }
         }
         panic!("the machine was too busy {TRIES} times");
     }
 
-    async fn swings_once(&self, motion: &Motion, way_rad: f64, share: f64) -> Result<(), String> {
+    async fn swings_once(
+        &self,
+        motion: &Motion,
+        (way_rad, slower): (f64, f64),
+        share: f64,
+    ) -> Result<(), String> {
         let start = motion.snapshot().measured.unwrap();
-        let swing = self.swing(&start.position_rad, way_rad);
+        let swing = self.swing(&start.position_rad, way_rad, slower);
         let wanted = (swing.samples.len() as f64 * share) as usize;
         let now = self.clock.now();
         let proof = gate::check(&self.scene, self.leave(), &start, now, swing).unwrap();
@@ -180,6 +192,18 @@ impl Rig {
             fast = fast => fast.map(|_| ()).map_err(|error| error.to_string()),
             ended = &mut ended => Err(format!("{ended:?}")),
         }
+    }
+
+    /// How fast the tip was sent lately, by the goals that were heard.
+    pub(super) fn speed_mm_s(&self) -> f64 {
+        const FRAMES: usize = 20;
+        let goals = self.goals_since(Instant::ZERO);
+        let lately = &goals[goals.len().saturating_sub(FRAMES)..];
+        let ((then, from), (now, to)) = (lately[0], lately[lately.len() - 1]);
+        let servo = self.scene.arm.servos().next().unwrap().1;
+        let turned_rad = servo.angle_rad(to) - servo.angle_rad(from);
+        let radius_m = self.tip_radius_m(&self.scene.rest_rad);
+        turned_rad.abs() * radius_m * 1e3 / now.seconds_since(then)
     }
 
     /// Goals of the first joint in the frames that were heard from a moment on.

@@ -133,6 +133,7 @@ pub struct Host {
     heard_at_us: u64,
     lost: bool,
     ignored: u32,
+    resent: u32,
 }
 
 impl Host {
@@ -161,6 +162,7 @@ impl Host {
             heard_at_us: now_us,
             lost: false,
             ignored: 0,
+            resent: 0,
         }
     }
 
@@ -197,6 +199,11 @@ impl Host {
     /// Whole frames that meant nothing to a host, ever.
     pub const fn ignored(&self) -> u32 {
         self.ignored
+    }
+
+    /// Segments that were sent again because no acknowledgement came, ever. Saturates.
+    pub const fn resent(&self) -> u32 {
+        self.resent
     }
 
     /// Whether a command still waits for the STATE that answers it.
@@ -442,6 +449,7 @@ impl Host {
         }
         for position in 0..self.window.len() {
             if let Some(segment) = self.window.get(position) {
+                self.resent = self.resent.saturating_add(1);
                 self.send_segment(&segment);
             }
         }

@@ -258,26 +258,16 @@ fn walked(steps: &[Step]) -> Isometry3<f64> {
     nalgebra::try_convert(pose).unwrap()
 }
 
-/// Robots of other people, where they lie beside this checkout.
-fn beside(name: &str) -> Option<String> {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    ["..", "../.."]
-        .iter()
-        .map(|up| folder.join(up).join("shared/robots").join(name))
-        .find_map(|path| std::fs::read_to_string(path).ok())
-}
+const TWO_ARMS: &str = include_str!("../../../tests/robots/dual_wxai.urdf");
 
 #[test]
 fn the_left_of_two_arms_is_where_its_urdf_puts_it() {
-    let Some(text) = beside("dual_wxai.urdf") else {
-        return;
-    };
     let carriage = held("left/left_carriage_joint", 0.04);
     let ask = Ask {
         held: &carriage,
         ..Ask::new("left/base_link", "left/tattoo_needle")
     };
-    let found = import(&text, &ask).unwrap();
+    let found = import(TWO_ARMS, &ask).unwrap();
     let arm = Arm::new(found.file.clone()).unwrap();
     assert_eq!(arm.dof(), 6);
     assert!((arm.limits.velocity_rad_s[5] - 7.0).abs() < 1e-12);
@@ -314,7 +304,7 @@ fn the_left_of_two_arms_is_where_its_urdf_puts_it() {
         base: "root",
         ..ask
     };
-    let moved = Arm::new(import(&text, &from_root).unwrap().file).unwrap();
+    let moved = Arm::new(import(TWO_ARMS, &from_root).unwrap().file).unwrap();
     let shift = moved
         .chain
         .forward(&Joints::from_slice(&q))
@@ -328,18 +318,17 @@ fn the_left_of_two_arms_is_where_its_urdf_puts_it() {
 fn arms_that_are_shipped_agree_with_their_urdf() {
     let shipped = [
         (
-            "so101.urdf",
+            include_str!("../../../tests/robots/so101.urdf"),
             include_str!("../../../scenes/arms/so101.toml"),
         ),
         (
-            "widowx250s.urdf",
+            include_str!("../../../tests/robots/widowx250s.urdf"),
             include_str!("../../../scenes/arms/widowx250s.toml"),
         ),
     ];
-    for (name, toml) in shipped {
-        let Some(text) = beside(name) else { continue };
+    for (urdf, toml) in shipped {
         let ours = Arm::new(toml::from_str(toml).unwrap()).unwrap();
-        let theirs = Arm::new(import(&text, &Ask::new("base", "tool")).unwrap().file).unwrap();
+        let theirs = Arm::new(import(urdf, &Ask::new("base", "tool")).unwrap().file).unwrap();
         for step in 0..20_u32 {
             let share = f64::from(step) / 19.0;
             let q = ours
@@ -349,9 +338,14 @@ fn arms_that_are_shipped_agree_with_their_urdf() {
             let (a, b) = (ours.chain.forward(&q), theirs.chain.forward(&q));
             assert!(
                 (a.translation.vector - b.translation.vector).norm() < 1e-9,
-                "{name}"
+                "{}",
+                ours.file.name
             );
-            assert!(a.rotation.angle_to(&b.rotation) < 1e-7, "{name}");
+            assert!(
+                a.rotation.angle_to(&b.rotation) < 1e-7,
+                "{}",
+                ours.file.name
+            );
         }
     }
 }

@@ -100,6 +100,9 @@ fn session(kind: Kind, scene: &Scene, touches: Vec<Contact>) -> Session {
         pen: scene.pens[0].name.clone(),
         arm: scene.arm.file.name.clone(),
         basis: basis_of(kind, scene, &scene.pens[0].name).unwrap(),
+        name: String::new(),
+        probed: false,
+        read_mm: None,
         touches,
     }
 }

@@ -16,19 +16,37 @@ const EMPTY: &str = "G1, G2 or G3 draw while the pen is down";
 
 type Point = [f64; 2];
 
-pub(super) fn read(name: &str, text: &str, caps: &Caps) -> Result<Design, DesignError> {
-    let lift = Lift::of(text)?;
+/// Reads files, each a name and its text, that share their coordinates and so their page.
+pub(super) fn read(files: &[(&str, &str)], caps: &Caps) -> Result<Design, DesignError> {
+    let mut all = Collector::new(caps);
+    for (name, text) in files {
+        let file = (files.len() > 1).then_some(*name);
+        all = read_one(name, text, file, all).map_err(|error| match file {
+            Some(file) => error.in_file(file),
+            None => error,
+        })?;
+    }
+    all.on_own_page(EMPTY)
+}
+
+fn read_one<'c>(
+    name: &str,
+    text: &str,
+    file: Option<&str>,
+    all: Collector<'c>,
+) -> Result<Collector<'c>, DesignError> {
     let mut drawer = Drawer {
-        lift,
+        lift: Lift::of(text)?,
         pen: pen_of(name),
-        all: Collector::new(caps),
+        of_file: file.map_or_else(String::new, |file| format!("{file} ")),
+        all,
         path: Vec::new(),
         from_line: 0,
         was_down: false,
     };
     machine::run(text, |movement| drawer.take(movement))?;
     drawer.finish()?;
-    drawer.all.on_own_page(EMPTY)
+    Ok(drawer.all)
 }
 
 /// The 3 of `flower_pen3_red.gcode`.
@@ -40,6 +58,23 @@ fn pen_of(name: &str) -> Option<u16> {
     })
 }
 
+/// The `flower` of `flower_pen3_red.gcode`; none of other files.
+pub(super) fn set_of(name: &str) -> Option<&str> {
+    let (_, ending) = name.rsplit_once('.')?;
+    let is_gcode = matches!(
+        ending.to_ascii_lowercase().as_str(),
+        "gcode" | "gco" | "nc" | "ngc"
+    );
+    pen_of(name).filter(|_| is_gcode)?;
+    let mut marks = name.match_indices("_pen");
+    let (at, _) = marks.find(|(at, mark)| {
+        let number = name.get(at + mark.len()..).unwrap_or("");
+        let behind = number.trim_start_matches(|c: char| c.is_ascii_digit());
+        behind.len() < number.len() && behind.starts_with(['_', '.'])
+    })?;
+    name.get(..at).filter(|stem| !stem.is_empty())
+}
+
 /// How a message calls a line.
 fn at(line: usize) -> String {
     format!("line {line}")
@@ -48,6 +83,8 @@ fn at(line: usize) -> String {
 struct Drawer<'c> {
     lift: Lift,
     pen: Option<u16>,
+    /// Comes before the line's number where there are several files.
+    of_file: String,
     all: Collector<'c>,
     /// Under the pen since it came down.
     path: Vec<Point>,
@@ -101,7 +138,7 @@ impl Drawer<'_> {
         let mark = Mark {
             colour: None,
             pen: self.pen,
-            source: at(self.from_line),
+            source: format!("{}{}", self.of_file, at(self.from_line)),
         };
         self.all.push(std::mem::take(&mut self.path), &mark)
     }

@@ -2,6 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::float_cmp,
     reason = "a failing test may panic"
 )]
 
@@ -201,5 +202,41 @@ proptest! {
         if let Ok(design) = read(&text.join("\n")) {
             prop_assert!(design.strokes.iter().all(|s| s.points_mm.len() >= 2));
         }
+    }
+}
+
+#[test]
+fn files_of_a_set_share_their_page_and_have_a_pen_each() {
+    let black: &[u8] = b"G21 G90\nG0 X0 Y0\nG1 X100 Y0\nG1 X100 Y100";
+    let red: &[u8] = b"G0 X45 Y45\nG1 X55 Y45\nG1 X55 Y55";
+    let files = [("X_pen0_black.gcode", black), ("X_pen1_red.gcode", red)];
+    let design = super::super::load_set(&files, &Caps::default()).unwrap();
+    assert_eq!(design.page_mm, [100.0, 100.0]);
+    assert_eq!(design.strokes[1].points_mm[0], [45.0, 45.0]);
+    assert_eq!(
+        design.strokes.iter().map(|s| s.pen).collect::<Vec<_>>(),
+        [Some(0), Some(1)]
+    );
+    assert_eq!(design.strokes[1].source, "X_pen1_red.gcode line 2");
+    let broken = [files[0], ("X_pen1_red.gcode", &b"G0 X0\nFOO"[..])];
+    let error = super::super::load_set(&broken, &Caps::default()).unwrap_err();
+    assert!(
+        error.to_string().starts_with("`X_pen1_red.gcode`: line 2"),
+        "{error}"
+    );
+}
+
+#[test]
+fn names_say_which_files_are_one_drawing() {
+    for (name, stem) in [
+        ("flower_pen3_red.gcode", Some("flower")),
+        ("flower_pen12.NC", Some("flower")),
+        ("my_flower_pen0_a_b.gco", Some("my_flower")),
+        ("pen3_red.gcode", None),
+        ("flower_pencil.gcode", None),
+        ("flower_pen3_red.svg", None),
+        ("flower.gcode", None),
+    ] {
+        assert_eq!(super::super::set_of(name), stem, "{name}");
     }
 }

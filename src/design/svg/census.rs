@@ -158,15 +158,13 @@ fn number_length(token: &str) -> usize {
 
 /// How a message calls an element.
 pub(super) fn name_of(node: Node<'_, '_>) -> String {
-    let tag = node.tag_name().name();
-    if let Some(id) = node.attribute("id") {
-        return format!("{tag} {}", quoted(id));
-    }
+    let tag = Some(node.tag_name().name()).filter(|tag| !tag.is_empty());
+    let tag = tag.unwrap_or("text");
     let row = node.document().text_pos_at(node.range().start).row;
-    format!(
-        "{} on line {row}",
-        if tag.is_empty() { "text" } else { tag }
-    )
+    match node.attribute("id") {
+        Some(id) => format!("{tag} {} on line {row}", quoted(id)),
+        None => format!("{tag} on line {row}"),
+    }
 }
 
 fn refuse_long_matching(document: &Document<'_>, elements: usize) -> Result<(), DesignError> {
@@ -300,7 +298,7 @@ fn refers_to_itself(node: Node<'_, '_>) -> DesignError {
 }
 
 /// The ids in all `url(#id)` of an attribute or style sheet.
-fn links(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("url(").skip(1).filter_map(|rest| {
         let inside = rest.split(')').next()?;
         let id = inside.trim().trim_matches(['"', '\'']).trim();

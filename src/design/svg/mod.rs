@@ -6,13 +6,16 @@
 
 mod census;
 mod clip;
+mod grammar;
+mod mended;
 mod paint;
+mod unseen;
 mod words;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use usvg::roxmltree::{Document, ParsingOptions};
+use usvg::roxmltree::{Document, Node, ParsingOptions};
 
 use super::error::quoted;
 use super::{Caps, Collector, Design, DesignError, Fill};
@@ -30,13 +33,50 @@ const NOTHING_SEEN: &str =
 pub(super) fn read(text: &str, caps: &Caps, fill: Fill) -> Result<Design, DesignError> {
     let document = parse(text, caps)?;
     census::check(&document, caps)?;
-    match words::as_paths(text, &document)? {
-        None => draw(&document, caps, fill),
+    let (notes, places) = unseen::look(&document)?;
+    let design = match mended::mended(text, &document) {
+        None => worded(text, &document, caps, fill, &places),
+        Some(mended) => {
+            let document = parse(&mended, caps)?;
+            worded(&mended, &document, caps, fill, &places)
+        }
+    }?;
+    Ok(Design {
+        states_size: states_size(document.root_element()),
+        notes: notes.all(),
+        ..design
+    })
+}
+
+/// Draws the file with its words as paths.
+fn worded(
+    text: &str,
+    document: &Document<'_>,
+    caps: &Caps,
+    fill: Fill,
+    places: &unseen::Places,
+) -> Result<Design, DesignError> {
+    match words::as_paths(text, document)? {
+        None => draw(document, caps, fill, places),
         Some(redrawn) => {
             let document = parse(&redrawn, caps)?;
             census::check(&document, caps)?;
-            draw(&document, caps, fill)
+            draw(&document, caps, fill, places)
         }
+    }
+}
+
+/// Whether the page has a size on paper: pixels and bare numbers are whatever a screen makes them.
+fn states_size(root: Node<'_, '_>) -> bool {
+    let on_paper = |name: &str| {
+        let (_, unit) = grammar::length(root.attribute(name)?)?;
+        Some(matches!(unit, "mm" | "cm" | "in" | "pt" | "pc" | "Q" | "q"))
+    };
+    match (on_paper("width"), on_paper("height")) {
+        (Some(width), Some(height)) => width && height,
+        // The other side follows from the view box.
+        (Some(side), None) | (None, Some(side)) => side && root.has_attribute("viewBox"),
+        (None, None) => false,
     }
 }
 
@@ -57,11 +97,16 @@ fn parse<'t>(text: &'t str, caps: &Caps) -> Result<Document<'t>, DesignError> {
     })
 }
 
-fn draw(document: &Document<'_>, caps: &Caps, fill: Fill) -> Result<Design, DesignError> {
+fn draw(
+    document: &Document<'_>,
+    caps: &Caps,
+    fill: Fill,
+    places: &unseen::Places,
+) -> Result<Design, DesignError> {
     let (tree, has_image) = resolve(document)?;
     if has_image {
         return Err(DesignError::unsupported(
-            "an `image` element",
+            places.image(),
             "a picture made of pixels",
             "remove it, or trace it into paths first",
         ));
@@ -69,7 +114,7 @@ fn draw(document: &Document<'_>, caps: &Caps, fill: Fill) -> Result<Design, Desi
     let mm = MM_PER_IN / PX_PER_IN;
     let page_mm = [tree.size().width(), tree.size().height()].map(|px| f64::from(px) * mm);
     let mut all = Collector::for_page(caps, page_mm);
-    paint::Painter::new(document, page_mm, mm, fill).group(tree.root(), &mut all)?;
+    paint::Painter::new(document, places, page_mm, mm, fill).group(tree.root(), &mut all)?;
     all.on_page(page_mm, NOTHING_SEEN)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use usvg::roxmltree::Document;
+use usvg::roxmltree::{Document, Node as Element};
 use usvg::tiny_skia_path::PathSegment;
 use usvg::{Group, Node, Paint, Path, Transform};
 
@@ -10,6 +10,7 @@ use super::super::area::{Area, Fill, Rule, TooMuch, Work, clipped};
 use super::super::collect::{Collector, Mark};
 use super::super::error::quoted;
 use super::super::{DesignError, dash, flatten};
+use super::unseen::Places;
 use super::{clip, words};
 
 type Point = [f64; 2];
@@ -19,7 +20,13 @@ const INKSCAPE: &str = "http://www.inkscape.org/namespaces/inkscape";
 /// Areas in this colour without an outline are paper.
 const PAPER: [u8; 3] = [255, 255, 255];
 
-pub(super) struct Painter {
+/// How the author called an element: layers are groups with a label.
+pub(super) fn label_of<'n>(node: Element<'n, '_>) -> Option<&'n str> {
+    node.attribute((INKSCAPE, "label"))
+}
+
+pub(super) struct Painter<'p> {
+    places: &'p Places,
     height_mm: f64,
     error_mm: f64,
     mm_per_px: f64,
@@ -39,18 +46,20 @@ struct Place {
     pen: Option<u16>,
 }
 
-impl Painter {
+impl<'p> Painter<'p> {
     pub(super) fn new(
         document: &Document<'_>,
+        places: &'p Places,
         page_mm: [f64; 2],
         mm_per_px: f64,
         fill: Fill,
     ) -> Self {
         let layers = document.descendants().filter_map(|node| {
-            let label = node.attribute((INKSCAPE, "label"))?;
+            let label = label_of(node)?;
             Some((node.attribute("id")?.to_owned(), label.to_owned()))
         });
         Self {
+            places,
             height_mm: page_mm[1],
             error_mm: flatten::chord_error_mm(page_mm),
             mm_per_px,
@@ -73,7 +82,7 @@ impl Painter {
         }
         if group.mask().is_some() {
             return Err(DesignError::unsupported(
-                format!("group {}", quoted(group.id())),
+                self.places.masked(group.id()),
                 "a mask",
                 "cut the paths to what should be seen, or remove the mask",
             ));

@@ -137,6 +137,10 @@ fn layers_name_pens() {
         ));
         assert_eq!(stroke.pen, pen, "{label}");
         assert_eq!(stroke.source, format!("path 1 in `{label}`"));
+        let nameless = only(&format!(
+            r#"<g inkscape:groupmode="layer" inkscape:label="{label}"><path stroke="red" d="M0 0h5"/></g>"#
+        ));
+        assert_eq!(nameless, stroke, "without an id");
     }
 }
 
@@ -254,13 +258,61 @@ fn refuses_what_cannot_be_drawn_by_name() {
     for (body, message) in [
         (
             r#"<image href="a.png" width="9" height="9"/>"#,
-            "an `image` element: a picture made of pixels",
+            "image on line 3: a picture made of pixels",
         ),
         (
             r##"<mask id="m"><rect width="5" height="5" fill="#fff"/></mask><g mask="url(#m)"><rect width="9" height="9"/></g>"##,
-            "group",
+            "g on line 3: a mask",
         ),
-        (r#"<text id="t">漢</text>"#, "text `t`: character 1 is `漢`"),
+        (
+            r##"<mask id="m"><rect width="5" height="5" fill="#fff"/></mask>
+            <rect id="r" mask="url(#m)" width="9" height="9"/>"##,
+            "rect `r` on line 4: a mask",
+        ),
+        (
+            r##"<use id="u" href="#lost"/><path d="M0 0h9"/>"##,
+            "use `u` on line 3: a `use` of `lost`, which is not in the file, cannot",
+        ),
+        (
+            r##"<use xlink:href="b.svg#a"/>"##,
+            "use on line 3: a `use` of another file, `b.svg#a`, cannot be drawn",
+        ),
+        (
+            r#"<path id="p" d="M0 0h9 v"/>"#,
+            "path `p` on line 3: found the end of its path data too soon, behind `M0 0h9 v`",
+        ),
+        (
+            "\n<path stroke='red' d='M0 0h9 x5'/>",
+            "path on line 4: found `x5` in its path data, at its character 8",
+        ),
+        (
+            r#"<polygon points="0,0 5,5 9"/>"#,
+            "polygon on line 3: found the end of its points too soon",
+        ),
+        (
+            r#"<g transform="rotate(45"><path d="M0 0h9"/></g>"#,
+            "g on line 3: found the end of its transform too soon, behind `rotate(45`",
+        ),
+        (
+            r#"<path style="transform:rotate(45deg)" d="M0 0h9"/>"#,
+            "path on line 3: found `deg)` in its transform",
+        ),
+        (
+            r#"<circle r="NaN"/>"#,
+            "circle on line 3: found r = `NaN`; accepted: a number",
+        ),
+        (
+            r##"<path clip-path="url(#lost)" d="M0 0h9"/>"##,
+            "path on line 3: a clip-path `lost`, which is not in the file,",
+        ),
+        (
+            r#"<g stroke-dasharray="1 1"><path pathLength="4" d="M0 0h9"/></g>"#,
+            "path on line 3: a dashed line with a `pathLength` cannot be drawn",
+        ),
+        (
+            r#"<text id="t">漢</text>"#,
+            "text `t` on line 3: character 1 is `漢`",
+        ),
         (
             r##"<path id="p" d="M0 0h9"/><text><textPath href="#p">hi</textPath></text>"##,
             "textPath on line",
@@ -275,7 +327,7 @@ fn refuses_what_cannot_be_drawn_by_name() {
         ),
         (
             "<flowRoot id='f'><flowPara>hi</flowPara></flowRoot>",
-            "flowRoot `f`: flowing text",
+            "flowRoot `f` on line 3: flowing text",
         ),
         (
             "<foreignObject><p>hi</p></foreignObject>",
@@ -297,6 +349,107 @@ fn refuses_what_cannot_be_drawn_by_name() {
         let error = load("a.svg", text.as_bytes(), &Caps::default()).unwrap_err();
         assert!(error.to_string().starts_with(message), "{text}: {error}");
     }
+}
+
+#[test]
+fn what_changes_no_line_is_noted_with_its_place() {
+    let line = r#"<path stroke="red" d="M0 0h5"/>"#;
+    for (body, note) in [
+        (
+            r#"<rect id="r" width="-5" height="9"/>"#,
+            "rect `r` on line 3 is not drawn as it stands: its width is `-5`, below 0",
+        ),
+        (
+            r##"<filter id="f"><feGaussianBlur/></filter><g filter="url(#f)"><path d="M0 0h1"/></g>"##,
+            "g on line 3: its filter is not drawn: only lines are",
+        ),
+        (
+            "<crcle r='5'/>",
+            "crcle on line 3 is not drawn: no such element is known",
+        ),
+        (
+            "<animate attributeName='x'/>",
+            "animate on line 3 is not drawn: the drawing is as it stands without it",
+        ),
+        (
+            r##"<path id="p" fill="url(#lost)" stroke="red" d="M0 0h1"/>"##,
+            "path `p` on line 3: its fill `lost` is not in the file and is not drawn",
+        ),
+        (
+            "<style>@import 'other.css';</style>",
+            "style sheets in other files are not read: put their rules into the drawing",
+        ),
+    ] {
+        let design = read(&format!("{body}{line}")).unwrap_or_else(|e| panic!("{body}: {e}"));
+        assert_eq!(design.notes, [note], "{body}");
+    }
+    let many = "<crcle/>".repeat(50) + line;
+    let notes = read(&many).unwrap().notes;
+    assert_eq!(notes.last().unwrap(), "and 30 notes more");
+}
+
+#[test]
+fn what_nobody_would_look_for_is_not_noted() {
+    for harmless in [
+        "<title>a</title><desc>b</desc><metadata><x xmlns='http://purl.org/dc'/></metadata>",
+        "<sodipodi:namedview xmlns:sodipodi='http://sodipodi.sourceforge.net/DTD/sodipodi-0.dtd'/>",
+        r##"<filter id="f"><feGaussianBlur/></filter><defs><linearGradient id="l"/></defs>"##,
+        r#"<path d=""/><path/><rect width="0" height="5"/><g/><script>1</script>"#,
+        r##"<g display="none"><use href="#lost"/><path d="M0 0 broken"/><image href="a.png"/></g>"##,
+        "<!-- a comment --><flowRoot/>",
+    ] {
+        let body = format!(r#"{harmless}<path stroke="red" d="M0 0h5"/>"#);
+        let design = read(&body).unwrap_or_else(|error| panic!("{harmless}: {error}"));
+        assert_eq!(design.notes, Vec::<String>::new(), "{harmless}");
+        assert_eq!(design.strokes.len(), 1);
+    }
+}
+
+#[test]
+fn a_size_on_paper_is_one_in_units_of_paper() {
+    let read = |attributes: &str| {
+        let text = format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" {attributes}><path stroke="red" d="M0 0h5"/></svg>"#
+        );
+        load("a.svg", text.as_bytes(), &Caps::default()).unwrap()
+    };
+    for (side, states, mm) in [
+        ("50mm", true, 50.0),
+        ("5cm", true, 50.0),
+        ("2in", true, 50.8),
+        ("144pt", true, 50.8),
+        ("12pc", true, 50.8),
+        ("200Q", true, 50.0),
+        ("192px", false, 50.8),
+        ("192", false, 50.8),
+    ] {
+        let box_of = r#"viewBox="0 0 20 10""#;
+        for attributes in [
+            format!(r#"width="{side}" height="{side}""#),
+            format!(r#"width="{side}" {box_of}"#),
+        ] {
+            let design = read(&attributes);
+            assert_eq!(design.states_size, states, "{attributes}");
+            assert!(
+                (design.page_mm[0] - mm).abs() < 1e-3,
+                "{attributes}: {:?}",
+                design.page_mm
+            );
+        }
+    }
+    assert!(!read(r#"viewBox="0 0 20 10""#).states_size);
+    assert!(!read(r#"width="100%" height="50mm" viewBox="0 0 20 10""#).states_size);
+}
+
+#[test]
+fn quarters_of_a_millimetre_are_lengths() {
+    let stroke = only(r#"<line x1="0Q" y1="0" x2="38.1Q" y2="0" stroke="red"/>"#);
+    // 36 user units of a millimetre each.
+    assert!(
+        (stroke.length_mm() - 36.0).abs() < 1e-3,
+        "{}",
+        stroke.length_mm()
+    );
 }
 
 #[test]

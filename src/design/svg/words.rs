@@ -476,7 +476,7 @@ fn refuse_odd_attributes(node: Node<'_, '_>) -> Result<(), DesignError> {
 }
 
 /// A property from the element's `style` or else its attribute.
-fn property<'n>(node: Node<'n, '_>, name: &str) -> Option<&'n str> {
+pub(super) fn property<'n>(node: Node<'n, '_>, name: &str) -> Option<&'n str> {
     let styled = node.attribute("style").and_then(|style| {
         let mut rules = style.rsplit(';').filter_map(|rule| rule.split_once(':'));
         rules

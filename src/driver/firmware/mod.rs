@@ -28,6 +28,9 @@ pub use complaint::Complaint;
 use session::Session;
 use stream::Stream;
 
+/// From one cycle to the next.
+const PERIOD: Duration = Duration::from_millis(10);
+
 /// How long a cycle listens.
 const LISTEN: Duration = Duration::from_millis(2);
 
@@ -126,7 +129,7 @@ impl Firmware {
         self.stream = Stream::default();
         link.discard_input().map_err(DriverError::Read)?;
         let ack = self.greet(link).await?;
-        let warnings = fit::check(&self.map, ack.limits.as_slice())?;
+        let mut warnings = fit::check(&self.map, ack.limits.as_slice())?;
         identity::check(&self.arm, &self.identities(&ack))?;
         self.limits = ack.limits.as_slice().to_vec();
         let known = |session: &Session| {
@@ -137,6 +140,7 @@ impl Firmware {
             return Err(Complaint::NoPosition.into());
         }
         let round_us = self.session.host.clock().round_trip_us().unwrap_or(0);
+        warnings.extend(late(round_us));
         Ok(Attached {
             measured: self.measured()?,
             servos: self.identities(&ack),
@@ -298,7 +302,11 @@ impl Firmware {
         self.session.listen(link, until, |_| false).await?;
         steered?;
         self.find_fault()?;
-        let measured = self.measured()?;
+        let measured = self.measured();
+        if measured.is_err() {
+            self.session.count_blind(PERIOD);
+        }
+        let measured = measured?;
         let took = self.session.clock.now().since(begun);
         let worked = self.session.clock.work().saturating_sub(worked);
         self.session.counts.cycle_time.note(took);
@@ -361,6 +369,18 @@ const ALL_IT_HAS_URAD: f64 = 87_266.0;
 fn push(joint: &JointState) -> f64 {
     let behind_urad = f64::from(joint.commanded_urad) - f64::from(joint.measured_urad);
     (behind_urad / ALL_IT_HAS_URAD).clamp(-1.0, 1.0)
+}
+
+/// An answer that takes longer is held back on its way.
+const LATE_US: u64 = 5_000;
+
+fn late(round_us: u64) -> Option<String> {
+    (round_us >= LATE_US).then(|| {
+        format!(
+            "what the arm's controller says comes {:.0} ms late: its queue bridges that, but where the arm is, and that it stands, is known so much later; on an FTDI adapter set its `latency_timer` to 1 ms",
+            Duration::from_micros(round_us).as_secs_f64() * 1e3
+        )
+    })
 }
 
 fn is_measured(state: &State) -> bool {

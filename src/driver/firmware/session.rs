@@ -37,6 +37,19 @@ pub(super) struct Session {
     rebooted: Option<(u32, u32)>,
     mismatch: Option<Complaint>,
     boot: u32,
+    tally: Tally,
+    /// Frames that the controller dropped since it started, which wraps; `None` before that is
+    /// known, and behind a restart.
+    device_corrupt: Option<u16>,
+}
+
+/// What this side had counted when it was last looked at.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    frames: u32,
+    corrupt: u32,
+    resent: u32,
+    ignored: u32,
 }
 
 impl Session {
@@ -52,6 +65,8 @@ impl Session {
             rebooted: None,
             mismatch: None,
             boot: 0,
+            tally: Tally::default(),
+            device_corrupt: None,
         }
     }
 
@@ -150,10 +165,38 @@ impl Session {
                 break;
             }
         }
-        self.counts.corrupt = u64::from(self.host.counters().corrupt)
-            + u64::from(self.state.map_or(0, |state| state.corrupt));
-        self.counts.foreign = u64::from(self.host.ignored());
+        self.count();
         Ok(())
+    }
+
+    /// Counts what has happened on the line since this was last done.
+    fn count(&mut self) {
+        let line = self.host.counters();
+        let now = Tally {
+            frames: line.frames,
+            corrupt: line.corrupt,
+            resent: self.host.resent(),
+            ignored: self.host.ignored(),
+        };
+        let before = std::mem::replace(&mut self.tally, now);
+        let more = |now: u32, before: u32| u64::from(now.saturating_sub(before));
+        let resent = more(now.resent, before.resent);
+        let counts = &mut self.counts;
+        counts.frames += more(now.frames, before.frames) + resent;
+        counts.corrupt += more(now.corrupt, before.corrupt);
+        counts.resent += resent;
+        counts.foreign += more(now.ignored, before.ignored);
+        // A piece of motion is for every joint.
+        let servos = counts.servos.iter_mut();
+        servos.for_each(|servo| servo.retries += resent);
+    }
+
+    /// A cycle of such a length gave no reading of any joint.
+    pub(super) fn count_blind(&mut self, period: Duration) {
+        for servo in &mut self.counts.servos {
+            servo.blind += 1;
+            servo.blind_time += period;
+        }
     }
 
     fn take_events(&mut self) {
@@ -167,6 +210,7 @@ impl Session {
                 Event::Paired(ack) => {
                     if self.boot != 0 && ack.boot_id != self.boot {
                         self.rebooted = Some((self.boot, ack.boot_id));
+                        self.device_corrupt = None;
                     }
                     self.unexplained = None;
                     self.boot = ack.boot_id;
@@ -188,6 +232,10 @@ impl Session {
     }
 
     fn take_state(&mut self, state: State) {
+        // What the controller dropped before this session is nothing of now.
+        if let Some(before) = self.device_corrupt.replace(state.corrupt) {
+            self.counts.corrupt += u64::from(state.corrupt.wrapping_sub(before));
+        }
         let now = self.clock.now();
         let age_us = self
             .device_us()

@@ -39,9 +39,8 @@ impl Firmware {
         if !self.is_energised() {
             return Err(DriverError::Limp);
         }
-        let still = command.goal_rad.map(|_, _| 0.0);
-        let goals = self.map.goals(command, &still, &self.found_urad)?;
-        let goal = goals.into_iter().flatten().map(|(urad, _)| f64::from(urad));
+        let goals = self.map.goals(command, &self.found_urad)?;
+        let goal = goals.into_iter().flatten().map(|(urad, _)| urad.round());
         if self.stream.goal(goal.collect()) {
             Ok(())
         } else {

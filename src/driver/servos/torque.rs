@@ -52,6 +52,7 @@ impl<D: Dialect> Servos<D> {
         self.goals = Some(self.goals_here());
         self.aimed_rad = None;
         self.travel = self.travel.map(|_, _| 0.0);
+        self.leads.fill(Lead::default());
         Ok(measured)
     }
 

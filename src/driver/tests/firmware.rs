@@ -258,3 +258,45 @@ async fn a_silent_controller_is_named_with_its_speed() {
     assert!(error.to_string().contains("1000000 baud"), "{error}");
     assert!(error.is_transient());
 }
+
+#[tokio::test]
+async fn what_a_controller_dropped_before_this_session_is_not_counted() {
+    let mut bench = Bench::new("custom");
+    // Noise of some other program, as frames that are none.
+    for _ in 0..20 {
+        bench.link.send(&[7, 1, 2, 3, 4, 5, 6, 0]).await.unwrap();
+    }
+    bench.driver.attach(&mut bench.link).await.unwrap();
+    bench.cycle(None).await.unwrap();
+    assert_eq!(bench.driver.counts().corrupt, 0);
+    for _ in 0..3 {
+        bench.link.send(&[7, 1, 2, 3, 4, 5, 6, 0]).await.unwrap();
+    }
+    for _ in 0..20 {
+        bench.cycle(None).await.unwrap();
+    }
+    assert_eq!(bench.driver.counts().corrupt, 3);
+    // Counters never go back.
+    bench.driver.attach(&mut bench.link).await.unwrap();
+    assert_eq!(bench.driver.counts().corrupt, 3);
+}
+
+#[tokio::test]
+async fn what_is_sent_again_and_cycles_without_a_reading_are_counted() {
+    let mut bench = Bench::energised("custom").await;
+    let start = bench.sim.truth();
+    bench.sim.break_it(Fault::DropReplies(0.3));
+    for tick in 1..=200 {
+        let goal = swing(&start, tick, 200);
+        bench.cycle(Some(bench.command(goal))).await.unwrap();
+    }
+    let counts = bench.driver.counts().clone();
+    assert!(counts.resent > 0 && counts.frames > 100, "{counts:?}");
+    assert_eq!(counts.servos[1].retries, counts.resent);
+    bench.sim.break_it(Fault::Silence(1));
+    for _ in 0..20 {
+        drop(bench.cycle(None).await);
+    }
+    let servo = &bench.driver.counts().servos[1];
+    assert!(servo.blind > 0 && servo.blind_time > PERIOD, "{servo:?}");
+}

@@ -1,8 +1,18 @@
 //! The arithmetic of a motion that is braked, goes back and is lifted.
-#![allow(clippy::unwrap_used, reason = "a failing test may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
 
+use std::sync::Arc;
+
+use super::super::Rule;
+use super::super::clearance::tip_m;
 use super::super::tests::{begun, drawing, in_a_stroke, seen};
 use super::*;
+use crate::plan::{self, Trajectory};
+use crate::scene::{Library, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S};
 
 /// In the middle of a stroke, at a rate.
 fn going(rate: f64) -> Execution {
@@ -155,4 +165,134 @@ fn a_stop_where_the_tip_is_as_high_as_a_lift_brings_it_is_done_there() {
     let stands = tick(&mut execution, &mut now);
     assert!(matches!(stands, Ok(Step::Finished)), "{stands:?}");
     assert!(execution.has_lifted());
+}
+
+/// A probe of the sheet's middle from the ready pose.
+fn probing() -> (Arc<Scene>, Trajectory) {
+    let scene = Library::new(None).scene("default", None).unwrap();
+    let plan = plan::probe(&scene, &scene.ready_rad, [50.0, 50.0], 0, &plan::Patient).unwrap();
+    (scene, plan.trajectory)
+}
+
+fn height_mm(execution: &Execution) -> f64 {
+    let scene = execution.scene();
+    let tip = tip_m(scene, 0, execution.goal_rad()).unwrap();
+    scene.surface.project(&tip).height_mm
+}
+
+/// Ticks until nothing comes any more, `act` before each; the heights of the goals.
+fn heights(execution: &mut Execution, mut act: impl FnMut(&mut Execution)) -> Vec<f64> {
+    let (mut now, mut heights) = (Instant::ZERO, Vec::new());
+    for _ in 0..5_000 {
+        act(execution);
+        now = now.after(Duration::from_millis(10));
+        let is = seen(*execution.goal_rad(), now);
+        match execution.next(&is, now).unwrap() {
+            Step::Finished => return heights,
+            _ => heights.push(height_mm(execution)),
+        }
+    }
+    panic!("not at its end");
+}
+
+fn deepest(heights: &[f64]) -> f64 {
+    heights.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+fn a_probe_that_finds_nothing_goes_up_again() {
+    let (scene, trajectory) = probing();
+    assert!(super::super::preview(&scene, &trajectory).is_ok());
+    let mut execution = begun(&scene, &trajectory);
+    let heights = heights(&mut execution, |_| {});
+    let low = deepest(&heights);
+    assert!((low + PROBE_DEPTH_MM).abs() < 0.05, "{low}");
+    let end = *heights.last().unwrap();
+    assert!(end > scene.heights.lift_mm - 0.5, "{end}");
+    assert!(execution.has_lifted() && !execution.was_stopped());
+}
+
+#[test]
+fn a_probe_that_felt_something_turns_back_once() {
+    let (scene, trajectory) = probing();
+    let mut execution = begun(&scene, &trajectory);
+    assert!(!execution.turn_back(), "it is still on its way there");
+    let (mut turned, mut at) = (0, 0.0);
+    let heights = heights(&mut execution, |execution| {
+        if execution.progress().doing == SpanKind::Probe && height_mm(execution) < 1.0 {
+            at = if turned == 0 {
+                height_mm(execution)
+            } else {
+                at
+            };
+            turned += usize::from(execution.turn_back());
+        }
+    });
+    let low = deepest(&heights);
+    assert!(
+        turned == 1 && low <= at && low > at - 0.2,
+        "{turned} {at} {low}"
+    );
+    assert!(*heights.last().unwrap() > scene.heights.lift_mm - 0.5);
+    // What it touched is not pushed at full speed on the way back either.
+    let steps = heights.windows(2).map(|two| match two {
+        [a, b] if a.max(*b) < PROBE_FROM_MM - 0.5 => (a - b).abs(),
+        _ => 0.0,
+    });
+    let fastest = steps.fold(0.0, f64::max) * 100.0;
+    assert!(
+        fastest > 1.5 && fastest <= PROBE_MM_S * 1.01,
+        "{fastest} mm/s"
+    );
+}
+
+/// The way back from a touch lasts seconds: a stop waits for none of it.
+#[test]
+fn a_stop_does_not_wait_for_a_probe_to_come_back() {
+    let (scene, trajectory) = probing();
+    for (stops_below, turns) in [(2.0, false), (-1.0, true)] {
+        let mut execution = begun(&scene, &trajectory);
+        let mut after = 0;
+        let all = heights(&mut execution, |execution| {
+            if execution.progress().doing != SpanKind::Probe {
+                return;
+            }
+            if turns && height_mm(execution) < stops_below {
+                execution.turn_back();
+            }
+            if execution.wish != Wish::Go || (!turns && height_mm(execution) < stops_below) {
+                execution.stop();
+            }
+            after += usize::from(execution.was_stopped());
+        });
+        assert!(execution.was_stopped() && execution.has_lifted());
+        assert!(after < 100, "{after} ticks after the stop");
+        assert!(*all.last().unwrap() > scene.heights.lift_mm - 0.5);
+    }
+}
+
+#[test]
+fn a_probe_is_slow_and_the_end_of_its_motion() {
+    let (scene, trajectory) = probing();
+    let probe = trajectory.spans.last().unwrap().clone();
+    assert_eq!(probe.kind, SpanKind::Probe);
+    let rules = |trajectory: &Trajectory| match super::super::preview(&scene, trajectory) {
+        Ok(()) => Vec::new(),
+        Err(refused) => refused.0.iter().map(|refusal| refusal.rule).collect(),
+    };
+    let mut fast = trajectory.clone();
+    let kept = |(index, _): &(usize, &Joints)| *index < probe.first || index % 2 == 0;
+    let samples = trajectory.samples.iter().enumerate().filter(kept);
+    fast.samples = samples.map(|(_, q)| *q).collect();
+    fast.spans.last_mut().unwrap().end = fast.samples.len();
+    assert!(rules(&fast).contains(&Rule::TipSpeed), "{:?}", rules(&fast));
+    let mut early = trajectory.clone();
+    early.samples.push(*trajectory.samples.last().unwrap());
+    early.spans.push(Span {
+        kind: SpanKind::Lift,
+        first: probe.end,
+        end: probe.end + 1,
+        ..probe
+    });
+    assert_eq!(rules(&early), [Rule::Form]);
 }

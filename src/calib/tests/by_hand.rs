@@ -1,0 +1,141 @@
+//! Joints moved by hand, as recorded counts: what is found, and what is complained of.
+
+use crate::arm::Arm;
+use crate::calib::{Found, Ranges, Ticks};
+use crate::scene::Library;
+use std::sync::Arc;
+
+fn arm() -> Arc<Arm> {
+    Library::default().arm("so101").unwrap()
+}
+
+/// Moves servo after servo from 2048 to one end, to the other, and to the positive end.
+struct Hand {
+    /// Per servo, in the order in which they are moved: its two ends, the positive one last.
+    ends: Vec<(u8, i32, i32)>,
+    zero: i32,
+}
+
+impl Default for Hand {
+    fn default() -> Self {
+        Self {
+            ends: (1..=5).map(|id| (id, 1000, 3100)).collect(),
+            zero: 2060,
+        }
+    }
+}
+
+impl Hand {
+    fn found(&self) -> Result<Found, Vec<String>> {
+        let arm = arm();
+        let mut ranges = Ranges::new(&arm);
+        let mut ticks: Ticks = (1..=6).map(|id| (id, self.zero)).collect();
+        ranges.look(&ticks);
+        assert!(ranges.task().unwrap().contains("middle pose"));
+        ranges.next();
+        for (id, first, last) in &self.ends {
+            for to in [*first, *last] {
+                let mut now = ticks[id];
+                while now != to {
+                    now += (to - now).clamp(-150, 150);
+                    let shown = if (0..=8192).contains(&to) && to < 4096 && *first >= 0 {
+                        now.rem_euclid(4096)
+                    } else {
+                        now
+                    };
+                    ticks.insert(*id, shown);
+                    ranges.look(&ticks);
+                }
+            }
+            assert!(ranges.table().contains(" to "), "{}", ranges.table());
+            ranges.next();
+        }
+        ranges.found()
+    }
+
+    fn complaint(&self) -> String {
+        self.found().unwrap_err().join("; ")
+    }
+}
+
+#[test]
+fn zeros_ranges_and_directions_are_found() {
+    let mut hand = Hand::default();
+    // The elbow counts the other way round, and the wrist stops early.
+    hand.ends[2] = (3, 3100, 1000);
+    hand.ends[3] = (4, 1500, 2700);
+    let found = hand.found().unwrap();
+    for id in 1..=5 {
+        assert_eq!(found.new[&format!("zero_tick of servo {id}")], [2060.0]);
+        let sign = if id == 3 { -1.0 } else { 1.0 };
+        assert_eq!(found.new[&format!("sign of servo {id}")], [sign], "{id}");
+    }
+    let wrist = |end: &str| found.new[&format!("{end} of wrist_flex")][0].to_degrees();
+    let deg = |ticks: f64| ticks * 360.0 / 4096.0;
+    assert!((wrist("lower_rad") - (deg(1500.0 - 2060.0) + 2.0)).abs() < 0.01);
+    assert!((wrist("upper_rad") - (deg(2700.0 - 2060.0) - 2.0)).abs() < 0.01);
+    // The elbow's ends are the other way round, and no limit is wider than the file's.
+    let elbow = found.new["upper_rad of elbow_flex"][0];
+    assert!((elbow.to_degrees() - (deg(1060.0) - 2.0)).abs() < 0.01 && elbow < 1.69);
+    assert!((found.turn_deg - deg(12.0)).abs() < 1e-9);
+    let wide = Hand {
+        ends: (1..=5).map(|id| (id, 300, 3800)).collect(),
+        ..Hand::default()
+    };
+    let wide = wide.found().unwrap();
+    assert_eq!(
+        wide.new["upper_rad of elbow_flex"],
+        wide.old["upper_rad of elbow_flex"]
+    );
+}
+
+#[test]
+fn what_is_wrong_with_a_count_is_named() {
+    let with = |place: usize, ends: (u8, i32, i32)| {
+        let mut hand = Hand::default();
+        hand.ends[place] = ends;
+        hand.complaint()
+    };
+    let said = with(1, (2, 1900, 2200));
+    assert!(said.contains("shoulder_lift was moved by"), "{said}");
+    let said = with(1, (3, 1000, 3100));
+    assert!(
+        said.contains("servo 3") && said.contains("ids are swapped"),
+        "{said}"
+    );
+    let said = with(4, (5, -3000, 9000));
+    assert!(
+        said.contains("wrist_roll") && said.contains("several turns"),
+        "{said}"
+    );
+    let unfinished = Hand {
+        ends: vec![(1, 1000, 3100)],
+        ..Hand::default()
+    };
+    assert!(unfinished.complaint().contains("not every joint"));
+    let aside = Hand {
+        zero: 3500,
+        ..Hand::default()
+    };
+    // From 3500 each joint is moved between 1000 and 3100: its zero is the end of its range.
+    assert!(
+        aside.complaint().contains("outside of its range"),
+        "{}",
+        aside.complaint()
+    );
+}
+
+#[test]
+fn a_count_that_wraps_is_seen() {
+    let arm = arm();
+    let mut ranges = Ranges::new(&arm);
+    let all = |ticks: i32| -> Ticks { (1..=5).map(|id| (id, ticks)).collect() };
+    ranges.look(&all(3900));
+    ranges.next();
+    for ticks in [3600, 3300, 3600, 3900, 100, 400, 700] {
+        ranges.look(&[(1, ticks)].into());
+    }
+    ranges.next();
+    let said = ranges.found().unwrap_err().join("; ");
+    assert!(said.contains("servo 1 of shoulder_pan wraps"), "{said}");
+}

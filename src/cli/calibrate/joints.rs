@@ -1,0 +1,194 @@
+//! `calibrate joints`: each joint moved through its range by hand, beside a live table.
+//!
+//! Attaching moves nothing, and torque goes off after a person has agreed to hold the arm. What is
+//! found is shown, asked for, and saved with who the servos are: a node attaches no others from then on.
+
+use std::io::BufRead;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use serde::Deserialize;
+use tokio::sync::mpsc;
+
+use super::{Measured, Place, agreed, of_arm};
+use crate::calib::{self, Found, Ranges, Record, Ticks, report};
+use crate::cli::control::Verb;
+use crate::cli::{AtArgs, Exit, NodeArgs, operate, show};
+use crate::clock::Clock;
+
+/// How often the table is drawn anew.
+const EVERY: Duration = Duration::from_millis(150);
+
+/// A recording with more lines is not read.
+const LINES_MAX: usize = 200_000;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct JointsArgs {
+    /// Which arm
+    #[arg(long, default_value = "so101")]
+    arm: String,
+    /// A recording instead of a running node: a line `{"ticks": {"1": 2048, …}}` a reading, and
+    /// `{"enter": true}` where Enter was pressed
+    #[arg(long, value_name = "FILE")]
+    from: Option<PathBuf>,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// Although a zero turns by more than 10 degrees
+    #[arg(long = "override")]
+    overridden: bool,
+    #[command(flatten)]
+    at: AtArgs,
+}
+
+/// A line of a recording.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    #[serde(default)]
+    ticks: Ticks,
+    #[serde(default)]
+    enter: bool,
+}
+
+pub(super) async fn run(node: &NodeArgs, args: &JointsArgs) -> anyhow::Result<Exit> {
+    let place = Place::find(node, &args.at).await?;
+    let arm = place.library.arm(&args.arm)?;
+    let mut ranges = Ranges::new(&arm);
+    let present = place.arms.iter().find(|seen| seen.model == arm.file.name);
+    let servos = present.map(|seen| seen.identity.clone());
+    match &args.from {
+        Some(file) => replay(file, &mut ranges)?,
+        None => {
+            if !place.runs || present.is_none() {
+                bail!(
+                    "no node that runs here has an arm {}: start it (nothing moves), or say --from FILE",
+                    arm.file.name
+                );
+            }
+            let holds = present.is_some_and(|seen| seen.energised);
+            if holds && !let_go(args).await? {
+                show::line("nothing was changed");
+                return Ok(Exit::Refused);
+            }
+            by_hand(args, &mut ranges).await?;
+        }
+    }
+    show::line(ranges.table().trim_end());
+    let found = match ranges.found() {
+        Ok(found) => found,
+        Err(complaints) => {
+            complaints
+                .iter()
+                .for_each(|why| show::line(&format!("redo: {why}")));
+            return Ok(Exit::Refused);
+        }
+    };
+    save(
+        &place,
+        args,
+        &found,
+        servos.filter(|servos| !servos.is_empty()).as_ref(),
+    )
+}
+
+/// Torque goes off once a person holds the arm.
+async fn let_go(args: &JointsArgs) -> anyhow::Result<bool> {
+    if !agreed("torque goes off and the arm will drop: hold it.", args.yes)? {
+        return Ok(false);
+    }
+    let told = operate::ask(&args.at, &Verb::TorqueOff).await?;
+    show::line(&told.text);
+    Ok(told.done)
+}
+
+fn replay(file: &std::path::Path, ranges: &mut Ranges<'_>) -> anyhow::Result<()> {
+    let reader = std::io::BufReader::new(
+        std::fs::File::open(file).with_context(|| format!("cannot read {}", file.display()))?,
+    );
+    for (number, line) in reader.lines().take(LINES_MAX).enumerate() {
+        let line: Line = serde_json::from_str(&line?)
+            .with_context(|| format!("{}: line {}", file.display(), number + 1))?;
+        ranges.look(&line.ticks);
+        if line.enter {
+            ranges.next();
+        }
+    }
+    Ok(())
+}
+
+/// Reads the node again and again; Enter says that what was asked for is done.
+async fn by_hand(args: &JointsArgs, ranges: &mut Ranges<'_>) -> anyhow::Result<()> {
+    let mut enters = enters();
+    let clock = Clock::real();
+    let mut alarm = clock.alarm()?;
+    while let Some(task) = ranges.task() {
+        let told = operate::ask(&args.at, &Verb::Measured).await?;
+        let seen: Measured = serde_json::from_str(&told.text)
+            .with_context(|| format!("the node says: {}", told.text))?;
+        let arm = seen.arms.into_iter().find(|seen| seen.model == args.arm);
+        let arm = arm.context("the node does not read the arm any more: `steadyhand status`")?;
+        if arm.energised {
+            bail!("torque came on again: nothing was saved");
+        }
+        ranges.look(&arm.ticks);
+        show::clear();
+        show::line(&format!("{}\n{task}", ranges.table()));
+        tokio::select! {
+            enter = enters.recv() => match enter {
+                Some(()) => ranges.next(),
+                None => bail!("the input ended before every joint was moved: nothing was saved"),
+            },
+            waited = alarm.until(clock.now().after(EVERY)) => waited?,
+        }
+    }
+    Ok(())
+}
+
+/// Each line of standard input, from a thread that may wait for it for ever.
+fn enters() -> mpsc::Receiver<()> {
+    let (tell, enters) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            if line.is_err() || tell.blocking_send(()).is_err() {
+                break;
+            }
+        }
+    });
+    enters
+}
+
+fn save(
+    place: &Place,
+    args: &JointsArgs,
+    found: &Found,
+    servos: Option<&std::collections::BTreeMap<u8, String>>,
+) -> anyhow::Result<Exit> {
+    show::line(report::compared(&found.old, &found.new).trim_end());
+    let change = calib::Change {
+        mm: 0.0,
+        deg: found.turn_deg,
+    };
+    if let Some(why) = change.complaint().filter(|_| !args.overridden) {
+        show::line(&format!("not accepted: {why}"));
+        return Ok(Exit::Refused);
+    }
+    if !agreed("write this into the arm's file?", args.yes)? {
+        show::line("nothing was written");
+        return Ok(Exit::Refused);
+    }
+    let lock = place.store.lock()?;
+    let arm = place.library.arm(&args.arm)?;
+    let record = Record {
+        old: found.old.clone(),
+        new: found.new.clone(),
+        ..of_arm(place, &arm, "joints by hand")
+    };
+    place.write_with(&record, servos, &lock)?;
+    if servos.is_some() {
+        show::line("the file knows these servos now: a node attaches no others");
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,253 @@
+//! What the jog's terminal shows, and what its keys mean. It draws and decides; it asks nobody.
+
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyCode;
+use ratatui::layout::{Constraint, Layout};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Cell, Paragraph, Row, Table};
+
+use super::{Axis, Stance, Wanted};
+
+/// What is chosen, and what was said last.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    pub(super) stance: Stance,
+    pub(super) message: String,
+    joint: usize,
+    /// Into [`STEPS`].
+    size: usize,
+    /// Whether the next `y` takes torque off.
+    asks_to_let_go: bool,
+}
+
+/// In millimetres, or degrees of a joint.
+const STEPS: [f64; 3] = [0.1, 1.0, 10.0];
+
+/// What a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Key {
+    /// One step.
+    Step(Wanted),
+    /// Stop the arm.
+    Stop,
+    /// Take torque off.
+    LetGo,
+    /// Keep the pose.
+    Record,
+    /// End the view.
+    Quit,
+    /// Something that only the view is about.
+    Own,
+}
+
+impl View {
+    pub(super) fn new(stance: Stance) -> Self {
+        Self {
+            stance,
+            ..Self::default()
+        }
+    }
+
+    /// A key. The space bar stops, whatever else is going on.
+    pub(super) fn press(&mut self, key: KeyCode) -> Key {
+        let asked = std::mem::take(&mut self.asks_to_let_go);
+        let by = STEPS.get(self.size).copied().unwrap_or(0.1);
+        let step = |axis, by| Key::Step(Wanted { axis, by });
+        match key {
+            KeyCode::Char(' ') => Key::Stop,
+            KeyCode::Char('q') | KeyCode::Esc => Key::Quit,
+            KeyCode::Char('y') if asked => Key::LetGo,
+            KeyCode::Char('x') => step(Axis::X, by),
+            KeyCode::Char('X') => step(Axis::X, -by),
+            KeyCode::Char('y') => step(Axis::Y, by),
+            KeyCode::Char('Y') => step(Axis::Y, -by),
+            KeyCode::Char('z') => step(Axis::Z, by),
+            KeyCode::Char('Z') => step(Axis::Z, -by),
+            KeyCode::Right => step(Axis::Joint(self.joint), by),
+            KeyCode::Left => step(Axis::Joint(self.joint), -by),
+            KeyCode::Char('p') => Key::Record,
+            other => self.own(other),
+        }
+    }
+
+    fn own(&mut self, key: KeyCode) -> Key {
+        let last = self.stance.joints.len().saturating_sub(1);
+        match key {
+            KeyCode::Up => self.joint = self.joint.saturating_sub(1),
+            KeyCode::Down => self.joint = (self.joint + 1).min(last),
+            KeyCode::Char('s') => self.size = (self.size + 1) % STEPS.len(),
+            KeyCode::Char('g') => {
+                self.asks_to_let_go = true;
+                "torque goes off and the arm will drop: hold it, then press y"
+                    .clone_into(&mut self.message);
+            }
+            _ => {}
+        }
+        Key::Own
+    }
+
+    /// The whole of it.
+    pub(super) fn draw(&self, frame: &mut Frame<'_>) {
+        let rows = u16::try_from(self.stance.joints.len()).unwrap_or(u16::MAX);
+        let [joints, tip, message, keys] = Layout::vertical([
+            Constraint::Length(rows.saturating_add(3)),
+            Constraint::Length(2),
+            Constraint::Length(2),
+            Constraint::Min(2),
+        ])
+        .areas(frame.area());
+        frame.render_widget(self.table(), joints);
+        frame.render_widget(Paragraph::new(self.tip()), tip);
+        frame.render_widget(Paragraph::new(self.said()), message);
+        frame.render_widget(Paragraph::new(KEYS.map(Line::from).to_vec()), keys);
+    }
+
+    fn table(&self) -> Table<'_> {
+        let header = ["", "joint", "degrees", "limits", "left", "load", "heat"];
+        let rows = self.stance.joints.iter().enumerate().map(|(index, joint)| {
+            let left = (joint.deg - joint.lower_deg).min(joint.upper_deg - joint.deg);
+            let load = joint
+                .load
+                .map_or("-".to_owned(), |load| format!("{:.0} %", load * 1e2));
+            let heat = joint
+                .temperature_c
+                .map_or("-".to_owned(), |c| format!("{c:.0} C"));
+            let row = Row::new([
+                Cell::from(if index == self.joint { ">" } else { "" }),
+                Cell::from(joint.name.as_str()),
+                Cell::from(format!("{:8.2}", joint.deg)),
+                Cell::from(format!("{:.0} to {:.0}", joint.lower_deg, joint.upper_deg)),
+                Cell::from(format!("{left:.0}")),
+                Cell::from(load),
+                Cell::from(heat),
+            ]);
+            // Near a limit, where the next step may be refused.
+            row.style(if left < STEPS[2] {
+                Style::new().add_modifier(Modifier::BOLD)
+            } else {
+                Style::new()
+            })
+        });
+        let widths = [2, 16, 9, 14, 6, 7, 6].map(Constraint::Length);
+        Table::new(rows, widths)
+            .header(Row::new(header))
+            .block(Block::bordered().title(format!(
+                "jog: {}{}",
+                self.stance.state,
+                if self.stance.energised {
+                    ""
+                } else {
+                    ", torque off"
+                }
+            )))
+    }
+
+    fn tip(&self) -> String {
+        let [x, y, z] = self.stance.tip_mm;
+        let step = STEPS.get(self.size).copied().unwrap_or(0.1);
+        format!(
+            "tip {x:.2} {y:.2} {z:.2} mm, {:.2} mm over the sheet; step {step} mm or degrees",
+            self.stance.height_mm
+        )
+    }
+
+    fn said(&self) -> &str {
+        match &self.stance.denied {
+            Some(why) if self.message.is_empty() => why,
+            _ => &self.message,
+        }
+    }
+}
+
+const KEYS: [&str; 2] = [
+    "space stops   x X y Y z Z the tip   up down a joint, left right turn it   s step size",
+    "g let go (the arm drops)   p record the pose   q end",
+];
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::super::Joint;
+    use super::*;
+
+    fn view() -> View {
+        let joint = |name: &str, deg| Joint {
+            name: name.to_owned(),
+            deg,
+            lower_deg: -90.0,
+            upper_deg: 90.0,
+            load: Some(0.12),
+            temperature_c: Some(31.0),
+        };
+        View {
+            stance: Stance {
+                state: "holding".to_owned(),
+                energised: true,
+                denied: Some("motion is not enabled".to_owned()),
+                joints: vec![joint("shoulder_pan", 10.0), joint("elbow", -85.0)],
+                tip_mm: [1.0, -170.25, 30.0],
+                height_mm: 25.0,
+            },
+            ..View::default()
+        }
+    }
+
+    #[test]
+    fn keys_are_steps_of_three_sizes_and_space_stops() {
+        let mut view = view();
+        let step = |axis, by| Key::Step(Wanted { axis, by });
+        for (key, is) in [
+            (KeyCode::Char('x'), step(Axis::X, 0.1)),
+            (KeyCode::Char('Z'), step(Axis::Z, -0.1)),
+            (KeyCode::Char('s'), Key::Own),
+            (KeyCode::Char('y'), step(Axis::Y, 1.0)),
+            (KeyCode::Down, Key::Own),
+            (KeyCode::Down, Key::Own),
+            (KeyCode::Left, step(Axis::Joint(1), -1.0)),
+            (KeyCode::Char('s'), Key::Own),
+            (KeyCode::Right, step(Axis::Joint(1), 10.0)),
+            (KeyCode::Char('s'), Key::Own),
+            (KeyCode::Char('X'), step(Axis::X, -0.1)),
+            (KeyCode::Char(' '), Key::Stop),
+            (KeyCode::Char('q'), Key::Quit),
+        ] {
+            assert_eq!(view.press(key), is, "{key:?}");
+        }
+    }
+
+    #[test]
+    fn the_arm_is_let_go_of_only_after_a_second_key() {
+        let mut view = view();
+        assert_eq!(view.press(KeyCode::Char('g')), Key::Own);
+        assert!(view.message.contains("hold it"));
+        assert_eq!(view.press(KeyCode::Char(' ')), Key::Stop);
+        assert!(matches!(view.press(KeyCode::Char('y')), Key::Step(_)));
+        view.press(KeyCode::Char('g'));
+        assert_eq!(view.press(KeyCode::Char('y')), Key::LetGo);
+    }
+
+    #[test]
+    fn the_view_shows_joints_limits_tip_and_what_forbids_motion() {
+        let mut terminal = Terminal::new(TestBackend::new(90, 14)).unwrap();
+        let view = view();
+        terminal.draw(|frame| view.draw(frame)).unwrap();
+        let shown = terminal.backend().to_string();
+        for part in [
+            "jog: holding",
+            "shoulder_pan",
+            "10.00",
+            "-90 to 90",
+            "12 %",
+            "31 C",
+            "tip 1.00 -170.25 30.00 mm, 25.00 mm over the sheet",
+            "motion is not enabled",
+            "space stops",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+    }
+}

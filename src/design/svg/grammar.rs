@@ -1,0 +1,327 @@
+//! The small languages inside SVG's attributes, as far as telling where one is broken: usvg draws
+//! up to a mistake, or leaves a transform out, without a word.
+
+/// The byte at which path data ends to be path data; none where all of it is.
+pub(super) fn path_error(text: &str) -> Option<usize> {
+    let mut cursor = Cursor::new(text);
+    cursor.space();
+    if cursor.is_done() || text.trim() == "none" {
+        return None;
+    }
+    let mut is_first = true;
+    while let Some(command) = cursor.peek() {
+        let Some(arguments) = Arguments::of(command).filter(|_| !is_first || is_move(command))
+        else {
+            return Some(cursor.at);
+        };
+        is_first = false;
+        cursor.at += 1;
+        cursor.space();
+        if !arguments.all(&mut cursor) {
+            return Some(cursor.at);
+        }
+    }
+    None
+}
+
+fn is_move(command: u8) -> bool {
+    command.eq_ignore_ascii_case(&b'm')
+}
+
+/// What follows a command's letter, once or more often.
+#[derive(Clone, Copy)]
+enum Arguments {
+    None,
+    Numbers(usize),
+    Arc,
+}
+
+impl Arguments {
+    fn of(command: u8) -> Option<Self> {
+        match command.to_ascii_lowercase() {
+            b'z' => Some(Self::None),
+            b'h' | b'v' => Some(Self::Numbers(1)),
+            b'm' | b'l' | b't' => Some(Self::Numbers(2)),
+            b's' | b'q' => Some(Self::Numbers(4)),
+            b'c' => Some(Self::Numbers(6)),
+            b'a' => Some(Self::Arc),
+            _ => None,
+        }
+    }
+
+    /// Reads all of them; false where the cursor stands at something else.
+    fn all(self, cursor: &mut Cursor<'_>) -> bool {
+        if matches!(self, Self::None) {
+            return true;
+        }
+        loop {
+            if !self.once(cursor) {
+                return false;
+            }
+            if !cursor.is_at_number() {
+                return true;
+            }
+        }
+    }
+
+    fn once(self, cursor: &mut Cursor<'_>) -> bool {
+        match self {
+            Self::None => true,
+            Self::Numbers(count) => (0..count).all(|_| cursor.number()),
+            Self::Arc => {
+                (0..3).all(|_| cursor.number())
+                    && (0..2).all(|_| cursor.flag())
+                    && (0..2).all(|_| cursor.number())
+            }
+        }
+    }
+}
+
+/// The byte at which a list of points is broken; none for pairs of numbers.
+pub(super) fn points_error(text: &str) -> Option<usize> {
+    let mut cursor = Cursor::new(text);
+    cursor.space();
+    let mut count = 0;
+    while !cursor.is_done() {
+        if !cursor.number() {
+            return Some(cursor.at);
+        }
+        count += 1;
+    }
+    (count % 2 == 1).then_some(text.len())
+}
+
+/// The byte at which a list of transforms is broken; none where it is not.
+pub(super) fn transform_error(text: &str) -> Option<usize> {
+    let mut cursor = Cursor::new(text);
+    cursor.separator();
+    if text.trim() == "none" {
+        return None;
+    }
+    while !cursor.is_done() {
+        if !cursor.transform() {
+            return Some(cursor.at);
+        }
+        cursor.separator();
+    }
+    None
+}
+
+/// A length's number and unit; none for what is no length.
+pub(super) fn length(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let mut cursor = Cursor::new(text);
+    if !cursor.bare_number() {
+        return None;
+    }
+    let (number, unit) = text.split_at_checked(cursor.at)?;
+    let is_unit = matches!(
+        unit,
+        "" | "px" | "mm" | "cm" | "in" | "pt" | "pc" | "Q" | "q" | "em" | "ex" | "%"
+    );
+    number.parse().ok().filter(|_| is_unit).zip(Some(unit))
+}
+
+struct Cursor<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Cursor<'t> {
+    fn new(text: &'t str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    fn rest(&self) -> &'t [u8] {
+        self.text.as_bytes().get(self.at..).unwrap_or(&[])
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.rest().first().copied()
+    }
+
+    fn is_done(&self) -> bool {
+        self.rest().is_empty()
+    }
+
+    fn take(&mut self, is_wanted: impl Fn(u8) -> bool) -> usize {
+        let count = self.rest().iter().take_while(|byte| is_wanted(**byte));
+        let count = count.count();
+        self.at += count;
+        count
+    }
+
+    fn space(&mut self) {
+        self.take(|byte| byte.is_ascii_whitespace());
+    }
+
+    /// White space with at most one comma in it.
+    fn separator(&mut self) {
+        self.space();
+        if self.peek() == Some(b',') {
+            self.at += 1;
+            self.space();
+        }
+    }
+
+    fn is_at_number(&self) -> bool {
+        let is_start = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.');
+        self.peek().is_some_and(is_start)
+    }
+
+    /// A number and what separates it from the next.
+    fn number(&mut self) -> bool {
+        let is_one = self.bare_number();
+        if is_one {
+            self.separator();
+        }
+        is_one
+    }
+
+    /// Stays where it is at anything else.
+    fn bare_number(&mut self) -> bool {
+        let start = self.at;
+        if matches!(self.peek(), Some(b'+' | b'-')) {
+            self.at += 1;
+        }
+        let mut digits = self.take(|byte| byte.is_ascii_digit());
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            digits += self.take(|byte| byte.is_ascii_digit());
+        }
+        if digits == 0 {
+            self.at = start;
+            return false;
+        }
+        self.exponent();
+        true
+    }
+
+    /// `em` and `ex` are units, no exponents.
+    fn exponent(&mut self) {
+        let start = self.at;
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            if self.take(|byte| byte.is_ascii_digit()) == 0 {
+                self.at = start;
+            }
+        }
+    }
+
+    fn flag(&mut self) -> bool {
+        let is_one = matches!(self.peek(), Some(b'0' | b'1'));
+        if is_one {
+            self.at += 1;
+            self.separator();
+        }
+        is_one
+    }
+
+    fn transform(&mut self) -> bool {
+        let from = self.at;
+        self.take(|byte| byte.is_ascii_alphabetic());
+        let counts: &[usize] = match self.text.get(from..self.at).unwrap_or("") {
+            "matrix" => &[6],
+            "translate" | "scale" => &[1, 2],
+            "rotate" => &[1, 3],
+            "skewX" | "skewY" => &[1],
+            _ => {
+                self.at = from;
+                return false;
+            }
+        };
+        self.space();
+        if self.peek() != Some(b'(') {
+            return false;
+        }
+        self.at += 1;
+        self.space();
+        let mut count = 0;
+        while self.number() {
+            count += 1;
+        }
+        let is_closed = self.peek() == Some(b')') && counts.contains(&count);
+        self.at += usize::from(is_closed);
+        is_closed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_path_data_has_no_error() {
+        for text in [
+            "",
+            " ",
+            "none",
+            "M0 0",
+            "m.5.5-1-1z",
+            "M0,0,L10,10",
+            "M 10 20 30 40 L1e1-2E-1+3. 4",
+            "M0 0a1 1 0 01.5.5 2 2 0 1 0-3 4",
+            "M12 2C6.5 2 2 6.5 2 12s4.5 10 10 10zm0 0h5v-5H0V0Q1 1 2 2t3 3T1 1S1 1 2 2",
+            "M0 0z m1 1\n\tz",
+        ] {
+            assert_eq!(path_error(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn broken_path_data_says_where() {
+        for (text, at) in [
+            ("10 10", 0),
+            ("L10 10", 0),
+            ("M0", 2),
+            ("M0 0 L10", 8),
+            ("M0 0 L10 10 x", 12),
+            ("M0 0 L10 10 z 5", 14),
+            ("M0 0 A1 1 0 2 0 3 3", 12),
+            ("M0 0 L10,,10", 9),
+            ("M0 0 L NaN 5", 7),
+            ("M0 0 Lé", 6),
+        ] {
+            assert_eq!(path_error(text), Some(at), "{text}");
+        }
+    }
+
+    #[test]
+    fn transforms_are_whole_or_say_where_not() {
+        for text in [
+            "",
+            "none",
+            "translate(10 20)",
+            "translate(10,20) , rotate( 45 )",
+            "rotate(45 1 2)scale(2)",
+            "matrix(1 0 0 1 0 0) skewX(3)skewY (-.5)",
+        ] {
+            assert_eq!(transform_error(text), None, "{text}");
+        }
+        for (text, at) in [
+            ("rotate(45", 9),
+            ("rotate(45deg)", 9),
+            ("turn(45)", 0),
+            ("translate(1 2 3)", 15),
+            ("scale(2) rotate", 15),
+        ] {
+            assert_eq!(transform_error(text), Some(at), "{text}");
+        }
+    }
+
+    #[test]
+    fn points_and_lengths_are_read() {
+        assert_eq!(points_error("0,0 1,1\n2 2"), None);
+        assert_eq!(points_error("0,0 1"), Some(5));
+        assert_eq!(points_error("0,0 a,1"), Some(4));
+        assert_eq!(length(" 2em"), Some((2.0, "em")));
+        assert_eq!(length("-1.5e1mm"), Some((-15.0, "mm")));
+        assert_eq!(length("200Q"), Some((200.0, "Q")));
+        for text in ["", "mm", "5 mm", "5furlongs", "auto", "NaN"] {
+            assert_eq!(length(text), None, "{text}");
+        }
+    }
+}

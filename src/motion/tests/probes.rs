@@ -1,0 +1,142 @@
+//! Probes against a simulated sheet: felt, not felt, stopped, and held up by something else.
+
+use nalgebra::Point3;
+
+use super::*;
+use crate::scene::{PROBE_DEPTH_MM, Surface};
+use crate::sim::{Paper, SimPen};
+use crate::units::Joints;
+
+struct Sheet(Surface, f64);
+
+impl Paper for Sheet {
+    fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)> {
+        let seen = self.0.project(&Point3::from(tip_m));
+        Some((seen.at_mm, seen.height_mm - self.1))
+    }
+}
+
+/// The sheet lies so much higher than the scene believes.
+fn laid(bench: &Bench, higher_mm: f64) {
+    let pen = bench.scene.pen(0).unwrap();
+    let pens = vec![SimPen {
+        tip_m: pen.tip_m.coords.into(),
+        colour: "#000000".to_owned(),
+        width_mm: 0.5,
+    }];
+    let sheet = Sheet(bench.scene.surface.clone(), higher_mm);
+    bench.sim.lay(Box::new(sheet), pens);
+}
+
+fn height_mm(bench: &Bench, joints_rad: &Joints) -> f64 {
+    let tip_m = bench.scene.pen(0).unwrap().tip_m;
+    let tip = bench.scene.arm.chain.point(joints_rad, &tip_m);
+    bench.scene.surface.project(&tip).height_mm
+}
+
+fn plan_of(bench: &Bench) -> plan::Trajectory {
+    let measured = bench.motion.snapshot().measured.unwrap();
+    let start = measured.position_rad;
+    plan::probe(&bench.scene, &start, [50.0, 50.0], 0, &Wanted)
+        .unwrap()
+        .trajectory
+}
+
+async fn probe(bench: &Bench, trajectory: plan::Trajectory) -> Outcome {
+    let measured = bench.motion.snapshot().measured.unwrap();
+    let now = bench.motion.clock().now();
+    let proof = gate::check(&bench.scene, bench.permit(), &measured, now, trajectory).unwrap();
+    let seen_stops = bench.motion.stops_asked();
+    bench.motion.run(proof, seen_stops).await.unwrap()
+}
+
+fn is_up(bench: &Bench) -> bool {
+    height_mm(bench, &bench.sim.truth()) > bench.scene.heights.lift_mm - 1.0
+}
+
+#[tokio::test]
+async fn a_sheet_is_felt_where_it_lies() {
+    for higher_mm in [1.5, 0.0, -1.5] {
+        let bench = Bench::with(Clock::simulated());
+        laid(&bench, higher_mm);
+        let outcome = probe(&bench, plan_of(&bench)).await;
+        let Outcome::Reached { visits, .. } = outcome else {
+            panic!("{outcome:?}");
+        };
+        let [felt] = visits.as_slice() else {
+            panic!("{visits:?}")
+        };
+        let at_mm = height_mm(&bench, &felt.position_rad);
+        // Two counts of a servo are a millimetre at this reach.
+        assert!((at_mm - higher_mm).abs() < 1.0, "{higher_mm}: {at_mm}");
+        assert!(is_up(&bench));
+        assert!(bench.motion.permits().latched().is_none());
+    }
+}
+
+#[tokio::test]
+async fn a_sheet_that_is_not_there_is_given_up() {
+    let bench = Bench::with(Clock::simulated());
+    laid(&bench, -20.0);
+    let outcome = probe(&bench, plan_of(&bench)).await;
+    let Outcome::Reached { visits, .. } = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert!(visits.is_empty() && is_up(&bench), "{visits:?}");
+}
+
+/// What does not give way holds a joint back, and its servo says little of it.
+#[tokio::test]
+async fn something_hard_is_felt_by_a_joint_that_stays_behind() {
+    let bench = Bench::with(Clock::simulated());
+    let trajectory = plan_of(&bench);
+    let touching = trajectory
+        .samples
+        .iter()
+        .rev()
+        .find(|q| height_mm(&bench, q) > 0.0)
+        .unwrap();
+    let joint = 1;
+    bench.sim.break_it(Fault::Block {
+        joint,
+        at_rad: touching.get(joint).copied(),
+    });
+    let outcome = probe(&bench, trajectory).await;
+    let Outcome::Reached { visits, .. } = outcome else {
+        panic!("{outcome:?}");
+    };
+    let felt = visits.first().unwrap();
+    let at_mm = height_mm(&bench, &felt.position_rad);
+    assert!(at_mm > -PROBE_DEPTH_MM && at_mm < 1.5, "{at_mm}");
+    assert!(is_up(&bench));
+}
+
+#[tokio::test]
+async fn a_probe_is_stopped_and_lifted_like_any_motion() {
+    for (below_mm, higher_mm) in [(4.0, 0.0), (1.0, 0.0), (0.5, 1.5)] {
+        let bench = Bench::with(Clock::simulated_at(RATE));
+        laid(&bench, higher_mm);
+        let trajectory = plan_of(&bench);
+        let mut snapshots = bench.motion.watch();
+        let (scene, tip_m) = (Arc::clone(&bench.scene), bench.scene.pen(0).unwrap().tip_m);
+        let low = move |snapshot: &Snapshot| {
+            let doing = snapshot.progress.map(|at| at.doing);
+            doing == Some(plan::SpanKind::Probe)
+                && snapshot.measured.as_ref().is_some_and(|seen| {
+                    let tip = scene.arm.chain.point(&seen.position_rad, &tip_m);
+                    scene.surface.project(&tip).height_mm < below_mm + 1.0
+                })
+        };
+        let stopping = async {
+            snapshots.wait_for(low).await.unwrap();
+            let ticket = bench.motion.stop(Who::Planner, false);
+            bench.motion.stopped(ticket).await.unwrap()
+        };
+        let (outcome, report) = tokio::join!(probe(&bench, trajectory), stopping);
+        assert!(matches!(outcome, Outcome::Stopped(_)), "{outcome:?}");
+        assert!(report.verified && report.lifted, "{report:?}");
+        assert!(is_up(&bench));
+        let latched = bench.motion.permits().latched();
+        assert!(matches!(latched, Some(Latch::Stopped(_))), "{latched:?}");
+    }
+}

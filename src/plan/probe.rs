@@ -1,0 +1,73 @@
+//! Going down to feel where the sheet is.
+
+use super::build::{Build, Stand, What};
+use super::course::Piece;
+use super::error::PlanError;
+use super::timed::Asked;
+use super::trace::Stuck;
+use super::trajectory::SpanKind;
+use super::visit::go_above;
+use super::{Plan, Watch, report};
+use crate::scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, Scene};
+use crate::units::Joints;
+
+/// Rounding on the way to samples must not pass the limit.
+const SPEED_SHARE: f64 = 0.98;
+
+/// Goes above a point of the sheet and from there slowly down, [`PROBE_DEPTH_MM`] deeper than where
+/// the sheet is believed to be. Whoever carries it out turns back where the tip touches; the end of
+/// the plan is where it is given up.
+///
+/// # Errors
+/// [`PlanError::Refused`] where the point cannot be probed, or cancelled.
+pub fn probe(
+    scene: &Scene,
+    start: &Joints,
+    at_mm: [f64; 2],
+    pen: usize,
+    watch: &dyn Watch,
+) -> Result<Plan, PlanError> {
+    let mut build = Build::new(scene, start, watch)?;
+    if let Err(mut stuck) = down(&mut build, at_mm, pen) {
+        stuck.at_mm = Some(at_mm);
+        build.refuse(None, "the point to be probed", stuck);
+    }
+    let (trajectory, hover_from) = build.finish()?;
+    Ok(report::plan(
+        scene,
+        trajectory,
+        hover_from,
+        <_>::default(),
+        0,
+    ))
+}
+
+fn down(build: &mut Build<'_>, at_mm: [f64; 2], pen: usize) -> Result<(), Stuck> {
+    go_above(build, 0, pen, Stand::Sheet(at_mm))?;
+    let what = |kind| What {
+        kind,
+        item: Some(0),
+        pen,
+    };
+    let leg = |from_mm, to_mm| {
+        let piece = Piece::Rise {
+            at_mm,
+            from_mm,
+            to_mm,
+        };
+        [vec![piece]]
+    };
+    let travelling = build.travelling();
+    let lift_mm = build.scene.heights.lift_mm;
+    if (lift_mm - PROBE_FROM_MM).abs() > 1e-6 {
+        let lower = leg(lift_mm, PROBE_FROM_MM);
+        build.follow(what(SpanKind::Lower), &lower, travelling)?;
+    }
+    let slowly = Asked {
+        speed_m_s: SPEED_SHARE * PROBE_MM_S.min(build.scene.limits.draw_mm_s) / 1e3,
+        ..travelling
+    };
+    let probe = leg(PROBE_FROM_MM, -PROBE_DEPTH_MM);
+    build.follow(what(SpanKind::Probe), &probe, slowly)?;
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! What a person read of the drawn cross, as a proposal. Nothing moves.
+
+use serde_json::Value;
+
+use super::told;
+use crate::calib::{self, Aligned, Assessed, Contact, Kind, Session, Store, report};
+use crate::scene::Scene;
+use crate::tools::answer::Reply;
+use crate::tools::dispatch::Order;
+
+/// Where the cross was read to be, from its place, along the sheet's x and y.
+pub(super) fn read(order: &Order<'_>) -> Option<[f64; 2]> {
+    let said = order.reading.understood.get("measured")?.as_object()?;
+    let number = |name: &str| said.get(name).and_then(Value::as_f64);
+    match (number("dx"), number("dy")) {
+        (None, None) => None,
+        (dx, dy) => Some([dx.unwrap_or(0.0), dy.unwrap_or(0.0)]),
+    }
+}
+
+/// Keeps the reading as the proposal for the scene's sheet; an operator accepts it or does not.
+pub(super) fn propose(
+    order: &Order<'_>,
+    scene: &Scene,
+    read_mm: [f64; 2],
+) -> Result<Reply, Box<Reply>> {
+    let store = Store::of_state(&order.node.state);
+    let session = Session {
+        read_mm: Some(read_mm),
+        ..session(scene, Vec::new())?
+    };
+    let assessed = keep(&store, &session, scene).map_err(|why| {
+        Reply::failed(format!("{why}; nothing moved"))
+            .with("code", "calibration")
+            .boxed()
+    })?;
+    let found = Aligned {
+        scene: scene.title(),
+        revision: scene.revision.to_string(),
+        points: Vec::new(),
+        next: next(&assessed),
+        finding: assessed.finding.clone(),
+    };
+    let [dx, dy] = read_mm;
+    let reply = Reply::done(format!(
+        "the cross was read {dx:+.2}, {dy:+.2} mm from its place: proposed; nothing moved, and nothing is saved until an operator accepts it"
+    ))
+    .with("change", assessed.change);
+    let mut reply = told(&found, reply);
+    reply.text = format!("{}\n{}", reply.text, report::words(&session, &assessed));
+    Ok(reply)
+}
+
+/// A session of the scene's sheet with its first pen.
+pub(super) fn session(scene: &Scene, touches: Vec<Contact>) -> Result<Session, Box<Reply>> {
+    let pen = scene.pen(0).map(|pen| pen.name.clone()).unwrap_or_default();
+    let basis = calib::basis_of(Kind::Sheet, scene, &pen)
+        .map_err(|error| Reply::failed(error.to_string()).boxed())?;
+    Ok(Session {
+        kind: Kind::Sheet,
+        scene: scene.name.clone(),
+        arm: scene.arm.file.name.clone(),
+        pen,
+        basis,
+        name: String::new(),
+        probed: false,
+        read_mm: None,
+        touches,
+    })
+}
+
+/// What else is proposed and must be decided first: the arm's own proposals may be replaced, a
+/// person's touches may not.
+pub(super) fn in_the_way(store: &Store, scene: &Scene) -> Result<Option<String>, String> {
+    let there = store.proposal().map_err(|error| error.to_string())?;
+    let is_ours = |session: &Session| {
+        let own = session.probed || session.read_mm.is_some();
+        own && session.kind == Kind::Sheet && session.scene == scene.name
+    };
+    Ok(there.filter(|session| !is_ours(session)).map(|session| {
+        format!(
+            "touches of the {} of scene {} are being collected: `steadyhand calibrate accept` or `discard` first",
+            session.kind.word(),
+            session.scene
+        )
+    }))
+}
+
+/// Judges a session and keeps it as the proposal.
+pub(super) fn keep(store: &Store, session: &Session, scene: &Scene) -> Result<Assessed, String> {
+    let lock = store.lock().map_err(|error| error.to_string())?;
+    if let Some(why) = in_the_way(store, scene)? {
+        return Err(why);
+    }
+    let history = store.history().map_err(|error| error.to_string())?;
+    let last = history.iter().rev().find(|record| {
+        let before = &record.session;
+        before.kind == session.kind && before.scene == session.scene
+    });
+    let assessed = calib::assess(session, scene, last).map_err(|error| error.to_string())?;
+    let kept = store.propose(session, &lock);
+    kept.map_err(|error| error.to_string())?;
+    Ok(assessed)
+}
+
+/// What comes next, as an operator does it.
+pub(super) fn next(assessed: &Assessed) -> String {
+    match assessed.finding.verdict {
+        calib::Verdict::Redo => calib::next_step(assessed),
+        _ => "an operator looks with `steadyhand calibrate show` and accepts with `steadyhand calibrate accept`; then align again".to_owned(),
+    }
+}

@@ -1,0 +1,203 @@
+//! `align {"touch": true}`: feels for the sheet where it is believed to lie, and proposes where it does.
+
+use std::sync::Arc;
+
+use super::super::carry::{Errand, Trouble, tip_mm};
+use super::super::stroke::rounded;
+use super::{INSET_MM, reading, report};
+use crate::calib::{Aligned, AlignedPoint, Assessed, Contact, Finding, Role, Session, Store};
+use crate::plan;
+use crate::scene::{PROBE_DEPTH_MM, Scene, ToolKind};
+use crate::tools::answer::Reply;
+use crate::units::Joints;
+
+/// How often each point is touched.
+const TOUCHES: usize = 3;
+
+/// A point to be touched.
+struct Place {
+    name: &'static str,
+    role: Role,
+    at_mm: [f64; 2],
+}
+
+/// Touches each point, proposes the sheet that follows, and says what it is worth. Nothing is saved.
+pub(super) async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Trouble> {
+    let store = Store::of_state(&errand.node.state);
+    may_feel(&scene, &store).map_err(Trouble::Refused)?;
+    errand.seat.lay(&scene);
+    let places = places(&scene);
+    let mut session = Session {
+        probed: true,
+        ..reading::session(&scene, Vec::new()).map_err(Trouble::Said)?
+    };
+    for (index, place) in places.iter().enumerate() {
+        for _ in 0..TOUCHES {
+            let Some(joints_rad) = probe(&errand, &scene, place).await? else {
+                return Ok(not_felt(&errand, &scene, place, &session, &places));
+            };
+            session.touches.push(Contact {
+                role: place.role,
+                joints_rad: joints_rad.to_vec(),
+                asked_mm: None,
+                number: index,
+                at_ms: crate::clock::calendar_ms(),
+            });
+        }
+        let of = places.len();
+        errand
+            .job
+            .update(|card| (card.done, card.of) = (index + 1, of));
+    }
+    let assessed = keep(store, &session, &scene).await?;
+    let found = Aligned {
+        scene: scene.title(),
+        revision: scene.revision.to_string(),
+        points: points(&scene, &session, &places, Some(&assessed)),
+        next: reading::next(&assessed),
+        finding: assessed.finding.clone(),
+    };
+    let message = format!(
+        "{} points touched, {TOUCHES} times each: the sheet lies {:.2} mm and {:.2} degrees from where it was believed; proposed, and nothing is saved until an operator accepts it",
+        places.len(),
+        assessed.change.mm,
+        assessed.change.deg
+    );
+    let reply = Reply::done(message).with("change", assessed.change);
+    Ok(report(&errand, &scene, &found, reply))
+}
+
+/// # Errors
+/// What is not felt for, or what must be decided first.
+fn may_feel(scene: &Scene, store: &Store) -> Result<(), String> {
+    if scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle) {
+        return Err("a needle is not let down to feel: mount a blunt tip of the same length, in a scene of its own".to_owned());
+    }
+    if !scene.surface.is_flat() {
+        return Err(
+            "only a flat sheet is felt for; `steadyhand calibrate touch sheet` takes touches by hand"
+                .to_owned(),
+        );
+    }
+    reading::in_the_way(store, scene)?.map_or(Ok(()), Err)
+}
+
+/// The corners and the middle, and one more that the fit does not see.
+fn places(scene: &Scene) -> Vec<Place> {
+    let [width, height] = scene.surface.size_mm();
+    let (right, top) = (width - INSET_MM, height - INSET_MM);
+    let place = |name, at_mm| Place {
+        name,
+        role: Role::Sheet,
+        at_mm,
+    };
+    vec![
+        place("lower left", [INSET_MM, INSET_MM]),
+        place("lower right", [right, INSET_MM]),
+        place("upper right", [right, top]),
+        place("upper left", [INSET_MM, top]),
+        place("centre", [width / 2.0, height / 2.0]),
+        Place {
+            role: Role::Verify,
+            ..place("verification", [width * 0.7, height * 0.3])
+        },
+    ]
+}
+
+/// Where the joints were when the tip came to touch; `None` where it touched nothing.
+async fn probe(
+    errand: &Errand,
+    scene: &Arc<Scene>,
+    place: &Place,
+) -> Result<Option<Joints>, Trouble> {
+    let permit = errand.ask(scene)?;
+    let (planned, start, at_mm) = (Arc::clone(scene), errand.start()?, place.at_mm);
+    let plan = errand
+        .plan(move |watch| plan::probe(&planned, &start.position_rad, at_mm, 0, watch))
+        .await?;
+    let done = errand.run(scene, permit, &plan).await?;
+    Ok(done.visits.first().map(|felt| felt.position_rad))
+}
+
+/// The disk is not waited for among the node's other work.
+async fn keep(store: Store, session: &Session, scene: &Arc<Scene>) -> Result<Assessed, Trouble> {
+    let (session, scene) = (session.clone(), Arc::clone(scene));
+    let kept = tokio::task::spawn_blocking(move || reading::keep(&store, &session, &scene));
+    let kept = kept
+        .await
+        .map_err(|_| Trouble::Faulted("the proposal's thread failed".to_owned()))?;
+    kept.map_err(Trouble::Faulted)
+}
+
+/// Per place the mean of its touches, with their spread.
+fn points(
+    scene: &Scene,
+    session: &Session,
+    places: &[Place],
+    assessed: Option<&Assessed>,
+) -> Vec<AlignedPoint> {
+    let point = |(index, place): (usize, &Place)| {
+        let of = session.touches.iter().enumerate();
+        let of: Vec<(usize, nalgebra::Point3<f64>)> = of
+            .filter(|(_, touch)| touch.number == index)
+            .filter_map(|(number, touch)| {
+                let joints = Joints::from_slice(&touch.joints_rad);
+                Some((number, tip_mm(scene, 0, &joints)?.into()))
+            })
+            .collect();
+        let count = of.len() as f64;
+        let sum: nalgebra::Vector3<f64> = of.iter().map(|(_, tip)| tip.coords).sum();
+        let mean = nalgebra::Point3::from(sum / count);
+        let pairs = of
+            .iter()
+            .flat_map(|(_, one)| of.iter().map(move |(_, other)| (one - other).norm()));
+        let seen = scene.surface.project(&(mean / 1e3));
+        let [x, y] = seen.at_mm;
+        let residual = assessed.map_or(nalgebra::Vector3::zeros(), |assessed| {
+            let offs = of
+                .iter()
+                .filter_map(|(number, _)| assessed.points.get(*number));
+            let offs = offs.map(|residual| nalgebra::Vector3::from(residual.off_mm));
+            offs.sum::<nalgebra::Vector3<f64>>() / count
+        });
+        let target: [f64; 3] = (scene.surface.at(place.at_mm).point_m.coords * 1e3).into();
+        (count > 0.0).then(|| AlignedPoint {
+            name: place.name.to_owned(),
+            target_mm: target.map(rounded),
+            measured_mm: <[f64; 3]>::from(mean.coords).map(rounded),
+            tracking_error_mm: rounded((x - place.at_mm[0]).hypot(y - place.at_mm[1])),
+            contact_height_mm: Some(rounded(seen.height_mm)),
+            spread_mm: Some(rounded(pairs.fold(0.0, f64::max))),
+            residual_mm: <[f64; 3]>::from(residual).map(rounded),
+        })
+    };
+    places.iter().enumerate().filter_map(point).collect()
+}
+
+/// The answer where a probe came to its end and nothing was felt.
+fn not_felt(
+    errand: &Errand,
+    scene: &Scene,
+    place: &Place,
+    session: &Session,
+    places: &[Place],
+) -> Reply {
+    let why = format!(
+        "nothing was felt at `{}` down to {PROBE_DEPTH_MM} mm below where the sheet is believed: it lies lower, or it is not there",
+        place.name
+    );
+    let mut finding = Finding::good();
+    finding.redo(why.clone());
+    let found = Aligned {
+        scene: scene.title(),
+        revision: scene.revision.to_string(),
+        points: points(scene, session, places, None),
+        next: format!(
+            "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
+            scene.name
+        ),
+        finding,
+    };
+    let reply = Reply::failed(format!("{why}; the tip is up again")).with("code", "no_contact");
+    report(errand, scene, &found, reply)
+}
