@@ -24,7 +24,8 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
         assert!(began.elapsed() < PATIENCE, "not {what}");
-        std::thread::sleep(Duration::from_millis(20));
+        // Slower than a token's rate.
+        std::thread::sleep(Duration::from_millis(600));
     }
 }
 
