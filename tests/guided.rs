@@ -364,8 +364,8 @@ fn true_arm(text: &str, chance: &mut Chance, errors: &Errors) -> String {
         let (old, new) = (
             format!("{{ id = {id}, sign = 1, zero_tick = 2048"),
             format!(
-                "{{ id = {id}, sign = 1, zero_tick = {}",
-                2048 + ticks.round() as i64
+                "{{ id = {id}, sign = 1, zero_tick = {:.0}",
+                2048.0 + ticks.round()
             ),
         );
         assert!(text.contains(&old), "{old}");
@@ -383,11 +383,14 @@ const UNUSABLE_MM: f64 = 1.0;
 /// How often a step that is refused is done again.
 const TRIES: usize = 4;
 
+/// What was said, or why it was refused.
+type Step = fn(&mut Practice) -> Result<String, String>;
+
 /// The whole sequence; how far the ink is off before it and after.
 fn guided(seed: u64, errors: &Errors) -> (f64, f64) {
     let mut practice = Practice::new(seed, errors);
     let before = practice.off_mm();
-    let steps: [(&str, fn(&mut Practice) -> Result<String, String>); 3] = [
+    let steps: [(&str, Step); 3] = [
         ("zeros", Practice::zeros),
         ("tool", Practice::tool),
         ("sheet", Practice::sheet),
