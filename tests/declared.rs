@@ -262,7 +262,7 @@ fn a_wrong_declaration_is_named_at_start_with_its_line() {
                 "{draw}calls = \"stroke\"\n[[tools.arguments]]\nname = \"scene\"\ntype = \"text\"\ndescription = \"x\"\n"
             ),
             9,
-            "unknown variant `text`",
+            "is `text`, expected string",
         ),
         (
             format!(

@@ -229,3 +229,21 @@ fn a_node_at_rest_costs_little() {
         assert!(binary <= BINARY_MIB_MAX, "a binary of {binary:.1} MiB");
     }
 }
+
+#[test]
+fn pictures_of_what_was_seen_do_not_fill_the_disk() {
+    const KEPT: usize = 50;
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let mut last = json!(null);
+    for _ in 0..KEPT + 3 {
+        last = call(&served, "sense", &json!({}))["captured_files"][0].clone();
+    }
+    let last = std::path::PathBuf::from(last.as_str().unwrap());
+    assert!(last.is_file(), "{last:?}");
+    let folders = std::fs::read_dir(last.parent().unwrap().parent().unwrap()).unwrap();
+    let pictures = folders
+        .map(|folder| folder.unwrap().file_name())
+        .filter(|name| name.to_string_lossy().starts_with("sense-"));
+    assert_eq!(pictures.count(), KEPT);
+}

@@ -245,7 +245,9 @@ impl Permits {
     }
 
     /// Leave to move out of an ordinary stop or a fault, in the scene last moved in. The node
-    /// itself gets none out of an operator's stop, nor out of a fault other than heat.
+    /// itself gets none out of an operator's stop, nor out of a fault other than heat. Where the
+    /// scene was changed since, an operator gets leave by its name: only what it was says which
+    /// way is up, and nobody can enable that any more.
     ///
     /// # Errors
     /// As [`Permits::ask`]; [`Denied::OperatorMustReset`] where a planner may not.
@@ -257,7 +259,7 @@ impl Permits {
                 Err(Denied::OperatorMustReset)
             }
             Some(Latch::Fault(why)) if by == Who::Node => Err(Denied::Fault(why.clone())),
-            _ => state.grant(scene, now).map(|permit| Permit {
+            _ => state.grant_out(scene, by, now).map(|permit| Permit {
                 nodes_own: by == Who::Node,
                 ..permit
             }),
@@ -328,11 +330,29 @@ impl Permits {
 
 impl State {
     fn grant(&self, scene: &Scene, now: Instant) -> Result<Permit, Denied> {
+        self.grant_where(scene, now, |grant| grant.revision == scene.revision)
+    }
+
+    fn grant_out(&self, scene: &Scene, by: Who, now: Instant) -> Result<Permit, Denied> {
+        let is_named =
+            |grant: &Grant| (&grant.scene, &grant.overlay) == (&scene.name, &scene.overlay);
+        match self.grant(scene, now) {
+            Err(_) if by == Who::Operator => self.grant_where(scene, now, is_named),
+            granted => granted,
+        }
+    }
+
+    fn grant_where(
+        &self,
+        scene: &Scene,
+        now: Instant,
+        is_meant: impl Fn(&Grant) -> bool,
+    ) -> Result<Permit, Denied> {
         let until = if self.everything {
             Some(None)
         } else {
             self.live(now)
-                .find(|grant| grant.revision == scene.revision)
+                .find(|grant| is_meant(grant))
                 .map(|grant| grant.until)
         };
         match until {

@@ -41,6 +41,28 @@ fn a_reset_ends_only_what_was_latched_before_it_was_allowed() {
     assert_eq!(permits.latched(), None);
 }
 
+/// The arm stands where the scene as it was has left it; as that it cannot be enabled any more.
+#[test]
+fn an_operator_resets_in_a_scene_that_was_changed_since() {
+    let (permits, was) = (Permits::none(), scene());
+    let mut is = was.as_ref().clone();
+    is.revision = crate::scene::Revision([9; 32]);
+    permits.enable(&is, Instant::ZERO, None);
+    permits.latch(Latch::Stopped(Who::Operator));
+    let reset = permits.ask_reset(&was, Who::Operator, Instant::ZERO);
+    assert!(permits.unlatch(&reset.unwrap()));
+    // Nobody else, not in another scene, and nothing else than a reset.
+    for who in [Who::Planner, Who::Node] {
+        let denied = permits.ask_reset(&was, who, Instant::ZERO);
+        assert!(matches!(denied, Err(Denied::NeedsEnabling { .. })));
+    }
+    is.name = "another".to_owned();
+    is.revision = crate::scene::Revision([8; 32]);
+    let denied = permits.ask_reset(&is, Who::Operator, Instant::ZERO);
+    assert!(matches!(denied, Err(Denied::NeedsEnabling { .. })));
+    assert!(permits.ask(&was, Instant::ZERO).is_err());
+}
+
 #[test]
 fn a_fault_does_not_hand_an_operators_stop_to_a_planner() {
     let (permits, scene) = (Permits::everything(), scene());

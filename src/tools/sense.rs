@@ -214,8 +214,7 @@ fn ms(time: Duration) -> f64 {
 fn picture(reply: &mut Reply, order: &Order<'_>, seat: &Seat) {
     let seen = seat.studio.as_ref().zip(seat.laid());
     let picture = seen.and_then(|(studio, scene)| pictures::ink(&scene, &studio.ink()));
-    let name = format!("sense-{}", order.node.number());
-    let files = pictures::write(order.node, &name, &[("sheet.png", picture.as_deref())]);
+    let files = pictures::write_seen(order.node, picture.as_deref());
     reply.set("captured_files", files);
     reply.pictures.extend(picture);
 }

@@ -460,18 +460,23 @@ impl Chaos {
     /// Until a drawing has reached its end: which job that was.
     fn go_on_to_the_end(&mut self) -> Result<String, String> {
         let (began, mut told, mut starved) = (Instant::now(), Value::Null, "");
+        let mut reset_said = String::new();
         while began.elapsed() < PATIENCE * 12 {
             self.operator(&ENABLE);
-            self.operator(&RESET);
+            let reset = self.bench.run(&RESET);
             let mut answer = self.node().ask("stroke", "{\"resume\":true}");
             let code = |answer: &Value| answer["result"]["structuredContent"]["code"].clone();
+            // A design that was changed since is drawn anew.
+            let anew = ["nothing_to_resume", "scene_changed"];
             if answer
                 .as_ref()
-                .is_some_and(|answer| code(answer) == "nothing_to_resume")
+                .is_some_and(|answer| anew.iter().any(|anew| code(answer) == *anew))
             {
                 answer = self.node().ask("stroke", ARGUMENTS[1]);
             }
             told = answer.unwrap_or_default();
+            reset_said = String::from_utf8_lossy(&reset.stderr).into_owned()
+                + &String::from_utf8_lossy(&reset.stdout);
             if told.to_string().contains(STARVED) {
                 starved = STARVED;
             }
@@ -481,7 +486,7 @@ impl Chaos {
             }
         }
         Err(format!(
-            "a drawing could not be gone on with: {told} {starved}"
+            "a drawing could not be gone on with: {told} {starved}; reset said: {reset_said}"
         ))
     }
 

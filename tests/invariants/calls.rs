@@ -25,7 +25,8 @@ impl House {
         let rig = Rig::new(family);
         let motion = rig.attach().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let file = NodeFile::default();
+        let mut file = NodeFile::default();
+        file.arms[0].model = family.arm().to_owned();
         let state = State::open(folder.path().to_owned(), &file).unwrap();
         let scenes = Library::new(Some(rig.folder.path().to_owned()));
         let seats = vec![Arc::new(Seat::new("arm", motion, None))];
@@ -156,7 +157,8 @@ async fn invariant_2_no_call_of_a_tool_sends_a_goal_outside_the_limits() {
             house.call(tool, arguments).await;
             if tool == "stop" {
                 // Or nothing would move any more.
-                house.call("reset", Received::Absent).await;
+                let scene = json!({"scene": "short"});
+                house.call("reset", Received::Value(scene)).await;
             }
             house.judge(&mut judge);
             moved += usize::from(judge.frames > before + 100);
