@@ -235,6 +235,8 @@ fn pictures_of_what_was_seen_do_not_fill_the_disk() {
     const KEPT: usize = 50;
     let bench = Bench::new();
     let served = bench.serve(&[]);
+    let drawn = call(&served, "stroke", &json!({"scene": "short"}));
+    assert_eq!(drawn["success"], true, "{drawn:#}");
     let mut last = json!(null);
     for _ in 0..KEPT + 3 {
         last = call(&served, "sense", &json!({}))["captured_files"][0].clone();
