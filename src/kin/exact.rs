@@ -88,9 +88,7 @@ impl<const N: usize> Leaning<N> {
         let hessian = Symmetric::new(|row, column| now.angular[row].dot(&now.angular[column]));
         let hessian = hessian.damped(damping);
         let gradient = SVector::from_fn(|row: usize, _| now.angular[row].dot(&now.direction));
-        bounds.step(q, |held: &HeldJoints<N>| {
-            held.solve_exact(&hessian, &gradient, &now.linear, &now.position)
-        })
+        self.to_the_place(bounds, q, (&hessian, &gradient))
     }
 
     /// Newton's step for half the square of the angle, along places that keep to the goal's. No step
@@ -119,8 +117,18 @@ impl<const N: usize> Leaning<N> {
         let gradient = SVector::from_fn(|joint: usize, _| {
             first * slopes[joint] + weight * now.linear[joint].dot(&now.position)
         });
+        self.to_the_place(bounds, q, (&hessian, &gradient))
+    }
+
+    /// The best step of those that end at the place.
+    fn to_the_place(
+        &self,
+        bounds: &Bounds<N>,
+        q: &SVector<f64, N>,
+        (hessian, gradient): (&Symmetric<N>, &SVector<f64, N>),
+    ) -> SVector<f64, N> {
         bounds.step(q, |held: &HeldJoints<N>| {
-            held.solve_exact(&hessian, &gradient, &now.linear, &now.position)
+            held.solve_exact(hessian, gradient, &self.now.linear, &self.now.position)
         })
     }
 

@@ -1,9 +1,10 @@
 //! Inverse kinematics: damped least squares of fixed size, with the joints' limits inside the step.
 //!
 //! Two kinds of step. Where the arm has joints enough, position and direction are one residual.
-//! Where it has not, position is met exactly and the direction as well as it can be. In both, a
-//! joint that would pass its limit is held at it and the rest is solved again within the same
-//! step: letting it go and holding it in turns from step to step loses a quarter of all goals.
+//! Where it has not, position is met exactly and the direction as well as it can be: those are in
+//! `exact`. In both, a joint that would pass its limit is held at it and the rest is solved again
+//! within the same step: letting it go and holding it in turns from step to step loses a quarter of
+//! all goals.
 
 #![expect(
     clippy::indexing_slicing,

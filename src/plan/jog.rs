@@ -47,14 +47,7 @@ pub fn jog(
     if let Err(stuck) = one(&mut build, step, pen) {
         build.refuse(None, "the step", stuck);
     }
-    let (trajectory, hover_from) = build.finish()?;
-    Ok(report::plan(
-        scene,
-        trajectory,
-        hover_from,
-        <_>::default(),
-        0,
-    ))
+    report::without_ink(build)
 }
 
 fn one(build: &mut Build<'_>, step: Step, pen: usize) -> Result<(), Stuck> {

@@ -32,14 +32,7 @@ pub fn probe(
         stuck.at_mm = Some(at_mm);
         build.refuse(None, "the point to be probed", stuck);
     }
-    let (trajectory, hover_from) = build.finish()?;
-    Ok(report::plan(
-        scene,
-        trajectory,
-        hover_from,
-        <_>::default(),
-        0,
-    ))
+    report::without_ink(build)
 }
 
 fn down(build: &mut Build<'_>, at_mm: [f64; 2], pen: usize) -> Result<(), Stuck> {

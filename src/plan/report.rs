@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::build::Build;
+use super::error::PlanError;
 use super::hand::margin_rad;
 use super::trajectory::{SpanKind, Trajectory};
 use super::{PERIOD_S, Plan};
@@ -91,6 +93,13 @@ pub struct StrokeReport {
 
 /// Speeds down to this share of the asked one count as asked.
 const AT_SPEED: f64 = 0.95;
+
+/// The plan of a motion that leaves no ink.
+pub(super) fn without_ink(build: Build<'_>) -> Result<Plan, PlanError> {
+    let scene = build.scene;
+    let (trajectory, hover_from) = build.finish()?;
+    Ok(plan(scene, trajectory, hover_from, <_>::default(), 0))
+}
 
 /// Puts a plan together.
 pub(super) fn plan(

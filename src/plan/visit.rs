@@ -68,14 +68,7 @@ pub fn visit(
         }
         build.progress(item + 1, points.len());
     }
-    let (trajectory, hover_from) = build.finish()?;
-    Ok(report::plan(
-        scene,
-        trajectory,
-        hover_from,
-        <_>::default(),
-        0,
-    ))
+    report::without_ink(build)
 }
 
 fn one(build: &mut Build<'_>, item: usize, visit: &Visit) -> Result<(), Stuck> {
@@ -202,14 +195,7 @@ pub fn go_to(
         }
         build.progress(index + 1, poses.len());
     }
-    let (trajectory, hover_from) = build.finish()?;
-    Ok(report::plan(
-        scene,
-        trajectory,
-        hover_from,
-        <_>::default(),
-        0,
-    ))
+    report::without_ink(build)
 }
 
 fn refused(build: Build<'_>) -> PlanError {
