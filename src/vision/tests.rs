@@ -1,3 +1,4 @@
+//! Corners that are known exactly, corners that are wrong, and corners that mean nothing.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
