@@ -323,4 +323,24 @@ mod tests {
         assert!(wrong(&both).contains("take [cameras.simulated] away"));
         assert!(NodeFile::read("node.toml", &both.replace("/dev/video0", "simulator")).is_ok());
     }
+    #[test]
+    fn the_page_about_cameras_shows_what_can_be_read() {
+        let page = include_str!("../../docs/cameras.md");
+        let block = page.split("```toml").nth(1).unwrap();
+        let block = block.split("```").next().unwrap();
+        let read = NodeFile::read("node.toml", block).unwrap();
+        assert_eq!(read.cameras.len(), 2);
+        for key in [
+            "name",
+            "source",
+            "arm",
+            "size_px",
+            "focal_px",
+            "centre_px",
+            "distortion",
+            "timeout_ms",
+        ] {
+            assert!(page.contains(&format!("| `{key}` |")), "{key}");
+        }
+    }
 }
