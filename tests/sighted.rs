@@ -217,7 +217,11 @@ fn a_moved_sheet_is_refused_until_align_has_proposed_where_it_lies_and_that_is_a
         "{proposed:#}"
     );
     assert!(proposed.get("job").is_none(), "nothing moves: {proposed:#}");
-    assert_eq!(practice.origin_m(), taught, "nothing is saved");
+    assert_eq!(
+        format!("{:?}", practice.origin_m()),
+        format!("{taught:?}"),
+        "nothing is saved"
+    );
     let (refused, _) = tool(&served, "stroke");
     assert_eq!(
         refused["code"], "sheet_moved",
