@@ -311,6 +311,9 @@ mod tests {
         let House { node, seat, .. } = &house(Clock::simulated_at(4));
         let measured = arm(node, seat, None, 2).await.unwrap();
         assert_eq!((measured.standstill_ms.len(), measured.unverified), (2, 0));
+        // In the arm's own time, the lift that follows apart.
+        let longest_ms = measured.standstill_ms.iter().copied().fold(0.0, f64::max);
+        assert!(longest_ms <= 300.0, "{:?}", measured.standstill_ms);
         assert_eq!(seat.permits().latched(), None);
         let told = node.book.last_moved("arm").unwrap();
         assert_eq!(
