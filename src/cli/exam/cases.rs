@@ -99,7 +99,7 @@ pub(super) async fn run(
             add(node, record, &cases)?;
         }
         CasesCommand::Import { file, answers } => {
-            let cases = super::run::cases_of(&file, answers.as_deref())?;
+            let cases = super::asked::cases_of(&file, answers.as_deref())?;
             add(node, record, &cases)?;
         }
         CasesCommand::Export { out, own } => export(record, out, own)?,
@@ -126,7 +126,8 @@ pub(super) async fn run(
                 count: usize::try_from(count)?,
                 seed,
             };
-            let asker = paraphrase.map(|url| to_ask(&url, paraphrase_model.as_deref()));
+            let model = paraphrase_model.as_deref();
+            let asker = paraphrase.map(|url| to_ask(&url, model)).transpose()?;
             let made = made(node, record, &wanted, asker.as_ref()).await?;
             saved(record, store, &made, dry_run)?;
         }
@@ -164,6 +165,7 @@ fn list(node: &NodeArgs, record: &Record, class: Option<&str>, own: bool) -> any
 fn add(node: &NodeArgs, record: &mut Record, cases: &[Case]) -> anyhow::Result<()> {
     let (tools, _) = toolbox(node)?;
     for case in cases {
+        tools.knows_all(case)?;
         let own = tools.for_case(case)?;
         if !case.fits(&own) {
             bail!(
@@ -174,6 +176,7 @@ fn add(node: &NodeArgs, record: &mut Record, cases: &[Case]) -> anyhow::Result<(
             );
         }
     }
+    record.know_servers(cases)?;
     record.add_cases(cases)?;
     show::note(&format!("{} cases added", cases.len()));
     Ok(())
