@@ -422,6 +422,26 @@ fn cases_of_your_own_are_kept_and_a_wrong_one_is_refused() {
 }
 
 #[test]
+fn no_case_takes_anothers_place_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let taken = r#"{"name":"direct_1","query":"Draw!","expected_tool":"stroke"}"#;
+    let refused = exam(path, &["cases", "add", taken]);
+    assert!(!refused.status.success(), "it would never be asked");
+    // Two without names do not take each other's place.
+    for (query, n) in [("Look", 1), ("Look!", 2), ("Look", 2)] {
+        let file = path.join("unnamed.jsonl");
+        let line = json!({"query": query, "expected_tool": "sense"});
+        write(&file, std::iter::once(line));
+        let file = file.to_str().unwrap();
+        assert!(exam(path, &["cases", "import", file]).status.success());
+        let own = exam(path, &["cases", "export", "--own"]);
+        let own = Case::read_lines(&String::from_utf8_lossy(&own.stdout)).unwrap();
+        assert_eq!(own.len(), n, "{own:?}");
+    }
+}
+
+#[test]
 fn cases_of_tools_that_nobody_is_shown_are_refused_and_recorded_answers_to_them_reach_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
@@ -431,7 +451,7 @@ fn cases_of_tools_that_nobody_is_shown_are_refused_and_recorded_answers_to_them_
     let answer = json!({"query": "Look", "output": "{\"name\":\"sens\",\"arguments\":{}}"});
     write(&answers, std::iter::once(answer));
     let (cases, answers) = (cases.to_str().unwrap(), answers.to_str().unwrap());
-    let planner = Planner::start(answer_of_all);
+    let planner = Planner::start(answer);
     let asked = ["run", "--planner", &planner.url(), "--cases", cases];
     let refused = exam(path, &asked);
     assert!(!refused.status.success());
@@ -449,10 +469,6 @@ fn cases_of_tools_that_nobody_is_shown_are_refused_and_recorded_answers_to_them_
         reasons(&verdict).contains("1 of 1 cases name tools that were not shown"),
         "{verdict}"
     );
-}
-
-fn answer_of_all(asked: &Asked) -> Said {
-    answer(asked)
 }
 
 #[test]
