@@ -448,8 +448,8 @@ fn cases_of_tools_that_nobody_is_shown_are_refused_and_recorded_answers_to_them_
     let (cases, answers) = (path.join("cases.jsonl"), path.join("answers.jsonl"));
     let case = json!({"query": "Look", "expected_tool": "sens"});
     write(&cases, std::iter::once(case));
-    let answer = json!({"query": "Look", "output": "{\"name\":\"sens\",\"arguments\":{}}"});
-    write(&answers, std::iter::once(answer));
+    let said = json!({"query": "Look", "output": "{\"name\":\"sens\",\"arguments\":{}}"});
+    write(&answers, std::iter::once(said));
     let (cases, answers) = (cases.to_str().unwrap(), answers.to_str().unwrap());
     let planner = Planner::start(answer);
     let asked = ["run", "--planner", &planner.url(), "--cases", cases];
