@@ -213,6 +213,7 @@ fn went_stale(house: &House) {
         basis: "another tool".to_owned(),
         probed: false,
         read_mm: None,
+        seen: None,
         touches: Vec::new(),
     };
     let record = Record {

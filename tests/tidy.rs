@@ -16,15 +16,17 @@ use std::path::{Path, PathBuf};
 
 /// Every room, from the bottom up, and exactly what it imports of the others. Each imports only
 /// rooms above it in this list.
-const ROOMS: [(&str, &str); 28] = [
+const ROOMS: [(&str, &str); 30] = [
     ("units", ""),
     ("clock", "units"),
     ("link", "clock units"),
     ("config", ""),
     ("kin", "units"),
+    ("vision", ""),
+    ("camera", "clock units vision"),
     ("design", ""),
     ("arm", "kin units"),
-    ("scene", "arm config design units"),
+    ("scene", "arm config design units vision"),
     ("calib", "arm kin scene units"),
     ("plan", "arm kin scene units"),
     ("permit", "scene units"),
@@ -32,7 +34,7 @@ const ROOMS: [(&str, &str); 28] = [
     ("driver", "arm clock gate link units"),
     ("service", "arm clock driver link units"),
     ("motion", "arm clock driver gate link permit plan units"),
-    ("sim", "arm kin link units"),
+    ("sim", "arm kin link units vision"),
     ("job", "clock motion plan scene units"),
     ("args", ""),
     ("caller", "units"),
@@ -42,19 +44,21 @@ const ROOMS: [(&str, &str); 28] = [
     ("exam", "args clock units"),
     (
         "tools",
-        "args calib caller catalogue clock config design fleet gate job motion permit picture plan scene units",
+        "args calib caller camera catalogue clock config design fleet gate job motion permit picture plan scene units vision",
     ),
     ("mcp", ""),
     (
         "cli",
-        "args arm calib caller catalogue clock config design driver exam fleet gate job link mcp motion permit plan scene service sim tools units",
+        "args arm calib caller catalogue clock config design driver exam fleet gate job link mcp motion permit plan scene service sim tools units vision",
     ),
     ("main", "cli"),
     ("lib", ""),
 ];
 
 /// What a room must never know, whatever else is added to its row: rooms, and crates.
-const NEVER: [(&str, &str); 11] = [
+const NEVER: [(&str, &str); 13] = [
+    ("camera", "scene arm motion driver gate tools"),
+    ("vision", "scene arm kin sim tools clock"),
     ("calib", "plan gate driver motion tools clock"),
     ("job", "tools mcp catalogue args"),
     ("gate", "motion driver tools mcp serde_json"),
@@ -69,14 +73,17 @@ const NEVER: [(&str, &str); 11] = [
 ];
 
 /// Crates that have few homes.
-const CRATE_HOMES: [(&str, &str); 15] = [
+const CRATE_HOMES: [(&str, &str); 18] = [
+    ("apriltag", "vision"),
     ("listenfd", "cli"),
     ("ed25519_dalek", "job"),
     ("getrandom", "caller job"),
     ("rusqlite", "exam"),
     ("rmcp", "mcp"),
     ("axum", "mcp"),
-    ("hyper", "mcp"),
+    ("hyper", "camera mcp"),
+    ("jpeg_decoder", "camera"),
+    ("linuxvideo", "camera"),
     ("clap", "cli main"),
     ("anyhow", "cli"),
     ("indicatif", "cli"),

@@ -5,7 +5,8 @@ use nalgebra::{Isometry3, Point3, Vector3};
 use serde::Serialize;
 
 use super::edit::zero_key;
-use super::record::{Change, Contact, Kind, Record, Role, Session, Values, basis};
+use super::record::{Change, Contact, Glimpse, Kind, Record, Role, Session, Values, basis};
+use super::seen;
 use super::{
     Asked, Class, Finding, FitError, Plane, Target, Touch, Verdict, curvature, frame, judge_pivot,
     judge_plane, judge_reading, judge_zeros, pivot_robust, plane_robust, zeros,
@@ -89,6 +90,9 @@ pub enum AssessError {
     /// It is taught, and nothing is fitted.
     #[error("poses, caps and the calibrator are taught and not fitted: `steadyhand teach`")]
     Taught,
+    /// A camera is not touched.
+    #[error("a camera is calibrated by a picture: `steadyhand calibrate camera --scene NAME`")]
+    NoPicture,
     /// The scene has no point whose place is known.
     #[error("scene {0} has no `calibrator_m`; a touch of the calibrator needs its place")]
     NoCalibrator(String),
@@ -134,12 +138,15 @@ pub fn assess(
         scene,
         pen,
     };
-    let assessed = match (session.kind, session.read_mm) {
-        (Kind::Tool, _) => work.tool(),
-        (Kind::Sheet, Some(read_mm)) => Ok(work.reading(read_mm)),
-        (Kind::Sheet, None) => work.sheet(last),
-        (Kind::Zeros, _) => work.zeros()?,
-        (Kind::Pose | Kind::Cap | Kind::Calibrator, _) => return Err(AssessError::Taught),
+    let assessed = match (session.kind, session.read_mm, &session.seen) {
+        (Kind::Tool, _, _) => work.tool(),
+        (Kind::Sheet, _, Some(glimpse)) => Ok(work.seen(glimpse)),
+        (Kind::Sheet, Some(read_mm), None) => Ok(work.reading(read_mm)),
+        (Kind::Sheet, None, None) => work.sheet(last),
+        (Kind::Zeros, _, _) => work.zeros()?,
+        (Kind::Camera, _, Some(glimpse)) => Ok(seen::camera(glimpse, last)),
+        (Kind::Camera, _, None) => return Err(AssessError::NoPicture),
+        (Kind::Pose | Kind::Cap | Kind::Calibrator, _, _) => return Err(AssessError::Taught),
     };
     Ok(assessed.unwrap_or_else(|error| work.not_yet(&error)))
 }
@@ -309,6 +316,31 @@ impl Work<'_> {
                 ("read_dx_mm".to_owned(), dx_mm),
                 ("read_dy_mm".to_owned(), dy_mm),
             ],
+            points: Vec::new(),
+        }
+    }
+
+    /// The sheet as a camera saw it, kept in its plane.
+    fn seen(&self, glimpse: &Glimpse) -> Assessed {
+        let [origin, right, top] = self.old_corners();
+        let old = seen::Place::new(origin, right - origin, top - origin);
+        let size_mm = self.scene.surface.size_mm();
+        let (new, finding, figures) = seen::sheet(&old, glimpse, size_mm);
+        let corner = |x: f64, y: f64| {
+            new.origin_m + new.x.scale(x * size_mm[0] / 1e3) + new.y.scale(y * size_mm[1] / 1e3)
+        };
+        let corners = [
+            ("lower left", corner(0.0, 0.0)),
+            ("lower right", corner(1.0, 0.0)),
+            ("upper right", corner(1.0, 1.0)),
+            ("upper left", corner(0.0, 1.0)),
+        ];
+        Assessed {
+            finding,
+            old: self.old_sheet(),
+            new: new.values(),
+            change: self.sheet_change(&corners),
+            figures,
             points: Vec::new(),
         }
     }
@@ -547,7 +579,7 @@ fn pose(key: &str, joints_rad: &Joints) -> Values {
 }
 
 /// To a thousandth of a millimetre in metres; directions to a millionth.
-fn one(key: &str, vector: &Vector3<f64>) -> Values {
+pub(super) fn one(key: &str, vector: &Vector3<f64>) -> Values {
     let rounded = |value: &f64| (value * 1e6).round() / 1e6 + 0.0;
     [(key.to_owned(), vector.iter().map(rounded).collect())].into()
 }

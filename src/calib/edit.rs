@@ -59,6 +59,8 @@ pub fn write(text: &str, session: &Session, values: &Values) -> Result<String, E
         Kind::Calibrator => values
             .iter()
             .for_each(|(key, numbers)| set(document.as_table_mut(), key, numbers)),
+        // It is kept beside the history: a camera belongs to the node, not to a scene.
+        Kind::Camera => {}
         Kind::Zeros => {
             for (key, numbers) in values {
                 let done = zero(&mut document, key, numbers)

@@ -51,12 +51,12 @@ impl Finding {
         self.reasons.push(reason);
     }
 
-    fn usable(&mut self, reason: String) {
+    pub(super) fn usable(&mut self, reason: String) {
         self.verdict = self.verdict.max(Verdict::Usable);
         self.reasons.push(reason);
     }
 
-    fn limit(&mut self, is_within: bool, reason: impl FnOnce() -> String) {
+    pub(super) fn limit(&mut self, is_within: bool, reason: impl FnOnce() -> String) {
         if !is_within {
             self.redo(reason());
         }

@@ -16,6 +16,7 @@ mod plane;
 mod ranges;
 mod record;
 pub mod report;
+mod seen;
 mod stats;
 mod store;
 #[cfg(test)]
@@ -35,7 +36,10 @@ pub use judge::{
 pub use pivot::{PIVOT_TOUCHES_MIN, Pivot, pivot, pivot_robust};
 pub use plane::{Curvature, PLANE_TOUCHES_MIN, Plane, curvature, plane, plane_robust};
 pub use ranges::{Found, Ranges, Ticks};
-pub use record::{Change, Contact, Kind, Record, Role, Session, Values, check, servos, stamp};
+pub use record::{
+    Change, Contact, Glimpse, Kind, Record, Role, Session, Values, check, servos, stamp,
+};
+pub use seen::{camera_stands, is_out_of_date};
 pub use stats::Outlier;
 pub use store::{KEPT_MAX, Lock, Store, StoreError, put};
 pub use zeros::{Target, Touch, ZEROS_TOUCHES_MIN, Zeros, zeros};

@@ -23,6 +23,8 @@ pub enum Kind {
     Cap,
     /// A scene's calibrator.
     Calibrator,
+    /// Where a camera stands.
+    Camera,
 }
 
 impl Kind {
@@ -36,6 +38,7 @@ impl Kind {
             Self::Pose => "pose",
             Self::Cap => "cap",
             Self::Calibrator => "calibrator",
+            Self::Camera => "camera",
         }
     }
 }
@@ -88,7 +91,7 @@ pub struct Session {
     pub pen: String,
     /// With which arm.
     pub arm: String,
-    /// Which pose or ink cap.
+    /// Which pose, ink cap or camera.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// What the touches rest on, when the first was made: see [`basis`].
@@ -101,19 +104,44 @@ pub struct Session {
     /// of touches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_mm: Option<[f64; 2]>,
+    /// What a camera saw. Instead of touches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Glimpse>,
     /// In the order in which they were made.
     #[serde(default)]
     pub touches: Vec<Contact>,
+}
+
+/// A sheet in a camera's picture.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Glimpse {
+    /// Which camera.
+    pub camera: String,
+    /// When the picture was taken, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Tags that it rests on.
+    pub tags: usize,
+    /// How far the tags' corners are from what it says.
+    pub rms_px: f64,
+    /// How uncertain the sheet's corners are, the worst of them.
+    pub sigma_mm: f64,
+    /// Of a sheet its lower left corner; of a camera its place. In the arm's base frame.
+    pub origin_m: [f64; 3],
+    /// Along growing x: of a camera, to the right in its picture.
+    pub x_axis: [f64; 3],
+    /// Along growing y: of a camera, down in its picture.
+    pub y_axis: [f64; 3],
 }
 
 impl Session {
     /// How its calibration is made, in words.
     #[must_use]
     pub const fn method(&self) -> &'static str {
-        match (self.read_mm, self.probed) {
-            (Some(_), _) => "reading of the cross",
-            (None, true) => "probes",
-            (None, false) => "touches",
+        match (&self.seen, self.read_mm, self.probed) {
+            (Some(_), _, _) => "a camera's picture",
+            (None, Some(_), _) => "reading of the cross",
+            (None, None, true) => "probes",
+            (None, None, false) => "touches",
         }
     }
 }
@@ -160,7 +188,9 @@ impl Record {
                 Kind::Zeros => format!("arm {}", session.arm),
                 Kind::Tool => format!("scene {}, pen {}", session.scene, session.pen),
                 Kind::Sheet | Kind::Calibrator => format!("scene {}", session.scene),
-                Kind::Pose | Kind::Cap => format!("scene {}, {}", session.scene, session.name),
+                Kind::Pose | Kind::Cap | Kind::Camera => {
+                    format!("scene {}, {}", session.scene, session.name)
+                }
             },
             self.method,
             session.touches.len(),

@@ -89,13 +89,16 @@ fn title(session: &Session) -> String {
         Kind::Sheet if session.read_mm.is_some() => {
             format!("sheet of scene {}, by the drawn cross", session.scene)
         }
+        Kind::Sheet if session.seen.is_some() => {
+            format!("sheet of scene {}, by a camera's picture", session.scene)
+        }
         Kind::Sheet => format!(
             "sheet of scene {}, {touches} {}",
             session.scene,
             session.method()
         ),
         Kind::Zeros => format!("zeros of arm {}, {touches} touches", session.arm),
-        Kind::Pose | Kind::Cap | Kind::Calibrator => {
+        Kind::Pose | Kind::Cap | Kind::Calibrator | Kind::Camera => {
             format!(
                 "{} {} of scene {}",
                 session.kind.word(),

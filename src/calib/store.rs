@@ -169,6 +169,38 @@ impl Store {
         Ok(())
     }
 
+    /// Where a camera stands, as it was accepted last; kept however many other calibrations follow.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn camera(&self, name: &str) -> Result<Option<Record>, StoreError> {
+        let path = self.camera_place(name);
+        if path.exists() {
+            self.read(&path).map(Some)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// Keeps where a camera stands from now on.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep_camera(&self, record: &Record, _lock: &Lock) -> Result<PathBuf, StoreError> {
+        let path = self.camera_place(&record.session.name);
+        self.write(&path, record)?;
+        Ok(path)
+    }
+
+    /// A name that a node file may give a camera is one that a file may have.
+    fn camera_place(&self, name: &str) -> PathBuf {
+        let plain: String = name
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c))
+            .collect();
+        self.folder.join(format!("camera-{plain}.toml"))
+    }
+
     fn place(&self, number: u64) -> PathBuf {
         self.folder.join(format!("{number:06}.toml"))
     }

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::control::{Told, Verb};
 use super::{AtArgs, Exit, NodeArgs, open, operate, show, state};
 use crate::calib::{
-    self, Assessed, Contact, Kind, Record, Role, Session, Store, Values, Verdict, lerobot, report,
+    self, Assessed, Contact, Glimpse, Kind, Record, Role, Session, Store, Values, Verdict, lerobot,
+    report,
 };
 use crate::clock;
 use crate::motion::State;
@@ -29,6 +30,8 @@ pub(super) enum CalibrateCommand {
     Joints(joints::JointsArgs),
     /// Add the arm's present joints as a touch, and say what all touches so far come to
     Touch(TouchArgs),
+    /// Take where a camera stands from a picture of a sheet's tags, the sheet lying where it was taught
+    Camera(CameraArgs),
     /// Show the proposal: old, new, difference, residuals, verdict and next step
     Show {
         /// Write report.html, with a picture of the residuals, and report.json into this folder
@@ -130,6 +133,18 @@ pub(super) struct TouchArgs {
     at: AtArgs,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct CameraArgs {
+    /// Whose sheet it looks at
+    #[arg(long)]
+    scene: String,
+    /// Which camera of the node [default: the only one]
+    #[arg(long)]
+    camera: Option<String>,
+    #[command(flatten)]
+    at: AtArgs,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum What {
     /// A pen's tip: one fixed point, touched with the tool turned and tilted
@@ -213,10 +228,24 @@ pub(super) fn measured(node: &Node) -> Told {
     Told::done(serde_json::to_string(&measured).unwrap_or_default())
 }
 
+/// Where a camera of a node stands, by its picture of now.
+pub(super) async fn looked(node: &Node, scene: &str, camera: Option<&str>) -> Told {
+    let seen = node.camera_stands(scene, camera).await;
+    match seen.map(|glimpse| serde_json::to_string(&glimpse)) {
+        Ok(Ok(text)) => Told::done(text),
+        Ok(Err(error)) => Told::failed(error.to_string()),
+        Err(why) => Told::failed(why),
+    }
+}
+
 pub(super) async fn run(node: &NodeArgs, what: CalibrateCommand) -> anyhow::Result<Exit> {
     match what {
         CalibrateCommand::Joints(args) => joints::run(node, &args).await,
         CalibrateCommand::Touch(args) => Place::find(node, &args.at).await?.touch(&args),
+        CalibrateCommand::Camera(args) => {
+            let place = Place::find(node, &args.at).await?;
+            place.camera(&args).await
+        }
         CalibrateCommand::Show { out, json, at } => {
             Place::find(node, &at).await?.show(out.as_deref(), json)
         }
@@ -335,6 +364,61 @@ impl Place {
         Ok(Exit::Done)
     }
 
+    async fn camera(&self, args: &CameraArgs) -> anyhow::Result<Exit> {
+        if !self.runs {
+            bail!(
+                "the picture is a running node's: start it, and say this without --state and --config"
+            );
+        }
+        let ask = Verb::Look {
+            scene: args.scene.clone(),
+            camera: args.camera.clone(),
+        };
+        let told = operate::ask(&args.at, &ask).await?;
+        if !told.done {
+            bail!("{}", told.text);
+        }
+        let glimpse: Glimpse = serde_json::from_str(&told.text)
+            .with_context(|| format!("the node says: {}", told.text))?;
+        let scene = self.library.scene(&args.scene, None)?;
+        let session = self.seen(&scene, glimpse)?;
+        let lock = self.store.lock()?;
+        if let Some(there) = self
+            .store
+            .proposal()?
+            .filter(|there| !is_same(there, &session))
+        {
+            bail!(
+                "a calibration of the {} of scene {} is being made: `steadyhand calibrate accept` or `discard` first",
+                there.kind.word(),
+                there.scene
+            );
+        }
+        let assessed = self.assess(&session)?;
+        self.store.propose(&session, &lock)?;
+        show::line(&report::words(&session, &assessed));
+        Ok(match assessed.finding.verdict {
+            Verdict::Redo => Exit::Refused,
+            _ => Exit::Done,
+        })
+    }
+
+    fn seen(&self, scene: &Scene, glimpse: Glimpse) -> anyhow::Result<Session> {
+        let pen = scene.pen(0).map(|pen| pen.name.clone()).unwrap_or_default();
+        Ok(Session {
+            basis: calib::basis_of(Kind::Camera, scene, &pen)?,
+            kind: Kind::Camera,
+            scene: scene.name.clone(),
+            pen,
+            arm: scene.arm.file.name.clone(),
+            name: glimpse.camera.clone(),
+            probed: false,
+            read_mm: None,
+            seen: Some(glimpse),
+            touches: Vec::new(),
+        })
+    }
+
     fn session(&self, args: &TouchArgs, scene: &Scene) -> anyhow::Result<Session> {
         let kind = match args.what {
             What::Tool => Kind::Tool,
@@ -352,6 +436,7 @@ impl Place {
             name: String::new(),
             probed: false,
             read_mm: None,
+            seen: None,
             touches: Vec::new(),
         })
     }
@@ -460,6 +545,16 @@ impl Place {
         lock: &calib::Lock,
     ) -> anyhow::Result<()> {
         let session = &record.session;
+        if session.kind == Kind::Camera {
+            let path = self.store.keep_camera(record, lock)?;
+            self.store.keep(record, lock)?;
+            let number = record.number;
+            show::line(&format!(
+                "accepted as calibration {number}: {}",
+                path.display()
+            ));
+            return Ok(());
+        }
         let name = match session.kind {
             Kind::Zeros => format!("arms/{}.toml", session.arm),
             _ => format!("{}.toml", session.scene),
@@ -654,6 +749,7 @@ fn of_arm(place: &Place, arm: &crate::arm::Arm, method: &str) -> Record {
             basis: String::new(),
             probed: false,
             read_mm: None,
+            seen: None,
             touches: Vec::new(),
         },
     }
@@ -682,6 +778,7 @@ fn is_same(one: &Session, other: &Session) -> bool {
             Kind::Tool => one.scene == other.scene && one.pen == other.pen,
             Kind::Sheet | Kind::Calibrator => one.scene == other.scene,
             Kind::Pose | Kind::Cap => one.scene == other.scene && one.name == other.name,
+            Kind::Camera => one.name == other.name,
         }
 }
 

@@ -71,6 +71,13 @@ pub(super) enum Verb {
     },
     /// Where the arms' joints are, and where calibrations are kept.
     Measured,
+    /// Where a camera stands, from a picture taken now.
+    Look {
+        /// Of which scene's sheet.
+        scene: String,
+        /// Which camera, where there are several.
+        camera: Option<String>,
+    },
     /// One small step. Whoever asks stays: if the asking ends before the step does, the arm stops.
     Jog {
         /// In which scene.
@@ -318,6 +325,9 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         Verb::Status => call(node, "sense", Received::Absent).await,
         Verb::Jobs { id, json } => super::jobs::told(&node.state, id.as_deref(), json),
         Verb::Measured => super::calibrate::measured(node),
+        Verb::Look { scene, camera } => {
+            super::calibrate::looked(node, &scene, camera.as_deref()).await
+        }
         Verb::Jog { scene, step } => super::jog::step(node, &scene, step).await,
         Verb::Jogged { scene } => super::jog::stand(node, &scene),
         Verb::Pending { job } => pending(node, job.as_deref()),

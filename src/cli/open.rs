@@ -20,9 +20,10 @@ use crate::link::{Link, LinkError};
 use crate::motion::{Motion, Opener};
 use crate::permit::{Latch, Permits};
 use crate::scene::{Library, Scene, Surface};
-use crate::sim::{Paper, SimPen, Simulator};
-use crate::tools::{self, Declared, Node, Recorder, Seat, State, Studio};
+use crate::sim::{Laid, Light, PRINTED, Paper, SimPen, Simulator};
+use crate::tools::{self, Declared, Exposure, Node, Recorder, Seat, State, Studio};
 use crate::units::Joints;
+use crate::vision::{Eye, Frame};
 
 /// How an embedded simulated arm's time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,7 +117,7 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         seats.push(Arc::new(seat));
     }
     let examined = Arc::new(Examined::at(state.folder(), &file));
-    let helping = Arc::new(Helping::at(state.folder(), &file));
+    let helping = Arc::new(Helping::at(state.folder(), &file)?);
     let output = args
         .output
         .clone()
@@ -351,10 +352,7 @@ struct SimStudio {
 
 impl Studio for SimStudio {
     fn lay(&self, scene: &Scene) {
-        let true_one = self
-            .truth
-            .as_ref()
-            .and_then(|truth| truth.scene(&scene.name, None).ok());
+        let true_one = self.true_one(scene);
         lay(&self.simulator, true_one.as_deref().unwrap_or(scene));
     }
 
@@ -365,6 +363,52 @@ impl Studio for SimStudio {
             .map(|ink| (ink.pen, ink.points_mm))
             .collect()
     }
+
+    fn picture(&self, scene: &Scene, eye: &Eye, exposure: &Exposure) -> Result<Frame, String> {
+        let true_one = self.true_one(scene);
+        let laid = laid(true_one.as_deref().unwrap_or(scene))?;
+        let light = Light {
+            level: exposure.light,
+            slope: [0.05, -0.08],
+            noise_grey: exposure.noise_grey,
+            seed: exposure.seed,
+        };
+        let picture = self.simulator.picture(eye, &light, &laid);
+        picture.map_err(|error| error.to_string())
+    }
+}
+
+impl SimStudio {
+    /// A scene as it really is, where that was said.
+    fn true_one(&self, scene: &Scene) -> Option<Arc<Scene>> {
+        self.truth.as_ref()?.scene(&scene.name, None).ok()
+    }
+}
+
+/// What a scene's sheet looks like: flat, with tags that the simulator can print.
+fn laid(scene: &Scene) -> Result<Laid, String> {
+    let lies = scene.surface.lies();
+    let lies = lies.ok_or("a simulated camera shows flat sheets alone")?;
+    let tags = scene
+        .fiducials
+        .as_ref()
+        .map(|fiducials| fiducials.layout.clone());
+    let mut ids = tags
+        .iter()
+        .flat_map(|layout| &layout.tags)
+        .map(|tag| tag.id);
+    if let Some(id) = ids.find(|id| *id >= PRINTED) {
+        return Err(format!(
+            "tag {id} cannot be shown: the simulator has the tags 0 to {} of each family",
+            PRINTED - 1
+        ));
+    }
+    Ok(Laid {
+        lies,
+        size_mm: scene.surface.size_mm(),
+        tags,
+        blots: Vec::new(),
+    })
 }
 
 /// Lays a scene's sheet before a simulated arm and puts its pens into the holder.

@@ -1,5 +1,6 @@
 //! The node file as data; unknown keys are refused with the nearest known one.
 
+mod cameras;
 pub mod edit;
 mod exam;
 pub mod lines;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use cameras::{CameraEntry, CameraSource, SimulatedCameraEntry};
 pub use exam::{ExamEntry, HelperEntry, Toolset};
 pub use peers::{FleetEntry, PeerEntry, Secret};
 pub use tools::{
@@ -29,6 +31,8 @@ pub struct NodeFile {
     pub name: String,
     /// Its arms, by name; one of them is `default` or the only one.
     pub arms: Vec<ArmEntry>,
+    /// What looks at their sheets.
+    pub cameras: Vec<CameraEntry>,
     /// How much is guessed for a caller. Absent: `lenient` with embedded simulated arms only,
     /// `guarded` otherwise.
     pub forgiveness: Option<Forgiveness>,
@@ -168,6 +172,7 @@ impl Default for NodeFile {
                 port: SIMULATOR_PORT.to_owned(),
                 truth: None,
             }],
+            cameras: Vec::new(),
             forgiveness: None,
             list_aliases: true,
             scenes: None,
@@ -285,6 +290,7 @@ impl NodeFile {
                 problems.push(Problem::at(format!("arms[{index}].port"), what));
             }
         }
+        problems.extend(cameras::problems(&self.cameras, &self.arms));
         for (key, value, most) in [
             ("keep_jobs", self.keep_jobs as u64, 100_000),
             ("keep_jobs_mb", self.keep_jobs_mb, 1 << 20),

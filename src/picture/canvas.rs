@@ -1,8 +1,12 @@
 //! Paper to draw a picture on: lines, words and frames in pixels, y down.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use tiny_skia::{Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Rect, Transform};
+use tiny_skia::{
+    Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, PremultipliedColorU8, Rect,
+    Transform,
+};
 use tiny_skia::{Mask, Path, Stroke};
 
 use crate::design::letters;
@@ -160,6 +164,28 @@ impl Canvas {
         }
     }
 
+    /// A photograph, as large as `area`. Each of its pixels is the mean of what lies under it, and its
+    /// colours are few: noise would make the file ten times as large, and nobody sees it.
+    pub(super) fn photo(&mut self, area: Area, [width, height]: [u32; 2], rgb: &[u8]) {
+        let across = self.pixels.width() as usize;
+        let wide = Span::new(area.x, area.width, self.scale, width);
+        let tall = Span::new(area.y, area.height, self.scale, height);
+        let rows = self.pixels.pixels_mut().chunks_mut(across.max(1));
+        let from = Photo {
+            width: width as usize,
+            rgb,
+        };
+        for (y, row) in rows.enumerate().take(tall.end).skip(tall.first) {
+            let under = tall.each(y - tall.first);
+            for (x, pixel) in row.iter_mut().enumerate().take(wide.end).skip(wide.first) {
+                let [r, g, b] = from.mean(wide.each(x - wide.first), under.clone());
+                if let Some(colour) = PremultipliedColorU8::from_rgba(r, g, b, 255) {
+                    *pixel = colour;
+                }
+            }
+        }
+    }
+
     /// A thin frame around a rectangle.
     pub(super) fn frame(&mut self, area: Area, rgb: Rgb) {
         let (right, bottom) = (area.x + area.width, area.y + area.height);
@@ -245,6 +271,74 @@ impl Canvas {
             .collect();
         let weight = (height * 0.13).max(1.0);
         self.lines(strokes.iter().map(Vec::as_slice), rgb, weight);
+    }
+}
+
+/// Pixels of the canvas, and how many of a photograph's lie under each.
+struct Span {
+    first: usize,
+    end: usize,
+    each: f64,
+    of: usize,
+}
+
+impl Span {
+    fn new(start: f64, length: f64, scale: f64, of: u32) -> Self {
+        let (first, end) = (whole(start * scale), whole((start + length) * scale));
+        Self {
+            first,
+            end,
+            each: f64::from(of) / (length * scale).max(1.0),
+            of: of as usize,
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "as many as pixels")]
+    fn each(&self, index: usize) -> Range<usize> {
+        let of = self.of;
+        let first = whole(index as f64 * self.each).min(of.saturating_sub(1));
+        let end = whole((index as f64 + 1.0) * self.each).clamp(first + 1, of.max(first + 1));
+        first..end
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates, and below 0 is nothing"
+)]
+fn whole(value: f64) -> usize {
+    value.max(0.0).round() as usize
+}
+
+/// A photograph's pixels.
+struct Photo<'a> {
+    width: usize,
+    rgb: &'a [u8],
+}
+
+impl Photo<'_> {
+    /// The mean colour of a part, in steps of eight.
+    fn mean(&self, wide: Range<usize>, tall: Range<usize>) -> Rgb {
+        let mut sum = [0_usize; 3];
+        let mut count = 0_usize;
+        for row in tall {
+            let from = (row * self.width + wide.start) * 3;
+            let part = self
+                .rgb
+                .get(from..from + wide.len() * 3)
+                .unwrap_or_default();
+            for pixel in part.chunks_exact(3) {
+                sum.iter_mut()
+                    .zip(pixel)
+                    .for_each(|(sum, one)| *sum += usize::from(*one));
+                count += 1;
+            }
+        }
+        sum.map(|sum| {
+            let mean = sum / count.max(1);
+            u8::try_from((mean + 4) / 8 * 8).unwrap_or(u8::MAX)
+        })
     }
 }
 

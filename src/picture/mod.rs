@@ -4,11 +4,13 @@ mod canvas;
 mod drawn;
 mod plan;
 mod reach;
+mod seen;
 mod sheet;
 
 pub use drawn::ink_png;
 pub use plan::plan_png;
 pub use reach::reach_png;
+pub use seen::{PixelLine, SeenView, seen_png};
 
 /// The longer side of every picture.
 pub const SIDE_MAX_PX: u32 = 1000;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nalgebra::{Point3, Unit, Vector3};
 
+use super::fiducials;
 use super::file::{BoxFile, CornersFile, DesignFile, InkFile, LimitsFile, PenFile, SceneFile};
 use super::outside::{Found, Outside};
 use super::{
@@ -51,6 +52,9 @@ pub(super) enum Wrong {
 pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Wrong> {
     let mut wrong = Vec::new();
     let surface = keep(Surface::new(&file.sheet), &mut wrong);
+    let fiducials = file.fiducials.as_ref().zip(surface.as_ref());
+    let fiducials =
+        fiducials.and_then(|(said, surface)| keep(fiducials::check(said, surface), &mut wrong));
     let pens = pens(file, &mut wrong);
     let inks = file
         .inks
@@ -104,6 +108,7 @@ pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Wrong> {
         page: laid.page,
         notes: parts.design.notes,
         surface,
+        fiducials,
         pens,
         inks,
         calibrator_m: file.calibrator_m.map(point),

@@ -33,6 +33,7 @@ pub(super) const FILES: &[Embedded] = files![
     "letters.toml",
     "overlays/crosses.toml",
     "overlays/leaf.toml",
+    "tagged.toml",
     "two_pens.toml",
     "widowx.toml",
 ];

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::Finite;
+use crate::vision::Family;
 
 /// A scene file.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -19,6 +20,9 @@ pub struct SceneFile {
     pub design: DesignFile,
     /// What it is drawn on.
     pub sheet: SheetFile,
+    /// Tags on the sheet, by which a camera knows where it lies; of a flat sheet alone.
+    #[serde(default)]
+    pub fiducials: Option<FiducialsFile>,
     /// What draws it, one or more. All of them are mounted at once.
     pub pens: Vec<PenFile>,
     /// Where pens are dipped.
@@ -127,6 +131,48 @@ pub enum Lay {
     Wrapped,
     /// Like light, along the normal of the sheet's middle: it stretches towards the sides.
     Projected,
+}
+
+/// AprilTags on the sheet.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FiducialsFile {
+    /// Their family.
+    pub family: Family,
+    /// Each of them, 32 at the most.
+    pub tags: Vec<TagFile>,
+    /// How far any corner of the sheet may have moved since it was taught.
+    #[serde(default = "moved_mm_default")]
+    pub moved_mm_max: Finite,
+    /// How far it may have turned.
+    #[serde(default = "moved_deg_default")]
+    pub moved_deg_max: Finite,
+    /// Whether a camera must see where the sheet lies before anything moves over it.
+    #[serde(default)]
+    pub required: bool,
+}
+
+/// A tag on the sheet.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TagFile {
+    /// Its number in its family.
+    pub id: u16,
+    /// Its middle on the sheet.
+    pub at_mm: [Finite; 2],
+    /// The side of its black square, without the white edge that it needs all around.
+    pub size_mm: Finite,
+    /// By how much it is turned, counter-clockwise.
+    #[serde(default)]
+    pub turn_deg: Finite,
+}
+
+fn moved_mm_default() -> Finite {
+    finite(2.0)
+}
+
+fn moved_deg_default() -> Finite {
+    finite(1.0)
 }
 
 /// What a tool is, and so what it may do.

@@ -13,6 +13,7 @@ use crate::units::Joints;
 
 mod build;
 mod embedded;
+mod fiducials;
 pub mod file;
 mod fill;
 mod library;
@@ -20,6 +21,7 @@ mod outside;
 mod surface;
 
 pub use build::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
+pub use fiducials::Fiducials;
 pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
 pub use library::{Drawing, Library, SceneError};
 pub use outside::{Outline, Outside};
@@ -50,6 +52,8 @@ pub struct Scene {
     pub notes: Vec<String>,
     /// What is drawn on.
     pub surface: Surface,
+    /// Tags on it, by which a camera knows where it lies.
+    pub fiducials: Option<Fiducials>,
     /// What draws; at least one.
     pub pens: Vec<Pen>,
     /// Where pens are dipped.

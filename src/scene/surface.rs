@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use nalgebra::{Point3, Unit, Vector3};
+use nalgebra::{Isometry3, Point3, Rotation3, Translation3, Unit, UnitQuaternion, Vector3};
 
 use super::file::{Lay, SheetFile};
 use crate::units::Finite;
@@ -151,6 +151,19 @@ impl Surface {
     #[must_use]
     pub fn is_flat(&self) -> bool {
         self.shape.is_flat()
+    }
+
+    /// From a flat sheet's own frame, its lower left corner with x to the right, y up and z towards the
+    /// reader, to the arm's base; `None` of one that is not flat.
+    #[must_use]
+    pub fn lies(&self) -> Option<Isometry3<f64>> {
+        let corner = self.is_flat().then(|| self.at([0.0, 0.0]))?;
+        let (x, z) = (corner.x.into_inner(), corner.normal.into_inner());
+        let turned = Rotation3::from_basis_unchecked(&[x, z.cross(&x), z]);
+        Some(Isometry3::from_parts(
+            Translation3::from(corner.point_m.coords),
+            UnitQuaternion::from_rotation_matrix(&turned),
+        ))
     }
 
     /// A point in space as the sheet sees it.

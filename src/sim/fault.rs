@@ -134,6 +134,17 @@ impl Chance {
         drawn < share
     }
 
+    /// About normally distributed, with a sigma of 1.
+    pub(crate) fn normal(&mut self) -> f64 {
+        let drawn = self.next();
+        let parts = [0, 16, 32, 48].map(|shift| drawn >> shift & 0xffff);
+        let sum: u64 = parts.iter().sum();
+        #[expect(clippy::cast_precision_loss, reason = "18 bits")]
+        let sum = sum as f64 / 65_535.0 - 2.0;
+        // Four uniform ones have a variance of a third.
+        sum * 3.0_f64.sqrt()
+    }
+
     fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound.max(1)).unwrap_or(1);
         usize::try_from(self.next() % bound).unwrap_or(0)

@@ -1,7 +1,8 @@
 //! What the simulated pens have drawn.
 
-use nalgebra::Point3;
+use nalgebra::{Point3, Vector3};
 
+use super::view::{Held, rgb};
 use crate::kin::Chain;
 use crate::units::Joints;
 
@@ -15,6 +16,9 @@ const POINTS_MAX: usize = 4_000_000;
 /// [`LEVER_MM`].
 const SPRING_PER_MM: f64 = 0.1;
 const LEVER_MM: f64 = 250.0;
+
+/// How long a pen is.
+const PEN_LENGTH_M: f64 = 0.12;
 
 /// By how much a joint is turned to see how long its lever is.
 const TURN_RAD: f64 = 1e-4;
@@ -69,6 +73,26 @@ impl Desk {
 
     pub(crate) fn ink(&self) -> &[Ink] {
         &self.ink
+    }
+
+    pub(crate) fn pens(&self) -> &[SimPen] {
+        &self.pens
+    }
+
+    /// Where the pens are when the arm stands like this. They are as long as pens are, away from the
+    /// sheet.
+    pub(crate) fn held(&self, chain: &Chain, joints_rad: &Joints) -> Vec<Held> {
+        let mount = chain.forward(joints_rad);
+        let of = |pen: &SimPen| {
+            let tip = Point3::from(pen.tip_m);
+            let back = -tip.coords.try_normalize(1e-6).unwrap_or_else(Vector3::z);
+            Held {
+                tip_m: mount * tip,
+                body_m: mount.rotation * back.scale(PEN_LENGTH_M),
+                colour: rgb(&pen.colour),
+            }
+        };
+        self.pens.iter().map(of).collect()
     }
 
     /// The arm now stands like this. What the sheet then asks of each joint, where a tip touches.

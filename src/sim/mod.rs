@@ -12,6 +12,7 @@ use crate::arm::{Arm, Family};
 use crate::kin::Chain;
 use crate::link::memory::FarEnd;
 use crate::units::{Instant, Joints};
+use crate::vision::{Eye, Frame, FrameError};
 
 mod body;
 mod device;
@@ -21,12 +22,16 @@ mod feetech;
 mod firmware;
 mod ink;
 mod servos;
+mod tags;
 #[cfg(test)]
 mod tests;
+mod view;
 mod wire;
 
 pub use fault::Fault;
 pub use ink::{Ink, Paper, SimPen};
+pub use tags::PRINTED;
+pub use view::{Blot, Held, Laid, Light, View};
 
 use body::Body;
 use device::{Answer, Device};
@@ -101,6 +106,29 @@ impl Simulator {
     #[must_use]
     pub fn ink(&self) -> Vec<Ink> {
         self.world().desk.ink().to_vec()
+    }
+
+    /// What a camera sees of a sheet, of the ink on it and of the pens, as of the last moment the arm
+    /// was told.
+    ///
+    /// # Errors
+    /// A lens for pictures of a size that there is not.
+    pub fn picture(&self, eye: &Eye, light: &Light, sheet: &Laid) -> Result<Frame, FrameError> {
+        let (ink, pens, held) = {
+            let world = self.world();
+            let held = world.desk.held(&world.chain, &world.body.truth_rad());
+            (world.desk.ink().to_vec(), world.desk.pens().to_vec(), held)
+        };
+        // The arm does not wait while it is painted.
+        let view = View {
+            eye,
+            light,
+            sheet: Some(sheet),
+            ink: &ink,
+            pens: &pens,
+            held: &held,
+        };
+        view.render()
     }
 
     /// Where the joints really are, as of the last moment it was told.

@@ -13,6 +13,7 @@ use super::answer::Reply;
 use super::carry::{self, Errand, Trouble, tip_mm};
 use super::dispatch::Order;
 use super::pictures;
+use super::sighted;
 use super::stroke::rounded;
 use crate::calib::{Aligned, AlignedPoint, Class};
 use crate::motion::Visited;
@@ -44,6 +45,10 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
             return Err(both().boxed());
         }
         return reading::propose(order, &scene, read_mm);
+    }
+    // Over a sheet that lies elsewhere nothing is visited: where it lies is proposed instead.
+    if let Some((look, moved)) = sighted::moved_look(order.node, seat, &scene).await {
+        return reading::propose_seen(order, &scene, &look, &moved);
     }
     // The arm is measured anew each time; only a call under way is the same one.
     let call = order.job("align", &scene, true);

@@ -11,6 +11,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::answer::Reply;
 use super::job::{Card, Claim, Job};
 use super::record;
+use super::sighted;
 use super::{Node, Seat, Watch};
 use tracing::Instrument as _;
 
@@ -21,6 +22,9 @@ use crate::permit::{Denied, Latch, Permit, Who};
 use crate::plan::{Plan, PlanError};
 use crate::scene::Scene;
 use crate::units::{Joints, Measured};
+
+/// Tools whose motions are over a sheet, and right only where it lies.
+const OVER_THE_SHEET: [&str; 2] = ["stroke", "align"];
 
 /// How often a waiting call looks at its job.
 const LOOK: Duration = Duration::from_millis(200);
@@ -122,6 +126,7 @@ impl Errand {
     ) -> Result<Done, Trouble> {
         let motion = &self.seat.motion;
         self.await_approval(scene, plan).await?;
+        self.look(scene).await?;
         let start = self.start()?;
         let checked = gate::check(
             scene,
@@ -175,6 +180,16 @@ impl Errand {
 }
 
 impl Errand {
+    /// Whether the sheet still lies where it was taught, seen in this moment: a plan may have waited
+    /// for its approval. Coming to rest asks nothing of a sheet.
+    async fn look(&self, scene: &Arc<Scene>) -> Result<(), Trouble> {
+        if !OVER_THE_SHEET.contains(&self.job.card().tool.as_str()) {
+            return Ok(());
+        }
+        let seen = sighted::check(&self.node, &self.seat, scene).await;
+        seen.map_err(Trouble::Said)
+    }
+
     /// From now on the arm's bytes are kept with the job; a job without them is done as well.
     async fn record_bytes(&self) {
         let (seat, file) = (Arc::clone(&self.seat), self.entry.folder().join(BYTES));

@@ -13,9 +13,11 @@ use crate::job::{Audit, Book, Keep};
 use crate::motion::Motion;
 use crate::permit::{Permits, Who};
 use crate::scene::{Library, Scene, SceneError};
+use crate::vision::{Eye, Frame};
 
 use super::abroad::Abroad;
 use super::declared::Declared;
+use super::eyes::{self, Exposure, Watcher};
 use super::job::Board;
 use super::relay::Courses;
 
@@ -27,6 +29,12 @@ pub trait Studio: Send + Sync {
 
     /// What is on the sheet: pen index and points in sheet millimetres.
     fn ink(&self) -> Vec<(usize, Vec<[f64; 2]>)>;
+
+    /// What a camera there sees, with this scene's sheet before it.
+    ///
+    /// # Errors
+    /// What cannot be shown.
+    fn picture(&self, scene: &Scene, eye: &Eye, exposure: &Exposure) -> Result<Frame, String>;
 }
 
 /// Writes down every byte to and from an arm while a job moves it. One job moves at a time.
@@ -77,6 +85,7 @@ pub struct Node {
     pub(super) abroad: Option<Arc<dyn Abroad>>,
     pub(super) examiner: Option<Arc<dyn super::Examiner>>,
     pub(super) helpers: Option<Arc<dyn super::Helpers>>,
+    pub(super) cameras: Vec<Arc<Watcher>>,
     /// The other nodes, where there are any.
     pub fleet: Option<Arc<Fleet>>,
     pub(super) courses: Courses,
@@ -223,6 +232,7 @@ impl Node {
         state: State,
     ) -> Self {
         Self {
+            cameras: eyes::of(&file),
             file,
             scenes,
             seats,

@@ -284,15 +284,15 @@ fn margin_rad(scene: &Scene, q: &crate::units::Joints) -> f64 {
 /// So many pictures of what was seen are kept on the disk.
 const SEEN_KEPT: u64 = 50;
 
-/// Writes a picture of what is seen, and lets one go that was written long ago.
-pub(super) fn write_seen(node: &Node, picture: Option<&[u8]>) -> Vec<String> {
+/// Writes what is seen, and lets go what was written long ago.
+pub(super) fn write_seen(node: &Node, files: &[(&str, Option<&[u8]>)]) -> Vec<String> {
     let number = node.number();
     let folder = |number: u64| format!("sense-{number}");
     if let Some(old) = number.checked_sub(SEEN_KEPT) {
         // It is not there where that number was a preview's, or an earlier process's.
         let _ = std::fs::remove_dir_all(node.output.join(folder(old)));
     }
-    write(node, &folder(number), &[("sheet.png", picture)])
+    write(node, &folder(number), files)
 }
 
 /// Writes what there is into a folder of the node's output; the paths of what was written.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::answer::Reply;
 use super::dispatch::Order;
 use super::stroke::{self, Drawing, rounded};
-use super::{Node, Seat, calibrated, carry};
+use super::{Node, Seat, calibrated, carry, sighted};
 use crate::job::Past;
 use crate::scene::Scene;
 
@@ -37,6 +37,7 @@ pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, B
         stroke::dry_run(order, &scene, drawing).await
     } else {
         stroke::check_previewed(order)?;
+        sighted::check(order.node, seat, &scene).await?;
         let mut call = order.job("stroke", &scene, false);
         call.accepted.resumes.clone_from(&past.id);
         call.key = format!("{} {}", call.key, past.id);

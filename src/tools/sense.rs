@@ -9,19 +9,25 @@ use super::answer::Reply;
 use super::carry::{look, tip_mm};
 use super::dispatch::Order;
 use super::pictures;
+use super::shot::{self, Shots};
 use super::stroke::rounded;
 use crate::motion::{Durations, Snapshot};
 use crate::permit::Latch;
 use crate::units::{Measured, ServoState};
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
-    match report(order) {
+    // Each camera has its own deadline, and one that gives nothing is a note.
+    let shots = match order.seat() {
+        Ok(seat) => shot::take(order, seat).await,
+        Err(reply) => return *reply,
+    };
+    match report(order, shots) {
         Ok(reply) => reply,
         Err(reply) => *reply,
     }
 }
 
-fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
+fn report(order: &Order<'_>, shots: Shots) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let snapshot = seat.motion.snapshot();
     let mut message = message(seat, &snapshot);
@@ -67,13 +73,18 @@ fn report(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     if order.is("debug") {
         reply.set("bus", bus(&snapshot));
     }
-    picture(&mut reply, order, seat);
-    reply.text = in_words(&reply);
-    Ok(reply)
+    if !shots.cards.is_empty() {
+        reply.set("cameras", &shots.cards);
+    }
+    picture(&mut reply, order, seat, &shots);
+    reply.text = in_words(&reply, &shots.words);
+    reply.pictures.extend(shots.pngs);
+    let hinted = |reply: Reply, note: &String| reply.hint(note);
+    Ok(shots.notes.iter().fold(reply, hinted))
 }
 
 /// The whole of it for whoever reads text alone: a line each for what the arm may do, is doing and measures.
-fn in_words(reply: &Reply) -> String {
+fn in_words(reply: &Reply, cameras: &[String]) -> String {
     let said = |field: &str| reply.structured.get(field);
     let text = |field: &str| said(field).and_then(Value::as_str);
     let mut lines = vec![reply.text.clone()];
@@ -85,6 +96,7 @@ fn in_words(reply: &Reply) -> String {
     lines.extend(said("job").and_then(job_words));
     lines.extend(said("tip").and_then(tip_words));
     lines.extend(said("joints").and_then(joint_words));
+    lines.extend(cameras.iter().cloned());
     lines.join("\n")
 }
 
@@ -211,10 +223,10 @@ fn ms(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
-fn picture(reply: &mut Reply, order: &Order<'_>, seat: &Seat) {
+fn picture(reply: &mut Reply, order: &Order<'_>, seat: &Seat, shots: &Shots) {
     let seen = seat.studio.as_ref().zip(seat.laid());
     let picture = seen.and_then(|(studio, scene)| pictures::ink(&scene, &studio.ink()));
-    let files = pictures::write_seen(order.node, picture.as_deref());
+    let files = shots.write(order, picture.as_deref());
     reply.set("captured_files", files);
     reply.pictures.extend(picture);
 }

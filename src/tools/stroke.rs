@@ -7,7 +7,7 @@ use super::answer::Reply;
 use super::carry::{self, Done, Errand, Trouble};
 use super::dispatch::Order;
 use super::preview::Preview;
-use super::{calibrated, pictures, resume};
+use super::{calibrated, pictures, resume, sighted};
 use crate::design::compare::{Deviation, deviation_mm};
 use crate::plan::{self, Plan};
 use crate::scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
@@ -36,6 +36,9 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     calibrated::check(order.node, seat, &scene)?;
     resume::check_none_cut_short(order, seat)?;
     check_previewed(order)?;
+    // Before it is planned, so that nobody waits for a plan that is not carried out; it is looked
+    // again before anything moves.
+    sighted::check(order.node, seat, &scene).await?;
     let call = order.job("stroke", &scene, order.is("again"));
     let work = move |errand| draw(errand, scene, drawing);
     Ok(carry::as_job(order.node, seat, call, order.watch, work).await)

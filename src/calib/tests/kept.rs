@@ -103,6 +103,7 @@ fn session(kind: Kind, scene: &Scene, touches: Vec<Contact>) -> Session {
         name: String::new(),
         probed: false,
         read_mm: None,
+        seen: None,
         touches,
     }
 }

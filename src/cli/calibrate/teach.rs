@@ -119,6 +119,7 @@ fn one(place: &Place, kind: Kind, name: &str, here: &HereArgs) -> anyhow::Result
             name: name.to_owned(),
             probed: false,
             read_mm: None,
+            seen: None,
             touches: vec![touch],
         },
     };

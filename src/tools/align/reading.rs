@@ -7,6 +7,9 @@ use crate::calib::{self, Aligned, Assessed, Contact, Kind, Session, Store, repor
 use crate::scene::Scene;
 use crate::tools::answer::Reply;
 use crate::tools::dispatch::Order;
+use crate::tools::eyes::Look;
+use crate::tools::sighted;
+use crate::vision::Moved;
 
 /// Where the cross was read to be, from its place, along the sheet's x and y.
 pub(super) fn read(order: &Order<'_>) -> Option<[f64; 2]> {
@@ -51,6 +54,44 @@ pub(super) fn propose(
     Ok(reply)
 }
 
+/// Keeps what a camera saw as the proposal for the scene's sheet. Nothing moves.
+pub(in crate::tools) fn propose_seen(
+    order: &Order<'_>,
+    scene: &Scene,
+    look: &Look,
+    moved: &Moved,
+) -> Result<Reply, Box<Reply>> {
+    let refused = |why: String| {
+        Reply::failed(format!("{why}; nothing moved"))
+            .with("code", "calibration")
+            .boxed()
+    };
+    let lies = look.lies();
+    let glimpse = lies.ok_or_else(|| refused("the sheet was not seen".to_owned()))?;
+    let session = Session {
+        seen: Some(glimpse),
+        ..session(scene, Vec::new())?
+    };
+    let store = Store::of_state(&order.node.state);
+    let assessed = keep(&store, &session, scene).map_err(refused)?;
+    let found = Aligned {
+        scene: scene.title(),
+        revision: scene.revision.to_string(),
+        points: Vec::new(),
+        next: next(&assessed),
+        finding: assessed.finding.clone(),
+    };
+    let reply = Reply::done(format!(
+        "camera {} sees the sheet {} from where it was taught: proposed; nothing moved, and nothing is saved until an operator accepts it",
+        look.camera,
+        sighted::far(moved)
+    ))
+    .with("change", assessed.change);
+    let mut reply = told(&found, reply);
+    reply.text = format!("{}\n{}", reply.text, report::words(&session, &assessed));
+    Ok(reply)
+}
+
 /// A session of the scene's sheet with its first pen.
 pub(super) fn session(scene: &Scene, touches: Vec<Contact>) -> Result<Session, Box<Reply>> {
     let pen = scene.pen(0).map(|pen| pen.name.clone()).unwrap_or_default();
@@ -65,6 +106,7 @@ pub(super) fn session(scene: &Scene, touches: Vec<Contact>) -> Result<Session, B
         name: String::new(),
         probed: false,
         read_mm: None,
+        seen: None,
         touches,
     })
 }
@@ -74,7 +116,7 @@ pub(super) fn session(scene: &Scene, touches: Vec<Contact>) -> Result<Session, B
 pub(super) fn in_the_way(store: &Store, scene: &Scene) -> Result<Option<String>, String> {
     let there = store.proposal().map_err(|error| error.to_string())?;
     let is_ours = |session: &Session| {
-        let own = session.probed || session.read_mm.is_some();
+        let own = session.probed || session.read_mm.is_some() || session.seen.is_some();
         own && session.kind == Kind::Sheet && session.scene == scene.name
     };
     Ok(there.filter(|session| !is_ours(session)).map(|session| {

@@ -1,0 +1,196 @@
+//! Where a sheet lies and where a camera stands, as pictures of the sheet's tags say.
+//!
+//! A camera sees across its line of sight ten times as well as along it, and a sheet that lies on a
+//! table stays on it: so a picture moves a sheet within its plane alone. Height and lean are felt by
+//! touching.
+
+use nalgebra::{Isometry3, Point3, Rotation3, Translation3, UnitQuaternion, Vector3};
+
+use super::Finding;
+use super::assess::{Assessed, one};
+use super::record::{Change, Glimpse, Kind, Record, Values};
+
+/// Corners that are further off than this are no longer good.
+const RMS_PX_GOOD: f64 = 0.6;
+
+/// A sheet known worse than this is not moved by it.
+const SIGMA_MM_MAX: f64 = 1.0;
+
+/// One tag alone says little of how a sheet is turned.
+const TAGS_MIN: usize = 2;
+
+/// A sheet seems to have left its plane by more than this: it was the camera that moved.
+const OFF_PLANE_MM_MAX: f64 = 5.0;
+const LEAN_DEG_MAX: f64 = 3.0;
+
+/// A frame in the arm's base frame: a corner and two directions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Place {
+    pub(super) origin_m: Point3<f64>,
+    pub(super) x: Vector3<f64>,
+    pub(super) y: Vector3<f64>,
+}
+
+impl Place {
+    /// Directions of any length but zero.
+    pub(super) fn new(origin_m: Point3<f64>, x: Vector3<f64>, y: Vector3<f64>) -> Self {
+        Self {
+            origin_m,
+            x: x.try_normalize(1e-9).unwrap_or_else(Vector3::x),
+            y: y.try_normalize(1e-9).unwrap_or_else(Vector3::y),
+        }
+    }
+
+    fn of(glimpse: &Glimpse) -> Self {
+        Self::new(
+            glimpse.origin_m.into(),
+            glimpse.x_axis.into(),
+            glimpse.y_axis.into(),
+        )
+    }
+
+    fn of_values(values: &Values) -> Option<Self> {
+        let three = |key: &str| match values.get(key)?.as_slice() {
+            [x, y, z] => Some(Vector3::new(*x, *y, *z)),
+            _ => None,
+        };
+        let (x, y) = (three("x_axis")?, three("y_axis")?);
+        // What is no frame any more was changed by hand.
+        let is_frame = x.dot(&y).abs() < 1e-3
+            && (x.norm() - 1.0).abs() < 1e-3
+            && (y.norm() - 1.0).abs() < 1e-3;
+        is_frame.then(|| Some(Self::new(Point3::from(three("origin_m")?), x, y)))?
+    }
+
+    pub(super) fn values(&self) -> Values {
+        let mut values = one("origin_m", &self.origin_m.coords);
+        values.extend(one("x_axis", &self.x));
+        values.extend(one("y_axis", &self.y));
+        values
+    }
+
+    fn isometry(&self) -> Isometry3<f64> {
+        let z = self.x.cross(&self.y).normalize();
+        let turned = Rotation3::from_basis_unchecked(&[self.x, z.cross(&self.x), z]);
+        Isometry3::from_parts(
+            Translation3::from(self.origin_m.coords),
+            UnitQuaternion::from_rotation_matrix(&turned),
+        )
+    }
+}
+
+/// The sheet where it is seen, in the plane in which it was taught.
+pub(super) fn sheet(
+    old: &Place,
+    glimpse: &Glimpse,
+    [width_mm, height_mm]: [f64; 2],
+) -> (Place, Finding, Vec<(String, f64)>) {
+    let seen = Place::of(glimpse);
+    let normal = old.x.cross(&old.y).normalize();
+    let middle =
+        |of: &Place| of.origin_m + of.x.scale(width_mm / 2e3) + of.y.scale(height_mm / 2e3);
+    let off_m = (middle(&seen) - middle(old)).dot(&normal);
+    let flat = |v: Vector3<f64>| v - normal.scale(v.dot(&normal));
+    let x = flat(seen.x).try_normalize(1e-9).unwrap_or(old.x);
+    let y = normal.cross(&x);
+    let at = middle(&seen) - normal.scale(off_m);
+    let new = Place {
+        origin_m: at - x.scale(width_mm / 2e3) - y.scale(height_mm / 2e3),
+        x,
+        y,
+    };
+    let lean_deg = seen.x.cross(&seen.y).angle(&normal).to_degrees();
+    let mut finding = judge(glimpse);
+    finding.limit(
+        (off_m * 1e3).abs() <= OFF_PLANE_MM_MAX && lean_deg <= LEAN_DEG_MAX,
+        || {
+            format!(
+                "the sheet seems to lie {:+.1} mm off its plane and to lean by {lean_deg:.1} degrees, which a sheet on a table does not: was the camera moved? then `steadyhand calibrate camera`; otherwise touch the sheet: `steadyhand calibrate touch sheet`",
+                off_m * 1e3
+            )
+        },
+    );
+    let mut figures = figures(glimpse);
+    figures.push(("off_plane_mm".to_owned(), off_m * 1e3));
+    figures.push(("lean_deg".to_owned(), lean_deg));
+    (new, finding, figures)
+}
+
+/// Where a camera stands. `last` is where it stood before.
+pub(super) fn camera(glimpse: &Glimpse, last: Option<&Record>) -> Assessed {
+    let new = Place::of(glimpse);
+    let before = last.and_then(|record| Place::of_values(&record.new));
+    let change = before.map_or_else(Change::default, |before| Change {
+        mm: (new.origin_m - before.origin_m).norm() * 1e3,
+        deg: before
+            .isometry()
+            .rotation
+            .angle_to(&new.isometry().rotation)
+            .to_degrees(),
+    });
+    Assessed {
+        finding: judge(glimpse),
+        old: before.as_ref().map_or_else(Values::new, Place::values),
+        new: new.values(),
+        change,
+        figures: figures(glimpse),
+        points: Vec::new(),
+    }
+}
+
+fn judge(glimpse: &Glimpse) -> Finding {
+    let mut finding = Finding::good();
+    let Glimpse {
+        tags,
+        rms_px,
+        sigma_mm,
+        ..
+    } = *glimpse;
+    finding.limit(tags >= TAGS_MIN, || {
+        format!("{tags} tag was seen; at least {TAGS_MIN} are needed: uncover the others")
+    });
+    finding.limit(sigma_mm <= SIGMA_MM_MAX, || {
+        format!(
+            "the sheet's corners are known to {sigma_mm:.2} mm, at most {SIGMA_MM_MAX} are believed: uncover tags, bring the camera nearer, or print tags larger and further apart"
+        )
+    });
+    if rms_px > RMS_PX_GOOD {
+        finding.usable(format!(
+            "the tags' corners are {rms_px:.2} px off, more than {RMS_PX_GOOD}: focal_px, distortion or a tag's place is not quite right"
+        ));
+    }
+    finding
+}
+
+#[expect(clippy::cast_precision_loss, reason = "some tags")]
+fn figures(glimpse: &Glimpse) -> Vec<(String, f64)> {
+    vec![
+        ("tags".to_owned(), glimpse.tags as f64),
+        ("rms_px".to_owned(), glimpse.rms_px),
+        ("sigma_mm".to_owned(), glimpse.sigma_mm),
+    ]
+}
+
+/// From a camera's frame to the arm's base, as it was accepted.
+#[must_use]
+pub fn camera_stands(record: &Record) -> Option<Isometry3<f64>> {
+    Some(Place::of_values(&record.new)?.isometry())
+}
+
+/// Why where a camera stands must not be believed any more: it was taken from where a sheet lay, and
+/// that sheet was touched since. One that a camera itself moved is no reason.
+#[must_use]
+pub fn is_out_of_date(history: &[Record], camera: &Record) -> Option<String> {
+    let scene = &camera.session.scene;
+    let since = history.iter().find(|record| {
+        let session = &record.session;
+        record.number > camera.number
+            && session.kind == Kind::Sheet
+            && session.scene == *scene
+            && session.seen.is_none()
+    })?;
+    Some(format!(
+        "camera {} was calibrated by where the sheet of scene {scene} was believed to lie, and calibration {} says otherwise since: `steadyhand calibrate camera --scene {scene}`",
+        camera.session.name, since.number
+    ))
+}

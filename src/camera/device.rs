@@ -1,0 +1,220 @@
+//! One picture from a USB camera, by V4L2.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+use std::time::Duration;
+
+use linuxvideo::format::{PixFormat, PixelFormat};
+use linuxvideo::stream::ReadStream;
+use linuxvideo::{BufType, CapabilityFlags, Device};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::jpeg::JPEG_BYTES_MAX;
+use super::{Raw, Why};
+use crate::clock::Clock;
+use crate::units::Instant;
+use crate::vision::{Frame, PIXELS_MAX};
+
+/// The major number of every video device: nothing else is opened, least of all an arm's port.
+const VIDEO_MAJOR: u32 = 81;
+
+/// The first pictures of a camera that was just opened are too dark or too bright.
+const SETTLING: usize = 3;
+
+/// More pictures than this are not looked at for one that is whole.
+const PICTURES_MAX: usize = 30;
+
+/// How many kinds of pictures a camera may list.
+const FORMATS_MAX: usize = 64;
+
+/// Takes a picture. It opens the device and closes it again: what it gives is never an old one.
+pub(super) fn take(
+    path: &Path,
+    size_px: [u32; 2],
+    within: Duration,
+    clock: &Clock,
+) -> Result<Raw, Why> {
+    let until = clock.now().after(within);
+    check(path)?;
+    let device = Device::open(path).map_err(|error| told(path, error))?;
+    let format = choose(path, &device)?;
+    let [width, height] = size_px;
+    let capture = device
+        .video_capture(PixFormat::new(width, height, format))
+        .map_err(|error| told(path, error))?;
+    let got = Got::of(capture.format())?;
+    let mut stream = capture.into_stream().map_err(|error| told(path, error))?;
+    for number in 0..PICTURES_MAX {
+        wait(path, &stream, until, within, clock)?;
+        let read = stream.dequeue(|view| {
+            let whole = !view.is_error() && number >= SETTLING && !view.is_empty();
+            // The device has this buffer again in a moment.
+            Ok(whole.then(|| {
+                view.iter()
+                    .copied()
+                    .take(got.bytes_max())
+                    .collect::<Vec<u8>>()
+            }))
+        });
+        if let Some(bytes) = read.map_err(|error| told(path, error))? {
+            return got.raw(bytes);
+        }
+    }
+    Err(Why::Late(within))
+}
+
+/// Whether it is a video device at all, before it is opened.
+fn check(path: &Path) -> Result<(), Why> {
+    let what = fs::metadata(path).map_err(|error| told(path, error))?;
+    let is_video =
+        what.file_type().is_char_device() && rustix::fs::major(what.rdev()) == VIDEO_MAJOR;
+    if is_video {
+        return Ok(());
+    }
+    Err(Why::NotACamera {
+        path: path.to_owned(),
+        what: "it is no video device".to_owned(),
+    })
+}
+
+fn told(path: &Path, error: io::Error) -> Why {
+    let path = path.to_owned();
+    let code = error.raw_os_error();
+    let is = |errno: rustix::io::Errno| code == Some(errno.raw_os_error());
+    match error.kind() {
+        ErrorKind::NotFound => Why::Missing(path),
+        ErrorKind::PermissionDenied => Why::Denied(path),
+        _ if is(rustix::io::Errno::BUSY) => Why::Busy(path),
+        // Its other end is gone: it was unplugged.
+        _ if is(rustix::io::Errno::NODEV) || is(rustix::io::Errno::NXIO) => Why::Missing(path),
+        _ if is(rustix::io::Errno::NOTTY) => Why::NotACamera {
+            path,
+            what: error.to_string(),
+        },
+        _ => Why::Device { path, what: error },
+    }
+}
+
+/// A form of pictures that is read here: JPEG first, for it comes fast enough by USB 2.
+fn choose(path: &Path, device: &Device) -> Result<PixelFormat, Why> {
+    let able = device.capabilities().map_err(|error| told(path, error))?;
+    if !able
+        .device_capabilities()
+        .contains(CapabilityFlags::VIDEO_CAPTURE)
+    {
+        return Err(Why::NotACamera {
+            path: path.to_owned(),
+            what: "it gives no pictures".to_owned(),
+        });
+    }
+    let listed = device.formats(BufType::VIDEO_CAPTURE).take(FORMATS_MAX);
+    let listed: Vec<PixelFormat> = listed
+        .filter_map(|one| Some(one.ok()?.pixel_format()))
+        .collect();
+    let read = [PixelFormat::MJPG, PixelFormat::JPEG, PixelFormat::YUYV];
+    let found = read.into_iter().find(|format| listed.contains(format));
+    found.ok_or_else(|| Why::Format(words(&listed)))
+}
+
+fn words(formats: &[PixelFormat]) -> String {
+    let word = |format: &PixelFormat| String::from_utf8_lossy(&format.as_fourcc()).into_owned();
+    let all: Vec<String> = formats.iter().map(word).collect();
+    if all.is_empty() {
+        "nothing".to_owned()
+    } else {
+        all.join(", ")
+    }
+}
+
+/// Until a picture is there, or the time is up.
+fn wait(
+    path: &Path,
+    stream: &ReadStream,
+    until: Instant,
+    within: Duration,
+    clock: &Clock,
+) -> Result<(), Why> {
+    let left = until.since(clock.now());
+    let timeout = Timespec {
+        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(left.subsec_nanos()),
+    };
+    let mut fds = [PollFd::new(stream, PollFlags::IN)];
+    match poll(&mut fds, Some(&timeout)) {
+        Ok(0) => Err(Why::Late(within)),
+        Ok(_) => Ok(()),
+        Err(error) => Err(told(path, error.into())),
+    }
+}
+
+/// What the driver agreed to.
+struct Got {
+    size_px: [u32; 2],
+    /// From one row to the next; 0 of a JPEG.
+    row_bytes: usize,
+    is_jpeg: bool,
+}
+
+impl Got {
+    fn of(format: &PixFormat) -> Result<Self, Why> {
+        let kind = format.pixel_format();
+        let is_jpeg = kind == PixelFormat::MJPG || kind == PixelFormat::JPEG;
+        if !is_jpeg && kind != PixelFormat::YUYV {
+            return Err(Why::Format(words(&[kind])));
+        }
+        let size_px = [format.width(), format.height()];
+        Frame::pixels(size_px[0], size_px[1])?;
+        Ok(Self {
+            size_px,
+            row_bytes: format.bytes_per_line() as usize,
+            is_jpeg,
+        })
+    }
+
+    fn bytes_max(&self) -> usize {
+        if self.is_jpeg {
+            JPEG_BYTES_MAX
+        } else {
+            PIXELS_MAX * 2
+        }
+    }
+
+    fn raw(&self, bytes: Vec<u8>) -> Result<Raw, Why> {
+        if self.is_jpeg {
+            return Ok(Raw::Jpeg(bytes));
+        }
+        let [width, height] = self.size_px;
+        let rgb = yuyv(&bytes, width as usize, height as usize, self.row_bytes);
+        Ok(Raw::Frame(Frame::new(width, height, rgb)?))
+    }
+}
+
+/// Two pixels in four bytes, Rec. 601 with head and foot room. Rows that are cut short lack pixels.
+pub(super) fn yuyv(bytes: &[u8], width: usize, height: usize, row_bytes: usize) -> Vec<u8> {
+    let row_bytes = row_bytes.max(width * 2).max(1);
+    let mut rgb = Vec::with_capacity(width * height * 3);
+    for row in bytes.chunks(row_bytes).take(height) {
+        let pairs = row.chunks_exact(4).flat_map(|pair| match pair {
+            [one, u, two, v] => [colour(*one, *u, *v), colour(*two, *u, *v)],
+            _ => [[0; 3]; 2],
+        });
+        rgb.extend(pairs.take(width).flatten());
+    }
+    rgb
+}
+
+fn colour(y: u8, u: u8, v: u8) -> [u8; 3] {
+    let (y, u, v) = (
+        298 * (i32::from(y) - 16),
+        i32::from(u) - 128,
+        i32::from(v) - 128,
+    );
+    let byte = |value: i32| u8::try_from(((value + 128) >> 8).clamp(0, 255)).unwrap_or(0);
+    [
+        byte(y + 409 * v),
+        byte(y - 100 * u - 208 * v),
+        byte(y + 516 * u),
+    ]
+}

@@ -1,0 +1,160 @@
+//! One picture from an address: a JPEG as the answer, or the second one of a stream.
+
+use http::header::{ACCEPT, AGE, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderName, Request, Uri};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::Why;
+use super::jpeg::JPEG_BYTES_MAX;
+use super::mjpeg::Parts;
+
+/// Longer heads of answers are not read.
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+
+/// An answer has no more header lines.
+const HEADERS_MAX: usize = 64;
+
+/// A cache that says it kept the picture for longer makes it an old one.
+const AGE_S_MAX: u64 = 2;
+
+/// Of a stream so many pictures are let pass: the first may have waited for somebody to come.
+const PASSED: usize = 1;
+
+/// Where a request goes.
+struct Target {
+    /// `host:port`.
+    host: String,
+    path: Uri,
+}
+
+/// Fetches a picture. May be dropped while it waits, and the connection is closed then.
+pub(super) async fn fetch(address: &str) -> Result<Vec<u8>, Why> {
+    let Target { host, path } = target(address)?;
+    let broken = |error: hyper::Error| Why::Broken {
+        host: host.clone(),
+        what: error.to_string(),
+    };
+    let stream = TcpStream::connect(&host)
+        .await
+        .map_err(|what| Why::Connect {
+            host: host.clone(),
+            what,
+        })?;
+    let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
+        .handshake(TokioIo::new(stream))
+        .await
+        .map_err(broken)?;
+    let _connection = AbortOnDropHandle::new(tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to a camera ended");
+        }
+    }));
+    let request = Request::get(path)
+        .header(HOST, &host)
+        .header(ACCEPT, "image/jpeg, multipart/x-mixed-replace")
+        .body(Empty::<Bytes>::new())
+        .map_err(|_| Why::Address(address.to_owned()))?;
+    let answer = sender.send_request(request).await.map_err(broken)?;
+    if !answer.status().is_success() {
+        return Err(Why::Status {
+            host,
+            status: answer.status().as_u16(),
+        });
+    }
+    let kind = said(answer.headers(), &CONTENT_TYPE);
+    let age = said(answer.headers(), &AGE).parse().unwrap_or(0);
+    if age > AGE_S_MAX {
+        return Err(Why::Old(age));
+    }
+    let body = Body {
+        body: answer.into_body(),
+        host,
+    };
+    match kind
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase()
+        .as_str()
+    {
+        "image/jpeg" | "image/jpg" => body.whole().await,
+        "multipart/x-mixed-replace" => body.of_stream(Parts::new(&kind)?).await,
+        other => Err(Why::Kind(other.chars().take(80).collect())),
+    }
+}
+
+fn said(headers: &HeaderMap, name: &HeaderName) -> String {
+    let value = headers.get(name).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().to_owned()
+}
+
+fn target(address: &str) -> Result<Target, Why> {
+    let wrong = || Why::Address(address.to_owned());
+    let uri: Uri = address.parse().map_err(|_| wrong())?;
+    // A name and password in an address would stand in logs.
+    let has_user = uri
+        .authority()
+        .is_some_and(|who| who.as_str().contains('@'));
+    if uri.scheme_str() != Some("http") || has_user {
+        return Err(wrong());
+    }
+    let host = uri.host().ok_or_else(wrong)?;
+    let host = format!("{host}:{}", uri.port_u16().unwrap_or(80));
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let path = path.parse().map_err(|_| wrong())?;
+    Ok(Target { host, path })
+}
+
+struct Body {
+    body: Incoming,
+    host: String,
+}
+
+impl Body {
+    async fn more(&mut self) -> Result<Option<Bytes>, Why> {
+        loop {
+            let Some(frame) = self.body.frame().await else {
+                return Ok(None);
+            };
+            let frame = frame.map_err(|error| Why::Broken {
+                host: self.host.clone(),
+                what: error.to_string(),
+            })?;
+            // Trailers are nothing.
+            if let Ok(bytes) = frame.into_data() {
+                return Ok(Some(bytes));
+            }
+        }
+    }
+
+    async fn whole(mut self) -> Result<Vec<u8>, Why> {
+        let mut all = Vec::new();
+        while let Some(bytes) = self.more().await? {
+            if all.len() + bytes.len() > JPEG_BYTES_MAX {
+                return Err(Why::TooLong);
+            }
+            all.extend_from_slice(&bytes);
+        }
+        Ok(all)
+    }
+
+    async fn of_stream(mut self, mut parts: Parts) -> Result<Vec<u8>, Why> {
+        let mut passed = 0;
+        while let Some(bytes) = self.more().await? {
+            for picture in parts.feed(&bytes)? {
+                if passed == PASSED {
+                    return Ok(picture);
+                }
+                passed += 1;
+            }
+        }
+        Err(Why::Ended)
+    }
+}

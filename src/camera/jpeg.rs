@@ -1,0 +1,35 @@
+//! JPEG bytes made a picture.
+
+use super::Why;
+use crate::vision::{Frame, PIXELS_MAX};
+
+/// Longer files are not read.
+pub const JPEG_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// What a file of so many pixels needs while it is read, at the most.
+const WORK_BYTES_MAX: usize = PIXELS_MAX * 4;
+
+/// A JPEG as cameras make it, in colour or grey. Its size is looked at before its pixels are made.
+///
+/// # Errors
+/// Bytes that are no JPEG, or one that is too large.
+pub fn decode(bytes: &[u8]) -> Result<Frame, Why> {
+    if bytes.len() > JPEG_BYTES_MAX {
+        return Err(Why::TooLong);
+    }
+    let unread = |error: jpeg_decoder::Error| Why::Jpeg(error.to_string());
+    let mut decoder = jpeg_decoder::Decoder::new(bytes);
+    decoder.set_max_decoding_buffer_size(WORK_BYTES_MAX);
+    decoder.read_info().map_err(unread)?;
+    let info = decoder.info();
+    let info = info.ok_or_else(|| Why::Jpeg("it has no size".to_owned()))?;
+    let [width, height] = [info.width, info.height].map(u32::from);
+    Frame::pixels(width, height)?;
+    let pixels = decoder.decode().map_err(unread)?;
+    let rgb = match info.pixel_format {
+        jpeg_decoder::PixelFormat::RGB24 => pixels,
+        jpeg_decoder::PixelFormat::L8 => pixels.iter().flat_map(|grey| [*grey; 3]).collect(),
+        other => return Err(Why::Jpeg(format!("{other:?} is not what cameras make"))),
+    };
+    Ok(Frame::new(width, height, rgb)?)
+}

@@ -1,0 +1,177 @@
+//! Pictures from cameras: USB by V4L2, HTTP by snapshot or MJPEG.
+//!
+//! A camera is not trusted. Its bytes are bounded before they are kept, its pixels before they are
+//! made, and a picture has one deadline for all of it. Whatever may block does so on a thread that
+//! nobody waits for longer than that.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use crate::clock::{Clock, calendar_ms};
+use crate::units::Instant;
+use crate::vision::Frame;
+
+mod device;
+mod error;
+mod http;
+mod jpeg;
+mod mjpeg;
+#[cfg(test)]
+mod tests;
+
+pub use error::{CameraError, Why};
+pub use jpeg::{JPEG_BYTES_MAX, decode};
+pub use mjpeg::Parts;
+
+/// Where pictures come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A device such as `/dev/video0`, asked for pictures of this size.
+    Device {
+        /// Its path.
+        path: PathBuf,
+        /// Width and height.
+        size_px: [u32; 2],
+    },
+    /// An address that answers with a JPEG, or with a stream of them.
+    Http(String),
+}
+
+/// A picture, and when it was taken.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// Its pixels.
+    pub frame: Frame,
+    /// The file as the camera made it, where it made one.
+    pub jpeg: Option<Vec<u8>>,
+    /// When the last of it came, on the camera's own clock.
+    pub taken: Instant,
+    /// The same on the machine's calendar, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Whether it is, byte for byte, the one before: no sensor gives the same picture twice, so
+    /// somebody repeats an old one.
+    pub is_repeated: bool,
+}
+
+/// What came from a source, before it is made a picture.
+enum Raw {
+    Jpeg(Vec<u8>),
+    Frame(Frame),
+}
+
+/// A camera; clones are the same one.
+#[derive(Clone, Debug)]
+pub struct Camera(Arc<Eye>);
+
+#[derive(Debug)]
+struct Eye {
+    name: String,
+    source: Source,
+    within: Duration,
+    clock: Clock,
+    /// One picture at a time: whoever has a device open keeps others out.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    before: Mutex<Option<blake3::Hash>>,
+}
+
+impl Camera {
+    /// A camera of a name, which messages say; `within` is what one picture may take in all.
+    #[must_use]
+    pub fn new(name: &str, source: Source, within: Duration) -> Self {
+        Self(Arc::new(Eye {
+            name: name.to_owned(),
+            source,
+            within,
+            // Pictures are taken in everybody's time, also beside an arm whose own is simulated.
+            clock: Clock::real(),
+            turn: Arc::default(),
+            before: Mutex::default(),
+        }))
+    }
+
+    /// Takes a picture. May be dropped while it waits.
+    ///
+    /// # Errors
+    /// Why there is none, and what to do about it.
+    pub async fn picture(&self) -> Result<Picture, CameraError> {
+        let taken = tokio::time::timeout(self.0.within, self.take()).await;
+        let why = match taken {
+            Ok(Ok(picture)) => return Ok(picture),
+            Ok(Err(why)) => why,
+            Err(_) => Why::Late(self.0.within),
+        };
+        Err(CameraError {
+            camera: self.0.name.clone(),
+            why,
+        })
+    }
+
+    /// How old a picture of this camera is.
+    #[must_use]
+    pub fn age(&self, picture: &Picture) -> Duration {
+        self.0.clock.now().since(picture.taken)
+    }
+
+    async fn take(&self) -> Result<Picture, Why> {
+        let turn = Arc::clone(&self.0.turn).lock_owned().await;
+        let eye = Arc::clone(&self.0);
+        let jpeg = match &self.0.source {
+            Source::Device { .. } => None,
+            Source::Http(address) => Some(http::fetch(address).await?),
+        };
+        let taken = self.0.clock.now();
+        on_thread(move || {
+            // A device that hangs keeps its turn: who comes next is told that it is late.
+            let _turn = turn;
+            let (raw, taken) = match (jpeg, &eye.source) {
+                (None, Source::Device { path, size_px }) => {
+                    let raw = device::take(path, *size_px, eye.within, &eye.clock)?;
+                    (raw, eye.clock.now())
+                }
+                (jpeg, _) => (Raw::Jpeg(jpeg.unwrap_or_default()), taken),
+            };
+            eye.made(raw, taken)
+        })
+        .await
+    }
+}
+
+impl Eye {
+    fn made(&self, raw: Raw, taken: Instant) -> Result<Picture, Why> {
+        let (frame, jpeg) = match raw {
+            Raw::Frame(frame) => (frame, None),
+            Raw::Jpeg(bytes) => (decode(&bytes)?, Some(bytes)),
+        };
+        let hash = blake3::hash(frame.rgb());
+        let before = self
+            .before
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .replace(hash);
+        Ok(Picture {
+            frame,
+            jpeg,
+            taken,
+            at_ms: calendar_ms(),
+            is_repeated: before == Some(hash),
+        })
+    }
+}
+
+/// Does what may block, or compute for long, on a thread of its own. Nobody waits for it at the end.
+async fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Why> + Send + 'static,
+) -> Result<T, Why> {
+    let (done, answer) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("camera".to_owned());
+    let spawned = thread.spawn(move || {
+        // A caller that is gone wants no picture.
+        let _ = done.send(work());
+    });
+    spawned.map_err(|error| Why::Thread(error.to_string()))?;
+    let broke = |_| Why::Thread("it failed on this picture".to_owned());
+    answer.await.map_err(broke)?
+}

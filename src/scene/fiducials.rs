@@ -1,0 +1,109 @@
+//! The tags on a scene's sheet, and how far it may have moved.
+
+use super::Surface;
+use super::file::{FiducialsFile, TagFile};
+use crate::units::Finite;
+use crate::vision::{Layout, TAGS_MAX, Tag};
+
+/// A camera reads none that are smaller, and larger ones leave no room to draw.
+const SIZE_MM: [f64; 2] = [4.0, 300.0];
+
+/// What a scene may let its sheet move, in mm and degrees: less is noise, more is another place.
+const MOVED_MM: [f64; 2] = [0.2, 20.0];
+const MOVED_DEG: [f64; 2] = [0.2, 10.0];
+
+/// Tags on a sheet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fiducials {
+    /// Which, and where.
+    pub layout: Layout,
+    /// How far any corner of the sheet may have moved since it was taught.
+    pub moved_mm_max: f64,
+    /// How far it may have turned.
+    pub moved_deg_max: f64,
+    /// Whether nothing moves over the sheet before a camera has seen where it lies.
+    pub required: bool,
+}
+
+/// # Errors
+/// The first thing that is wrong.
+pub(super) fn check(file: &FiducialsFile, surface: &Surface) -> Result<Fiducials, String> {
+    if !surface.is_flat() {
+        return Err(
+            "fiducials: a camera finds flat sheets alone; take them away, or cylinder_radius_mm"
+                .to_owned(),
+        );
+    }
+    if !(1..=TAGS_MAX).contains(&file.tags.len()) {
+        return Err(format!(
+            "fiducials: {} tags; 1 to {TAGS_MAX} are possible",
+            file.tags.len()
+        ));
+    }
+    let mut tags: Vec<Tag> = Vec::with_capacity(file.tags.len());
+    for said in &file.tags {
+        let tag = tag(said, file, surface)?;
+        if let Some(other) = tags.iter().find(|other| !are_apart(other, &tag)) {
+            return Err(format!(
+                "fiducials: tags {} and {} lie on each other, or are one",
+                other.id, tag.id
+            ));
+        }
+        tags.push(tag);
+    }
+    Ok(Fiducials {
+        layout: Layout {
+            family: file.family,
+            tags,
+        },
+        moved_mm_max: within("moved_mm_max", file.moved_mm_max, MOVED_MM)?,
+        moved_deg_max: within("moved_deg_max", file.moved_deg_max, MOVED_DEG)?,
+        required: file.required,
+    })
+}
+
+fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<Tag, String> {
+    let id = said.id;
+    if id >= file.family.count() {
+        return Err(format!(
+            "fiducials: there is no tag {id} in {}; ids are 0 to {}",
+            file.family.word(),
+            file.family.count() - 1
+        ));
+    }
+    let tag = Tag {
+        id,
+        at_mm: said.at_mm.map(Finite::get),
+        size_mm: within(&format!("tag {id}: size_mm"), said.size_mm, SIZE_MM)?,
+        turn_deg: said.turn_deg.get(),
+    };
+    let is_on = |at_mm: &[f64; 2]| surface.holds(*at_mm);
+    if !tag.edge_mm(file.family).iter().all(is_on) {
+        let [width, height] = surface.size_mm();
+        return Err(format!(
+            "fiducials: tag {id} with its white edge reaches beyond the sheet of {width} by {height} mm: move it inwards, or print it smaller"
+        ));
+    }
+    Ok(tag)
+}
+
+/// Whether two tags are others, in other places.
+fn are_apart(one: &Tag, other: &Tag) -> bool {
+    let [dx, dy] = [0, 1].map(|axis: usize| {
+        let at = |tag: &Tag| tag.at_mm.get(axis).copied().unwrap_or(0.0);
+        at(one) - at(other)
+    });
+    let far = dx.hypot(dy) >= f64::midpoint(one.size_mm, other.size_mm);
+    far && one.id != other.id
+}
+
+fn within(what: &str, value: Finite, [least, most]: [f64; 2]) -> Result<f64, String> {
+    let value = value.get();
+    if (least..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err(format!(
+            "fiducials: {what} is {value}; {least} to {most} are possible"
+        ))
+    }
+}

@@ -1,0 +1,422 @@
+//! What a camera beside the simulated arm sees: a desk, the sheet with its tags and ink, the pens,
+//! and a little noise. Each pixel is looked at in sixteen places.
+
+use nalgebra::{Isometry3, Matrix3, Point3, Vector3};
+
+use super::fault::Chance;
+use super::ink::{Ink, SimPen};
+use super::tags;
+use crate::vision::{Eye, Frame, FrameError, Layout, Tag};
+
+/// A sheet before a camera.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Laid {
+    /// From its frame, the lower left corner with x to the right, y up and z towards the reader, to
+    /// the arm's base, in m.
+    pub lies: Isometry3<f64>,
+    /// Width and height.
+    pub size_mm: [f64; 2],
+    /// Printed on it; ids below [`super::PRINTED`] alone.
+    pub tags: Option<Layout>,
+    /// Whatever else is printed on it, under everything.
+    pub blots: Vec<Blot>,
+}
+
+/// A rectangle of one grey.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Blot {
+    /// Its middle on the sheet.
+    pub at_mm: [f64; 2],
+    /// Half its width and height.
+    pub half_mm: [f64; 2],
+    /// Counter-clockwise.
+    pub turn_deg: f64,
+    /// 0 is black.
+    pub grey: u8,
+}
+
+/// The light, and what it does to a picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Light {
+    /// 1 shows white paper as nearly white.
+    pub level: f64,
+    /// How much brighter it gets over a focal length across and down, as a share.
+    pub slope: [f64; 2],
+    /// One sigma of each pixel, in grey levels.
+    pub noise_grey: f64,
+    /// Where its chance begins.
+    pub seed: u64,
+}
+
+/// A pen in the air or on the paper, as it is seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Held {
+    /// Its tip, in the arm's base frame.
+    pub tip_m: Point3<f64>,
+    /// From its tip to its other end.
+    pub body_m: Vector3<f64>,
+    /// sRGB.
+    pub colour: [u8; 3],
+}
+
+/// Everything that is seen.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Who looks.
+    pub eye: &'a Eye,
+    /// In which light.
+    pub light: &'a Light,
+    /// At which sheet.
+    pub sheet: Option<&'a Laid>,
+    /// With which ink.
+    pub ink: &'a [Ink],
+    /// By which pens, as they were laid.
+    pub pens: &'a [SimPen],
+    /// And where those are.
+    pub held: &'a [Held],
+}
+
+/// Places looked at along each side of a pixel.
+const LOOKS: usize = 4;
+
+const PAPER: [u8; 3] = [236, 236, 232];
+const BLACK: [u8; 3] = [24, 24, 26];
+const WHITE: [u8; 3] = [240, 240, 240];
+const DESK: [f64; 3] = [122.0, 108.0, 92.0];
+
+/// Half the thickness of a pen.
+const PEN_M: f64 = 0.004;
+
+/// Cells of the raster in which ink is kept, per mm.
+const INK_PER_MM: f64 = 8.0;
+
+/// A sheet's ink is not kept finer than in so many cells.
+const INK_CELLS_MAX: usize = 16_000_000;
+
+impl View<'_> {
+    /// The picture.
+    ///
+    /// # Errors
+    /// A lens for pictures of a size that there is not.
+    pub fn render(&self) -> Result<Frame, FrameError> {
+        let [width, height] = self.eye.lens.size_px;
+        Frame::pixels(width, height)?;
+        let mut rgb = Vec::with_capacity(width as usize * height as usize * 3);
+        let paper = self.sheet.and_then(|sheet| Paper::new(self, sheet));
+        let rods: Vec<Rod> = self.held.iter().filter_map(|pen| self.rod(pen)).collect();
+        let mut chance = Chance::new(self.light.seed);
+        let mut above = self.rays(0);
+        for row in 0..height {
+            let below = self.rays(row + 1);
+            let sides = above.windows(2).zip(below.windows(2));
+            for (column, corners) in (0..width).zip(sides) {
+                let ([a, b], [c, d]) = corners_of(corners);
+                let seen = self.pixel(paper.as_ref(), [a, b, c, d]);
+                let at = [f64::from(column) + 0.5, f64::from(row) + 0.5];
+                let seen = rods.iter().fold(seen, |seen, rod| rod.over(seen, at));
+                self.light.expose(seen, a, &mut chance, &mut rgb);
+            }
+            above = below;
+        }
+        Frame::new(width, height, rgb)
+    }
+
+    /// Where light comes from at the corners of a row's pixels.
+    fn rays(&self, row: u32) -> Vec<[f64; 2]> {
+        let [width, _] = self.eye.lens.size_px;
+        let at = |column: u32| self.eye.lens.ray([f64::from(column), f64::from(row)]);
+        (0..=width).map(at).collect()
+    }
+
+    /// What is seen between four directions.
+    fn pixel(&self, paper: Option<&Paper<'_>>, [a, b, c, d]: [[f64; 2]; 4]) -> [f64; 3] {
+        let desk = desk(a);
+        let Some(paper) = paper.filter(|paper| paper.is_near(a) || paper.is_near(d)) else {
+            return desk;
+        };
+        let mut sum = [0.0; 3];
+        for down in 0..LOOKS {
+            for right in 0..LOOKS {
+                let [u, v] = [right, down].map(part);
+                let at = [0, 1].map(|axis: usize| {
+                    let of = |ray: [f64; 2]| ray.get(axis).copied().unwrap_or(0.0);
+                    let upper = of(a) * (1.0 - u) + of(b) * u;
+                    let lower = of(c) * (1.0 - u) + of(d) * u;
+                    upper * (1.0 - v) + lower * v
+                });
+                let colour = paper.colour(at).map_or(desk, |rgb| rgb.map(f64::from));
+                sum.iter_mut()
+                    .zip(colour)
+                    .for_each(|(sum, one)| *sum += one);
+            }
+        }
+        #[expect(clippy::cast_precision_loss, reason = "sixteen")]
+        let looks = (LOOKS * LOOKS) as f64;
+        sum.map(|sum| sum / looks)
+    }
+
+    fn rod(&self, pen: &Held) -> Option<Rod> {
+        let px = |at: &Point3<f64>| {
+            let at = self.eye.stands.inverse_transform_point(at);
+            Some((self.eye.lens.project(&at)?, at.z))
+        };
+        let (from, near) = px(&pen.tip_m)?;
+        let (to, far) = px(&(pen.tip_m + pen.body_m))?;
+        let focal = self.eye.lens.focal_px[0];
+        Some(Rod {
+            ends: [from, to],
+            radius_px: [near, far].map(|z| PEN_M * focal / z),
+            colour: pen.colour.map(f64::from),
+        })
+    }
+}
+
+fn corners_of<'a>(
+    (above, below): (&'a [[f64; 2]], &'a [[f64; 2]]),
+) -> ([[f64; 2]; 2], [[f64; 2]; 2]) {
+    let two = |of: &[[f64; 2]]| match of {
+        [one, other] => [*one, *other],
+        _ => [[0.0; 2]; 2],
+    };
+    (two(above), two(below))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "less than ten")]
+fn part(look: usize) -> f64 {
+    (look as f64 + 0.5) / LOOKS as f64
+}
+
+/// Wood, or what passes for it.
+fn desk([x, y]: [f64; 2]) -> [f64; 3] {
+    let grain = 6.0 * (x * 60.0 + 2.0 * (y * 9.0).sin()).sin() + 3.0 * (y * 23.0).cos();
+    DESK.map(|one| one + grain)
+}
+
+impl Light {
+    /// A pixel as the sensor has it.
+    fn expose(&self, seen: [f64; 3], [x, y]: [f64; 2], chance: &mut Chance, into: &mut Vec<u8>) {
+        let lit = self.level * (1.0 + self.slope[0] * x + self.slope[1] * y);
+        let noise = self.noise_grey * chance.normal();
+        for one in seen {
+            let value = (one * lit + noise).round().clamp(0.0, 255.0);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "clamped to a byte"
+            )]
+            into.push(value as u8);
+        }
+    }
+}
+
+/// A pen in the picture: a line that gets thinner with the distance.
+struct Rod {
+    ends: [[f64; 2]; 2],
+    radius_px: [f64; 2],
+    colour: [f64; 3],
+}
+
+impl Rod {
+    fn over(&self, under: [f64; 3], [x, y]: [f64; 2]) -> [f64; 3] {
+        let [[ax, ay], [bx, by]] = self.ends;
+        let (dx, dy) = (bx - ax, by - ay);
+        let length2 = (dx * dx + dy * dy).max(1e-9);
+        let along = (((x - ax) * dx + (y - ay) * dy) / length2).clamp(0.0, 1.0);
+        let far = (x - ax - along * dx).hypot(y - ay - along * dy);
+        let radius = self.radius_px[0] * (1.0 - along) + self.radius_px[1] * along;
+        // Pens are sharpened: the first tenth is a cone.
+        let radius = radius * (along * 10.0).min(1.0);
+        let share = (radius - far + 0.5).clamp(0.0, 1.0);
+        let mut seen = under;
+        seen.iter_mut()
+            .zip(self.colour)
+            .for_each(|(seen, colour)| *seen = *seen * (1.0 - share) + colour * share);
+        seen
+    }
+}
+
+/// A sheet, ready to be looked at along rays.
+struct Paper<'a> {
+    laid: &'a Laid,
+    /// From a ray to the sheet, in mm.
+    to_sheet: Matrix3<f64>,
+    ink: Option<Raster>,
+}
+
+impl<'a> Paper<'a> {
+    fn new(view: &View<'_>, laid: &'a Laid) -> Option<Self> {
+        let seen = view.eye.stands.inverse() * laid.lies;
+        let x = seen.rotation * Vector3::x() / 1e3;
+        let y = seen.rotation * Vector3::y() / 1e3;
+        // From behind there is nothing to read.
+        let faces = (seen.rotation * Vector3::z()).dot(&seen.translation.vector) < 0.0;
+        let to_sheet = Matrix3::from_columns(&[x, y, seen.translation.vector]).try_inverse()?;
+        faces.then(|| Self {
+            laid,
+            to_sheet,
+            ink: Raster::new(laid.size_mm, view.ink, view.pens),
+        })
+    }
+
+    fn at_mm(&self, [x, y]: [f64; 2]) -> Option<[f64; 2]> {
+        let at = self.to_sheet * Vector3::new(x, y, 1.0);
+        (at.z > 1e-9).then(|| [at.x / at.z, at.y / at.z])
+    }
+
+    /// Whether a pixel there may have something of it.
+    fn is_near(&self, ray: [f64; 2]) -> bool {
+        const BESIDE_MM: f64 = 3.0;
+        let [width, height] = self.laid.size_mm;
+        self.at_mm(ray).is_some_and(|[x, y]| {
+            (-BESIDE_MM..width + BESIDE_MM).contains(&x)
+                && (-BESIDE_MM..height + BESIDE_MM).contains(&y)
+        })
+    }
+
+    fn colour(&self, ray: [f64; 2]) -> Option<[u8; 3]> {
+        let [x, y] = self.at_mm(ray)?;
+        let [width, height] = self.laid.size_mm;
+        if !((0.0..width).contains(&x) && (0.0..height).contains(&y)) {
+            return None;
+        }
+        let ink = self.ink.as_ref().and_then(|ink| ink.colour([x, y]));
+        Some(ink.or_else(|| self.printed([x, y])).unwrap_or(PAPER))
+    }
+
+    fn printed(&self, at_mm: [f64; 2]) -> Option<[u8; 3]> {
+        let tag = self.laid.tags.as_ref().and_then(|layout| {
+            let mut tags = layout.tags.iter();
+            tags.find_map(|tag| cell(layout, tag, at_mm))
+        });
+        tag.or_else(|| {
+            let mut blots = self.laid.blots.iter().rev();
+            blots
+                .find(|blot| blot.holds(at_mm))
+                .map(|blot| [blot.grey; 3])
+        })
+    }
+}
+
+/// The colour of a tag, or of the white edge around it.
+fn cell(layout: &Layout, tag: &Tag, at_mm: [f64; 2]) -> Option<[u8; 3]> {
+    let [x, y] = turned(at_mm, tag.at_mm, tag.turn_deg);
+    let cells = f64::from(layout.family.cells());
+    let per_mm = cells / tag.size_mm;
+    let (column, row) = (x * per_mm + cells / 2.0, cells / 2.0 - y * per_mm);
+    if ![column, row]
+        .iter()
+        .all(|at| (-1.0..=cells + 1.0).contains(at))
+    {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "a few cells")]
+    let [column, row] = [column, row].map(|at| at.floor() as i32);
+    let is_white = tags::is_white(layout.family, tag.id, column, row)?;
+    Some(if is_white { WHITE } else { BLACK })
+}
+
+/// A place in the frame of something that lies there, turned.
+fn turned([x, y]: [f64; 2], [at_x, at_y]: [f64; 2], turn_deg: f64) -> [f64; 2] {
+    let (sin, cos) = turn_deg.to_radians().sin_cos();
+    let (x, y) = (x - at_x, y - at_y);
+    [x * cos + y * sin, y * cos - x * sin]
+}
+
+impl Blot {
+    fn holds(&self, at_mm: [f64; 2]) -> bool {
+        let [x, y] = turned(at_mm, self.at_mm, self.turn_deg);
+        x.abs() <= self.half_mm[0] && y.abs() <= self.half_mm[1]
+    }
+}
+
+/// Which pen has been where, on a fine grid.
+struct Raster {
+    columns: usize,
+    rows: usize,
+    /// 0 for paper, otherwise one more than the pen's index.
+    cells: Vec<u8>,
+    colours: Vec<[u8; 3]>,
+}
+
+impl Raster {
+    fn new([width, height]: [f64; 2], ink: &[Ink], pens: &[SimPen]) -> Option<Self> {
+        let (columns, rows) = (whole(width * INK_PER_MM)?, whole(height * INK_PER_MM)?);
+        if ink.is_empty() || columns.saturating_mul(rows) > INK_CELLS_MAX {
+            return None;
+        }
+        let mut raster = Self {
+            columns,
+            rows,
+            cells: vec![0; columns * rows],
+            colours: pens.iter().map(|pen| rgb(&pen.colour)).collect(),
+        };
+        for line in ink {
+            let pen = pens.get(line.pen);
+            let half = pen.map_or(0.5, |pen| pen.width_mm) / 2.0;
+            let mark = u8::try_from(line.pen + 1).unwrap_or(u8::MAX);
+            for (from, to) in line.points_mm.iter().zip(line.points_mm.iter().skip(1)) {
+                raster.draw(*from, *to, half, mark);
+            }
+        }
+        Some(raster)
+    }
+
+    fn draw(&mut self, [ax, ay]: [f64; 2], [bx, by]: [f64; 2], half: f64, mark: u8) {
+        let far = (bx - ax).hypot(by - ay);
+        // Discs that nearly touch: two to a cell.
+        let Some(steps) = whole((far * INK_PER_MM * 2.0).ceil().max(1.0)) else {
+            return;
+        };
+        for step in 0..=steps {
+            #[expect(clippy::cast_precision_loss, reason = "as many as cells")]
+            let along = step as f64 / steps as f64;
+            let at = [ax + (bx - ax) * along, ay + (by - ay) * along];
+            self.disc(at.map(|v| v * INK_PER_MM), half * INK_PER_MM, mark);
+        }
+    }
+
+    fn disc(&mut self, [x, y]: [f64; 2], radius: f64, mark: u8) {
+        let low = |v: f64| whole((v - radius).floor().max(0.0)).unwrap_or(0);
+        let high =
+            |v: f64, most: usize| whole((v + radius).ceil().max(0.0)).map_or(0, |v| v.min(most));
+        for row in low(y)..high(y, self.rows) {
+            for column in low(x)..high(x, self.columns) {
+                #[expect(clippy::cast_precision_loss, reason = "as many as cells")]
+                let off = [column as f64 + 0.5 - x, row as f64 + 0.5 - y];
+                let cell = self.cells.get_mut(row * self.columns + column);
+                if let Some(cell) = cell.filter(|_| off[0].hypot(off[1]) <= radius) {
+                    *cell = mark;
+                }
+            }
+        }
+    }
+
+    fn colour(&self, [x, y]: [f64; 2]) -> Option<[u8; 3]> {
+        let (column, row) = (whole(x * INK_PER_MM)?, whole(y * INK_PER_MM)?);
+        let index = row.checked_mul(self.columns)?.checked_add(column)?;
+        let mark = *self.cells.get(index).filter(|_| column < self.columns)?;
+        let pen = usize::from(mark.checked_sub(1)?);
+        Some(self.colours.get(pen).copied().unwrap_or(BLACK))
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "bounded above, and not negative"
+)]
+fn whole(value: f64) -> Option<usize> {
+    (0.0..1e9).contains(&value).then_some(value as usize)
+}
+
+/// `#rrggbb`; black where it is not that.
+pub(super) fn rgb(colour: &str) -> [u8; 3] {
+    let part = |from: usize| {
+        let two = colour.get(from..from + 2)?;
+        u8::from_str_radix(two, 16).ok()
+    };
+    match (part(1), part(3), part(5)) {
+        (Some(r), Some(g), Some(b)) => [r, g, b],
+        _ => BLACK,
+    }
+}

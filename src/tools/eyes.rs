@@ -1,0 +1,434 @@
+//! The cameras of a node: what each sees of a scene's sheet, taken now and judged now.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::future::join_all;
+use nalgebra::{Isometry3, Matrix3, Point3, Rotation3, Translation3, UnitQuaternion, Vector3};
+
+use super::{Node, Seat};
+use crate::calib::{Glimpse, Store, camera_stands, is_out_of_date};
+use crate::camera::{Camera, Source};
+use crate::config::{CameraEntry, CameraSource, NodeFile, SimulatedCameraEntry};
+use crate::scene::{Fiducials, Scene};
+use crate::vision::{Eye, Frame, Lens, Moved, Sighting, VisionError, find, locate, moved};
+
+/// An older picture proves nothing of where the sheet lies now.
+const FRESH: Duration = Duration::from_secs(3);
+
+/// A camera of a node.
+pub(super) struct Watcher {
+    entry: CameraEntry,
+    /// Where its pictures are not rendered.
+    camera: Option<Camera>,
+    /// Pictures so far, for the noise of the next.
+    looks: AtomicU64,
+}
+
+/// The light of a rendered picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Exposure {
+    /// 1 shows white paper as nearly white.
+    pub light: f64,
+    /// One sigma of each pixel, in grey levels.
+    pub noise_grey: f64,
+    /// Where its chance begins.
+    pub seed: u64,
+}
+
+/// What a camera sees.
+pub(super) struct Look {
+    pub(super) camera: String,
+    pub(super) frame: Frame,
+    /// As the camera made it, where it made a file.
+    pub(super) jpeg: Option<Vec<u8>>,
+    /// When, in milliseconds since 1970.
+    pub(super) at_ms: u64,
+    pub(super) age: Duration,
+    pub(super) is_repeated: bool,
+    /// What it says of the sheet; `None` where the scene has no tags, or the lens is not known.
+    pub(super) sheet: Option<Result<SheetSeen, VisionError>>,
+}
+
+/// A sheet that was seen.
+pub(super) struct SheetSeen {
+    pub(super) sighting: Sighting,
+    /// The camera in its place, or why that is not known.
+    pub(super) eye: Result<Eye, String>,
+    /// From the sheet's frame to the arm's base, and how far that is from where it was taught.
+    pub(super) lies: Option<(Isometry3<f64>, Moved)>,
+}
+
+/// What a picture proves of a sheet.
+pub(super) enum Proof {
+    /// It lies where it was taught.
+    Lies,
+    /// It does not.
+    Moved(Moved),
+    /// Nothing, and why.
+    Nothing(String),
+}
+
+/// The cameras that a node file names.
+pub(super) fn of(file: &NodeFile) -> Vec<Arc<Watcher>> {
+    let watcher = |entry: &CameraEntry| {
+        let source = match entry.source() {
+            CameraSource::Simulator => None,
+            CameraSource::Device(path) => Some(Source::Device {
+                path,
+                size_px: entry.size_px,
+            }),
+            CameraSource::Http(address) => Some(Source::Http(address)),
+        };
+        let within = Duration::from_millis(u64::from(entry.timeout_ms));
+        Arc::new(Watcher {
+            camera: source.map(|source| Camera::new(&entry.name, source, within)),
+            entry: entry.clone(),
+            looks: AtomicU64::new(1),
+        })
+    };
+    file.cameras.iter().map(watcher).collect()
+}
+
+impl Node {
+    /// The cameras that see an arm's sheet.
+    pub(super) fn watchers(&self, seat: &Seat) -> Vec<Arc<Watcher>> {
+        let sees = |watcher: &&Arc<Watcher>| watcher.entry.sees(&seat.name);
+        self.cameras.iter().filter(sees).cloned().collect()
+    }
+
+    /// A picture of each camera that sees an arm's sheet, all taken now; none is waited for longer
+    /// than its own time. What went wrong names the camera.
+    pub(super) async fn look(
+        &self,
+        seat: &Arc<Seat>,
+        scene: Option<&Arc<Scene>>,
+    ) -> Vec<(String, Result<Look, String>)> {
+        let store = Store::of_state(&self.state);
+        let looks = self.watchers(seat).into_iter().map(|watcher| {
+            let (store, scene) = (store.clone(), scene.cloned());
+            async move {
+                let name = watcher.entry.name.clone();
+                (name, watcher.look(seat, scene, store).await)
+            }
+        });
+        join_all(looks).await
+    }
+}
+
+impl Node {
+    /// Where a camera stands, from a picture taken now of a scene's sheet, which must lie where it was
+    /// taught. Without a name the only camera that sees that sheet.
+    ///
+    /// # Errors
+    /// Why that cannot be said.
+    pub async fn camera_stands(
+        &self,
+        scene: &str,
+        camera: Option<&str>,
+    ) -> Result<Glimpse, String> {
+        let found = self
+            .scenes
+            .scene(scene, None)
+            .map_err(|error| error.to_string())?;
+        let model = &found.arm.file.name;
+        let seat = self
+            .seats
+            .iter()
+            .find(|seat| seat.motion.arm().file.name == *model);
+        let seat = seat.ok_or_else(|| {
+            format!("scene `{scene}` is for the arm {model}, which this node does not have")
+        })?;
+        let known: Vec<String> = self
+            .watchers(seat)
+            .iter()
+            .map(|w| w.entry.name.clone())
+            .collect();
+        let name = match (camera, known.as_slice()) {
+            (_, []) => {
+                return Err(
+                    "this node has no camera for this arm: `[[cameras]]` in its file names one"
+                        .to_owned(),
+                );
+            }
+            (Some(name), _) if known.iter().any(|one| one == name) => name,
+            (None, [only]) => only,
+            _ => {
+                return Err(format!(
+                    "say which camera with --camera: {}",
+                    known.join(", ")
+                ));
+            }
+        };
+        let looks = self.look(seat, Some(&found)).await;
+        let look = looks.into_iter().find(|(one, _)| one == name);
+        let (_, look) = look.ok_or_else(|| format!("camera {name} gave nothing"))?;
+        look?.stands(&found)
+    }
+}
+
+impl Watcher {
+    async fn look(
+        self: Arc<Self>,
+        seat: &Arc<Seat>,
+        scene: Option<Arc<Scene>>,
+        store: Store,
+    ) -> Result<Look, String> {
+        let mut look = match &self.camera {
+            Some(camera) => {
+                let picture = camera.picture().await.map_err(|error| error.to_string())?;
+                Look {
+                    camera: self.entry.name.clone(),
+                    age: camera.age(&picture),
+                    frame: picture.frame,
+                    jpeg: picture.jpeg,
+                    at_ms: picture.at_ms,
+                    is_repeated: picture.is_repeated,
+                    sheet: None,
+                }
+            }
+            None => Arc::clone(&self).rendered(seat, scene.clone()).await?,
+        };
+        // Tags are looked for beside the node's other work.
+        let read = tokio::task::spawn_blocking(move || {
+            look.sheet = scene.and_then(|scene| self.read(&look.frame, &scene, &store));
+            look
+        });
+        read.await
+            .map_err(|_| "the picture could not be looked through".to_owned())
+    }
+
+    async fn rendered(
+        self: Arc<Self>,
+        seat: &Arc<Seat>,
+        scene: Option<Arc<Scene>>,
+    ) -> Result<Look, String> {
+        let name = self.entry.name.clone();
+        let wrong = move |why: &str| format!("camera {name}: {why}");
+        let Some(simulated) = self.entry.simulated else {
+            return Err(wrong("it is simulated and stands nowhere"));
+        };
+        let scene =
+            scene.ok_or_else(|| wrong("it is simulated, and no scene says what lies there"))?;
+        let (seat, watcher) = (Arc::clone(seat), Arc::clone(&self));
+        let render = move || {
+            let studio = seat.studio.as_ref();
+            let studio = studio.ok_or("it is simulated, and this arm is real".to_owned())?;
+            let eye = Eye {
+                lens: watcher.lens(),
+                stands: stands(&simulated),
+            };
+            let exposure = Exposure {
+                light: simulated.light,
+                noise_grey: simulated.noise_grey,
+                seed: watcher.looks.fetch_add(1, Ordering::Relaxed),
+            };
+            studio.picture(&scene, &eye, &exposure)
+        };
+        let rendered = tokio::task::spawn_blocking(render).await;
+        let rendered = rendered.unwrap_or_else(|_| Err("it could not be rendered".to_owned()));
+        Ok(Look {
+            camera: self.entry.name.clone(),
+            frame: rendered.map_err(|why| wrong(&why))?,
+            jpeg: None,
+            at_ms: crate::clock::calendar_ms(),
+            age: Duration::ZERO,
+            is_repeated: false,
+            sheet: None,
+        })
+    }
+
+    /// The lens as the node file says it; where that says no focal length, something usual, by which
+    /// nothing is measured.
+    fn lens(&self) -> Lens {
+        let entry = &self.entry;
+        let [width, height] = entry.size_px.map(f64::from);
+        Lens {
+            size_px: entry.size_px,
+            focal_px: entry.focal_px.unwrap_or([0.8 * width; 2]),
+            centre_px: entry.centre_px.unwrap_or([width / 2.0, height / 2.0]),
+            distortion: entry.distortion,
+        }
+    }
+
+    fn read(
+        &self,
+        frame: &Frame,
+        scene: &Scene,
+        store: &Store,
+    ) -> Option<Result<SheetSeen, VisionError>> {
+        let fiducials = scene.fiducials.as_ref()?;
+        self.entry.focal_px?;
+        let lens = self.lens();
+        Some(self.sheet(frame, scene, fiducials, &lens, store))
+    }
+
+    fn sheet(
+        &self,
+        frame: &Frame,
+        scene: &Scene,
+        fiducials: &Fiducials,
+        lens: &Lens,
+        store: &Store,
+    ) -> Result<SheetSeen, VisionError> {
+        if frame.size_px() != lens.size_px {
+            return Err(VisionError::Size {
+                got: frame.size_px(),
+                want: lens.size_px,
+            });
+        }
+        let (layout, size_mm) = (&fiducials.layout, scene.surface.size_mm());
+        let seen = find(frame, layout.family)?;
+        let sighting = locate(&seen, layout, lens, size_mm)?;
+        let eye = self.placed(store).map(|stands| Eye {
+            lens: *lens,
+            stands,
+        });
+        let taught = scene.surface.lies();
+        let lies = eye.as_ref().ok().zip(taught).map(|(eye, taught)| {
+            let lies = eye.stands * sighting.sheet;
+            (lies, moved(&taught, &lies, size_mm))
+        });
+        Ok(SheetSeen {
+            sighting,
+            eye,
+            lies,
+        })
+    }
+
+    /// Where it stands, as an operator accepted it.
+    fn placed(&self, store: &Store) -> Result<Isometry3<f64>, String> {
+        let name = &self.entry.name;
+        let record = store.camera(name).map_err(|error| error.to_string())?;
+        let record = record.ok_or_else(|| {
+            format!(
+                "camera {name} is not calibrated: `steadyhand calibrate camera --camera {name} --scene SCENE`, with the sheet where it was taught"
+            )
+        })?;
+        let history = store.history().map_err(|error| error.to_string())?;
+        match is_out_of_date(&history, &record) {
+            Some(why) => Err(why),
+            None => camera_stands(&record).ok_or_else(|| {
+                format!("where camera {name} stands cannot be read: calibrate it again")
+            }),
+        }
+    }
+}
+
+impl Look {
+    /// Where the sheet lies by this picture, as a calibration keeps it.
+    pub(super) fn lies(&self) -> Option<Glimpse> {
+        let seen = self.sheet.as_ref()?.as_ref().ok()?;
+        let (lies, _) = seen.lies.as_ref()?;
+        Some(self.glimpse(seen, lies))
+    }
+
+    /// Where the camera stands, if the sheet lies where it was taught.
+    fn stands(&self, scene: &Scene) -> Result<Glimpse, String> {
+        let name = &self.camera;
+        let seen = match &self.sheet {
+            None if scene.fiducials.is_none() => {
+                return Err(format!(
+                    "scene {} has no [fiducials]: a camera is calibrated by the tags of a sheet whose place is known",
+                    scene.name
+                ));
+            }
+            None => {
+                return Err(format!(
+                    "camera {name} has no focal_px in the node file: without it nothing is read off its pictures"
+                ));
+            }
+            Some(Err(error)) => return Err(format!("camera {name}: {error}")),
+            Some(Ok(seen)) => seen,
+        };
+        let taught = scene.surface.lies();
+        let taught = taught.ok_or_else(|| "a camera finds flat sheets alone".to_owned())?;
+        Ok(self.glimpse(seen, &(taught * seen.sighting.sheet.inverse())))
+    }
+
+    fn glimpse(&self, seen: &SheetSeen, frame: &Isometry3<f64>) -> Glimpse {
+        let axis = |axis: Vector3<f64>| (frame.rotation * axis).into();
+        Glimpse {
+            camera: self.camera.clone(),
+            at_ms: self.at_ms,
+            tags: seen.sighting.used.len(),
+            rms_px: seen.sighting.rms_px,
+            sigma_mm: seen.sighting.sigma_mm,
+            origin_m: frame.translation.vector.into(),
+            x_axis: axis(Vector3::x()),
+            y_axis: axis(Vector3::y()),
+        }
+    }
+
+    /// What the picture proves of where the sheet lies.
+    pub(super) fn proof(&self, fiducials: &Fiducials) -> Proof {
+        let name = &self.camera;
+        if self.age > FRESH {
+            return Proof::Nothing(format!(
+                "camera {name}: its picture is {:.1} s old",
+                self.age.as_secs_f64()
+            ));
+        }
+        if self.is_repeated {
+            return Proof::Nothing(format!(
+                "camera {name} gives the same picture again, byte for byte: it stands still, or somebody repeats an old one; start it again"
+            ));
+        }
+        let seen = match &self.sheet {
+            None => {
+                return Proof::Nothing(format!(
+                    "camera {name} has no focal_px in the node file: nothing is read off its pictures"
+                ));
+            }
+            Some(Err(error)) => return Proof::Nothing(format!("camera {name}: {error}")),
+            Some(Ok(seen)) => seen,
+        };
+        match (&seen.eye, &seen.lies) {
+            (Err(why), _) => Proof::Nothing(why.clone()),
+            (Ok(_), None) => Proof::Nothing(format!("camera {name}: the sheet is not flat")),
+            (Ok(_), Some((_, moved))) => self.judged(moved, seen.sighting.sigma_mm, fiducials),
+        }
+    }
+
+    fn judged(&self, moved: &Moved, sigma_mm: f64, fiducials: &Fiducials) -> Proof {
+        let Fiducials {
+            moved_mm_max,
+            moved_deg_max,
+            ..
+        } = *fiducials;
+        // What is known badly may have moved without its being seen, and seem to move without moving.
+        if sigma_mm > moved_mm_max / 2.0 {
+            return match moved.mm > moved_mm_max + 3.0 * sigma_mm {
+                true => Proof::Moved(*moved),
+                false => Proof::Nothing(format!(
+                    "camera {} sees too little of the sheet: its corners are known to {sigma_mm:.2} mm, half of the {moved_mm_max} mm that the scene allows are needed; uncover its tags",
+                    self.camera
+                )),
+            };
+        }
+        match moved.mm > moved_mm_max || moved.deg > moved_deg_max {
+            true => Proof::Moved(*moved),
+            false => Proof::Lies,
+        }
+    }
+}
+
+/// From a simulated camera's frame to the arm's base: it looks at its point, its head up.
+fn stands(simulated: &SimulatedCameraEntry) -> Isometry3<f64> {
+    let at = Point3::from(simulated.stands_m);
+    let towards = Point3::from(simulated.looks_at_m) - at;
+    let z = towards.try_normalize(1e-9).unwrap_or_else(|| -Vector3::z());
+    // Straight down, the top of its pictures is where the arm reaches.
+    let up = if z.z.abs() > 0.999 {
+        -Vector3::y()
+    } else {
+        Vector3::z()
+    };
+    let x = z.cross(&up).normalize();
+    let turned = Rotation3::from_matrix_unchecked(Matrix3::from_columns(&[x, z.cross(&x), z]));
+    Isometry3::from_parts(
+        Translation3::from(at.coords),
+        UnitQuaternion::from_rotation_matrix(&turned),
+    )
+}

@@ -1,0 +1,94 @@
+//! Nothing moves over a sheet that a camera sees elsewhere than it was taught; and, where the scene
+//! demands it, over none that no camera sees.
+
+use std::sync::Arc;
+
+use super::answer::Reply;
+use super::eyes::{Look, Proof};
+use super::stroke::rounded;
+use super::{Node, Seat};
+use crate::scene::{Fiducials, Scene};
+use crate::vision::Moved;
+
+/// Looks, now. A picture is taken for this one question and proves nothing afterwards.
+///
+/// # Errors
+/// Where the sheet lies instead, or that nobody sees it though the scene demands that.
+pub(super) async fn check(
+    node: &Node,
+    seat: &Arc<Seat>,
+    scene: &Arc<Scene>,
+) -> Result<(), Box<Reply>> {
+    let Some(fiducials) = &scene.fiducials else {
+        return Ok(());
+    };
+    let looks = node.look(seat, Some(scene)).await;
+    let (mut why_not, mut lies) = (Vec::new(), false);
+    for (_, look) in &looks {
+        match look.as_ref().map(|look| (look, look.proof(fiducials))) {
+            Err(why) => why_not.push(why.clone()),
+            Ok((_, Proof::Nothing(why))) => why_not.push(why),
+            Ok((_, Proof::Lies)) => lies = true,
+            Ok((look, Proof::Moved(moved))) => {
+                return Err(has_moved(scene, fiducials, look, &moved).boxed());
+            }
+        }
+    }
+    if lies {
+        return Ok(());
+    }
+    if !fiducials.required {
+        why_not.iter().for_each(|why| tracing::info!("{why}"));
+        return Ok(());
+    }
+    if looks.is_empty() {
+        why_not.push(
+            "this node has no camera for this arm: `[[cameras]]` in its file names one".to_owned(),
+        );
+    }
+    Err(Reply::failed(format!(
+        "scene {} demands that a camera sees where its sheet lies, and none does: {}; nothing moved",
+        scene.title(),
+        why_not.join("; ")
+    ))
+    .with("code", "sheet_unseen")
+    .hint("sense shows what the cameras see")
+    .boxed())
+}
+
+/// The first camera that proves that the sheet lies elsewhere, and how far.
+pub(super) async fn moved_look(
+    node: &Node,
+    seat: &Arc<Seat>,
+    scene: &Arc<Scene>,
+) -> Option<(Look, Moved)> {
+    let fiducials = scene.fiducials.as_ref()?;
+    let looks = node.look(seat, Some(scene)).await;
+    looks.into_iter().find_map(|(_, look)| {
+        let look = look.ok()?;
+        match look.proof(fiducials) {
+            Proof::Moved(moved) => Some((look, moved)),
+            Proof::Lies | Proof::Nothing(_) => None,
+        }
+    })
+}
+
+/// How far, in words.
+pub(super) fn far(moved: &Moved) -> String {
+    format!("{:.2} mm and {:.2} degrees", moved.mm, moved.deg)
+}
+
+fn has_moved(scene: &Scene, fiducials: &Fiducials, look: &Look, moved: &Moved) -> Reply {
+    Reply::failed(format!(
+        "the sheet of scene {} lies {} from where it was taught, as camera {} sees it now; the scene allows {} mm and {} degrees: put it back, or call align, and an operator accepts what that proposes; nothing moved",
+        scene.title(),
+        far(moved),
+        look.camera,
+        fiducials.moved_mm_max,
+        fiducials.moved_deg_max,
+    ))
+    .with("code", "sheet_moved")
+    .with("moved_mm", rounded(moved.mm))
+    .with("moved_deg", rounded(moved.deg))
+    .hint("align proposes where the sheet lies now")
+}

@@ -1,0 +1,276 @@
+//! Tags found in a picture.
+//!
+//! The finder is the AprilTag library. It decodes whatever looks like a square, and in a family of
+//! sixteen bits one square in five hundred is a tag by chance: so what it finds must also have the
+//! black frame and the white edge that every printed tag has.
+
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use apriltag::{Detector, Family as Known, Image};
+use nalgebra::Matrix3;
+
+use super::solve::{homography, through};
+use super::{Family, Frame, Seen, VisionError};
+
+/// Wrong bits that are put right. None in the small family, where a third of all words would do.
+const fn bits_corrected(family: Family) -> usize {
+    match family {
+        Family::Tag16h5 => 0,
+        Family::Tag36h11 => 1,
+    }
+}
+
+/// How clearly, in grey levels, black and white must differ in the bits.
+const MARGIN_MIN: f32 = 12.0;
+
+/// How clearly the white edge must differ from the black frame.
+const CONTRAST_MIN: f64 = 18.0;
+
+/// Share of the edge and frame that must be as they should.
+const CLEAN_SHARE_MIN: f64 = 0.9;
+
+/// Places looked at along each side.
+const LOOKS: usize = 9;
+
+/// A shorter side has no bits that could be read.
+const SIDE_PX_MIN: f64 = 9.0;
+
+/// From so many pixels on squares are looked for at half the size; corners are refined at full size.
+const HALVED_FROM_PX: usize = 2_500_000;
+
+/// Rows begin at multiples of this, as the library likes it.
+const ROW_BYTES: usize = 96;
+
+/// More tags of one picture are noise.
+const FOUND_MAX: usize = 256;
+
+/// The tags of a family in a picture, in no order. An id that is there twice is left out: which of
+/// the two is the sheet's, nobody knows.
+///
+/// # Errors
+/// When the finder has no memory for the picture, or its thread is gone.
+pub fn find(frame: &Frame, family: Family) -> Result<Vec<Seen>, VisionError> {
+    let grey: Arc<[u8]> = frame.grey().into();
+    let found = Finder::ask(frame.size_px(), &grey, family)?;
+    let picture = Grey {
+        size_px: frame.size_px(),
+        grey: &grey,
+    };
+    let believed = found
+        .iter()
+        .filter_map(|one| one.believed(family, &picture));
+    let seen: Vec<Seen> = believed.collect();
+    let once = |one: &&Seen| seen.iter().filter(|other| other.id == one.id).count() == 1;
+    Ok(seen.iter().filter(once).copied().collect())
+}
+
+/// What is looked at for whom.
+struct Ask {
+    size_px: [u32; 2],
+    grey: Arc<[u8]>,
+    family: Family,
+    answer: Sender<Result<Vec<Found>, String>>,
+}
+
+/// What the library found.
+struct Found {
+    id: usize,
+    hamming: usize,
+    margin: f32,
+    corners_px: [[f64; 2]; 4],
+}
+
+/// The thread that has the library. There is one, and it lives as long as the process: a picture
+/// takes some ten megabytes while it is looked at, and the library gives a family's tables back to
+/// nobody.
+struct Finder {
+    small: Option<Detector>,
+    large: Option<Detector>,
+}
+
+static FINDER: OnceLock<Option<Mutex<Sender<Ask>>>> = OnceLock::new();
+
+impl Finder {
+    fn ask(size_px: [u32; 2], grey: &Arc<[u8]>, family: Family) -> Result<Vec<Found>, VisionError> {
+        let gone = || VisionError::Finder("its thread is gone; start the node again".to_owned());
+        let (answer, found) = channel();
+        let ask = Ask {
+            size_px,
+            grey: Arc::clone(grey),
+            family,
+            answer,
+        };
+        let finder = FINDER.get_or_init(Self::begin).as_ref().ok_or_else(gone)?;
+        let sent = finder
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .send(ask);
+        sent.map_err(|_| gone())?;
+        let found = found.recv().map_err(|_| gone())?;
+        found.map_err(VisionError::Finder)
+    }
+
+    fn begin() -> Option<Mutex<Sender<Ask>>> {
+        let (asks, asked) = channel::<Ask>();
+        let thread = std::thread::Builder::new().name("tag finder".to_owned());
+        let spawned = thread.spawn(move || {
+            let mut finder = Self {
+                small: None,
+                large: None,
+            };
+            for ask in asked {
+                // Whoever asked may have given up.
+                let _ = ask.answer.send(finder.look(&ask));
+            }
+        });
+        spawned.ok().map(|_| Mutex::new(asks))
+    }
+
+    fn look(&mut self, ask: &Ask) -> Result<Vec<Found>, String> {
+        let image = image(ask)?;
+        let detector = self.detector(ask.family)?;
+        let is_large = ask.grey.len() > HALVED_FROM_PX;
+        detector.set_decimation(if is_large { 2.0 } else { 1.0 });
+        let found = detector.detect(&image);
+        let found = found.iter().take(FOUND_MAX).map(|one| Found {
+            id: one.id(),
+            hamming: one.hamming(),
+            margin: one.decision_margin(),
+            corners_px: one.corners(),
+        });
+        Ok(found.collect())
+    }
+
+    fn detector(&mut self, family: Family) -> Result<&mut Detector, String> {
+        let (place, known): (_, fn() -> Known) = match family {
+            Family::Tag16h5 => (&mut self.small, Known::tag_16h5),
+            Family::Tag36h11 => (&mut self.large, Known::tag_36h11),
+        };
+        if place.is_none() {
+            let bits = bits_corrected(family);
+            let built = Detector::builder().add_family_bits(known(), bits).build();
+            let mut detector = built.map_err(|error| error.to_string())?;
+            detector.set_thread_number(1);
+            detector.set_refine_edges(true);
+            *place = Some(detector);
+        }
+        place
+            .as_mut()
+            .ok_or_else(|| "it has no detector".to_owned())
+    }
+}
+
+fn image(ask: &Ask) -> Result<Image, String> {
+    let [width, height] = ask.size_px.map(|side| side as usize);
+    let made = Image::zeros_with_alignment(width, height, ROW_BYTES);
+    let mut image = made.map_err(|error| error.to_string())?;
+    let stride = image.stride().max(1);
+    let rows = image.as_slice_mut().chunks_mut(stride);
+    for (row, from) in rows.zip(ask.grey.chunks_exact(width)) {
+        for (to, from) in row.iter_mut().zip(from) {
+            *to = *from;
+        }
+    }
+    Ok(image)
+}
+
+impl Found {
+    /// What was found, if it looks like a printed tag.
+    fn believed(&self, family: Family, picture: &Grey<'_>) -> Option<Seen> {
+        let is_clear = self.hamming <= bits_corrected(family) && self.margin >= MARGIN_MIN;
+        let id = u16::try_from(self.id)
+            .ok()
+            .filter(|id| *id < family.count())?;
+        let corners_px = self.corners_px;
+        let is_tag = is_clear && is_square(&corners_px) && is_framed(&corners_px, family, picture);
+        is_tag.then_some(Seen { id, corners_px })
+    }
+}
+
+/// Whether four corners go round the way they should, with sides that are long enough.
+fn is_square(corners: &[[f64; 2]; 4]) -> bool {
+    let [a, b, c, d] = *corners;
+    [[a, b, c], [b, c, d], [c, d, a], [d, a, b]]
+        .iter()
+        .all(|[p, q, r]| {
+            let (one, two) = ([q[0] - p[0], q[1] - p[1]], [r[0] - q[0], r[1] - q[1]]);
+            // y runs down in pictures: lower left, lower right, upper right turns to the left there.
+            one[0] * two[1] - one[1] * two[0] < 0.0 && one[0].hypot(one[1]) >= SIDE_PX_MIN
+        })
+}
+
+/// Whether there is a black frame inside the corners and a white edge outside, all around. Where the
+/// edge is beyond the picture there is no tag.
+fn is_framed(corners: &[[f64; 2]; 4], family: Family, picture: &Grey<'_>) -> bool {
+    let unit = [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]];
+    let pairs: Vec<_> = unit.into_iter().zip(*corners).collect();
+    let Some(h) = homography(&pairs) else {
+        return false;
+    };
+    let cell = 1.0 / f64::from(family.cells());
+    let (Some(black), Some(white)) = (
+        picture.around(&h, 1.0 - cell),
+        picture.around(&h, 1.0 + cell),
+    ) else {
+        return false;
+    };
+    let (dark, bright) = (middle(&black), middle(&white));
+    let between = f64::midpoint(dark, bright);
+    let right = black.iter().filter(|v| **v < between).count()
+        + white.iter().filter(|v| **v > between).count();
+    #[expect(clippy::cast_precision_loss, reason = "some tens")]
+    let share = right as f64 / (black.len() + white.len()) as f64;
+    bright - dark >= CONTRAST_MIN && share >= CLEAN_SHARE_MIN
+}
+
+fn middle(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Brightness, row by row.
+struct Grey<'a> {
+    size_px: [u32; 2],
+    grey: &'a [u8],
+}
+
+impl Grey<'_> {
+    /// How bright it is along a square of this half side in the tag's own coordinates.
+    fn around(&self, h: &Matrix3<f64>, half: f64) -> Option<Vec<f64>> {
+        let mut all = Vec::with_capacity(4 * LOOKS);
+        for look in 0..LOOKS {
+            #[expect(clippy::cast_precision_loss, reason = "less than ten")]
+            let along = half * (2.0 * (look as f64 + 0.5) / LOOKS as f64 - 1.0);
+            for at in [[along, -half], [along, half], [-half, along], [half, along]] {
+                all.push(self.at(through(h, at)?)?);
+            }
+        }
+        Some(all)
+    }
+
+    fn at(&self, [x, y]: [f64; 2]) -> Option<f64> {
+        let (x, y) = (x - 0.5, y - 0.5);
+        let (left, top) = (x.floor(), y.floor());
+        let (right, down) = (x - left, y - top);
+        let pixel = |dx: f64, dy: f64| self.pixel(left + dx, top + dy);
+        let upper = pixel(0.0, 0.0)? * (1.0 - right) + pixel(1.0, 0.0)? * right;
+        let lower = pixel(0.0, 1.0)? * (1.0 - right) + pixel(1.0, 1.0)? * right;
+        Some(upper * (1.0 - down) + lower * down)
+    }
+
+    fn pixel(&self, x: f64, y: f64) -> Option<f64> {
+        let [width, height] = self.size_px.map(f64::from);
+        if !((0.0..width).contains(&x) && (0.0..height).contains(&y)) {
+            return None;
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "within the picture"
+        )]
+        let index = (y * width + x) as usize;
+        self.grey.get(index).map(|v| f64::from(*v))
+    }
+}
