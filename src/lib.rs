@@ -16,7 +16,6 @@ pub mod exam;
 pub mod fleet;
 pub mod gate;
 pub mod job;
-pub mod kin;
 pub mod link;
 pub mod mcp;
 pub mod motion;
@@ -27,4 +26,6 @@ pub mod scene;
 pub mod service;
 pub mod sim;
 pub mod tools;
-pub mod units;
+
+/// Two rooms are a crate of their own, `src/kin`: it is fast where the rest is small.
+pub use steadyhand_kin::{self as kin, units};
