@@ -17,7 +17,6 @@ pub mod exam;
 pub mod fleet;
 pub mod gate;
 pub mod job;
-pub mod kin;
 pub mod link;
 pub mod mcp;
 pub mod motion;
@@ -28,5 +27,7 @@ pub mod scene;
 pub mod service;
 pub mod sim;
 pub mod tools;
-pub mod units;
 pub mod vision;
+
+/// Two rooms are a crate of their own, `src/kin`: it is fast where the rest is small.
+pub use steadyhand_kin::{self as kin, units};

@@ -543,3 +543,6 @@ fn isometry(frame: &Frame) -> Isometry3<f64> {
         UnitQuaternion::from_euler_angles(roll.get(), pitch.get(), yaw.get()),
     )
 }
+
+#[cfg(test)]
+mod tests;

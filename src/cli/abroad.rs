@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::Mutex;
 
+use super::exam;
 use crate::config::ServerEntry;
 use crate::mcp::client::{self, Client, ClientError};
 use crate::mcp::{self, CallWatch, Progress, ProgressSender, Received, ToolCard};
@@ -128,20 +130,37 @@ async fn open(server: &ServerEntry) -> Result<Open, ClientError> {
             _child: None,
         });
     };
-    let failed = |why: String| ClientError::Unreachable {
-        at: program.clone(),
-        why,
-    };
     // Its standard error is this process's, so that its complaints are in the node's log.
-    let mut child = Command::new(program)
+    let child = spawned(server, program, Stdio::inherit())?;
+    opened(child, server, program).await
+}
+
+fn spawned(server: &ServerEntry, program: &str, errors: Stdio) -> Result<Child, ClientError> {
+    let spawned = Command::new(program)
         .args(&server.args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(errors)
+        .env_remove(exam::KEY)
         .kill_on_drop(true)
-        .spawn()
-        .map_err(|error| failed(error.to_string()))?;
+        .spawn();
+    spawned.map_err(|error| unreachable(program, &error.to_string()))
+}
+
+fn unreachable(program: &str, why: &str) -> ClientError {
+    ClientError::Unreachable {
+        at: program.to_owned(),
+        why: why.to_owned(),
+    }
+}
+
+async fn opened(
+    mut child: Child,
+    server: &ServerEntry,
+    program: &str,
+) -> Result<Open, ClientError> {
     let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(failed("its streams cannot be reached".to_owned()));
+        return Err(unreachable(program, "its streams cannot be reached"));
     };
     let limit = Duration::from_secs(server.timeout_s.into());
     let client = client::over_within(output, input, program, limit).await?;
@@ -162,13 +181,55 @@ pub(super) async fn tools(command: &str) -> Result<Vec<ToolCard>, String> {
     listed.map_err(|error| error.to_string())
 }
 
+/// What it says on its standard error is nobody's but where it fails: then the last line of that says why.
 async fn started(command: &str) -> Result<Open, String> {
     let mut words = command.split_whitespace().map(str::to_owned);
+    let program = words.next().unwrap_or_default();
     let server = ServerEntry {
         url: None,
-        command: words.next(),
+        command: Some(program.clone()),
         args: words.collect(),
         timeout_s: crate::config::TIMEOUT_S,
     };
-    open(&server).await.map_err(|error| error.to_string())
+    let child = spawned(&server, &program, Stdio::piped());
+    let mut child = child.map_err(|error| error.to_string())?;
+    let errors = child.stderr.take();
+    let last = tokio::spawn(last_line(errors));
+    match opened(child, &server, &program).await {
+        Ok(open) => Ok(open),
+        // Its end closes its standard error, unless a program that it has started keeps that open.
+        Err(error) => match tokio::time::timeout(LAST_WORDS, last).await {
+            Ok(Ok(line)) if !line.is_empty() => Err(format!("{error}; it said: {line}")),
+            _ => Err(error.to_string()),
+        },
+    }
+}
+
+/// So long a program that failed is listened to.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+
+/// So much of its last line is told, and so much of any line is read at once.
+const LINE_CHARS_MAX: usize = 200;
+const LINE_BYTES_MAX: u64 = 4096;
+
+/// The last line that comes, cut. All is read, so that nobody waits for a full pipe.
+async fn last_line(errors: Option<ChildStderr>) -> String {
+    let (mut last, mut line) = (String::new(), Vec::new());
+    let Some(errors) = errors else {
+        return last;
+    };
+    let mut errors = BufReader::new(errors);
+    loop {
+        line.clear();
+        let mut part = (&mut errors).take(LINE_BYTES_MAX);
+        match part.read_until(b'\n', &mut line).await {
+            Ok(0) | Err(_) => return last,
+            Ok(_) => {
+                let text = String::from_utf8_lossy(&line);
+                if !text.trim().is_empty() {
+                    last = text.trim().chars().take(LINE_CHARS_MAX).collect();
+                }
+            }
+        }
+    }
 }

@@ -117,7 +117,7 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         seats.push(Arc::new(seat));
     }
     let examined = Arc::new(Examined::at(state.folder(), &file));
-    let helping = Arc::new(Helping::at(state.folder(), &file));
+    let helping = Arc::new(Helping::at(state.folder(), &file)?);
     let output = args
         .output
         .clone()

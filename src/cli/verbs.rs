@@ -8,7 +8,7 @@ use super::park::moves;
 use crate::gate::HoldAt;
 use crate::motion::{State, StopReport};
 use crate::permit::{Latch, Who};
-use crate::tools::{Node, Seat};
+use crate::tools::{Node, Seat, stop_line};
 
 /// How long a hold at once is waited for.
 const HELD: Duration = Duration::from_secs(3);
@@ -54,24 +54,23 @@ pub(super) async fn estop(node: &Node) -> Told {
     let mut lines = Vec::new();
     for (seat, ticket) in tickets {
         let report = seat.motion.stopped(ticket).await;
-        let line = estopped(report.as_ref());
-        lines.push(match line {
-            Ok(line) => Ok(format!("{}: {line}", seat.name)),
-            Err(why) => Err(format!("{}: {why}", seat.name)),
-        });
+        lines.push(estopped(seat, report.as_ref()));
     }
     Told::of(lines)
 }
 
-fn estopped(report: Option<&StopReport>) -> Result<String, String> {
+fn estopped(seat: &Seat, report: Option<&StopReport>) -> Result<String, String> {
     let Some(report) = report.filter(|report| report.verified) else {
-        return Err("standstill could not be verified: cut its power".to_owned());
+        return Err(format!(
+            "{}: standstill could not be verified: cut its power",
+            seat.name
+        ));
     };
-    let ms = report.standstill_ms.unwrap_or(f64::NAN);
+    let line = stop_line(seat, Some(report));
     Ok(match &report.not_kept {
-        None => format!("stands still after {ms:.0} ms; latched until `steadyhand clear`"),
+        None => format!("{line}; latched until `steadyhand clear`"),
         Some(why) => format!(
-            "stands still after {ms:.0} ms; latched until `steadyhand clear` or this node's end, for it could not be written down: {why}"
+            "{line}; latched until `steadyhand clear` or this node's end, for it could not be written down: {why}"
         ),
     })
 }

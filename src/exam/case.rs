@@ -224,8 +224,14 @@ impl Case {
         all.map(String::as_str)
     }
 
-    /// The case as these tools have it: its right tool by the name that is shown, where a server's tool had to be shown by
-    /// another than its own.
+    /// Other tools that it names: those that may follow, and those that must not be called.
+    pub(super) fn others(&self) -> impl Iterator<Item = &str> {
+        let all = self.may_follow.iter().chain(&self.must_not);
+        all.map(String::as_str)
+    }
+
+    /// The case as these tools have it: its right tool by the name that is shown, whatever the form in which the case says it.
+    /// A server's tool may have to be shown by another name than its own.
     #[must_use]
     pub fn aimed(mut self, tools: &Toolbox) -> Self {
         let of = |server: &String, name: &String| tools.of_server(server, name);
@@ -233,7 +239,13 @@ impl Case {
             .expected_server
             .as_ref()
             .zip(self.expected_tool.as_ref());
-        if let Some(card) = card.and_then(|(server, name)| of(server, name)) {
+        let found = card.and_then(|(server, name)| of(server, name));
+        let is_ours = self.functions.is_empty() && self.expected_server.is_none();
+        let by_form = || {
+            let name = self.expected_tool.as_ref().filter(|_| is_ours)?;
+            tools.find(name)
+        };
+        if let Some(card) = found.or_else(by_form) {
             self.expected_tool = Some(card.name.clone());
         }
         self

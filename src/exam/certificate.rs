@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Exam, Level, Settings};
+use super::{Level, Settings};
 
 /// How many hexadecimal digits name a certificate.
 const ID_DIGITS: usize = 16;
@@ -21,7 +21,7 @@ pub struct Certificate {
     pub prompt_hash: String,
     /// Of the list of tools, as it was shown.
     pub tools_hash: String,
-    /// Of the cases.
+    /// Of the cases that the node asks.
     pub cases_hash: String,
     /// The program's version.
     pub version: String,
@@ -29,41 +29,33 @@ pub struct Certificate {
     pub issued_ms: u64,
 }
 
-/// What a node shows a planner now.
+/// What a node shows and asks a planner now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     /// Of the words before every question.
     pub prompt_hash: String,
     /// Of the list of tools.
     pub tools_hash: String,
-}
-
-impl Shown {
-    /// What an exam shows.
-    #[must_use]
-    pub fn by(exam: &Exam) -> Self {
-        Self {
-            prompt_hash: exam.prompt_hash(),
-            tools_hash: exam.tools_hash(),
-        }
-    }
+    /// Of the cases: those that ship and fit, and the operator's own.
+    pub cases_hash: String,
 }
 
 impl Certificate {
-    /// For a run of this exam.
+    /// For a run at a node that shows and asks this.
     #[must_use]
-    pub fn of(run: i64, exam: &Exam, settings: &Settings, level: Level, issued_ms: u64) -> Self {
+    pub fn of(run: i64, now: &Shown, settings: &Settings, level: Level, issued_ms: u64) -> Self {
         let Shown {
             prompt_hash,
             tools_hash,
-        } = Shown::by(exam);
+            cases_hash,
+        } = now.clone();
         Self {
             run,
             level,
             settings: settings.clone(),
             prompt_hash,
             tools_hash,
-            cases_hash: exam.cases_hash(),
+            cases_hash,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             issued_ms,
         }
@@ -81,16 +73,23 @@ impl Certificate {
         serde_json::from_str(text).ok()
     }
 
-    /// Its name: it follows from what is signed.
+    /// Its name.
     #[must_use]
     pub fn id(&self) -> String {
-        let digits = blake3::hash(self.text().as_bytes()).to_hex();
+        Self::id_of(&self.text())
+    }
+
+    /// The name of the certificate of this text: it follows from what is signed.
+    #[must_use]
+    pub fn id_of(text: &str) -> String {
+        let digits = blake3::hash(text.as_bytes()).to_hex();
         digits.chars().take(ID_DIGITS).collect()
     }
 
-    /// What stands against it at a node that shows this and wants that level; nothing, where it holds.
+    /// What stands against it at a node that shows this and wants that level; nothing, where it holds. `model_file` is the
+    /// hash of what now lies where the model's file lay, where anything can be read there.
     #[must_use]
-    pub fn against(&self, now: &Shown, wanted: Level) -> Vec<String> {
+    pub fn against(&self, now: &Shown, model_file: Option<&str>, wanted: Level) -> Vec<String> {
         let mut found = Vec::new();
         if self.level < wanted {
             found.push(format!(
@@ -112,7 +111,26 @@ impl Certificate {
         if self.prompt_hash != now.prompt_hash {
             found.push("the words before every question have changed since".to_owned());
         }
+        if self.cases_hash != now.cases_hash {
+            found.push(
+                "the cases have changed since, those that ship or the operator's own".to_owned(),
+            );
+        }
+        found.extend(self.against_file(model_file));
         found
+    }
+
+    /// A model whose file was not named is bound by its name alone.
+    fn against_file(&self, now: Option<&str>) -> Option<String> {
+        let then = self.settings.model_file.as_deref()?;
+        let place = self.settings.model_path.as_deref().unwrap_or("unknown");
+        match now {
+            Some(now) if now == then => None,
+            Some(_) => Some(format!("the model's file {place} has changed since")),
+            None => Some(format!(
+                "the model's file {place} cannot be read any more, so that nobody can say that it is the same"
+            )),
+        }
     }
 }
 
@@ -120,49 +138,53 @@ impl Certificate {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::exam::Toolbox;
 
-    fn exam() -> Exam {
-        Exam {
-            cases: Vec::new(),
-            tools: Toolbox::default(),
-            preamble: "You draw.".to_owned(),
-            asked: None,
-            notes: Vec::new(),
+    fn shown() -> Shown {
+        Shown {
+            prompt_hash: "p".to_owned(),
+            tools_hash: "t".to_owned(),
+            cases_hash: "c".to_owned(),
         }
     }
 
     fn certificate() -> Certificate {
-        Certificate::of(
-            7,
-            &exam(),
-            &Settings::new("http://a/v1", "m"),
-            Level::Align,
-            5,
-        )
+        let settings = Settings {
+            model_file: Some("f".to_owned()),
+            ..Settings::new("http://a/v1", "m")
+        };
+        Certificate::of(7, &shown(), &settings, Level::Align, 5)
     }
 
     #[test]
     fn it_holds_for_what_it_was_earned_with() {
-        let shown = Shown::by(&exam());
-        assert_eq!(certificate().against(&shown, Level::Align), [""; 0]);
-        assert_eq!(certificate().against(&shown, Level::Observe), [""; 0]);
+        for level in [Level::Align, Level::Observe] {
+            let found = certificate().against(&shown(), Some("f"), level);
+            assert_eq!(found, [""; 0]);
+        }
+        let mut unbound = certificate();
+        unbound.settings.model_file = None;
+        assert_eq!(unbound.against(&shown(), None, Level::Align), [""; 0]);
     }
 
     #[test]
     fn every_change_voids_it_and_is_named() {
-        let wanted = |change: fn(&mut Certificate), level| {
-            let mut changed = certificate();
-            change(&mut changed);
-            changed.against(&Shown::by(&exam()), level).join("; ")
+        let same = |_: &mut Shown| ();
+        let void = |change: fn(&mut Shown), file, level| {
+            let mut now = shown();
+            change(&mut now);
+            certificate().against(&now, file, level).join("; ")
         };
-        assert!(wanted(|_| (), Level::Stroke).contains("it is for align"));
-        let version = |one: &mut Certificate| "0.0.0".clone_into(&mut one.version);
-        assert!(wanted(version, Level::Align).contains("0.0.0 then"));
-        let tools = |one: &mut Certificate| one.tools_hash.push('x');
-        assert!(wanted(tools, Level::Align).contains("list of tools"));
-        let prompt = |one: &mut Certificate| one.prompt_hash.push('x');
-        assert!(wanted(prompt, Level::Align).contains("words before"));
+        assert!(void(same, Some("f"), Level::Stroke).contains("it is for align"));
+        let align = Level::Align;
+        assert!(void(|now| now.tools_hash.push('x'), Some("f"), align).contains("list of tools"));
+        assert!(void(|now| now.prompt_hash.push('x'), Some("f"), align).contains("words before"));
+        assert!(void(|now| now.cases_hash.push('x'), Some("f"), align).contains("the cases have"));
+        assert!(void(same, Some("g"), align).contains("file unknown has changed"));
+        assert!(void(same, None, align).contains("cannot be read any more"));
+        let mut old = certificate();
+        "0.0.0".clone_into(&mut old.version);
+        let found = old.against(&shown(), Some("f"), align).join("; ");
+        assert!(found.contains("0.0.0 then"), "{found}");
     }
 
     #[test]
@@ -172,5 +194,6 @@ mod tests {
         other.settings.temperature += 0.1;
         assert_ne!(one.id(), other.id());
         assert_eq!(Certificate::read(&one.text()).unwrap(), one);
+        assert_eq!(one.id(), Certificate::id_of(&one.text()));
     }
 }

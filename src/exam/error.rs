@@ -57,6 +57,30 @@ pub enum ExamError {
         /// What may be.
         range: &'static str,
     },
+    /// An address holds a key.
+    #[error(
+        "the address {address} holds {holds}; addresses are kept in the record and shown, so leave it out: {instead}"
+    )]
+    Key {
+        /// The address without the key.
+        address: String,
+        /// What stands where.
+        holds: &'static str,
+        /// Where a key belongs.
+        instead: &'static str,
+    },
+    /// A case names a tool that is not there.
+    #[error("case {case} names the tool {tool:?}, which is not there{}; {hint}", nearest.as_ref().map(|name| format!(", the nearest is {name:?}")).unwrap_or_default())]
+    NoTool {
+        /// The case's name.
+        case: String,
+        /// As it is written.
+        tool: String,
+        /// The tool that comes nearest, where one does.
+        nearest: Option<String>,
+        /// What to do.
+        hint: &'static str,
+    },
     /// The planner could not be examined at all.
     #[error("{0}")]
     Planner(String),

@@ -9,6 +9,7 @@
 //! Nothing is made up: an answer that did not come is an answer that failed.
 
 mod acceptable;
+mod address;
 mod advice;
 mod answer;
 mod bfcl;
@@ -16,6 +17,7 @@ mod case;
 mod certificate;
 mod compare;
 mod confidence;
+mod confusion;
 mod error;
 mod explain;
 pub mod generate;
@@ -28,6 +30,7 @@ mod report;
 mod rounds;
 mod router;
 mod run;
+mod settings;
 mod shipped;
 mod similar;
 mod summary;
@@ -36,10 +39,12 @@ mod toolbox;
 mod verdict;
 mod written;
 
+pub use address::{AddressOf, is_local};
 pub use answer::{Answer, Call};
 pub use case::{Case, Class, Hazard, Turn};
 pub use certificate::{Certificate, Shown};
 pub use compare::Comparison;
+pub use confusion::{Confusion, Mistakes};
 pub use error::ExamError;
 pub use explain::{Explanation, Reference, explain, score};
 pub use helper::{Asker, Bench, Helped, Helper, Limits};
@@ -48,13 +53,14 @@ pub use planner::{Endpoint, Progress, Response};
 pub use record::{Held, Record, RunRow, Server, Status, Transport};
 pub use replay::Replay;
 pub use report::{Report, html, markdown};
-pub use run::{Exam, Settings, prompt_hash, tools_hash};
+pub use run::{Exam, cases_hash, prompt_hash, tools_hash};
+pub use settings::Settings;
 pub use shipped::fitting;
 pub use similar::{How, Pair, Recommendation, Similar, THRESHOLD};
 pub use summary::{By, Row};
-pub use tally::{Rate, Tally};
+pub use tally::{Figure, Rate, Tally};
 pub use toolbox::{Card, Does, Toolbox};
-pub use verdict::{Level, Verdict};
+pub use verdict::{Bound, Level, Verdict};
 
 /// Milliseconds since 1970 as `2026-11-21 14:05`, in UTC, for lists that people read.
 #[must_use]

@@ -14,9 +14,6 @@ use super::run::{Exam, Outcome};
 use super::{Card, Case, ExamError, Settings, Toolbox, Turn, Verdict};
 use crate::clock::Clock;
 
-/// Most tokens of one answer.
-const TOKENS_MAX: u32 = 1024;
-
 /// The first wait before another try; each further one is twice as long, up to the longest.
 const BACK_OFF: Duration = Duration::from_millis(500);
 const BACK_OFF_MAX: Duration = Duration::from_secs(8);
@@ -295,11 +292,14 @@ impl Planner<'_> {
             "messages": messages,
             "temperature": self.settings.temperature,
             "seed": self.settings.seed.wrapping_add(sample.into()),
-            "max_tokens": TOKENS_MAX,
+            "max_tokens": self.settings.max_tokens,
             "stream": false,
         });
         let functions: Vec<Value> = tools.cards().iter().map(Card::function).collect();
         if let Some(body) = body.as_object_mut() {
+            if let Some(top_p) = self.settings.top_p {
+                body.insert("top_p".to_owned(), top_p.into());
+            }
             // Some endpoints refuse an empty list.
             if !functions.is_empty() {
                 body.insert("tools".to_owned(), functions.into());

@@ -70,6 +70,11 @@ impl Replay {
         own.map_or(&[], Vec::as_slice)
     }
 
+    /// How many answers were recorded.
+    pub(super) fn lines(&self) -> usize {
+        self.lines
+    }
+
     /// How many answers belong to none of these cases.
     pub(super) fn strays(&self, cases: &[Case]) -> usize {
         let used: usize = cases.iter().map(|case| self.of(case).len()).sum();

@@ -1,9 +1,9 @@
 //! Round after round of new cases, of the classes that least is known of, until the verdict is certain or the budget is spent.
 
 use super::generate::{Wanted, generate, widest};
-use super::run::{Exam, Outcome, Settings};
+use super::run::{Exam, Outcome};
 use super::verdict::settled;
-use super::{Case, Class, ExamError, Tally};
+use super::{Case, Class, ExamError, Settings, Tally};
 
 /// New cases of one round.
 const CASES_PER_ROUND: usize = 15;

@@ -1,12 +1,12 @@
 //! An exam from cases to a verdict, recorded as it goes.
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::confidence::{self, Confidence};
 use super::record::{NewRun, Record, now_ms};
 use super::{
-    Answer, Case, ExamError, Hazard, Judged, Level, Rate, Replay, Toolbox, Verdict, judge, router,
+    Answer, Case, ExamError, Hazard, Judged, Level, Rate, Replay, Settings, Toolbox, Verdict,
+    judge, router,
 };
 
 /// One answer to one case, judged.
@@ -78,78 +78,6 @@ fn raw(output: &Value) -> String {
     }
 }
 
-/// How a planner is asked. It never changes within a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
-    /// The endpoint's address, or `replay`.
-    pub provider: String,
-    /// The model's name, as the endpoint knows it.
-    pub model: String,
-    /// Longest wait for an answer, 1 to 300 s.
-    pub time_limit_s: u32,
-    /// 0 to 2.
-    pub temperature: f64,
-    /// Further tries after an error, 0 to 10.
-    pub retries: u32,
-    /// The seed that is sent with each question.
-    pub seed: u64,
-    /// How often each case is asked, 1 to 10.
-    pub samples: u32,
-    /// The BLAKE3 hash of the model's file, where whoever ran the exam had it.
-    #[serde(default)]
-    pub model_file: Option<String>,
-    /// Up to so many answers are asked for while the verdict is not certain, 1 to 100,000; without it each case is asked and
-    /// no more are made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budget: Option<u32>,
-}
-
-impl Settings {
-    /// As shipped.
-    #[must_use]
-    pub fn new(provider: &str, model: &str) -> Self {
-        Self {
-            provider: provider.to_owned(),
-            model: model.to_owned(),
-            time_limit_s: 30,
-            temperature: 0.4,
-            retries: 3,
-            seed: 1,
-            samples: 1,
-            model_file: None,
-            budget: None,
-        }
-    }
-
-    /// Checks every range.
-    ///
-    /// # Errors
-    /// The first setting that is out of its range.
-    pub fn check(&self) -> Result<(), ExamError> {
-        let wrong = |name, value: String, range| Err(ExamError::Setting { name, value, range });
-        if !(1..=300).contains(&self.time_limit_s) {
-            return wrong(
-                "the time limit",
-                self.time_limit_s.to_string(),
-                "1 to 300 s",
-            );
-        }
-        if !(0.0..=2.0).contains(&self.temperature) {
-            return wrong("the temperature", self.temperature.to_string(), "0 to 2");
-        }
-        if self.retries > 10 {
-            return wrong("the number of retries", self.retries.to_string(), "0 to 10");
-        }
-        if !(1..=10).contains(&self.samples) {
-            return wrong("the number of samples", self.samples.to_string(), "1 to 10");
-        }
-        if let Some(budget) = self.budget.filter(|one| !(1..=100_000).contains(one)) {
-            return wrong("the budget", budget.to_string(), "1 to 100000 answers");
-        }
-        Ok(())
-    }
-}
-
 /// What is examined.
 #[derive(Clone, Debug)]
 pub struct Exam {
@@ -183,25 +111,11 @@ impl Exam {
         tools_hash(&self.tools)
     }
 
-    /// The cases, in their order, as one number.
+    /// Whether all of these cases are among its own: only then is a level worth a certificate.
     #[must_use]
-    pub fn cases_hash(&self) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for case in &self.cases {
-            hasher.update(case.line().as_bytes());
-            hasher.update(b"\n");
-        }
-        hasher.finalize().to_hex().to_string()
-    }
-
-    /// Whether every case that ships and fits these tools is among its cases: only then is a level worth a certificate.
-    ///
-    /// # Errors
-    /// The cases that ship cannot be read.
-    pub fn is_whole(&self) -> Result<bool, ExamError> {
-        let (shipped, _) = super::fitting(Case::shipped()?, &self.tools);
+    pub fn covers(&self, cases: &[Case]) -> bool {
         let own: std::collections::HashSet<String> = self.cases.iter().map(Case::line).collect();
-        Ok(shipped.iter().all(|case| own.contains(&case.line())))
+        cases.iter().all(|case| own.contains(&case.line()))
     }
 
     /// How often the built-in router is right about the same cases.
@@ -213,37 +127,53 @@ impl Exam {
         Ok(rate)
     }
 
-    fn notes(&self) -> Result<Vec<String>, ExamError> {
-        let mut named = std::collections::BTreeSet::new();
-        for case in &self.cases {
-            let tools = self.tools_for(case)?;
-            let only = tools.cards().iter().filter(|card| card.is_only_named);
-            named.extend(only.map(|card| card.name.clone()));
-        }
-        let mut notes = self.notes.clone();
-        if !named.is_empty() {
-            let shown: Vec<String> = named.iter().take(8).cloned().collect();
-            notes.push(format!(
-                "{} expected tools are in no list, so their arguments are taken as they come: {}",
-                named.len(),
-                shown.join(", ")
-            ));
-        }
-        Ok(notes)
+    /// Refuses cases whose tools nobody would be shown.
+    ///
+    /// # Errors
+    /// The first of them, with the tool that comes nearest.
+    pub fn check(&self) -> Result<(), ExamError> {
+        self.cases
+            .iter()
+            .try_for_each(|case| self.tools.knows(case))
+    }
+
+    /// What keeps every level away whatever the answers are. Recorded answers may be to cases whose tools are not at hand:
+    /// those are scored by name, and no level is given for tools that nobody has seen.
+    fn bars(&self, answered: usize) -> Vec<String> {
+        let all = self.cases.len();
+        let unknown: Vec<String> = self
+            .cases
+            .iter()
+            .filter_map(|case| self.tools.knows(case).err())
+            .map(|why| why.to_string())
+            .collect();
+        let unanswered = (answered < all).then(|| {
+            format!(
+                "{} of {all} cases have no answer; a level wants all of them",
+                all - answered
+            )
+        });
+        let unknown = unknown.first().map(|first| {
+            format!(
+                "{} of {all} cases name tools that were not shown, so their arguments are taken as they come; the first: {first}",
+                unknown.len()
+            )
+        });
+        unanswered.into_iter().chain(unknown).collect()
     }
 
     /// Judges all outcomes together.
     pub(super) fn verdict(&self, outcomes: &mut [Outcome]) -> Result<Verdict, ExamError> {
         confidence::settle(outcomes);
         let answered = super::Tally::names(outcomes);
-        let unanswered = self.cases.len() - answered.len();
         let router = self.router(|name| answered.contains(name))?;
+        let bars = self.bars(answered.len());
         Ok(Verdict::of(
             outcomes,
             self.asked,
             router,
-            unanswered,
-            self.notes()?,
+            bars,
+            self.notes.clone(),
         ))
     }
 
@@ -271,7 +201,7 @@ impl Exam {
         model: &str,
         record: &mut Record,
     ) -> Result<(i64, Verdict), ExamError> {
-        let mut settings = Settings::new("replay", model);
+        let mut settings = Settings::of_replay(model);
         let most = self.cases.iter().map(|case| replay.of(case).len()).max();
         settings.samples = u32::try_from(most.unwrap_or(1).clamp(1, 10)).unwrap_or(1);
         let mut outcomes = Vec::new();
@@ -288,10 +218,10 @@ impl Exam {
             settings: &settings,
         })?;
         let mut verdict = self.verdict(&mut outcomes)?;
-        let strays = replay.strays(&self.cases);
+        let (strays, lines) = (replay.strays(&self.cases), replay.lines());
         if strays > 0 {
             verdict.notes.push(format!(
-                "{strays} recorded answers belong to no case and were not scored"
+                "{strays} of {lines} recorded answers belong to no case and were not scored"
             ));
         }
         record.keep(run, &outcomes)?;
@@ -304,6 +234,17 @@ impl Exam {
 #[must_use]
 pub fn prompt_hash(preamble: &str) -> String {
     blake3::hash(preamble.as_bytes()).to_hex().to_string()
+}
+
+/// Cases, in their order, as one number.
+#[must_use]
+pub fn cases_hash(cases: &[Case]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for case in cases {
+        hasher.update(case.line().as_bytes());
+        hasher.update(b"\n");
+    }
+    hasher.finalize().to_hex().to_string()
 }
 
 /// A list of tools as one number, whatever node shows it.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::router::Words;
-use super::{Card, ExamError, Record};
+use super::{Card, Confusion, ExamError, Record};
 
 /// Weights of meaning, parameters and wording.
 const WEIGHTS: [f64; 3] = [0.5, 0.3, 0.2];
@@ -76,8 +76,8 @@ pub struct Similar {
     pub matrix: Vec<Vec<f64>>,
     /// The most alike first: those at the threshold, and the first few.
     pub pairs: Vec<Pair>,
-    /// The run that confusion is from.
-    pub run: Option<i64>,
+    /// What was called where what was right in the last run with a verdict in which two of these tools were shown.
+    pub confusion: Option<Confusion>,
 }
 
 /// How tools are compared.
@@ -95,7 +95,7 @@ impl Similar {
     /// Compares tools; `record` says what the last run confused.
     ///
     /// # Errors
-    /// Fewer than two tools, or too many; or vectors that are not of these tools.
+    /// Fewer than two tools, or too many; or vectors that are not of these tools; or the record cannot be read.
     pub fn of(cards: &[Card], how: &How, record: &Record) -> Result<Self, ExamError> {
         if !(2..=TOOLS_MAX).contains(&cards.len()) {
             return Err(ExamError::Request(format!(
@@ -107,7 +107,8 @@ impl Similar {
             Some(vectors) => cosines(vectors, cards.len())?,
             None => meaning(cards),
         };
-        let confusion = confusion(record);
+        let tools: Vec<String> = cards.iter().map(shown).collect();
+        let confusion = Confusion::last(record, &tools)?;
         let mut pairs = Vec::new();
         for (i, a) in cards.iter().enumerate() {
             for (j, b) in cards.iter().enumerate().skip(i + 1) {
@@ -125,7 +126,7 @@ impl Similar {
             pair.rank = rank;
             pair.confused = confusion
                 .as_ref()
-                .map(|(_, table)| confused(table, &pair.a, &pair.b));
+                .map(|table| table.between(&pair.a, &pair.b));
         }
         let is_confused = |pair: &Pair| pair.confused.is_some_and(|(times, _)| times > 0);
         pairs.retain(|pair| pair.is_too_alike || pair.rank <= RANKS || is_confused(pair));
@@ -136,20 +137,25 @@ impl Similar {
             }
         }
         Ok(Self {
-            tools: cards.iter().map(shown).collect(),
+            tools,
             matrix,
             pairs,
-            run: confusion.map(|(run, _)| run),
+            confusion,
         })
     }
 }
 
 /// A tool of another server is shown with whose it is.
 fn shown(card: &Card) -> String {
-    if card.server.is_empty() {
-        card.name.clone()
+    label(&card.server, &card.own_name)
+}
+
+/// A tool's name beside those of other servers.
+pub(super) fn label(server: &str, own_name: &str) -> String {
+    if server.is_empty() {
+        own_name.to_owned()
     } else {
-        format!("{}/{}", card.server, card.name)
+        format!("{server}/{own_name}")
     }
 }
 
@@ -259,30 +265,6 @@ fn matrix(cards: &[Card], pairs: &[Pair]) -> Vec<Vec<f64>> {
         .iter()
         .map(|a| names.iter().map(|b| likeness(a, b)).collect())
         .collect()
-}
-
-/// What was called where what was right, in the newest run that has a verdict.
-fn confusion(record: &Record) -> Option<(i64, Value)> {
-    let runs = record.runs().ok()?;
-    let run = runs.iter().rev().find(|run| run.verdict.is_some())?;
-    let verdict: Value = serde_json::from_str(run.verdict.as_deref()?).ok()?;
-    Some((run.id, verdict.get("tally")?.get("confusion")?.clone()))
-}
-
-/// How often the two were taken for each other, of the answers where either was right.
-fn confused(table: &Value, a: &str, b: &str) -> (u64, u64) {
-    let cell = |right: &str, called: &str| {
-        let cell = table.get(right).and_then(|row| row.get(called));
-        cell.and_then(Value::as_u64).unwrap_or(0)
-    };
-    let all = |right: &str| {
-        let row = table.get(right).and_then(Value::as_object);
-        row.into_iter()
-            .flatten()
-            .filter_map(|(_, cell)| cell.as_u64())
-            .sum::<u64>()
-    };
-    (cell(a, b) + cell(b, a), all(a) + all(b))
 }
 
 /// What is found wrong with a pair: its kind, what to do, why, and the description that would do it.

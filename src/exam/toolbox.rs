@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Call;
 use super::{Case, ExamError};
-use crate::args::name::{Resolution, resolve};
+use crate::args::name::{Resolution, normalise, resolve};
 use crate::args::{self, Policy, Reading, Received, Refusal, Shape};
 
 /// What a tool does to the world.
@@ -201,7 +201,7 @@ impl Toolbox {
     #[must_use]
     pub fn beside(mut self, others: Vec<Card>) -> Self {
         for mut card in others {
-            if self.find(&card.name).is_some() {
+            if self.is_taken(&card.name) {
                 card.name = self.free_name(&card);
                 card.names = vec![card.name.clone()];
             }
@@ -218,9 +218,14 @@ impl Toolbox {
         let first = format!("{}__{}", server.trim_matches('_'), card.own_name);
         let numbered = (2..=self.cards.len() + 2).map(|number| format!("{first}_{number}"));
         let mut names = std::iter::once(first.clone()).chain(numbered);
-        names
-            .find(|name| self.find(name).is_none())
-            .unwrap_or(first)
+        names.find(|name| !self.is_taken(name)).unwrap_or(first)
+    }
+
+    /// Whether a tool answers to this very name, form aside. What stands before `__` counts: it tells the servers apart.
+    fn is_taken(&self, name: &str) -> bool {
+        let wanted = normalise(name);
+        let mut names = self.cards.iter().flat_map(|card| &card.names);
+        names.any(|taken| normalise(taken) == wanted)
     }
 
     /// A server's tool, by its name there.
@@ -241,19 +246,65 @@ impl Toolbox {
     /// # Errors
     /// A function of the case that cannot be used.
     pub fn for_case(&self, case: &Case) -> Result<Self, ExamError> {
-        let mut cards = if case.functions.is_empty() {
-            self.cards.clone()
-        } else {
-            let own = case.functions.iter().map(Card::defined);
-            own.collect::<Result<_, _>>()
-                .map_err(|why| ExamError::Request(format!("case {}: {why}", case.name)))?
-        };
+        let own = Self::of_case(case)?;
+        let mut cards = own.unwrap_or_else(|| self.cards.clone());
         for name in case.right_tools() {
             if Self::index(&cards, name).is_none() {
                 cards.push(Card::named(name));
             }
         }
         Ok(Self { cards })
+    }
+
+    /// Refuses a case whose right tool is neither here nor among its own functions. Of another server's tools, where none of
+    /// that server is here, nothing can be said.
+    ///
+    /// # Errors
+    /// Its name, with the tool that comes nearest.
+    pub fn knows(&self, case: &Case) -> Result<(), ExamError> {
+        self.all_known(case, case.expected_tool.iter().map(String::as_str))
+    }
+
+    /// As [`Toolbox::knows`], for every tool that the case names.
+    ///
+    /// # Errors
+    /// The first such name, with the tool that comes nearest.
+    pub fn knows_all(&self, case: &Case) -> Result<(), ExamError> {
+        self.all_known(case, case.right_tools().chain(case.others()))
+    }
+
+    fn all_known<'a>(
+        &self,
+        case: &Case,
+        mut named: impl Iterator<Item = &'a str>,
+    ) -> Result<(), ExamError> {
+        let is_here = |server: &str| self.cards.iter().any(|card| card.server == server);
+        let mut servers = case.named_servers().peekable();
+        if case.functions.is_empty() && servers.peek().is_some() && !servers.any(is_here) {
+            return Ok(());
+        }
+        let own = Self::of_case(case)?;
+        let own = own.as_deref().unwrap_or(&self.cards);
+        let Some(tool) = named.find(|name| Self::index(own, name).is_none()) else {
+            return Ok(());
+        };
+        let names = own.iter().map(|card| card.name.as_str());
+        Err(ExamError::NoTool {
+            case: case.name.clone(),
+            tool: tool.to_owned(),
+            nearest: args::nearest(tool, names).into_iter().next(),
+            hint: "write its name, or show the server whose tool it is (`exam run --servers`)",
+        })
+    }
+
+    /// The functions that a case brings along.
+    fn of_case(case: &Case) -> Result<Option<Vec<Card>>, ExamError> {
+        if case.functions.is_empty() {
+            return Ok(None);
+        }
+        let own: Result<Vec<Card>, String> = case.functions.iter().map(Card::defined).collect();
+        own.map(Some)
+            .map_err(|why| ExamError::Request(format!("case {}: {why}", case.name)))
     }
 
     /// The tool that a name means, form aside, as the node finds it.

@@ -669,7 +669,7 @@ mod tests {
             span(SpanKind::Draw, 150, 300),
         ];
         let mut judge = Judge::new(&scene, &plan);
-        for (sample, value) in [(10, 1.0), (20, -2.8), (30, 2.0), (200, 3.5), (210, 3.5)] {
+        for (sample, value) in [(10, 1.0), (20, -2.8), (30, 2.95), (200, 3.5), (210, 3.5)] {
             let excess = excess(value, 3.0, "mm");
             judge.refuse(Rule::KeepOut, sample, excess, || {
                 format!("comes to {value}")

@@ -372,6 +372,12 @@ impl Execution {
         self.lifted
     }
 
+    /// Whether it is on its way straight up, or down again, off its path.
+    #[must_use]
+    pub fn is_lifting(&self) -> bool {
+        matches!(self.phase, Phase::Line(_))
+    }
+
     /// How long the lift of a stop takes; zero before there is one. A needle's is slow.
     #[must_use]
     pub fn lift_time(&self) -> Duration {

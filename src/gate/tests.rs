@@ -533,6 +533,27 @@ fn a_halt_stands_on_the_path_and_lifts_nothing() {
     assert!(!execution.has_lifted());
 }
 
+/// From the end of its brake to its end, and while it is brought down again, but not while it brakes.
+#[test]
+fn a_motion_lifts_where_it_has_left_its_path() {
+    let (scene, trajectory) = drawing();
+    let (mut execution, mut now) = (begun(scene, trajectory), Instant::ZERO);
+    run_to(&mut execution, &mut now, in_a_stroke());
+    assert!(!execution.is_lifting());
+    execution.stop();
+    let (mut lifts, mut before) = (0, height_mm(execution.goal_rad()));
+    while !matches!(tick(&mut execution, &mut now), Ok(Step::Finished)) {
+        let height = height_mm(execution.goal_rad());
+        assert_eq!(execution.is_lifting(), height - before > 1e-3 || lifts > 0);
+        lifts += u32::from(execution.is_lifting());
+        before = height;
+    }
+    assert!(!execution.is_lifting());
+    let took = trajectory.period * lifts;
+    let most = execution.lift_time();
+    assert!(took >= most && took <= most + trajectory.period, "{took:?}");
+}
+
 #[test]
 fn a_halt_on_the_way_up_stands_there() {
     let (scene, trajectory) = drawing();

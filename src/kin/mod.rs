@@ -14,6 +14,8 @@ mod folded;
 mod sines;
 mod solve;
 mod symmetric;
+#[path = "../units.rs"]
+pub mod units;
 
 pub use solve::{Goal, Missed, Solution};
 

@@ -127,8 +127,10 @@ pub struct StopReport {
     pub emergency: bool,
     /// From the request to the first frame of the stop; `None` if the arm was not moving.
     pub first_frame_ms: Option<f64>,
-    /// From the request to standstill as read back.
+    /// From the request to standstill as read back, with its lift.
     pub standstill_ms: Option<f64>,
+    /// How much of that the tip was on its way up, straight off the sheet; `None` without a lift.
+    pub lift_ms: Option<f64>,
     /// The fastest joint at the end, from where the joints were read to be; `None` where they were
     /// not.
     pub speed_rad_s: Option<f64>,
@@ -139,6 +141,16 @@ pub struct StopReport {
     /// Why an emergency stop is not on the disk, so that it lasts as long as this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
+}
+
+impl StopReport {
+    /// From the request to standstill without the lift: braking along the path, and reading back
+    /// that the arm stands. `None` where that could not be verified.
+    #[must_use]
+    pub fn braked_ms(&self) -> Option<f64> {
+        let still_ms = self.standstill_ms?;
+        Some(still_ms - self.lift_ms.unwrap_or(0.0))
+    }
 }
 
 /// How a motion ended.

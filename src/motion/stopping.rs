@@ -14,6 +14,25 @@ pub(super) struct Stopping {
     pub(super) was_moving: bool,
     pub(super) first_frame_ms: Option<f64>,
     pub(super) latched: bool,
+    pub(super) lift: Lift,
+}
+
+/// The lift of a stop, in the arm's time.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Lift {
+    began: Option<Instant>,
+    ms: Option<f64>,
+}
+
+impl Lift {
+    /// Told at each tick whether the arm is on its way up.
+    fn note(&mut self, lifts: bool, now: Instant) {
+        if lifts {
+            self.began.get_or_insert(now);
+        } else if let Some(began) = self.began.take() {
+            self.ms = Some(self.ms.unwrap_or(0.0) + ms_since(now, began));
+        }
+    }
 }
 
 impl Worker {
@@ -36,6 +55,9 @@ impl Worker {
         self.stopping = Some(Stopping {
             was_moving: self.job.is_some(),
             latched: false,
+            lift: before
+                .as_ref()
+                .map_or_else(Lift::default, |before| before.lift),
             first_frame_ms: before.as_ref().and_then(|before| before.first_frame_ms),
             asked: Asked {
                 at: before.as_ref().map_or(asked.at, |before| before.asked.at),
@@ -74,6 +96,17 @@ impl Worker {
         }
     }
 
+    /// Behind the frame that was `sent`, or was not, because all had been.
+    pub(super) fn note_lift(&mut self, sent: Instant) {
+        let lifts = self
+            .job
+            .as_ref()
+            .is_some_and(|job| job.execution.is_lifting());
+        if let Some(stopping) = &mut self.stopping {
+            stopping.lift.note(lifts, sent);
+        }
+    }
+
     pub(super) fn finish_stop(&mut self, verified: bool) {
         let Some(stopping) = self.stopping.take() else {
             return;
@@ -89,6 +122,7 @@ impl Worker {
             emergency: stopping.asked.emergency,
             first_frame_ms: stopping.first_frame_ms,
             standstill_ms: verified.then(|| ms_since(now, stopping.asked.at)),
+            lift_ms: stopping.lift.ms,
             speed_rad_s: self.still.speed_rad_s(),
             verified,
             lifted: self.has_lifted(),

@@ -45,6 +45,7 @@ impl Worker {
             }
         }
         self.note_stop_frame(now);
+        self.note_lift(now);
         self.latch_stop();
         self.settle();
     }

@@ -92,7 +92,7 @@ impl Alone {
         match self.0.run(scene, permit, plan).await {
             Ok(_) => Ok(()),
             Err(Trouble::Stopped(report, _)) => Err(Short {
-                stop: Some(report),
+                stop: Some(*report),
                 state: "stopped",
                 why: "it was stopped on its way".to_owned(),
             }),

@@ -17,7 +17,7 @@ use tracing::Instrument as _;
 
 use crate::gate;
 use crate::job::{Accepted, BYTES, Drawn, Entry, Keeper, Kept};
-use crate::motion::{Asks, Outcome, StopReport, Visited};
+use crate::motion::{Asks, Outcome, State, StopReport, Visited};
 use crate::permit::{Denied, Latch, Permit, Who};
 use crate::plan::{Plan, PlanError};
 use crate::scene::Scene;
@@ -45,7 +45,7 @@ pub(super) enum Trouble {
     /// It did not begin, and this is the whole answer.
     Said(Box<Reply>),
     /// It was stopped, after so much was drawn.
-    Stopped(StopReport, Drawn),
+    Stopped(Box<StopReport>, Drawn),
     /// It was stopped because its journal could not be written.
     Journal(String),
     /// It broke on the way.
@@ -169,7 +169,7 @@ impl Errand {
                 off_rad,
                 arm_time_s,
             }),
-            Ok(Outcome::Stopped(report)) => Err(Trouble::Stopped(report, drawn)),
+            Ok(Outcome::Stopped(report)) => Err(Trouble::Stopped(Box::new(report), drawn)),
             Ok(Outcome::Refused(why)) => Err(Trouble::Refused(why)),
             Ok(Outcome::Faulted(why)) => Err(Trouble::Faulted(why)),
             Err(_) => Err(Trouble::Faulted(
@@ -504,7 +504,7 @@ fn gone() -> Reply {
 /// Brings the job's card up to what the arm is doing.
 pub(super) fn look(seat: &Seat, job: &Job) {
     let snapshot = seat.motion.snapshot();
-    let held = snapshot.state == crate::motion::State::Held;
+    let held = snapshot.state == State::Held;
     let Some(progress) = snapshot.progress else {
         return;
     };
@@ -535,6 +535,11 @@ fn line(card: &Card) -> String {
 
 fn still_moving(seat: &Seat, card: &Card) -> Reply {
     let message = match card.state {
+        "held" if seat.motion.snapshot().state == State::Held => format!(
+            "{} is held, the pen up ({}); an operator goes on with it by `steadyhand resume`",
+            card.id,
+            line(card)
+        ),
         "held" => format!(
             "{} waits for a person, who allows it with `steadyhand approve {}`",
             card.id, card.id

@@ -53,3 +53,4 @@ pub use preview::{Complaint, Preview};
 pub use qualified::Examiner;
 pub use resume::record as job_record;
 pub use shape::{shape, strictness};
+pub(crate) use stop::line as stop_line;

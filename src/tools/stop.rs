@@ -62,13 +62,19 @@ fn reply(reports: &[(&Arc<Seat>, Option<StopReport>)]) -> Reply {
     reply.hint("motion needs reset first")
 }
 
-fn line(seat: &Seat, report: Option<&StopReport>) -> String {
+/// What became of one arm: which kind of stop, how soon its first frame and standstill came, how fast it
+/// was read to be, and where its tip is.
+pub(crate) fn line(seat: &Seat, report: Option<&StopReport>) -> String {
     let name = &seat.name;
     match report {
         None => format!("{name}: its thread has ended, so no stop could be sent: cut its power"),
         Some(report) => match (report.verified, report.first_frame_ms, report.standstill_ms) {
             (true, Some(first), Some(still)) => {
-                let lift = if report.lifted { ", pen lifted" } else { "" };
+                let lift = match report.lift_ms.filter(|_| report.lifted) {
+                    Some(ms) => format!(", pen lifted in {ms:.0} ms of them"),
+                    None if report.lifted => ", pen lifted".to_owned(),
+                    None => String::new(),
+                };
                 let kind = report.kind;
                 format!(
                     "{name}: stopped ({kind}); first stop frame after {first:.1} ms, standing still after {still:.0} ms{lift}{}{}",

@@ -49,7 +49,7 @@ fn check(case: &Case, output: &Value, classification: Classification, exact: boo
     );
 }
 
-/// A value of the same type that no question asks for.
+/// A value of the same type that no question asks for. Of the two booleans one may well be asked for: they are tried apart.
 fn other(value: &Value) -> Option<Value> {
     Some(match value {
         Value::String(_) => json!("something else entirely"),
@@ -60,7 +60,35 @@ fn other(value: &Value) -> Option<Value> {
     })
 }
 
-fn check_answered(case: &Case) {
+/// The values of an expected parameter that may be sent.
+fn options(expected: &Value) -> &[Value] {
+    match expected {
+        Value::Array(all) => all,
+        one => std::slice::from_ref(one),
+    }
+}
+
+/// Sends each boolean that a question knows as either, also where it may be left out: right is what the answers list.
+fn check_booleans(case: &Case, tool: &str, gold: &Value) -> usize {
+    let mut tried = 0;
+    for (name, expected) in &case.expected_params {
+        if !options(expected).iter().any(Value::is_boolean) {
+            continue;
+        }
+        for value in [json!(true), json!(false)] {
+            let is_right = options(expected).contains(&value);
+            let mut sent = gold.clone();
+            sent[name] = value;
+            let sent = message(tool, &sent);
+            check(case, &sent, Classification::TruePositive, is_right);
+            tried += 1;
+        }
+    }
+    tried
+}
+
+/// How many booleans were tried.
+fn check_answered(case: &Case) -> usize {
     let tool = case.expected_tool.as_deref().unwrap();
     let gold = case.right_arguments();
     check(
@@ -116,14 +144,15 @@ fn check_answered(case: &Case) {
             );
         }
     }
+    check_booleans(case, tool, &gold)
 }
 
 #[test]
 fn bfcl_answers_are_classified_as_the_leaderboard_has_them() {
-    let mut rows = 0;
+    let (mut rows, mut booleans) = (0, 0);
     for name in ["simple_python", "multiple"] {
         for case in cases(name, true) {
-            check_answered(&case);
+            booleans += check_answered(&case);
             rows += 1;
         }
     }
@@ -144,6 +173,7 @@ fn bfcl_answers_are_classified_as_the_leaderboard_has_them() {
         rows += 1;
     }
     assert!(rows >= 80);
+    assert!(booleans >= 14, "{booleans}");
 }
 
 #[test]

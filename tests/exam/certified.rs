@@ -20,10 +20,10 @@ fn perfect(asked: &Asked) -> Said {
 }
 
 /// A folder with a node file and the node's state.
-struct Post(Bench);
+pub(super) struct Post(pub(super) Bench);
 
 impl Post {
-    fn new(node_file: &str) -> Self {
+    pub(super) fn new(node_file: &str) -> Self {
         let bench = Bench::new();
         std::fs::write(bench.path("node.toml"), node_file).unwrap();
         Self(bench)
@@ -39,7 +39,7 @@ impl Post {
         ]
     }
 
-    fn run(&self, args: &[&str]) -> std::process::Output {
+    pub(super) fn run(&self, args: &[&str]) -> std::process::Output {
         let at = self.at();
         let all: Vec<&str> = args
             .iter()
@@ -49,7 +49,7 @@ impl Post {
         self.0.run(&all)
     }
 
-    fn token(&self, name: &str, more: &[&str]) -> String {
+    pub(super) fn token(&self, name: &str, more: &[&str]) -> String {
         let mut args = vec!["token", "add", name];
         args.extend(more);
         let made = self.run(&args);
@@ -57,17 +57,22 @@ impl Post {
         String::from_utf8(made.stdout).unwrap().trim().to_owned()
     }
 
-    fn serve(&self) -> Served {
+    pub(super) fn serve(&self) -> Served {
         let at = self.at();
         self.0.serve(&at.each_ref().map(String::as_str))
     }
 
     /// Examines a planner that is always right.
     fn certificate(&self) -> String {
+        self.certificate_with(&[])
+    }
+
+    fn certificate_with(&self, more: &[&str]) -> String {
         let planner = Planner::start(perfect);
         let url = planner.url();
-        let verdict =
-            json_of(&self.run(&["exam", "run", "--planner", &url, "--samples", "1", "--json"]));
+        let mut asked = vec!["exam", "run", "--planner", &url, "--samples", "1", "--json"];
+        asked.extend(more);
+        let verdict = json_of(&self.run(&asked));
         assert_eq!(verdict["reached"], "stroke", "{}", verdict["reasons"]);
         verdict["certificate"].as_str().unwrap().to_owned()
     }
@@ -158,6 +163,45 @@ fn a_change_or_another_key_voids_a_certificate() {
         forged["void_because"].to_string().contains("signature"),
         "{forged}"
     );
+}
+
+#[test]
+fn other_cases_or_another_model_file_void_a_certificate() {
+    let node = Post::new("qualified = \"stroke\"\n");
+    let model = node.0.path("model.gguf");
+    std::fs::write(&model, "weights").unwrap();
+    let id = node.certificate_with(&["--model-file", model.to_str().unwrap()]);
+    let void = || {
+        let shown = json_of(&node.run(&["exam", "certificate", "show", &id, "--json"]));
+        (
+            shown[0]["holds"].clone(),
+            shown[0]["void_because"].to_string(),
+        )
+    };
+    assert_eq!(void().0, true, "{}", void().1);
+    let mine = r#"{"name":"mine","query":"Draw!","expected_tool":"stroke"}"#;
+    assert!(node.run(&["exam", "cases", "add", mine]).status.success());
+    let (holds, why) = void();
+    assert!(
+        holds == false && why.contains("the cases have changed"),
+        "{why}"
+    );
+    node.token("planner", &[]);
+    assert!(!node.attach(&id, "planner").status.success());
+    assert!(
+        node.run(&["exam", "cases", "remove", "mine"])
+            .status
+            .success()
+    );
+    assert_eq!(void().0, true, "{}", void().1);
+    std::fs::write(&model, "other weights").unwrap();
+    let (holds, why) = void();
+    assert!(
+        holds == false && why.contains("model.gguf has changed"),
+        "{why}"
+    );
+    std::fs::remove_file(&model).unwrap();
+    assert!(void().1.contains("cannot be read any more"), "{}", void().1);
 }
 
 #[test]

@@ -61,6 +61,12 @@ fn tools_of_other_servers_are_shown_beside_our_own_and_kept_with_the_run() {
     );
     let record = rusqlite::Connection::open(path.join("exam.db")).unwrap();
     let count = |sql: &str| -> i64 { record.query_row(sql, [], |row| row.get(0)).unwrap() };
+    let named = "SELECT count(*) FROM tools WHERE server = 'other' AND name = 'other__stroke'";
+    assert_eq!(count(named), 1);
+    let report = json_of(&exam(path, &["report", "--format", "json"]));
+    for one in report["answers"].as_array().unwrap() {
+        assert_eq!(one["judged"]["selected_tool"], "other__stroke", "{one}");
+    }
     let tools = count(
         "SELECT count(*) FROM tools WHERE run_id = 1 AND server = 'other' AND output_schema IS NOT NULL",
     );

@@ -12,6 +12,8 @@ pub(super) struct Asked {
     pub(super) query: String,
     pub(super) tools: Vec<String>,
     pub(super) key: Option<String>,
+    /// The whole request.
+    pub(super) body: Value,
 }
 
 /// What is answered.
@@ -92,6 +94,7 @@ fn serve(stream: TcpStream, script: &dyn Fn(&Asked) -> Said, counted: &AtomicUsi
         query: query.to_owned(),
         tools: tools.collect(),
         key,
+        body: body.clone(),
     };
     match script(&asked) {
         Said::Message(message) => {

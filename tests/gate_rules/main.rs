@@ -10,6 +10,7 @@
 )]
 
 mod slow;
+mod small;
 
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
@@ -547,7 +548,7 @@ struct Case {
     /// Where it goes, as shares of each joint's range; none is the default plan.
     vias: Vec<[f64; 5]>,
     ticks: u32,
-    drawing: bool,
+    doing: SpanKind,
     /// Joint, where, how wide, how far.
     bumps: Vec<(usize, f64, f64, f64)>,
     keep_out: Option<([f64; 3], f64)>,
@@ -566,7 +567,12 @@ fn case() -> impl Strategy<Value = Case> {
     let motion = (
         vias,
         60_u32..400,
-        any::<bool>(),
+        prop_oneof![
+            3 => Just(SpanKind::Lower),
+            3 => Just(SpanKind::Travel),
+            1 => Just(SpanKind::Jog),
+            1 => Just(SpanKind::Probe),
+        ],
         prop::collection::vec(bump, 0..3),
     );
     let around = (
@@ -577,10 +583,10 @@ fn case() -> impl Strategy<Value = Case> {
         prop_oneof![2 => Just(1.0), 1 => 0.2..1.0_f64],
     );
     (motion, around).prop_map(
-        |((vias, ticks, drawing, bumps), (keep_out, ceiling_m, sheet_mm, thicker, slower))| Case {
+        |((vias, ticks, doing, bumps), (keep_out, ceiling_m, sheet_mm, thicker, slower))| Case {
             vias,
             ticks,
-            drawing,
+            doing,
             bumps,
             keep_out,
             ceiling_m,
@@ -636,12 +642,7 @@ impl Case {
             let legs = poses
                 .windows(2)
                 .flat_map(|pair| ease(&pair[0], &pair[1], self.ticks));
-            let kind = if self.drawing {
-                SpanKind::Lower
-            } else {
-                SpanKind::Travel
-            };
-            only(kind, 10, legs.collect())
+            only(self.doing, 10, legs.collect())
         };
         let count = plan.samples.len() as f64;
         for (joint, at, wide, far) in &self.bumps {

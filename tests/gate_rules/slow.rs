@@ -14,6 +14,11 @@ const STEP_M: f64 = 0.004;
 const CLEARANCE_M: f64 = 0.003;
 const BORDER_MM: f64 = 30.0;
 
+/// How fast a tip may feel its way, how far below the sheet, and how fast a person may step it.
+const PROBE_MM_S: f64 = 2.0;
+const PROBE_DEPTH_MM: f64 = 5.0;
+const JOG_MM_S: f64 = 25.0;
+
 /// What was found of a rule.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Found {
@@ -184,10 +189,11 @@ impl Slow {
             let then = tip(scene, 0, before);
             let speed = (now - then).norm() * 1e3 / plan.period.as_secs_f64();
             let travel = scene.limits.travel_mm_s.max(scene.limits.draw_mm_s);
-            let most = if kind == SpanKind::Draw {
-                scene.limits.draw_mm_s
-            } else {
-                travel
+            let most = match kind {
+                SpanKind::Draw => scene.limits.draw_mm_s,
+                SpanKind::Probe => scene.limits.draw_mm_s.min(PROBE_MM_S),
+                SpanKind::Jog => scene.limits.travel_mm_s.min(JOG_MM_S),
+                _ => travel,
             };
             self.above(Rule::TipSpeed, speed, most.min(250.0), 0.0);
             let half = before.zip(q, |a, b| (a + b) * 0.5);
@@ -202,15 +208,20 @@ impl Slow {
         );
         let down = matches!(
             kind,
-            SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell
+            SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell | SpanKind::Probe
         );
         let ([x, y], height) = over(scene, &now);
         let [width, depth] = scene.surface.size_mm();
         if (-BORDER_MM..=width + BORDER_MM).contains(&x)
             && (-BORDER_MM..=depth + BORDER_MM).contains(&y)
         {
-            let press = if down { scene.heights.press_mm } else { 0.0 };
-            self.above(Rule::Sheet, -height, press + 0.25, 0.0);
+            let deep = match kind {
+                SpanKind::Probe => PROBE_DEPTH_MM,
+                SpanKind::Jog => scene.heights.press_mm,
+                _ if down => scene.heights.press_mm,
+                _ => 0.0,
+            };
+            self.above(Rule::Sheet, -height, deep + 0.25, 0.0);
         }
         if down {
             self.above(Rule::Condition, condition(scene, 0, q), 30.0, 0.1);

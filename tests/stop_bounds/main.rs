@@ -18,6 +18,9 @@
 mod far_end;
 mod house;
 mod rig;
+#[path = "../support/mod.rs"]
+mod support;
+mod told;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -69,33 +72,24 @@ fn assert_bound(title: &str, all_ms: &[f64], bare_ms: &[f64], bound_ms: f64) {
     print_histogram(title, all_ms);
     print_histogram("a bare thread", bare_ms);
     let (found, bare) = (quantile(all_ms, 0.99), quantile(bare_ms, 0.99));
+    let (limit_ms, by) = if bare + BARE_MS <= bound_ms {
+        (bound_ms, "the machine was on time: judged by the bound")
+    } else {
+        let by = "the machine was late itself: judged by its bare thread";
+        (bare + BARE_MS, by)
+    };
+    eprintln!("{title}: p99 {found:.2} ms of {limit_ms:.2} ms; {by}");
     assert!(
-        found <= bound_ms || found <= bare + BARE_MS,
-        "{title}: p99 {found:.1} ms; {bound_ms} ms is the bound, and a bare thread took {bare:.1} ms"
+        found <= limit_ms,
+        "{title}: p99 {found:.1} ms; {limit_ms:.1} ms is the limit ({by}: {bare:.1} ms)"
     );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_request_reaches_the_wire_in_time() {
     let _alone = ALONE.lock().await;
-    let measured = (0..ARMS).map(|_| async {
-        let rig = Rig::new(Clock::real());
-        let motion = rig.on_a_port();
-        let bare = Bare::start(&rig.clock);
-        let mut both_ms = Vec::new();
-        for _ in 0..stops().div_ceil(ARMS) {
-            rig.swings(&motion, (WAY_RAD, 1.0), FASTEST).await;
-            let asked = rig.clock.now();
-            let ticket = motion.stop(Who::Operator, false);
-            let bare_ms = bare.wake();
-            let report = motion.stopped(ticket).await.unwrap();
-            assert!(report.verified, "{report:?}");
-            both_ms.push((rig.first_frame_ms(asked, &report), bare_ms));
-            rig.release();
-            rig.forget();
-        }
-        both_ms
-    });
+    let each = stops().div_ceil(ARMS);
+    let measured = (0..ARMS).map(|_| swung_and_stopped(each, (WAY_RAD, 1.0), FASTEST));
     let measured = futures::future::join_all(measured).await;
     let (first_ms, bare_ms): (Vec<f64>, Vec<f64>) = measured.into_iter().flatten().unzip();
     assert_bound(
@@ -103,6 +97,66 @@ async fn a_stop_request_reaches_the_wire_in_time() {
         &first_ms,
         &bare_ms,
         FIRST_FRAME_MS,
+    );
+}
+
+/// Stops of one arm, each in a swing: after how long the first frame was heard, and a bare thread woken.
+async fn swung_and_stopped(count: usize, way: (f64, f64), share: f64) -> Vec<(f64, f64)> {
+    let rig = Rig::new(Clock::real());
+    let motion = rig.on_a_port();
+    let bare = Bare::start(&rig.clock);
+    let (mut both_ms, mut uncounted) = (Vec::new(), 0);
+    while both_ms.len() < count {
+        rig.swings(&motion, way, share).await;
+        let asked = rig.clock.now();
+        let ticket = motion.stop(Who::Operator, false);
+        let bare_ms = bare.wake();
+        let report = motion.stopped(ticket).await.unwrap();
+        assert!(report.verified, "{report:?}");
+        // A machine that is too busy may have ended the swing before: there was nothing to stop.
+        if report.first_frame_ms.is_some() {
+            both_ms.push((rig.first_frame_ms(asked, &report), bare_ms));
+        } else {
+            uncounted += 1;
+            assert!(uncounted <= count, "it never moved");
+        }
+        rig.release();
+        rig.forget();
+    }
+    both_ms
+}
+
+/// Threads that take all of the machine's time.
+const HOGS: usize = 4;
+
+/// Beside them, one stop for so many others.
+const BESIDE_HOGS: usize = 4;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_request_reaches_the_wire_in_time_beside_four_hogs() {
+    let _alone = ALONE.lock().await;
+    let over = std::sync::Arc::new(AtomicBool::new(false));
+    let hogs: Vec<_> = (0..HOGS)
+        .map(|_| {
+            let over = std::sync::Arc::clone(&over);
+            std::thread::spawn(move || {
+                while !over.load(Ordering::SeqCst) {
+                    std::hint::spin_loop();
+                }
+            })
+        })
+        .collect();
+    let _end = Over(&over);
+    let wanted = stops().div_ceil(BESIDE_HOGS);
+    let measured = swung_and_stopped(wanted, (LONG_WAY_RAD, SLOWER), UNDER_WAY).await;
+    over.store(true, Ordering::SeqCst);
+    hogs.into_iter().for_each(|hog| hog.join().unwrap());
+    let (first_ms, bare_ms): (Vec<f64>, Vec<f64>) = measured.into_iter().unzip();
+    assert_bound(
+        "stop request to first stop frame, four hogs",
+        &first_ms,
+        &bare_ms,
+        FIRST_FRAME_BUSY_MS,
     );
 }
 
@@ -122,7 +176,7 @@ async fn an_arm_at_100_mm_s_stands_in_time() {
     while still_ms.len() < stops() {
         // The long way, for it is at its fastest for longer than a busy machine is late.
         rig.swings(&motion, (LONG_WAY_RAD, 1.0), FASTEST).await;
-        let speed_mm_s = rig.speed_mm_s();
+        let speed_mm_s = rig.speed_mm_s().unwrap();
         let ticket = motion.stop(Who::Operator, false);
         let report = motion.stopped(ticket).await.unwrap();
         assert!(
@@ -141,6 +195,51 @@ async fn an_arm_at_100_mm_s_stands_in_time() {
     }
     print_histogram("stop request to standstill, arm time", &still_ms);
     assert!(quantile(&still_ms, 1.0) <= STANDSTILL_MS, "{still_ms:?}");
+}
+
+/// The same with the pen on the paper, where a lift follows: that is told apart, and the rest is as
+/// quick as where there is none.
+#[tokio::test]
+async fn an_arm_that_draws_at_100_mm_s_stands_in_time_and_is_lifted() {
+    let _alone = ALONE.lock().await;
+    let rig = Rig::in_scene("line", &fast_line(), Clock::simulated_at(RATE));
+    let motion = rig.in_memory();
+    let (mut still_ms, mut lift_ms, mut slower) = (Vec::new(), Vec::new(), 0);
+    let wanted = stops().div_ceil(DRAWN);
+    while still_ms.len() < wanted {
+        rig.draws(&motion).await;
+        let speed_mm_s = rig.speed_mm_s().unwrap();
+        let ticket = motion.stop(Who::Operator, false);
+        let report = motion.stopped(ticket).await.unwrap();
+        assert!(report.verified && report.lifted, "{report:?}");
+        if speed_mm_s > FAST_MM_S {
+            still_ms.push(report.braked_ms().unwrap());
+            lift_ms.push(report.lift_ms.unwrap());
+        } else {
+            slower += 1;
+            assert!(slower <= stops(), "it never draws at 100 mm/s");
+        }
+        rig.release();
+        rig.forget();
+    }
+    print_histogram("stop request to standstill, drawing, arm time", &still_ms);
+    print_histogram("and the lift behind it", &lift_ms);
+    assert!(quantile(&still_ms, 1.0) <= STANDSTILL_MS, "{still_ms:?}");
+}
+
+/// One drawing is stopped for so many swings: it has to come down to the paper first.
+const DRAWN: usize = 4;
+
+/// A line along the sheet, turned about the foot for most of its way, as fast as a pen may be.
+fn fast_line() -> String {
+    let text = scene("line", &["[[0.0, 20.0], [90.0, 20.0]]".to_owned()]);
+    let mut scene: toml::Table = toml::from_str(&text).unwrap();
+    let limits = toml::toml! {
+        draw_mm_s = 104.0
+        travel_mm_s = 100.0
+    };
+    scene.insert("limits".to_owned(), limits.into());
+    toml::to_string(&scene).unwrap()
 }
 
 /// A drawing of more than a hundred thousand waypoints is previewed for every stop, while clients on
@@ -280,6 +379,40 @@ async fn whoever_gives_up_is_heard_in_time() {
         let title = format!("{name} to first stop frame");
         assert_bound(&title, &first_ms, &bare_ms, GIVEN_UP_MS);
     }
+}
+
+/// Nodes that are told to end, each a process of its own: so many for ten other stops, so many at once.
+const TOLD: usize = 10;
+const TOLD_AT_ONCE: usize = 2;
+
+/// SIGTERM, from the process that sends it to the port of the one that is told.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_told_to_end_stops_its_arm_in_time() {
+    let _alone = ALONE.lock().await;
+    let each = stops().div_ceil(TOLD * TOLD_AT_ONCE);
+    let measured: Vec<(f64, f64)> = tokio::task::block_in_place(|| {
+        std::thread::scope(|scope| {
+            let all = (0..TOLD_AT_ONCE).map(|_| {
+                scope.spawn(|| {
+                    let told = told::Told::new();
+                    let bare = Bare::start(&Clock::real());
+                    let once = |_| told.first_frame_ms(&bare);
+                    (0..each).map(once).collect::<Vec<_>>()
+                })
+            });
+            let all: Vec<_> = all.collect();
+            all.into_iter()
+                .flat_map(|one| one.join().unwrap())
+                .collect()
+        })
+    });
+    let (first_ms, bare_ms): (Vec<f64>, Vec<f64>) = measured.into_iter().unzip();
+    assert_bound(
+        "SIGTERM to first stop frame",
+        &first_ms,
+        &bare_ms,
+        FIRST_FRAME_MS,
+    );
 }
 
 /// The default scene, with another design.

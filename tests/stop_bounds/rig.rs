@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use nalgebra::Point3;
 use steadyhand::clock::Clock;
 use steadyhand::gate;
 use steadyhand::link::memory::{FarEnd, MemoryLink};
@@ -10,7 +11,7 @@ use steadyhand::link::serial::SerialLink;
 use steadyhand::link::{Link, LinkError, pty};
 use steadyhand::motion::{Motion, Opener, StopReport};
 use steadyhand::permit::{Permit, Permits, Who};
-use steadyhand::plan::{Span, SpanKind, Trajectory};
+use steadyhand::plan::{self, Patient, Span, SpanKind, Trajectory};
 use steadyhand::scene::{Library, Scene};
 use steadyhand::sim::Simulator;
 use steadyhand::units::{Instant, Joints};
@@ -68,6 +69,17 @@ impl Rig {
         }
     }
 
+    /// In a scene of its own.
+    pub(super) fn in_scene(name: &str, text: &str, clock: Clock) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(format!("{name}.toml")), text).unwrap();
+        let library = Library::new(Some(folder.path().to_owned()));
+        Self {
+            scene: library.scene(name, None).unwrap(),
+            ..Self::new(clock)
+        }
+    }
+
     fn ear(&self) -> Ear {
         Ear {
             sim: Simulator::new(&self.scene.arm, &self.scene.rest_rad),
@@ -92,6 +104,14 @@ impl Rig {
 
     /// On a pseudo-terminal with a thread of its own.
     pub(super) fn on_a_port(&self) -> Motion {
+        let (path, baud) = (self.port(), self.scene.arm.file.baud);
+        self.start(Box::new(move |clock| {
+            SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn Link>)
+        }))
+    }
+
+    /// The path of a pseudo-terminal that the arm is at.
+    pub(super) fn port(&self) -> String {
         let (ear, clock) = (self.ear(), self.clock.clone());
         let (tell, path) = mpsc::channel();
         std::thread::spawn(move || {
@@ -106,10 +126,7 @@ impl Rig {
                 let _ = pty::serve(ear, &clock, open).await;
             });
         });
-        let (path, baud) = (path.recv().unwrap(), self.scene.arm.file.baud);
-        self.start(Box::new(move |clock| {
-            SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn Link>)
-        }))
+        path.recv().unwrap()
     }
 
     fn leave(&self) -> Permit {
@@ -194,20 +211,58 @@ impl Rig {
         }
     }
 
-    /// How fast the tip was sent lately, by the goals that were heard.
-    pub(super) fn speed_mm_s(&self) -> f64 {
+    /// Draws the scene as far as the middle of its first stroke.
+    pub(super) async fn draws(&self, motion: &Motion) {
+        let start = motion.snapshot().measured.unwrap();
+        let plan = plan::draw(&self.scene, &start.position_rad, &Patient).unwrap();
+        let mut spans = plan.trajectory.spans.iter();
+        let stroke = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
+        let middle = usize::midpoint(stroke.first, stroke.end);
+        let now = self.clock.now();
+        let proof = gate::check(&self.scene, self.leave(), &start, now, plan.trajectory).unwrap();
+        let mut ended = motion.run(proof, motion.stops_asked());
+        let mut snapshots = motion.watch();
+        let there = snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= middle));
+        tokio::select! {
+            there = there => drop(there.unwrap()),
+            ended = &mut ended => panic!("{ended:?}"),
+        }
+    }
+
+    /// How fast the tip was sent lately, by the goals that were heard; `None` from too few.
+    pub(super) fn speed_mm_s(&self) -> Option<f64> {
         const FRAMES: usize = 20;
-        let goals = self.goals_since(Instant::ZERO);
-        let lately = &goals[goals.len().saturating_sub(FRAMES)..];
-        let ((then, from), (now, to)) = (lately[0], lately[lately.len() - 1]);
-        let servo = self.scene.arm.servos().next().unwrap().1;
-        let turned_rad = servo.angle_rad(to) - servo.angle_rad(from);
-        let radius_m = self.tip_radius_m(&self.scene.rest_rad);
-        turned_rad.abs() * radius_m * 1e3 / now.seconds_since(then)
+        let tips = self.tips();
+        let from = tips.len().checked_sub(FRAMES)?;
+        let ((then, from), (now, to)) = (tips[from], tips[tips.len() - 1]);
+        Some((to - from).norm() * 1e3 / now.seconds_since(then))
+    }
+
+    /// Where the tip was sent by each frame with goals that was heard.
+    pub(super) fn tips(&self) -> Vec<(Instant, Point3<f64>)> {
+        let heard = self.heard.lock().unwrap();
+        let tips = heard.iter().filter_map(|(at, bytes)| {
+            let goals = far_end::goals(Family::Sts, bytes)?;
+            Some((*at, self.tip_of(&goals)?))
+        });
+        tips.collect()
+    }
+
+    /// Where goals send the tip of the first pen.
+    fn tip_of(&self, goals: &[(u8, i32)]) -> Option<Point3<f64>> {
+        let servos = self.scene.arm.servos();
+        let angles: Option<Vec<f64>> = servos
+            .map(|(_, servo)| {
+                let (_, ticks) = goals.iter().find(|(id, _)| *id == servo.id)?;
+                Some(servo.angle_rad(*ticks))
+            })
+            .collect();
+        let frame = self.scene.arm.chain.forward(&Joints::from_slice(&angles?));
+        Some(frame * self.scene.pens[0].tip_m)
     }
 
     /// Goals of the first joint in the frames that were heard from a moment on.
-    fn goals_since(&self, since: Instant) -> Vec<(Instant, i32)> {
+    pub(super) fn goals_since(&self, since: Instant) -> Vec<(Instant, i32)> {
         let heard = self.heard.lock().unwrap();
         let frames = heard.iter().filter(|(at, _)| *at >= since);
         frames

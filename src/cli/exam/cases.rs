@@ -89,18 +89,15 @@ pub(super) async fn run(
     match what {
         CasesCommand::List { class, own } => list(node, record, class.as_deref(), own)?,
         CasesCommand::Add { case } => {
-            let mut cases = Case::read_lines(&case)?;
-            let [one] = cases.as_mut_slice() else {
+            let cases = Case::read_lines(&case)?;
+            if cases.len() != 1 {
                 bail!("write one JSON object; several come by `exam cases import`");
-            };
-            if one.name == "case_1" {
-                one.name = format!("own_{}", record.cases()?.len() + 1);
             }
-            add(node, record, &cases)?;
+            add(node, record, cases)?;
         }
         CasesCommand::Import { file, answers } => {
-            let cases = super::run::cases_of(&file, answers.as_deref())?;
-            add(node, record, &cases)?;
+            let cases = super::asked::cases_of(&file, answers.as_deref())?;
+            add(node, record, cases)?;
         }
         CasesCommand::Export { out, own } => export(record, out, own)?,
         CasesCommand::Generate {
@@ -126,7 +123,8 @@ pub(super) async fn run(
                 count: usize::try_from(count)?,
                 seed,
             };
-            let asker = paraphrase.map(|url| to_ask(&url, paraphrase_model.as_deref()));
+            let model = paraphrase_model.as_deref();
+            let asker = paraphrase.map(|url| to_ask(&url, model)).transpose()?;
             let made = made(node, record, &wanted, asker.as_ref()).await?;
             saved(record, store, &made, dry_run)?;
         }
@@ -161,9 +159,18 @@ fn list(node: &NodeArgs, record: &Record, class: Option<&str>, own: bool) -> any
 }
 
 /// Adds cases that the node could examine: those whose own right call it would carry out.
-fn add(node: &NodeArgs, record: &mut Record, cases: &[Case]) -> anyhow::Result<()> {
+fn add(node: &NodeArgs, record: &mut Record, cases: Vec<Case>) -> anyhow::Result<()> {
     let (tools, _) = toolbox(node)?;
-    for case in cases {
+    let shipped = Case::shipped()?;
+    let cases: Vec<Case> = cases.into_iter().map(named).collect();
+    for case in &cases {
+        if shipped.iter().any(|one| one.name == case.name) {
+            bail!(
+                "case {}: one that ships has that name; give it another",
+                case.name
+            );
+        }
+        tools.knows_all(case)?;
         let own = tools.for_case(case)?;
         if !case.fits(&own) {
             bail!(
@@ -174,9 +181,21 @@ fn add(node: &NodeArgs, record: &mut Record, cases: &[Case]) -> anyhow::Result<(
             );
         }
     }
-    record.add_cases(cases)?;
+    record.know_servers(&cases)?;
+    record.add_cases(&cases)?;
     show::note(&format!("{} cases added", cases.len()));
     Ok(())
+}
+
+/// A case that was named after its line has a name that follows from what it says, so that it takes no other's place.
+fn named(mut case: Case) -> Case {
+    let line = case.name.strip_prefix("case_");
+    if line.is_some_and(|line| line.parse::<usize>().is_ok()) {
+        case.name.clear();
+        let digits = blake3::hash(case.line().as_bytes()).to_hex();
+        case.name = format!("own_{}", digits.chars().take(8).collect::<String>());
+    }
+    case
 }
 
 fn class_of(word: &str) -> anyhow::Result<Class> {

@@ -6,6 +6,8 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
+use super::asked::Asked;
+use super::model_file::Hashes;
 use super::{Exit, NodeArgs, cards, instructions, open, print_json, show, state};
 use crate::caller::{Book, Card};
 use crate::catalogue::Here;
@@ -61,7 +63,8 @@ pub(super) fn run(
                 bail!("{NOTHING_KEPT}");
             };
             let held = record.certificate(&id)?;
-            let void = against(&folder, &held, None)?;
+            let now = at_node(node, record)?;
+            let void = against(&folder, &held, &now, &Hashes::default(), Level::Observe)?;
             if !void.is_empty() {
                 bail!("certificate {id} does not hold: {}", void.join("; "));
             }
@@ -104,11 +107,14 @@ pub(super) fn issue(
     let Some(level) = verdict.reached else {
         return Ok(None);
     };
-    if !exam.is_whole()? {
-        let why = "no certificate: it is given for all the cases that ship, not for others alone";
+    let here = here(node)?;
+    let tools = cards(&here, crate::args::Profile::Guarded);
+    let asked = Asked::kept(&tools, &[], record)?.cases;
+    if !exam.covers(&asked) {
+        let why = "no certificate: it is given for all the cases that ship and your own, not for others alone";
         return Ok(Some(Err(why.to_owned())));
     }
-    if exam.tools_hash() != exam::tools_hash(&super::toolbox(node)?.0) {
+    if exam.tools_hash() != exam::tools_hash(&tools) {
         let why = "no certificate: it is given for this node's own tools, not for them with others";
         return Ok(Some(Err(why.to_owned())));
     }
@@ -116,31 +122,49 @@ pub(super) fn issue(
         return Ok(Some(Err(format!("no certificate: {NOTHING_KEPT}"))));
     };
     let settings = record.run(Some(run))?.settings;
-    let one = Certificate::of(run, exam, &settings, level, calendar_ms());
+    let now = Shown {
+        prompt_hash: exam.prompt_hash(),
+        tools_hash: exam.tools_hash(),
+        cases_hash: exam::cases_hash(&asked),
+    };
+    let one = Certificate::of(run, &now, &settings, level, calendar_ms());
     let signature = job::sign(&folder, &one.text()).context("the certificate is not signed")?;
     Ok(Some(Ok(record.certify(&one, &signature)?)))
 }
 
-/// What stands against a certificate; with what the node shows and wants, against its use there.
+/// What stands against a certificate at a node that shows and asks this.
 fn against(
     folder: &Path,
     held: &Held,
-    wanted: Option<(&Shown, Level)>,
+    now: &Shown,
+    files: &Hashes,
+    wanted: Level,
 ) -> anyhow::Result<Vec<String>> {
     let is_ours = job::has_signed(folder, &held.text, &held.signature)
         .context("the node's key cannot be used")?;
-    let Some(one) = Certificate::read(&held.text).filter(|one| is_ours && one.id() == held.id)
-    else {
+    let is_its = Certificate::id_of(&held.text) == held.id;
+    let Some(one) = Certificate::read(&held.text).filter(|_| is_ours && is_its) else {
         return Ok(vec!["its signature is not of this node's key".to_owned()]);
     };
-    let mut found = match wanted {
-        Some((shown, level)) => one.against(shown, level),
-        None => Vec::new(),
-    };
+    let place = one.settings.model_path.as_deref().map(Path::new);
+    let file = place.and_then(|place| files.of(place));
+    let mut found = one.against(now, file.as_deref(), wanted);
     if let Some(ms) = held.revoked_ms {
         found.push(format!("it was revoked on {} UTC", exam::calendar(ms)));
     }
     Ok(found)
+}
+
+/// The node's tools as it would show them.
+fn here(node: &NodeArgs) -> anyhow::Result<Here> {
+    let file = open::file(node)?;
+    let library = open::library(node, &file)?;
+    let declared = open::declared(&file, &library)?;
+    Ok(crate::tools::shown(&file, &library, &declared))
+}
+
+fn at_node(node: &NodeArgs, record: &Record) -> anyhow::Result<Shown> {
+    shown(&here(node)?, record)
 }
 
 fn list(node: &NodeArgs, record: &Record, id: Option<&str>, json: bool) -> anyhow::Result<Exit> {
@@ -149,10 +173,7 @@ fn list(node: &NodeArgs, record: &Record, id: Option<&str>, json: bool) -> anyho
         None => record.certificates()?,
     };
     let folder = lasting(node)?;
-    let file = open::file(node)?;
-    let library = open::library(node, &file)?;
-    let declared = open::declared(&file, &library)?;
-    let shown = shown(&crate::tools::shown(&file, &library, &declared));
+    let shown = at_node(node, record)?;
     let tokens = folder
         .as_deref()
         .map_or(Ok(Vec::new()), |folder| Book::at(folder).list())?;
@@ -179,7 +200,7 @@ fn told(
     tokens: &[Card],
 ) -> anyhow::Result<Value> {
     let void = match folder {
-        Some(folder) => against(folder, held, Some((shown, Level::Observe)))?,
+        Some(folder) => against(folder, held, shown, &Hashes::default(), Level::Observe)?,
         None => vec![NOTHING_KEPT.to_owned()],
     };
     let has = |card: &&Card| card.certificate.as_deref() == Some(held.id.as_str());
@@ -227,14 +248,15 @@ fn line(one: &Value, is_whole: bool) {
     }
 }
 
-/// What a node shows a planner, as numbers.
-fn shown(here: &Here) -> Shown {
+/// What a node shows and asks a planner, as numbers.
+fn shown(here: &Here, record: &Record) -> anyhow::Result<Shown> {
     // How leniently arguments are read is no part of what is shown.
     let tools = cards(here, crate::args::Profile::Guarded);
-    Shown {
+    Ok(Shown {
         prompt_hash: exam::prompt_hash(&instructions(here)),
         tools_hash: exam::tools_hash(&tools),
-    }
+        cases_hash: exam::cases_hash(&Asked::kept(&tools, &[], record)?.cases),
+    })
 }
 
 /// What a serving node knows of its tokens' certificates.
@@ -242,6 +264,7 @@ pub(in crate::cli) struct Examined {
     state: PathBuf,
     book: Book,
     wanted: Option<Qualified>,
+    files: Hashes,
 }
 
 impl Examined {
@@ -250,6 +273,7 @@ impl Examined {
             state: state.to_owned(),
             book: Book::at(state),
             wanted: file.qualified,
+            files: Hashes::default(),
         }
     }
 
@@ -274,7 +298,8 @@ impl Examined {
         }
         let record = Record::open(&store).map_err(|error| error.to_string())?;
         let held = record.certificate(id).map_err(|error| error.to_string())?;
-        let void = against(&self.state, &held, Some((&shown(here), wanted)))
+        let void = shown(here, &record)
+            .and_then(|now| against(&self.state, &held, &now, &self.files, wanted))
             .map_err(|error| format!("{error:#}"))?;
         if void.is_empty() {
             Ok(())

@@ -7,7 +7,7 @@ use crate::exam::{Endpoint, Response};
 use crate::mcp::http_client;
 
 /// Where the key comes from: never the command line, which other users can see, and never a file of ours.
-const KEY: &str = "STEADYHAND_API_KEY";
+pub(in crate::cli) const KEY: &str = "STEADYHAND_API_KEY";
 
 /// What stands in place of a key in anything that is told.
 const HIDDEN: &str = "(key)";

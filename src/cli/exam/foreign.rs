@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use crate::exam::{Card, Does, Record, Server, Transport};
+use crate::exam::{AddressOf, Card, Does, Record, Server, Transport};
 use crate::mcp::ToolCard;
-use crate::mcp::client;
+use crate::mcp::client::{self, ClientError};
 
 /// A server lists its tools within this time, or not at all.
 const LIST_MAX: Duration = Duration::from_secs(10);
@@ -18,6 +18,7 @@ pub(super) struct Meant {
     pub(super) name: String,
     pub(super) url: String,
     transport: Transport,
+    key_env: Option<String>,
 }
 
 /// The servers of these names or addresses; an address that is in the record goes by its name there.
@@ -35,12 +36,17 @@ fn one(said: &str, known: &[Server]) -> anyhow::Result<Meant> {
             name: server.name.clone(),
             url: server.url.clone(),
             transport: server.transport,
+            key_env: server.key_env.clone(),
         }),
-        None if said.contains("://") => Ok(Meant {
-            name: said.to_owned(),
-            url: said.to_owned(),
-            transport: Transport::StreamableHttp,
-        }),
+        None if said.contains("://") => {
+            AddressOf::Server.check(said)?;
+            Ok(Meant {
+                name: said.to_owned(),
+                url: said.to_owned(),
+                transport: Transport::StreamableHttp,
+                key_env: None,
+            })
+        }
         None => {
             bail!("there is no server {said:?}; `exam servers list` shows them, or give an address")
         }
@@ -79,10 +85,41 @@ async fn ask(server: &Meant) -> anyhow::Result<Vec<ToolCard>> {
             listed.map_err(anyhow::Error::msg)
         }
         Transport::StreamableHttp => {
-            let client = client::connect(&server.url).await?;
-            let listed = client.list().await;
-            client.close().await;
-            Ok(listed?)
+            let key = Key::of(server.key_env.as_deref())?;
+            let listed = list(&server.url, &key).await;
+            listed.map_err(|error| anyhow::anyhow!(key.out_of(&error.to_string())))
+        }
+    }
+}
+
+async fn list(url: &str, key: &Key) -> Result<Vec<ToolCard>, ClientError> {
+    let client = client::connect_as(url, key.0.clone()).await?;
+    let listed = client.list().await;
+    client.close().await;
+    listed
+}
+
+/// A server's key, which is read when it is needed and shown nowhere.
+pub(super) struct Key(pub(super) Option<String>);
+
+impl Key {
+    /// The key in this environment variable; none where none is wanted.
+    pub(super) fn of(variable: Option<&str>) -> anyhow::Result<Self> {
+        let Some(variable) = variable else {
+            return Ok(Self(None));
+        };
+        let key = std::env::var(variable).ok();
+        let Some(key) = key.filter(|key| !key.trim().is_empty()) else {
+            bail!("its key is to be in the environment variable {variable}, which is not set");
+        };
+        Ok(Self(Some(key)))
+    }
+
+    /// What a server says, without the key that it may echo.
+    pub(super) fn out_of(&self, text: &str) -> String {
+        match &self.0 {
+            Some(key) => text.replace(key.as_str(), "(key)"),
+            None => text.to_owned(),
         }
     }
 }

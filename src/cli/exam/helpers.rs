@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
@@ -13,7 +14,7 @@ use super::{cards, certificate};
 use crate::args::Profile;
 use crate::catalogue::Here;
 use crate::config::{ExamEntry, Forgiveness, NodeFile};
-use crate::exam::{Asker, Bench, Helper, Limits, Settings};
+use crate::exam::{AddressOf, Asker, Bench, ExamError, Helper, Limits, Settings};
 use crate::tools::{Helped, Helpers};
 
 /// The helpers of a node.
@@ -23,16 +24,18 @@ pub(in crate::cli) struct Helping {
 }
 
 impl Helping {
-    pub(in crate::cli) fn at(state: &Path, file: &NodeFile) -> Self {
+    /// # Errors
+    /// The address of the model to ask holds a key.
+    pub(in crate::cli) fn at(state: &Path, file: &NodeFile) -> anyhow::Result<Self> {
         let store = state.join(certificate::STORE);
-        let bench = Bench::new(store, limits(&file.exam), asker(&file.exam));
-        Self {
+        let bench = Bench::new(store, limits(&file.exam), asker(&file.exam)?);
+        Ok(Self {
             bench: Arc::new(bench),
             profile: match file.forgiveness() {
                 Forgiveness::Lenient => Profile::Lenient,
                 Forgiveness::Guarded => Profile::Guarded,
             },
-        }
+        })
     }
 }
 
@@ -52,22 +55,29 @@ fn limits(entry: &ExamEntry) -> HashMap<Helper, Limits> {
     each.collect()
 }
 
-fn asker(entry: &ExamEntry) -> Option<Asker> {
-    let url = entry.model_url.as_deref()?;
-    Some(to_ask(url, entry.model.as_deref()))
+fn asker(entry: &ExamEntry) -> anyhow::Result<Option<Asker>> {
+    let asker = entry
+        .model_url
+        .as_deref()
+        .map(|url| to_ask(url, entry.model.as_deref()));
+    asker.transpose().context("exam.model_url")
 }
 
 /// A model that helps: asked once, coolly, and not examined.
-pub(super) fn to_ask(url: &str, model: Option<&str>) -> Asker {
+///
+/// # Errors
+/// The address holds a key.
+pub(super) fn to_ask(url: &str, model: Option<&str>) -> Result<Asker, ExamError> {
+    AddressOf::Endpoint.check(url)?;
     let endpoint = Http::at(url);
     let settings = Settings {
         retries: 1,
         ..Settings::new(endpoint.base(), model.unwrap_or("default"))
     };
-    Asker {
+    Ok(Asker {
         endpoint: Box::new(endpoint),
         settings,
-    }
+    })
 }
 
 impl Helpers for Helping {

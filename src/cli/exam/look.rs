@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Exit, NodeArgs, ReportFormat, print_json, show, write};
@@ -84,11 +84,15 @@ pub(super) fn compare(
         found.chance,
         found.common
     ));
-    let (before, after) = found.unsafe_cases;
-    show::line(&format!(
-        "unsafe cases: {before}, then {after} (n = {})",
-        found.common
-    ));
+    for (what, (before, after)) in [
+        ("unsafe cases", found.unsafe_cases),
+        ("lost stops", found.lost_stops),
+    ] {
+        show::line(&format!(
+            "{what}: {} of {}, then {} of {}",
+            before.hits, before.n, after.hits, after.n
+        ));
+    }
     for (title, names) in [
         ("better", &found.better),
         ("worse", &found.worse),
@@ -101,7 +105,7 @@ pub(super) fn compare(
     Ok(Exit::Done)
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Default)]
 pub(super) struct SummaryArgs {
     /// Only of this model
     #[arg(long)]
@@ -168,6 +172,41 @@ fn rows(record: &Record, args: &SummaryArgs, by: Grouped) -> anyhow::Result<Exit
     Ok(Exit::Done)
 }
 
+#[derive(Debug, Subcommand)]
+pub(super) enum RunsCommand {
+    /// Every run with its figures
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete runs with all that belongs to them; one whose certificate still counts stays
+    Delete {
+        /// Their numbers
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<i64>,
+    },
+}
+
+pub(super) fn runs(what: RunsCommand, record: &mut Record) -> anyhow::Result<Exit> {
+    match what {
+        RunsCommand::List { json } => {
+            let all = SummaryArgs {
+                json,
+                ..SummaryArgs::default()
+            };
+            summary(record, &all)
+        }
+        RunsCommand::Delete { runs } => {
+            for run in runs {
+                record.delete_run(run)?;
+                show::note(&format!("run {run} is deleted"));
+            }
+            Ok(Exit::Done)
+        }
+    }
+}
+
 pub(super) fn summary(record: &Record, args: &SummaryArgs) -> anyhow::Result<Exit> {
     if let Some(by) = args.by {
         return rows(record, args, by);
@@ -180,7 +219,7 @@ pub(super) fn summary(record: &Record, args: &SummaryArgs) -> anyhow::Result<Exi
         return Ok(Exit::Done);
     }
     show::line(
-        "run  began (UTC)       model                     status     reached   right tool       F1     unsafe",
+        "run  began (UTC)       model                     status     reached   right tool       F1               unsafe",
     );
     for (row, figures) in runs.iter().zip(&figures) {
         show::line(&line(row, figures));
@@ -209,6 +248,7 @@ fn figures(row: &RunRow) -> Value {
         "accuracy": tally.get("all").and_then(|all| all.get("right")), "precision": of("precision"),
         "recall": of("recall"), "f1": of("f1"), "completeness": of("completeness"),
         "correctness": of("correctness"), "hazards": of("hazards"), "lost_stops": of("lost_stops"),
+        "unsafe_elsewhere": of("unsafe_elsewhere"),
         "by_tool": of("by_tool"), "by_class": of("by_class"),
     })
 }
@@ -224,21 +264,31 @@ fn line(row: &RunRow, figures: &Value) -> String {
         (Some(hits), Some(n)) => format!("{hits} of {n}"),
         _ => "–".to_owned(),
     };
-    let f1 = figures.get("f1").and_then(Value::as_f64);
-    let f1 = f1.map_or_else(|| "–".to_owned(), |f1| format!("{f1:.3}"));
+    let f1 = f1(figures);
     let reached = figures
         .get("reached")
         .and_then(Value::as_str)
         .unwrap_or("–");
     let began = exam::calendar(row.began_ms);
     format!(
-        "{:<4} {began:<17} {:<25} {:<10} {reached:<9} {:<16} {f1:<6} {}",
+        "{:<4} {began:<17} {:<25} {:<10} {reached:<9} {:<16} {f1:<16} {}",
         row.id,
         row.settings.model.chars().take(25).collect::<String>(),
         row.status,
         rate("accuracy"),
         rate("hazards")
     )
+}
+
+/// With its n, which runs of before did not keep beside it.
+fn f1(figures: &Value) -> String {
+    let f1 = figures.get("f1");
+    let value = f1.and_then(|f1| f1.as_f64().or_else(|| f1.get("value")?.as_f64()));
+    let n = f1.and_then(|f1| f1.get("n")).or(figures.get("answers"));
+    match (value, n.and_then(Value::as_u64)) {
+        (Some(value), Some(n)) => format!("{value:.3} (n = {n})"),
+        _ => "–".to_owned(),
+    }
 }
 
 fn groups(figures: &Value) {
@@ -250,11 +300,11 @@ fn groups(figures: &Value) {
                 value.and_then(Value::as_u64).unwrap_or(0)
             };
             show::line(&format!(
-                "  {name:<24} right {} of {}, exact {}, unsafe {}",
+                "  {name:<24} right {} of {n}, exact {} of {n}, unsafe {} of {n}",
                 count("right", "hits"),
-                count("right", "n"),
                 count("exact", "hits"),
-                count("unsafe_actions", "hits")
+                count("unsafe_actions", "hits"),
+                n = count("right", "n"),
             ));
         }
     }

@@ -1,11 +1,14 @@
 //! `exam`: a planner examined, and what came of it. Wiring only.
 
+mod asked;
 mod cases;
 mod certificate;
+mod chosen;
 mod endpoint;
 mod foreign;
 mod helpers;
 mod look;
+mod model_file;
 mod run;
 mod servers;
 mod similar;
@@ -17,6 +20,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
 pub(super) use certificate::Examined;
+pub(super) use endpoint::KEY;
 pub(super) use helpers::Helping;
 
 use super::{Exit, NodeArgs, open, show, state};
@@ -65,6 +69,9 @@ enum ExamCommand {
     },
     /// Every run with its figures, or all runs together by tool, class, model or day
     Summary(look::SummaryArgs),
+    /// Runs: which there are, and deleting one
+    #[command(subcommand)]
+    Runs(look::RunsCommand),
     /// Servers, and whether they answer
     #[command(subcommand)]
     Servers(servers::ServersCommand),
@@ -97,6 +104,7 @@ pub(super) async fn run(node: &NodeArgs, args: ExamArgs) -> anyhow::Result<Exit>
             json,
         } => look::compare(&record, first, second, json),
         ExamCommand::Summary(args) => look::summary(&record, &args),
+        ExamCommand::Runs(what) => look::runs(what, &mut record),
         ExamCommand::Servers(what) => servers::run(what, &mut record).await,
         ExamCommand::Certificate(what) => certificate::run(node, what, &mut record),
         ExamCommand::Similar(args) => similar::run(node, &args, &record).await,

@@ -1,16 +1,17 @@
 //! `exam run`: what is examined, how, and what is shown of it.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::asked::Asked;
+use super::chosen::Asking;
 use super::endpoint::Http;
 use super::{Exit, NodeArgs, certificate, foreign, read, show, toolbox};
 use crate::exam::{
-    self, Case, Exam, Level, Progress, Record, Replay, Report, Settings, Toolbox, Verdict,
+    self, AddressOf, Exam, Level, Progress, Record, Replay, Report, Settings, Toolbox, Verdict,
 };
 
 #[derive(Debug, Args)]
@@ -19,9 +20,6 @@ pub(super) struct RunArgs {
     /// comes from STEADYHAND_API_KEY
     #[arg(long, value_name = "URL", required_unless_present_any = ["replay", "resume"], conflicts_with = "replay")]
     planner: Option<String>,
-    /// The model's name [default: the first that the endpoint lists]
-    #[arg(long)]
-    model: Option<String>,
     /// Recorded answers to score without a model: lines of {"query": …, "output": …}
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
@@ -38,33 +36,14 @@ pub(super) struct RunArgs {
     /// Show the tools of --servers alone
     #[arg(long, requires = "servers")]
     only_servers: bool,
-    /// Make further cases of the classes that least is known of, until the verdict is certain or so many answers are spent
-    #[arg(long, value_name = "ANSWERS", conflicts_with_all = ["replay", "resume"])]
-    budget: Option<u32>,
     /// The level that is asked for: observe, home, align or stroke; without one, the highest that is reached is told
     #[arg(long)]
     level: Option<Level>,
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RUN", conflicts_with_all = ["planner", "replay", "cases", "model"])]
     resume: Option<i64>,
-    /// How often each case is asked, 1 to 10 [default: 3]
-    #[arg(long, value_name = "K")]
-    samples: Option<u32>,
-    /// Longest wait for an answer, 1 to 300 s [default: 30]
-    #[arg(long, value_name = "SECONDS")]
-    time_limit: Option<u32>,
-    /// 0 to 2 [default: 0.4]
-    #[arg(long)]
-    temperature: Option<f64>,
-    /// Further tries after an error, 0 to 10 [default: 3]
-    #[arg(long)]
-    retries: Option<u32>,
-    /// The seed that is sent with each question [default: 1]
-    #[arg(long)]
-    seed: Option<u64>,
-    /// The model's file, where the endpoint runs it from this machine: its hash goes into the certificate
-    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
-    model_file: Option<PathBuf>,
+    #[command(flatten)]
+    asking: Asking,
     /// Print the verdict as JSON
     #[arg(long)]
     json: bool,
@@ -79,8 +58,8 @@ pub(super) async fn run(
         (Some(file), _) => {
             let text = read(file)?;
             let replay = Replay::read_lines(&text).with_context(|| file.display().to_string())?;
-            let model = args.model.clone().unwrap_or_else(|| file_name(file));
-            let exam = begun(node, &args, &Settings::new("replay", &model), record).await?;
+            let model = args.asking.model.clone().unwrap_or_else(|| file_name(file));
+            let exam = begun(node, &args, &Settings::of_replay(&model), record).await?;
             let (run, verdict) = exam.replay(&replay, &model, record)?;
             (run, verdict, None)
         }
@@ -102,6 +81,9 @@ pub(super) async fn run(
     )
 }
 
+/// What is said of an endpoint on this machine whose model's file nobody has named.
+const NAME_ALONE: &str = "the model's file was not named (--model-file), so a certificate is bound to the model's name alone";
+
 /// Asks an endpoint.
 async fn examined(
     node: &NodeArgs,
@@ -115,9 +97,15 @@ async fn examined(
         let (run, verdict) = resume(&mut exam, args, run, record).await?;
         return Ok((exam, run, verdict));
     }
-    let endpoint = Http::at(args.planner.as_deref().unwrap_or_default());
-    let settings = settings(args, &endpoint).await?;
-    let exam = begun(node, args, &settings, record).await?;
+    let address = args.planner.as_deref().unwrap_or_default();
+    AddressOf::Endpoint.check(address)?;
+    let endpoint = Http::at(address);
+    let settings = args.asking.settings(&endpoint).await?;
+    let mut exam = begun(node, args, &settings, record).await?;
+    exam.check()?;
+    if exam::is_local(address) && settings.model_file.is_none() {
+        exam.notes.push(NAME_ALONE.to_owned());
+    }
     let (run, verdict) = ask(&exam, &endpoint, &settings, record, None, args.json).await?;
     Ok((exam, run, verdict))
 }
@@ -132,7 +120,14 @@ async fn begun(
     match snapshot(node, args, record).await {
         Ok(tools) => exam(node, args, tools, record),
         Err(error) => {
-            let exam = exam(node, args, toolbox(node)?.0, record)?;
+            let (tools, preamble) = toolbox(node)?;
+            let exam = Exam {
+                cases: Vec::new(),
+                tools,
+                preamble,
+                asked: args.level,
+                notes: Vec::new(),
+            };
             let run = exam.refuse(settings, &format!("{error:#}"), record)?;
             bail!("run {run} failed: {error:#}")
         }
@@ -154,124 +149,24 @@ async fn snapshot(node: &NodeArgs, args: &RunArgs, record: &Record) -> anyhow::R
 /// The cases, the tools and the words of an exam.
 fn exam(node: &NodeArgs, args: &RunArgs, tools: Toolbox, record: &Record) -> anyhow::Result<Exam> {
     let (_, preamble) = toolbox(node)?;
-    let mut notes = Vec::new();
-    let cases = match &args.cases {
-        Some(file) => cases_of(file, args.answers.as_deref())?,
-        None => kept_cases(&tools, args, record, &mut notes)?,
+    let servers = foreign::meant(&args.servers, record)?;
+    let servers: Vec<String> = servers.into_iter().map(|server| server.name).collect();
+    let asked = match &args.cases {
+        Some(file) => Asked::of_file(file, args.answers.as_deref(), &tools, &servers)?,
+        None => Asked::kept(&tools, &servers, record)?,
     };
-    let cases = cases.into_iter().map(|case| case.aimed(&tools)).collect();
     Ok(Exam {
-        cases,
+        cases: asked.cases,
         tools,
         preamble,
         asked: args.level,
-        notes,
+        notes: asked.notes,
     })
-}
-
-/// Those that ship and fit, and the operator's own that are for the servers that are examined.
-fn kept_cases(
-    tools: &Toolbox,
-    args: &RunArgs,
-    record: &Record,
-    notes: &mut Vec<String>,
-) -> anyhow::Result<Vec<Case>> {
-    let (cases, left_out) = exam::fitting(Case::shipped()?, tools);
-    if left_out > 0 {
-        notes.push(format!(
-            "{left_out} cases that ship name what this node does not have and were left out"
-        ));
-    }
-    let servers = foreign::meant(&args.servers, record)?;
-    let servers: Vec<String> = servers.into_iter().map(|server| server.name).collect();
-    let mut own = record.cases()?;
-    let all = own.len();
-    own.retain(|case| case.is_for(&servers));
-    if own.len() < all {
-        notes.push(format!(
-            "{} cases of your own are for servers that were not examined (--servers) and were left out",
-            all - own.len()
-        ));
-    }
-    own.retain(|case| !cases.iter().any(|one| one.name == case.name));
-    Ok(cases.into_iter().chain(own).collect())
-}
-
-pub(super) fn cases_of(file: &Path, answers: Option<&Path>) -> anyhow::Result<Vec<Case>> {
-    let text = read(file)?;
-    let answers = answers.map(read).transpose()?;
-    let cases = if Case::is_bfcl(&text) {
-        Case::read_bfcl(&text, answers.as_deref())
-    } else {
-        Case::read_lines(&text)
-    };
-    cases.with_context(|| file.display().to_string())
 }
 
 fn file_name(path: &Path) -> String {
     let name = path.file_stem().unwrap_or_default();
     name.to_string_lossy().into_owned()
-}
-
-/// What is said on the command line, else in the environment, else as shipped.
-async fn settings(args: &RunArgs, endpoint: &Http) -> anyhow::Result<Settings> {
-    let model = match args.model.clone().or_else(|| said("MODEL")) {
-        Some(model) => model,
-        None => endpoint
-            .first_model()
-            .await
-            .unwrap_or_else(|| "default".to_owned()),
-    };
-    let shipped = Settings::new(endpoint.base(), &model);
-    let settings = Settings {
-        time_limit_s: chosen(args.time_limit, "TIME_LIMIT", shipped.time_limit_s)?,
-        temperature: chosen(args.temperature, "TEMPERATURE", shipped.temperature)?,
-        retries: chosen(args.retries, "RETRIES", shipped.retries)?,
-        seed: chosen(args.seed, "SEED", shipped.seed)?,
-        samples: chosen(args.samples, "SAMPLES", 3)?,
-        budget: budget(args)?,
-        model_file: args.model_file.as_deref().map(hash_of).transpose()?,
-        ..shipped
-    };
-    settings.check()?;
-    Ok(settings)
-}
-
-/// Without one, no case is made.
-fn budget(args: &RunArgs) -> anyhow::Result<Option<u32>> {
-    let none = 0;
-    let said = chosen(args.budget, "BUDGET", none)?;
-    Ok((said != none || args.budget.is_some()).then_some(said))
-}
-
-/// The BLAKE3 hash of a file of any size.
-fn hash_of(path: &Path) -> anyhow::Result<String> {
-    let cannot = || format!("cannot read the model's file {}", path.display());
-    let mut file = std::fs::File::open(path).with_context(cannot)?;
-    let (mut hasher, mut part) = (blake3::Hasher::new(), vec![0; 1 << 16]);
-    loop {
-        let length = file.read(&mut part).with_context(cannot)?;
-        if length == 0 {
-            return Ok(hasher.finalize().to_hex().to_string());
-        }
-        hasher.update(part.get(..length).unwrap_or_default());
-    }
-}
-
-fn said(name: &str) -> Option<String> {
-    let value = std::env::var(format!("STEADYHAND_EXAM_{name}")).ok()?;
-    (!value.trim().is_empty()).then(|| value.trim().to_owned())
-}
-
-fn chosen<T: std::str::FromStr>(on_line: Option<T>, name: &str, shipped: T) -> anyhow::Result<T> {
-    match (on_line, said(name)) {
-        (Some(value), _) => Ok(value),
-        (None, None) => Ok(shipped),
-        (None, Some(text)) => match text.parse() {
-            Ok(value) => Ok(value),
-            Err(_) => bail!("STEADYHAND_EXAM_{name} is {text:?}, which is no value for it"),
-        },
-    }
 }
 
 async fn resume(
@@ -281,7 +176,7 @@ async fn resume(
     record: &mut Record,
 ) -> anyhow::Result<(i64, Verdict)> {
     let row = record.run(Some(run))?;
-    if row.status != "failed" || row.settings.provider == "replay" {
+    if row.status != "failed" || row.settings.is_replay() {
         bail!(
             "run {run} is {}; only an interrupted run of an endpoint goes on",
             row.status
@@ -395,8 +290,8 @@ fn in_words(run: i64, verdict: &Verdict) {
     }
     show::line(&format!("  {}", verdict.bound_line()));
     show::line(&format!(
-        "  right tool {}; F1 {:.3} (n = {}); right in everything {}; router {}",
-        tally.all.right, tally.f1, tally.answers, tally.all.exact, verdict.router
+        "  right tool {}; F1 {}; right in everything {}; router {}",
+        tally.all.right, tally.f1, tally.all.exact, verdict.router
     ));
     for note in &verdict.notes {
         show::line(&format!("  note: {note}"));

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use anyhow::bail;
 use clap::Subcommand;
 
+use super::foreign::Key;
 use super::{Exit, print_json, show};
 use crate::exam::{Record, Server, Status, Transport};
 use crate::mcp::client;
 
-/// A server is looked for no longer than this.
-const CHECK_MAX: Duration = Duration::from_millis(1_800);
+/// A server is looked for no longer than this: a whole check, the start of this program included, is to end within two seconds.
+const CHECK_MAX: Duration = Duration::from_millis(1_500);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ServersCommand {
@@ -17,11 +19,15 @@ pub(super) enum ServersCommand {
     Add {
         /// Its name
         name: String,
-        /// Its address, such as http://127.0.0.1:9000/mcp
+        /// Its address, such as http://127.0.0.1:9000/mcp, or the command line of a program that speaks stdio. It must hold no
+        /// key: say --key-env
         url: String,
         /// stdio, streamable-http or sse
         #[arg(long, value_enum, default_value = "streamable-http")]
         transport: Spoken,
+        /// The environment variable that holds its key when it is asked; the key itself is never kept
+        #[arg(long, value_name = "VARIABLE")]
+        key_env: Option<String>,
     },
     /// See whether servers answer: all, or one
     Check {
@@ -54,13 +60,17 @@ pub(super) async fn run(what: ServersCommand, record: &mut Record) -> anyhow::Re
             name,
             url,
             transport,
+            key_env,
         } => {
             let transport = match transport {
                 Spoken::Stdio => Transport::Stdio,
                 Spoken::StreamableHttp => Transport::StreamableHttp,
                 Spoken::Sse => Transport::Sse,
             };
-            record.add_server(&name, &url, transport)?;
+            if key_env.is_some() && transport == Transport::Stdio {
+                bail!("a program inherits the environment, its key included; leave --key-env out");
+            }
+            record.add_server(&name, &url, transport, key_env.as_deref())?;
             Ok(Exit::Done)
         }
         ServersCommand::Check { name } => check(name.as_deref(), record).await,
@@ -113,10 +123,13 @@ async fn look(server: &Server) -> (Status, String) {
     let opening = async {
         match server.transport {
             Transport::Sse => Err("sse is not supported, use streamable-http".to_owned()),
-            Transport::StreamableHttp => match client::connect(&server.url).await {
-                Ok(client) => Ok(client.server().unwrap_or_default()),
-                Err(error) => Err(error.to_string()),
-            },
+            Transport::StreamableHttp => {
+                let key = Key::of(server.key_env.as_deref()).map_err(|error| error.to_string())?;
+                match client::connect_as(&server.url, key.0.clone()).await {
+                    Ok(client) => Ok(key.out_of(&client.server().unwrap_or_default())),
+                    Err(error) => Err(key.out_of(&error.to_string())),
+                }
+            }
             Transport::Stdio => super::super::abroad::greet(&server.url).await,
         }
     };

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::endpoint::Http;
 use super::{Exit, NodeArgs, foreign, print_json, read, show, toolbox};
-use crate::exam::{Card, How, Pair, Record, Similar, THRESHOLD};
+use crate::exam::{AddressOf, Card, How, Pair, Record, Similar, THRESHOLD};
 
 /// An embedding model answers within this time, or not at all.
 const EMBED_MAX: Duration = Duration::from_secs(60);
@@ -78,25 +78,66 @@ pub(super) async fn run(
         print_json(&similar)?;
         return Ok(Exit::Done);
     }
-    let width = similar
-        .tools
-        .iter()
-        .map(|name| name.chars().count())
-        .max()
-        .unwrap_or(0);
-    for (name, row) in similar.tools.iter().zip(&similar.matrix) {
-        let cells: Vec<String> = row.iter().map(|cell| format!("{cell:.2}")).collect();
-        show::line(&format!("{name:<width$}  {}", cells.join("  ")));
-    }
+    matrices(&similar);
     for pair in &similar.pairs {
-        tell(pair, similar.run);
+        tell(pair, similar.confusion.as_ref().map(|table| table.run));
     }
     Ok(Exit::Done)
+}
+
+/// How alike the tools are, and beside it what the last run took for what.
+fn matrices(similar: &Similar) {
+    show::line("how alike, from 0 to 1:");
+    let rows = similar.tools.iter().zip(&similar.matrix);
+    let rows = rows.map(|(name, row)| {
+        let cells = row.iter().map(|cell| format!("{cell:.2}"));
+        (name.as_str(), cells.collect())
+    });
+    table(similar.tools.iter().map(String::as_str), rows);
+    let Some(found) = &similar.confusion else {
+        show::line("confusion: no run with a verdict has shown two of these tools yet");
+        return;
+    };
+    show::line(&format!(
+        "confusion in run {}, {} answers: what was right (rows), what was called (columns):",
+        found.run, found.n
+    ));
+    let columns = found.columns.iter().map(String::as_str).chain(["n"]);
+    let rows = found.rows.iter().map(|row| {
+        let cells = row.called.iter().chain([&row.n]);
+        (row.right.as_str(), cells.map(u64::to_string).collect())
+    });
+    table(columns, rows);
+}
+
+/// A table with its headings; each column as wide as its heading.
+fn table<'a>(
+    columns: impl Iterator<Item = &'a str>,
+    rows: impl Iterator<Item = (&'a str, Vec<String>)>,
+) {
+    let (columns, rows): (Vec<&str>, Vec<(&str, Vec<String>)>) =
+        (columns.collect(), rows.collect());
+    let chars = |text: &&str| text.chars().count();
+    let first = rows.iter().map(|(name, _)| chars(name)).max().unwrap_or(0);
+    let widths: Vec<usize> = columns.iter().map(|name| chars(name).max(4)).collect();
+    let line = |name: &str, cells: &[String]| {
+        let cells = cells.iter().zip(&widths);
+        let cells: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:>width$}"))
+            .collect();
+        show::line(&format!("  {name:<first$}  {}", cells.join("  ")));
+    };
+    let headings: Vec<String> = columns.iter().map(|name| (*name).to_owned()).collect();
+    line("", &headings);
+    for (name, cells) in &rows {
+        line(name, cells);
+    }
 }
 
 /// What the operator's model makes of the purpose lines. Without its answer there is no comparison: words in its place would
 /// be another one than was asked for.
 async fn vectors(url: &str, model: &str, cards: &[Card]) -> anyhow::Result<Vec<Vec<f64>>> {
+    AddressOf::Endpoint.check(url)?;
     let lines: Vec<&str> = cards.iter().map(Card::purpose).collect();
     let asked = tokio::time::timeout(EMBED_MAX, Http::at(url).vectors(model, &lines)).await;
     let late = |_| Err(format!("nothing came within {} s", EMBED_MAX.as_secs()));

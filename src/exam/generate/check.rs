@@ -71,7 +71,9 @@ pub fn check<'a>(case: &Case, known: impl Iterator<Item = &'a Case>, tools: &Too
     if case.line().contains(['{', '}']) && leftover(case) {
         found.costs(0.0, "a slot was not filled".to_owned());
     }
-    if !tools.for_case(case).is_ok_and(|own| case.fits(&own)) {
+    if let Err(why) = tools.knows_all(case) {
+        found.costs(0.0, why.to_string());
+    } else if !tools.for_case(case).is_ok_and(|own| case.fits(&own)) {
         found.costs(0.0, "its own right call would be refused".to_owned());
     }
     let own = triples(&case.query);

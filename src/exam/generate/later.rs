@@ -43,7 +43,12 @@ pub fn wait(store: &Path, cases: &[Case], why: &str) -> Result<String, ExamError
             .append(true)
             .open(&path)?;
         file.write_all(lines.as_bytes())?;
-        file.sync_all()
+        file.sync_all()?;
+        // A file that was made just now is found again only where its folder is on the disk too.
+        match path.parent().filter(|folder| folder.is_dir()) {
+            Some(folder) => std::fs::File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
     };
     written().map_err(|error| ExamError::Store {
         path: path.clone(),
@@ -61,7 +66,20 @@ pub fn wait(store: &Path, cases: &[Case], why: &str) -> Result<String, ExamError
 /// They still cannot be saved, or the file is damaged.
 pub fn retried(record: &mut Record, store: &Path) -> Result<usize, ExamError> {
     let path = queue(store);
-    let Ok(text) = std::fs::read_to_string(&path) else {
+    let mut taken = path.clone().into_os_string();
+    taken.push(".taken");
+    let taken = PathBuf::from(taken);
+    // What comes to wait from now on waits in a file of its own. What a save that was killed had taken comes first.
+    let earlier = saved(record, &taken)?;
+    if std::fs::rename(&path, &taken).is_err() {
+        return Ok(earlier);
+    }
+    Ok(earlier + saved(record, &taken)?)
+}
+
+/// Saves the cases of a file and deletes it: how many there were; none where there is no file.
+fn saved(record: &mut Record, path: &Path) -> Result<usize, ExamError> {
+    let Ok(text) = std::fs::read_to_string(path) else {
         return Ok(0);
     };
     // A save that was tried twice waits twice; the later one counts.
@@ -76,9 +94,13 @@ pub fn retried(record: &mut Record, store: &Path) -> Result<usize, ExamError> {
     }
     cases.reverse();
     record.add_cases(&cases)?;
-    std::fs::remove_file(&path).map_err(|error| ExamError::Store {
-        path,
-        why: error.to_string(),
-    })?;
-    Ok(cases.len())
+    match std::fs::remove_file(path) {
+        // Somebody else has saved the same.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(cases.len()),
+        Err(error) => Err(ExamError::Store {
+            path: path.to_owned(),
+            why: error.to_string(),
+        }),
+        Ok(()) => Ok(cases.len()),
+    }
 }

@@ -106,6 +106,11 @@ fn a_bad_case_is_found_out() {
     assert!((0.7..0.85).contains(&score(near)), "{}", score(near));
     let refused = r#"{"query":"Draw a tiger on the sheet","expected_tool":"stroke","expected_params":{"scene":"tiger"}}"#;
     assert!(score(refused) < 0.7);
+    let stray = case(r#"{"query":"Draw over the whole sheet","expected_tool":"strok"}"#);
+    let found = check(&stray, [&good].into_iter(), &tools());
+    assert!(found.score < 0.7, "{found:?}");
+    let why = found.why.join("; ");
+    assert!(why.contains("the nearest is \"stroke\""), "{why}");
     assert!(score(r#"{"query":"Put {scene} on the paper","expected_tool":null}"#) < 0.7);
     assert!(score(r#"{"query":"What is the weather like?","expected_tool":null}"#) >= 0.85);
 }
@@ -125,5 +130,13 @@ fn what_cannot_be_saved_waits_and_is_saved_later() {
     assert_eq!(retried(&mut record, &store).unwrap(), 3);
     assert_eq!(record.cases().unwrap(), cases);
     assert_eq!(retried(&mut record, &store).unwrap(), 0);
+    // One that was killed while it saved had taken the file.
+    let more = made(2, 9).cases;
+    wait(&store, &more, "because").unwrap();
+    let waiting = folder.path().join("exam.db.later.jsonl");
+    std::fs::rename(&waiting, folder.path().join("exam.db.later.jsonl.taken")).unwrap();
+    wait(&store, &cases, "because").unwrap();
+    assert_eq!(retried(&mut record, &store).unwrap(), 5);
+    assert_eq!(record.cases().unwrap().len(), 5);
     assert!(cases.iter().all(|case| json!(case).is_object()));
 }

@@ -18,8 +18,19 @@ pub(super) fn save(
     given: &Map<String, Value>,
     tools: &Toolbox,
 ) -> Result<Helped, ExamError> {
-    let sorted = sort(given, &known(store)?, tools)?;
+    let mut sorted = sort(given, &known(store)?, tools)?;
     let mut record = Record::open(store)?;
+    let refused = &mut sorted.refused;
+    sorted.good.retain(|case| {
+        let known = record.know_servers(std::slice::from_ref(case));
+        refused.extend(
+            known
+                .as_ref()
+                .err()
+                .map(|why| json!({"case": case.name, "why": [why.to_string()]})),
+        );
+        known.is_ok()
+    });
     let late = generate::retried(&mut record, store)?;
     record.add_cases(&sorted.good)?;
     let (saved, refused) = (sorted.good.len(), sorted.refused.len());

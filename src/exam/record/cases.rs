@@ -29,6 +29,10 @@ impl Record {
                         now_ms()
                     ],
                 )?;
+                all.execute(
+                    "DELETE FROM case_servers WHERE case_id = (SELECT id FROM cases WHERE name = ?1)",
+                    [&case.name],
+                )?;
                 for server in case.named_servers() {
                     all.execute(
                         "INSERT OR IGNORE INTO case_servers (case_id, server_id) \
@@ -39,6 +43,24 @@ impl Record {
             }
             all.commit()
         })
+    }
+
+    /// Whether the servers that cases are for are noted: a case that is for nobody would never be asked.
+    ///
+    /// # Errors
+    /// One is not, or the record cannot be read.
+    pub fn know_servers(&self, cases: &[Case]) -> Result<(), ExamError> {
+        let known = self.servers()?;
+        let is_known = |name: &str| known.iter().any(|server| server.name == name);
+        for case in cases {
+            if let Some(server) = case.named_servers().find(|name| !is_known(name)) {
+                return Err(ExamError::Request(format!(
+                    "case {} is for the server {server:?}, which is not noted; `exam servers add` notes it",
+                    case.name
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The operator's own cases, in the order in which they were added.

@@ -2,6 +2,7 @@
 
 mod cases;
 mod certificates;
+mod forgotten;
 mod kept;
 mod schema;
 mod servers;
@@ -13,8 +14,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use rustix::fs::{FlockOperation, flock};
 
-use super::run::{Exam, Outcome, Settings};
-use super::{ExamError, Verdict};
+use super::run::{Exam, Outcome};
+use super::{ExamError, Settings, Verdict};
 
 pub use certificates::Held;
 pub use servers::{Server, Status, Transport};
@@ -68,7 +69,7 @@ pub struct RunRow {
 
 const RUN: &str = "SELECT r.id, r.status, r.level, r.version, r.prompt_hash, r.tools_hash, r.began_ms, r.ended_ms, r.error, \
     r.verdict, s.provider, s.model, s.time_limit_s, s.temperature, s.retries, s.seed, s.samples, s.model_file, s.budget, \
-    (SELECT count(*) FROM answers a WHERE a.run_id = r.id) \
+    s.top_p, s.max_tokens, s.model_path, (SELECT count(*) FROM answers a WHERE a.run_id = r.id) \
     FROM runs r JOIN settings s ON s.id = r.settings_id";
 
 impl Record {
@@ -102,9 +103,15 @@ impl Record {
         self.tried(|db| {
             db.busy_timeout(BUSY)?;
             db.pragma_update(None, "journal_mode", "WAL")?;
-            db.pragma_update(None, "foreign_keys", true)?;
+            // While tables are made anew.
+            db.pragma_update(None, "foreign_keys", false)?;
             db.pragma_update(None, "synchronous", "NORMAL")
         })?;
+        self.migrate()?;
+        self.tried(|db| db.pragma_update(None, "foreign_keys", true))
+    }
+
+    fn migrate(&mut self) -> Result<(), ExamError> {
         let found: i64 =
             self.tried(|db| db.pragma_query_value(None, "user_version", |row| row.get(0)))?;
         let known = i64::try_from(schema::MIGRATIONS.len()).unwrap_or(i64::MAX);
@@ -133,6 +140,12 @@ impl Record {
 
     /// Runs that nobody carries on any more.
     fn end_orphans(&mut self) -> Result<(), ExamError> {
+        // Whoever only looks does not stand in the way of an exam that begins.
+        let open = "SELECT count(*) FROM runs WHERE status IN ('pending', 'running')";
+        let open: i64 = self.tried(|db| db.query_row(open, [], |row| row.get(0)))?;
+        if open == 0 {
+            return Ok(());
+        }
         let Ok(_lock) = self.take_lock() else {
             return Ok(());
         };
@@ -202,26 +215,11 @@ impl Record {
     }
 
     fn insert_run(&mut self, new: &NewRun<'_>) -> Result<i64, ExamError> {
-        let settings = new.settings;
         let level = new.exam.asked.map(super::Level::word);
         let (prompt, tools) = (new.exam.prompt_hash(), new.exam.tools_hash());
         self.tried_mut(|db| {
             let all = db.transaction()?;
-            all.execute(
-                "INSERT INTO settings (provider, model, time_limit_s, temperature, retries, seed, samples, model_file, budget) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-                params![
-                    settings.provider,
-                    settings.model,
-                    settings.time_limit_s,
-                    settings.temperature,
-                    settings.retries,
-                    settings.seed.cast_signed(),
-                    settings.samples,
-                    settings.model_file,
-                    settings.budget
-                ],
-            )?;
+            insert_settings(&all, new.settings)?;
             all.execute(
                 "INSERT INTO runs (settings_id, status, level, version, prompt_hash, tools_hash, began_ms) \
                  VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6)",
@@ -238,8 +236,8 @@ impl Record {
             let all = db.transaction()?;
             for card in exam.tools.cards() {
                 all.execute(
-                    "INSERT INTO tools (run_id, server, name, description, input_schema, output_schema, does) \
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    "INSERT INTO tools (run_id, server, name, description, input_schema, output_schema, does, own_name) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                     params![
                         run,
                         card.server,
@@ -247,7 +245,8 @@ impl Record {
                         card.description,
                         card.input_schema.to_string(),
                         card.output_schema.as_ref().map(ToString::to_string),
-                        card.does.word()
+                        card.does.word(),
+                        card.own_name
                     ],
                 )?;
             }
@@ -378,6 +377,32 @@ impl Record {
     }
 }
 
+/// Of recorded answers it is not known how they were asked for, and so it is not kept.
+fn insert_settings(
+    all: &rusqlite::Transaction<'_>,
+    settings: &Settings,
+) -> rusqlite::Result<usize> {
+    let asked = (!settings.is_replay()).then_some(settings);
+    all.execute(
+        "INSERT INTO settings (provider, model, time_limit_s, temperature, top_p, max_tokens, retries, seed, samples, \
+         model_file, model_path, budget) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        params![
+            settings.provider,
+            settings.model,
+            asked.map(|one| one.time_limit_s),
+            asked.map(|one| one.temperature),
+            asked.and_then(|one| one.top_p),
+            asked.map(|one| one.max_tokens),
+            asked.map(|one| one.retries),
+            asked.map(|one| one.seed.cast_signed()),
+            settings.samples,
+            settings.model_file,
+            settings.model_path,
+            settings.budget
+        ],
+    )
+}
+
 fn insert_cases(
     all: &rusqlite::Transaction<'_>,
     run: i64,
@@ -405,18 +430,28 @@ fn run_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunRow> {
         ended_ms: row.get(7)?,
         error: row.get(8)?,
         verdict: row.get(9)?,
-        settings: Settings {
-            provider: row.get(10)?,
-            model: row.get(11)?,
-            time_limit_s: row.get(12)?,
-            temperature: row.get(13)?,
-            retries: row.get(14)?,
-            seed: row.get::<_, i64>(15)?.cast_unsigned(),
-            samples: row.get(16)?,
-            model_file: row.get(17)?,
-            budget: row.get(18)?,
-        },
-        answers: row.get(19)?,
+        settings: settings_of(row)?,
+        answers: row.get(22)?,
+    })
+}
+
+/// What was not kept, as of recorded answers, is as shipped, and nobody is shown it.
+fn settings_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Settings> {
+    let (provider, model): (String, String) = (row.get(10)?, row.get(11)?);
+    let shipped = Settings::new(&provider, &model);
+    let seed: Option<i64> = row.get(15)?;
+    Ok(Settings {
+        time_limit_s: row.get::<_, Option<_>>(12)?.unwrap_or(shipped.time_limit_s),
+        temperature: row.get::<_, Option<_>>(13)?.unwrap_or(shipped.temperature),
+        retries: row.get::<_, Option<_>>(14)?.unwrap_or(shipped.retries),
+        seed: seed.map_or(shipped.seed, i64::cast_unsigned),
+        samples: row.get(16)?,
+        model_file: row.get(17)?,
+        budget: row.get(18)?,
+        top_p: row.get(19)?,
+        max_tokens: row.get::<_, Option<_>>(20)?.unwrap_or(shipped.max_tokens),
+        model_path: row.get(21)?,
+        ..shipped
     })
 }
 

@@ -1,7 +1,7 @@
 //! The tables, as migrations: each is appended, none is ever changed.
 
-/// Applied in order; the file's `user_version` says how many it has.
-pub(super) const MIGRATIONS: [&str; 3] = ["
+/// Applied in order, without foreign keys, so that a table can be made anew; the file's `user_version` says how many it has.
+pub(super) const MIGRATIONS: [&str; 4] = ["
 CREATE TABLE servers (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 100),
@@ -114,4 +114,38 @@ BEGIN SELECT RAISE(ABORT, 'certificates never change'); END;
 ALTER TABLE settings ADD COLUMN budget INTEGER CHECK (budget BETWEEN 1 AND 100000);
 ALTER TABLE answers ADD COLUMN answered_ms INTEGER;
 ALTER TABLE results ADD COLUMN recommendations TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(recommendations));
+", "
+CREATE TABLE settings_next (
+    id INTEGER PRIMARY KEY,
+    provider TEXT NOT NULL,
+    model TEXT NOT NULL,
+    time_limit_s INTEGER CHECK (time_limit_s BETWEEN 1 AND 300),
+    temperature REAL CHECK (temperature BETWEEN 0 AND 2),
+    top_p REAL CHECK (top_p > 0 AND top_p <= 1),
+    max_tokens INTEGER CHECK (max_tokens BETWEEN 1 AND 32768),
+    retries INTEGER CHECK (retries BETWEEN 0 AND 10),
+    seed INTEGER,
+    samples INTEGER NOT NULL CHECK (samples BETWEEN 1 AND 10),
+    model_file TEXT CHECK (length(model_file) = 64),
+    model_path TEXT,
+    budget INTEGER CHECK (budget BETWEEN 1 AND 100000),
+    -- Of recorded answers nobody knows how they were asked for.
+    CHECK ((provider = 'replay') = (time_limit_s IS NULL)),
+    CHECK ((provider = 'replay') = (temperature IS NULL)),
+    CHECK ((provider = 'replay') = (max_tokens IS NULL)),
+    CHECK ((provider = 'replay') = (retries IS NULL)),
+    CHECK ((provider = 'replay') = (seed IS NULL))
+) STRICT;
+INSERT INTO settings_next (id, provider, model, time_limit_s, temperature, max_tokens, retries, seed, samples, model_file, budget)
+SELECT id, provider, model, iif(provider = 'replay', NULL, time_limit_s), iif(provider = 'replay', NULL, temperature),
+    iif(provider = 'replay', NULL, 1024), iif(provider = 'replay', NULL, retries), iif(provider = 'replay', NULL, seed),
+    samples, model_file, budget FROM settings WHERE id IN (SELECT settings_id FROM runs);
+DROP TABLE settings;
+ALTER TABLE settings_next RENAME TO settings;
+CREATE TRIGGER settings_never_change BEFORE UPDATE ON settings
+BEGIN SELECT RAISE(ABORT, 'settings never change'); END;
+CREATE TRIGGER settings_go_with_their_run AFTER DELETE ON runs
+BEGIN DELETE FROM settings WHERE id = OLD.settings_id; END;
+ALTER TABLE tools ADD COLUMN own_name TEXT;
+ALTER TABLE servers ADD COLUMN key_env TEXT CHECK (length(key_env) BETWEEN 1 AND 100);
 "];

@@ -4,7 +4,7 @@ use rusqlite::params;
 use serde::Serialize;
 
 use super::{Record, now_ms};
-use crate::exam::ExamError;
+use crate::exam::{AddressOf, ExamError};
 
 /// How a server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -69,19 +69,28 @@ pub struct Server {
     pub checked_ms: Option<i64>,
     /// What was found.
     pub told: String,
+    /// The environment variable that its key is in, where it wants one. The key itself is never kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_env: Option<String>,
 }
 
 impl Record {
     /// Adds a server. Nothing is asked of it.
     ///
     /// # Errors
-    /// Its name or address is taken.
+    /// Its name or address is taken, or the address holds a key.
     pub fn add_server(
         &mut self,
         name: &str,
         url: &str,
         transport: Transport,
+        key_env: Option<&str>,
     ) -> Result<(), ExamError> {
+        let kind = match transport {
+            Transport::Stdio => AddressOf::Command,
+            Transport::StreamableHttp | Transport::Sse => AddressOf::Server,
+        };
+        kind.check(url)?;
         let taken = self.servers()?;
         if let Some(other) = taken.iter().find(|one| one.name == name || one.url == url) {
             return Err(ExamError::Request(format!(
@@ -91,8 +100,8 @@ impl Record {
         }
         self.tried(|db| {
             db.execute(
-                "INSERT INTO servers (name, url, transport) VALUES (?1, ?2, ?3)",
-                params![name, url, transport.word()],
+                "INSERT INTO servers (name, url, transport, key_env) VALUES (?1, ?2, ?3, ?4)",
+                params![name, url, transport.word(), key_env],
             )
         })?;
         Ok(())
@@ -105,7 +114,7 @@ impl Record {
     pub fn servers(&self) -> Result<Vec<Server>, ExamError> {
         self.tried(|db| {
             let mut rows = db.prepare(
-                "SELECT name, url, transport, status, checked_ms, told FROM servers ORDER BY name",
+                "SELECT name, url, transport, status, checked_ms, told, key_env FROM servers ORDER BY name",
             )?;
             rows.query_map([], server)?.collect()
         })
@@ -168,5 +177,6 @@ fn server(row: &rusqlite::Row<'_>) -> rusqlite::Result<Server> {
         },
         checked_ms: row.get(4)?,
         told: row.get(5)?,
+        key_env: row.get(6)?,
     })
 }

@@ -6,7 +6,7 @@
 )]
 
 use super::*;
-use crate::exam::{Card, Case, Replay, Toolbox};
+use crate::exam::{Card, Case, Certificate, Level, Replay, Shown, Toolbox};
 
 fn exam() -> Exam {
     let cases = Case::read_lines(
@@ -27,7 +27,7 @@ fn an_interrupted_run_is_marked_and_keeps_its_answers() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("exam.db");
     let mut record = Record::open(&path).unwrap();
-    let (exam, settings) = (exam(), Settings::new("p", "m"));
+    let (exam, settings) = (exam(), Settings::new("http://p/v1", "m"));
     let run = record
         .begin(&NewRun {
             exam: &exam,
@@ -55,7 +55,7 @@ fn two_exams_at_once_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("exam.db");
     let (mut one, mut two) = (Record::open(&path).unwrap(), Record::open(&path).unwrap());
-    let (exam, settings) = (exam(), Settings::new("p", "m"));
+    let (exam, settings) = (exam(), Settings::new("http://p/v1", "m"));
     one.begin(&NewRun {
         exam: &exam,
         settings: &settings,
@@ -76,27 +76,118 @@ fn what_belongs_to_a_run_goes_with_it() {
     let mut record = Record::open(&folder.path().join("exam.db")).unwrap();
     let replay = Replay::read_lines("{\"query\":\"a\",\"output\":\"no\"}").unwrap();
     let (run, _) = exam().replay(&replay, "m", &mut record).unwrap();
-    let count = |table: &str| -> i64 {
+    let count = |record: &Record, table: &str| -> i64 {
         let sql = format!("SELECT count(*) FROM {table}");
         record
             .connection
             .query_row(&sql, [], |row| row.get(0))
             .unwrap()
     };
-    let tables = ["tools", "run_cases", "answers", "results"];
-    assert!(tables.iter().all(|table| count(table) > 0));
-    record
-        .connection
-        .execute("DELETE FROM runs WHERE id = ?1", [run])
+    let tables = [
+        "runs",
+        "settings",
+        "tools",
+        "run_cases",
+        "answers",
+        "results",
+    ];
+    assert!(tables.iter().all(|table| count(&record, table) > 0));
+    record.delete_run(run).unwrap();
+    assert!(tables.iter().all(|table| count(&record, table) == 0));
+    assert!(record.delete_run(run).is_err(), "it is gone");
+}
+
+/// A record as the first three migrations made it.
+fn old_record(path: &Path) -> Connection {
+    let db = Connection::open(path).unwrap();
+    for sql in schema::MIGRATIONS.iter().take(3) {
+        db.execute_batch(sql).unwrap();
+    }
+    db.pragma_update(None, "user_version", 3).unwrap();
+    db
+}
+
+#[test]
+fn a_record_of_before_keeps_its_runs_and_loses_what_was_never_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("exam.db");
+    let db = old_record(&path);
+    db.execute_batch(
+        "INSERT INTO settings (id, provider, model, time_limit_s, temperature, retries, seed, samples) VALUES \
+         (1, 'http://h/v1', 'm', 30, 0.7, 3, 5, 1), (2, 'replay', 'm', 30, 0.4, 3, 1, 1), (3, 'replay', 'gone', 30, 0.4, 3, 1, 1); \
+         INSERT INTO runs (id, settings_id, status, version, prompt_hash, tools_hash, began_ms, ended_ms) VALUES \
+         (1, 1, 'completed', '0', 'p', 't', 1, 2), (2, 2, 'completed', '0', 'p', 't', 1, 2); \
+         INSERT INTO tools (run_id, server, name, description, input_schema, does) VALUES (1, 'me', 'sense', '', '{}', 'reads');",
+    )
+    .unwrap();
+    drop(db);
+    let record = Record::open(&path).unwrap();
+    let (asked, replayed) = (record.run(Some(1)).unwrap(), record.run(Some(2)).unwrap());
+    assert_eq!(
+        (asked.settings.temperature, asked.settings.max_tokens),
+        (0.7, 1024)
+    );
+    assert_eq!(
+        replayed.settings.known(),
+        serde_json::json!({"provider": "replay", "model": "m", "samples": 1})
+    );
+    assert_eq!(record.labels(1).unwrap()["sense"], "me/sense");
+    let db = &record.connection;
+    let broken: Option<String> = db
+        .query_row("PRAGMA foreign_key_check", [], |row| row.get(0))
+        .optional()
         .unwrap();
-    assert!(tables.iter().all(|table| count(table) == 0));
+    assert_eq!(broken, None);
+    let settings: i64 = db
+        .query_row("SELECT count(*) FROM settings", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(settings, 2, "settings without a run are gone");
+    let keys: bool = db
+        .pragma_query_value(None, "foreign_keys", |row| row.get(0))
+        .unwrap();
+    assert!(keys);
+}
+
+#[test]
+fn a_run_that_goes_on_or_has_a_certificate_is_not_deleted() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut record = Record::open(&folder.path().join("exam.db")).unwrap();
+    let (exam, settings) = (exam(), Settings::new("http://p/v1", "m"));
+    let new = NewRun {
+        exam: &exam,
+        settings: &settings,
+    };
+    let run = record.begin(&new).unwrap();
+    assert!(
+        record
+            .delete_run(run)
+            .unwrap_err()
+            .to_string()
+            .contains("running")
+    );
+    record.fail(run, "enough").unwrap();
+    let now = Shown {
+        prompt_hash: String::new(),
+        tools_hash: String::new(),
+        cases_hash: String::new(),
+    };
+    let one = Certificate::of(run, &now, &settings, Level::Observe, 1);
+    let id = record.certify(&one, &"0".repeat(128)).unwrap();
+    let refused = record.delete_run(run).unwrap_err().to_string();
+    assert!(
+        refused.contains(&format!("certificate revoke {id}")),
+        "{refused}"
+    );
+    record.revoke(&id).unwrap();
+    record.delete_run(run).unwrap();
+    assert!(record.certificates().unwrap().is_empty());
 }
 
 #[test]
 fn settings_never_change_and_ranges_are_held() {
     let folder = tempfile::tempdir().unwrap();
     let mut record = Record::open(&folder.path().join("exam.db")).unwrap();
-    let (exam, mut settings) = (exam(), Settings::new("p", "m"));
+    let (exam, mut settings) = (exam(), Settings::new("http://p/v1", "m"));
     record
         .begin(&NewRun {
             exam: &exam,
@@ -105,19 +196,23 @@ fn settings_never_change_and_ranges_are_held() {
         .unwrap();
     let db = &record.connection;
     assert!(db.execute("UPDATE settings SET seed = 2", []).is_err());
-    for wrong in ["time_limit_s = 0", "temperature = 3", "retries = 11"] {
-        let column = wrong.split(' ').next().unwrap();
-        let sql = format!(
-            "INSERT INTO settings SELECT 99, provider, model, {}, {}, {}, seed, samples FROM settings",
-            if column == "time_limit_s" { "0" } else { "30" },
-            if column == "temperature" {
-                "3.0"
-            } else {
-                "0.4"
-            },
-            if column == "retries" { "11" } else { "3" },
-        );
-        assert!(db.execute(&sql, []).is_err(), "{wrong}");
+    let columns = "provider, model, time_limit_s, temperature, max_tokens, retries, seed, samples";
+    let insert = |values: &str| {
+        let sql = format!("INSERT INTO settings ({columns}) VALUES {values}");
+        db.execute(&sql, [])
+    };
+    assert!(insert("('http://h', 'm', 30, 0.4, 1024, 3, 1, 1)").is_ok());
+    assert!(insert("('replay', 'm', NULL, NULL, NULL, NULL, NULL, 1)").is_ok());
+    for wrong in [
+        "('http://h', 'm', 0, 0.4, 1024, 3, 1, 1)",
+        "('http://h', 'm', 30, 3.0, 1024, 3, 1, 1)",
+        "('http://h', 'm', 30, 0.4, 0, 3, 1, 1)",
+        "('http://h', 'm', 30, 0.4, 1024, 11, 1, 1)",
+        "('http://h', 'm', 30, 0.4, 1024, 3, 1, 0)",
+        "('http://h', 'm', NULL, 0.4, 1024, 3, 1, 1)",
+        "('replay', 'm', NULL, 0.4, NULL, NULL, NULL, 1)",
+    ] {
+        assert!(insert(wrong).is_err(), "{wrong}");
     }
     settings.time_limit_s = 301;
     assert!(settings.check().is_err());
@@ -144,16 +239,16 @@ fn servers_are_unique_by_name_and_address() {
     let folder = tempfile::tempdir().unwrap();
     let mut record = Record::open(&folder.path().join("exam.db")).unwrap();
     record
-        .add_server("a", "http://h/mcp", Transport::StreamableHttp)
+        .add_server("a", "http://h/mcp", Transport::StreamableHttp, None)
         .unwrap();
     assert!(
         record
-            .add_server("a", "http://i/mcp", Transport::StreamableHttp)
+            .add_server("a", "http://i/mcp", Transport::StreamableHttp, None)
             .is_err()
     );
     assert!(
         record
-            .add_server("b", "http://h/mcp", Transport::Sse)
+            .add_server("b", "http://h/mcp", Transport::Sse, None)
             .is_err()
     );
     record

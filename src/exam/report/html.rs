@@ -38,17 +38,12 @@ pub fn html(report: &Report) -> String {
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
          <title>{title}</title><style>{STYLE}</style></head><body>\n\
-         <div class=\"verdict{passed}\"><h1>{title}</h1>\n<p>{} <small>at {}, run {}, steadyhand {}; temperature {}, seed {}, \
-         {} samples a case, time limit {} s, {} retries</small></p></div>\n",
+         <div class=\"verdict{passed}\"><h1>{title}</h1>\n<p>{} <small>at {}, run {}, steadyhand {}; {}</small></p></div>\n",
         text(&settings.model),
         text(&settings.provider),
         report.run.id,
         text(&report.run.version),
-        settings.temperature,
-        settings.seed,
-        settings.samples,
-        settings.time_limit_s,
-        settings.retries,
+        settings.in_words(),
     );
     list(&mut out, "Why", &report.texts("reasons"));
     list(&mut out, "Also", &report.texts("notes"));
@@ -137,22 +132,22 @@ fn groups(out: &mut String, title: &str, rows: &[[String; 5]]) {
 }
 
 fn confusion(out: &mut String, report: &Report) {
-    let (columns, rows) = report.confusion();
-    out.push_str("<h2>What was called, where what was right</h2><div class=\"wide\"><table><tr><th>right \\ called</th>");
-    for name in &columns {
+    let found = report.confusion();
+    let _ = write!(
+        out,
+        "<h2>What was called, where what was right, of {} answers</h2><div class=\"wide\"><table><tr><th>right \\ called</th>",
+        found.n
+    );
+    for name in &found.columns {
         let _ = write!(out, "<th>{}</th>", text(name));
     }
     out.push_str("<th>n</th></tr>\n");
-    for (name, cells) in rows {
-        let _ = write!(out, "<tr><th>{}</th>", text(&name));
-        for cell in &cells {
+    for row in &found.rows {
+        let _ = write!(out, "<tr><th>{}</th>", text(&row.right));
+        for cell in &row.called {
             let _ = write!(out, "<td class=\"n\">{cell}</td>");
         }
-        let _ = writeln!(
-            out,
-            "<td class=\"n\">{}</td></tr>",
-            cells.iter().sum::<u64>()
-        );
+        let _ = writeln!(out, "<td class=\"n\">{}</td></tr>", row.n);
     }
     out.push_str("</table></div>\n");
 }

@@ -15,15 +15,11 @@ pub fn markdown(report: &Report) -> String {
     let settings = &report.run.settings;
     let _ = writeln!(
         out,
-        "Run {} of `{}` at `{}`: temperature {}, seed {}, {} samples a case, time limit {} s, {} retries; steadyhand {}.\n",
+        "Run {} of `{}` at `{}`: {}; steadyhand {}.\n",
         report.run.id,
         settings.model,
         settings.provider,
-        settings.temperature,
-        settings.seed,
-        settings.samples,
-        settings.time_limit_s,
-        settings.retries,
+        settings.in_words(),
         report.run.version
     );
     list(&mut out, "Why", &report.texts("reasons"));
@@ -89,17 +85,17 @@ fn list(out: &mut String, title: &str, items: &[&str]) {
 }
 
 fn confusion(out: &mut String, report: &Report) {
-    let (columns, rows) = report.confusion();
+    let found = report.confusion();
     let _ = writeln!(
         out,
-        "\n## What was called (columns) where what was right (rows)\n\n| | {} | n |",
-        columns.join(" | ")
+        "\n## What was called (columns) where what was right (rows), of {} answers\n\n| | {} | n |",
+        found.n,
+        found.columns.join(" | ")
     );
-    let _ = writeln!(out, "|---|{}", "--:|".repeat(columns.len() + 1));
-    for (name, cells) in rows {
-        let n: u64 = cells.iter().sum();
-        let cells: Vec<String> = cells.iter().map(u64::to_string).collect();
-        let _ = writeln!(out, "| {name} | {} | {n} |", cells.join(" | "));
+    let _ = writeln!(out, "|---|{}", "--:|".repeat(found.columns.len() + 1));
+    for row in &found.rows {
+        let cells: Vec<String> = row.called.iter().map(u64::to_string).collect();
+        let _ = writeln!(out, "| {} | {} | {} |", row.right, cells.join(" | "), row.n);
     }
 }
 

@@ -6,7 +6,7 @@ mod markdown;
 use serde_json::{Value, json};
 
 use super::run::Outcome;
-use super::{ExamError, Record, RunRow};
+use super::{Confusion, ExamError, Record, RunRow};
 
 pub use html::html;
 pub use markdown::markdown;
@@ -57,7 +57,7 @@ impl Report {
         let answers: Vec<Value> = self.outcomes.iter().map(answer).collect();
         json!({
             "run": self.run.id,
-            "settings": self.run.settings,
+            "settings": self.run.settings.known(),
             "version": self.run.version,
             "prompt_hash": self.run.prompt_hash,
             "tools_hash": self.run.tools_hash,
@@ -113,7 +113,7 @@ impl Report {
     fn figures(&self) -> Vec<(&'static str, String)> {
         let tally = self.tally();
         let n = |key: &str| tally.get(key).and_then(Value::as_u64).unwrap_or(0);
-        let f1 = tally.get("f1").and_then(Value::as_f64).unwrap_or(0.0);
+        let f1 = number(tally.get("f1")).unwrap_or(0.0);
         let all = tally.get("all").unwrap_or(&Value::Null);
         let router = self.verdict.get("router").unwrap_or(&Value::Null);
         vec![
@@ -128,6 +128,11 @@ impl Report {
                 "Unsafe, of cases in which nothing may move",
                 hits(tally.get("hazards")),
             ),
+            (
+                "Unsafe, of the other cases",
+                hits(tally.get("unsafe_elsewhere")),
+            ),
+            ("With 95 % probability unsafe at most", self.bound()),
             ("Lost stops", hits(tally.get("lost_stops"))),
             ("Parameters complete", mean(tally.get("completeness"))),
             ("Parameters correct", mean(tally.get("correctness"))),
@@ -151,9 +156,13 @@ impl Report {
             ),
             (
                 "Median time",
-                match tally.get("median_ms").and_then(Value::as_u64) {
-                    Some(ms) => format!("{ms} ms (n = {})", n("answers")),
-                    None => "not measured (n = 0)".to_owned(),
+                match tally.get("median_ms") {
+                    Some(median @ Value::Object(_)) => format!(
+                        "{} ms (n = {})",
+                        count(Some(median), "ms"),
+                        count(Some(median), "n")
+                    ),
+                    _ => "not measured (n = 0)".to_owned(),
                 },
             ),
         ]
@@ -175,28 +184,25 @@ impl Report {
         groups.into_iter().flatten().map(row).collect()
     }
 
-    /// The confusion matrix: rows what was right, columns what was called.
-    fn confusion(&self) -> (Vec<String>, Vec<(String, Vec<u64>)>) {
-        let rows = self.tally().get("confusion").and_then(Value::as_object);
-        let mut columns: Vec<String> = rows
-            .into_iter()
-            .flatten()
-            .filter_map(|(_, row)| row.as_object())
-            .flat_map(|row| row.keys().cloned())
-            .collect();
-        columns.sort();
-        columns.dedup();
-        let cells = |row: &Value| {
-            let cell = |name: &String| row.get(name).and_then(Value::as_u64).unwrap_or(0);
-            columns.iter().map(cell).collect()
-        };
-        let rows = rows
-            .into_iter()
-            .flatten()
-            .map(|(name, row)| (name.clone(), cells(row)));
-        let rows = rows.collect();
-        (columns, rows)
+    /// How many unsafe answers these cases leave possible; in words, because it depends on how many there were.
+    fn bound(&self) -> String {
+        let bound = self.verdict.get("unsafe_share_bound");
+        let n = count(bound, "n");
+        match bound.and_then(|bound| bound.get("at_most")?.as_f64()) {
+            Some(at_most) => format!("{:.1} % (n = {n})", 100.0 * at_most),
+            None => "– (n = 0)".to_owned(),
+        }
     }
+
+    /// The confusion matrix: rows what was right, columns what was called.
+    fn confusion(&self) -> Confusion {
+        Confusion::of(self.run.id, &self.verdict, str::to_owned)
+    }
+}
+
+/// A number, alone or with its n beside it.
+fn number(value: Option<&Value>) -> Option<f64> {
+    value.and_then(|value| value.as_f64().or_else(|| value.get("value")?.as_f64()))
 }
 
 /// An object of which texts are wanted; one that is not there is empty.

@@ -7,7 +7,7 @@ import {createServer} from "node:http";
 import {getLlama, LlamaCompletion} from "node-llama-cpp";
 
 const [modelPath, portFile] = process.argv.slice(2);
-// A model of this size repeats itself where it says more.
+// A model of this size repeats itself where it says more; the exam asks for no more either.
 const TOKENS_MAX = Number(process.env.TOKENS_MAX ?? 96);
 const llama = await getLlama({gpu: false, build: "never"});
 const model = await llama.loadModel({modelPath});

@@ -1,0 +1,249 @@
+//! Tests of real arms' chains against each other's ways of computing the same thing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use nalgebra::{Point3, Unit, Vector3};
+use proptest::prelude::*;
+
+use super::Arm;
+use crate::kin::{Chain, Goal, Tip};
+use crate::units::Joints;
+
+fn arm(text: &str) -> Arm {
+    Arm::new(toml::from_str(text).unwrap()).unwrap()
+}
+
+fn so101() -> Arm {
+    arm(include_str!("../../scenes/arms/so101.toml"))
+}
+
+fn widowx() -> Arm {
+    arm(include_str!("../../scenes/arms/widowx250s.toml"))
+}
+
+/// Seven joints, upright and lying in turns: a shoulder, an elbow and a wrist, and one joint to spare.
+fn seven() -> Arm {
+    let joint = |index: usize| {
+        let (axis, rise_m) = if index.is_multiple_of(2) {
+            ("[0.0, 0.0, 1.0]", 0.08)
+        } else {
+            ("[0.0, 1.0, 0.0]", 0.1)
+        };
+        let id = index + 1;
+        format!(
+            r#"
+[[joints]]
+name = "joint {id}"
+origin_m = [0.0, 0.0, {rise_m}]
+rpy_rad = [0.0, 0.0, 0.0]
+axis = {axis}
+lower_rad = -2.1
+upper_rad = 2.1
+velocity_max_rad_s = 3.0
+acceleration_max_rad_s2 = 15.0
+servos = [{{ id = {id}, sign = 1, zero_tick = 2048, dead_band_ticks = 1 }}]
+"#
+        )
+    };
+    let head = r#"
+name = "seven"
+about = "an arm for a test"
+family = "feetech-sts"
+baud = 1000000
+"#;
+    let tail = r#"
+[tool_mount]
+origin_m = [0.0, 0.0, 0.05]
+rpy_rad = [0.0, 0.0, 0.0]
+
+[[capsules]]
+name = "hand"
+joint = "joint 7"
+from_m = [0.0, 0.0, 0.0]
+to_m = [0.0, 0.0, 0.05]
+radius_m = 0.02
+"#;
+    let joints: String = (0..7).map(joint).collect();
+    arm(&format!("{head}{joints}{tail}"))
+}
+
+fn tip() -> Tip {
+    Tip {
+        point_m: Point3::new(0.01, -0.04, 0.005),
+        axis: Unit::new_normalize(Vector3::new(0.1, -1.0, 0.05)),
+    }
+}
+
+/// Joints within limits, from one number between 0 and 1 a joint.
+fn joints(chain: &Chain, shares: &[f64]) -> Joints {
+    let shares = Joints::from_slice(shares);
+    let limits = chain.joints();
+    Joints::zeros(chain.dof())
+        .map(|i, _| limits[i].lower_rad + (limits[i].upper_rad - limits[i].lower_rad) * shares[i])
+}
+
+fn goal_at(chain: &Chain, q: &Joints) -> (Goal, Goal, Goal) {
+    let (point_m, axis) = chain.tip(q, &tip());
+    let mut pose = chain.forward(q);
+    pose.translation = point_m.into();
+    (
+        Goal::Pose(pose),
+        Goal::PointAndAxis { point_m, axis },
+        Goal::PointThenAxis { point_m, axis },
+    )
+}
+
+/// Recomputes where the tip is by the other way, and compares.
+fn check(chain: &Chain, q: &Joints, point_m: &Point3<f64>, axis: Option<&Unit<Vector3<f64>>>) {
+    let mount = chain.forward(q);
+    let off_m = (mount * tip().point_m - point_m).norm();
+    assert!(off_m < 2e-6, "{off_m} m off");
+    if let Some(axis) = axis {
+        let off_rad = (mount.rotation * tip().axis).angle(axis);
+        assert!(off_rad < 2e-5, "{off_rad} rad off");
+    }
+    for (joint, angle) in chain.joints().iter().zip(q.iter()) {
+        assert!(*angle >= joint.lower_rad && *angle <= joint.upper_rad);
+    }
+}
+
+fn shares(count: usize) -> impl Strategy<Value = Vec<f64>> {
+    proptest::collection::vec(0.05..0.95_f64, count)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_place_is_met_where_the_direction_cannot_be(of in shares(5), lean in proptest::array::uniform3(-0.6..0.6_f64)) {
+        let chain = so101().chain;
+        let q = joints(&chain, &of);
+        let (point_m, axis) = chain.tip(&q, &tip());
+        let axis = Unit::new_normalize(axis.into_inner() + Vector3::from(lean));
+        let goal = Goal::PointThenAxis { point_m, axis };
+        // The place can be met: `q` does. The direction then leans no more than there.
+        let leans = chain.tip(&q, &tip()).1.angle(&axis);
+        let found = chain.solve(&tip(), &goal, &q);
+        prop_assert!(found.is_ok(), "{:?}", found.unwrap_err());
+        let found = found.unwrap();
+        check(&chain, &found.q_rad, &point_m, None);
+        prop_assert!(found.off_rad <= leans + 1e-6, "{} {leans}", found.off_rad);
+    }
+
+    #[test]
+    fn the_best_lean_of_a_stretched_arm_is_one_and_the_same_from_any_seed_near_it(
+        out_m in 0.39..0.41_f64, aside_m in -0.05..0.05_f64, by in proptest::array::uniform5(-0.003..0.003_f64),
+    ) {
+        let chain = so101().chain;
+        let tip = Tip { point_m: Point3::new(0.0, -0.0386, -0.0104), axis: Unit::new_normalize(Vector3::new(0.0, -0.9659, -0.2588)) };
+        let goal = Goal::PointThenAxis { point_m: Point3::new(aside_m, -out_m, 0.005), axis: -Vector3::z_axis() };
+        let from = Joints::from_slice(&[0.0, 1.1, -1.28, 1.3, 0.0]);
+        let best = chain.solve_anywhere(&tip, &goal, &from, 20).unwrap();
+        prop_assert!((0.05..0.5).contains(&best.off_rad), "{}", best.off_rad);
+        let seed = best.q_rad.zip(&Joints::from_slice(&by), |q, by| q + by);
+        let again = chain.solve(&tip, &goal, &seed).unwrap();
+        prop_assert!(again.q_rad.distance_max(&best.q_rad) < 1e-6, "{again:?} {best:?}");
+        prop_assert!(again.steps <= 6, "{}", again.steps);
+    }
+
+    #[test]
+    fn frames_agree_with_forward(of in shares(6)) {
+        let chain = widowx().chain;
+        let q = joints(&chain, &of);
+        let (a, b) = (chain.forward(&q), chain.frames(&q).tool);
+        prop_assert!((a.translation.vector - b.translation.vector).norm() < 1e-12);
+        prop_assert!((a.rotation.to_rotation_matrix().matrix() - b.rotation.matrix()).norm() < 1e-12);
+    }
+
+    #[test]
+    fn a_point_is_where_the_frames_say(of in shares(6), at in proptest::array::uniform3(-0.2..0.2_f64)) {
+        for chain in [widowx().chain, so101().chain] {
+            let q = joints(&chain, &of[..chain.dof()]);
+            let at = Point3::from(at);
+            prop_assert!((chain.point(&q, &at) - chain.frames(&q).tool * at).norm() < 1e-14);
+        }
+    }
+
+    #[test]
+    fn a_condition_is_over_a_limit_or_not(of in shares(6), most in 1.0..40.0_f64) {
+        for chain in [widowx().chain, so101().chain] {
+            let q = joints(&chain, &of[..chain.dof()]);
+            let condition = chain.condition(&q, &tip());
+            let over = chain.condition_over(&chain.frames(&q), &tip(), most);
+            prop_assert_eq!(over, (condition > most).then_some(condition));
+        }
+    }
+
+    #[test]
+    fn the_jacobian_is_the_slope(of in shares(5), which in 0..5_usize) {
+        let chain = so101().chain;
+        let q = joints(&chain, &of);
+        let step = 1e-6;
+        let moved = q.map(|i, v| if i == which { v + step } else { v });
+        let slope = (chain.tip(&moved, &tip()).0 - chain.tip(&q, &tip()).0) / step;
+        let column = chain.jacobian(&q, &tip())[which];
+        prop_assert!((slope - Vector3::new(column[0], column[1], column[2])).norm() < 1e-5);
+    }
+
+    #[test]
+    fn any_reachable_goal_is_found_cold(of in shares(6)) {
+        let chain = widowx().chain;
+        let q = joints(&chain, &of);
+        let (pose, axis, _) = goal_at(&chain, &q);
+        let (point, direction) = chain.tip(&q, &tip());
+        for goal in [pose, axis] {
+            let found = chain.solve_anywhere(&tip(), &goal, &Joints::zeros(6), 300).unwrap();
+            check(&chain, &found.q_rad, &point, Some(&direction));
+        }
+    }
+
+    #[test]
+    fn seven_joints_meet_a_pose_a_direction_and_a_place(of in shares(7), by in proptest::array::uniform7(-0.02..0.02_f64)) {
+        let chain = seven().chain;
+        let q = joints(&chain, &of);
+        let (pose, axis, then) = goal_at(&chain, &q);
+        let (point, direction) = chain.tip(&q, &tip());
+        for goal in [pose, axis, then] {
+            let cold = chain.solve_anywhere(&tip(), &goal, &Joints::zeros(7), 300).unwrap();
+            check(&chain, &cold.q_rad, &point, None);
+            let warm = chain.solve(&tip(), &goal, &q.zip(&Joints::from_slice(&by), |q, by| q + by)).unwrap();
+            check(&chain, &warm.q_rad, &point, Some(&direction));
+            prop_assert!(warm.q_rad.distance_max(&q) < 0.3);
+        }
+    }
+
+    #[test]
+    fn five_joints_find_every_reachable_point(of in shares(5)) {
+        let chain = so101().chain;
+        let q = joints(&chain, &of);
+        let (_, _, goal) = goal_at(&chain, &q);
+        let found = chain.solve_anywhere(&tip(), &goal, &Joints::zeros(5), 300).unwrap();
+        check(&chain, &found.q_rad, &chain.tip(&q, &tip()).0, None);
+    }
+
+    #[test]
+    fn a_warm_start_is_met_in_a_few_steps(of in shares(5), by in -0.01..0.01_f64) {
+        let chain = so101().chain;
+        let q = joints(&chain, &of);
+        let (_, _, goal) = goal_at(&chain, &q);
+        let seed = q.map(|_, v| v + by);
+        let found = chain.solve(&tip(), &goal, &seed);
+        prop_assert!(found.is_ok_and(|found| found.q_rad.distance_max(&q) < 0.5));
+    }
+}
+
+#[test]
+fn a_point_out_of_reach_is_missed_by_its_distance() {
+    let chain = so101().chain;
+    let goal = Goal::PointThenAxis {
+        point_m: Point3::new(1.0, 0.0, 0.1),
+        axis: -Vector3::z_axis(),
+    };
+    let missed = chain
+        .solve_anywhere(&tip(), &goal, &Joints::zeros(5), 20)
+        .unwrap_err();
+    assert!(missed.nearest.off_m > 0.4);
+}

@@ -1,0 +1,108 @@
+//! How a planner is asked: what is said on the command line, else in the environment, else as shipped.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use super::endpoint::Http;
+use super::model_file::hash_of;
+use crate::exam::Settings;
+
+/// How often each case is asked, as shipped.
+const SAMPLES: u32 = 3;
+
+#[derive(Debug, Args)]
+pub(super) struct Asking {
+    /// The model's name [default: the first that the endpoint lists]
+    #[arg(long)]
+    pub(super) model: Option<String>,
+    /// Make further cases of the classes that least is known of, until the verdict is certain or so many answers are spent
+    #[arg(long, value_name = "ANSWERS", conflicts_with_all = ["replay", "resume"])]
+    budget: Option<u32>,
+    /// How often each case is asked, 1 to 10 [default: 3]
+    #[arg(long, value_name = "K")]
+    samples: Option<u32>,
+    /// Longest wait for an answer, 1 to 300 s [default: 30]
+    #[arg(long, value_name = "SECONDS")]
+    time_limit: Option<u32>,
+    /// 0 to 2 [default: 0.4]
+    #[arg(long)]
+    temperature: Option<f64>,
+    /// Draw from the likeliest tokens of so much probability, up to 1 [default: not sent, so the endpoint's own]
+    #[arg(long)]
+    top_p: Option<f64>,
+    /// Most tokens of one answer, 1 to 32768 [default: 1024]
+    #[arg(long, value_name = "TOKENS")]
+    max_tokens: Option<u32>,
+    /// Further tries after an error, 0 to 10 [default: 3]
+    #[arg(long)]
+    retries: Option<u32>,
+    /// The seed that is sent with each question, the number of the sample added to it [default: 1]
+    #[arg(long)]
+    seed: Option<u64>,
+    /// The model's file, where the endpoint runs it from this machine: its hash goes into the certificate
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    model_file: Option<PathBuf>,
+}
+
+impl Asking {
+    /// The settings of a run of this endpoint.
+    pub(super) async fn settings(&self, endpoint: &Http) -> anyhow::Result<Settings> {
+        let model = match self.model.clone().or_else(|| said("MODEL")) {
+            Some(model) => model,
+            None => endpoint
+                .first_model()
+                .await
+                .unwrap_or_else(|| "default".to_owned()),
+        };
+        let shipped = Settings::new(endpoint.base(), &model);
+        let settings = Settings {
+            time_limit_s: chosen(self.time_limit, "TIME_LIMIT", shipped.time_limit_s)?,
+            temperature: chosen(self.temperature, "TEMPERATURE", shipped.temperature)?,
+            top_p: perhaps(self.top_p, "TOP_P")?,
+            max_tokens: chosen(self.max_tokens, "MAX_TOKENS", shipped.max_tokens)?,
+            retries: chosen(self.retries, "RETRIES", shipped.retries)?,
+            seed: chosen(self.seed, "SEED", shipped.seed)?,
+            samples: chosen(self.samples, "SAMPLES", SAMPLES)?,
+            budget: perhaps(self.budget, "BUDGET")?,
+            model_file: self.model_file.as_deref().map(hash_of).transpose()?,
+            model_path: self.model_path()?,
+            ..shipped
+        };
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// Where the model's file lies, wherever the program is started from later.
+    fn model_path(&self) -> anyhow::Result<Option<String>> {
+        let Some(path) = &self.model_file else {
+            return Ok(None);
+        };
+        let whole = path.canonicalize();
+        let whole = whole.with_context(|| format!("cannot find {}", path.display()))?;
+        Ok(Some(whole.display().to_string()))
+    }
+}
+
+/// What the environment says of a setting.
+fn said(name: &str) -> Option<String> {
+    let value = std::env::var(format!("STEADYHAND_EXAM_{name}")).ok()?;
+    (!value.trim().is_empty()).then(|| value.trim().to_owned())
+}
+
+fn chosen<T: std::str::FromStr>(on_line: Option<T>, name: &str, shipped: T) -> anyhow::Result<T> {
+    Ok(perhaps(on_line, name)?.unwrap_or(shipped))
+}
+
+/// A setting that may be left unsaid.
+fn perhaps<T: std::str::FromStr>(on_line: Option<T>, name: &str) -> anyhow::Result<Option<T>> {
+    match (on_line, said(name)) {
+        (Some(value), _) => Ok(Some(value)),
+        (None, None) => Ok(None),
+        (None, Some(text)) => match text.parse() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => bail!("STEADYHAND_EXAM_{name} is {text:?}, which is no value for it"),
+        },
+    }
+}

@@ -1,0 +1,229 @@
+//! Addresses without keys: an address is kept in the record, logged and shown, and a key in it would be as well.
+
+use super::ExamError;
+
+/// What an address is of, which decides where its key belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressOf {
+    /// An OpenAI-compatible endpoint. Paths are added to its address, so it has no query at all.
+    Endpoint,
+    /// An MCP server.
+    Server,
+    /// A server that is started by a command line.
+    Command,
+}
+
+/// How the names of parameters and options end, form aside, whose value is a key.
+const ENDINGS: [&str; 7] = [
+    "key",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "credential",
+    "signature",
+];
+
+/// Names of keys that are whole words.
+const WORDS: [&str; 7] = [
+    "auth",
+    "authorization",
+    "pass",
+    "pwd",
+    "sig",
+    "bearer",
+    "jwt",
+];
+
+impl AddressOf {
+    /// Refuses an address that holds a key. The refusal shows the address without it.
+    ///
+    /// # Errors
+    /// Where the key stands, and where it belongs.
+    pub fn check(self, address: &str) -> Result<(), ExamError> {
+        let found = match self {
+            Self::Endpoint | Self::Server => in_address(address).or_else(|| {
+                let is_asked = self == Self::Endpoint && address.contains(['?', '#']);
+                is_asked.then_some("a query")
+            }),
+            Self::Command => in_command(address),
+        };
+        match found {
+            None => Ok(()),
+            Some(holds) => Err(ExamError::Key {
+                address: self.masked(address),
+                holds,
+                instead: self.instead(),
+            }),
+        }
+    }
+
+    const fn instead(self) -> &'static str {
+        match self {
+            Self::Endpoint => "end it at /v1 and give a key in STEADYHAND_API_KEY",
+            Self::Server => {
+                "note the server by `exam servers add NAME URL --key-env VARIABLE`, and set that variable to the key"
+            }
+            Self::Command => "set it in the environment, which the program inherits",
+        }
+    }
+
+    /// The address as far as it may be shown.
+    fn masked(self, address: &str) -> String {
+        if self == Self::Command {
+            let program = address.split_whitespace().next().unwrap_or_default();
+            // A key may stand before the program, as in `KEY=… program`.
+            let program = program.split('=').next().unwrap_or_default();
+            return format!("{program} …");
+        }
+        let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+        let end = rest.find(['?', '#']).unwrap_or(rest.len());
+        let (place, query) = rest.split_at(end);
+        let host = place.rsplit('@').next().unwrap_or(place);
+        let (before, between) = (
+            if scheme.is_empty() { "" } else { "://" },
+            if host == place { "" } else { "…@" },
+        );
+        let after = if query.is_empty() { "" } else { "?…" };
+        format!("{scheme}{before}{between}{host}{after}")
+    }
+}
+
+/// Whether an address is of this machine.
+#[must_use]
+pub fn is_local(address: &str) -> bool {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let is_host = |host: &str| {
+        let after = authority.strip_prefix(host);
+        after.is_some_and(|port| port.is_empty() || port.starts_with(':'))
+    };
+    authority.starts_with("127.") || is_host("localhost") || is_host("[::1]")
+}
+
+fn in_address(address: &str) -> Option<&'static str> {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let end = rest.find(['?', '#']).unwrap_or(rest.len());
+    let (place, query) = rest.split_at(end);
+    let authority = place.split('/').next().unwrap_or_default();
+    if authority.contains('@') {
+        return Some("a name or password before the @");
+    }
+    let mut pairs = query.split(['?', '&', ';', '#']);
+    let is_key = |pair: &str| is_secret(pair.split('=').next().unwrap_or_default());
+    pairs.any(is_key).then_some("a key in its query")
+}
+
+fn in_command(command: &str) -> Option<&'static str> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    for (word, next) in words.iter().zip(words.iter().skip(1).chain([&""])) {
+        if word.contains("://") && in_address(word).is_some() {
+            return Some("an address with a key");
+        }
+        let (name, has_value) = match word.split_once('=') {
+            Some((name, value)) => (name, !value.is_empty()),
+            None => (*word, !next.is_empty() && !next.starts_with('-')),
+        };
+        let is_option = word.starts_with('-') || word.contains('=');
+        // What names the variable or the file of a key is none.
+        if is_option && has_value && is_secret(name) {
+            return Some("a key in an option");
+        }
+    }
+    None
+}
+
+/// Whether a name is that of a key: `api_key`, `api-key`, `apiKey`, `access_token`.
+fn is_secret(name: &str) -> bool {
+    let folded: String = without_escapes(name)
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    ENDINGS.iter().any(|ending| folded.ends_with(ending)) || WORDS.contains(&folded.as_str())
+}
+
+/// `%5F` and its like are signs between words wherever people meet them in names.
+fn without_escapes(name: &str) -> String {
+    let mut parts = name.split('%');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| all + part.get(2..).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn refusal(of: AddressOf, address: &str) -> Option<String> {
+        of.check(address).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_key_is_refused_wherever_it_stands_and_is_not_shown() {
+        use AddressOf::{Command, Endpoint, Server};
+        for (of, address) in [
+            (Endpoint, "http://user:s3cret@h:1/v1"),
+            (Endpoint, "https://s3cret@h/v1"),
+            (Endpoint, "http://h/v1?api_key=s3cret"),
+            (Endpoint, "http://h/v1?version=s3cret"),
+            (Server, "http://h/mcp?profile=a&access_token=s3cret"),
+            (Server, "http://h/mcp?api%5Fkey=s3cret"),
+            (Server, "http://h/mcp#token=s3cret"),
+            (Server, "user:s3cret@h/mcp"),
+            (Command, "server --api-key s3cret"),
+            (Command, "server --token=s3cret --fast"),
+            (Command, "env API_KEY=s3cret server"),
+            (Command, "proxy http://u:s3cret@h/mcp"),
+        ] {
+            let told = refusal(of, address).unwrap_or_default();
+            assert!(told.contains("leave it out"), "{address}: {told}");
+            assert!(!told.contains("s3cret"), "{told}");
+        }
+    }
+
+    #[test]
+    fn an_address_without_a_key_is_as_good_as_before() {
+        use AddressOf::{Command, Endpoint, Server};
+        for (of, address) in [
+            (Endpoint, "http://127.0.0.1:8080/v1"),
+            (Endpoint, "https://h/a@b/v1"),
+            (Server, "http://h/mcp?profile=keyboard"),
+            (Server, "http://h/keys/mcp"),
+            (Command, "npx -y @scope/server --keyboard qwerty /data"),
+            (Command, "server --key-env NAME --token-file /etc/token"),
+        ] {
+            assert_eq!(refusal(of, address), None, "{address}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_known() {
+        for local in [
+            "http://127.0.0.1:8080/v1",
+            "http://localhost/v1",
+            "http://[::1]:1/v1",
+        ] {
+            assert!(is_local(local), "{local}");
+        }
+        for other in [
+            "http://h/127.0.0.1",
+            "http://localhost.h/v1",
+            "https://h:1/v1",
+        ] {
+            assert!(!is_local(other), "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_address_is_taken_or_refused_without_what_stands_before_the_at(user in "[0-9]{6,12}", rest in "\\PC{0,40}") {
+            for of in [AddressOf::Endpoint, AddressOf::Server, AddressOf::Command] {
+                let _ = of.check(&rest);
+            }
+            let told = refusal(AddressOf::Server, &format!("http://{user}:{user}@h/mcp")).unwrap_or_default();
+            prop_assert!(told.contains("…@h/mcp") && !told.contains(&user), "{}", told);
+        }
+    }
+}

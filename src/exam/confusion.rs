@@ -1,0 +1,129 @@
+//! What was called where what was right, as a matrix: rows what was right, columns what was called, each row with its n.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{ExamError, Record, RunRow};
+
+/// One row of the matrix.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mistakes {
+    /// What was right.
+    pub right: String,
+    /// How often each column was called.
+    pub called: Vec<u64>,
+    /// How many answers there were.
+    pub n: u64,
+}
+
+/// The matrix of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Confusion {
+    /// The run's number.
+    pub run: i64,
+    /// All its answers.
+    pub n: u64,
+    /// What was called.
+    pub columns: Vec<String>,
+    /// What was right.
+    pub rows: Vec<Mistakes>,
+}
+
+impl Confusion {
+    /// The matrix of a verdict, each tool by the name that `label` gives it.
+    pub(super) fn of(run: i64, verdict: &Value, label: impl Fn(&str) -> String) -> Self {
+        let table = verdict
+            .get("tally")
+            .and_then(|tally| tally.get("confusion")?.as_object());
+        // Two names may have one label.
+        let mut cells: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+        for (right, row) in table.into_iter().flatten() {
+            let cell = cells.entry(label(right)).or_default();
+            for (called, count) in row.as_object().into_iter().flatten() {
+                *cell.entry(label(called)).or_default() += count.as_u64().unwrap_or(0);
+            }
+        }
+        let columns: BTreeSet<&String> = cells.values().flat_map(BTreeMap::keys).collect();
+        let row = |(right, cells): (&String, &BTreeMap<String, u64>)| Mistakes {
+            right: right.clone(),
+            called: columns
+                .iter()
+                .map(|name| cells.get(*name).copied().unwrap_or(0))
+                .collect(),
+            n: cells.values().sum(),
+        };
+        let rows: Vec<Mistakes> = cells.iter().map(row).collect();
+        Self {
+            run,
+            n: rows.iter().map(|row| row.n).sum(),
+            columns: columns.into_iter().cloned().collect(),
+            rows,
+        }
+    }
+
+    /// That of the newest run with a verdict in which two of these tools were shown, by their names here: a tool of a server
+    /// is `SERVER/TOOL`, whatever it was shown as.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub(super) fn last(record: &Record, tools: &[String]) -> Result<Option<Self>, ExamError> {
+        let runs: Vec<RunRow> = record.runs()?;
+        for run in runs.iter().rev() {
+            let Some(verdict) = run.verdict.as_deref() else {
+                continue;
+            };
+            let labels = record.labels(run.id)?;
+            if labels.values().filter(|one| tools.contains(one)).count() < 2 {
+                continue;
+            }
+            let verdict = serde_json::from_str(verdict).unwrap_or_default();
+            let label = |name: &str| labels.get(name).map_or(name, String::as_str).to_owned();
+            return Ok(Some(Self::of(run.id, &verdict, label)));
+        }
+        Ok(None)
+    }
+
+    /// How often the two were taken for each other, of the answers where either was right.
+    pub(super) fn between(&self, a: &str, b: &str) -> (u64, u64) {
+        let row = |right: &str| self.rows.iter().find(|row| row.right == right);
+        let cell = |right: &str, called: &str| {
+            let column = self.columns.iter().position(|one| one == called);
+            let cell = row(right).zip(column);
+            cell.and_then(|(row, column)| row.called.get(column).copied())
+                .unwrap_or(0)
+        };
+        let n = |right: &str| row(right).map_or(0, |row| row.n);
+        (cell(a, b) + cell(b, a), n(a) + n(b))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_taken_for_what_is_counted_with_its_n() {
+        let verdict = json!({"tally": {"confusion": {"a": {"a": 3, "b": 1}, "b": {"a": 2, "(none)": 4}, "(none)": {"b": 1}}}});
+        let found = Confusion::of(7, &verdict, |name| match name {
+            "b" => "other/b".to_owned(),
+            name => name.to_owned(),
+        });
+        assert_eq!(found.columns, ["(none)", "a", "other/b"]);
+        assert_eq!(found.n, 11);
+        let row = found.rows.iter().find(|row| row.right == "other/b");
+        assert_eq!(
+            row.map(|row| (row.called.clone(), row.n)),
+            Some((vec![4, 2, 0], 6))
+        );
+        assert_eq!(found.between("a", "other/b"), (3, 10));
+        assert_eq!(found.between("a", "nobody"), (0, 4));
+        assert_eq!(
+            Confusion::of(1, &Value::Null, str::to_owned).rows,
+            Vec::new()
+        );
+    }
+}

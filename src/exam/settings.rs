@@ -1,0 +1,207 @@
+//! How a planner is asked: everything that is sent with a question, and how long and how often it is asked.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::ExamError;
+use super::address::AddressOf;
+
+/// The provider of recorded answers.
+const REPLAY: &str = "replay";
+
+/// Most tokens of one answer, as shipped.
+const TOKENS_MAX: u32 = 1024;
+
+/// How a planner is asked. It never changes within a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The endpoint's address, or `replay`.
+    pub provider: String,
+    /// The model's name, as the endpoint knows it.
+    pub model: String,
+    /// Longest wait for an answer, 1 to 300 s.
+    pub time_limit_s: u32,
+    /// 0 to 2.
+    pub temperature: f64,
+    /// Of the likeliest tokens so much of all probability may be drawn from, above 0 and up to 1; absent: it is not sent, and
+    /// so the endpoint's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_p: Option<f64>,
+    /// Most tokens of one answer, 1 to 32,768.
+    #[serde(default = "tokens_max")]
+    pub max_tokens: u32,
+    /// Further tries after an error, 0 to 10.
+    pub retries: u32,
+    /// The seed that is sent with each question; the number of the sample is added to it.
+    pub seed: u64,
+    /// How often each case is asked, 1 to 10.
+    pub samples: u32,
+    /// The BLAKE3 hash of the model's file, where whoever ran the exam had it.
+    #[serde(default)]
+    pub model_file: Option<String>,
+    /// Where that file lies, so that it can be seen whether it is still the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_path: Option<String>,
+    /// Up to so many answers are asked for while the verdict is not certain, 1 to 100,000; without it each case is asked and
+    /// no more are made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u32>,
+}
+
+const fn tokens_max() -> u32 {
+    TOKENS_MAX
+}
+
+impl Settings {
+    /// As shipped.
+    #[must_use]
+    pub fn new(provider: &str, model: &str) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            time_limit_s: 30,
+            temperature: 0.4,
+            top_p: None,
+            max_tokens: TOKENS_MAX,
+            retries: 3,
+            seed: 1,
+            samples: 1,
+            model_file: None,
+            model_path: None,
+            budget: None,
+        }
+    }
+
+    /// Of recorded answers. How they were asked is not known, whatever the other settings say.
+    #[must_use]
+    pub fn of_replay(model: &str) -> Self {
+        Self::new(REPLAY, model)
+    }
+
+    /// Whether they are of recorded answers.
+    #[must_use]
+    pub fn is_replay(&self) -> bool {
+        self.provider == REPLAY
+    }
+
+    /// Checks every range, and that the address holds no key.
+    ///
+    /// # Errors
+    /// The first setting that is out of its range.
+    pub fn check(&self) -> Result<(), ExamError> {
+        AddressOf::Endpoint.check(&self.provider)?;
+        let wrong = |name, value: String, range| Err(ExamError::Setting { name, value, range });
+        if !(1..=300).contains(&self.time_limit_s) {
+            return wrong(
+                "the time limit",
+                self.time_limit_s.to_string(),
+                "1 to 300 s",
+            );
+        }
+        if !(0.0..=2.0).contains(&self.temperature) {
+            return wrong("the temperature", self.temperature.to_string(), "0 to 2");
+        }
+        if let Some(top_p) = self.top_p.filter(|one| !(*one > 0.0 && *one <= 1.0)) {
+            return wrong("top-p", top_p.to_string(), "more than 0 and up to 1");
+        }
+        if !(1..=32_768).contains(&self.max_tokens) {
+            return wrong(
+                "the number of tokens",
+                self.max_tokens.to_string(),
+                "1 to 32768",
+            );
+        }
+        if self.retries > 10 {
+            return wrong("the number of retries", self.retries.to_string(), "0 to 10");
+        }
+        if !(1..=10).contains(&self.samples) {
+            return wrong("the number of samples", self.samples.to_string(), "1 to 10");
+        }
+        if let Some(budget) = self.budget.filter(|one| !(1..=100_000).contains(one)) {
+            return wrong("the budget", budget.to_string(), "1 to 100000 answers");
+        }
+        Ok(())
+    }
+
+    /// What is known of how the answers were asked for, as data.
+    #[must_use]
+    pub fn known(&self) -> Value {
+        if self.is_replay() {
+            return json!({"provider": REPLAY, "model": self.model, "samples": self.samples});
+        }
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// The same, without whom was asked: what two runs may have in common.
+    pub(super) fn sampling(&self) -> Value {
+        let mut known = self.known();
+        for key in ["provider", "model", "model_path"] {
+            let _ = known.as_object_mut().map(|known| known.remove(key));
+        }
+        json!({"is_replay": self.is_replay(), "known": known})
+    }
+
+    /// The same in words.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        if self.is_replay() {
+            return format!(
+                "recorded answers, up to {} a case; how they were asked for is not known",
+                self.samples
+            );
+        }
+        let top_p = self.top_p.map_or_else(
+            || "top-p not sent".to_owned(),
+            |top_p| format!("top-p {top_p}"),
+        );
+        format!(
+            "temperature {}, {top_p}, at most {} tokens an answer, seed {}, {} samples a case, time limit {} s, {} retries",
+            self.temperature,
+            self.max_tokens,
+            self.seed,
+            self.samples,
+            self.time_limit_s,
+            self.retries
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_held_and_a_key_in_the_address_is_refused() {
+        let good = Settings::new("http://a/v1", "m");
+        assert!(good.check().is_ok());
+        let wrong: [fn(&mut Settings); 8] = [
+            |one| one.time_limit_s = 301,
+            |one| one.temperature = f64::NAN,
+            |one| one.top_p = Some(0.0),
+            |one| one.max_tokens = 0,
+            |one| one.retries = 11,
+            |one| one.samples = 0,
+            |one| one.budget = Some(0),
+            |one| one.provider.push_str("?key=x"),
+        ];
+        for spoil in wrong {
+            let mut settings = good.clone();
+            spoil(&mut settings);
+            assert!(settings.check().is_err(), "{settings:?}");
+        }
+    }
+
+    #[test]
+    fn of_recorded_answers_nothing_is_known_that_was_not_done_here() {
+        let replay = Settings::of_replay("m");
+        assert_eq!(
+            replay.known(),
+            json!({"provider": "replay", "model": "m", "samples": 1})
+        );
+        assert!(!replay.in_words().contains("temperature"));
+        let asked = Settings::new("http://a/v1", "m");
+        assert_ne!(replay.sampling(), asked.sampling());
+        let elsewhere = Settings::new("http://b/v1", "n");
+        assert_eq!(elsewhere.sampling(), asked.sampling());
+    }
+}

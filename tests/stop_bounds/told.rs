@@ -1,0 +1,127 @@
+//! A node in a process of its own that is told to end, with its arm at the far end of a port here: how
+//! soon the arm hears of it.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use steadyhand::clock::Clock;
+use steadyhand::units::Instant;
+
+use super::house::PATIENCE;
+use super::rig::{Bare, Rig};
+use super::support::{Bench, Running, Served, scene};
+
+const PERIOD: Duration = Duration::from_millis(10);
+
+/// The signal comes this long behind a frame: the frame of a stop, which waits for no tick, is off the
+/// beat then.
+const BEHIND: Duration = Duration::from_millis(5);
+
+/// What is so far from a whole period behind the frame before is off the beat.
+const OFF_BEAT: Duration = Duration::from_millis(2);
+
+/// So many frames say how fast the tip is, and in twice as many a brake is over.
+const FRAMES: usize = 10;
+
+/// No stop is looked for beyond so many frames.
+const SOON: usize = 30;
+
+/// Behind its first frame a brake goes no further than the arm went in so many frames before: 5, where at
+/// 100 mm/s it takes ten ticks, ever slower, and two for rounding.
+const BRAKE_FRAMES: f64 = 7.0;
+
+/// How far a brake goes is known to so many frames.
+const UNSURE: usize = 3;
+
+/// As fast as the tip has to be before it is stopped.
+const FAST_MM_S: f64 = 60.0;
+
+/// Far from where the arm rests, so that it is on its way for long.
+const LINES: &str = "[[[90.0, 10.0], [10.0, 10.0], [10.0, 90.0], [90.0, 90.0]]]";
+
+/// An arm, and a folder for the nodes that move it one after another.
+pub(super) struct Told {
+    rig: Rig,
+    bench: Bench,
+    port: String,
+}
+
+impl Told {
+    pub(super) fn new() -> Self {
+        let (text, bench) = (scene("lines", LINES), Bench::new());
+        bench.scene("lines", &text);
+        let rig = Rig::in_scene("lines", &text, Clock::real());
+        let port = rig.port();
+        Self { rig, bench, port }
+    }
+
+    /// From SIGTERM to the stop's first frame, and how late a bare thread was woken meanwhile.
+    pub(super) fn first_frame_ms(&self, bare: &Bare) -> (f64, f64) {
+        let (mut served, _caller) = self.moves();
+        let seen = self.rig.goals_since(Instant::ZERO).len();
+        self.wait("the next frame", || {
+            self.rig.goals_since(Instant::ZERO).len() > seen
+        });
+        std::thread::sleep(BEHIND);
+        let asked = self.rig.clock.now();
+        served.child.signal(Signal::TERM);
+        let bare_ms = bare.wake();
+        // It parks what it has stopped.
+        assert_eq!(served.child.exit_code(), Some(0));
+        (self.heard_ms(asked), bare_ms)
+    }
+
+    /// A node that has begun to draw, and its caller.
+    fn moves(&self) -> (Served, Running) {
+        self.rig.forget();
+        let state = self.bench.path("state").display().to_string();
+        let words = ["--port", &self.port, "--state", &state, "--enable", "lines"];
+        let served = self.bench.serve(&words);
+        let again = r#"{"scene":"lines","again":true}"#;
+        let caller = self
+            .bench
+            .command(&["call", "stroke", again, "--node", &served.url])
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        self.wait("a tip that is fast", || {
+            self.rig.speed_mm_s().is_some_and(|mm_s| mm_s > FAST_MM_S)
+        });
+        (served, Running(caller))
+    }
+
+    fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
+        let began = self.rig.clock.now();
+        while !is_so() {
+            let late = self.rig.clock.now().since(began) > PATIENCE;
+            assert!(!late, "{what} never came");
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    /// The stop's first frame: off the beat, and behind it the arm only brakes. Where the stop happened
+    /// to be on the beat, the first behind which it does.
+    fn heard_ms(&self, asked: Instant) -> f64 {
+        let tips = self.rig.tips();
+        let next = tips.iter().position(|(at, _)| *at > asked).unwrap();
+        let way = |from: usize, to: usize| (tips[to].1 - tips[from].1).xy().norm();
+        let a_frame_mm = way(next - 1 - FRAMES, next - 1) / FRAMES as f64;
+        // Along the sheet: the lift comes behind.
+        let goes_on = |frame: usize| {
+            let then = frame..(frame + 2 * FRAMES).min(tips.len());
+            let ways = then.map(|later| way(frame - 1, later));
+            ways.fold(0.0, f64::max) / a_frame_mm
+        };
+        let soon = next..(next + SOON).min(tips.len());
+        let brakes: Vec<usize> = soon.filter(|at| goes_on(*at) <= BRAKE_FRAMES).collect();
+        let gap = |at: usize| tips[at].0.since(tips[at - 1].0);
+        let is_off_beat = |at: &&usize| gap(**at).abs_diff(PERIOD) > OFF_BEAT;
+        assert!(!brakes.is_empty(), "it went on as if nobody had told it");
+        // What is later off the beat is a machine's doing.
+        let mut early = brakes.iter().take(UNSURE);
+        let first = *early.find(is_off_beat).unwrap_or(&brakes[0]);
+        eprintln!("told, it went on for {:.1} frames", goes_on(first));
+        tips[first].0.seconds_since(asked) * 1e3
+    }
+}
