@@ -211,9 +211,10 @@ impl<'a, 'i> Robot<'a, 'i> {
         known.sort_by_key(|name| strsim::damerau_levenshtein(name, link));
         let nearest: Vec<String> = known.into_iter().take(5).map(cut).collect();
         format!(
-            "there is no link `{}`; the nearest of {} are {nearest:?}",
+            "there is no link `{}`; the nearest of {}: {}",
             cut(link),
-            self.links.len()
+            self.links.len(),
+            nearest.join(", ")
         )
     }
 }

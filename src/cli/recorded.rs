@@ -139,9 +139,8 @@ fn told(past: &Past, heard: &Heard, ink: &[Vec<[f64; 2]>], off_deg: Option<f64>)
             .collect();
         let apart = deviation_mm(&strokes, ink);
         show::line(&format!(
-            "the ink is at most {:.2} mm (95 %: {:.2} mm) from the job's strokes; the job's own figures: {}",
-            apart.max_mm,
-            apart.p95_mm,
+            "{} of the job; the job's own figures: {}",
+            apart.words(),
             figures(past)
         ));
         past.strokes.is_empty() || apart.max_mm <= APART_MM_MAX

@@ -100,11 +100,10 @@ fn told(id: &str, past: &Past, plan: &Plan, ink: &[Vec<[f64; 2]>]) -> Exit {
     let same = plan.hash == past.plan_hash;
     let near = apart.max_mm <= APART_MM_MAX;
     show::line(&format!(
-        "{id}: {} plan {}; on the simulator its ink is at most {:.2} mm (95 %: {:.2} mm) from the job's strokes; the job {}",
+        "{id}: {} plan {}; on the simulator {} of the job, which {}",
         if same { "the same" } else { "another" },
         plan.hash,
-        apart.max_mm,
-        apart.p95_mm,
+        apart.words(),
         past.state,
     ));
     if same && near {

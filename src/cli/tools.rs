@@ -231,7 +231,14 @@ fn list(node: &NodeArgs) -> anyhow::Result<Exit> {
 
 fn add(node: &NodeArgs, args: &ToolArgs) -> anyhow::Result<Exit> {
     let (path, text) = read(node)?;
+    let is_new = !path.exists();
     put(node, path, &edit::add(&text, &args.entry()?)?)?;
+    if is_new {
+        show::line(&format!(
+            "there was no {}: it is new, and names no arm",
+            path.display()
+        ));
+    }
     told(&args.name)
 }
 

@@ -37,6 +37,20 @@ pub struct Deviation {
     pub design_mm: f64,
 }
 
+impl Deviation {
+    /// How far the ink is off at the most, in words; where there is nothing to compare with, that.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self.max_mm.is_finite() {
+            true => format!(
+                "the ink is at most {:.2} mm (95 %: {:.2} mm) from the strokes",
+                self.max_mm, self.p95_mm
+            ),
+            false => "there is no ink to compare with the strokes".to_owned(),
+        }
+    }
+}
+
 /// Compares what a pen drew with what it should have drawn: for samples along the ink the
 /// distance to the nearest line of the design, for samples along the design the distance to the
 /// nearest ink, so that ink too few counts like ink too many. Polylines in one frame, in mm; those

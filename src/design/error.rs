@@ -31,7 +31,9 @@ pub enum DesignError {
         max: usize,
     },
     /// Bytes that are no text.
-    #[error("byte {byte} is not UTF-8 text: save the file as UTF-8")]
+    #[error(
+        "byte {byte} is not UTF-8 text: a design is SVG, G-code, JSON or plain text, saved as UTF-8"
+    )]
     NotText {
         /// Index of the first bad byte.
         byte: usize,

@@ -260,7 +260,10 @@ impl<'a> Judge<'a> {
         let (count, dof) = (plan.samples.len(), self.scene.arm.dof());
         if !(2..=SAMPLES_MAX).contains(&count) {
             self.refuse(Rule::Form, 0, None, || {
-                format!("{count} samples; 2 to {SAMPLES_MAX} are possible")
+                format!(
+                    "{count} samples; 2 to {SAMPLES_MAX} are possible, which at {:?} each is some hours: draw what takes longer in parts",
+                    plan.period
+                )
             });
         }
         if !PERIOD.contains(&plan.period) {

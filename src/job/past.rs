@@ -204,7 +204,8 @@ impl Past {
             drawn.strokes,
             self.strokes.len(),
             drawn.mm,
-            total - drawn.mm
+            // Of nothing nothing is left, and not less.
+            (total - drawn.mm).max(0.0)
         )
     }
 }

@@ -120,9 +120,13 @@ fn lost_or(error: io::Error, otherwise: impl Fn(io::Error) -> LinkError) -> Link
 }
 
 fn open_error(path: &str, source: io::Error) -> LinkError {
+    let is_no_terminal = source.raw_os_error() == Some(rustix::io::Errno::NOTTY.raw_os_error());
     LinkError::Open {
         path: path.to_owned(),
-        source,
+        source: match is_no_terminal {
+            true => io::Error::other("it is no serial port"),
+            false => source,
+        },
     }
 }
 

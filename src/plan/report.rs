@@ -111,7 +111,8 @@ pub(super) fn plan(
 ) -> Plan {
     let mut report = Report {
         stroke_count: strokes.len(),
-        pen_down_mm: strokes.iter().map(|stroke| stroke.length_mm).sum(),
+        // A sum of nothing is -0.
+        pen_down_mm: strokes.iter().map(|stroke| stroke.length_mm).sum::<f64>() + 0.0,
         dips,
         duration_s: trajectory.duration().as_secs_f64(),
         tilt_max_deg: strokes

@@ -55,6 +55,7 @@ fn sheet(origin: [f64; 3], x: [f64; 3], y: [f64; 3]) -> Surface {
 
 fn scene(arm: &str, pens: Vec<Pen>, surface: Surface, ready: &[f64], rest: &[f64]) -> Scene {
     Scene {
+        fiducials: None,
         name: "test".to_owned(),
         overlay: None,
         about: String::new(),
@@ -64,7 +65,6 @@ fn scene(arm: &str, pens: Vec<Pen>, surface: Surface, ready: &[f64], rest: &[f64
         page: crate::scene::Page::default(),
         notes: Vec::new(),
         surface,
-        fiducials: None,
         pens,
         inks: Vec::new(),
         calibrator_m: None,

@@ -192,7 +192,7 @@ fn a_link_that_is_not_there_is_refused_with_the_nearest() {
         .unwrap_err()
         .to_string();
     assert!(
-        said.starts_with("there is no link `hnad`; the nearest of 6 are [\"hand\""),
+        said.starts_with("there is no link `hnad`; the nearest of 6: hand"),
         "{said}"
     );
     let said = import(ARM, &Ask::new("hand", "foot"))
