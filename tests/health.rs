@@ -134,7 +134,7 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
     let told = bench.run(&here);
     let said = String::from_utf8_lossy(&told.stdout).into_owned();
     for word in [
-        "2 stops",
+        "2 stops at ",
         "bound   10 ms",
         "bound  300 ms",
         "median",

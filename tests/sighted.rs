@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::cast_possible_truncation,
     reason = "a failing test may panic"
 )]
 
@@ -216,7 +217,11 @@ fn a_moved_sheet_is_refused_until_align_has_proposed_where_it_lies_and_that_is_a
         "{proposed:#}"
     );
     assert!(proposed.get("job").is_none(), "nothing moves: {proposed:#}");
-    assert_eq!(practice.origin_m(), taught, "nothing is saved");
+    assert_eq!(
+        format!("{:?}", practice.origin_m()),
+        format!("{taught:?}"),
+        "nothing is saved"
+    );
     let (refused, _) = tool(&served, "stroke");
     assert_eq!(
         refused["code"], "sheet_moved",
@@ -233,7 +238,7 @@ fn a_moved_sheet_is_refused_until_align_has_proposed_where_it_lies_and_that_is_a
         (z - taught[2]).abs() < 1e-9,
         "height is felt, not seen: {z}"
     );
-    assert_eq!(served.terminate(), Some(0));
+    assert_eq!(served.child.terminate(), Some(0));
 
     let drawn = practice.call("stroke", r#"{"scene": "short"}"#);
     assert_eq!(drawn["success"], true, "{drawn:#}");
@@ -262,7 +267,7 @@ fn where_a_scene_demands_it_an_unseen_sheet_is_not_drawn_on() {
     assert_eq!(seen["cameras"][0]["calibrated"], false, "{seen:#}");
 
     let mut served = practice.calibrate();
-    assert_eq!(served.terminate(), Some(0));
+    assert_eq!(served.child.terminate(), Some(0));
     let drawn = practice.call("stroke", r#"{"scene": "short"}"#);
     assert_eq!(drawn["success"], true, "{drawn:#}");
 
@@ -311,7 +316,7 @@ fn a_camera_that_is_gone_is_a_note_and_no_proof() {
 fn a_camera_that_was_knocked_is_not_taken_for_a_sheet_that_moved() {
     let practice = Practice::new(SIMULATED);
     let mut served = practice.calibrate();
-    assert_eq!(served.terminate(), Some(0));
+    assert_eq!(served.child.terminate(), Some(0));
     practice.camera(&SIMULATED.replace("0.345]", "0.375]"));
     let proposed = practice.call("align", r#"{"scene": "short"}"#);
     assert_eq!(proposed["verdict"], "redo", "{proposed:#}");

@@ -341,6 +341,7 @@ fn a_second_interrupt_is_an_emergency_stop_that_outlives_the_node() {
         "{kept:?}"
     );
     let state = state.to_str().unwrap();
+    let (mark, stands) = (trace(&bench).mark(), joints_deg(&bench, &path));
     let again = bench.serve(&[
         "--port",
         &path,
@@ -353,6 +354,17 @@ fn a_second_interrupt_is_an_emergency_stop_that_outlives_the_node() {
     ]);
     let (_, refused) = call(&bench, &again.url, &["stroke", r#"{"scene":"long"}"#]);
     assert_eq!(refused["code"], "emergency_stop", "{refused:#}");
+    // Nobody sends an arm anywhere that holds itself up, only because they begin to watch it.
+    let (_, sensed) = call(&bench, &again.url, &["sense"]);
+    assert_eq!(sensed["energised"], true, "{sensed:#}");
+    assert_eq!(trace(&bench).mark(), mark, "goals were sent");
+    let now = sensed["joints"].as_array().unwrap().iter();
+    let now = now.map(|joint| joint["angle_deg"].as_f64().unwrap());
+    assert!(
+        now.zip(stands)
+            .all(|(now, stood)| (now - stood).abs() < 0.2),
+        "{sensed:#}"
+    );
     assert_eq!(
         bench.run(&["reset", "--scene", "long"]).status.code(),
         Some(1)

@@ -194,3 +194,76 @@ pub fn is_out_of_date(history: &[Record], camera: &Record) -> Option<String> {
         camera.session.name, since.number
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calib::Verdict;
+
+    fn glimpse(origin_m: [f64; 3], turn_deg: f64, lean_deg: f64) -> Glimpse {
+        let turn = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), turn_deg.to_radians());
+        let lean = UnitQuaternion::from_axis_angle(&Vector3::x_axis(), lean_deg.to_radians());
+        let axis = |v: Vector3<f64>| (turn * lean * v).into();
+        Glimpse {
+            camera: "top".to_owned(),
+            at_ms: 0,
+            tags: 4,
+            rms_px: 0.2,
+            sigma_mm: 0.1,
+            origin_m,
+            x_axis: axis(Vector3::x()),
+            y_axis: axis(Vector3::y()),
+        }
+    }
+
+    fn taught() -> Place {
+        Place::new(Point3::new(0.1, 0.2, 0.005), Vector3::x(), Vector3::y())
+    }
+
+    #[test]
+    fn a_picture_moves_a_sheet_within_its_plane_alone() {
+        let (new, finding, _) = sheet(
+            &taught(),
+            &glimpse([0.104, 0.197, 0.006], 3.0, 0.4),
+            [100.0; 2],
+        );
+        assert_eq!(finding.verdict, Verdict::Good, "{finding:?}");
+        assert!((new.origin_m.z - 0.005).abs() < 1e-12, "{new:?}");
+        assert!(new.x.z.abs() < 1e-12 && new.y.z.abs() < 1e-12);
+        assert!(
+            (new.x.y.atan2(new.x.x).to_degrees() - 3.0).abs() < 0.01,
+            "{new:?}"
+        );
+        assert!(
+            (new.origin_m.x - 0.104).hypot(new.origin_m.y - 0.197) < 1e-4,
+            "{new:?}"
+        );
+    }
+
+    #[test]
+    fn what_left_its_plane_or_is_known_badly_is_not_believed() {
+        let verdict = |glimpse: &Glimpse| sheet(&taught(), glimpse, [100.0; 2]).1.verdict;
+        let still = glimpse([0.1, 0.2, 0.005], 0.0, 0.0);
+        assert_eq!(verdict(&still), Verdict::Good);
+        assert_eq!(verdict(&glimpse([0.1, 0.2, 0.03], 0.0, 0.0)), Verdict::Redo);
+        assert_eq!(
+            verdict(&glimpse([0.1, 0.2, 0.005], 0.0, 5.0)),
+            Verdict::Redo
+        );
+        let one = Glimpse {
+            tags: 1,
+            ..still.clone()
+        };
+        assert_eq!(verdict(&one), Verdict::Redo);
+        let vague = Glimpse {
+            sigma_mm: 1.5,
+            ..still.clone()
+        };
+        assert_eq!(verdict(&vague), Verdict::Redo);
+        let rough = Glimpse {
+            rms_px: 0.9,
+            ..still
+        };
+        assert_eq!(verdict(&rough), Verdict::Usable);
+    }
+}

@@ -91,7 +91,7 @@ impl Parts {
                 }
                 Ok(self.whole(length))
             }
-            Place::Body(None, looked) => self.to_delimiter(looked),
+            Place::Body(None, looked) => self.until_delimiter(looked),
         }
     }
 
@@ -130,7 +130,7 @@ impl Parts {
     }
 
     /// A picture without a length ends where the next part begins.
-    fn to_delimiter(&mut self, looked: usize) -> Result<Step, Why> {
+    fn until_delimiter(&mut self, looked: usize) -> Result<Step, Why> {
         let mut end = vec![b'\n'];
         end.extend_from_slice(&self.delimiter);
         let from = looked.saturating_sub(end.len());

@@ -47,13 +47,11 @@ pub struct Picture {
     pub frame: Frame,
     /// The file as the camera made it, where it made one.
     pub jpeg: Option<Vec<u8>>,
-    /// When the last of it came, on the camera's own clock.
+    /// When the last of it came, on the camera's own clock. No sensor gives the same picture twice:
+    /// one that is, byte for byte, the one before was taken when that was.
     pub taken: Instant,
     /// The same on the machine's calendar, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Whether it is, byte for byte, the one before: no sensor gives the same picture twice, so
-    /// somebody repeats an old one.
-    pub is_repeated: bool,
 }
 
 /// What came from a source, before it is made a picture.
@@ -74,7 +72,15 @@ struct Eye {
     clock: Clock,
     /// One picture at a time: whoever has a device open keeps others out.
     turn: Arc<tokio::sync::Mutex<()>>,
-    before: Mutex<Option<blake3::Hash>>,
+    before: Mutex<Option<Before>>,
+}
+
+/// The last picture: what it was, and when it first came.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    hash: blake3::Hash,
+    taken: Instant,
+    at_ms: u64,
 }
 
 impl Camera {
@@ -145,18 +151,19 @@ impl Eye {
             Raw::Frame(frame) => (frame, None),
             Raw::Jpeg(bytes) => (decode(&bytes)?, Some(bytes)),
         };
-        let hash = blake3::hash(frame.rgb());
-        let before = self
-            .before
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .replace(hash);
+        let now = Before {
+            hash: blake3::hash(frame.rgb()),
+            taken,
+            at_ms: calendar_ms(),
+        };
+        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = before.filter(|before| before.hash == now.hash);
+        let Before { taken, at_ms, .. } = *before.insert(same.unwrap_or(now));
         Ok(Picture {
             frame,
             jpeg,
             taken,
-            at_ms: calendar_ms(),
-            is_repeated: before == Some(hash),
+            at_ms,
         })
     }
 }

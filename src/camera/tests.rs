@@ -1,3 +1,4 @@
+//! Streams, pictures and devices as they come, and as they should not.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

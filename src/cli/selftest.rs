@@ -2,6 +2,7 @@
 
 mod busy;
 mod measured;
+mod way;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,15 +13,12 @@ use tokio_util::sync::CancellationToken;
 use super::control::Told;
 use super::park;
 use crate::permit::{Latch, Who};
-use crate::plan;
 use crate::scene::Scene;
 use crate::tools::{Alone, Node, Seat, Short};
-use crate::units::{Instant, Joints};
+use crate::units::Instant;
 use busy::{Bare, Busy};
 use measured::{Measured, Series, Stopped};
-
-/// A motion is stopped when it has come so far of its samples.
-const STOP_AT_SHARE: f64 = 0.5;
+use way::Way;
 
 const SOMEBODY_ELSE: &str = "somebody else stopped it";
 
@@ -136,8 +134,8 @@ async fn all(
     Ok(measured)
 }
 
-/// From where it is to the pose that is further away, stopped in the middle, and released again. No
-/// stop but its own may come beyond the `seen_stops`, whoever asks for it.
+/// Over the sheet as fast as it may travel, stopped in the middle, and released again. No stop but its
+/// own may come beyond the `seen_stops`, whoever asks for it.
 async fn one(
     job: &Alone,
     seat: &Arc<Seat>,
@@ -155,21 +153,15 @@ async fn one(
         .snapshot()
         .measured
         .ok_or("it has not been read yet")?;
-    let to = further(scene, &start.position_rad);
     let (planned, from) = (Arc::clone(scene), start.position_rad);
-    let plan =
-        tokio::task::spawn_blocking(move || plan::go_to(&planned, &from, &[to], &plan::Patient));
-    let plan = plan
+    let way = tokio::task::spawn_blocking(move || Way::plan(&planned, &from));
+    let way = way
         .await
         .map_err(|_| "the planner failed".to_owned())?
         .map_err(|error| error.to_string())?;
-    let samples = plan.trajectory.samples.len();
-    let mut run = std::pin::pin!(job.run(scene, permit, &plan));
+    let mut run = std::pin::pin!(job.run(scene, permit, &way.plan));
     let mut snapshots = motion.watch();
-    let half = snapshots.wait_for(|seen| {
-        seen.progress
-            .is_some_and(|at| at.sample as f64 >= STOP_AT_SHARE * samples as f64)
-    });
+    let half = snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= way.stop_at));
     tokio::select! {
         _ = half => {}
         ended = &mut run => return Err(why(ended)),
@@ -190,6 +182,7 @@ async fn one(
     release(seat, scene, clock.now(), asked.by)?;
     Ok(Stopped {
         report,
+        mm_s: way.mm_s,
         before_ms: asked.before_ms,
         bare_ms: asked.bare_ms,
     })
@@ -257,15 +250,6 @@ fn release(seat: &Seat, scene: &Scene, now: Instant, by: Who) -> Result<(), Stri
     }
 }
 
-fn further(scene: &Scene, from: &Joints) -> Joints {
-    let (ready, rest) = (scene.ready_rad, scene.rest_rad);
-    if from.distance_max(&ready) > from.distance_max(&rest) {
-        ready
-    } else {
-        rest
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
@@ -311,7 +295,8 @@ mod tests {
         let House { node, seat, .. } = &house(Clock::simulated_at(4));
         let measured = arm(node, seat, None, 2).await.unwrap();
         assert_eq!((measured.standstill_ms.len(), measured.unverified), (2, 0));
-        // In the arm's own time, the lift that follows apart.
+        assert!(measured.mm_s > 80.0, "{} mm/s", measured.mm_s);
+        // In the arm's own time.
         let longest_ms = measured.standstill_ms.iter().copied().fold(0.0, f64::max);
         assert!(longest_ms <= 300.0, "{:?}", measured.standstill_ms);
         assert_eq!(seat.permits().latched(), None);

@@ -262,3 +262,85 @@ pub(super) fn problems(cameras: &[CameraEntry], arms: &[ArmEntry]) -> Vec<Proble
     }
     problems
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::super::NodeFile;
+
+    const GOOD: &str =
+        "[[cameras]]\nname = \"top\"\nsource = \"/dev/video0\"\nsize_px = [1280, 960]\n";
+
+    fn wrong(text: &str) -> String {
+        NodeFile::read("node.toml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_camera_needs_little_and_every_mistake_is_said() {
+        let read = NodeFile::read("node.toml", GOOD).unwrap();
+        assert_eq!(read.cameras.len(), 1);
+        assert!(
+            read.cameras
+                .iter()
+                .all(|camera| camera.timeout_ms == 2000 && camera.sees("arm"))
+        );
+        let with = |old: &str, new: &str| wrong(&GOOD.replace(old, new));
+        for (old, new, said) in [
+            ("/dev/video0", "video0", "a device is a whole path"),
+            (
+                "/dev/video0",
+                "https://10.0.0.9/a.jpg",
+                "begins with http://",
+            ),
+            ("/dev/video0", "http://me:word@10.0.0.9/", "names nobody"),
+            ("/dev/video0", "simulator", "say where it stands"),
+            ("[1280, 960]", "[1280, 9600]", "size_px is"),
+            ("\"top\"", "\"a/b\"", "a name is 1 to 40"),
+            (
+                "size_px",
+                "timeout_ms = 1\nsize_px",
+                "timeout_ms is 1; 100 to 10000",
+            ),
+            (
+                "size_px",
+                "arm = \"left\"\nsize_px",
+                "there is no arm `left`; valid: arm",
+            ),
+            (
+                "size_px",
+                "focal_px = [0.0, 1.0]\nsize_px",
+                "focal_px must be",
+            ),
+            ("size_px", "distorsion = [0.0]\nsize_px", "distortion"),
+        ] {
+            let told = with(old, new);
+            assert!(told.contains(said), "{new}: {told}");
+        }
+        assert!(wrong(&format!("{GOOD}{GOOD}")).contains("two cameras are called `top`"));
+        let both = format!(
+            "{GOOD}[cameras.simulated]\nstands_m = [0.0, 0.0, 0.4]\nlooks_at_m = [0.0, 0.0, 0.0]\n"
+        );
+        assert!(wrong(&both).contains("take [cameras.simulated] away"));
+        assert!(NodeFile::read("node.toml", &both.replace("/dev/video0", "simulator")).is_ok());
+    }
+    #[test]
+    fn the_page_about_cameras_shows_what_can_be_read() {
+        let page = include_str!("../../docs/cameras.md");
+        let block = page.split("```toml").nth(1).unwrap();
+        let block = block.split("```").next().unwrap();
+        let read = NodeFile::read("node.toml", block).unwrap();
+        assert_eq!(read.cameras.len(), 2);
+        for key in [
+            "name",
+            "source",
+            "arm",
+            "size_px",
+            "focal_px",
+            "centre_px",
+            "distortion",
+            "timeout_ms",
+        ] {
+            assert!(page.contains(&format!("| `{key}` |")), "{key}");
+        }
+    }
+}

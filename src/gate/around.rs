@@ -278,6 +278,23 @@ mod tests {
         ProptestConfig::with_cases(cases)
     }
 
+    /// Who asks for one more than the scene had is told how near it is, each time anew.
+    #[test]
+    fn a_keep_out_that_nobody_counted_is_looked_at_all_the_same() {
+        let (scene, plan) = drawn(0);
+        let mut around = Around::new(scene);
+        let stance = around.body().at(&plan.samples[0]);
+        let everywhere = Corners {
+            min_m: Point3::new(-1.0, -1.0, -1.0),
+            max_m: Point3::new(1.0, 1.0, 1.0),
+        };
+        let [known, other] = [0, 7].map(|index| {
+            let near = around.near_keep_out(&stance, index, &everywhere);
+            near.map(|near| (near.metres, format!("{:?}", near.part)))
+        });
+        assert!(known.is_some() && known == other, "{known:?} {other:?}");
+    }
+
     proptest! {
         #![proptest_config(cases())]
 

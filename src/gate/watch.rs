@@ -349,17 +349,13 @@ mod tests {
         let ticks = ticks_to_a_stall(&mut watch, leash * 1.1, (2, 0.0));
         assert_eq!(ticks, Some(STALL_TICKS));
         let behind_deg = (leash * 1.1).to_degrees().round();
-        let Some(Broken::Stalled {
-            joint,
-            behind_deg: said,
-        }) = watch.tell()
-        else {
-            return assert!(watch.was_told(), "it was no stall");
-        };
-        assert_eq!(
-            (joint.as_str(), f64::from(said)),
-            ("shoulder_lift", behind_deg)
+        let told = watch.tell();
+        let is_told = matches!(
+            &told,
+            Some(Broken::Stalled { joint, behind_deg: said })
+                if joint == "shoulder_lift" && (f64::from(*said) - behind_deg).abs() < 0.5
         );
+        assert!(is_told && watch.was_told(), "{told:?}");
     }
 
     #[test]

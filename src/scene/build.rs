@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nalgebra::{Point3, Unit, Vector3};
 
-use super::fiducials;
+use super::fiducials::{self, Fiducials};
 use super::file::{BoxFile, CornersFile, DesignFile, InkFile, LimitsFile, PenFile, SceneFile};
 use super::outside::{Found, Outside};
 use super::{
@@ -52,9 +52,7 @@ pub(super) enum Wrong {
 pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Wrong> {
     let mut wrong = Vec::new();
     let surface = keep(Surface::new(&file.sheet), &mut wrong);
-    let fiducials = file.fiducials.as_ref().zip(surface.as_ref());
-    let fiducials =
-        fiducials.and_then(|(said, surface)| keep(fiducials::check(said, surface), &mut wrong));
+    let fiducials = tags(file, surface.as_ref(), &mut wrong);
     let pens = pens(file, &mut wrong);
     let inks = file
         .inks
@@ -136,6 +134,11 @@ fn keep<T>(result: Result<T, String>, wrong: &mut Vec<String>) -> Option<T> {
 
 fn point(of: [Finite; 3]) -> Point3<f64> {
     Point3::from(of.map(Finite::get))
+}
+
+fn tags(file: &SceneFile, surface: Option<&Surface>, wrong: &mut Vec<String>) -> Option<Fiducials> {
+    let (said, surface) = file.fiducials.as_ref().zip(surface)?;
+    keep(fiducials::check(said, surface), wrong)
 }
 
 fn pens(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<Pen> {

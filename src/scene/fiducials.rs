@@ -107,3 +107,67 @@ fn within(what: &str, value: Finite, [least, most]: [f64; 2]) -> Result<f64, Str
         ))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use crate::scene::Library;
+
+    const TAG: &str = "id = 3\nat_mm = [20.0, 30.0]\nsize_mm = 14.0";
+
+    fn checked(text: &str) -> Result<Fiducials, String> {
+        let file: FiducialsFile = toml::from_str(text).map_err(|error| error.to_string())?;
+        let scene = Library::default().scene("default", None).unwrap();
+        check(&file, &scene.surface)
+    }
+
+    #[test]
+    fn what_is_wrong_with_tags_is_said() {
+        let one = format!("family = \"36h11\"\n[[tags]]\n{TAG}\n");
+        let good = checked(&one).unwrap();
+        assert!(!good.required && (good.moved_mm_max - 2.0).abs() < 1e-9);
+        for (old, new, said) in [
+            ("id = 3", "id = 587", "ids are 0 to 586"),
+            ("20.0, 30.0", "5.0, 30.0", "reaches beyond the sheet"),
+            ("size_mm = 14.0", "size_mm = 1.0", "tag 3: size_mm is 1"),
+            ("36h11", "25h9", "25h9"),
+            (
+                "[[tags]]",
+                "moved_mm_max = 50\n[[tags]]",
+                "moved_mm_max is 50",
+            ),
+            ("[[tags]]", "moved_mm = 1\n[[tags]]", "unknown field"),
+        ] {
+            let told = checked(&one.replace(old, new)).unwrap_err();
+            assert!(told.contains(said), "{new}: {told}");
+        }
+        let twice = format!("{one}[[tags]]\n{}", TAG.replace("20.0", "60.0"));
+        assert!(checked(&twice).unwrap_err().contains("or are one"));
+        let above = format!(
+            "{one}[[tags]]\n{}",
+            TAG.replace("id = 3", "id = 4").replace("20.0", "25.0")
+        );
+        assert!(checked(&above).unwrap_err().contains("lie on each other"));
+        assert!(
+            checked("family = \"16h5\"\ntags = []")
+                .unwrap_err()
+                .contains("0 tags")
+        );
+    }
+
+    #[test]
+    fn a_flat_sheet_lies_where_its_corner_is() {
+        let scene = Library::default().scene("tagged", None).unwrap();
+        let lies = scene.surface.lies().unwrap();
+        let at = lies * nalgebra::Point3::new(0.02, 0.07, 0.001);
+        let seen = scene.surface.project(&at);
+        let off = (seen.at_mm[0] - 20.0).hypot(seen.at_mm[1] - 70.0);
+        assert!(
+            off < 1e-9 && (seen.height_mm - 1.0).abs() < 1e-9,
+            "{seen:?}"
+        );
+        let bottle = Library::default().scene("bottle", None).unwrap();
+        assert!(bottle.surface.lies().is_none());
+    }
+}

@@ -6,7 +6,7 @@ use nalgebra::{Isometry3, Matrix3, Point3, Vector3};
 use super::fault::Chance;
 use super::ink::{Ink, SimPen};
 use super::tags;
-use crate::vision::{Eye, Frame, FrameError, Layout, Tag};
+use crate::vision::{Eye, Family, Frame, FrameError, Layout, Tag};
 
 /// A sheet before a camera.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +84,9 @@ const BLACK: [u8; 3] = [24, 24, 26];
 const WHITE: [u8; 3] = [240, 240, 240];
 const DESK: [f64; 3] = [122.0, 108.0, 92.0];
 
+/// Of so many directions one is computed through the lens.
+const EXACT_PX: u32 = 8;
+
 /// Half the thickness of a pen.
 const PEN_M: f64 = 0.004;
 
@@ -111,7 +114,7 @@ impl View<'_> {
             let sides = above.windows(2).zip(below.windows(2));
             for (column, corners) in (0..width).zip(sides) {
                 let ([a, b], [c, d]) = corners_of(corners);
-                let seen = self.pixel(paper.as_ref(), [a, b, c, d]);
+                let seen = Self::pixel(paper.as_ref(), [a, b, c, d]);
                 let at = [f64::from(column) + 0.5, f64::from(row) + 0.5];
                 let seen = rods.iter().fold(seen, |seen, rod| rod.over(seen, at));
                 self.light.expose(seen, a, &mut chance, &mut rgb);
@@ -121,29 +124,44 @@ impl View<'_> {
         Frame::new(width, height, rgb)
     }
 
-    /// Where light comes from at the corners of a row's pixels.
+    /// Where light comes from at the corners of a row's pixels. Between every eighth of them a lens is
+    /// as good as straight: less than a hundredth of a pixel lies between.
     fn rays(&self, row: u32) -> Vec<[f64; 2]> {
         let [width, _] = self.eye.lens.size_px;
         let at = |column: u32| self.eye.lens.ray([f64::from(column), f64::from(row)]);
-        (0..=width).map(at).collect()
+        let exact: Vec<[f64; 2]> = (0..=width / EXACT_PX + 1)
+            .map(|one| at(one * EXACT_PX))
+            .collect();
+        let between = |pair: &[[f64; 2]]| {
+            let (a, b) = match pair {
+                [a, b] => (*a, *b),
+                _ => ([0.0; 2], [0.0; 2]),
+            };
+            (0..EXACT_PX).map(move |step| {
+                let share = f64::from(step) / f64::from(EXACT_PX);
+                [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share]
+            })
+        };
+        let all = exact.windows(2).flat_map(between);
+        all.take(width as usize + 1).collect()
     }
 
-    /// What is seen between four directions.
-    fn pixel(&self, paper: Option<&Paper<'_>>, [a, b, c, d]: [[f64; 2]; 4]) -> [f64; 3] {
+    /// What is seen between four directions: where its corners and its middle agree, that.
+    fn pixel(paper: Option<&Paper<'_>>, corners: [[f64; 2]; 4]) -> [f64; 3] {
+        let [a, _, _, d] = corners;
         let desk = desk(a);
         let Some(paper) = paper.filter(|paper| paper.is_near(a) || paper.is_near(d)) else {
             return desk;
         };
+        let middle = paper.colour(within(corners, [0.5, 0.5]));
+        let is_one = |ray: &[f64; 2]| paper.colour(*ray) == middle;
+        if corners.iter().all(is_one) {
+            return middle.map_or(desk, |rgb| rgb.map(f64::from));
+        }
         let mut sum = [0.0; 3];
         for down in 0..LOOKS {
             for right in 0..LOOKS {
-                let [u, v] = [right, down].map(part);
-                let at = [0, 1].map(|axis: usize| {
-                    let of = |ray: [f64; 2]| ray.get(axis).copied().unwrap_or(0.0);
-                    let upper = of(a) * (1.0 - u) + of(b) * u;
-                    let lower = of(c) * (1.0 - u) + of(d) * u;
-                    upper * (1.0 - v) + lower * v
-                });
+                let at = within(corners, [part(right), part(down)]);
                 let colour = paper.colour(at).map_or(desk, |rgb| rgb.map(f64::from));
                 sum.iter_mut()
                     .zip(colour)
@@ -181,14 +199,25 @@ fn corners_of<'a>(
     (two(above), two(below))
 }
 
+/// A place between four: upper left, upper right, lower left, lower right.
+fn within([a, b, c, d]: [[f64; 2]; 4], [u, v]: [f64; 2]) -> [f64; 2] {
+    let upper = [a[0] + (b[0] - a[0]) * u, a[1] + (b[1] - a[1]) * u];
+    let lower = [c[0] + (d[0] - c[0]) * u, c[1] + (d[1] - c[1]) * u];
+    [
+        upper[0] + (lower[0] - upper[0]) * v,
+        upper[1] + (lower[1] - upper[1]) * v,
+    ]
+}
+
 #[expect(clippy::cast_precision_loss, reason = "less than ten")]
 fn part(look: usize) -> f64 {
     (look as f64 + 0.5) / LOOKS as f64
 }
 
-/// Wood, or what passes for it.
+/// Wood, or what passes for it: grain along one direction, broader along the other.
 fn desk([x, y]: [f64; 2]) -> [f64; 3] {
-    let grain = 6.0 * (x * 60.0 + 2.0 * (y * 9.0).sin()).sin() + 3.0 * (y * 23.0).cos();
+    let wave = |v: f64| (v - v.floor() - 0.5).abs() * 4.0 - 1.0;
+    let grain = 2.5 * wave(x * 9.5 + 0.3 * wave(y * 1.4)) + 1.0 * wave(y * 3.7);
     DESK.map(|one| one + grain)
 }
 
@@ -240,7 +269,36 @@ struct Paper<'a> {
     laid: &'a Laid,
     /// From a ray to the sheet, in mm.
     to_sheet: Matrix3<f64>,
+    tags: Vec<Turned>,
+    blots: Vec<Turned>,
     ink: Option<Raster>,
+}
+
+/// Where something lies that is turned, and how far it reaches.
+struct Turned {
+    at_mm: [f64; 2],
+    sin_cos: (f64, f64),
+    reach_mm: f64,
+}
+
+impl Turned {
+    fn new(at_mm: [f64; 2], turn_deg: f64, reach_mm: f64) -> Self {
+        Self {
+            at_mm,
+            sin_cos: turn_deg.to_radians().sin_cos(),
+            reach_mm,
+        }
+    }
+
+    /// A place of the sheet in its own frame; `None` beyond its reach.
+    fn within(&self, [x, y]: [f64; 2]) -> Option<[f64; 2]> {
+        let (x, y) = (x - self.at_mm[0], y - self.at_mm[1]);
+        if x * x + y * y > self.reach_mm * self.reach_mm {
+            return None;
+        }
+        let (sin, cos) = self.sin_cos;
+        Some([x * cos + y * sin, y * cos - x * sin])
+    }
 }
 
 impl<'a> Paper<'a> {
@@ -251,9 +309,19 @@ impl<'a> Paper<'a> {
         // From behind there is nothing to read.
         let faces = (seen.rotation * Vector3::z()).dot(&seen.translation.vector) < 0.0;
         let to_sheet = Matrix3::from_columns(&[x, y, seen.translation.vector]).try_inverse()?;
+        let tags = laid.tags.iter().flat_map(|layout| &layout.tags);
+        let blots = laid.blots.iter().map(|blot| {
+            let [x, y] = blot.half_mm;
+            Turned::new(blot.at_mm, blot.turn_deg, x.hypot(y))
+        });
         faces.then(|| Self {
             laid,
             to_sheet,
+            // A square with its edge reaches no further than its side.
+            tags: tags
+                .map(|tag| Turned::new(tag.at_mm, tag.turn_deg, tag.size_mm))
+                .collect(),
+            blots: blots.collect(),
             ink: Raster::new(laid.size_mm, view.ink, view.pens),
         })
     }
@@ -285,22 +353,23 @@ impl<'a> Paper<'a> {
 
     fn printed(&self, at_mm: [f64; 2]) -> Option<[u8; 3]> {
         let tag = self.laid.tags.as_ref().and_then(|layout| {
-            let mut tags = layout.tags.iter();
-            tags.find_map(|tag| cell(layout, tag, at_mm))
+            let mut tags = layout.tags.iter().zip(&self.tags);
+            tags.find_map(|(tag, place)| cell(layout.family, tag, place.within(at_mm)?))
         });
         tag.or_else(|| {
-            let mut blots = self.laid.blots.iter().rev();
-            blots
-                .find(|blot| blot.holds(at_mm))
-                .map(|blot| [blot.grey; 3])
+            let mut blots = self.laid.blots.iter().zip(&self.blots).rev();
+            blots.find_map(|(blot, place)| {
+                let [x, y] = place.within(at_mm)?;
+                let is_on = x.abs() <= blot.half_mm[0] && y.abs() <= blot.half_mm[1];
+                is_on.then_some([blot.grey; 3])
+            })
         })
     }
 }
 
-/// The colour of a tag, or of the white edge around it.
-fn cell(layout: &Layout, tag: &Tag, at_mm: [f64; 2]) -> Option<[u8; 3]> {
-    let [x, y] = turned(at_mm, tag.at_mm, tag.turn_deg);
-    let cells = f64::from(layout.family.cells());
+/// The colour of a tag, or of the white edge around it, at a place in its own frame.
+fn cell(family: Family, tag: &Tag, [x, y]: [f64; 2]) -> Option<[u8; 3]> {
+    let cells = f64::from(family.cells());
     let per_mm = cells / tag.size_mm;
     let (column, row) = (x * per_mm + cells / 2.0, cells / 2.0 - y * per_mm);
     if ![column, row]
@@ -311,22 +380,8 @@ fn cell(layout: &Layout, tag: &Tag, at_mm: [f64; 2]) -> Option<[u8; 3]> {
     }
     #[expect(clippy::cast_possible_truncation, reason = "a few cells")]
     let [column, row] = [column, row].map(|at| at.floor() as i32);
-    let is_white = tags::is_white(layout.family, tag.id, column, row)?;
+    let is_white = tags::is_white(family, tag.id, column, row)?;
     Some(if is_white { WHITE } else { BLACK })
-}
-
-/// A place in the frame of something that lies there, turned.
-fn turned([x, y]: [f64; 2], [at_x, at_y]: [f64; 2], turn_deg: f64) -> [f64; 2] {
-    let (sin, cos) = turn_deg.to_radians().sin_cos();
-    let (x, y) = (x - at_x, y - at_y);
-    [x * cos + y * sin, y * cos - x * sin]
-}
-
-impl Blot {
-    fn holds(&self, at_mm: [f64; 2]) -> bool {
-        let [x, y] = turned(at_mm, self.at_mm, self.turn_deg);
-        x.abs() <= self.half_mm[0] && y.abs() <= self.half_mm[1]
-    }
 }
 
 /// Which pen has been where, on a fine grid.

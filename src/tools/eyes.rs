@@ -46,7 +46,6 @@ pub(super) struct Look {
     /// When, in milliseconds since 1970.
     pub(super) at_ms: u64,
     pub(super) age: Duration,
-    pub(super) is_repeated: bool,
     /// What it says of the sheet; `None` where the scene has no tags, or the lens is not known.
     pub(super) sheet: Option<Result<SheetSeen, VisionError>>,
 }
@@ -184,7 +183,6 @@ impl Watcher {
                     frame: picture.frame,
                     jpeg: picture.jpeg,
                     at_ms: picture.at_ms,
-                    is_repeated: picture.is_repeated,
                     sheet: None,
                 }
             }
@@ -234,7 +232,6 @@ impl Watcher {
             jpeg: None,
             at_ms: crate::clock::calendar_ms(),
             age: Duration::ZERO,
-            is_repeated: false,
             sheet: None,
         })
     }
@@ -366,13 +363,8 @@ impl Look {
         let name = &self.camera;
         if self.age > FRESH {
             return Proof::Nothing(format!(
-                "camera {name}: its picture is {:.1} s old",
+                "camera {name}: its picture is {:.1} s old, and one that is given again, byte for byte, is as old as it was first: start the camera again",
                 self.age.as_secs_f64()
-            ));
-        }
-        if self.is_repeated {
-            return Proof::Nothing(format!(
-                "camera {name} gives the same picture again, byte for byte: it stands still, or somebody repeats an old one; start it again"
             ));
         }
         let seen = match &self.sheet {

@@ -42,6 +42,10 @@ const HALVED_FROM_PX: usize = 2_500_000;
 /// Rows begin at multiples of this, as the library likes it.
 const ROW_BYTES: usize = 96;
 
+/// A smaller picture is not handed to the library, which divides it into tiles and expects some of
+/// them. No tag could be read in it.
+const PICTURE_PX_MIN: u32 = 32;
+
 /// More tags of one picture are noise.
 const FOUND_MAX: usize = 256;
 
@@ -51,6 +55,9 @@ const FOUND_MAX: usize = 256;
 /// # Errors
 /// When the finder has no memory for the picture, or its thread is gone.
 pub fn find(frame: &Frame, family: Family) -> Result<Vec<Seen>, VisionError> {
+    if frame.size_px().iter().any(|side| *side < PICTURE_PX_MIN) {
+        return Ok(Vec::new());
+    }
     let grey: Arc<[u8]> = frame.grey().into();
     let found = Finder::ask(frame.size_px(), &grey, family)?;
     let picture = Grey {

@@ -1,4 +1,8 @@
 //! Where the sheet lies before the camera: all tags' corners at once, by least squares in pixels.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "matrices of six columns and vectors of six, walked by their own sizes"
+)]
 
 use nalgebra::{
     DMatrix, DVector, Isometry3, Matrix3, Matrix6, Point3, Rotation3, Translation3, UnitQuaternion,

@@ -1,4 +1,8 @@
 //! The plane's own arithmetic: the homography that takes points to points.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "matrices of nine columns, and rows as many as were made"
+)]
 
 use nalgebra::{DMatrix, Matrix3, Vector3};
 

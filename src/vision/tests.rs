@@ -1,3 +1,4 @@
+//! Corners that are known exactly, corners that are wrong, and corners that mean nothing.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -211,9 +212,36 @@ fn pictures_of_no_size_are_refused() {
 
 #[test]
 fn tiny_and_plain_pictures_have_no_tags() {
-    for (width, height) in [(1, 1), (3, 900), (64, 64)] {
+    // The library divides a picture into tiles: sizes around theirs, and rows of odd lengths.
+    for (width, height) in [
+        (1, 1),
+        (3, 900),
+        (900, 3),
+        (31, 32),
+        (32, 32),
+        (33, 47),
+        (64, 35),
+    ] {
         let pixels = Frame::pixels(width, height).unwrap();
         let frame = Frame::new(width, height, vec![200; pixels * 3]).unwrap();
+        for family in [Family::Tag16h5, Family::Tag36h11] {
+            assert_eq!(find(&frame, family).unwrap(), []);
+        }
+    }
+}
+
+#[test]
+fn noise_of_any_size_is_looked_through() {
+    let mut state = 3_u64;
+    for (width, height) in [(32, 33), (41, 57), (96, 35), (97, 131), (193, 64)] {
+        let pixels = Frame::pixels(width, height).unwrap();
+        let bytes = (0..pixels * 3).map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            if state >> 63 == 1 { 255 } else { 0 }
+        });
+        let frame = Frame::new(width, height, bytes.collect()).unwrap();
         for family in [Family::Tag16h5, Family::Tag36h11] {
             assert_eq!(find(&frame, family).unwrap(), []);
         }

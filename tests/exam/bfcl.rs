@@ -177,6 +177,46 @@ fn bfcl_answers_are_classified_as_the_leaderboard_has_them() {
 }
 
 #[test]
+fn question_files_are_imported_whole_also_where_answers_leave_out_what_the_schema_requires() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path();
+    let (questions, gold) = (path.join("questions.json"), path.join("gold.json"));
+    let question = json!({"id": "odd_1", "question": [[{"role": "user", "content": "Factors of 450?"}]], "function": [{
+        "name": "factors", "description": "Find factors", "parameters": {"type": "dict", "required": ["number", "formatted"],
+        "properties": {"number": {"type": "integer", "description": "n"}, "formatted": {"type": "boolean", "description": "f"}}}}]});
+    let answer = json!({"id": "odd_1", "ground_truth": [{"factors": {"number": [450], "formatted": ["", true]}}]});
+    std::fs::write(&questions, question.to_string()).unwrap();
+    std::fs::write(&gold, answer.to_string()).unwrap();
+    let (folder, prefix) = folder();
+    let file = |name: &str| folder.join(format!("{prefix}{name}.json"));
+    let answers = |name: &str| {
+        folder
+            .join("possible_answer")
+            .join(format!("{prefix}{name}.json"))
+    };
+    let mut all = 0;
+    for (questions, gold) in [
+        (questions, Some(gold)),
+        (file("simple_python"), Some(answers("simple_python"))),
+        (file("multiple"), Some(answers("multiple"))),
+        (file("irrelevance"), None),
+    ] {
+        let text = std::fs::read_to_string(&questions).unwrap();
+        all += text.lines().filter(|line| !line.trim().is_empty()).count();
+        let mut import = vec!["cases", "import", questions.to_str().unwrap()];
+        if let Some(gold) = &gold {
+            import.extend(["--answers", gold.to_str().unwrap()]);
+        }
+        let imported = super::exam(path, &import);
+        let told = String::from_utf8_lossy(&imported.stderr).into_owned();
+        assert!(imported.status.success(), "{told}");
+    }
+    let own = super::exam(path, &["cases", "export", "--own"]);
+    let own = Case::read_lines(&String::from_utf8_lossy(&own.stdout)).unwrap();
+    assert_eq!(own.len(), all);
+}
+
+#[test]
 fn a_value_that_looks_like_a_stand_in_is_right_where_the_question_says_so() {
     let line = r#"{"query": "Train it on your_dataset_name", "expected_tool": "train", "expected_params": {"dataset": ["your_dataset_name"]},
         "functions": [{"name": "train", "description": "Train", "parameters": {"type": "object", "required": ["dataset"],

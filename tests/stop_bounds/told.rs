@@ -20,12 +20,18 @@ const BEHIND: Duration = Duration::from_millis(5);
 /// What is so far from a whole period behind the frame before is off the beat.
 const OFF_BEAT: Duration = Duration::from_millis(2);
 
-/// No stop is looked for beyond so many frames.
+/// So many frames say how fast the tip is, and in twice as many a brake is over.
 const FRAMES: usize = 10;
 
-/// Behind its first frame a stop's brake goes no further than the arm went in so many frames before: at
-/// 100 mm/s it takes a dozen ticks, ever slower.
-const BRAKE_FRAMES: f64 = 9.0;
+/// No stop is looked for beyond so many frames.
+const SOON: usize = 30;
+
+/// Behind its first frame a brake goes no further than the arm went in so many frames before: 5, where at
+/// 100 mm/s it takes ten ticks, ever slower, and two for rounding.
+const BRAKE_FRAMES: f64 = 7.0;
+
+/// How far a brake goes is known to so many frames.
+const UNSURE: usize = 3;
 
 /// As fast as the tip has to be before it is stopped.
 const FAST_MM_S: f64 = 60.0;
@@ -94,26 +100,28 @@ impl Told {
         }
     }
 
-    /// The first frame off the beat; where the stop happened to be on it, the first of all.
+    /// The stop's first frame: off the beat, and behind it the arm only brakes. Where the stop happened
+    /// to be on the beat, the first behind which it does.
     fn heard_ms(&self, asked: Instant) -> f64 {
         let tips = self.rig.tips();
         let next = tips.iter().position(|(at, _)| *at > asked).unwrap();
-        let mut soon = next..(next + FRAMES).min(tips.len());
-        let gap = |frame: usize| tips[frame].0.since(tips[frame - 1].0);
-        let first = soon.find(|frame| gap(*frame).abs_diff(PERIOD) > OFF_BEAT);
-        let first = first.unwrap_or(next);
-        let way = |from: usize, to: usize| (tips[to].1 - tips[from].1).norm();
-        let a_frame = way(first - 1 - FRAMES, first - 1) / FRAMES as f64;
+        let way = |from: usize, to: usize| (tips[to].1 - tips[from].1).xy().norm();
+        let a_frame_mm = way(next - 1 - FRAMES, next - 1) / FRAMES as f64;
         // Along the sheet: the lift comes behind.
-        let braked = (first..(first + 2 * FRAMES).min(tips.len()))
-            .map(|frame| (tips[frame].1 - tips[first - 1].1).xy().norm())
-            .fold(0.0, f64::max);
-        eprintln!("it was told and went on for {:.1} frames", braked / a_frame);
-        assert!(
-            braked <= BRAKE_FRAMES * a_frame,
-            "it went on for {:.1} frames: it had not been told",
-            braked / a_frame
-        );
+        let goes_on = |frame: usize| {
+            let then = frame..(frame + 2 * FRAMES).min(tips.len());
+            let ways = then.map(|later| way(frame - 1, later));
+            ways.fold(0.0, f64::max) / a_frame_mm
+        };
+        let soon = next..(next + SOON).min(tips.len());
+        let brakes: Vec<usize> = soon.filter(|at| goes_on(*at) <= BRAKE_FRAMES).collect();
+        let gap = |at: usize| tips[at].0.since(tips[at - 1].0);
+        let is_off_beat = |at: &&usize| gap(**at).abs_diff(PERIOD) > OFF_BEAT;
+        assert!(!brakes.is_empty(), "it went on as if nobody had told it");
+        // What is later off the beat is a machine's doing.
+        let mut early = brakes.iter().take(UNSURE);
+        let first = *early.find(is_off_beat).unwrap_or(&brakes[0]);
+        eprintln!("told, it went on for {:.1} frames", goes_on(first));
         tips[first].0.seconds_since(asked) * 1e3
     }
 }

@@ -39,6 +39,8 @@ impl Series {
 #[derive(Debug)]
 pub(super) struct Stopped {
     pub(super) report: StopReport,
+    /// How fast the tip was sent where it was stopped.
+    pub(super) mm_s: f64,
     /// What passed between the request and the moment from which the report counts.
     pub(super) before_ms: f64,
     /// How late a bare thread was woken at the same time.
@@ -49,6 +51,8 @@ pub(super) struct Stopped {
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub(super) first_frame_ms: Vec<f64>,
+    /// The slowest tip that was stopped, where nothing else was done.
+    pub(super) mm_s: f64,
     /// How late a bare thread was woken at the same times.
     idle_bare_ms: Vec<f64>,
     /// To standstill without the lift, and with it.
@@ -88,6 +92,12 @@ impl Measured {
         self.unverified += u32::from(!report.verified);
         match series {
             Series::Idle => {
+                let is_first = self.first_frame_ms.is_empty();
+                self.mm_s = if is_first {
+                    stopped.mm_s
+                } else {
+                    self.mm_s.min(stopped.mm_s)
+                };
                 self.first_frame_ms.extend(first_ms);
                 self.idle_bare_ms.extend(stopped.bare_ms);
                 self.standstill_ms.extend(report.braked_ms());
@@ -163,8 +173,9 @@ impl Measured {
 
     pub(super) fn table(&self, arm: &str) -> String {
         let mut lines = vec![format!(
-            "{arm}: {} stops, {} not verified",
+            "{arm}: {} stops at {:.0} mm/s, {} not verified",
             self.first_frame_ms.len(),
+            self.mm_s,
             self.unverified
         )];
         for row in self.rows() {
@@ -212,6 +223,7 @@ impl Measured {
             "arm": arm,
             "stops": self.first_frame_ms.len(),
             "unverified": self.unverified,
+            "tip_mm_s": rounded(self.mm_s),
             "with_lift_ms_max": rounded(highest(&self.lifted_ms)),
             "never_busy": self.never_busy,
             "held": self.is_good(),
@@ -288,6 +300,7 @@ mod tests {
                 lifted: lift_ms.is_some(),
                 not_kept: None,
             },
+            mm_s: 98.0,
             before_ms: 0.0,
             bare_ms: Some(bare_ms),
         }

@@ -41,6 +41,26 @@ fn a_stalled_arm_goes_back_to_the_sample_nearest_to_it_and_not_too_far() {
     assert!(back(BACK_SAMPLES_MAX + 1) >= (here - BACK_SAMPLES_MAX) as f64);
 }
 
+/// Of what was sent, from where it was on, and no further ahead than it can be.
+#[test]
+fn an_arm_is_at_the_sample_that_it_is_nearest_to() {
+    const FROM: usize = 20;
+    let at = |sample: usize| drawing().1.samples.get(sample).unwrap();
+    let mut execution = going(0.0);
+    let here = in_a_stroke();
+    execution.at = here as f64 + 0.4;
+    for by in [0, 1, 17] {
+        assert_eq!(execution.nearest(here - 30, at(here - by)), here - by);
+    }
+    assert_eq!(execution.nearest(here - 30, at(here + 5)), here, "not sent");
+    assert_eq!(execution.nearest(here - 5, at(here - 9)), here - 5, "past");
+    assert_eq!(execution.nearest(here + 3, at(here)), here + 3);
+    let furthest = FROM + FOLLOW_SAMPLES_MAX - 1;
+    assert!(furthest + 1 < here);
+    assert_eq!(execution.nearest(FROM, at(furthest)), furthest);
+    assert_eq!(execution.nearest(FROM, at(furthest + 1)), furthest, "far");
+}
+
 #[test]
 fn a_rate_goes_evenly_to_another_and_not_beyond() {
     assert!(is_about(ramped(0.0, 1.0, 4.0), 0.25));
