@@ -65,7 +65,6 @@ fn scene(arm: &str, pens: Vec<Pen>, surface: Surface, ready: &[f64], rest: &[f64
         page: crate::scene::Page::default(),
         notes: Vec::new(),
         surface,
-        fiducials: None,
         pens,
         inks: Vec::new(),
         calibrator_m: None,
