@@ -12,6 +12,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod design;
+pub mod disk;
 pub mod driver;
 pub mod exam;
 pub mod fleet;

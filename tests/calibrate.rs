@@ -8,6 +8,8 @@
 )]
 
 mod support;
+#[path = "calibrate/terminal.rs"]
+mod terminal;
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

@@ -252,7 +252,7 @@ fn play(scene: impl Fn(&Board)) {
 /// A node file with one self-built controller on the board's port.
 fn node_file(bench: &Bench, board: &Board) -> String {
     let text = format!(
-        "name = \"local\"\nstate = \"{}\"\nanswer_within_s = 300\n\n[[arms]]\nname = \"arm\"\nmodel = \"custom\"\nport = \"{}\"\n",
+        "name = \"local\"\nstate = \"{}\"\nanswer_within_s = 300\n\n[[arms]]\nname = \"arm\"\nmodel = \"custom\"\nport = \"{}\"\ncalibrated = \"elsewhere\"\n",
         bench.path("state").display(),
         board.port
     );

@@ -156,7 +156,9 @@ fn a_busy_port_is_an_error_that_names_the_port() {
 fn an_arm_on_a_port_moves_for_nobody_until_a_person_enables_it() {
     let bench = Bench::new();
     let (_sim, port) = bench.sim(&[]);
-    let (code, result) = bench.call(&["--port", &port, "stroke", r#"{"scene":"short"}"#]);
+    let here = ["--port", &port, "--calibrated", "elsewhere"];
+    let stroke = ["stroke", r#"{"scene":"short"}"#];
+    let (code, result) = bench.call(&[&here[..], &stroke].concat());
     assert_eq!(code, 1);
     assert_eq!(result["code"], "needs_enabling", "{result:#}");
     let message = result["message"].as_str().unwrap();

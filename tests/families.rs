@@ -47,7 +47,9 @@ impl Lab {
         let (ink, heard) = (ink.to_str().unwrap(), heard.to_str().unwrap());
         let (sim, port) = bench.sim(&["--arm", arm, "--ink", ink, "--trace", heard]);
         let config = bench.path("node.toml");
-        let arms = format!("arms = [{{ name = \"arm\", model = \"{arm}\", port = \"{port}\" }}]\n");
+        let arms = format!(
+            "arms = [{{ name = \"arm\", model = \"{arm}\", port = \"{port}\", calibrated = \"elsewhere\" }}]\n"
+        );
         std::fs::write(&config, arms).unwrap();
         let state = bench.path("state").display().to_string();
         let config = config.display().to_string();

@@ -22,6 +22,7 @@ use steadyhand::kin::{Goal, Tip};
 use steadyhand::scene::{Library, Scene};
 use steadyhand::units::Joints;
 use support::Bench;
+use support::chance::Chance;
 
 /// Where the scene's calibrator stands, in the arm's base frame.
 const CALIBRATOR_M: [f64; 3] = [0.06, -0.2, 0.035];
@@ -31,32 +32,6 @@ const LOW: &str = "\n[limits.workspace]\nmin_m = [-0.8, -0.8, -0.05]\nmax_m = [0
 
 /// How well a hand brings a tip to a place.
 const HAND_M: f64 = 5e-5;
-
-/// Numbers that are the same in every run.
-struct Chance(u64);
-
-impl Chance {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn within(&mut self, far: f64) -> f64 {
-        far * (2.0 * self.uniform() - 1.0)
-    }
-
-    fn direction(&mut self) -> Vector3<f64> {
-        loop {
-            let v = Vector3::from_fn(|_, _| self.within(1.0));
-            if (0.1..=1.0).contains(&v.norm()) {
-                return v.normalize();
-            }
-        }
-    }
-}
 
 /// A node on an arm that is not as its files say, and a person beside it.
 struct Practice {
@@ -196,15 +171,20 @@ impl Practice {
         panic!("{at} cannot be touched");
     }
 
-    /// What the servos read there, as the arm's file has them now. A hand that knows of the play feels
-    /// both its ends and touches between them, not always in the very middle.
-    fn read(&mut self, true_rad: &Joints) -> String {
-        let (truth, believed) = (self.truth(), self.believed());
+    /// A hand that knows of the play feels both its ends and touches between them, not always in the very middle; and as the arm
+    /// weighs the same in one pose each time, always nearly there.
+    fn lean_rad(&mut self) -> [f64; 5] {
         let half = self.play_rad / 2.0;
+        [(); 5].map(|()| half * self.chance.within(0.3))
+    }
+
+    /// What the servos read there, as the arm's file has them now.
+    fn read(&mut self, true_rad: &Joints, lean_rad: [f64; 5]) -> String {
+        let (truth, believed) = (self.truth(), self.believed());
         let counts = truth.arm.servos().zip(believed.arm.servos());
         let joints: Vec<String> = counts
             .map(|((joint, is), (_, said))| {
-                let lean = half * self.chance.within(0.3);
+                let lean = lean_rad[joint] * (1.0 + self.chance.within(0.1));
                 let a_radian = f64::from(is.sign) * f64::from(is.ticks_per_turn) / TAU;
                 let angle = true_rad.get(joint).unwrap() + lean;
                 let count = (f64::from(is.zero_tick) + a_radian * angle).round();
@@ -215,14 +195,33 @@ impl Practice {
     }
 
     fn touch_at(&mut self, what: &str, extra: &[&str], at: Point3<f64>, wide: [f64; 5]) -> String {
-        let pose = self.pose(at, wide);
-        let joints = self.read(&pose);
+        let (pose, lean_rad) = (self.pose(at, wide), self.lean_rad());
+        self.read_and_say(what, extra, &pose, lean_rad)
+    }
+
+    fn read_and_say(
+        &mut self,
+        what: &str,
+        extra: &[&str],
+        pose: &Joints,
+        lean_rad: [f64; 5],
+    ) -> String {
+        let joints = self.read(pose, lean_rad);
         let mut args = vec!["calibrate", "touch", what, "--scene", "default"];
         args.extend(extra);
         args.push(&joints);
         let (code, said) = self.run(&args);
         assert_eq!(code, 0, "{said}");
         said
+    }
+
+    /// A place of the sheet, touched as often as each is.
+    fn thrice(&mut self, of: &[&str], at: Point3<f64>) {
+        let (pose, lean_rad) = (self.pose(at, UPRIGHT), self.lean_rad());
+        let extra = [&["--of"], of].concat();
+        for _ in 0..3 {
+            self.read_and_say("sheet", &extra, &pose, lean_rad);
+        }
     }
 
     fn touch(&mut self, what: &str, extra: &[&str], at: Point3<f64>) -> String {
@@ -308,7 +307,7 @@ impl Practice {
             ("verify", [70.0, 30.0]),
         ] {
             let at = self.on_sheet(at_mm);
-            self.touch_at("sheet", &["--of", of], at, UPRIGHT);
+            self.thrice(&[of], at);
         }
     }
 
@@ -503,9 +502,7 @@ fn sabotaged_sheets_are_refused_with_their_cause() {
     let mut practice = Practice::new(8, &NONE);
     let touch = |practice: &mut Practice, of: &[&str], at_mm: [f64; 2], up_mm: f64| {
         let at = practice.on_sheet(at_mm) + Vector3::z() * (up_mm / 1e3);
-        let mut extra = vec!["--of"];
-        extra.extend(of);
-        practice.touch_at("sheet", &extra, at, UPRIGHT);
+        practice.thrice(of, at);
     };
     let rest = [[100.0, 100.0], [50.0, 50.0], [50.0, 0.0], [0.0, 50.0]];
     let with = |practice: &mut Practice, axes: [(&[&str], [f64; 2]); 3], up_mm: [f64; 2]| {
@@ -555,12 +552,26 @@ fn sabotaged_sheets_are_refused_with_their_cause() {
         touch(&mut practice, &["sheet"], [at, 50.0], 0.0);
     }
     refused(&practice, "lie on a line");
+    // 11. Each place touched once: nobody knows how well a touch repeats.
+    for (of, at_mm) in [
+        ("origin", [0.0, 0.0]),
+        ("x", [100.0, 0.0]),
+        ("y", [0.0, 100.0]),
+    ]
+    .into_iter()
+    .chain(rest.map(|at_mm| ("sheet", at_mm)))
+    .chain([("verify", [70.0, 30.0])])
+    {
+        let at = practice.on_sheet(at_mm);
+        practice.touch_at("sheet", &["--of", of], at, UPRIGHT);
+    }
+    refused(&practice, "touched fewer than 3 times: origin (touch 1)");
 }
 
 #[test]
 fn a_stale_tool_is_neither_accepted_nor_drawn_on() {
     let mut practice = Practice::new(9, &NONE);
-    // 11. The tool was changed while the sheet was touched.
+    // 12. The tool was changed while the sheet was touched.
     practice.sheet_touches();
     let file = practice.bench.path("scenes/default.toml");
     let text = std::fs::read_to_string(&file).unwrap();
@@ -568,7 +579,7 @@ fn a_stale_tool_is_neither_accepted_nor_drawn_on() {
     std::fs::write(&file, &longer).unwrap();
     refused(&practice, "another tip than");
     std::fs::write(&file, &text).unwrap();
-    // 12. The sheet is good, and then another tool is mounted.
+    // 13. The sheet is good, and then another tool is mounted.
     practice.sheet().unwrap();
     assert!(practice.off_mm() <= 1.0);
     practice.tool().unwrap();
@@ -578,5 +589,68 @@ fn a_stale_tool_is_neither_accepted_nor_drawn_on() {
     assert!(
         message.contains("steadyhand calibrate touch sheet --scene default"),
         "{message}"
+    );
+}
+
+/// A step, again and again until it is good enough, as it is refused otherwise.
+fn done(practice: &mut Practice, step: Step) {
+    let mut tries = (0..TRIES).map(|_| step(practice));
+    assert!(tries.any(|tried| tried.is_ok()));
+}
+
+#[test]
+fn on_a_port_nothing_is_drawn_before_all_of_it_was_calibrated() {
+    let mut practice = Practice::new(10, &NONE);
+    let (_sim, port) = practice.bench.sim(&["--unpaced"]);
+    let state = practice.bench.path("state").display().to_string();
+    let bench = Bench::new();
+    let drawn = |practice: &Practice| {
+        let scenes = practice.bench.path("scenes").display().to_string();
+        let here = ["--state", &state, "--port", &port];
+        let mut command = std::process::Command::new(support::binary());
+        command.args(["--scenes", &scenes, "call", "--json", "stroke"]);
+        let output = command
+            .args(here)
+            .env("XDG_RUNTIME_DIR", bench.path("."))
+            .output();
+        let drawn: Value = serde_json::from_slice(&output.unwrap().stdout).unwrap();
+        let message = drawn["message"].as_str().unwrap().to_owned();
+        (
+            drawn["code"].as_str().unwrap_or_default().to_owned(),
+            message,
+        )
+    };
+    let commands = [
+        "steadyhand calibrate joints --arm so101",
+        "steadyhand calibrate touch tool --scene default --pen fineliner",
+        "steadyhand teach sheet --scene default",
+    ];
+    let steps: [Step; 3] = [Practice::zeros, Practice::tool, Practice::sheet];
+    for (index, step) in steps.into_iter().enumerate() {
+        let (code, message) = drawn(&practice);
+        assert_eq!(code, "not_calibrated", "{message}");
+        let mut at = 0;
+        for (number, command) in commands.iter().enumerate() {
+            let found = message.find(command);
+            assert_eq!(found.is_some(), number >= index, "{command}: {message}");
+            assert!(found.is_none_or(|found| found > at), "{message}");
+            at = found.unwrap_or(at);
+        }
+        assert!(message.ends_with("nothing moved"), "{message}");
+        done(&mut practice, step);
+    }
+    // What is missing now is a person's leave.
+    assert_eq!(drawn(&practice).0, "needs_enabling");
+}
+
+#[test]
+fn a_simulated_arm_draws_and_says_that_nothing_was_calibrated() {
+    let bench = Bench::new();
+    let (_, drawn) = bench.call(&["stroke", r#"{"scene":"short"}"#]);
+    assert_eq!(drawn["success"], true, "{drawn:#}");
+    let said = drawn["calibration"].as_str().unwrap();
+    assert!(
+        said.contains("not calibrated: the arm is simulated"),
+        "{said}"
     );
 }

@@ -13,7 +13,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::sync::mpsc::Receiver;
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use support::{Bench, PATIENCE, Running};
 
 /// `init` at a terminal, with somebody who types.
@@ -25,21 +24,13 @@ struct AtATerminal {
 
 impl AtATerminal {
     fn new(bench: &Bench, args: &[&str]) -> Self {
-        let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&keys).unwrap();
-        unlockpt(&keys).unwrap();
-        let name = ptsname(&keys, Vec::new()).unwrap();
-        let terminal = File::options()
-            .read(true)
-            .write(true)
-            .open(name.to_str().unwrap())
-            .unwrap();
+        let (keys, terminal) = support::person::pseudo_terminal();
         let mut command = bench.command(args);
         command.stdin(terminal).stdout(Stdio::null());
         let mut init = command.stderr(Stdio::piped()).spawn().unwrap();
         let said = support::lines(init.stderr.take().unwrap());
         Self {
-            keys: File::from(keys),
+            keys,
             said,
             init: Running(init),
         }

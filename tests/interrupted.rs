@@ -100,7 +100,16 @@ impl Drawing {
 fn call(bench: &Bench, port: &str) -> Child {
     let state = bench.path("state").display().to_string();
     let words = ["call", "stroke", r#"{"scene":"long"}"#];
-    let here = ["--port", port, "--state", &state, "--enable", "long"];
+    let here = [
+        "--port",
+        port,
+        "--state",
+        &state,
+        "--enable",
+        "long",
+        "--calibrated",
+        "elsewhere",
+    ];
     let mut command = bench.command(&[&words[..], &here].concat());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().unwrap()

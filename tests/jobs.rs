@@ -458,7 +458,16 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
     let config = bench.path("node.toml").display().to_string();
     std::fs::write(&config, "lease_idle_s = 1\n").unwrap();
     let here = [
-        "--config", &config, "--port", &port, "--state", &state, "--enable", "short",
+        "--config",
+        &config,
+        "--port",
+        &port,
+        "--state",
+        &state,
+        "--enable",
+        "short",
+        "--calibrated",
+        "elsewhere",
     ];
     let mut kills = 0_u32;
     let url = |served: &Served| served.url.clone();

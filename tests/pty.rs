@@ -32,10 +32,16 @@ fn a_serial_arm_draws_what_the_embedded_one_draws() {
         r#"{"scene":"short"}"#,
         "--port",
         &path,
+        "--calibrated",
+        "elsewhere",
         "--enable",
         "short",
     ]);
     assert_eq!(code, 0, "{drawn:#}");
+    assert_eq!(
+        drawn["calibration"],
+        "calibrated elsewhere, as the node file says"
+    );
     assert_eq!(drawn["arm"], "so101");
     assert!(
         drawn.get("deviation_mm_max").is_none(),
@@ -54,7 +60,9 @@ fn a_serial_arm_draws_what_the_embedded_one_draws() {
 fn a_serial_arm_moves_only_when_it_is_enabled_and_stays_itself() {
     let bench = Bench::new();
     let (_sim, path) = bench.sim(&["--scene", "short"]);
-    let (code, refused) = bench.call(&["stroke", r#"{"scene":"short"}"#, "--port", &path]);
+    let elsewhere = ["--calibrated", "elsewhere"];
+    let stroke = ["stroke", r#"{"scene":"short"}"#, "--port", &path];
+    let (code, refused) = bench.call(&[&stroke[..], &elsewhere].concat());
     assert_eq!(
         (code, refused["code"].as_str()),
         (1, Some("needs_enabling")),

@@ -228,7 +228,17 @@ fn arm_on_a_port(bench: &Bench) -> (support::Running, String, Vec<String>) {
     let heard = trace(bench).0.display().to_string();
     let (sim, path) = bench.sim(&["--scene", "long", "--trace", &heard]);
     let state = bench.path("state").display().to_string();
-    let words = ["--port", &path, "--state", &state, "--enable", "long"].map(str::to_owned);
+    let words = [
+        "--port",
+        &path,
+        "--state",
+        &state,
+        "--enable",
+        "long",
+        "--calibrated",
+        "elsewhere",
+    ]
+    .map(str::to_owned);
     (sim, path, words.to_vec())
 }
 
@@ -332,7 +342,16 @@ fn a_second_interrupt_is_an_emergency_stop_that_outlives_the_node() {
     );
     let state = state.to_str().unwrap();
     let (mark, stands) = (trace(&bench).mark(), joints_deg(&bench, &path));
-    let again = bench.serve(&["--port", &path, "--state", state, "--enable", "long"]);
+    let again = bench.serve(&[
+        "--port",
+        &path,
+        "--state",
+        state,
+        "--enable",
+        "long",
+        "--calibrated",
+        "elsewhere",
+    ]);
     let (_, refused) = call(&bench, &again.url, &["stroke", r#"{"scene":"long"}"#]);
     assert_eq!(refused["code"], "emergency_stop", "{refused:#}");
     // Nobody sends an arm anywhere that holds itself up, only because they begin to watch it.
@@ -686,7 +705,7 @@ fn a_key_in_the_live_view_stops_the_arm() {
         let state = bench.path(&format!("state-{at}")).display().to_string();
         let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
         words[3] = &state;
-        let (mut screen, terminal) = pseudo_terminal();
+        let (mut screen, terminal) = support::person::pseudo_terminal();
         let child = bench
             .command(&[&["call", "stroke", r#"{"scene":"long"}"#], &words[..]].concat())
             .stdin(terminal.try_clone().unwrap())
@@ -715,21 +734,6 @@ fn a_key_in_the_live_view_stops_the_arm() {
         );
         trace(&bench).was_stopped(mark);
     }
-}
-
-/// A screen with its keyboard, and the terminal that programs see.
-fn pseudo_terminal() -> (std::fs::File, std::fs::File) {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&screen).unwrap();
-    unlockpt(&screen).unwrap();
-    let name = ptsname(&screen, Vec::new()).unwrap();
-    let terminal = std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(name.to_str().unwrap())
-        .unwrap();
-    (std::fs::File::from(screen), terminal)
 }
 
 /// The page's rows: what stops an arm, and the tests that show it.

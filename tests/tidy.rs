@@ -16,18 +16,19 @@ use std::path::{Path, PathBuf};
 
 /// Every room, from the bottom up, and exactly what it imports of the others. Each imports only
 /// rooms above it in this list.
-const ROOMS: [(&str, &str); 30] = [
+const ROOMS: [(&str, &str); 31] = [
     ("units", ""),
     ("clock", "units"),
     ("link", "clock units"),
     ("config", ""),
+    ("disk", ""),
     ("kin", "units"),
     ("vision", ""),
     ("camera", "clock units vision"),
     ("design", ""),
     ("arm", "kin units"),
     ("scene", "arm config design units vision"),
-    ("calib", "arm kin scene units"),
+    ("calib", "arm disk kin scene units"),
     ("plan", "arm kin scene units"),
     ("permit", "scene units"),
     ("gate", "arm kin permit plan scene units"),
@@ -37,11 +38,11 @@ const ROOMS: [(&str, &str); 30] = [
     ("sim", "arm kin link units vision"),
     ("job", "clock motion plan scene units"),
     ("args", ""),
-    ("caller", "units"),
+    ("caller", "disk units"),
     ("catalogue", ""),
     ("picture", "design"),
     ("fleet", "args clock"),
-    ("exam", "args clock units"),
+    ("exam", "args clock disk units"),
     (
         "tools",
         "args calib caller camera catalogue clock config design fleet gate job motion permit picture plan scene units vision",
@@ -49,7 +50,7 @@ const ROOMS: [(&str, &str); 30] = [
     ("mcp", ""),
     (
         "cli",
-        "args arm calib caller catalogue clock config design driver exam fleet gate job link mcp motion permit plan scene service sim tools units vision",
+        "args arm calib caller catalogue clock config design disk driver exam fleet gate job link mcp motion permit plan scene service sim tools units vision",
     ),
     ("main", "cli"),
     ("lib", ""),

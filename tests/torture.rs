@@ -127,7 +127,14 @@ impl Hardware {
     /// Its words on the command line.
     fn words(&self) -> Vec<String> {
         let state = self.bench.path("state").display().to_string();
-        let words = ["--port", &self.port, "--state", &state];
+        let words = [
+            "--port",
+            &self.port,
+            "--state",
+            &state,
+            "--calibrated",
+            "elsewhere",
+        ];
         words.map(str::to_owned).to_vec()
     }
 

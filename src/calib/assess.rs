@@ -8,15 +8,19 @@ use super::edit::zero_key;
 use super::record::{Change, Contact, Glimpse, Kind, Record, Role, Session, Values, basis};
 use super::seen;
 use super::{
-    Asked, Class, Finding, FitError, Plane, Target, Touch, Verdict, curvature, frame, judge_pivot,
-    judge_plane, judge_reading, judge_zeros, pivot_robust, plane_robust, zeros,
+    Asked, Class, Finding, FitError, FrameSigma, Plane, SheetFrame, TOUCHES_EACH, Target, Touch,
+    Verdict, curvature, frame, judge_pivot, judge_plane, judge_reading, judge_zeros, pivot_robust,
+    plane_robust, zeros,
 };
 use crate::kin::Tip;
 use crate::scene::{Pen, Scene};
 use crate::units::Joints;
 
-/// Touches in poses nearer than this are of one place, touched again.
+/// Touches of a tool in poses nearer than this are one place, touched again.
 const AGAIN_RAD: f64 = 0.03;
+
+/// Of a sheet, those whose tips are nearer than this.
+const AGAIN_M: f64 = 0.005;
 
 /// From so many touches on a tip that is off is not made the joints' fault: it is fitted with their
 /// zeros, shown, and found by touches of its own afterwards.
@@ -174,20 +178,54 @@ impl Work<'_> {
         self.mount(contact) * self.pen.tip_m
     }
 
-    /// The widest that touches of one pose are apart, where any was touched again.
+    /// Whether two touches are of one place: of a tool in one pose, of anything else where the tip is.
+    fn again(&self, one: &Contact, other: &Contact) -> bool {
+        if self.session.kind == Kind::Tool {
+            let [one, other] = [one, other].map(|c| Joints::from_slice(&c.joints_rad));
+            return one.distance_max(&other) < AGAIN_RAD;
+        }
+        let near = || (self.tip(one) - self.tip(other)).norm() < AGAIN_M;
+        one.role == other.role && one.number == other.number && near()
+    }
+
+    /// The widest that touches of one place are apart, where any was touched again.
     fn spread_m(&self, tip_m: &Point3<f64>) -> Option<f64> {
-        let all: Vec<&Contact> = self.contacts(false).collect();
+        let all: Vec<&Contact> = self.session.touches.iter().collect();
         let pairs = all
             .iter()
             .enumerate()
             .flat_map(|(index, one)| all.iter().skip(index + 1).map(move |other| (*one, *other)));
-        let again = pairs.filter(|(one, other)| {
-            let [one, other] = [one, other].map(|c| Joints::from_slice(&c.joints_rad));
-            one.distance_max(&other) < AGAIN_RAD
-        });
-        again
+        pairs
+            .filter(|(one, other)| self.again(one, other))
             .map(|(one, other)| (self.mount(one) * tip_m - self.mount(other) * tip_m).norm())
             .reduce(f64::max)
+    }
+
+    /// Places that were touched too seldom to say how well their touches repeat, each by its first touch.
+    fn seldom(&self) -> Vec<String> {
+        let mut places: Vec<(usize, &Contact, usize)> = Vec::new();
+        for (index, touch) in self.session.touches.iter().enumerate() {
+            let known = places
+                .iter_mut()
+                .find(|(_, first, _)| match self.session.kind {
+                    Kind::Zeros => first.role == touch.role && first.number == touch.number,
+                    _ => self.again(first, touch),
+                });
+            match known {
+                Some((_, _, times)) => *times += 1,
+                None => places.push((index, touch, 1)),
+            }
+        }
+        let seldom = places.iter().filter(|(_, _, times)| *times < TOUCHES_EACH);
+        seldom
+            .map(|(index, first, _)| {
+                let role = format!("{:?}", first.role).to_lowercase();
+                match first.number {
+                    0 => format!("{role} (touch {})", index + 1),
+                    number => format!("{role} {number} (touch {})", index + 1),
+                }
+            })
+            .collect()
     }
 
     fn tool(&self) -> Fitted {
@@ -195,12 +233,13 @@ impl Work<'_> {
         let fit = pivot_robust(&mounts)?;
         let verify = self.contacts(true).map(|c| fit.verify_m(&self.mount(c)));
         let accept = Class::of(&self.scene.arm).accept();
+        let spread_m = self.spread_m(&fit.tip_m);
         let finding = judge_pivot(
             &fit,
             &accept,
             &self.pen.axis,
             verify.reduce(f64::max),
-            self.spread_m(&fit.tip_m),
+            spread_m,
         );
         let points = self.session.touches.iter().map(|contact| {
             let at = self.mount(contact) * fit.tip_m;
@@ -214,13 +253,17 @@ impl Work<'_> {
                 mm: (fit.tip_m - self.pen.tip_m).norm() * 1e3,
                 deg: 0.0,
             },
-            figures: vec![
-                ("rms_mm".to_owned(), fit.rms_m() * 1e3),
-                ("largest_mm".to_owned(), fit.max_m() * 1e3),
-                ("condition".to_owned(), fit.condition),
-                ("tip_sigma_mm".to_owned(), fit.sigma_m() * 1e3),
-                ("tip_bound_95_mm".to_owned(), fit.bound_m() * 1e3),
-            ],
+            figures: [
+                ("rms_mm", Some(fit.rms_m() * 1e3)),
+                ("largest_mm", Some(fit.max_m() * 1e3)),
+                ("spread_mm", spread_m.map(|m| m * 1e3)),
+                ("condition", Some(fit.condition)),
+                ("tip_sigma_mm", Some(fit.sigma_m() * 1e3)),
+                ("tip_bound_95_mm", Some(fit.bound_m() * 1e3)),
+            ]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect(),
             points: points.collect(),
         })
     }
@@ -245,31 +288,27 @@ impl Work<'_> {
         let verify = self
             .contacts(true)
             .map(|c| fit.height_m(&self.tip(c)).abs());
-        let finding = judge_plane(
+        let accept = Class::of(&self.scene.arm).accept();
+        let spread_m = self.spread_m(&self.pen.tip_m);
+        let mut finding = judge_plane(
             &fit,
-            &Class::of(&self.scene.arm).accept(),
+            &accept,
             &corners,
             verify.reduce(f64::max),
-            self.spread_m(&self.pen.tip_m),
+            spread_m,
             last.and_then(normal_of)
                 .map(|normal| normal.angle(&fit.normal)),
         );
+        finding.seldom(&self.seldom());
         let mut new = one("origin_m", &made.origin_m.coords);
         new.extend(one("x_axis", &made.x));
         new.extend(one("y_axis", &made.y));
-        let mut figures = vec![
-            ("rms_mm".to_owned(), fit.rms_m() * 1e3),
-            ("largest_mm".to_owned(), fit.max_m() * 1e3),
-            (
-                "tilt_sigma_deg".to_owned(),
-                fit.tilt_sigma_rad().to_degrees(),
-            ),
-            ("scale_x".to_owned(), made.scale[0]),
-            ("scale_y".to_owned(), made.scale[1]),
-            ("off_square_deg".to_owned(), made.square_rad.to_degrees()),
-        ];
+        let mut figures = self.sheet_figures(&fit, &made, spread_m);
         for (along, radius) in self.radii(&tips, &fit, &made.x) {
             figures.push((format!("bent_radius_{along}_mm"), radius));
+            let [width, height] = size;
+            let chord_mm = if along == "x" { width } else { height };
+            finding.bent(along, radius, chord_mm, &accept);
         }
         let points = self.session.touches.iter().map(|contact| {
             let at = self.tip(contact);
@@ -283,6 +322,40 @@ impl Work<'_> {
             figures,
             points: points.collect(),
         })
+    }
+
+    fn sheet_figures(
+        &self,
+        fit: &Plane,
+        made: &SheetFrame,
+        spread_m: Option<f64>,
+    ) -> Vec<(String, f64)> {
+        let sure = self.sureness(made, fit);
+        let figures = [
+            ("rms_mm", Some(fit.rms_m() * 1e3)),
+            ("largest_mm", Some(fit.max_m() * 1e3)),
+            ("spread_mm", spread_m.map(|m| m * 1e3)),
+            ("tilt_sigma_deg", Some(fit.tilt_sigma_rad().to_degrees())),
+            ("origin_sigma_mm", sure.map(|sure| sure.origin_m * 1e3)),
+            (
+                "turn_sigma_deg",
+                sure.map(|sure| sure.turn_rad.to_degrees()),
+            ),
+            ("scale_x", Some(made.scale[0])),
+            ("scale_y", Some(made.scale[1])),
+            ("off_square_deg", Some(made.square_rad.to_degrees())),
+        ];
+        let known = figures.into_iter();
+        known
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect()
+    }
+
+    /// How well the touches of the axes say where the sheet begins and which way it lies; nothing of an old frame on a new plane.
+    fn sureness(&self, made: &SheetFrame, fit: &Plane) -> Option<FrameSigma> {
+        let count = |role: Role| self.contacts(false).filter(|c| c.role == role).count();
+        let asked = !self.session.probed;
+        asked.then(|| made.sigma([count(Role::Origin), count(Role::X)], fit))
     }
 
     fn radii(&self, tips: &[Point3<f64>], fit: &Plane, x: &Vector3<f64>) -> Vec<(&str, f64)> {
@@ -346,7 +419,7 @@ impl Work<'_> {
     }
 
     /// The old axes on the new plane: probes go to where the sheet is believed to begin.
-    fn settled(&self, fit: &Plane) -> Result<super::SheetFrame, FitError> {
+    fn settled(&self, fit: &Plane) -> Result<SheetFrame, FitError> {
         let [origin, right, top] = self.old_corners();
         let asked = Asked {
             x_mm: (right - origin).norm() * 1e3,
@@ -356,7 +429,7 @@ impl Work<'_> {
     }
 
     /// The axes from their touches; points touched again count with their mean.
-    fn frame(&self, fit: &Plane) -> Result<super::SheetFrame, FitError> {
+    fn frame(&self, fit: &Plane) -> Result<SheetFrame, FitError> {
         if self.session.probed {
             return self.settled(fit);
         }
@@ -478,8 +551,10 @@ impl Work<'_> {
                     &Vector3::new(0.0, 0.0, *off),
                 )
             });
+        let mut finding = judge_zeros(&fit, &Class::of(arm).accept(), &names);
+        finding.seldom(&self.seldom());
         Ok(Assessed {
-            finding: judge_zeros(&fit, &Class::of(arm).accept(), &names),
+            finding,
             change: Change {
                 mm: 0.0,
                 deg: largest.to_degrees(),
@@ -592,55 +667,19 @@ fn normal_of(record: &Record) -> Option<Vector3<f64>> {
     axis("x_axis")?.cross(&axis("y_axis")?).try_normalize(1e-9)
 }
 
-/// The calibration that a drawing of this scene must not rest on, with the command that mends it.
-///
-/// Only what was calibrated can be stale, and only while the file still says what was accepted:
-/// who edits the file by hand answers for it.
-#[must_use]
-pub fn stale(history: &[Record], scene: &Scene) -> Option<String> {
-    let of = |kind: Kind| {
-        let newest = history.iter().rev();
-        newest
-            .filter(move |r| r.session.kind == kind && r.session.scene == scene.name)
-            .find(|r| kind != Kind::Tool || scene.pens.iter().any(|pen| pen.name == r.session.pen))
-    };
-    [of(Kind::Tool), of(Kind::Sheet)].into_iter().flatten().find_map(|record| {
-        let session = &record.session;
-        let basis = basis_of(session.kind, scene, &session.pen).ok()?;
-        if basis == session.basis || !is_in_force(record, scene) {
-            return None;
-        }
-        let (what, why) = match session.kind {
-            Kind::Sheet => ("sheet", "the tool or the arm's zeros were calibrated since"),
-            _ => ("tool", "the arm's zeros were calibrated since"),
-        };
-        Some(format!(
-            "the {what} of scene {} is stale (calibration {}): {why}; touch it again: `steadyhand calibrate touch {what} --scene {}`",
-            scene.name, record.number, scene.name
-        ))
-    })
-}
-
-fn is_in_force(record: &Record, scene: &Scene) -> bool {
-    let session = &record.session;
-    let Ok(pen) = find_pen(scene, &session.pen) else {
-        return false;
-    };
+/// What the file says now of what was calibrated; `None` for a pen that the scene does not have.
+pub(super) fn said_now(kind: Kind, session: &Session, scene: &Scene) -> Option<Values> {
+    let pen = find_pen(scene, &session.pen).ok()?;
     let work = Work {
         session,
         scene,
         pen,
     };
-    let now = match session.kind {
+    Some(match kind {
         Kind::Tool => one("tip_m", &pen.tip_m.coords),
         Kind::Sheet => work.old_sheet(),
-        _ => return true,
-    };
-    let near = |(key, said): (&String, &Vec<f64>)| {
-        let there = now.get(key).map_or(&[][..], Vec::as_slice);
-        said.len() == there.len() && said.iter().zip(there).all(|(a, b)| (a - b).abs() < 1e-5)
-    };
-    record.new.iter().all(near)
+        _ => Values::new(),
+    })
 }
 
 /// What to do next, in one sentence.

@@ -2,6 +2,7 @@
 
 use nalgebra::{Point3, Unit, Vector3};
 
+use super::stats::f3_95;
 use super::{FitError, Plane};
 
 /// How much a length may differ from what was asked.
@@ -32,6 +33,52 @@ pub struct SheetFrame {
     pub scale: [f64; 2],
     /// How far the touched axes are from a right angle.
     pub square_rad: f64,
+    /// From the origin to +x, as touched.
+    pub length_m: f64,
+}
+
+/// How well a sheet's frame is known on its plane, from how far its touches are off that plane.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameSigma {
+    /// The standard deviation of the origin along either axis.
+    pub origin_m: f64,
+    /// The standard deviation of the direction of x.
+    pub turn_rad: f64,
+    /// Of the point +x, across x.
+    x_m: f64,
+    length_m: f64,
+    freedom: f64,
+}
+
+impl FrameSigma {
+    /// Whether another frame lies within the region that holds the true one in 19 cases of 20: its origin is so far along this
+    /// one's x and y, and it is turned by so much.
+    #[must_use]
+    pub fn covers(&self, off_m: [f64; 2], turn_rad: f64) -> bool {
+        let [along, across] = off_m.map(|off| off / self.origin_m);
+        let end = (off_m[1] + turn_rad * self.length_m) / self.x_m;
+        along * along + across * across + end * end <= 3.0 * f3_95(self.freedom)
+    }
+}
+
+impl SheetFrame {
+    /// How well it is known, its origin and +x being means of so many touches each. A touch is taken to be as far off along the
+    /// plane as it is across it.
+    #[must_use]
+    pub fn sigma(&self, [origin, x]: [usize; 2], plane: &Plane) -> FrameSigma {
+        let touch_m = plane.touch_sigma_m();
+        let mean = |count: usize| {
+            touch_m / f64::from(u32::try_from(count.max(1)).unwrap_or(u32::MAX)).sqrt()
+        };
+        let (origin_m, x_m) = (mean(origin), mean(x));
+        FrameSigma {
+            origin_m,
+            turn_rad: origin_m.hypot(x_m) / self.length_m,
+            x_m,
+            length_m: self.length_m,
+            freedom: plane.freedom(),
+        }
+    }
 }
 
 /// Gram–Schmidt on the plane: x as touched, y as near as a right angle lets it be.
@@ -69,6 +116,7 @@ pub fn frame(
         x,
         scale,
         square_rad,
+        length_m: along.norm(),
     })
 }
 

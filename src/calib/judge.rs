@@ -3,6 +3,7 @@
 use nalgebra::{Point3, Unit, Vector3};
 use serde::{Deserialize, Serialize};
 
+use super::stats::ratio;
 use super::{Accept, Outlier, PIVOT_TOUCHES_MIN, PLANE_TOUCHES_MIN, Pivot, Plane, Zeros};
 
 /// What a fit is worth.
@@ -25,6 +26,12 @@ pub struct Finding {
     /// Each a sentence with its value, its limit and what to do; none where all is good.
     pub reasons: Vec<String>,
 }
+
+/// So often each place is touched, so that its touches say how well they repeat.
+pub const TOUCHES_EACH: usize = 3;
+
+/// A sheet whose middle rises over its edges by less than this share of what a plane may miss is not called bent.
+const BENT_SHARE: f64 = 0.5;
 
 /// A touch so much farther off than touches repeat has slipped and is touched again.
 const SLIPPED_SPREADS: f64 = 5.0;
@@ -49,6 +56,26 @@ impl Finding {
     pub fn redo(&mut self, reason: String) {
         self.verdict = Verdict::Redo;
         self.reasons.push(reason);
+    }
+
+    /// These places were touched less often than [`TOUCHES_EACH`].
+    pub(super) fn seldom(&mut self, places: &[String]) {
+        self.limit(places.is_empty(), || {
+            format!(
+                "touched fewer than {TOUCHES_EACH} times: {}; lift the tip and let it down on the same place again",
+                places.join(", ")
+            )
+        });
+    }
+
+    /// A sheet is bent; what is written is a plane all the same.
+    pub(super) fn bent(&mut self, along: &str, radius_mm: f64, chord_mm: f64, accept: &Accept) {
+        let rise_mm = chord_mm * chord_mm / (8.0 * radius_mm.abs());
+        if rise_mm > BENT_SHARE * accept.plane_rms_mm {
+            self.usable(format!(
+                "the sheet is bent along {along} with a radius of {radius_mm:.0} mm, {rise_mm:.1} mm from its edges to its middle: this is shown and not written, for what is written is a plane; lay it flat, or say `cylinder_radius_mm` in the scene's `[sheet]` by hand"
+            ));
+        }
     }
 
     pub(super) fn usable(&mut self, reason: String) {
@@ -121,8 +148,8 @@ pub fn judge_pivot(
     });
     finding.limit(fit.condition <= accept.condition, || {
         format!(
-            "tilt more: condition {:.0}, at most {:.0} is allowed; {}",
-            fit.condition,
+            "tilt more: condition {}, at most {:.0} is allowed; {}",
+            ratio(fit.condition),
             accept.condition,
             turn_to_add(fit, axis)
         )

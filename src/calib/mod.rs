@@ -17,6 +17,7 @@ mod ranges;
 mod record;
 pub mod report;
 mod seen;
+mod standing;
 mod stats;
 mod store;
 #[cfg(test)]
@@ -25,13 +26,14 @@ mod zeros;
 
 pub use aligned::{Aligned, AlignedPoint};
 pub use assess::{
-    AssessError, Assessed, Residual, assess, basis_of, next_step, stale, taught, taught_before,
+    AssessError, Assessed, Residual, assess, basis_of, next_step, taught, taught_before,
 };
 pub use class::{Accept, Class};
 pub use edit::{EditError, identify, write};
-pub use frame::{Asked, SheetFrame, frame};
+pub use frame::{Asked, FrameSigma, SheetFrame, frame};
 pub use judge::{
-    Finding, Verdict, judge_pivot, judge_plane, judge_reading, judge_tracking, judge_zeros,
+    Finding, TOUCHES_EACH, Verdict, judge_pivot, judge_plane, judge_reading, judge_tracking,
+    judge_zeros,
 };
 pub use pivot::{PIVOT_TOUCHES_MIN, Pivot, pivot, pivot_robust};
 pub use plane::{Curvature, PLANE_TOUCHES_MIN, Plane, curvature, plane, plane_robust};
@@ -40,6 +42,7 @@ pub use record::{
     Change, Contact, Glimpse, Kind, Record, Role, Session, Values, check, servos, stamp,
 };
 pub use seen::{camera_stands, is_out_of_date};
+pub use standing::{missing, stale};
 pub use stats::Outlier;
 pub use store::{KEPT_MAX, Lock, Store, StoreError, put};
 pub use zeros::{Target, Touch, ZEROS_TOUCHES_MIN, Zeros, zeros};
@@ -59,7 +62,8 @@ pub enum FitError {
     },
     /// The tool had the same direction in all of them.
     #[error(
-        "the tool hardly turned between the touches (condition {condition:.0}): tilt it, and turn it about its axis"
+        "the tool hardly turned between the touches (condition {}): tilt it, and turn it about its axis",
+        stats::ratio(*condition)
     )]
     SameDirection {
         /// Largest over smallest singular value.

@@ -63,6 +63,19 @@ impl Plane {
         (row.transpose() * self.covariance * row).x.max(0.0).sqrt()
     }
 
+    /// The standard deviation of a touch, as far as this fit knows it.
+    #[must_use]
+    pub fn touch_sigma_m(&self) -> f64 {
+        let squares: f64 = self.kept().map(|off| off * off).sum();
+        (squares / self.freedom).sqrt()
+    }
+
+    /// Touches more than unknowns, at least 1.
+    #[must_use]
+    pub fn freedom(&self) -> f64 {
+        self.freedom
+    }
+
     /// The standard deviation of its direction, the worse way.
     #[must_use]
     pub fn tilt_sigma_rad(&self) -> f64 {

@@ -134,6 +134,20 @@ pub struct Glimpse {
 }
 
 impl Session {
+    /// Whether another one is of the same thing: the same arm's zeros, the same pen's tip, the same sheet.
+    #[must_use]
+    pub fn is_of_same(&self, other: &Self) -> bool {
+        self.kind == other.kind
+            && self.arm == other.arm
+            && match self.kind {
+                Kind::Zeros => true,
+                Kind::Tool => self.scene == other.scene && self.pen == other.pen,
+                Kind::Sheet | Kind::Calibrator => self.scene == other.scene,
+                Kind::Pose | Kind::Cap => self.scene == other.scene && self.name == other.name,
+                Kind::Camera => self.name == other.name,
+            }
+    }
+
     /// How its calibration is made, in words.
     #[must_use]
     pub const fn method(&self) -> &'static str {

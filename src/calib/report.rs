@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::Verdict;
 use super::assess::{Assessed, next_step};
 use super::record::{Kind, Record, Session, Values};
+use super::stats::ratio;
 
 /// The picture's sides.
 const SIDE: f64 = 480.0;
@@ -28,7 +29,10 @@ pub fn words(session: &Session, assessed: &Assessed) -> String {
         );
     }
     for (name, value) in &assessed.figures {
-        let _ = writeln!(text, "  {name:<20} {value:10.3}");
+        let _ = match name.as_str() {
+            "condition" => writeln!(text, "  {name:<20} {:>10}", ratio(*value)),
+            _ => writeln!(text, "  {name:<20} {value:10.3}"),
+        };
     }
     text.push_str(&compared(&assessed.old, &assessed.new));
     if !assessed.new.is_empty() {

@@ -15,6 +15,18 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 /// How many such deviations a touch may be off.
 const MADS: f64 = 3.0;
 
+/// Larger ratios say no more than this one.
+const RATIO_SHOWN_MAX: f64 = 1e3;
+
+/// A ratio as people read it.
+pub(super) fn ratio(value: f64) -> String {
+    if value < RATIO_SHOWN_MAX {
+        format!("{value:.0}")
+    } else {
+        format!("over {RATIO_SHOWN_MAX}")
+    }
+}
+
 pub(super) fn rms(values: impl IntoIterator<Item = f64>) -> f64 {
     let (mut sum, mut count) = (0.0, 0.0_f64);
     for value in values {

@@ -3,14 +3,15 @@
 //! A file is written beside its place, brought to the disk and renamed: a reader sees the old or
 //! the new. A lock keeps two commands from writing at once.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::record::{Record, Session};
+use crate::disk;
 
 /// Older records are thrown away.
 pub const KEPT_MAX: usize = 50;
@@ -74,12 +75,8 @@ impl Store {
     pub fn lock(&self) -> Result<Lock, StoreError> {
         let path = self.folder.join("lock");
         let locked = || -> io::Result<File> {
-            std::fs::create_dir_all(&self.folder)?;
-            let file = OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)?;
+            disk::folder(&self.folder)?;
+            let file = disk::touch(&path)?;
             file.lock()?;
             Ok(file)
         };
@@ -154,7 +151,8 @@ impl Store {
             .map_or(1, |last| last.saturating_add(1))
     }
 
-    /// Keeps a calibration that was accepted, and throws away those beyond [`KEPT_MAX`].
+    /// Keeps a calibration that was accepted, and throws away those beyond [`KEPT_MAX`]; the newest of each thing stays, however
+    /// old it is, because drawings rest on it.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -162,7 +160,22 @@ impl Store {
         self.write(&self.place(record.number), record)?;
         let numbers = self.numbers();
         let old = numbers.len().saturating_sub(KEPT_MAX);
-        for number in numbers.into_iter().take(old) {
+        if old == 0 {
+            return Ok(());
+        }
+        let kept = self.history()?;
+        let is_replaced = |number: u64| {
+            let of = kept.iter().find(|one| one.number == number);
+            of.is_some_and(|one| {
+                let mut newer = kept.iter().filter(|other| other.number > number);
+                newer.any(|other| other.session.is_of_same(&one.session))
+            })
+        };
+        for number in numbers
+            .into_iter()
+            .take(old)
+            .filter(|number| is_replaced(*number))
+        {
             // One that stays is thrown away the next time.
             let _ = std::fs::remove_file(self.place(number));
         }
@@ -248,26 +261,12 @@ impl Store {
     }
 }
 
-/// Puts a text into a file's place, so that a reader, or the loss of power, finds the old or the new.
+/// As [`disk::put`].
 ///
 /// # Errors
 /// When it cannot be written; the old one is as it was.
 pub fn put(path: &Path, text: &str) -> Result<(), StoreError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let new = path.with_file_name(name);
-    let written = || -> io::Result<()> {
-        let mut out = File::create(&new)?;
-        out.write_all(text.as_bytes())?;
-        out.sync_all()?;
-        std::fs::rename(&new, path)?;
-        // The folder has the new name on the disk, too.
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-    };
-    written().map_err(|source| StoreError::File {
+    disk::put(path, text).map_err(|source| StoreError::File {
         path: path.to_owned(),
         source,
     })

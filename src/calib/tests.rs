@@ -6,6 +6,9 @@
 )]
 
 mod by_hand;
+#[path = "../../tests/support/chance.rs"]
+#[allow(dead_code, reason = "shared with the tests of the commands")]
+mod chance;
 mod kept;
 
 use std::f64::consts::TAU;
@@ -16,32 +19,7 @@ use super::*;
 use crate::kin::{Goal, Tip};
 use crate::scene::Library;
 use crate::units::Joints;
-
-/// Numbers that are the same in every run.
-struct Chance(u64);
-
-impl Chance {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low + (high - low) * self.uniform()
-    }
-
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().max(1e-300).ln()).sqrt();
-        radius * (TAU * self.uniform()).cos()
-    }
-
-    fn noise(&mut self, sigma: f64) -> Vector3<f64> {
-        Vector3::from_fn(|_, _| sigma * self.normal())
-    }
-}
+use chance::Chance;
 
 const TIP_M: [f64; 3] = [0.01, 0.02, 0.12];
 const POINT_M: [f64; 3] = [0.3, 0.0, 0.05];
@@ -146,25 +124,62 @@ fn planes_are_as_far_off_as_the_table_says() {
     }
 }
 
+/// Of 1,000.
+fn covered(what: &str, hits: usize) {
+    assert!(
+        (900..=990).contains(&hits),
+        "{what}: {hits} of 1000 are covered"
+    );
+}
+
+const COVERED_RUNS: usize = 1_000;
+
 #[test]
-fn predicted_covariance_covers_the_true_error() {
+fn predicted_covariance_covers_the_true_tip_and_plane() {
     let chance = &mut Chance(3);
-    let share = |hits: usize| {
-        assert!((900..=990).contains(&hits), "{hits} of 1000 are covered");
-    };
     for (count, tilt_deg) in [(4, 15.0), (4, 45.0), (8, 45.0), (12, 30.0)] {
-        let covered = (0..1_000).filter(|_| {
+        let hits = (0..COVERED_RUNS).filter(|_| {
             let fit = pivot(&pivots(chance, count, tilt_deg, 5e-4)).unwrap();
             fit.covers(&Point3::from(TIP_M))
         });
-        share(covered.count());
+        covered("tip", hits.count());
     }
     for count in [5, 9] {
-        let covered = (0..1_000).filter(|_| {
+        let hits = (0..COVERED_RUNS).filter(|_| {
             let fit = plane(&sheet(chance, count, 5e-4), &Vector3::z()).unwrap();
             fit.covers(&Point3::origin(), &Vector3::z_axis())
         });
-        share(covered.count());
+        covered("plane", hits.count());
+    }
+}
+
+/// A sheet that begins in the middle of the one of [`sheet`], its three points touched so often.
+#[test]
+fn predicted_covariance_covers_the_true_frame() {
+    let chance = &mut Chance(16);
+    let asked = Asked {
+        x_mm: 100.0,
+        y_mm: 80.0,
+    };
+    for times in [1, 3] {
+        let hits = (0..COVERED_RUNS).filter(|_| {
+            let mut points = sheet(chance, 9, 1e-4);
+            let mut mean = |x: f64, y: f64| {
+                let touches = (0..times).map(|_| Point3::new(x, y, 0.0) + chance.noise(1e-4));
+                let touches: Vec<_> = touches.collect();
+                points.extend(&touches);
+                let sum: Vector3<f64> = touches.iter().map(|touch| touch.coords).sum();
+                Point3::from(sum / times as f64)
+            };
+            let three = [mean(0.0, 0.0), mean(0.1, 0.0), mean(0.0, 0.08)];
+            let fit = plane(&points, &Vector3::z()).unwrap();
+            let made = frame(three.each_ref(), asked, &fit).unwrap();
+            let to = Point3::origin() - made.origin_m;
+            let off_m = [made.x.dot(&to), made.y.dot(&to)];
+            let turn_rad = made.y.dot(&Vector3::x()).atan2(made.x.dot(&Vector3::x()));
+            made.sigma([times, times], &fit).covers(off_m, turn_rad)
+        });
+        covered("frame", hits.count());
     }
 }
 
@@ -362,37 +377,39 @@ fn a_frame_is_made_and_wrong_ones_are_named() {
 struct Arms {
     chain: crate::kin::Chain,
     tip: Tip,
-    poses: Vec<Joints>,
+    ready_rad: Joints,
 }
 
-fn so101(chance: &mut Chance, count: usize) -> Arms {
+impl Arms {
+    fn poses(&self, chance: &mut Chance, count: usize) -> Vec<Joints> {
+        let mut pose = |_| {
+            let moved = self.ready_rad.iter().map(|q| q + chance.within(0.6));
+            Joints::from_slice(&moved.collect::<Vec<f64>>())
+        };
+        (0..count).map(&mut pose).collect()
+    }
+}
+
+fn so101() -> Arms {
     let scene = Library::default().scene("default", None).unwrap();
     let pen = scene.pen(0).unwrap();
-    let mut pose = |_| {
-        let moved: Vec<f64> = scene
-            .ready_rad
-            .iter()
-            .map(|q| q + chance.between(-0.6, 0.6))
-            .collect();
-        Joints::from_slice(&moved)
-    };
     Arms {
-        poses: (0..count).map(&mut pose).collect(),
         chain: scene.arm.chain.clone(),
         tip: Tip {
             point_m: pen.tip_m,
             axis: pen.axis,
         },
+        ready_rad: scene.ready_rad,
     }
 }
 
 #[test]
 fn zeros_are_found_from_known_points_and_cover_the_truth() {
-    let chance = &mut Chance(12);
-    let (mut covered, mut all) = (0, 0);
-    for _ in 0..40 {
-        let arms = so101(chance, 30);
-        let truth = Joints::from_slice(&[0.0; 5].map(|_| chance.between(-0.035, 0.035)));
+    let (chance, arms) = (&mut Chance(12), so101());
+    let mut hits = [0; 5];
+    for _ in 0..COVERED_RUNS {
+        let truth = Joints::from_slice(&[0.0; 5].map(|_| chance.within(0.035)));
+        let poses = arms.poses(chance, 30);
         let mut touch = |q: &Joints| {
             let at = arms.chain.forward(&q.zip(&truth, |q, d| q + d)) * arms.tip.point_m;
             Touch {
@@ -400,32 +417,30 @@ fn zeros_are_found_from_known_points_and_cover_the_truth() {
                 target: Target::Known(at + chance.noise(3e-4)),
             }
         };
-        let touches: Vec<Touch> = arms.poses.iter().map(&mut touch).collect();
+        let touches: Vec<Touch> = poses.iter().map(&mut touch).collect();
         let fit = zeros(&arms.chain, &arms.tip, &touches, false).unwrap();
         assert!(fit.dropped.is_empty(), "{:?}", fit.dropped);
-        assert!(fit.held_out_m.unwrap() < 1e-3 && fit.rms_m < fit.before_m / 3.0);
-        let spread = fit
-            .sigma_rad
-            .iter()
-            .zip(fit.offsets_rad.iter().zip(truth.iter()));
-        for (sigma, (got, true_)) in spread {
-            assert!((got - true_).abs() <= 5.0 * sigma, "{fit:?}");
-            covered += usize::from((got - true_).abs() <= 2.0 * sigma);
-            all += 1;
+        assert!(fit.held_out_m.unwrap() < 3e-3 && fit.rms_m < fit.before_m);
+        let offs = fit.offsets_rad.iter().zip(truth.iter());
+        for (joint, (got, true_)) in offs.enumerate() {
+            let sigma = fit.sigma_rad.get(joint).unwrap();
+            hits[joint] += usize::from((got - true_).abs() <= 2.0 * sigma);
         }
     }
-    let share = covered as f64 / all as f64;
-    assert!((0.90..=0.99).contains(&share), "{share}");
+    for (joint, hits) in hits.into_iter().enumerate() {
+        covered(&format!("zero of joint {joint}"), hits);
+    }
 }
 
 #[test]
 fn what_touches_do_not_show_is_dropped_and_named() {
     let chance = &mut Chance(13);
-    let arms = so101(chance, 24);
+    let arms = so101();
+    let poses = arms.poses(chance, 24);
     let mut touches = Vec::new();
     // Touches of one point whose place is not known say nothing of the pan.
-    let at = arms.chain.forward(&arms.poses[0]) * arms.tip.point_m;
-    for start in &arms.poses {
+    let at = arms.chain.forward(&poses[0]) * arms.tip.point_m;
+    for start in &poses {
         let (_, axis) = arms.chain.tip(start, &arms.tip);
         let goal = Goal::PointThenAxis { point_m: at, axis };
         if let Ok(found) = arms.chain.solve(&arms.tip, &goal, start) {

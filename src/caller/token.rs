@@ -11,11 +11,11 @@ use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use rustix::fs::{Gid, Uid, fchown};
 use serde::{Deserialize, Serialize};
 
 use super::wrong::Wrong;
 use super::{Role, Standing};
+use crate::disk;
 
 /// What every token begins with, so that people and scanners of leaked secrets know it.
 const PREFIX: &str = "sth_";
@@ -387,7 +387,8 @@ impl Book {
                 .create_new(true)
                 .mode(0o600)
                 .open(&new)?;
-            belongs_to_folder(&out, &self.path)?;
+            // Root keeps tokens for a node that runs as another user.
+            disk::belongs_to_folder(&out, &self.path)?;
             out.write_all(text.as_bytes())?;
             out.sync_all()?;
             std::fs::rename(&new, &self.path)
@@ -401,20 +402,6 @@ impl Book {
             source,
         }
     }
-}
-
-/// Root keeps tokens for a node that runs as another user: the file is that user's, as its folder is, or the node could not
-/// read it.
-fn belongs_to_folder(file: &std::fs::File, path: &Path) -> io::Result<()> {
-    let Some(folder) = path.parent() else {
-        return Ok(());
-    };
-    let (folder, own) = (std::fs::metadata(folder)?, file.metadata()?);
-    if folder.uid() == own.uid() {
-        return Ok(());
-    }
-    let (user, group) = (Uid::from_raw(folder.uid()), Gid::from_raw(folder.gid()));
-    Ok(fchown(file, Some(user), Some(group))?)
 }
 
 impl Seen {

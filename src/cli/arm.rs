@@ -115,6 +115,9 @@ fn loaded(text: &str) -> anyhow::Result<Arm> {
 /// Never over a file that is there: a servo map may have been completed in it.
 fn save(out: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write;
+    if let Some(folder) = out.parent() {
+        crate::disk::folder(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
     let mut file = std::fs::File::create_new(out).with_context(|| {
         format!(
             "cannot write {}: name a file that is not there yet",

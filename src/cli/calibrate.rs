@@ -1,10 +1,10 @@
 //! `calibrate`: touches collected, judged, accepted, taken back; calibrations of others read and written.
 
 mod joints;
+mod person;
 pub(super) mod teach;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,9 +49,8 @@ pub(super) enum CalibrateCommand {
     Discard(AtArgs),
     /// Write the proposal into the scene's or the arm's file, if it is good enough
     Accept {
-        /// Although it changes more than 20 mm or 10 degrees
-        #[arg(long = "override")]
-        overridden: bool,
+        #[command(flatten)]
+        change: ChangeArgs,
         #[command(flatten)]
         at: AtArgs,
     },
@@ -83,9 +82,8 @@ pub(super) enum CalibrateCommand {
         /// Write it; without this it is shown
         #[arg(long)]
         accept: bool,
-        /// Although a zero turns by more than 10 degrees
-        #[arg(long = "override")]
-        overridden: bool,
+        #[command(flatten)]
+        change: ChangeArgs,
         #[command(flatten)]
         at: AtArgs,
     },
@@ -106,12 +104,6 @@ pub(super) enum CalibrateCommand {
 pub(super) struct TouchArgs {
     /// What is calibrated
     what: What,
-    /// In which scene
-    #[arg(long)]
-    scene: String,
-    /// With which pen [default: the scene's first]
-    #[arg(long)]
-    pen: Option<String>,
     /// What the tip touches [default: the one fixed point of a tool, the sheet of a sheet]
     #[arg(long)]
     of: Option<Of>,
@@ -121,6 +113,19 @@ pub(super) struct TouchArgs {
     /// Which point, where zeros are found from several that are not known
     #[arg(long, default_value_t = 0)]
     number: usize,
+    #[command(flatten)]
+    here: HereArgs,
+}
+
+/// Where the tip is, and in which scene.
+#[derive(Debug, Clone, Args)]
+struct HereArgs {
+    /// In which scene
+    #[arg(long)]
+    scene: String,
+    /// With which pen [default: the scene's first]
+    #[arg(long)]
+    pen: Option<String>,
     /// The joints in rad, base first, instead of what the running node measures
     #[arg(
         long,
@@ -131,6 +136,31 @@ pub(super) struct TouchArgs {
     joints: Option<Vec<f64>>,
     #[command(flatten)]
     at: AtArgs,
+}
+
+impl HereArgs {
+    fn pen_of(&self, scene: &Scene) -> String {
+        let first = || scene.pen(0).map(|pen| pen.name.clone());
+        self.pen.clone().or_else(first).unwrap_or_default()
+    }
+}
+
+/// How large a change may be.
+#[derive(Debug, Clone, Copy, Args)]
+pub(super) struct ChangeArgs {
+    /// Although it changes more than 20 mm or 10 degrees
+    #[arg(long = "override")]
+    overridden: bool,
+}
+
+/// What a person says beforehand.
+#[derive(Debug, Clone, Copy, Args)]
+struct ConsentArgs {
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    change: ChangeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -241,7 +271,7 @@ pub(super) async fn looked(node: &Node, scene: &str, camera: Option<&str>) -> To
 pub(super) async fn run(node: &NodeArgs, what: CalibrateCommand) -> anyhow::Result<Exit> {
     match what {
         CalibrateCommand::Joints(args) => joints::run(node, &args).await,
-        CalibrateCommand::Touch(args) => Place::find(node, &args.at).await?.touch(&args),
+        CalibrateCommand::Touch(args) => Place::find(node, &args.here.at).await?.touch(&args),
         CalibrateCommand::Camera(args) => {
             let place = Place::find(node, &args.at).await?;
             place.camera(&args).await
@@ -254,8 +284,8 @@ pub(super) async fn run(node: &NodeArgs, what: CalibrateCommand) -> anyhow::Resu
             let place = Place::find(node, &at).await?;
             place.discard()
         }
-        CalibrateCommand::Accept { overridden, at } => {
-            Place::find(node, &at).await?.accept(overridden)
+        CalibrateCommand::Accept { change, at } => {
+            Place::find(node, &at).await?.accept(change.overridden)
         }
         CalibrateCommand::History(at) => Place::find(node, &at).await?.history(),
         CalibrateCommand::Diff { number, other, at } => {
@@ -266,11 +296,11 @@ pub(super) async fn run(node: &NodeArgs, what: CalibrateCommand) -> anyhow::Resu
             file,
             arm,
             accept,
-            overridden,
+            change,
             at,
         } => {
             let place = Place::find(node, &at).await?;
-            place.import(&file, &arm, accept, overridden)
+            place.import(&file, &arm, accept, change.overridden)
         }
         CalibrateCommand::Export { arm, at, .. } => Place::find(node, &at).await?.export(&arm),
     }
@@ -334,23 +364,23 @@ impl Place {
         let last = history
             .iter()
             .rev()
-            .find(|record| is_same(&record.session, session));
+            .find(|record| record.session.is_of_same(session));
         Ok(calib::assess(session, &*self.scene(session)?, last)?)
     }
 
     fn touch(&self, args: &TouchArgs) -> anyhow::Result<Exit> {
         let lock = self.store.lock()?;
-        let scene = self.library.scene(&args.scene, None)?;
+        let scene = self.library.scene(&args.here.scene, None)?;
         let fresh = self.session(args, &scene)?;
         let mut session = self.store.proposal()?.unwrap_or_else(|| fresh.clone());
-        if !is_same(&session, &fresh) {
+        if !session.is_of_same(&fresh) {
             bail!(
                 "touches of another thing are being collected ({} of scene {}): `steadyhand calibrate accept` or `discard` first",
                 session.kind.word(),
                 session.scene
             );
         }
-        let joints_rad = self.joints(args.joints.as_ref(), &scene)?;
+        let joints_rad = self.joints(args.here.joints.as_ref(), &scene)?;
         session.touches.push(Contact {
             role: role(args, session.kind)?,
             joints_rad,
@@ -386,7 +416,7 @@ impl Place {
         if let Some(there) = self
             .store
             .proposal()?
-            .filter(|there| !is_same(there, &session))
+            .filter(|there| !there.is_of_same(&session))
         {
             bail!(
                 "a calibration of the {} of scene {} is being made: `steadyhand calibrate accept` or `discard` first",
@@ -425,8 +455,7 @@ impl Place {
             What::Sheet => Kind::Sheet,
             What::Zeros => Kind::Zeros,
         };
-        let first = scene.pen(0).map(|pen| pen.name.clone());
-        let pen = args.pen.clone().or(first).unwrap_or_default();
+        let pen = args.here.pen_of(scene);
         Ok(Session {
             basis: calib::basis_of(kind, scene, &pen)?,
             kind,
@@ -468,7 +497,7 @@ impl Place {
         let assessed = self.assess(&session)?;
         let text = serde_json::to_string_pretty(&assessed)?;
         if let Some(folder) = out {
-            std::fs::create_dir_all(folder)?;
+            crate::disk::folder(folder)?;
             calib::put(
                 &folder.join("report.html"),
                 &report::html(&session, &assessed),
@@ -569,7 +598,7 @@ impl Place {
         let path = folder.join(&name);
         let was_there = path.exists();
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
+            crate::disk::folder(folder)?;
         }
         let mut text = calib::write(&old, session, &record.new)?;
         if let Some(servos) = servos {
@@ -636,7 +665,7 @@ impl Place {
             return Ok(Exit::Done);
         };
         let other = self.store.record(other)?;
-        if !is_same(&one.session, &other.session) {
+        if !one.session.is_of_same(&other.session) {
             bail!(
                 "calibration {number} is of {} and {} is of {}",
                 one.session.kind.word(),
@@ -655,7 +684,7 @@ impl Place {
         let newest = history
             .iter()
             .rev()
-            .find(|r| is_same(&r.session, &before.session));
+            .find(|r| r.session.is_of_same(&before.session));
         let old = newest.map_or_else(Values::new, |record| record.new.clone());
         show::line(report::compared(&old, &before.new).trim_end());
         let record = Record {
@@ -753,33 +782,6 @@ fn of_arm(place: &Place, arm: &crate::arm::Arm, method: &str) -> Record {
             touches: Vec::new(),
         },
     }
-}
-
-/// Asks a person. Where there is nobody to ask, the answer is no.
-fn agreed(question: &str, yes: bool) -> anyhow::Result<bool> {
-    if yes {
-        return Ok(true);
-    }
-    if !std::io::stdin().is_terminal() {
-        bail!("nobody is there to ask: say --yes");
-    }
-    show::note(&format!("{question} Write `yes` to go on:"));
-    let mut line = String::new();
-    std::io::stdin().lock().read_line(&mut line)?;
-    Ok(line.trim() == "yes")
-}
-
-/// Whether two sessions are of the same thing.
-fn is_same(one: &Session, other: &Session) -> bool {
-    one.kind == other.kind
-        && one.arm == other.arm
-        && match one.kind {
-            Kind::Zeros => true,
-            Kind::Tool => one.scene == other.scene && one.pen == other.pen,
-            Kind::Sheet | Kind::Calibrator => one.scene == other.scene,
-            Kind::Pose | Kind::Cap => one.scene == other.scene && one.name == other.name,
-            Kind::Camera => one.name == other.name,
-        }
 }
 
 fn role(args: &TouchArgs, kind: Kind) -> anyhow::Result<Role> {

@@ -85,6 +85,10 @@ struct NodeArgs {
     /// The serial port of the node's first arm, instead of what the node file says
     #[arg(long, global = true, value_name = "PATH")]
     port: Option<String>,
+    /// `elsewhere`: this arm, its tools and its sheets were measured by other means, and whoever says so answers for them; as
+    /// `calibrated` in the node file, and for its first arm
+    #[arg(long, global = true, value_name = "WHERE", value_parser = ["elsewhere"])]
+    calibrated: Option<String>,
     /// Write every byte to and from the ports of the node's arms to this file
     #[arg(long, global = true, value_name = "FILE")]
     trace: Option<PathBuf>,

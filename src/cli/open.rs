@@ -11,7 +11,7 @@ use super::exam::{Examined, Helping};
 use super::{NodeArgs, peers, selftest, state};
 use crate::arm::Arm;
 use crate::clock::Clock;
-use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, NodeFile};
+use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, Calibrated, NodeFile};
 use crate::link::memory::MemoryLink;
 use crate::link::record::{self, RecordLink};
 use crate::link::serial::SerialLink;
@@ -57,6 +57,9 @@ pub(super) fn file(args: &NodeArgs) -> anyhow::Result<NodeFile> {
     };
     if let (Some(port), Some(arm)) = (&args.port, file.arms.first_mut()) {
         arm.port.clone_from(port);
+    }
+    if let (Some(_), Some(arm)) = (&args.calibrated, file.arms.first_mut()) {
+        arm.calibrated = Some(Calibrated::Elsewhere);
     }
     Ok(file)
 }

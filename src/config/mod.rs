@@ -115,6 +115,18 @@ pub struct ArmEntry {
     /// and its sheets are those, whatever the node's own scenes say of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<PathBuf>,
+    /// `"elsewhere"`: the zeros of an arm on a port, its tools and its sheets were measured by other means than this node's
+    /// calibrations, and whoever writes this answers for them. Absent: a drawing is refused until they were calibrated here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibrated: Option<Calibrated>,
+}
+
+/// Where an arm's calibration is from, where it is not this node's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Calibrated {
+    /// From other means than this node's calibrations, by a person's word.
+    Elsewhere,
 }
 
 /// How much is guessed for a caller.
@@ -171,6 +183,7 @@ impl Default for NodeFile {
                 model: "so101".to_owned(),
                 port: SIMULATOR_PORT.to_owned(),
                 truth: None,
+                calibrated: None,
             }],
             cameras: Vec::new(),
             forgiveness: None,

@@ -167,6 +167,19 @@ impl Body {
         Joints::from_slice(&joints)
     }
 
+    /// Turns an axle whose servos are all limp, and says whether it turned.
+    pub(crate) fn turn_by_hand(&mut self, axle: usize, to_rad: f64) -> bool {
+        let holds = self
+            .units
+            .iter()
+            .any(|unit| unit.axle == axle && unit.drive.torque_on);
+        let Some(turned) = self.axles.get_mut(axle).filter(|_| !holds) else {
+            return false;
+        };
+        (turned.angle_rad, turned.joint_rad, turned.velocity_rad_s) = (to_rad, to_rad, 0.0);
+        true
+    }
+
     /// What the servo at `place` feels at `at`, at most one step after the last.
     pub(crate) fn felt(&self, place: usize, at: Instant) -> Option<Felt> {
         let unit = self.units.get(place)?;

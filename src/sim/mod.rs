@@ -154,6 +154,12 @@ impl Simulator {
         self.world().advance(now);
     }
 
+    /// A hand turns a joint to an angle; whether it could: a servo that holds is not turned.
+    #[must_use]
+    pub fn turn_by_hand(&self, joint: usize, to_rad: f64) -> bool {
+        self.world().body.turn_by_hand(joint, to_rad)
+    }
+
     /// Breaks something, or mends it.
     pub fn break_it(&self, fault: Fault) {
         self.world().break_it(fault);

@@ -1,27 +1,66 @@
-//! A drawing rests on calibrations: one that went stale is refused, with the command that mends it.
+//! A drawing rests on calibrations: without one, or with one that went stale, it is refused with the command that mends it.
+//!
+//! A simulated arm is what its file says, and an arm that was calibrated elsewhere is what a person says: both draw, and the
+//! result says so.
 
 use super::answer::Reply;
 use super::{Node, Seat};
 use crate::calib::{self, Store};
+use crate::config::ArmEntry;
 use crate::scene::Scene;
 
 /// # Errors
-/// What is stale, and what to do about it.
+/// What is stale or missing, and what to do about it.
 pub(super) fn check(node: &Node, seat: &Seat, scene: &Scene) -> Result<(), Box<Reply>> {
-    let refused = |why: String| {
+    let refused = |code: &str, why: String| {
         Reply::failed(format!("{why}; nothing moved"))
-            .with("code", "stale_calibration")
+            .with("code", code)
             .boxed()
     };
+    let stale = |why| refused("stale_calibration", why);
     if !is_attached(seat, scene) {
-        return Err(refused(format!(
+        return Err(stale(format!(
             "the file of arm {} has other zeros than the node attached it with: start the node again",
             scene.arm.file.name
         )));
     }
     let history = Store::of_state(&node.state).history();
-    let history = history.map_err(|error| refused(error.to_string()))?;
-    calib::stale(&history, scene).map_or(Ok(()), |why| Err(refused(why)))
+    let history = history.map_err(|error| stale(error.to_string()))?;
+    if let Some(why) = calib::stale(&history, scene) {
+        return Err(stale(why));
+    }
+    let missing = calib::missing(&history, scene);
+    if missing.is_empty() || !entry(node, seat).is_some_and(must_be_calibrated) {
+        return Ok(());
+    }
+    Err(refused("not_calibrated", not_calibrated(seat, &missing)))
+}
+
+fn not_calibrated(seat: &Seat, missing: &[String]) -> String {
+    format!(
+        "ask the operator: arm {} draws once it is calibrated, and this is missing: {}; or, where all of that was measured otherwise, `calibrated = \"elsewhere\"` of the arm in the node file",
+        seat.name,
+        missing.join(", then ")
+    )
+}
+
+/// What a drawing rested on, where that is no calibration of this node.
+pub(super) fn words(node: &Node, seat: &Seat, scene: &Scene) -> Option<&'static str> {
+    let history = Store::of_state(&node.state).history().unwrap_or_default();
+    let entry = entry(node, seat)?;
+    let is_missing = !calib::missing(&history, scene).is_empty();
+    is_missing.then_some(match entry.is_simulated() {
+        true => "not calibrated: the arm is simulated, and is taken for what the files say",
+        false => "calibrated elsewhere, as the node file says",
+    })
+}
+
+fn entry<'a>(node: &'a Node, seat: &Seat) -> Option<&'a ArmEntry> {
+    node.file.arms.iter().find(|entry| entry.name == seat.name)
+}
+
+fn must_be_calibrated(entry: &ArmEntry) -> bool {
+    !entry.is_simulated() && entry.calibrated.is_none()
 }
 
 /// Whether the arm counts as the scene's arm does.

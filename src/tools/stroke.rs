@@ -273,12 +273,15 @@ fn drawn(
     let mut reply = Reply::done(message(plan, done, deviation.as_ref()));
     facts(&mut reply, plan);
     stretch(&mut reply, scene, plan);
-    if let Some(deviation) = &deviation {
+    if let Some(deviation) = deviation.as_ref().filter(|found| found.max_mm.is_finite()) {
         reply.set("deviation_mm_max", rounded(deviation.max_mm));
         reply.set("deviation_mm_p95", rounded(deviation.p95_mm));
     }
     reply.set("arm_time_s", rounded(done.arm_time_s));
     reply.set("joint_error_deg", rounded(done.off_rad.to_degrees()));
+    if let Some(words) = calibrated::words(&errand.node, &errand.seat, scene) {
+        reply.set("calibration", words);
+    }
     reply.set("files", files);
     reply.pictures = pictures.into_iter().filter_map(|(_, png)| png).collect();
     reply.hint("sense shows the drawing; reset parks the arm")
@@ -293,6 +296,9 @@ fn message(plan: &Plan, done: &Done, deviation: Option<&Deviation>) -> String {
         done.arm_time_s
     );
     match deviation {
+        Some(deviation) if !deviation.max_mm.is_finite() => {
+            format!("{line}; no ink came onto the paper")
+        }
         Some(deviation) => format!(
             "{line}; the ink is at most {:.2} mm from the design",
             deviation.max_mm

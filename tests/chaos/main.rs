@@ -289,6 +289,8 @@ impl Chaos {
             "--state",
             &state,
             "--allow-root",
+            "--calibrated",
+            "elsewhere",
         ];
         let environment = [("LD_PRELOAD", &*clock), ("CHAOS_CLOCK", &*jumps)];
         let began = Instant::now();

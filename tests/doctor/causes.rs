@@ -3,19 +3,17 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use serde_json::Value;
 use steadyhand::arm::{Arm, ArmFile};
-use steadyhand::clock::Clock;
 use steadyhand::link::memory::FarEnd;
-use steadyhand::link::pty;
 use steadyhand::sim::{Fault, Simulator};
 use steadyhand::units::{Instant, Joints};
 
 use super::{json, run};
 use crate::support::Bench;
+use crate::support::person::plugged_in;
 
 /// On a machine with other work a reply may come too late to be believed.
 const ATTEMPTS: u32 = 3;
@@ -50,23 +48,6 @@ impl Patient {
         let words = ["doctor", "--json", &self.port, "--arm", arm];
         found(&words, cause)
     }
-}
-
-/// The port behind which something is from now on. It ends with its plug, or with the test.
-fn plugged_in(device: impl FarEnd + 'static) -> String {
-    let (tell, path) = channel();
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let clock = Clock::real();
-        let wire = pty::serve(device, &clock, |path| {
-            tell.send(path.display().to_string()).unwrap();
-        });
-        let _ = runtime.block_on(wire);
-    });
-    path.recv().unwrap()
 }
 
 impl Drop for Patient {

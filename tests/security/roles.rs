@@ -130,7 +130,8 @@ fn what_an_arm_says_names_its_node_itself_and_the_job() {
     let bench = Bench::new();
     bench.scene("long", &long());
     let (sim, port) = bench.sim(&["--unpaced"]);
-    let served = bench.serve(&["--log", "json", "--port", &port, "--enable", "long"]);
+    let here = ["--port", &port, "--calibrated", "elsewhere"];
+    let served = bench.serve(&[&["--log", "json", "--enable", "long"][..], &here].concat());
     let drawing = {
         let (host, body) = (served.host(), call("stroke", &json!({"scene": "long"})));
         std::thread::spawn(move || super::support::post_to(&host, "", &body))

@@ -8,7 +8,9 @@
     reason = "a failing test may panic; not every test uses every helper"
 )]
 
+pub(crate) mod chance;
 pub(crate) mod ink;
+pub(crate) mod person;
 pub(crate) mod wire;
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -65,17 +65,29 @@ impl Hand<'_> {
         self.touch(self.truth.surface.at(at_mm).point_m, role)
     }
 
+    /// Eight places, each touched three times running.
     fn sheet(&mut self) -> Vec<Contact> {
-        let mut all = vec![
-            self.on_sheet([0.0, 0.0], Role::Origin),
-            self.on_sheet([100.0, 0.0], Role::X),
-            self.on_sheet([0.0, 100.0], Role::Y),
+        let places = [
+            ([0.0, 0.0], Role::Origin),
+            ([100.0, 0.0], Role::X),
+            ([0.0, 100.0], Role::Y),
+            ([100.0, 100.0], Role::Sheet),
+            ([50.0, 50.0], Role::Sheet),
+            ([50.0, 0.0], Role::Sheet),
+            ([0.0, 50.0], Role::Sheet),
+            ([70.0, 30.0], Role::Verify),
         ];
-        for at in [[100.0, 100.0], [50.0, 50.0], [50.0, 0.0], [0.0, 50.0]] {
-            all.push(self.on_sheet(at, Role::Sheet));
-        }
-        all.push(self.on_sheet([70.0, 30.0], Role::Verify));
-        all
+        let thrice = |(at, role)| {
+            let first = self.on_sheet(at, role);
+            let mut again = || {
+                let mut other = first.clone();
+                let joints = other.joints_rad.iter_mut();
+                joints.for_each(|q| *q += self.chance.within(1e-4));
+                other
+            };
+            [again(), again(), again()]
+        };
+        places.into_iter().flat_map(thrice).collect()
     }
 
     fn tool(&mut self) -> Vec<Contact> {
@@ -186,16 +198,26 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
     let of = |kind, touches| assess(&session(kind, &believed, touches), &believed, None).unwrap();
     let good = hand(&believed, 23).sheet();
     let mut swapped = good.clone();
-    (swapped[1].role, swapped[2].role) = (Role::Y, Role::X);
+    for touch in &mut swapped {
+        touch.role = match touch.role {
+            Role::X => Role::Y,
+            Role::Y => Role::X,
+            other => other,
+        };
+    }
     let mut scaled = good.clone();
-    scaled[1].asked_mm = Some(90.0);
-    let mut no_origin = good.clone();
-    no_origin.remove(0);
-    let mut unverified = good.clone();
-    unverified.pop();
-    let few = good[..4].to_vec();
+    scaled[3].asked_mm = Some(90.0);
+    let no_origin = good[3..].to_vec();
+    let unverified = good[..21].to_vec();
+    let once: Vec<Contact> = good.iter().step_by(3).cloned().collect();
+    let few = once[..4].to_vec();
+    let mut spread = good.clone();
+    spread[13] = hand(&believed, 28).touch(
+        believed.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.003,
+        Role::Sheet,
+    );
     let mut slipped = good.clone();
-    slipped[4] = hand(&believed, 24).touch(
+    slipped[12] = hand(&believed, 24).touch(
         believed.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.012,
         Role::Sheet,
     );
@@ -205,7 +227,12 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
         (no_origin, "the origin"),
         (unverified, "nothing has verified it"),
         (few, "at least 5 are needed"),
-        (slipped, "touch 5 is"),
+        (slipped, "touch 13 is"),
+        (
+            once,
+            "touched fewer than 3 times: origin (touch 1), x (touch 2)",
+        ),
+        (spread, "touches of the same place spread over"),
     ] {
         let said = refused(&of(Kind::Sheet, touches));
         assert!(said.contains(cause), "{cause}: {said}");
@@ -251,6 +278,94 @@ fn a_new_tool_makes_the_sheet_stale_and_a_hand_edit_does_not() {
         .new
         .insert("origin_m".to_owned(), vec![0.0, 0.0, 0.0]);
     assert_eq!(stale(&moved, &other), None);
+}
+
+#[test]
+fn what_was_never_calibrated_is_named_in_the_order_in_which_it_is_done() {
+    let believed = scene();
+    let as_it_is = |kind, touches| {
+        let session = session(kind, &believed, touches);
+        let mut assessed = assess(&session, &believed, None).unwrap();
+        assessed.new = assessed.old.clone();
+        record(1, session, &assessed)
+    };
+    let mut zeros = as_it_is(Kind::Tool, Vec::new());
+    zeros.session.kind = Kind::Zeros;
+    let tool = as_it_is(Kind::Tool, Vec::new());
+    let sheet = as_it_is(Kind::Sheet, Vec::new());
+    let all = missing(&[], &believed);
+    let words = [
+        "calibrate joints --arm so101",
+        "calibrate touch tool",
+        "teach sheet",
+    ];
+    assert_eq!(all.len(), 3, "{all:?}");
+    for (word, said) in words.iter().zip(&all) {
+        assert!(said.contains(word), "{said}");
+    }
+    assert_eq!(missing(&[zeros.clone()], &believed), all[1..]);
+    assert_eq!(missing(&[tool.clone(), zeros.clone()], &believed), all[2..]);
+    let history = [zeros, tool, sheet];
+    assert!(missing(&history, &believed).is_empty());
+    // In a scene of another name they count while it says the same, and rests on the same.
+    let mut other = believed.clone();
+    other.name = "other".to_owned();
+    assert!(missing(&history, &other).is_empty());
+    let changed = with_tip(&other, [0.0, 0.0, 1.0]);
+    assert_eq!(missing(&history, &changed).len(), 2);
+    let mut elsewhere = history;
+    elsewhere
+        .iter_mut()
+        .for_each(|one| one.session.arm = "another".to_owned());
+    // What was found of another arm says nothing of this one, but what the scene's own name goes by.
+    assert_eq!(missing(&elsewhere, &believed), all);
+}
+
+#[test]
+fn what_drawings_rest_on_outlives_fifty_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::of_state(folder.path());
+    let believed = scene();
+    let sheet = session(Kind::Sheet, &believed, Vec::new());
+    let assessed = assess(&sheet, &believed, None).unwrap();
+    let lock = store.lock().unwrap();
+    let tool = session(Kind::Tool, &believed, Vec::new());
+    store.keep(&record(1, tool, &assessed), &lock).unwrap();
+    for number in 2..=KEPT_MAX as u64 + 5 {
+        store
+            .keep(&record(number, sheet.clone(), &assessed), &lock)
+            .unwrap();
+    }
+    let history = store.history().unwrap();
+    assert_eq!(history[0].session.kind, Kind::Tool);
+    assert!(history.len() <= KEPT_MAX + 1, "{}", history.len());
+}
+
+#[test]
+fn a_bent_sheet_is_said_to_be_written_flat() {
+    let believed = scene();
+    let mut touches = Vec::new();
+    let places = [0.0, 50.0, 100.0].map(|y| [0.0, 50.0, 100.0].map(|x| [x, y]));
+    for (index, at_mm) in places.into_iter().flatten().enumerate() {
+        let off = (at_mm[0] - 50.0) / 1e3;
+        let at = believed.surface.at(at_mm).point_m - Vector3::z() * (off * off / (2.0 * 0.5));
+        let role = match index {
+            0 => Role::Origin,
+            2 => Role::X,
+            6 => Role::Y,
+            _ => Role::Sheet,
+        };
+        let touch = hand(&believed, 30 + index as u64).touch(at, role);
+        touches.extend([touch.clone(), touch.clone(), touch]);
+    }
+    let session = session(Kind::Sheet, &believed, touches);
+    let assessed = assess(&session, &believed, None).unwrap();
+    let said = assessed.finding.reasons.join("; ");
+    assert!(
+        said.contains("bent along x") && said.contains("shown and not written"),
+        "{said}"
+    );
+    assert!(!assessed.new.contains_key("cylinder_radius_mm"));
 }
 
 #[test]

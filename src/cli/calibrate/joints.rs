@@ -10,13 +10,17 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use serde::Deserialize;
-use tokio::sync::mpsc;
 
-use super::{Measured, Place, agreed, of_arm};
+use super::person::{Person, Said};
+use super::{ConsentArgs, Measured, Place, of_arm};
 use crate::calib::{self, Found, Ranges, Record, Ticks, report};
 use crate::cli::control::Verb;
 use crate::cli::{AtArgs, Exit, NodeArgs, operate, show};
 use crate::clock::Clock;
+
+/// How the arm is while it is moved by hand.
+const LIMP: &str =
+    "the arm's torque is off: it lies where your hands leave it, and `steadyhand status` says so";
 
 /// How often the table is drawn anew.
 const EVERY: Duration = Duration::from_millis(150);
@@ -33,12 +37,8 @@ pub(in crate::cli) struct JointsArgs {
     /// `{"enter": true}` where Enter was pressed
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
-    /// Although a zero turns by more than 10 degrees
-    #[arg(long = "override")]
-    overridden: bool,
+    #[command(flatten)]
+    consent: ConsentArgs,
     #[command(flatten)]
     at: AtArgs,
 }
@@ -59,6 +59,7 @@ pub(super) async fn run(node: &NodeArgs, args: &JointsArgs) -> anyhow::Result<Ex
     let mut ranges = Ranges::new(&arm);
     let present = place.arms.iter().find(|seen| seen.model == arm.file.name);
     let servos = present.map(|seen| seen.identity.clone());
+    let mut person = Person::here()?;
     match &args.from {
         Some(file) => replay(file, &mut ranges)?,
         None => {
@@ -69,11 +70,11 @@ pub(super) async fn run(node: &NodeArgs, args: &JointsArgs) -> anyhow::Result<Ex
                 );
             }
             let holds = present.is_some_and(|seen| seen.energised);
-            if holds && !let_go(args).await? {
+            if holds && !let_go(args, &mut person).await? {
                 show::line("nothing was changed");
                 return Ok(Exit::Refused);
             }
-            by_hand(args, &mut ranges).await?;
+            by_hand(args, &mut ranges, &mut person).await?;
         }
     }
     show::line(ranges.table().trim_end());
@@ -91,12 +92,15 @@ pub(super) async fn run(node: &NodeArgs, args: &JointsArgs) -> anyhow::Result<Ex
         args,
         &found,
         servos.filter(|servos| !servos.is_empty()).as_ref(),
+        &mut person,
     )
+    .await
 }
 
 /// Torque goes off once a person holds the arm.
-async fn let_go(args: &JointsArgs) -> anyhow::Result<bool> {
-    if !agreed("torque goes off and the arm will drop: hold it.", args.yes)? {
+async fn let_go(args: &JointsArgs, person: &mut Person) -> anyhow::Result<bool> {
+    let warning = "torque goes off and the arm will drop: hold it.";
+    if !person.agrees(warning, args.consent.yes).await? {
         return Ok(false);
     }
     let told = operate::ask(&args.at, &Verb::TorqueOff).await?;
@@ -120,8 +124,11 @@ fn replay(file: &std::path::Path, ranges: &mut Ranges<'_>) -> anyhow::Result<()>
 }
 
 /// Reads the node again and again; Enter says that what was asked for is done.
-async fn by_hand(args: &JointsArgs, ranges: &mut Ranges<'_>) -> anyhow::Result<()> {
-    let mut enters = enters();
+async fn by_hand(
+    args: &JointsArgs,
+    ranges: &mut Ranges<'_>,
+    person: &mut Person,
+) -> anyhow::Result<()> {
     let clock = Clock::real();
     let mut alarm = clock.alarm()?;
     while let Some(task) = ranges.task() {
@@ -137,9 +144,10 @@ async fn by_hand(args: &JointsArgs, ranges: &mut Ranges<'_>) -> anyhow::Result<(
         show::clear();
         show::line(&format!("{}\n{task}", ranges.table()));
         tokio::select! {
-            enter = enters.recv() => match enter {
-                Some(()) => ranges.next(),
-                None => bail!("the input ended before every joint was moved: nothing was saved"),
+            said = person.says() => match said {
+                Said::Line(_) => ranges.next(),
+                Said::End => bail!("the input ended before every joint was moved: nothing was saved; {LIMP}"),
+                Said::Interrupt => bail!("interrupted: nothing was saved; {LIMP}"),
             },
             waited = alarm.until(clock.now().after(EVERY)) => waited?,
         }
@@ -147,35 +155,27 @@ async fn by_hand(args: &JointsArgs, ranges: &mut Ranges<'_>) -> anyhow::Result<(
     Ok(())
 }
 
-/// Each line of standard input, from a thread that may wait for it for ever.
-fn enters() -> mpsc::Receiver<()> {
-    let (tell, enters) = mpsc::channel(1);
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
-            if line.is_err() || tell.blocking_send(()).is_err() {
-                break;
-            }
-        }
-    });
-    enters
-}
-
-fn save(
+async fn save(
     place: &Place,
     args: &JointsArgs,
     found: &Found,
     servos: Option<&std::collections::BTreeMap<u8, String>>,
+    person: &mut Person,
 ) -> anyhow::Result<Exit> {
     show::line(report::compared(&found.old, &found.new).trim_end());
     let change = calib::Change {
         mm: 0.0,
         deg: found.turn_deg,
     };
-    if let Some(why) = change.complaint().filter(|_| !args.overridden) {
+    if let Some(why) = change
+        .complaint()
+        .filter(|_| !args.consent.change.overridden)
+    {
         show::line(&format!("not accepted: {why}"));
         return Ok(Exit::Refused);
     }
-    if !agreed("write this into the arm's file?", args.yes)? {
+    let question = "write this into the arm's file?";
+    if !person.agrees(question, args.consent.yes).await? {
         show::line("nothing was written");
         return Ok(Exit::Refused);
     }

@@ -1,13 +1,11 @@
 //! `teach`: poses, sheet, ink caps and calibrator of a scene from where the arm is now.
 
-use std::io::BufRead;
-
 use clap::{Args, Subcommand};
 
-use super::{Of, Place, Record, TouchArgs, Verdict, What, agreed, clock};
-use crate::calib::{self, Contact, Kind, Role, Session, report};
-use crate::cli::{AtArgs, Exit, NodeArgs, show};
-use crate::scene::Scene;
+use super::person::{Person, Said};
+use super::{ConsentArgs, HereArgs, Of, Place, Record, TouchArgs, Verdict, What, clock};
+use crate::calib::{self, Contact, Kind, Role, Session, TOUCHES_EACH, report};
+use crate::cli::{Exit, NodeArgs, show};
 use crate::units::Joints;
 
 #[derive(Debug, Subcommand)]
@@ -17,78 +15,63 @@ pub(in crate::cli) enum TeachCommand {
         /// Which
         name: String,
         #[command(flatten)]
-        here: HereArgs,
+        args: TeachArgs,
     },
     /// The sheet: touches of its origin, x, y and three more places, asked for one after the other
     Sheet {
         #[command(flatten)]
-        here: HereArgs,
+        args: TeachArgs,
     },
     /// An ink cap: the middle of its rim, where the tip is
     Cap {
         /// Which
         name: String,
         #[command(flatten)]
-        here: HereArgs,
+        args: TeachArgs,
     },
     /// The calibrator, where the tip is
     Calibrator {
         #[command(flatten)]
-        here: HereArgs,
+        args: TeachArgs,
     },
 }
 
+/// Where, and what a person says of it beforehand.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct HereArgs {
-    /// Of which scene
-    #[arg(long)]
-    scene: String,
-    /// With which pen [default: the scene's first]
-    #[arg(long)]
-    pen: Option<String>,
-    /// The joints in rad, base first, instead of what the running node measures
-    #[arg(
-        long,
-        value_name = "RAD,…",
-        value_delimiter = ',',
-        allow_hyphen_values = true
-    )]
-    joints: Option<Vec<f64>>,
-    /// Do not ask
-    #[arg(long)]
-    yes: bool,
-    /// Although it moves by more than 20 mm or 10 degrees
-    #[arg(long = "override")]
-    overridden: bool,
+pub(in crate::cli) struct TeachArgs {
     #[command(flatten)]
-    at: AtArgs,
+    here: HereArgs,
+    #[command(flatten)]
+    consent: ConsentArgs,
 }
 
 pub(in crate::cli) async fn run(node: &NodeArgs, what: &TeachCommand) -> anyhow::Result<Exit> {
-    let (kind, name, here) = match what {
-        TeachCommand::Pose { name, here } => (Kind::Pose, name.as_str(), here),
-        TeachCommand::Cap { name, here } => (Kind::Cap, name.as_str(), here),
-        TeachCommand::Calibrator { here } => (Kind::Calibrator, "", here),
-        TeachCommand::Sheet { here } => return sheet(node, here).await,
+    let (kind, name, args) = match what {
+        TeachCommand::Pose { name, args } => (Kind::Pose, name.as_str(), args),
+        TeachCommand::Cap { name, args } => (Kind::Cap, name.as_str(), args),
+        TeachCommand::Calibrator { args } => (Kind::Calibrator, "", args),
+        TeachCommand::Sheet { args } => return sheet(node, args).await,
     };
-    let place = Place::find(node, &here.at).await?;
-    one(&place, kind, name, here)
+    let place = Place::find(node, &args.here.at).await?;
+    one(&place, kind, name, args).await
 }
 
-fn one(place: &Place, kind: Kind, name: &str, here: &HereArgs) -> anyhow::Result<Exit> {
+async fn one(place: &Place, kind: Kind, name: &str, args: &TeachArgs) -> anyhow::Result<Exit> {
+    let TeachArgs { here, consent } = args;
     let lock = place.store.lock()?;
     let scene = place.library.scene(&here.scene, None)?;
-    let pen = pen_of(here, &scene);
+    let pen = here.pen_of(&scene);
     let joints_rad = place.joints(here.joints.as_ref(), &scene)?;
     let joints = Joints::from_slice(&joints_rad);
     let (new, change) = calib::taught(kind, &scene, &pen, name, &joints)?;
     let old = calib::taught_before(kind, &scene, name);
     show::line(report::compared(&old, &new).trim_end());
-    if let Some(why) = change.complaint().filter(|_| !here.overridden) {
+    if let Some(why) = change.complaint().filter(|_| !consent.change.overridden) {
         show::line(&format!("not taught: {why}"));
         return Ok(Exit::Refused);
     }
-    if !agreed("write this into the scene's file?", here.yes)? {
+    let mut person = Person::here()?;
+    if !person.agrees(QUESTION, consent.yes).await? {
         show::line("nothing was written");
         return Ok(Exit::Refused);
     }
@@ -127,11 +110,6 @@ fn one(place: &Place, kind: Kind, name: &str, here: &HereArgs) -> anyhow::Result
     Ok(Exit::Done)
 }
 
-fn pen_of(here: &HereArgs, scene: &Scene) -> String {
-    let first = || scene.pen(0).map(|pen| pen.name.clone());
-    here.pen.clone().or_else(first).unwrap_or_default()
-}
-
 /// What is touched, in which order, and how a person calls it.
 const SHEET: [(Of, &str); 7] = [
     (Of::Origin, "the sheet's lower left corner"),
@@ -143,39 +121,48 @@ const SHEET: [(Of, &str); 7] = [
     (Of::Verify, "one more place, which the fit does not see"),
 ];
 
-/// Touches asked for one after the other; then it is shown, asked for and accepted.
-async fn sheet(node: &NodeArgs, here: &HereArgs) -> anyhow::Result<Exit> {
-    let joints = here.joints.clone();
+/// Touches asked for one after the other, each place so often that it is known how well they repeat; then it is shown, asked
+/// for and accepted.
+async fn sheet(node: &NodeArgs, args: &TeachArgs) -> anyhow::Result<Exit> {
+    let TeachArgs { here, consent } = args;
+    let mut person = Person::here()?;
     for (of, what) in SHEET {
-        if !entered(what)? {
-            show::line(
-                "the touches so far are kept: `steadyhand calibrate show`, `undo` or `discard`",
-            );
-            return Ok(Exit::Refused);
+        for time in 1..=TOUCHES_EACH {
+            if !entered(&mut person, what, time).await {
+                show::line(KEPT);
+                return Ok(Exit::Refused);
+            }
+            // Where the arm is now, read anew.
+            let place = Place::find(node, &here.at).await?;
+            place.touch(&TouchArgs {
+                what: What::Sheet,
+                of: Some(of),
+                mm: None,
+                number: 0,
+                here: here.clone(),
+            })?;
         }
-        // Where the arm is now, read anew.
-        let place = Place::find(node, &here.at).await?;
-        place.touch(&TouchArgs {
-            what: What::Sheet,
-            scene: here.scene.clone(),
-            pen: here.pen.clone(),
-            of: Some(of),
-            mm: None,
-            number: 0,
-            joints: joints.clone(),
-            at: here.at.clone(),
-        })?;
     }
-    if !agreed("write this into the scene's file?", here.yes)? {
-        show::line("nothing was written; the touches are kept");
+    if !person.agrees(QUESTION, consent.yes).await? {
+        show::line(&format!("nothing was written; {KEPT}"));
         return Ok(Exit::Refused);
     }
-    Place::find(node, &here.at).await?.accept(here.overridden)
+    let place = Place::find(node, &here.at).await?;
+    place.accept(consent.change.overridden)
 }
 
-/// Whether Enter was pressed, and not the input's end met.
-fn entered(what: &str) -> anyhow::Result<bool> {
-    show::note(&format!("bring the tip to {what}, and press Enter"));
-    let mut line = String::new();
-    Ok(std::io::stdin().lock().read_line(&mut line)? > 0)
+const KEPT: &str = "the touches so far are kept: `steadyhand calibrate show`, `undo` or `discard`";
+
+const QUESTION: &str = "write this into the scene's file?";
+
+/// Whether Enter was pressed, and neither the input's end met nor Ctrl-C.
+async fn entered(person: &mut Person, what: &str, time: usize) -> bool {
+    let how = match time {
+        1 => format!("bring the tip to {what}"),
+        _ => "lift the tip, let it down on the same place".to_owned(),
+    };
+    show::note(&format!(
+        "{how}, and press Enter (touch {time} of {TOUCHES_EACH})"
+    ));
+    matches!(person.says().await, Said::Line(_))
 }

@@ -31,6 +31,9 @@ pub(super) async fn run(args: &JogArgs) -> anyhow::Result<Exit> {
     let mut terminal = ratatui::try_init()?;
     let ended = attend(args, &mut view, &mut terminal).await;
     ratatui::restore();
+    if let Ok(Some(stopped)) = &ended {
+        show::line(stopped);
+    }
     if ended.is_err() {
         // Whatever failed here, nobody watches any more.
         let stopped = operate::ask(&args.at, &Verb::Stop).await;
@@ -44,11 +47,12 @@ pub(super) async fn run(args: &JogArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Until a key ends it; where a step was under way then, what came of stopping it.
 async fn attend(
     args: &JogArgs,
     view: &mut View,
     terminal: &mut ratatui::DefaultTerminal,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<String>> {
     let mut keys = keys();
     let clock = Clock::real();
     let mut alarm = clock.alarm()?;
@@ -59,9 +63,10 @@ async fn attend(
             key = keys.recv() => {
                 let key = key.context("the keyboard is gone")?;
                 let key = view.press(key);
-                if obey(args, view, key, &mut under_way).await? {
-                    return Ok(());
+                if key == Key::Quit {
+                    return leave(args, under_way.as_ref()).await;
                 }
+                obey(args, view, key, &mut under_way).await?;
             }
             waited = alarm.until(clock.now().after(EVERY)) => waited?,
         }
@@ -74,13 +79,21 @@ async fn attend(
     }
 }
 
-/// Does what a key asks for; whether the view ends.
+/// Nobody watches from now on: a step that is under way is stopped.
+async fn leave(args: &JogArgs, under_way: Option<&Step>) -> anyhow::Result<Option<String>> {
+    if under_way.is_none_or(JoinHandle::is_finished) {
+        return Ok(None);
+    }
+    Ok(Some(operate::ask(&args.at, &Verb::Stop).await?.text))
+}
+
+/// Does what a key asks for.
 async fn obey(
     args: &JogArgs,
     view: &mut View,
     key: Key,
     under_way: &mut Option<Step>,
-) -> anyhow::Result<bool> {
+) -> anyhow::Result<()> {
     match key {
         // A key that is held sends many: the next step begins when the one before has ended.
         Key::Step(_) if under_way.is_some() => {}
@@ -92,10 +105,9 @@ async fn obey(
         Key::Stop => view.message = operate::ask(&args.at, &Verb::Stop).await?.text,
         Key::LetGo => view.message = operate::ask(&args.at, &Verb::TorqueOff).await?.text,
         Key::Record => view.message = record(args, view)?,
-        Key::Quit => return Ok(true),
-        Key::Own => {}
+        Key::Quit | Key::Own => {}
     }
-    Ok(false)
+    Ok(())
 }
 
 /// The pose as a scene's file says poses.

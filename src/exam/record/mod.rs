@@ -16,6 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::run::{Exam, Outcome};
 use super::{ExamError, Settings, Verdict};
+use crate::disk;
 
 pub use certificates::Held;
 pub use servers::{Server, Status, Transport};
@@ -86,7 +87,11 @@ impl Record {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
         {
-            std::fs::create_dir_all(folder).map_err(|error| failed(error.to_string()))?;
+            disk::folder(folder).map_err(|error| failed(error.to_string()))?;
+        }
+        if !path.exists() {
+            // What the database makes beside it becomes whose it is.
+            disk::touch(path).map_err(|error| failed(error.to_string()))?;
         }
         let connection = Connection::open(path).map_err(|error| failed(error.to_string()))?;
         let mut record = Self {
@@ -165,12 +170,7 @@ impl Record {
         let mut path = self.path.clone().into_os_string();
         path.push(".lock");
         let busy = || ExamError::Busy(self.path.clone());
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(|error| self.failed(&error))?;
+        let file = disk::touch(Path::new(&path)).map_err(|error| self.failed(&error))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| busy())?;
         Ok(file)
     }

@@ -1,0 +1,319 @@
+//! The same at a terminal: somebody reads, answers, answers wrong, presses Enter, presses Ctrl-C.
+
+use std::time::Instant;
+
+use steadyhand::arm::Arm;
+use steadyhand::kin::{Goal, Tip};
+use steadyhand::scene::{Library, Scene};
+use steadyhand::sim::Simulator;
+use steadyhand::units::Joints;
+
+use super::support::person::{Person, plugged_in};
+use super::{Bench, PATIENCE, Served, jog, stance, tip_mm};
+
+/// What a question ends with.
+const ASKED: &str = "Write `yes` to go on:";
+
+/// An arm on a port, its node, and a hand that moves it.
+struct Table {
+    bench: Bench,
+    sim: Simulator,
+    scene: std::sync::Arc<Scene>,
+    _served: Served,
+}
+
+impl Table {
+    fn new() -> Self {
+        let bench = Bench::new();
+        let library = Library::new(Some(bench.path("scenes")));
+        let scene = library.scene("short", None).unwrap();
+        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+        sim.pace(false);
+        let port = plugged_in(sim.clone());
+        let state = bench.path("state").display().to_string();
+        let here = ["--port", &port, "--state", &state, "--enable", "short"];
+        let served = bench.serve(&here);
+        Self {
+            bench,
+            sim,
+            scene,
+            _served: served,
+        }
+    }
+
+    fn arm(&self) -> &Arm {
+        &self.scene.arm
+    }
+
+    fn turn(&self, joint: usize, to_rad: f64) {
+        assert!(self.sim.turn_by_hand(joint, to_rad), "joint {joint} holds");
+    }
+
+    /// All joints, until the node has read them.
+    fn stand(&self, joints_rad: &Joints) {
+        let all = joints_rad.iter().enumerate();
+        all.for_each(|(joint, q)| self.turn(joint, *q));
+        let began = Instant::now();
+        let is_read = || {
+            let read = stance(&self.bench);
+            let mut all = joints_rad.iter().enumerate();
+            all.all(|(joint, q)| {
+                let deg = read["joints"][joint]["deg"].as_f64().unwrap();
+                (deg - q.to_degrees()).abs() < 0.2
+            })
+        };
+        while !is_read() {
+            assert!(began.elapsed() < PATIENCE, "it is not read");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    fn file(&self) -> std::path::PathBuf {
+        self.bench.path("scenes/arms/so101.toml")
+    }
+
+    /// Brings every joint to its middle pose, some counts beside the file's zero, and says so.
+    fn begin(&self) -> Person {
+        let mut person = Person::at(&self.bench, &["calibrate", "joints"]);
+        person.sees("bring every joint to its zero");
+        (0..5).for_each(|joint| self.turn(joint, 0.02));
+        person.sees_redrawn(2);
+        person.types("\n");
+        person
+    }
+
+    /// Moves a joint from one end to the other, as far as the file knows it, or less far.
+    fn move_through(&self, person: &mut Person, joint: usize, share: f64) {
+        let limits = &self.arm().limits;
+        let [low, high] = [&limits.lower_rad, &limits.upper_rad].map(|all| all.get(joint).unwrap());
+        for to_rad in [*low, 0.0, *high] {
+            self.turn(joint, to_rad * share);
+            person.sees_redrawn(2);
+        }
+    }
+}
+
+#[test]
+fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
+    let table = Table::new();
+    // It holds, so that somebody must hold it first.
+    let (code, said) = jog(&table.bench, "z+10");
+    assert_eq!(code, 0, "{said}");
+    let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
+    person.sees("the arm will drop: hold it.");
+    person.sees(ASKED);
+    person.types("y\n");
+    person.sees("nothing was changed");
+    person.ends_with(1);
+    assert_eq!(stance(&table.bench)["energised"], true);
+    assert!(!table.sim.turn_by_hand(1, 0.0), "it holds");
+    let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
+    person.sees(ASKED);
+    person.types("yes\n");
+    person.sees("torque is off");
+    person.sees("bring every joint to its zero");
+    (0..5).for_each(|joint| table.turn(joint, 0.02));
+    person.sees_redrawn(2);
+    person.types("\n");
+    for joint in 0..5 {
+        let name = table.arm().joint_name(joint);
+        person.sees(&format!("move {name} alone"));
+        table.move_through(&mut person, joint, 1.0);
+        person.types("\n");
+    }
+    person.sees("write this into the arm's file?");
+    person.sees(ASKED);
+    person.types("yes\n");
+    person.sees("accepted as calibration 1");
+    person.sees("a node attaches no others");
+    person.ends_with(0);
+    let text = std::fs::read_to_string(table.file()).unwrap();
+    assert!(text.contains("zero_tick = 2061"), "{text}");
+    assert!(text.contains("[identity]"), "{text}");
+}
+
+#[test]
+fn a_joint_hardly_moved_and_another_one_moved_are_named_and_nothing_is_asked() {
+    let table = Table::new();
+    let mut person = table.begin();
+    for joint in 0..5 {
+        let name = table.arm().joint_name(joint);
+        person.sees(&format!("move {name} alone"));
+        match joint {
+            1 => table.move_through(&mut person, 1, 0.05),
+            2 => table.move_through(&mut person, 3, 1.0),
+            _ => table.move_through(&mut person, joint, 1.0),
+        }
+        person.types("\n");
+    }
+    person.sees("redo: shoulder_lift was moved by");
+    person.sees("their ids are swapped, or another joint was moved");
+    person.ends_with(1);
+    assert!(!table.file().exists());
+}
+
+#[test]
+fn another_answer_than_yes_and_ctrl_c_save_nothing_and_say_how_the_arm_is() {
+    let table = Table::new();
+    let mut person = table.begin();
+    for joint in 0..5 {
+        person.sees(" alone from one end");
+        table.move_through(&mut person, joint, 1.0);
+        person.types("\n");
+    }
+    person.sees(ASKED);
+    person.types("maybe\n");
+    person.sees("nothing was written");
+    person.ends_with(1);
+    let mut person = table.begin();
+    person.sees("move shoulder_pan alone");
+    person.interrupts();
+    person.sees("nothing was saved; the arm's torque is off");
+    person.ends_with(1);
+    assert!(!table.file().exists());
+    assert_eq!(stance(&table.bench)["energised"], false);
+}
+
+#[test]
+fn poses_caps_and_the_calibrator_are_asked_for() {
+    let table = Table::new();
+    table.stand(&Joints::from_slice(&[0.1, -0.3, 0.4, 1.2, 0.05]));
+    let path = table.bench.path("scenes/short.toml");
+    let cap = "\n[[inks]]\nname = \"black\"\nrim_m = [0.12, -0.2, 0.01]\ndepth_mm = 8.0\ndip_every_mm = 100.0\n";
+    let text = std::fs::read_to_string(&path).unwrap() + cap;
+    std::fs::write(&path, &text).unwrap();
+    for (what, key) in [
+        (&["pose", "ready"][..], "ready_rad"),
+        (&["cap", "black", "--override"], "rim_m"),
+        (&["calibrator"], "calibrator_m"),
+    ] {
+        let words = [&["teach"], what, &["--scene", "short"]].concat();
+        let before = std::fs::read_to_string(&path).unwrap();
+        for (answer, said, code) in [
+            ("no\n", "nothing was written", 1),
+            ("yes\n", "accepted as calibration", 0),
+        ] {
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
+            let mut person = Person::at(&table.bench, &words);
+            person.sees(&format!("{key}: old ["));
+            person.sees("difference");
+            person.sees(ASKED);
+            person.types(answer);
+            person.sees(said);
+            person.ends_with(code);
+        }
+        assert_ne!(std::fs::read_to_string(&path).unwrap(), before, "{key}");
+    }
+}
+
+/// Joints with the tip at a place of the sheet.
+fn on_sheet(scene: &Scene, at_mm: [f64; 2]) -> Joints {
+    let pen = scene.pen(0).unwrap();
+    let tip = Tip {
+        point_m: pen.tip_m,
+        axis: pen.axis,
+    };
+    let goal = Goal::PointThenAxis {
+        point_m: scene.surface.at(at_mm).point_m,
+        axis: scene.arm.chain.tip(&scene.ready_rad, &tip).1,
+    };
+    let found = scene.arm.chain.solve(&tip, &goal, &scene.ready_rad);
+    found.unwrap().q_rad
+}
+
+#[test]
+fn a_sheet_is_taught_touch_by_touch_and_ctrl_c_keeps_them() {
+    let table = Table::new();
+    let teach = ["teach", "sheet", "--scene", "short"];
+    let mut person = Person::at(&table.bench, &teach);
+    person.sees("bring the tip to the sheet's lower left corner, and press Enter (touch 1 of 3)");
+    person.types("\n");
+    person.sees("(touch 2 of 3)");
+    person.interrupts();
+    person.sees("the touches so far are kept");
+    person.ends_with(1);
+    let discarded = table.bench.run(&["calibrate", "discard"]);
+    assert!(discarded.status.success(), "{discarded:?}");
+    let mut person = Person::at(&table.bench, &teach);
+    for at_mm in [
+        [0.0, 0.0],
+        [100.0, 0.0],
+        [0.0, 100.0],
+        [100.0, 100.0],
+        [50.0, 50.0],
+        [50.0, 0.0],
+        [70.0, 30.0],
+    ] {
+        let joints = on_sheet(&table.scene, at_mm);
+        for time in 1..=3 {
+            person.sees(&format!("(touch {time} of 3)"));
+            table.stand(&joints);
+            person.types("\n");
+        }
+    }
+    person.sees("verdict: ");
+    person.sees(ASKED);
+    person.types("yes\n");
+    person.sees("accepted as calibration 1");
+    person.ends_with(0);
+}
+
+fn wait_until_moving(bench: &Bench) {
+    let began = Instant::now();
+    while stance(bench)["state"] != "moving" && began.elapsed() < PATIENCE {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+fn wait_until_stopped(bench: &Bench) {
+    let began = Instant::now();
+    while stance(bench)["denied"].is_null() && began.elapsed() < PATIENCE {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let why = stance(bench)["denied"].to_string();
+    assert!(why.contains("stop"), "{why}");
+}
+
+/// A view in which a step of ten millimetres has begun.
+fn jogging(bench: &Bench) -> Person {
+    let mut person = Person::at(bench, &["jog", "--scene", "short"]);
+    // Blanks are not drawn: words come one by one.
+    person.sees("stops");
+    person.types("ssz");
+    wait_until_moving(bench);
+    person
+}
+
+#[test]
+fn ctrl_c_in_the_view_stops_the_step_and_leaves() {
+    let bench = Bench::new();
+    let _served = bench.serve(&[]);
+    let before = tip_mm(&bench)[2];
+    let mut person = jogging(&bench);
+    // The terminal is raw: Ctrl-C is a key.
+    person.types("\u{3}");
+    person.sees("stopped");
+    person.ends_with(0);
+    wait_until_stopped(&bench);
+    assert!(tip_mm(&bench)[2] - before < 11.0);
+}
+
+#[test]
+fn space_stops_and_the_view_stays_until_q() {
+    let bench = Bench::new();
+    let _served = bench.serve(&[]);
+    let mut person = jogging(&bench);
+    person.types(" ");
+    wait_until_stopped(&bench);
+    person.types("q");
+    person.ends_with(0);
+}
+
+#[test]
+fn a_view_that_is_killed_in_the_middle_of_a_step_stops_the_arm() {
+    let bench = Bench::new();
+    let _served = bench.serve(&[]);
+    let person = jogging(&bench);
+    person.program.signal(rustix::process::Signal::KILL);
+    wait_until_stopped(&bench);
+}

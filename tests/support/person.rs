@@ -1,0 +1,126 @@
+//! Somebody at a terminal: sees what the program shows, types, and presses Ctrl-C.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::Stdio;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use steadyhand::clock::Clock;
+use steadyhand::link::memory::FarEnd;
+use steadyhand::link::pty;
+
+use super::{Bench, PATIENCE, Running};
+
+/// A screen with its keyboard, and the terminal that programs see.
+pub(crate) fn pseudo_terminal() -> (File, File) {
+    let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&screen).unwrap();
+    unlockpt(&screen).unwrap();
+    let name = ptsname(&screen, Vec::new()).unwrap();
+    let mut options = std::fs::OpenOptions::new();
+    let terminal = options.read(true).write(true).open(name.to_str().unwrap());
+    (File::from(screen), terminal.unwrap())
+}
+
+/// A command of the program, with somebody before it.
+pub(crate) struct Person {
+    keys: File,
+    screen: Arc<Mutex<String>>,
+    /// How much of the screen was looked at.
+    seen: usize,
+    pub(crate) program: Running,
+}
+
+impl Person {
+    pub(crate) fn at(bench: &Bench, args: &[&str]) -> Self {
+        let (mut screen, terminal) = pseudo_terminal();
+        let size = Winsize {
+            ws_row: 30,
+            ws_col: 120,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&terminal, size).unwrap();
+        let mut command = bench.command(args);
+        command.stdin(Stdio::from(terminal.try_clone().unwrap()));
+        command.stdout(Stdio::from(terminal.try_clone().unwrap()));
+        let program = Running(command.stderr(Stdio::from(terminal)).spawn().unwrap());
+        let keys = screen.try_clone().unwrap();
+        let shown = Arc::new(Mutex::new(String::new()));
+        let into = Arc::clone(&shown);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = screen.read(&mut bytes) {
+                into.lock()
+                    .unwrap()
+                    .push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+        });
+        Self {
+            keys,
+            screen: shown,
+            seen: 0,
+            program,
+        }
+    }
+
+    /// What came on the screen since these words, which are waited for.
+    pub(crate) fn sees(&mut self, words: &str) {
+        self.looks_until(words, |new| new.find(words).map(|at| at + words.len()));
+    }
+
+    /// Waits until a table was drawn anew so many times.
+    pub(crate) fn sees_redrawn(&mut self, times: usize) {
+        const CLEARED: &str = "\u{1b}[H\u{1b}[J";
+        self.looks_until("a new table", |new| {
+            new.match_indices(CLEARED).nth(times).map(|(at, _)| at)
+        });
+    }
+
+    fn looks_until(&mut self, what: &str, found: impl Fn(&str) -> Option<usize>) {
+        let began = Instant::now();
+        loop {
+            let screen = self.screen.lock().unwrap().clone();
+            let new = screen.get(self.seen..).unwrap_or_default();
+            if let Some(end) = found(new) {
+                self.seen += end;
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "no {what:?} in {new}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    pub(crate) fn types(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// What a terminal makes of Ctrl-C where it is not raw.
+    pub(crate) fn interrupts(&self) {
+        self.program.signal(rustix::process::Signal::INT);
+    }
+
+    pub(crate) fn ends_with(&mut self, code: i32) {
+        let ended = self.program.exit_code();
+        assert_eq!(ended, Some(code), "{}", self.screen.lock().unwrap());
+    }
+}
+
+/// The port behind which something is from now on. It ends with its plug, or with the test.
+pub(crate) fn plugged_in(device: impl FarEnd + 'static) -> String {
+    let (tell, path) = channel();
+    std::thread::spawn(move || {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        let clock = Clock::real();
+        let wire = pty::serve(device, &clock, |path| {
+            tell.send(path.display().to_string()).unwrap();
+        });
+        let _ = runtime.block_on(wire);
+    });
+    path.recv().unwrap()
+}
