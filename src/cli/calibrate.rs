@@ -230,7 +230,10 @@ pub(super) fn measured(node: &Node) -> Told {
         let measured = seen.measured.as_ref()?;
         let counts = measured.servos.iter();
         let arm = &seat.motion.arm();
-        let turns = |id: u8| arm.servos().any(|(_, servo)| servo.id == id);
+        let is_named = |id: u8| {
+            let mut held = arm.file.held.iter();
+            arm.servos().any(|(_, servo)| servo.id == id) || held.any(|held| held.id == id)
+        };
         Some(MeasuredArm {
             ticks: counts
                 .filter_map(|servo| Some((servo.id, servo.position_ticks?)))
@@ -238,7 +241,7 @@ pub(super) fn measured(node: &Node) -> Told {
             identity: seen
                 .identity
                 .iter()
-                .filter(|one| turns(one.servo.id))
+                .filter(|one| is_named(one.servo.id))
                 .map(|one| (one.servo.id, one.fingerprint()))
                 .collect(),
             energised: seen.energised,
