@@ -75,8 +75,9 @@ impl Told {
     fn moves(&self) -> (Served, Running) {
         self.rig.forget();
         let state = self.bench.path("state").display().to_string();
-        let words = ["--port", &self.port, "--state", &state, "--enable", "lines"];
-        let served = self.bench.serve(&words);
+        let place = ["--port", &self.port, "--calibrated", "elsewhere"];
+        let motion = ["--state", &state, "--enable", "lines"];
+        let served = self.bench.serve(&[place, motion].concat());
         let again = r#"{"scene":"lines","again":true}"#;
         let caller = self
             .bench
