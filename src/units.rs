@@ -171,6 +171,15 @@ impl Instant {
         }
     }
 
+    /// Earlier by `by`; at the clock's beginning it stays there.
+    #[must_use]
+    pub fn before(self, by: Duration) -> Self {
+        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+        Self {
+            nanos: self.nanos.saturating_sub(by),
+        }
+    }
+
     /// Time since `earlier`, zero if that was later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
 use super::{Exit, NodeArgs, SimArgs, open, show};
 use crate::arm::Arm;
@@ -39,7 +40,6 @@ pub(super) async fn run(node: &NodeArgs, args: SimArgs) -> anyhow::Result<Exit> 
     let simulator = Simulator::new(&arm, &scene.rest_rad);
     simulator.pace(!args.unpaced);
     open::lay(&simulator, &scene);
-    let clock = Clock::real();
     let mut terminate = signal(SignalKind::terminate())?;
     let heard = Heard {
         inner: simulator.clone(),
@@ -49,17 +49,34 @@ pub(super) async fn run(node: &NodeArgs, args: SimArgs) -> anyhow::Result<Exit> 
             .map(std::fs::File::create)
             .transpose()?,
     };
-    let wire = pty::serve(heard, &clock, |path| {
-        show::line(&path.display().to_string());
-    });
+    let wire = serve_apart(heard)?;
     tokio::select! {
-        served = wire => served?,
+        served = wire => served??,
         () = keep_picture(&simulator, &scene, args.ink.as_deref()) => {}
         _ = tokio::signal::ctrl_c() => {}
         _ = terminate.recv() => {}
     }
     save(&simulator, &scene, args.ink.as_deref());
     Ok(Exit::Done)
+}
+
+/// The wire has a thread of its own: it stays awake so long for what is due that other work would wait.
+fn serve_apart(device: Heard) -> std::io::Result<oneshot::Receiver<std::io::Result<()>>> {
+    let (done, served) = oneshot::channel();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    std::thread::Builder::new()
+        .name("wire".to_owned())
+        .spawn(move || {
+            let clock = Clock::real();
+            let wire = pty::serve(device, &clock, |path| {
+                show::line(&path.display().to_string());
+            });
+            // Who waited for it may have been stopped meanwhile.
+            let _ = done.send(runtime.block_on(wire));
+        })?;
+    Ok(served)
 }
 
 /// The default scene where it is this arm's, otherwise the first that is.

@@ -12,11 +12,16 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use tokio::io::unix::AsyncFd;
 
-use crate::clock::Clock;
+use crate::clock::{Alarm, Clock};
 use crate::link::memory::FarEnd;
+use crate::units::Instant;
 
 /// How often a silent device is looked at: it may have been unplugged.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// A wire is never late. So long before something is due, and after something was heard or said, the
+/// line is looked at without sleeping: being woken takes about as long.
+const AWAKE: Duration = Duration::from_micros(60);
 
 /// A pseudo-terminal's far side. Dropping it is pulling the plug.
 #[derive(Debug)]
@@ -80,6 +85,15 @@ impl Pty {
         }
     }
 
+    /// What bytes from the near side are there already.
+    fn read_now(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
+        match rustix::io::read(self.master.get_ref(), into) {
+            Ok(count) => Ok(Some(count)),
+            Err(rustix::io::Errno::AGAIN) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Bytes that nobody reads for so long that they do not fit are lost, as in an adapter.
     ///
     /// # Errors
@@ -100,6 +114,20 @@ fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::new(fd)
 }
 
+/// Waits for bytes until `wake`.
+async fn sleep(
+    pty: &Pty,
+    alarm: &mut Alarm,
+    wake: Instant,
+    heard: &mut [u8],
+) -> io::Result<Option<usize>> {
+    tokio::select! {
+        biased;
+        count = pty.read(heard) => count.map(Some),
+        waited = alarm.until(wake) => waited.map(|()| None),
+    }
+}
+
 /// Runs `device` on a new pseudo-terminal, whose path `on_open` is told, until the device is
 /// unplugged. Dropping the future pulls the plug too.
 ///
@@ -115,23 +143,29 @@ pub async fn serve(
     on_open(pty.path());
     let mut heard = [0_u8; 1024];
     let mut said = Vec::new();
+    let mut awake_until = clock.now();
     while device.is_plugged() {
         said.clear();
-        device.speak(clock.now(), &mut said);
+        let now = clock.now();
+        device.speak(now, &mut said);
         if !said.is_empty() {
             pty.write(&said)?;
+            awake_until = now.after(AWAKE);
         }
-        let look = clock.now().after(LOOK_AGAIN);
-        let next = device.next_due().map_or(look, |due| due.min(look));
-        tokio::select! {
-            biased;
-            count = pty.read(&mut heard) => {
-                let count = count?;
-                device.tune(pty.baud()?);
-                device.hear(clock.now(), heard.get(..count).unwrap_or_default());
-            }
-            waited = alarm.until(next) => waited?,
+        let due = device.next_due();
+        let is_awake = now < awake_until || due.is_some_and(|due| due < now.after(AWAKE));
+        let mut count = pty.read_now(&mut heard)?;
+        if count.is_none() && !is_awake {
+            let wake = due.map_or(now.after(LOOK_AGAIN), |due| due.min(now.after(LOOK_AGAIN)));
+            count = sleep(&pty, &mut alarm, wake.before(AWAKE), &mut heard).await?;
         }
+        if let Some(count) = count {
+            device.tune(pty.baud()?);
+            device.hear(clock.now(), heard.get(..count).unwrap_or_default());
+            awake_until = clock.now().after(AWAKE);
+        }
+        // Whoever drops this future waits for it to give way.
+        tokio::task::coop::consume_budget().await;
     }
     Ok(())
 }
