@@ -249,3 +249,25 @@ fn pictures_of_what_was_seen_do_not_fill_the_disk() {
         .filter(|name| name.to_string_lossy().starts_with("sense-"));
     assert_eq!(pictures.count(), KEPT);
 }
+
+#[test]
+fn who_looks_again_sees_what_was_drawn_since() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let look = || {
+        let seen = call(&served, "sense", &json!({}));
+        std::fs::read(seen["captured_files"][0].as_str().unwrap()).unwrap()
+    };
+    let draw = |scene: &str| {
+        let drawn = call(&served, "stroke", &json!({"scene": scene}));
+        assert_eq!(drawn["state"], "reached", "{drawn:#}");
+    };
+    draw("short");
+    let short = look();
+    assert!(short == look(), "nothing was drawn between two looks");
+    draw("default");
+    let default = look();
+    assert!(default != short, "another sheet, and the same picture");
+    draw("short");
+    assert!(look() == short, "the same drawing, and another picture");
+}

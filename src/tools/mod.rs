@@ -17,6 +17,7 @@ mod job;
 mod list_nodes;
 mod metrics;
 mod node;
+mod photograph;
 mod pictures;
 mod preview;
 mod qualified;

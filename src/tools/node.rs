@@ -19,6 +19,7 @@ use super::abroad::Abroad;
 use super::declared::Declared;
 use super::eyes::{self, Exposure, Watcher};
 use super::job::Board;
+use super::photograph::Photograph;
 use super::relay::Courses;
 
 /// What a person and a camera do beside an arm: lay a sheet, and look at it. The embedded
@@ -62,6 +63,7 @@ pub struct Seat {
     pub(super) lease: Lease,
     last_scene: Mutex<Option<Arc<Scene>>>,
     laid: Mutex<Option<Arc<Scene>>>,
+    pub(super) photograph: Photograph,
 }
 
 /// A node.
@@ -150,6 +152,7 @@ impl Seat {
             lease: Lease::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
+            photograph: Photograph::default(),
         }
     }
 
@@ -208,6 +211,7 @@ impl Seat {
     pub(super) fn lay(&self, scene: &Arc<Scene>) {
         if let Some(studio) = &self.studio {
             studio.lay(scene);
+            self.photograph.forget();
             *self.laid.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(scene));
         }
     }

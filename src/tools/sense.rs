@@ -8,7 +8,7 @@ use super::Seat;
 use super::answer::Reply;
 use super::carry::{look, tip_mm};
 use super::dispatch::Order;
-use super::pictures;
+use super::photograph;
 use super::shot::{self, Shots};
 use super::stroke::rounded;
 use crate::motion::{Durations, Snapshot};
@@ -224,8 +224,7 @@ fn ms(time: Duration) -> f64 {
 }
 
 fn picture(reply: &mut Reply, order: &Order<'_>, seat: &Seat, shots: &Shots) {
-    let seen = seat.studio.as_ref().zip(seat.laid());
-    let picture = seen.and_then(|(studio, scene)| pictures::ink(&scene, &studio.ink()));
+    let picture = photograph::of(seat);
     let files = shots.write(order, picture.as_deref());
     reply.set("captured_files", files);
     reply.pictures.extend(picture);

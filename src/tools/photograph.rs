@@ -1,0 +1,64 @@
+//! The picture of the sheet before a simulated arm. Painting one takes far longer than all else that `sense` does, so that many
+//! who look at once are shown the same.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::{Seat, pictures};
+use crate::scene::Scene;
+use crate::units::Instant;
+
+/// While ink flows a picture is shown for so long, as a camera's is: ten in a second. Ink that has dried is never left out.
+const SHOWN: Duration = Duration::from_millis(100);
+
+/// The last picture of one sheet.
+#[derive(Default)]
+pub(super) struct Photograph(Mutex<Option<Taken>>);
+
+impl Photograph {
+    /// Another sheet lies there now.
+    pub(super) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+struct Taken {
+    at: Instant,
+    scene: Arc<Scene>,
+    ink: Vec<(usize, Vec<[f64; 2]>)>,
+    png: Vec<u8>,
+}
+
+/// What lies before a simulated arm, as PNG. `None` before anything was laid, or where it could not be painted; the reason is
+/// logged. Who comes while another's is being painted waits for that.
+pub(super) fn of(seat: &Seat) -> Option<Vec<u8>> {
+    let (studio, scene) = seat.studio.as_ref().zip(seat.laid())?;
+    let mut last = seat
+        .photograph
+        .0
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let now = seat.motion.clock().now();
+    let is_drawing = seat.board.job().is_some_and(|job| !job.is_over());
+    let same_sheet = last
+        .take()
+        .filter(|taken| Arc::ptr_eq(&taken.scene, &scene));
+    let shown = same_sheet.filter(|taken| {
+        let is_fresh = is_drawing && now.since(taken.at) < SHOWN;
+        is_fresh || taken.ink == studio.ink()
+    });
+    let taken = match shown {
+        Some(taken) => taken,
+        None => {
+            let ink = studio.ink();
+            let png = pictures::ink(&scene, &ink)?;
+            Taken {
+                at: now,
+                scene,
+                ink,
+                png,
+            }
+        }
+    };
+    Some(last.insert(taken).png.clone())
+}
