@@ -252,11 +252,14 @@ impl FarEnd for Replay {
     }
 
     fn next_due(&self) -> Option<Instant> {
-        self.said.front().map(|event| event.at)
+        // What was said after the next question is said only when that has come.
+        let said = self.said.front()?.at;
+        let asked = self.asked.front().map(|event| event.at);
+        asked.is_none_or(|asked| said <= asked).then_some(said)
     }
 
     fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
-        while self.next_due().is_some_and(|due| due <= now) {
+        while self.said.front().is_some_and(|event| event.at <= now) {
             if let Some(event) = self.said.pop_front() {
                 into.extend(event.bytes);
             }
