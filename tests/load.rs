@@ -260,7 +260,7 @@ fn who_looks_again_sees_what_was_drawn_since() {
     };
     let draw = |scene: &str| {
         let drawn = call(&served, "stroke", &json!({"scene": scene}));
-        assert_eq!(drawn["state"], "reached", "{drawn:#}");
+        assert_eq!(drawn["job"]["state"], "reached", "{drawn:#}");
     };
     draw("short");
     let short = look();
