@@ -30,7 +30,9 @@ pub(super) fn swing(
         if fastest <= tip_m_s || samples.len() >= SAMPLES_MAX {
             break;
         }
-        most.speed /= (fastest / tip_m_s).max(1.01);
+        // A short way may never be as fast as it might be.
+        let reached = most.speed.min(share_s(from, to, &samples));
+        most.speed = reached / (fastest / tip_m_s).max(1.01);
         samples = sampled(from, to, most);
     }
     samples
@@ -73,6 +75,14 @@ fn sampled(from: &Joints, to: &Joints, most: Most) -> Vec<Joints> {
             from.zip(to, |a, b| a + (b - a) * share)
         })
         .collect()
+}
+
+/// The most of the way that a second takes, the way's length being 1.
+fn share_s(from: &Joints, to: &Joints, samples: &[Joints]) -> f64 {
+    let way = from.distance_max(to).max(1e-9);
+    let before = std::iter::once(from).chain(samples);
+    let steps = before.zip(samples).map(|(a, b)| a.distance_max(b));
+    steps.fold(0.0, f64::max) / way / PERIOD_S
 }
 
 fn fastest_m_s(arm: &Arm, tips: &[Tip], from: &Joints, samples: &[Joints]) -> f64 {

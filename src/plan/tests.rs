@@ -702,3 +702,29 @@ fn every_shipped_scene_can_be_drawn_and_the_default_one_soon() {
         assert!(name != "default" || plan.report.duration_s <= 30.0);
     }
 }
+
+proptest! {
+    /// However short the way is: one that never comes to the speed that its joints might have is slowed all the same.
+    #[test]
+    fn no_swing_is_faster_than_the_tip_may_be(
+        turned in proptest::collection::vec(-1.0..1.0_f64, 6),
+        far_rad in 0.01..0.5_f64,
+    ) {
+        for scene in [so101(), widowx()] {
+            let pen = &scene.pens[0];
+            let tip = Tip {
+                point_m: pen.tip_m,
+                axis: pen.axis,
+            };
+            let place = |q: &Joints| scene.arm.chain.frames(q).tool * tip.point_m;
+            let most_m_s = scene.limits.travel_mm_s / 1e3;
+            let from = scene.ready_rad;
+            let to = from.map(|joint, q| q + far_rad * turned[joint]);
+            let samples = swing::swing(&scene.arm, &[tip], &from, &to, most_m_s);
+            let way = std::iter::once(&from).chain(&samples);
+            let steps = way.zip(&samples).map(|(a, b)| (place(b) - place(a)).norm());
+            let fastest_m_s = steps.fold(0.0, f64::max) / PERIOD_S;
+            prop_assert!(fastest_m_s <= most_m_s, "{fastest_m_s} m/s");
+        }
+    }
+}
