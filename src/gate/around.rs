@@ -216,7 +216,8 @@ mod tests {
 
     use super::*;
     use crate::gate::check::{CheckedBy, judged};
-    use crate::plan::{self, Patient, Span, Trajectory};
+    use crate::gate::clearance::tip_m;
+    use crate::plan::{self, Patient, Span, SpanKind, Trajectory};
     use crate::scene::{KeepOut, Library};
 
     const SCENES: [&str; 4] = ["default", "two_pens", "bottle", "widowx"];
@@ -276,6 +277,91 @@ mod tests {
         let asked = std::env::var("STEADYHAND_CASES").ok();
         let cases = asked.and_then(|n| n.parse().ok()).unwrap_or(96);
         ProptestConfig::with_cases(cases)
+    }
+
+    /// What a joint carries, turning by so much, is the arc that its lever makes of it.
+    #[test]
+    fn what_joints_carry_is_the_sum_of_their_arcs() {
+        let levers = Levers {
+            m: Joints::from_slice(&[0.5, 0.25]),
+        };
+        let (from, to) = (&[0.1, -0.2], &[-0.2, 0.3]);
+        let (from, to) = (Joints::from_slice(from), Joints::from_slice(to));
+        for (from, to) in [(&from, &to), (&to, &from)] {
+            assert!((levers.moved_m(from, to) - (0.3 * 0.5 + 0.5 * 0.25)).abs() < 1e-12);
+            let bend_m = 0.3 * 0.3 * 0.5 + 0.5 * (0.5 + 2.0 * 0.3) * 0.25;
+            assert!((levers.strays_m(from, to) - bend_m / 8.0).abs() < 1e-12);
+        }
+    }
+
+    /// Two planks of a metre: where both joints turn, the tip leaves its straight way by nearly what
+    /// the levers say, and never by more.
+    #[test]
+    fn the_way_of_a_tip_strays_no_farther_than_said_and_nearly_as_far() {
+        let levers = Levers {
+            m: Joints::from_slice(&[2.0, 1.0]),
+        };
+        let tip = |inner: f64, outer: f64| {
+            let elbow = Point3::new(inner.cos(), inner.sin(), 0.0);
+            elbow + Vector3::new((inner + outer).cos(), (inner + outer).sin(), 0.0)
+        };
+        for (inner, outer) in [(0.1, 0.0), (0.0, 0.1), (0.1, 0.2), (-0.1, 0.3)] {
+            let chord = center(&tip(0.0, 0.0), &tip(inner, outer));
+            let strays_m = (tip(inner / 2.0, outer / 2.0) - chord).norm();
+            let said_m = levers.strays_m(&Joints::zeros(2), &Joints::from_slice(&[inner, outer]));
+            assert!(strays_m <= said_m, "{strays_m} {said_m}");
+            if inner >= 0.0 {
+                assert!(strays_m > said_m * 0.95, "{strays_m} {said_m}");
+            }
+        }
+    }
+
+    /// As far as there is room, nobody looks; from there on, and where there is none, somebody does.
+    #[test]
+    fn a_place_is_looked_at_again_as_soon_as_its_room_is_used_up() {
+        let (scene, _) = drawn(0);
+        let around = Around::new(scene);
+        let levers = Levers {
+            m: Joints::from_slice(&[0.5, 0.25]),
+        };
+        let at = |first: f64| around.body().at(&Joints::from_slice(&[first, 0.0]));
+        let least_m = 0.02;
+        let mut known = Known::nothing();
+        let mut looks = |first: f64, seen_m: f64| {
+            let look = || (Some(()), seen_m);
+            known.look(&levers, &at(first), least_m, look).is_some()
+        };
+        // Nothing is known yet; then there are 10 mm of room, which the first joint uses in 0.02.
+        assert!(looks(1.0, least_m + 0.01 + ROUNDING_M));
+        assert!(!looks(1.0, 0.0) && !looks(1.0 + 0.02 - 1e-9, 0.0) && !looks(1.0 - 0.019, 0.0));
+        assert!(looks(1.0 + 0.02 + 1e-9, least_m + ROUNDING_M));
+        // No room is left at all: not even for standing still.
+        assert!(looks(1.02 + 1e-9, least_m + ROUNDING_M));
+        assert!(looks(1.02 + 1e-9, 0.0) && looks(1.02 + 1e-9, f64::NAN));
+        assert!(looks(1.02 + 1e-9, f64::INFINITY) && !looks(-1.0, 0.0));
+    }
+
+    /// Each pen in turn, with the body where it is: the pens that do not draw are others then.
+    #[test]
+    fn what_is_known_of_idle_pens_is_forgotten_where_another_draws() {
+        let (scene, plan) = drawn(1);
+        let mut strokes = plan.spans.iter();
+        let stroke = strokes.find(|span| span.kind == SpanKind::Draw && span.pen == 0);
+        let mut around = Around::new(scene);
+        let stance = around.body().at(&plan.samples[stroke.unwrap().end - 1]);
+        let tip_mm = [0, 1].map(|pen| {
+            let tip_m = tip_m(scene, pen, stance.q_rad());
+            scene.surface.project(&tip_m.unwrap()).height_mm
+        });
+        assert!(tip_mm[0] < 0.005 && tip_mm[1] > 1.0, "{tip_mm:?}");
+        for draws in [0, 1, 0, 1] {
+            let near = around.idle_pens(&stance, draws);
+            let near_mm = near.unwrap().metres * 1e3;
+            assert!((near_mm - tip_mm[1 - draws]).abs() < 1e-6, "{near_mm}");
+        }
+        assert!(around.idle_pens(&stance, 1).is_some());
+        assert!(around.idle_pens(&stance, 0).is_some());
+        assert!(around.idle_pens(&stance, 0).is_none());
     }
 
     /// Who asks for one more than the scene had is told how near it is, each time anew.
