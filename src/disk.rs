@@ -2,26 +2,70 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Gid, Uid, fchown};
 
 /// Puts a text into a file's place, so that a reader, or the loss of power, finds the old or the new.
+/// Who may read the old one may read the new.
 ///
 /// # Errors
 /// When it cannot be written; the old one is as it was.
 pub fn put(path: &Path, text: &str) -> io::Result<()> {
+    let old = std::fs::metadata(path).ok();
+    put_as(path, text, 0o666, |new| {
+        given_by_root(new, path)?;
+        old.map_or(Ok(()), |old| new.set_permissions(old.permissions()))
+    })
+}
+
+/// The same for what only its folder's owner may read. Where root did not write it, that is an error for
+/// whoever does not own the folder: they would keep a secret that its owner cannot read.
+///
+/// # Errors
+/// When it cannot be written or given away; the old one is as it was.
+pub fn put_secret(path: &Path, text: &str) -> io::Result<()> {
+    put_as(path, text, 0o600, |new| belongs_to_folder(new, path))
+}
+
+fn put_as(
+    path: &Path,
+    text: &str,
+    mode: u32,
+    made: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = path.with_file_name(name);
-    let mut out = File::create(&new)?;
-    given_by_root(&out, path)?;
-    out.write_all(text.as_bytes())?;
-    out.sync_all()?;
-    std::fs::rename(&new, path)?;
+    let put = draft(&new, text, mode, made).and_then(|()| std::fs::rename(&new, path));
+    if put.is_err() {
+        // Half of a text is of no use to anybody.
+        let _ = std::fs::remove_file(&new);
+    }
+    put?;
     // The folder has the new name on the disk, too.
     File::open(folder_of(path))?.sync_all()
+}
+
+/// A whole text in a file beside its place, on the disk.
+fn draft(
+    new: &Path,
+    text: &str,
+    mode: u32,
+    made: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
+    // Whatever lies there, a link of somebody else's too, is not written through.
+    match std::fs::remove_file(new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    let options = options.write(true).create_new(true).mode(mode);
+    let mut out = options.open(new)?;
+    made(&out)?;
+    out.write_all(text.as_bytes())?;
+    out.sync_all()
 }
 
 /// Opens a file to write, and makes it where there is none; what is in it stays.
@@ -53,10 +97,8 @@ pub fn folder(path: &Path) -> io::Result<()> {
 }
 
 /// Gives a file to whom its folder belongs to, for a node that runs as that user could not read it otherwise.
-///
-/// # Errors
-/// Only root may give files away.
-pub fn belongs_to_folder(file: &File, path: &Path) -> io::Result<()> {
+/// Only root may.
+fn belongs_to_folder(file: &File, path: &Path) -> io::Result<()> {
     let (folder, own) = (std::fs::metadata(folder_of(path))?, file.metadata()?);
     if folder.uid() == own.uid() {
         return Ok(());
@@ -83,6 +125,8 @@ fn folder_of(path: &Path) -> PathBuf {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     /// Nobody else can give files away: as another user there is nothing to see.
@@ -115,5 +159,45 @@ mod tests {
             std::fs::read_to_string(inner.join("000001.toml")).unwrap(),
             "new"
         );
+    }
+    fn mode_of(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn a_secret_is_its_owners_alone_and_another_file_stays_as_open_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let [secret, plain] = ["secret", "plain"].map(|name| folder.path().join(name));
+        put(&plain, "one").unwrap();
+        for mode in [0o640, 0o600] {
+            std::fs::set_permissions(&plain, std::fs::Permissions::from_mode(mode)).unwrap();
+            put(&plain, "two").unwrap();
+            assert_eq!(mode_of(&plain), mode);
+        }
+        for text in ["a", "b"] {
+            put_secret(&secret, text).unwrap();
+            assert_eq!(mode_of(&secret), 0o600);
+            assert_eq!(std::fs::read_to_string(&secret).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_put_leaves_the_old_one_and_no_draft() {
+        let folder = tempfile::tempdir().unwrap();
+        let (full, draft) = (folder.path().join("full"), folder.path().join("full.new"));
+        std::fs::create_dir_all(full.join("inside")).unwrap();
+        assert!(put(&full, "new").is_err() && put_secret(&full, "new").is_err());
+        assert!(full.join("inside").is_dir() && !draft.exists());
+    }
+
+    #[test]
+    fn nobody_is_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, other] = ["file", "other"].map(|name| folder.path().join(name));
+        std::fs::write(&other, "theirs").unwrap();
+        std::os::unix::fs::symlink(&other, folder.path().join("file.new")).unwrap();
+        put(&file, "mine").unwrap();
+        assert_eq!(std::fs::read_to_string(&other).unwrap(), "theirs");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
     }
 }

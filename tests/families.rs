@@ -51,7 +51,7 @@ impl Lab {
             "arms = [{{ name = \"arm\", model = \"{arm}\", port = \"{port}\", calibrated = \"elsewhere\" }}]\n"
         );
         std::fs::write(&config, arms).unwrap();
-        let state = bench.path("state").display().to_string();
+        let state = bench.state();
         let config = config.display().to_string();
         let words = ["--config", &config, "--state", &state, "--enable", scene];
         let served = bench.serve(&words);

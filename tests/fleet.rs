@@ -446,7 +446,7 @@ async fn a_call_goes_one_hop_and_no_further() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_opens_no_more_there_than_here_and_is_never_shown() {
     let bench = Bench::new();
-    let state = bench.path("state").display().to_string();
+    let state = bench.state();
     std::fs::write(
         bench.path("node.toml"),
         "name = \"left\"\nrequire_tokens = true\n",

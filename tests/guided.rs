@@ -602,7 +602,7 @@ fn done(practice: &mut Practice, step: Step) {
 fn on_a_port_nothing_is_drawn_before_all_of_it_was_calibrated() {
     let mut practice = Practice::new(10, &NONE);
     let (_sim, port) = practice.bench.sim(&["--unpaced"]);
-    let state = practice.bench.path("state").display().to_string();
+    let state = practice.bench.state();
     let bench = Bench::new();
     let drawn = |practice: &Practice| {
         let scenes = practice.bench.path("scenes").display().to_string();

@@ -121,7 +121,7 @@ async fn an_overloaded_servo_comes_with_steps_that_bring_it_back() {
 #[test]
 fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
     let bench = Bench::new();
-    let state = bench.path("state").display().to_string();
+    let state = bench.state();
     let served = bench.serve(&["--state", &state]);
     let here = ["selftest", "--scene", "short", "--rounds", "2"];
     assert_eq!(bench.run(&["disable"]).status.code(), Some(0));
@@ -138,7 +138,9 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
         "bound   10 ms",
         "bound  300 ms",
         "median",
-        "call given up",
+        "cancelled call to first",
+        "hang-up to first",
+        "end of input to first",
         "busy machine",
     ] {
         assert!(said.contains(word), "{said}");
@@ -156,7 +158,9 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
     for row in [
         "first_frame_ms_p99",
         "busy_first_frame_ms_p99",
-        "given_up_ms_p99",
+        "cancelled_ms_p99",
+        "hung_up_ms_p99",
+        "input_ended_ms_p99",
     ] {
         assert!(
             kept[row].as_f64().is_some_and(|ms| ms >= 0.0),

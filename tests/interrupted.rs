@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use steadyhand::scene::Library;
 use support::wire::Trace;
-use support::{Bench, PATIENCE, Running};
+use support::{Bench, PATIENCE, Running, on_port};
 
 /// Long enough to be interrupted in its middle.
 const LINES: &str =
@@ -61,7 +61,7 @@ impl Drawing {
     }
 
     fn state(&self) -> String {
-        self.bench.path("state").display().to_string()
+        self.bench.state()
     }
 
     /// What the journal says of a job.
@@ -98,18 +98,9 @@ impl Drawing {
 }
 
 fn call(bench: &Bench, port: &str) -> Child {
-    let state = bench.path("state").display().to_string();
-    let words = ["call", "stroke", r#"{"scene":"long"}"#];
-    let here = [
-        "--port",
-        port,
-        "--state",
-        &state,
-        "--enable",
-        "long",
-        "--calibrated",
-        "elsewhere",
-    ];
+    let state = bench.state();
+    let words = ["call", "stroke", r#"{"scene":"long"}"#, "--enable", "long"];
+    let here = on_port(port, &state);
     let mut command = bench.command(&[&words[..], &here].concat());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().unwrap()

@@ -17,17 +17,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use support::ink::{self, Line};
-use support::{Bench, PATIENCE, Served};
+use support::{Bench, PATIENCE, Served, on_port};
 
 /// Three lines of 60 mm: about ten seconds of arm time.
 const LINES: &str =
     "[[[0.0, 0.0], [60.0, 0.0]], [[60.0, 12.0], [0.0, 12.0]], [[0.0, 24.0], [60.0, 24.0]]]";
 
 const STROKE: &str = r#"{"scene":"short"}"#;
-
-fn state(bench: &Bench) -> String {
-    bench.path("state").display().to_string()
-}
 
 fn text(output: &std::process::Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -36,7 +32,7 @@ fn text(output: &std::process::Output) -> String {
 #[test]
 fn a_job_is_told_replayed_and_audited_with_the_node_down() {
     let bench = Bench::new();
-    let state = state(&bench);
+    let state = bench.state();
     let (code, drawn) = bench.call(&["stroke", STROKE, "--state", &state]);
     assert_eq!(code, 0, "{drawn:#}");
     assert_eq!(drawn["job"]["state"], "reached");
@@ -90,7 +86,7 @@ fn a_job_is_told_replayed_and_audited_with_the_node_down() {
 fn only_the_plan_that_was_seen_is_drawn() {
     let bench = Bench::new();
     std::fs::write(bench.path("node.toml"), "require_preview = true\n").unwrap();
-    let (config, state) = (bench.path("node.toml"), state(&bench));
+    let (config, state) = (bench.path("node.toml"), bench.state());
     let here = ["--config", config.to_str().unwrap(), "--state", &state];
     let call = |arguments: &str| bench.call(&[&["stroke", arguments], &here[..]].concat());
     let (code, refused) = call(STROKE);
@@ -144,7 +140,7 @@ fn call(bench: &Bench, served: &Served, tool: &str, arguments: &str) -> (i32, Va
 fn a_job_waits_for_a_person_who_has_seen_its_plan() {
     let bench = Bench::new();
     std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
-    let (config, state) = (bench.path("node.toml"), state(&bench));
+    let (config, state) = (bench.path("node.toml"), bench.state());
     let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
     std::thread::scope(|scope| {
         let (bench, node) = (&bench, served.url.clone());
@@ -199,7 +195,7 @@ fn awaited(bench: &Bench, not: &str) -> (String, String) {
 fn each_of_aligns_two_plans_waits_for_a_person() {
     let bench = Bench::new();
     std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
-    let (config, state) = (bench.path("node.toml"), state(&bench));
+    let (config, state) = (bench.path("node.toml"), bench.state());
     let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
     std::thread::scope(|scope| {
         let (bench, node) = (&bench, served.url.clone());
@@ -246,7 +242,7 @@ fn each_of_aligns_two_plans_waits_for_a_person() {
 #[test]
 fn the_recorded_bytes_of_a_job_draw_it_again() {
     let bench = Bench::new();
-    let state = state(&bench);
+    let state = bench.state();
     for call in [["stroke", STROKE], ["align", r#"{"scene":"short"}"#]] {
         let (code, done) = bench.call(&[&call[..], &["--state", &state]].concat());
         assert_eq!(code, 0, "{done:#}");
@@ -288,7 +284,7 @@ fn every_call_refusal_enabling_and_stop_is_a_record() {
         "second",
         &support::scene("second", "[[[0.0, 0.0], [31.0, 0.0]]]"),
     );
-    let state = state(&bench);
+    let state = bench.state();
     let served = bench.serve(&["--state", &state]);
     let verb = |words: &[&str]| assert_eq!(bench.run(words).status.code(), Some(0), "{words:?}");
     verb(&["disable"]);
@@ -340,7 +336,7 @@ fn every_call_refusal_enabling_and_stop_is_a_record() {
 fn changes_of_the_configuration_are_records_whether_the_node_runs_or_not() {
     let bench = Bench::new();
     std::fs::write(bench.path("node.toml"), "require_preview = true\n").unwrap();
-    let (config, state) = (bench.path("node.toml"), state(&bench));
+    let (config, state) = (bench.path("node.toml"), bench.state());
     let here = ["--config", config.to_str().unwrap(), "--state", &state];
     let log = bench.path("state/audit.log");
     let has = |words: &[&str]| {
@@ -454,21 +450,11 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
     bench.scene("short", &support::scene("short", LINES));
     let file = bench.path("ink.json");
     let (_sim, port) = bench.sim(&["--scene", "short", "--ink", file.to_str().unwrap()]);
-    let state = state(&bench);
+    let state = bench.state();
     let config = bench.path("node.toml").display().to_string();
     std::fs::write(&config, "lease_idle_s = 1\n").unwrap();
-    let here = [
-        "--config",
-        &config,
-        "--port",
-        &port,
-        "--state",
-        &state,
-        "--enable",
-        "short",
-        "--calibrated",
-        "elsewhere",
-    ];
+    let words = ["--config", &config, "--enable", "short"];
+    let here = [&words[..], &on_port(&port, &state)].concat();
     let mut kills = 0_u32;
     let url = |served: &Served| served.url.clone();
     let mut served = bench.serve(&here);
@@ -543,7 +529,7 @@ fn a_full_disk_stops_the_motion_and_says_so() {
     bench.scene("short", &support::scene("short", LINES));
     // Files of this process end at 4 KiB: the journal of 180 mm does not fit.
     let binary = env!("CARGO_BIN_EXE_steadyhand");
-    let state = state(&bench);
+    let state = bench.state();
     let line = format!(
         "trap '' XFSZ; ulimit -f 4; exec {binary} --scenes {} --output {} --state {state} call --json stroke '{STROKE}'",
         bench.path("scenes").display(),
@@ -582,7 +568,7 @@ fn a_full_disk_stops_the_motion_and_says_so() {
 #[test]
 fn a_second_node_on_one_state_folder_is_told_who_has_it() {
     let bench = Bench::new();
-    let state = state(&bench);
+    let state = bench.state();
     let served = bench.serve(&["--state", &state]);
     let began = Instant::now();
     let second = bench.run(&["call", "sense", "--state", &state]);

@@ -124,7 +124,7 @@ fn thirty_two_callers_cost_the_arm_no_cycle() {
     bench.scene("long", &long_scene());
     std::fs::write(bench.path("node.toml"), "answer_within_s = 1\n").unwrap();
     let config = bench.path("node.toml").display().to_string();
-    let state = bench.path("state").display().to_string();
+    let state = bench.state();
     let served = bench.serve(&["--config", &config, "--state", &state]);
     let began = call(&served, "stroke", &json!({"scene": "long"}));
     assert_eq!(began["success"], true, "{began:#}");

@@ -27,7 +27,7 @@ struct Line {
 
 impl Line {
     fn open(bench: &Bench) -> Self {
-        let state = bench.path("state").display().to_string();
+        let state = bench.state();
         let mut command = bench.command(&["--state", &state, "serve"]);
         command
             .stdin(Stdio::piped())

@@ -475,7 +475,7 @@ fn what_a_caller_writes_is_shown_and_not_obeyed() {
 #[test]
 fn what_a_client_calls_itself_is_shown_and_not_obeyed() {
     let bench = Bench::new();
-    let state = bench.path("state").display().to_string();
+    let state = bench.state();
     let mut served = bench.serve_in(&["--state", &state], &[("STEADYHAND_LOG", "debug")]);
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": EVIL, "version": EVIL},

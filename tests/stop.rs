@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 use support::wire::Trace;
-use support::{Bench, PATIENCE, lines};
+use support::{Bench, PATIENCE, lines, on_port};
 
 /// A line long enough to be stopped in its middle.
 const LONG_LINE: &str =
@@ -227,19 +227,10 @@ fn trace(bench: &Bench) -> Trace {
 fn arm_on_a_port(bench: &Bench) -> (support::Running, String, Vec<String>) {
     let heard = trace(bench).0.display().to_string();
     let (sim, path) = bench.sim(&["--scene", "long", "--trace", &heard]);
-    let state = bench.path("state").display().to_string();
-    let words = [
-        "--port",
-        &path,
-        "--state",
-        &state,
-        "--enable",
-        "long",
-        "--calibrated",
-        "elsewhere",
-    ]
-    .map(str::to_owned);
-    (sim, path, words.to_vec())
+    let state = bench.state();
+    let words = [&on_port(&path, &state)[..], &["--enable", "long"]].concat();
+    let words = words.into_iter().map(str::to_owned).collect();
+    (sim, path, words)
 }
 
 /// A node on a pseudo-terminal, moving in the scene `long`, and what moves there.
@@ -298,7 +289,7 @@ fn ends_energised(bench: &Bench, served: &mut support::Served) {
 
 /// What the journal of the first job says.
 fn job_state(bench: &Bench) -> String {
-    let state = bench.path("state").display().to_string();
+    let state = bench.state();
     let told = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();
     told["state"].as_str().unwrap().to_owned()
@@ -340,18 +331,9 @@ fn a_second_interrupt_is_an_emergency_stop_that_outlives_the_node() {
             .any(|name| name.to_string_lossy().starts_with("emergency-stop-")),
         "{kept:?}"
     );
-    let state = state.to_str().unwrap();
     let (mark, stands) = (trace(&bench).mark(), joints_deg(&bench, &path));
-    let again = bench.serve(&[
-        "--port",
-        &path,
-        "--state",
-        state,
-        "--enable",
-        "long",
-        "--calibrated",
-        "elsewhere",
-    ]);
+    let here = on_port(&path, state.to_str().unwrap());
+    let again = bench.serve(&[&here[..], &["--enable", "long"]].concat());
     let (_, refused) = call(&bench, &again.url, &["stroke", r#"{"scene":"long"}"#]);
     assert_eq!(refused["code"], "emergency_stop", "{refused:#}");
     // Nobody sends an arm anywhere that holds itself up, only because they begin to watch it.
@@ -500,7 +482,7 @@ fn a_call_whose_job_is_held_is_told_who_goes_on_with_it() {
     let bench = long_bench();
     std::fs::write(bench.path("node.toml"), "answer_within_s = 10\n").unwrap();
     let config = bench.path("node.toml").display().to_string();
-    let state = bench.path("state").display().to_string();
+    let state = bench.state();
     let served = bench.serve(&["--config", &config, "--state", &state]);
     let node = served.url.as_str();
     std::thread::scope(|scope| {

@@ -190,7 +190,7 @@ fn jiffies(id: u32) -> u64 {
 fn invariant_16_a_node_without_its_arm_takes_no_time() {
     let bench = Bench::new();
     let (sim, path) = bench.sim(&["--scene", "short"]);
-    let state = bench.path("state").display().to_string();
+    let state = bench.state();
     let mut child = bench
         .command(&[
             "serve",

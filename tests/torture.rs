@@ -19,7 +19,7 @@ use std::process::{ChildStdin, Stdio};
 use std::sync::mpsc::Receiver;
 
 use serde_json::{Value, json};
-use support::{Bench, PATIENCE, Running, SHORT_LINES, Served, lines, scene};
+use support::{Bench, PATIENCE, Running, SHORT_LINES, Served, lines, on_port, scene};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"}}"#;
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#;
@@ -126,16 +126,8 @@ impl Hardware {
 
     /// Its words on the command line.
     fn words(&self) -> Vec<String> {
-        let state = self.bench.path("state").display().to_string();
-        let words = [
-            "--port",
-            &self.port,
-            "--state",
-            &state,
-            "--calibrated",
-            "elsewhere",
-        ];
-        words.map(str::to_owned).to_vec()
+        let state = self.bench.state();
+        on_port(&self.port, &state).map(str::to_owned).to_vec()
     }
 
     fn serve(&self) -> Served {

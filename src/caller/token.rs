@@ -1,8 +1,8 @@
 //! The book of tokens: made once, shown once, kept as hashes, looked up by every call.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -371,29 +371,9 @@ impl Book {
         })
     }
 
-    /// Written beside it and put into its place, so that a reader sees the old book or the new.
     fn store(&self, file: &File) -> Result<(), TokenError> {
         let text = toml::to_string(file).map_err(|error| TokenError::Make(error.to_string()))?;
-        let new = self.path.with_extension("new");
-        let written = || -> io::Result<()> {
-            // Whatever lies there, a link of somebody else's too, is not written through.
-            match std::fs::remove_file(&new) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let mut options = std::fs::OpenOptions::new();
-            let mut out = options
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&new)?;
-            // Root keeps tokens for a node that runs as another user.
-            disk::belongs_to_folder(&out, &self.path)?;
-            out.write_all(text.as_bytes())?;
-            out.sync_all()?;
-            std::fs::rename(&new, &self.path)
-        };
-        written().map_err(|source| self.refused(source))
+        disk::put_secret(&self.path, &text).map_err(|source| self.refused(source))
     }
 
     fn refused(&self, source: io::Error) -> TokenError {
@@ -627,7 +607,7 @@ mod tests {
         }
         std::os::unix::fs::chown(folder.path(), Some(SOMEBODY), Some(SOMEBODY)).unwrap();
         std::fs::write(folder.path().join("elsewhere"), "untouched").unwrap();
-        let link = folder.path().join("tokens.new");
+        let link = folder.path().join("tokens.toml.new");
         std::os::unix::fs::symlink(folder.path().join("elsewhere"), link).unwrap();
         book.add("a", Role::Viewer, 60, None).unwrap();
         let about = std::fs::metadata(folder.path().join("tokens.toml")).unwrap();

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::NodeArgs;
 use crate::caller::Book;
+use crate::disk;
 use crate::tools::Node;
 
 /// How often a running node looks.
@@ -154,9 +155,7 @@ fn tokens(state: &Path) -> BTreeMap<String, String> {
 }
 
 fn keep(path: &Path, seen: &Seen) -> std::io::Result<()> {
-    let new = path.with_extension("new");
-    std::fs::write(&new, serde_json::to_vec(seen)?)?;
-    std::fs::rename(&new, path)
+    disk::put(path, &serde_json::to_string(seen)?)
 }
 
 /// One line a change.

@@ -1,6 +1,7 @@
 //! `selftest`: how the arm that is attached really stops, measured by small checked motions.
 
 mod busy;
+mod caller;
 mod measured;
 mod way;
 
@@ -8,15 +9,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::control::Told;
 use super::park;
+use crate::disk;
 use crate::permit::{Latch, Who};
 use crate::scene::Scene;
 use crate::tools::{Alone, Node, Seat, Short};
 use crate::units::Instant;
 use busy::{Bare, Busy};
+use caller::Caller;
 use measured::{Measured, Series, Stopped};
 use way::Way;
 
@@ -45,7 +47,7 @@ pub(super) async fn run(node: &Arc<Node>, scene: Option<&str>, rounds: u32) -> T
     }
     if !arms.is_empty() {
         let result = json!({ "arms": arms });
-        if let Err(error) = keep(node, &result) {
+        if let Err(error) = disk::put(&file(node), &result.to_string()) {
             lines.push(format!("the result is not kept: {error}"));
         }
         node.tested(result);
@@ -66,12 +68,6 @@ pub(super) fn recall(node: &Node) {
 
 fn file(node: &Node) -> PathBuf {
     node.state.join(FILE)
-}
-
-fn keep(node: &Node, result: &Value) -> std::io::Result<()> {
-    let draft = file(node).with_extension("new");
-    std::fs::write(&draft, result.to_string())?;
-    std::fs::rename(&draft, file(node))
 }
 
 async fn arm(
@@ -119,12 +115,15 @@ async fn all(
         let start = start.ok_or("it has not been read yet")?.position_rad;
         let busy = match series {
             Series::Busy => Some(Busy::start(node, scene, start)?),
-            Series::Idle | Series::GivenUp => None,
+            Series::Idle | Series::GivenUp(_) => None,
         };
         for _ in 0..rounds {
             job.has_seen(seen_stops);
-            let how = (series, &mut bare);
-            let stopped = one(job, seat, scene, &mut seen_stops, how).await?;
+            let by = match series {
+                Series::GivenUp(how) => Stopper::Caller(Caller::calls(how, seat).await?),
+                Series::Idle | Series::Busy => Stopper::Node(&mut bare),
+            };
+            let stopped = one(job, seat, scene, &mut seen_stops, by).await?;
             measured.take(series, &stopped);
         }
         if let Some(Err(why)) = busy.map(Busy::end) {
@@ -141,7 +140,7 @@ async fn one(
     seat: &Arc<Seat>,
     scene: &Arc<Scene>,
     seen_stops: &mut u64,
-    (series, bare): (Series, &mut Bare),
+    by: Stopper<'_>,
 ) -> Result<Stopped, String> {
     let motion = &seat.motion;
     let clock = motion.clock();
@@ -166,7 +165,7 @@ async fn one(
         _ = half => {}
         ended = &mut run => return Err(why(ended)),
     }
-    let asked = ask(seat, series, bare).await?;
+    let asked = ask(seat, by).await?;
     // Its journal says so before it is released.
     let report = match run.await {
         Err(Short {
@@ -197,33 +196,31 @@ struct Asked {
     bare_ms: Option<f64>,
 }
 
-async fn ask(seat: &Arc<Seat>, series: Series, bare: &mut Bare) -> Result<Asked, String> {
+/// Who stops it: the node, with a bare thread beside it, or a caller that gives up.
+enum Stopper<'a> {
+    Node(&'a mut Bare),
+    Caller(Caller),
+}
+
+async fn ask(seat: &Seat, stopper: Stopper<'_>) -> Result<Asked, String> {
     let motion = &seat.motion;
-    if series != Series::GivenUp {
-        let ticket = motion.stop(Who::Node, false);
-        return Ok(Asked {
-            ticket,
+    match stopper {
+        Stopper::Node(bare) => Ok(Asked {
+            ticket: motion.stop(Who::Node, false),
             by: Who::Node,
             before_ms: 0.0,
             bare_ms: bare.wake_ms(),
-        });
+        }),
+        Stopper::Caller(caller) => {
+            let (asked, told) = caller.gives_up(motion.clock()).await?;
+            Ok(Asked {
+                ticket: told.ticket,
+                by: told.by,
+                before_ms: told.at.seconds_since(asked) * 1e3,
+                bare_ms: None,
+            })
+        }
     }
-    // As a call is minded: a task of its own waits for its caller to give up.
-    let given_up = CancellationToken::new();
-    let (own, minded) = (given_up.clone(), Arc::clone(seat));
-    let minding = tokio::spawn(async move {
-        own.cancelled().await;
-        (minded.motion.clock().now(), minded.motion.abandon())
-    });
-    let asked = motion.clock().now();
-    given_up.cancel();
-    let (told, ticket) = minding.await.map_err(|_| "nobody minded it".to_owned())?;
-    Ok(Asked {
-        ticket,
-        by: Who::Planner,
-        before_ms: told.seconds_since(asked) * 1e3,
-        bare_ms: None,
-    })
 }
 
 fn why(ended: Result<(), Short>) -> String {

@@ -1,7 +1,6 @@
 //! `tools`: the catalogue as a model sees it, and the tools that the node file declares.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -13,6 +12,7 @@ use crate::catalogue::{Effect, Here};
 use crate::config::{
     ArgumentEntry, EffectEntry, NodeFile, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry, edit,
 };
+use crate::disk;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolsCommand {
@@ -281,21 +281,9 @@ fn read(node: &NodeArgs) -> anyhow::Result<(&Path, String)> {
 /// Writes the file only if a node would start with it, and then whole or not at all.
 fn put(node: &NodeArgs, path: &Path, text: &str) -> anyhow::Result<()> {
     check(node, path, text).context("nothing was written")?;
-    let wrong = || format!("cannot write {}", path.display());
     // Behind a link, the file that it leads to is replaced, not the link.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let folder = target
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder
-        .unwrap_or_else(|| Path::new("."))
-        .join(format!(".{name}.{}", std::process::id()));
-    let replaced = replace(&target, &beside, text);
-    if replaced.is_err() {
-        let _ = std::fs::remove_file(&beside);
-    }
-    replaced.with_context(wrong)
+    disk::put(&target, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
 fn check(node: &NodeArgs, path: &Path, text: &str) -> anyhow::Result<()> {
@@ -303,16 +291,6 @@ fn check(node: &NodeArgs, path: &Path, text: &str) -> anyhow::Result<()> {
     let library = open::library(node, &file)?;
     open::declared(&file, &library)?;
     Ok(())
-}
-
-fn replace(target: &Path, beside: &Path, text: &str) -> std::io::Result<()> {
-    let mut file = std::fs::File::create(beside)?;
-    file.write_all(text.as_bytes())?;
-    if let Ok(old) = std::fs::metadata(target) {
-        file.set_permissions(old.permissions())?;
-    }
-    file.sync_all()?;
-    std::fs::rename(beside, target)
 }
 
 /// The tools for the end of a command's help.

@@ -339,6 +339,13 @@ mod tests {
         assert!(looks(1.02 + 1e-9, least_m + ROUNDING_M));
         assert!(looks(1.02 + 1e-9, 0.0) && looks(1.02 + 1e-9, f64::NAN));
         assert!(looks(1.02 + 1e-9, f64::INFINITY) && !looks(-1.0, 0.0));
+        // To the last: exactly none is none.
+        let mut known = Known::nothing();
+        let mut looks = || {
+            let look = || (Some(()), ROUNDING_M);
+            known.look(&levers, &at(1.0), 0.0, look).is_some()
+        };
+        assert!(looks() && looks());
     }
 
     /// Each pen in turn, with the body where it is: the pens that do not draw are others then.

@@ -30,7 +30,7 @@ impl Table {
         let sim = Simulator::new(&scene.arm, &scene.rest_rad);
         sim.pace(false);
         let port = plugged_in(sim.clone());
-        let state = bench.path("state").display().to_string();
+        let state = bench.state();
         let here = ["--port", &port, "--state", &state, "--enable", "short"];
         let served = bench.serve(&here);
         Self {

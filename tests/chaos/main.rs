@@ -35,7 +35,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use steadyhand::scene::Library;
 use steadyhand::sim::Fault;
-use support::{Bench, PATIENCE};
+use support::{Bench, PATIENCE, on_port};
 
 /// Rounds with the same node folder, arm and sheet.
 const CHAPTER: u64 = 20;
@@ -281,17 +281,8 @@ impl Chaos {
         );
         let clock = self.clock.display().to_string();
         // A link to a pseudo-terminal is taken for a real port.
-        let here = [
-            "--config",
-            &config,
-            "--port",
-            &port,
-            "--state",
-            &state,
-            "--allow-root",
-            "--calibrated",
-            "elsewhere",
-        ];
+        let words = ["--config", &config, "--allow-root"];
+        let here = [&words[..], &on_port(&port, &state)].concat();
         let environment = [("LD_PRELOAD", &*clock), ("CHAOS_CLOCK", &*jumps)];
         let began = Instant::now();
         let started = loop {

@@ -52,6 +52,11 @@ impl Bench {
         self.folder.path().join(name)
     }
 
+    /// The state folder of a node that has one of its own.
+    pub(crate) fn state(&self) -> String {
+        self.path("state").display().to_string()
+    }
+
     /// Writes a scene's file.
     pub(crate) fn scene(&self, name: &str, text: &str) {
         std::fs::write(self.path("scenes").join(format!("{name}.toml")), text).unwrap();
@@ -128,6 +133,18 @@ impl Bench {
         let path = lines.recv_timeout(PATIENCE).unwrap();
         (child, path)
     }
+}
+
+/// A node's words for an arm on a port, which is calibrated though nobody did it here, and for its state.
+pub(crate) fn on_port<'a>(port: &'a str, state: &'a str) -> [&'a str; 6] {
+    [
+        "--port",
+        port,
+        "--state",
+        state,
+        "--calibrated",
+        "elsewhere",
+    ]
 }
 
 /// A connection to a node, and the host to name there.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::caller::How;
 use crate::motion::StopReport;
 
 /// What is promised: milliseconds from the request to the first frame of the stop, 99 of 100, on a
@@ -14,7 +15,7 @@ const BUSY_MS_MAX: f64 = 50.0;
 /// How much later than a bare thread the arm's may be where the machine itself is late.
 const LATER_MS_MAX: f64 = 5.0;
 
-/// And from a call that is cancelled or hung up on.
+/// And from a caller that cancels its call, hangs up on it, or ends its input.
 const GIVEN_UP_MS_MAX: f64 = 50.0;
 
 /// And to standstill, read back; a lift comes on top.
@@ -28,11 +29,17 @@ pub(super) enum Series {
     /// A stop is asked for while a long plan is made and clients ask.
     Busy,
     /// Whoever called gives up.
-    GivenUp,
+    GivenUp(How),
 }
 
 impl Series {
-    pub(super) const ALL: [Self; 3] = [Self::Idle, Self::Busy, Self::GivenUp];
+    pub(super) const ALL: [Self; 5] = [
+        Self::Idle,
+        Self::Busy,
+        Self::GivenUp(How::Cancel),
+        Self::GivenUp(How::HangUp),
+        Self::GivenUp(How::EndOfInput),
+    ];
 }
 
 /// One stop.
@@ -60,7 +67,9 @@ pub(super) struct Measured {
     lifted_ms: Vec<f64>,
     busy_ms: Vec<f64>,
     bare_ms: Vec<f64>,
-    given_up_ms: Vec<f64>,
+    cancelled_ms: Vec<f64>,
+    hung_up_ms: Vec<f64>,
+    input_ended_ms: Vec<f64>,
     /// Why nothing was measured on a busy machine.
     pub(super) never_busy: Option<String>,
     pub(super) unverified: u32,
@@ -108,7 +117,9 @@ impl Measured {
                 self.busy_ms.extend(first_ms);
                 self.bare_ms.extend(stopped.bare_ms);
             }
-            Series::GivenUp => self.given_up_ms.extend(first_ms),
+            Series::GivenUp(How::Cancel) => self.cancelled_ms.extend(first_ms),
+            Series::GivenUp(How::HangUp) => self.hung_up_ms.extend(first_ms),
+            Series::GivenUp(How::EndOfInput) => self.input_ended_ms.extend(first_ms),
         }
     }
 
@@ -151,14 +162,28 @@ impl Measured {
                 1.0,
                 STANDSTILL_MS_MAX,
             ),
-            row(
-                "given_up_ms",
-                "call given up to first stop frame, p99",
-                &self.given_up_ms,
-                0.99,
-                GIVEN_UP_MS_MAX,
+        ];
+        let given_up = [
+            (
+                "cancelled_ms",
+                "cancelled call to first stop frame, p99",
+                &self.cancelled_ms,
+            ),
+            (
+                "hung_up_ms",
+                "hang-up to first stop frame, p99",
+                &self.hung_up_ms,
+            ),
+            (
+                "input_ended_ms",
+                "end of input to first stop frame, p99",
+                &self.input_ended_ms,
             ),
         ];
+        let given_up = given_up.map(|(key, words, all_ms)| (key, words, &all_ms[..]));
+        rows.extend(
+            given_up.map(|(key, words, all_ms)| row(key, words, all_ms, 0.99, GIVEN_UP_MS_MAX)),
+        );
         if self.never_busy.is_none() {
             rows.push(row(
                 "busy_first_frame_ms",
@@ -349,7 +374,9 @@ mod tests {
             standstill_ms: vec![200.0],
             busy_ms: vec![60.0],
             bare_ms: vec![56.0],
-            given_up_ms: vec![2.0],
+            cancelled_ms: vec![2.0],
+            hung_up_ms: vec![2.0],
+            input_ended_ms: vec![2.0],
             ..Measured::default()
         };
         assert!(ok().is_good());
@@ -358,8 +385,13 @@ mod tests {
             ..ok()
         };
         assert!(!late.is_good() && late.table("arm").contains("NOT HELD"));
+        for how in [How::Cancel, How::HangUp, How::EndOfInput] {
+            let mut slow = ok();
+            slow.take(Series::GivenUp(how), &stop(200.0, None, 51.0, 0.1));
+            assert!(!slow.is_good(), "{how:?}");
+        }
         let gone = Measured {
-            given_up_ms: Vec::new(),
+            hung_up_ms: Vec::new(),
             ..ok()
         };
         assert!(!gone.is_good());
