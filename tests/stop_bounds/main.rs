@@ -29,6 +29,7 @@ use house::{Asked, House};
 use rig::{Bare, Rig, print_histogram, quantile};
 use steadyhand::clock::Clock;
 use steadyhand::permit::Who;
+use told::{Told, Until};
 
 /// What is promised.
 const FIRST_FRAME_MS: f64 = 10.0;
@@ -205,8 +206,7 @@ async fn an_arm_that_draws_at_100_mm_s_stands_in_time_and_is_lifted() {
     let rig = Rig::in_scene("line", &fast_line(), Clock::simulated_at(RATE));
     let motion = rig.in_memory();
     let (mut still_ms, mut lift_ms, mut slower) = (Vec::new(), Vec::new(), 0);
-    let wanted = stops().div_ceil(DRAWN);
-    while still_ms.len() < wanted {
+    while still_ms.len() < stops() {
         rig.draws(&motion).await;
         let speed_mm_s = rig.speed_mm_s().unwrap();
         let ticket = motion.stop(Who::Operator, false);
@@ -226,9 +226,6 @@ async fn an_arm_that_draws_at_100_mm_s_stands_in_time_and_is_lifted() {
     print_histogram("and the lift behind it", &lift_ms);
     assert!(quantile(&still_ms, 1.0) <= STANDSTILL_MS, "{still_ms:?}");
 }
-
-/// One drawing is stopped for so many swings: it has to come down to the paper first.
-const DRAWN: usize = 4;
 
 /// A line along the sheet, turned about the foot for most of its way, as fast as a pen may be.
 fn fast_line() -> String {
@@ -384,6 +381,9 @@ async fn whoever_gives_up_is_heard_in_time() {
 /// Nodes that are told to end, each a process of its own, so many at once.
 const TOLD_AT_ONCE: usize = 4;
 
+/// One node of so many is left to park; the others have shown by then how they stop.
+const PARKED: usize = 10;
+
 /// SIGTERM, from the process that sends it to the port of the one that is told.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_is_told_to_end_stops_its_arm_in_time() {
@@ -393,9 +393,12 @@ async fn a_node_that_is_told_to_end_stops_its_arm_in_time() {
         std::thread::scope(|scope| {
             let all = (0..TOLD_AT_ONCE).map(|_| {
                 scope.spawn(|| {
-                    let mut told = told::Told::new();
                     let bare = Bare::start(&Clock::real());
-                    let once = |_| told.first_frame_ms(&bare);
+                    let once = |at: usize| {
+                        let parks = at.is_multiple_of(PARKED);
+                        let until = if parks { Until::Parked } else { Until::Stopped };
+                        Told::new().first_frame_ms(&bare, until)
+                    };
                     (0..each).map(once).collect::<Vec<_>>()
                 })
             });

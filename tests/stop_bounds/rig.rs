@@ -15,6 +15,7 @@ use steadyhand::plan::{self, Patient, Span, SpanKind, Trajectory};
 use steadyhand::scene::{Library, Scene};
 use steadyhand::sim::Simulator;
 use steadyhand::units::{Instant, Joints};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::far_end::{self, Family};
 
@@ -57,11 +58,17 @@ pub(super) struct Rig {
     heard: Heard,
     permits: Arc<Permits>,
     pub(super) clock: Clock,
+    /// Its ports close with it.
+    over: CancellationToken,
+    _end: DropGuard,
 }
 
 impl Rig {
     pub(super) fn new(clock: Clock) -> Self {
+        let over = CancellationToken::new();
         Self {
+            _end: over.clone().drop_guard(),
+            over,
             scene: Library::new(None).scene("default", None).unwrap(),
             heard: Heard::default(),
             permits: Arc::new(Permits::everything()),
@@ -112,7 +119,7 @@ impl Rig {
 
     /// The path of a pseudo-terminal that the arm is at.
     pub(super) fn port(&self) -> String {
-        let (ear, clock) = (self.ear(), self.clock.clone());
+        let (ear, clock, over) = (self.ear(), self.clock.clone(), self.over.clone());
         let (tell, path) = mpsc::channel();
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -122,8 +129,9 @@ impl Rig {
                 let open = |path: &std::path::Path| {
                     tell.send(path.to_str().unwrap().to_owned()).unwrap();
                 };
-                // It ends with the test.
-                let _ = pty::serve(ear, &clock, open).await;
+                let _ = over
+                    .run_until_cancelled(pty::serve(ear, &clock, open))
+                    .await;
             });
         });
         path.recv().unwrap()

@@ -36,45 +36,37 @@ const UNSURE: usize = 3;
 /// As fast as the tip has to be before it is stopped.
 const FAST_MM_S: f64 = 60.0;
 
-/// Corners of the sheet, drawn at in turn: far from where the arm rests, and from where it was stopped
-/// on its way to the other, so that it is on its way for long.
-const CORNERS: [(&str, &str); 2] = [
-    ("near", "[[[88.0, 10.0], [90.0, 10.0]]]"),
-    ("far", "[[[10.0, 90.0], [12.0, 90.0]]]"),
-];
+/// Far from where the arm rests, so that it is on its way for long.
+const LINES: &str = "[[[90.0, 10.0], [10.0, 10.0], [10.0, 90.0], [90.0, 90.0]]]";
 
-/// One node of so many is left to park, which takes seconds; the others have shown by then how they stop.
-const PARKED: usize = 10;
-
-/// An arm, and a folder for the nodes that move it one after another.
+/// An arm at rest, and a folder for the node that moves it.
 pub(super) struct Told {
     rig: Rig,
     bench: Bench,
     port: String,
-    nodes: usize,
+}
+
+/// What is waited for behind the stop's frames.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Until {
+    /// Nothing: how it stops has been seen.
+    Stopped,
+    /// The arm is parked, which takes seconds, and the node ends.
+    Parked,
 }
 
 impl Told {
     pub(super) fn new() -> Self {
-        let bench = Bench::new();
-        let [first, other] = CORNERS.map(|(name, lines)| (name, scene(name, lines)));
-        for (name, text) in [&first, &other] {
-            bench.scene(name, text);
-        }
-        let rig = Rig::in_scene(first.0, &first.1, Clock::real());
+        let (text, bench) = (scene("lines", LINES), Bench::new());
+        bench.scene("lines", &text);
+        let rig = Rig::in_scene("lines", &text, Clock::real());
         let port = rig.port();
-        Self {
-            rig,
-            bench,
-            port,
-            nodes: 0,
-        }
+        Self { rig, bench, port }
     }
 
     /// From SIGTERM to the stop's first frame, and how late a bare thread was woken meanwhile.
-    pub(super) fn first_frame_ms(&mut self, bare: &Bare) -> (f64, f64) {
+    pub(super) fn first_frame_ms(&self, bare: &Bare, until: Until) -> (f64, f64) {
         let (mut served, _caller) = self.moves();
-        self.nodes += 1;
         let seen = self.rig.goals_since(Instant::ZERO).len();
         self.wait("the next frame", || {
             self.rig.goals_since(Instant::ZERO).len() > seen
@@ -83,7 +75,7 @@ impl Told {
         let asked = self.rig.clock.now();
         served.child.signal(Signal::TERM);
         let bare_ms = bare.wake();
-        if self.nodes.is_multiple_of(PARKED) {
+        if until == Until::Parked {
             assert_eq!(served.child.exit_code(), Some(0));
         } else {
             self.wait("the stop's frames", || {
@@ -93,21 +85,16 @@ impl Told {
         (self.heard_ms(asked), bare_ms)
     }
 
-    /// A node that has begun to draw, and its caller. Its state is its own: what one that was killed
-    /// leaves behind wants a person.
+    /// A node that has begun to draw, and its caller.
     fn moves(&self) -> (Served, Running) {
-        self.rig.forget();
-        let state = self.bench.path(&format!("state-{}", self.nodes));
-        let state = state.display().to_string();
-        let (scene, _) = CORNERS[self.nodes % CORNERS.len()];
+        let state = self.bench.state();
         let here = on_port(&self.port, &state);
-        let served = self
-            .bench
-            .serve(&[&here[..], &["--enable", scene]].concat());
-        let drawing = format!(r#"{{"scene":"{scene}"}}"#);
+        let words = [&here[..], &["--enable", "lines"]].concat();
+        let served = self.bench.serve(&words);
+        let drawing = ["call", "stroke", r#"{"scene":"lines"}"#, "--node"];
         let caller = self
             .bench
-            .command(&["call", "stroke", &drawing, "--node", &served.url])
+            .command(&[&drawing[..], &[&served.url]].concat())
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
             .spawn()
