@@ -27,31 +27,13 @@ pub(super) fn propose(
     scene: &Scene,
     read_mm: [f64; 2],
 ) -> Result<Reply, Box<Reply>> {
-    let store = Store::of_state(&order.node.state);
     let session = Session {
         read_mm: Some(read_mm),
         ..session(scene, Vec::new())?
     };
-    let assessed = keep(&store, &session, scene).map_err(|why| {
-        Reply::failed(format!("{why}; nothing moved"))
-            .with("code", "calibration")
-            .boxed()
-    })?;
-    let found = Aligned {
-        scene: scene.title(),
-        revision: scene.revision.to_string(),
-        points: Vec::new(),
-        next: next(&assessed),
-        finding: assessed.finding.clone(),
-    };
     let [dx, dy] = read_mm;
-    let reply = Reply::done(format!(
-        "the cross was read {dx:+.2}, {dy:+.2} mm from its place: proposed; nothing moved, and nothing is saved until an operator accepts it"
-    ))
-    .with("change", assessed.change);
-    let mut reply = told(&found, reply);
-    reply.text = format!("{}\n{}", reply.text, report::words(&session, &assessed));
-    Ok(reply)
+    let what = format!("the cross was read {dx:+.2}, {dy:+.2} mm from its place");
+    proposed(order, scene, &session, &what)
 }
 
 /// Keeps what a camera saw as the proposal for the scene's sheet. Nothing moves.
@@ -61,19 +43,29 @@ pub(in crate::tools) fn propose_seen(
     look: &Look,
     moved: &Moved,
 ) -> Result<Reply, Box<Reply>> {
-    let refused = |why: String| {
-        Reply::failed(format!("{why}; nothing moved"))
-            .with("code", "calibration")
-            .boxed()
-    };
-    let lies = look.lies();
-    let glimpse = lies.ok_or_else(|| refused("the sheet was not seen".to_owned()))?;
+    let glimpse = look.lies();
+    let glimpse = glimpse.ok_or_else(|| refused("the sheet was not seen").boxed())?;
     let session = Session {
         seen: Some(glimpse),
         ..session(scene, Vec::new())?
     };
+    let what = format!(
+        "camera {} sees the sheet {} from where it was taught",
+        look.camera,
+        sighted::far(moved)
+    );
+    proposed(order, scene, &session, &what)
+}
+
+/// Keeps what was found without any motion as the proposal, and says `what` it is and what it is worth.
+fn proposed(
+    order: &Order<'_>,
+    scene: &Scene,
+    session: &Session,
+    what: &str,
+) -> Result<Reply, Box<Reply>> {
     let store = Store::of_state(&order.node.state);
-    let assessed = keep(&store, &session, scene).map_err(refused)?;
+    let assessed = keep(&store, session, scene).map_err(|why| refused(&why).boxed())?;
     let found = Aligned {
         scene: scene.title(),
         revision: scene.revision.to_string(),
@@ -82,14 +74,16 @@ pub(in crate::tools) fn propose_seen(
         finding: assessed.finding.clone(),
     };
     let reply = Reply::done(format!(
-        "camera {} sees the sheet {} from where it was taught: proposed; nothing moved, and nothing is saved until an operator accepts it",
-        look.camera,
-        sighted::far(moved)
+        "{what}: proposed; nothing moved, and nothing is saved until an operator accepts it"
     ))
     .with("change", assessed.change);
     let mut reply = told(&found, reply);
-    reply.text = format!("{}\n{}", reply.text, report::words(&session, &assessed));
+    reply.text = format!("{}\n{}", reply.text, report::words(session, &assessed));
     Ok(reply)
+}
+
+fn refused(why: &str) -> Reply {
+    Reply::failed(format!("{why}; nothing moved")).with("code", "calibration")
 }
 
 /// A session of the scene's sheet with its first pen.
