@@ -275,16 +275,7 @@ impl Work<'_> {
         });
         let fit = plane_robust(&tips, &up)?;
         let made = self.frame(&fit)?;
-        let size = self.scene.surface.size_mm();
-        let corner = |x: f64, y: f64| {
-            made.origin_m + made.x.scale(x * size[0] / 1e3) + made.y.scale(y * size[1] / 1e3)
-        };
-        let corners = [
-            ("lower left", corner(0.0, 0.0)),
-            ("lower right", corner(1.0, 0.0)),
-            ("upper right", corner(1.0, 1.0)),
-            ("upper left", corner(0.0, 1.0)),
-        ];
+        let corners = self.corners(&made.origin_m, &made.x, &made.y);
         let verify = self
             .contacts(true)
             .map(|c| fit.height_m(&self.tip(c)).abs());
@@ -306,7 +297,7 @@ impl Work<'_> {
         let mut figures = self.sheet_figures(&fit, &made, spread_m);
         for (along, radius) in self.radii(&tips, &fit, &made.x) {
             figures.push((format!("bent_radius_{along}_mm"), radius));
-            let [width, height] = size;
+            let [width, height] = self.scene.surface.size_mm();
             let chord_mm = if along == "x" { width } else { height };
             finding.bent(along, radius, chord_mm, &accept);
         }
@@ -322,6 +313,23 @@ impl Work<'_> {
             figures,
             points: points.collect(),
         })
+    }
+
+    /// The corners of the sheet, named, if it lay flat with this corner and these directions.
+    fn corners(
+        &self,
+        origin_m: &Point3<f64>,
+        x: &Vector3<f64>,
+        y: &Vector3<f64>,
+    ) -> [(&'static str, Point3<f64>); 4] {
+        let [width, height] = self.scene.surface.size_mm();
+        let corner = |right: f64, up: f64| origin_m + x.scale(right / 1e3) + y.scale(up / 1e3);
+        [
+            ("lower left", corner(0.0, 0.0)),
+            ("lower right", corner(width, 0.0)),
+            ("upper right", corner(width, height)),
+            ("upper left", corner(0.0, height)),
+        ]
     }
 
     fn sheet_figures(
@@ -399,15 +407,7 @@ impl Work<'_> {
         let old = seen::Place::new(origin, right - origin, top - origin);
         let size_mm = self.scene.surface.size_mm();
         let (new, finding, figures) = seen::sheet(&old, glimpse, size_mm);
-        let corner = |x: f64, y: f64| {
-            new.origin_m + new.x.scale(x * size_mm[0] / 1e3) + new.y.scale(y * size_mm[1] / 1e3)
-        };
-        let corners = [
-            ("lower left", corner(0.0, 0.0)),
-            ("lower right", corner(1.0, 0.0)),
-            ("upper right", corner(1.0, 1.0)),
-            ("upper left", corner(0.0, 1.0)),
-        ];
+        let corners = self.corners(&new.origin_m, &new.x, &new.y);
         Assessed {
             finding,
             old: self.old_sheet(),
