@@ -4,11 +4,12 @@
 //! table stays on it: so a picture moves a sheet within its plane alone. Height and lean are felt by
 //! touching.
 
-use nalgebra::{Isometry3, Point3, Rotation3, Translation3, UnitQuaternion, Vector3};
+use nalgebra::{Isometry3, Point3, Vector3};
 
 use super::Finding;
 use super::assess::{Assessed, one};
 use super::record::{Change, Glimpse, Kind, Record, Values};
+use crate::scene::pose;
 
 /// Corners that are further off than this are no longer good.
 const RMS_PX_GOOD: f64 = 0.6;
@@ -70,12 +71,7 @@ impl Place {
     }
 
     fn isometry(&self) -> Isometry3<f64> {
-        let z = self.x.cross(&self.y).normalize();
-        let turned = Rotation3::from_basis_unchecked(&[self.x, z.cross(&self.x), z]);
-        Isometry3::from_parts(
-            Translation3::from(self.origin_m.coords),
-            UnitQuaternion::from_rotation_matrix(&turned),
-        )
+        pose(&self.origin_m, &self.x, &self.x.cross(&self.y).normalize())
     }
 }
 
@@ -197,6 +193,8 @@ pub fn is_out_of_date(history: &[Record], camera: &Record) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use nalgebra::UnitQuaternion;
+
     use super::*;
     use crate::calib::Verdict;
 

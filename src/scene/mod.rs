@@ -25,7 +25,7 @@ pub use fiducials::Fiducials;
 pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
 pub use library::{Drawing, Library, SceneError};
 pub use outside::{Outline, Outside};
-pub use surface::{Contact, Lie, Projected, Shape, Surface};
+pub use surface::{Contact, Lie, Projected, Shape, Surface, pose};
 
 /// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -158,12 +158,7 @@ impl Surface {
     #[must_use]
     pub fn lies(&self) -> Option<Isometry3<f64>> {
         let corner = self.is_flat().then(|| self.at([0.0, 0.0]))?;
-        let (x, z) = (corner.x.into_inner(), corner.normal.into_inner());
-        let turned = Rotation3::from_basis_unchecked(&[x, z.cross(&x), z]);
-        Some(Isometry3::from_parts(
-            Translation3::from(corner.point_m.coords),
-            UnitQuaternion::from_rotation_matrix(&turned),
-        ))
+        Some(pose(&corner.point_m, &corner.x, &corner.normal))
     }
 
     /// A point in space as the sheet sees it.
@@ -215,6 +210,16 @@ impl Surface {
             before = now;
         }
     }
+}
+
+/// From a frame with this origin, x and z, both of length 1 and at a right angle, to the frame in which they are said.
+#[must_use]
+pub fn pose(origin_m: &Point3<f64>, x: &Vector3<f64>, z: &Vector3<f64>) -> Isometry3<f64> {
+    let turned = Rotation3::from_basis_unchecked(&[*x, z.cross(x), *z]);
+    Isometry3::from_parts(
+        Translation3::from(origin_m.coords),
+        UnitQuaternion::from_rotation_matrix(&turned),
+    )
 }
 
 #[expect(

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::join_all;
-use nalgebra::{Isometry3, Matrix3, Point3, Rotation3, Translation3, UnitQuaternion, Vector3};
+use nalgebra::{Isometry3, Point3, Vector3};
 
 use super::{Node, Seat};
 use crate::calib::{Glimpse, Store, camera_stands, is_out_of_date};
 use crate::camera::{Camera, Source};
 use crate::config::{CameraEntry, CameraSource, NodeFile, SimulatedCameraEntry};
-use crate::scene::{Fiducials, Scene};
+use crate::scene::{Fiducials, Scene, pose};
 use crate::vision::{Eye, Frame, Lens, Moved, Sighting, VisionError, find, locate, moved};
 
 /// An older picture proves nothing of where the sheet lies now.
@@ -418,9 +418,5 @@ fn stands(simulated: &SimulatedCameraEntry) -> Isometry3<f64> {
         Vector3::z()
     };
     let x = z.cross(&up).normalize();
-    let turned = Rotation3::from_matrix_unchecked(Matrix3::from_columns(&[x, z.cross(&x), z]));
-    Isometry3::from_parts(
-        Translation3::from(at.coords),
-        UnitQuaternion::from_rotation_matrix(&turned),
-    )
+    pose(&at, &x, &z)
 }
