@@ -114,9 +114,7 @@ impl Node {
         });
         join_all(looks).await
     }
-}
 
-impl Node {
     /// Where a camera stands, from a picture taken now of a scene's sheet, which must lie where it was
     /// taught. Without a name the only camera that sees that sheet.
     ///
@@ -127,44 +125,34 @@ impl Node {
         scene: &str,
         camera: Option<&str>,
     ) -> Result<Glimpse, String> {
-        let found = self
-            .scenes
-            .scene(scene, None)
-            .map_err(|error| error.to_string())?;
+        let found = self.scenes.scene(scene, None);
+        let found = found.map_err(|error| error.to_string())?;
         let model = &found.arm.file.name;
-        let seat = self
-            .seats
-            .iter()
-            .find(|seat| seat.motion.arm().file.name == *model);
+        let mut seats = self.seats.iter();
+        let seat = seats.find(|seat| seat.motion.arm().file.name == *model);
         let seat = seat.ok_or_else(|| {
             format!("scene `{scene}` is for the arm {model}, which this node does not have")
         })?;
-        let known: Vec<String> = self
-            .watchers(seat)
-            .iter()
-            .map(|w| w.entry.name.clone())
-            .collect();
-        let name = match (camera, known.as_slice()) {
-            (_, []) => {
-                return Err(
-                    "this node has no camera for this arm: `[[cameras]]` in its file names one"
-                        .to_owned(),
-                );
-            }
-            (Some(name), _) if known.iter().any(|one| one == name) => name,
-            (None, [only]) => only,
-            _ => {
-                return Err(format!(
-                    "say which camera with --camera: {}",
-                    known.join(", ")
-                ));
-            }
-        };
-        let looks = self.look(seat, Some(&found)).await;
-        let look = looks.into_iter().find(|(one, _)| one == name);
-        let (_, look) = look.ok_or_else(|| format!("camera {name} gave nothing"))?;
-        look?.stands(&found)
+        let watcher = chosen(self.watchers(seat), camera)?;
+        let store = Store::of_state(&self.state);
+        let look = watcher.look(seat, Some(Arc::clone(&found)), store).await?;
+        look.stands(&found)
     }
+}
+
+/// The camera of this name; without one, the only one there is.
+fn chosen(watchers: Vec<Arc<Watcher>>, camera: Option<&str>) -> Result<Arc<Watcher>, String> {
+    let known: Vec<String> = watchers.iter().map(|w| w.entry.name.clone()).collect();
+    let mut all = watchers.into_iter();
+    let found = match camera {
+        Some(name) => all.find(|watcher| watcher.entry.name == name),
+        None if known.len() == 1 => all.next(),
+        None => None,
+    };
+    found.ok_or_else(|| match known.as_slice() {
+        [] => "this node has no camera for this arm: `[[cameras]]` in its file names one".to_owned(),
+        _ => format!("say which camera with --camera: {}", known.join(", ")),
+    })
 }
 
 impl Watcher {
