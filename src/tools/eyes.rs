@@ -17,6 +17,14 @@ use crate::vision::{Eye, Frame, Lens, Moved, Sighting, VisionError, find, locate
 /// An older picture proves nothing of where the sheet lies now.
 const FRESH: Duration = Duration::from_secs(3);
 
+/// Why nothing is seen at all.
+pub(super) const NO_CAMERA: &str =
+    "this node has no camera for this arm: `[[cameras]]` in its file names one";
+
+/// Why a camera's pictures are shown and nothing more.
+const NO_FOCAL: &str =
+    "has no focal_px in the node file: without it nothing is read off its pictures";
+
 /// A camera of a node.
 pub(super) struct Watcher {
     entry: CameraEntry,
@@ -150,7 +158,7 @@ fn chosen(watchers: Vec<Arc<Watcher>>, camera: Option<&str>) -> Result<Arc<Watch
         None => None,
     };
     found.ok_or_else(|| match known.as_slice() {
-        [] => "this node has no camera for this arm: `[[cameras]]` in its file names one".to_owned(),
+        [] => NO_CAMERA.to_owned(),
         _ => format!("say which camera with --camera: {}", known.join(", ")),
     })
 }
@@ -319,11 +327,7 @@ impl Look {
                     scene.name
                 ));
             }
-            None => {
-                return Err(format!(
-                    "camera {name} has no focal_px in the node file: without it nothing is read off its pictures"
-                ));
-            }
+            None => return Err(format!("camera {name} {NO_FOCAL}")),
             Some(Err(error)) => return Err(format!("camera {name}: {error}")),
             Some(Ok(seen)) => seen,
         };
@@ -356,11 +360,7 @@ impl Look {
             ));
         }
         let seen = match &self.sheet {
-            None => {
-                return Proof::Nothing(format!(
-                    "camera {name} has no focal_px in the node file: nothing is read off its pictures"
-                ));
-            }
+            None => return Proof::Nothing(format!("camera {name} {NO_FOCAL}")),
             Some(Err(error)) => return Proof::Nothing(format!("camera {name}: {error}")),
             Some(Ok(seen)) => seen,
         };

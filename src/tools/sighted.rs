@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::answer::Reply;
-use super::eyes::{Look, Proof};
+use super::eyes::{Look, NO_CAMERA, Proof};
 use super::stroke::rounded;
 use super::{Node, Seat};
 use crate::scene::{Fiducials, Scene};
@@ -42,9 +42,7 @@ pub(super) async fn check(
         return Ok(());
     }
     if looks.is_empty() {
-        why_not.push(
-            "this node has no camera for this arm: `[[cameras]]` in its file names one".to_owned(),
-        );
+        why_not.push(NO_CAMERA.to_owned());
     }
     Err(Reply::failed(format!(
         "scene {} demands that a camera sees where its sheet lies, and none does: {}; nothing moved",
