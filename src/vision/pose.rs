@@ -74,7 +74,7 @@ pub fn locate(
         });
     }
     let mut left_out = Vec::new();
-    let mut fit = fitted(&marks, lens)?;
+    let mut fit = fit(&corners(&marks), lens)?;
     while fit.rms_px > CORNER_RMS_PX_MAX {
         let Some((without, better)) = best_without(&marks, lens) else {
             return Err(VisionError::Misfit {
@@ -133,10 +133,6 @@ fn best_without(marks: &[Marks], lens: &Lens) -> Option<(usize, Fit)> {
     };
     let fits = (0..marks.len()).filter_map(without);
     fits.min_by(|(_, a), (_, b)| a.rms_px.total_cmp(&b.rms_px))
-}
-
-fn fitted(marks: &[Marks], lens: &Lens) -> Result<Fit, VisionError> {
-    fit(&corners(marks), lens)
 }
 
 /// From the plane's homography, and from its mirror image, which fits nearly as well where the sheet
@@ -217,7 +213,7 @@ fn refined(start: &Isometry3<f64>, corners: &[Corner], lens: &Lens) -> Fit {
         let Some(step) = normal.lu().solve(&-slope) else {
             break;
         };
-        let next = moved(&sheet, &step);
+        let next = nudged(&sheet, &step);
         match residuals(&next, corners, lens) {
             Some(better) if better.norm_squared() < off.norm_squared() => {
                 let gained = off.norm_squared() - better.norm_squared();
@@ -240,7 +236,8 @@ fn refined(start: &Isometry3<f64>, corners: &[Corner], lens: &Lens) -> Fit {
     }
 }
 
-fn moved(sheet: &Isometry3<f64>, by: &Vector6<f64>) -> Isometry3<f64> {
+/// Turned and shifted a little, in the camera's frame.
+fn nudged(sheet: &Isometry3<f64>, by: &Vector6<f64>) -> Isometry3<f64> {
     let turn = UnitQuaternion::from_scaled_axis(Vector3::new(by[0], by[1], by[2]));
     let shift = Vector3::new(by[3], by[4], by[5]);
     Isometry3::from_parts(
@@ -264,7 +261,7 @@ fn jacobian(sheet: &Isometry3<f64>, corners: &[Corner], lens: &Lens, rows: usize
     for axis in 0..6 {
         let mut by = Vector6::zeros();
         by[axis] = STEP;
-        let [on, back] = [by, -by].map(|by| residuals(&moved(sheet, &by), corners, lens));
+        let [on, back] = [by, -by].map(|by| residuals(&nudged(sheet, &by), corners, lens));
         if let (Some(on), Some(back)) = (on, back) {
             all.set_column(axis, &((on - back) / (2.0 * STEP)));
         }
