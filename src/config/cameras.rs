@@ -16,6 +16,9 @@ const TIMEOUT_MS: [u32; 3] = [100, 2000, 10_000];
 /// The longest side of a picture.
 const SIDE_PX_MAX: u32 = 8192;
 
+/// The most pixels of a picture; as many as are kept of one that comes.
+const PIXELS_MAX: u64 = 12_582_912;
+
 /// A camera.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -177,9 +180,9 @@ impl CameraEntry {
             .size_px
             .iter()
             .all(|side| (16..=SIDE_PX_MAX).contains(side));
-        if !sides || u64::from(self.size_px[0]) * u64::from(self.size_px[1]) > 12_582_912 {
+        if !sides || u64::from(self.size_px[0]) * u64::from(self.size_px[1]) > PIXELS_MAX {
             let what = format!(
-                "camera `{name}`: size_px is {:?}; sides of 16 to {SIDE_PX_MAX} and at most 12582912 pixels are possible",
+                "camera `{name}`: size_px is {:?}; sides of 16 to {SIDE_PX_MAX} and at most {PIXELS_MAX} pixels are possible",
                 self.size_px
             );
             return Some(("size_px", what));
@@ -267,6 +270,8 @@ pub(super) fn problems(cameras: &[CameraEntry], arms: &[ArmEntry]) -> Vec<Proble
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::super::NodeFile;
+    use super::{PIXELS_MAX, SIDE_PX_MAX};
+    use crate::vision;
 
     const GOOD: &str =
         "[[cameras]]\nname = \"top\"\nsource = \"/dev/video0\"\nsize_px = [1280, 960]\n";
@@ -323,6 +328,13 @@ mod tests {
         assert!(wrong(&both).contains("take [cameras.simulated] away"));
         assert!(NodeFile::read("node.toml", &both.replace("/dev/video0", "simulator")).is_ok());
     }
+
+    #[test]
+    fn what_may_be_asked_for_can_be_kept() {
+        assert_eq!(u64::try_from(vision::PIXELS_MAX), Ok(PIXELS_MAX));
+        assert_eq!(vision::SIDE_PX_MAX, SIDE_PX_MAX);
+    }
+
     #[test]
     fn the_page_about_cameras_shows_what_can_be_read() {
         let page = include_str!("../../docs/cameras.md");
