@@ -2,6 +2,7 @@
 //! measures how its arms stop. They are jobs like all others: journalled before they move.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::answer::Reply;
@@ -69,6 +70,7 @@ impl Alone {
                 entry,
                 who: Who::Node,
                 seen_stops,
+                has_looked: AtomicBool::new(false),
             })),
             Err(why) => {
                 let why = format!("its journal cannot be written: {why}");

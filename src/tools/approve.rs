@@ -86,13 +86,18 @@ impl Node {
 }
 
 impl Errand {
+    /// Whether each plan waits for a person's word.
+    pub(super) fn must_be_approved(&self) -> bool {
+        self.node.file.require_approval && self.who == Who::Planner
+    }
+
     /// Waits for a person's word on a plan, where the node file asks for one.
     pub(super) async fn await_approval(
         &self,
         scene: &Arc<Scene>,
         plan: &Plan,
     ) -> Result<(), Trouble> {
-        if !self.node.file.require_approval || self.who != Who::Planner {
+        if !self.must_be_approved() {
             return Ok(());
         }
         let job = self.entry.id().to_owned();

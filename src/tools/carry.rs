@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -87,6 +88,8 @@ pub(super) struct Errand {
     pub(super) who: Who,
     /// Stops asked for before it was planned.
     pub(super) seen_stops: u64,
+    /// Whether a camera was asked where the sheet lies: once, however many motions follow.
+    pub(super) has_looked: AtomicBool,
 }
 
 impl Errand {
@@ -180,10 +183,12 @@ impl Errand {
 }
 
 impl Errand {
-    /// Whether the sheet still lies where it was taught, seen in this moment: a plan may have waited
-    /// for its approval. Coming to rest asks nothing of a sheet.
+    /// Whether the sheet still lies where it was taught, seen before the first motion, and again where
+    /// a plan may have waited for its approval. Coming to rest asks nothing of a sheet.
     async fn look(&self, scene: &Arc<Scene>) -> Result<(), Trouble> {
-        if !OVER_THE_SHEET.contains(&self.job.card().tool.as_str()) {
+        let is_over_it = OVER_THE_SHEET.contains(&self.job.card().tool.as_str());
+        let has_looked = self.has_looked.swap(true, Ordering::Relaxed);
+        if !is_over_it || (has_looked && !self.must_be_approved()) {
             return Ok(());
         }
         let seen = sighted::check(&self.node, &self.seat, scene).await;
@@ -376,6 +381,7 @@ where
                     entry,
                     who,
                     seen_stops,
+                    has_looked: AtomicBool::new(false),
                 };
                 carry_out(errand, work).await;
             };
