@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
@@ -108,7 +108,7 @@ pub(super) struct TouchArgs {
     #[arg(long)]
     of: Option<Of>,
     /// Of x and y: how far from the origin, as a ruler says [default: the sheet's width and height]
-    #[arg(long, value_name = "MM")]
+    #[arg(long, value_name = "MM", value_parser = millimetres)]
     mm: Option<f64>,
     /// Which point, where zeros are found from several that are not known
     #[arg(long, default_value_t = 0)]
@@ -131,6 +131,7 @@ struct HereArgs {
         long,
         value_name = "RAD,…",
         value_delimiter = ',',
+        value_parser = radians,
         allow_hyphen_values = true
     )]
     joints: Option<Vec<f64>>,
@@ -195,6 +196,23 @@ enum Of {
     Calibrator,
     /// Whatever was touched before, once more, not to be fitted but to be predicted
     Verify,
+}
+
+fn radians(said: &str) -> Result<f64, String> {
+    number(said)
+        .ok_or_else(|| "write each joint in rad, base first, such as 0.1,-0.3,0.4,1.2,0".to_owned())
+}
+
+fn millimetres(said: &str) -> Result<f64, String> {
+    let mm = number(said).filter(|mm| *mm > 0.0);
+    mm.ok_or_else(|| "write millimetres above 0, such as 100 or 62.5".to_owned())
+}
+
+fn number(said: &str) -> Option<f64> {
+    said.trim()
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite())
 }
 
 /// What a node says for calibrations.
@@ -351,6 +369,12 @@ impl Place {
             arms: Vec::new(),
             runs: false,
         })
+    }
+
+    /// How an arm of this model is left; nothing of one that no running node has.
+    fn left(&self, model: &str) -> String {
+        let arm = self.arms.iter().find(|arm| arm.model == model);
+        arm.map_or_else(String::new, |arm| format!("; {}", torque(arm.energised)))
     }
 
     fn scene(&self, session: &Session) -> anyhow::Result<Arc<Scene>> {
@@ -710,9 +734,14 @@ impl Place {
     ) -> anyhow::Result<Exit> {
         let text = std::fs::read_to_string(file)
             .with_context(|| format!("cannot read {}", file.display()))?;
-        let read: lerobot::File = serde_json::from_str(&text).with_context(|| {
-            format!(
-                "{} is no calibration of LeRobot in a form that is known",
+        let read: lerobot::File = serde_json::from_str(&text).map_err(|error| {
+            let at = if error.is_data() {
+                String::new()
+            } else {
+                format!(" (line {}, column {}: no JSON)", error.line(), error.column())
+            };
+            anyhow!(
+                "{} is no calibration of LeRobot{at}: it names each joint with whole counts, such as {{\"shoulder_pan\": {{\"id\": 1, \"drive_mode\": 0, \"homing_offset\": -12, \"range_min\": 800, \"range_max\": 3200}}}}",
                 file.display()
             )
         })?;
@@ -760,6 +789,15 @@ impl Place {
     }
 }
 
+/// What a person at the arm must know of it before leaving.
+const fn torque(energised: bool) -> &'static str {
+    if energised {
+        "the arm holds with its torque on"
+    } else {
+        "the arm's torque is off: it lies where your hands leave it, and `steadyhand status` says so"
+    }
+}
+
 /// A record of an arm's zeros that no touch was made for.
 fn of_arm(place: &Place, arm: &crate::arm::Arm, method: &str) -> Record {
     Record {
@@ -801,8 +839,5 @@ fn role(args: &TouchArgs, kind: Kind) -> anyhow::Result<Role> {
             kind.word()
         ),
     };
-    if args.mm.is_some_and(|mm| !(mm.is_finite() && mm > 0.0)) {
-        bail!("--mm must be above 0");
-    }
     Ok(role)
 }

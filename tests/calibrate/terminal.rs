@@ -99,13 +99,15 @@ fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
     // It holds, so that somebody must hold it first.
     let (code, said) = jog(&table.bench, "z+10");
     assert_eq!(code, 0, "{said}");
-    let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
-    person.sees("the arm will drop: hold it.");
-    person.sees(ASKED);
-    person.types("y\n");
-    person.sees("nothing was changed");
-    person.ends_with(1);
-    assert_eq!(stance(&table.bench)["energised"], true);
+    for no in ["y\n", "\u{3}"] {
+        let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
+        person.sees("the arm will drop: hold it.");
+        person.sees(ASKED);
+        person.types(no);
+        person.sees("nothing was changed; the arm holds with its torque on");
+        person.ends_with(1);
+        assert_eq!(stance(&table.bench)["energised"], true);
+    }
     assert!(!table.sim.turn_by_hand(1, 0.0), "it holds");
     let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
     person.sees(ASKED);
@@ -163,7 +165,7 @@ fn another_answer_than_yes_and_ctrl_c_save_nothing_and_say_how_the_arm_is() {
     }
     person.sees(ASKED);
     person.types("maybe\n");
-    person.sees("nothing was written");
+    person.sees("nothing was written; the arm's torque is off");
     person.ends_with(1);
     let mut person = table.begin();
     person.sees("move shoulder_pan alone");
@@ -231,7 +233,9 @@ fn a_sheet_is_taught_touch_by_touch_and_ctrl_c_keeps_them() {
     person.sees("(touch 2 of 3)");
     person.interrupts();
     person.sees("the touches so far are kept");
+    person.sees("the arm's torque is off");
     person.ends_with(1);
+    assert_eq!(stance(&table.bench)["energised"], false);
     let discarded = table.bench.run(&["calibrate", "discard"]);
     assert!(discarded.status.success(), "{discarded:?}");
     let mut person = Person::at(&table.bench, &teach);

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -26,6 +26,21 @@ pub(crate) fn pseudo_terminal() -> (File, File) {
     (File::from(screen), terminal.unwrap())
 }
 
+/// The same command at the head of a session whose terminal is its standard input, as a shell starts it: what is typed there can
+/// interrupt it.
+fn leading(command: &Command) -> Command {
+    let mut at_head = Command::new("setsid");
+    let program = command.get_program();
+    at_head.arg("--ctty").arg(program).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => at_head.env(name, value),
+            None => at_head.env_remove(name),
+        };
+    }
+    at_head
+}
+
 /// A command of the program, with somebody before it.
 pub(crate) struct Person {
     keys: File,
@@ -45,7 +60,7 @@ impl Person {
             ws_ypixel: 0,
         };
         tcsetwinsize(&terminal, size).unwrap();
-        let mut command = bench.command(args);
+        let mut command = leading(&bench.command(args));
         command.stdin(Stdio::from(terminal.try_clone().unwrap()));
         command.stdout(Stdio::from(terminal.try_clone().unwrap()));
         let program = Running(command.stderr(Stdio::from(terminal)).spawn().unwrap());
@@ -99,9 +114,9 @@ impl Person {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// What a terminal makes of Ctrl-C where it is not raw.
-    pub(crate) fn interrupts(&self) {
-        self.program.signal(rustix::process::Signal::INT);
+    /// Presses Ctrl-C: a byte, of which the terminal makes a signal where it is not raw.
+    pub(crate) fn interrupts(&mut self) {
+        self.types("\u{3}");
     }
 
     pub(crate) fn ends_with(&mut self, code: i32) {

@@ -7,20 +7,16 @@ use std::io::BufRead;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde::Deserialize;
 
 use super::person::{Person, Said};
-use super::{ConsentArgs, Measured, Place, of_arm};
+use super::{ConsentArgs, Measured, Place, of_arm, torque};
 use crate::calib::{self, Found, Ranges, Record, Ticks, report};
 use crate::cli::control::Verb;
 use crate::cli::{AtArgs, Exit, NodeArgs, operate, show};
 use crate::clock::Clock;
-
-/// How the arm is while it is moved by hand.
-const LIMP: &str =
-    "the arm's torque is off: it lies where your hands leave it, and `steadyhand status` says so";
 
 /// How often the table is drawn anew.
 const EVERY: Duration = Duration::from_millis(150);
@@ -71,7 +67,7 @@ pub(super) async fn run(node: &NodeArgs, args: &JointsArgs) -> anyhow::Result<Ex
             }
             let holds = present.is_some_and(|seen| seen.energised);
             if holds && !let_go(args, &mut person).await? {
-                show::line("nothing was changed");
+                show::line(&format!("nothing was changed; {}", torque(true)));
                 return Ok(Exit::Refused);
             }
             by_hand(args, &mut ranges, &mut person).await?;
@@ -104,8 +100,11 @@ async fn let_go(args: &JointsArgs, person: &mut Person) -> anyhow::Result<bool> 
         return Ok(false);
     }
     let told = operate::ask(&args.at, &Verb::TorqueOff).await?;
+    if !told.done {
+        bail!("{}", told.text);
+    }
     show::line(&told.text);
-    Ok(told.done)
+    Ok(true)
 }
 
 fn replay(file: &std::path::Path, ranges: &mut Ranges<'_>) -> anyhow::Result<()> {
@@ -113,8 +112,14 @@ fn replay(file: &std::path::Path, ranges: &mut Ranges<'_>) -> anyhow::Result<()>
         std::fs::File::open(file).with_context(|| format!("cannot read {}", file.display()))?,
     );
     for (number, line) in reader.lines().take(LINES_MAX).enumerate() {
-        let line: Line = serde_json::from_str(&line?)
-            .with_context(|| format!("{}: line {}", file.display(), number + 1))?;
+        let line: Line = serde_json::from_str(&line?).map_err(|error| {
+            anyhow!(
+                "{}: line {}, column {}: no reading; one is {{\"ticks\": {{\"1\": 2048}}}}, whole counts by the servos' ids, or {{\"enter\": true}}",
+                file.display(),
+                number + 1,
+                error.column()
+            )
+        })?;
         ranges.look(&line.ticks);
         if line.enter {
             ranges.next();
@@ -146,8 +151,8 @@ async fn by_hand(
         tokio::select! {
             said = person.says() => match said {
                 Said::Line(_) => ranges.next(),
-                Said::End => bail!("the input ended before every joint was moved: nothing was saved; {LIMP}"),
-                Said::Interrupt => bail!("interrupted: nothing was saved; {LIMP}"),
+                Said::End => bail!("the input ended before every joint was moved: nothing was saved; {}", torque(false)),
+                Said::Interrupt => bail!("interrupted: nothing was saved; {}", torque(false)),
             },
             waited = alarm.until(clock.now().after(EVERY)) => waited?,
         }
@@ -176,7 +181,10 @@ async fn save(
     }
     let question = "write this into the arm's file?";
     if !person.agrees(question, args.consent.yes).await? {
-        show::line("nothing was written");
+        // Where it was moved by hand it is limp now, whatever it was when this began.
+        let left = args.from.is_none().then(|| torque(false));
+        let left = left.map_or_else(String::new, |left| format!("; {left}"));
+        show::line(&format!("nothing was written{left}"));
         return Ok(Exit::Refused);
     }
     let lock = place.store.lock()?;

@@ -129,8 +129,7 @@ async fn sheet(node: &NodeArgs, args: &TeachArgs) -> anyhow::Result<Exit> {
     for (of, what) in SHEET {
         for time in 1..=TOUCHES_EACH {
             if !entered(&mut person, what, time).await {
-                show::line(KEPT);
-                return Ok(Exit::Refused);
+                return kept(node, here, "").await;
             }
             // Where the arm is now, read anew.
             let place = Place::find(node, &here.at).await?;
@@ -144,14 +143,22 @@ async fn sheet(node: &NodeArgs, args: &TeachArgs) -> anyhow::Result<Exit> {
         }
     }
     if !person.agrees(QUESTION, consent.yes).await? {
-        show::line(&format!("nothing was written; {KEPT}"));
-        return Ok(Exit::Refused);
+        return kept(node, here, "nothing was written; ").await;
     }
     let place = Place::find(node, &here.at).await?;
     place.accept(consent.change.overridden)
 }
 
-const KEPT: &str = "the touches so far are kept: `steadyhand calibrate show`, `undo` or `discard`";
+/// Says what is left of it all: the touches, and an arm that holds or lies limp.
+async fn kept(node: &NodeArgs, here: &HereArgs, before: &str) -> anyhow::Result<Exit> {
+    let place = Place::find(node, &here.at).await?;
+    let scene = place.library.scene(&here.scene, None)?;
+    let left = place.left(&scene.arm.file.name);
+    show::line(&format!(
+        "{before}the touches so far are kept: `steadyhand calibrate show`, `undo` or `discard`{left}"
+    ));
+    Ok(Exit::Refused)
+}
 
 const QUESTION: &str = "write this into the scene's file?";
 
