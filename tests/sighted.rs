@@ -5,6 +5,8 @@
     clippy::indexing_slicing,
     clippy::panic,
     clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_precision_loss,
     reason = "a failing test may panic"
 )]
 
@@ -329,4 +331,85 @@ fn a_camera_that_was_knocked_is_not_taken_for_a_sheet_that_moved() {
     );
     let (code, text) = practice.run(&["calibrate", "accept"]);
     assert!(code != 0 && text.contains("not accepted"), "{text}");
+}
+
+/// A picture that was kept.
+struct Kept(tiny_skia::Pixmap);
+
+impl Kept {
+    /// The camera's picture of a result.
+    fn of(result: &Value) -> Self {
+        let files = files(result);
+        let name = files.iter().find(|file| file.ends_with("camera-top.png"));
+        let bytes = std::fs::read(name.unwrap()).unwrap();
+        Self(tiny_skia::Pixmap::decode_png(&bytes).unwrap())
+    }
+
+    /// Pixels whose red, green and blue are such.
+    fn pixels(&self, is_such: impl Fn([u8; 3]) -> bool) -> Vec<[i64; 2]> {
+        let pixels = self.0.pixels().iter().enumerate();
+        let such = pixels.filter(|(_, px)| is_such([px.red(), px.green(), px.blue()]));
+        let width = self.0.width() as usize;
+        such.map(|(at, _)| [(at % width) as i64, (at / width) as i64])
+            .collect()
+    }
+}
+
+/// How many of these lie nearer than three pixels to any of the others, after they were moved down.
+fn share_near(these: &[[i64; 2]], others: &[[i64; 2]], down: i64) -> f64 {
+    let is_near = |[x, y]: &[i64; 2]| {
+        let mut others = others.iter();
+        others.any(|[u, v]| (u - x).pow(2) + (v - y - down).pow(2) < 9)
+    };
+    these.iter().filter(|at| is_near(at)).count() as f64 / these.len() as f64
+}
+
+#[test]
+fn what_is_planned_and_what_is_drawn_lie_over_the_ink_that_a_camera_sees() {
+    let practice = Practice::new(&SIMULATED.replace("\nstands_m", "\nnoise_grey = 0.0\nstands_m"));
+    let file = practice.0.path("node.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    // A lens that brings the sheet nearer.
+    std::fs::write(&file, text.replace("[900.0, 900.0]", "[2200.0, 2200.0]")).unwrap();
+    let mut served = practice.calibrate();
+    let (before, _) = tool(&served, "sense");
+    let (drawn, _) = tool(&served, "stroke");
+    assert_eq!(drawn["success"], true, "{drawn:#}");
+    let (after, _) = tool(&served, "sense");
+    // Where it stands is not known any more: nothing lies over the picture.
+    std::fs::remove_file(practice.0.path("state/calibration/camera-top.toml")).unwrap();
+    let (bare, _) = tool(&served, "sense");
+    assert!(served.child.terminate().is_some());
+
+    let seen = Kept::of(&bare);
+    let ink = seen.pixels(|[r, g, b]| r.max(g).max(b) < 140);
+    let all = f64::from(seen.0.width() * seen.0.height());
+    assert!((ink.len() as f64) < 0.1 * all, "{} dark pixels", ink.len());
+    let is_blue = |[r, g, b]: [u8; 3]| b > 150 && r < 100 && g < 150;
+    let is_orange = |[r, g, b]: [u8; 3]| r > 180 && g < 140 && b < 90;
+    let planned = Kept::of(&before).pixels(is_blue);
+    let inked = Kept::of(&after).pixels(is_orange);
+    for (what, lines, picture) in [("planned", &planned, &before), ("drawn", &inked, &after)] {
+        let size = |of: &Kept| (of.0.width(), of.0.height());
+        assert_eq!(size(&Kept::of(picture)), size(&seen), "{what}");
+        assert!(lines.len() > 60, "{what}: {} pixels", lines.len());
+        let (near, moved) = (share_near(lines, &ink, 0), share_near(lines, &ink, 9));
+        assert!(
+            near > 0.95 && moved < 0.5,
+            "{what}: {near} on the ink, {moved} beside it"
+        );
+    }
+    assert!(seen.pixels(is_orange).is_empty() && seen.pixels(is_blue).is_empty());
+    // Each says when it was taken, and what was kept is there.
+    let taken =
+        [&before, &after, &bare].map(|of| of["cameras"][0]["taken_at_ms"].as_u64().unwrap());
+    let now = steadyhand::clock::calendar_ms();
+    assert!(
+        taken.is_sorted() && taken[0] < taken[2] && taken[2] <= now,
+        "{taken:?} {now}"
+    );
+    assert!(now - taken[0] < 120_000, "{taken:?} {now}");
+    for file in files(&after) {
+        assert!(std::path::Path::new(&file).is_file(), "{file}");
+    }
 }
