@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     match cli::run(cli::Cli::parse()) {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
-            eprintln!("steadyhand: {}", cli::harmless(&format!("{error:#}")));
+            eprintln!("steadyhand: {}", cli::harmless(&cli::why(&error)));
             ExitCode::from(Exit::of(&error) as u8)
         }
     }

@@ -559,6 +559,19 @@ fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// An error with its causes, from the outside in; what one says already in its own words is not said again.
+#[must_use]
+pub fn why(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |said, cause| {
+        let cause = cause.to_string();
+        match said.as_str() {
+            "" => cause,
+            said if said.contains(&cause) => said.to_owned(),
+            said => format!("{said}: {cause}"),
+        }
+    })
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
@@ -568,6 +581,15 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn no_cause_is_said_twice() {
+        let lost = || crate::driver::DriverError::Read(crate::link::LinkError::Unplugged);
+        let said = why(&anyhow::Error::new(lost()));
+        assert_eq!(said, lost().to_string());
+        let said = why(&anyhow::Error::new(lost()).context("nothing was saved"));
+        assert_eq!(said, format!("nothing was saved: {}", lost()));
     }
 
     #[test]

@@ -128,6 +128,23 @@ fn line_of(text: &str, byte: usize) -> usize {
         + 1
 }
 
+/// How keys end, and what they are in; longer ends first.
+const UNITS: [(&str, &str); 10] = [
+    ("_mm_s", "mm a second"),
+    ("_rad_s", "rad a second"),
+    ("_mm", "mm"),
+    ("_m", "m"),
+    ("_rad", "rad"),
+    ("_deg", "degrees"),
+    ("_px", "pixels"),
+    ("_ms", "ms"),
+    ("_s", "seconds"),
+    ("_c", "degrees Celsius"),
+];
+
+/// Longer lists are not shown as examples.
+const ITEMS_MAX: usize = 6;
+
 struct Walk<'a> {
     root: &'a Schema,
     text: &'a str,
@@ -159,8 +176,9 @@ impl Walk<'_> {
     fn value(&mut self, schema: &Value, value: &mut toml::Value, path: &str) {
         if let Some(why) = self.misfit(schema, value) {
             let line = self.line(path);
+            let such = self.example(schema, path);
             self.misfits
-                .push(format!("{line}invalid type: `{path}` is {why}"));
+                .push(format!("{line}invalid type: `{path}` is {why}{such}"));
             return;
         }
         match value {
@@ -216,6 +234,55 @@ impl Walk<'_> {
         match (below, above) {
             (Some(least), _) => Some(format!("{number}, expected {least} or more")),
             (_, Some(most)) => Some(format!("{number}, expected {most} or less")),
+            _ => None,
+        }
+    }
+
+    /// A value that would do, with the unit that its key names; nothing where its form says too little.
+    fn example(&self, schema: &Value, path: &str) -> String {
+        let key = path.rsplit('.').next().unwrap_or(path);
+        let (key, of_list) = key
+            .split_once('[')
+            .map_or((key, false), |(key, _)| (key, true));
+        let Some(value) = self.sample(schema) else {
+            return String::new();
+        };
+        let unit = UNITS.iter().find(|(end, _)| key.ends_with(end));
+        let unit = unit.map_or(String::new(), |(_, unit)| format!(", in {unit}"));
+        match of_list {
+            true => format!("{unit}, such as `{value}`"),
+            false => format!("{unit}, such as `{key} = {value}`"),
+        }
+    }
+
+    fn sample(&self, schema: &Value) -> Option<String> {
+        let kinds = self.find(schema, "type")?;
+        let kinds: Vec<&str> = match &kinds {
+            Value::String(kind) => vec![kind],
+            Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+            _ => return None,
+        };
+        let kind = kinds.into_iter().find(|kind| *kind != "null")?;
+        match kind {
+            "number" => Some("12.5".to_owned()),
+            "integer" => Some(
+                self.find(schema, "minimum")
+                    .map_or("1".to_owned(), |least| least.to_string()),
+            ),
+            "boolean" => Some("true".to_owned()),
+            "array" => {
+                let item = self.sample(&self.find(schema, "items")?)?;
+                let count = self
+                    .find(schema, "minItems")
+                    .and_then(|least| least.as_u64());
+                let items = vec![
+                    item;
+                    usize::try_from(count.unwrap_or(1))
+                        .ok()?
+                        .clamp(1, ITEMS_MAX)
+                ];
+                Some(format!("[{}]", items.join(", ")))
+            }
             _ => None,
         }
     }
@@ -334,6 +401,8 @@ mod tests {
     #[expect(dead_code, reason = "only its shape is read")]
     struct Inner {
         depth_mm: f64,
+        #[serde(default)]
+        size_mm: [f64; 2],
     }
 
     #[test]
@@ -363,6 +432,23 @@ mod tests {
             assert!(problem.starts_with(begins), "{error}");
         }
         assert_eq!(error.problems.len(), 4, "{error}");
+    }
+
+    #[test]
+    fn a_value_of_another_form_is_answered_with_a_unit_and_an_example() {
+        let text = "speed = 'fast'\n[[inner]]\ndepth_mm = 'deep'\nsize_mm = [1.0, 'x']\n";
+        let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
+        for said in [
+            "`speed` is a text, expected a number, such as `speed = 12.5`",
+            "expected a number, in mm, such as `depth_mm = 12.5`",
+            "`inner[0].size_mm[1]` is a text, expected a number, in mm, such as `12.5`",
+        ] {
+            assert!(error.contains(said), "{said}: {error}");
+        }
+        let text = "speed = 1.0\n[[inner]]\ndepth_mm = 1.0\nsize_mm = 5\n";
+        let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
+        let said = "expected a list, in mm, such as `size_mm = [12.5, 12.5]`";
+        assert!(error.contains(said), "{error}");
     }
 
     #[test]

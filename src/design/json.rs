@@ -99,10 +99,59 @@ fn bare(paths: Vec<Vec<[f64; 2]>>) -> File {
 fn refusal(error: &serde_json::Error) -> DesignError {
     DesignError::syntax(
         format!("line {} column {}", error.line(), error.column()),
-        error.to_string().escape_debug().to_string(),
+        printable(&plain(&error.to_string())),
         ACCEPTED,
     )
 }
+
+/// What the parser says, in words of a drawing instead of a program's.
+fn plain(said: &str) -> String {
+    let said = said.rsplit_once(" at line ").map_or(said, |(said, _)| said);
+    let said = said.strip_prefix("invalid type: ").unwrap_or(said);
+    let said = said.strip_prefix("invalid value: ").unwrap_or(said);
+    WORDS.iter().fold(said.to_owned(), |said, (theirs, ours)| {
+        said.replace(theirs, ours)
+    })
+}
+
+/// What a file says may be anything: characters that a terminal would obey are written out.
+fn printable(said: &str) -> String {
+    let one = |c: char| match c {
+        '"' | '\'' | '\\' => c.to_string(),
+        other => other.escape_debug().to_string(),
+    };
+    said.chars().map(one).collect()
+}
+
+/// What the parser calls things, and what they are called here; longer words first.
+const WORDS: [(&str, &str); 14] = [
+    ("floating point `", "the number `"),
+    ("integer `", "the number `"),
+    ("boolean `", "the word `"),
+    ("string \"", "the text \""),
+    ("unknown field", "the unknown key"),
+    (
+        "expected f64",
+        "expected a number such as 12.5, in mm where `units` says nothing else",
+    ),
+    ("expected u16", "expected a pen's number such as 0"),
+    (
+        "expected an array of length 2",
+        "expected two numbers such as [10.0, 2.5]",
+    ),
+    (
+        "expected struct StrokeFile",
+        "expected a stroke such as {\"points\": [[0, 0], [10, 2.5]]}",
+    ),
+    ("expected struct File", "expected a drawing"),
+    ("expected a string", "expected a text in quotes"),
+    (
+        "expected a sequence",
+        "expected a list such as [[0, 0], [10, 2.5]]",
+    ),
+    ("sequence,", "a list,"),
+    ("map,", "an object,"),
+];
 
 fn page(file: &File) -> Result<Option<[f64; 2]>, DesignError> {
     let page_mm = match (file.page, file.page_mm) {
@@ -210,13 +259,60 @@ mod tests {
                 r#"{"page": [0, 5], "strokes": []}"#,
                 "the page: found 0 by 5 mm",
             ),
-            ("{\"units\": \"ell\", \"strokes\": []}", "line 1 column"),
+            (r#"{"units": "ell", "strokes": []}"#, "line 1 column"),
             ("[]", "the drawing has no line"),
             ("[[[1e999, 0]]]", "line 1 column"),
             ("[[[1e9, 0]]]", "stroke 1: a point lies at 1000000000, 0 mm"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.starts_with(place), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_words_of_a_drawing() {
+        for (text, said) in [
+            (
+                r#"[[[0,0],[1,"x"]]]"#,
+                r#"the text "x", expected a number such as 12.5, in mm"#,
+            ),
+            (
+                "[[0,0],[1,2]]",
+                "the number `0`, expected two numbers such as [10.0, 2.5]",
+            ),
+            (
+                "[[[0,[1]]]]",
+                "found a list, expected a number such as 12.5",
+            ),
+            (
+                r#"{"strokes": 5}"#,
+                "expected a list such as [[0, 0], [10, 2.5]]",
+            ),
+            (
+                r#"{"strokes": [5]}"#,
+                r#"expected a stroke such as {"points": [[0, 0]"#,
+            ),
+            (
+                r#"{"strokes": [{"pen": -1, "points": []}]}"#,
+                "a pen's number such as 0",
+            ),
+            (
+                r#"{"lines": []}"#,
+                "the unknown key `lines`, expected one of `units`",
+            ),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(said), "{text}: {error}");
+            for theirs in [
+                "f64",
+                "u16",
+                "sequence",
+                "struct",
+                "invalid type",
+                "at line",
+            ] {
+                assert!(!error.contains(theirs), "{text}: {error}");
+            }
         }
     }
 
