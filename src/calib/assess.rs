@@ -4,16 +4,16 @@
 use nalgebra::{Isometry3, Point3, Vector3};
 use serde::Serialize;
 
-use super::edit::zero_key;
+use super::edit::{RADIUS_KEY, zero_key};
 use super::record::{Change, Contact, Glimpse, Kind, Record, Role, Session, Values, basis};
 use super::seen;
 use super::{
-    Asked, Class, Finding, FitError, FrameSigma, Plane, SheetFrame, TOUCHES_EACH, Target, Touch,
-    Verdict, curvature, frame, judge_pivot, judge_plane, judge_reading, judge_zeros, pivot_robust,
-    plane_robust, zeros,
+    Asked, Class, Finding, FitError, FrameSigma, Plane, Rolled, RolledTouch, SheetFrame,
+    TOUCHES_EACH, Target, Touch, Verdict, curvature, frame, judge_pivot, judge_plane,
+    judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust, rolled, zeros,
 };
 use crate::kin::Tip;
-use crate::scene::{Pen, Scene};
+use crate::scene::{Pen, Scene, Surface};
 use crate::units::Joints;
 
 /// Touches of a tool in poses nearer than this are one place, touched again.
@@ -146,6 +146,7 @@ pub fn assess(
         (Kind::Tool, _, _) => work.tool(),
         (Kind::Sheet, _, Some(glimpse)) => Ok(work.seen(glimpse)),
         (Kind::Sheet, Some(read_mm), None) => Ok(work.reading(read_mm)),
+        (Kind::Sheet, None, None) if scene.surface.radius_mm().is_some() => work.rolled(last),
         (Kind::Sheet, None, None) => work.sheet(last),
         (Kind::Zeros, _, _) => work.zeros()?,
         (Kind::Camera, _, Some(glimpse)) => Ok(seen::camera(glimpse, last)),
@@ -270,10 +271,7 @@ impl Work<'_> {
 
     fn sheet(&self, last: Option<&Record>) -> Fitted {
         let tips: Vec<_> = self.contacts(false).map(|c| self.tip(c)).collect();
-        let up = self.contacts(false).fold(Vector3::zeros(), |up, contact| {
-            up - self.mount(contact).rotation * self.pen.axis.into_inner()
-        });
-        let fit = plane_robust(&tips, &up)?;
+        let fit = plane_robust(&tips, &self.up())?;
         let made = self.frame(&fit)?;
         let corners = self.corners(&made.origin_m, &made.x, &made.y);
         let verify = self
@@ -322,14 +320,85 @@ impl Work<'_> {
         x: &Vector3<f64>,
         y: &Vector3<f64>,
     ) -> [(&'static str, Point3<f64>); 4] {
+        let at = |[right, up]: [f64; 2]| origin_m + x.scale(right / 1e3) + y.scale(up / 1e3);
+        self.corners_mm().map(|(name, corner)| (name, at(corner)))
+    }
+
+    fn corners_mm(&self) -> [(&'static str, [f64; 2]); 4] {
         let [width, height] = self.scene.surface.size_mm();
-        let corner = |right: f64, up: f64| origin_m + x.scale(right / 1e3) + y.scale(up / 1e3);
         [
-            ("lower left", corner(0.0, 0.0)),
-            ("lower right", corner(width, 0.0)),
-            ("upper right", corner(width, height)),
-            ("upper left", corner(0.0, height)),
+            ("lower left", [0.0, 0.0]),
+            ("lower right", [width, 0.0]),
+            ("upper right", [width, height]),
+            ("upper left", [0.0, height]),
         ]
+    }
+
+    /// A sheet on a cylinder: where that lies, its radius, and where on it the sheet begins.
+    fn rolled(&self, last: Option<&Record>) -> Fitted {
+        let touches: Vec<RolledTouch> = self
+            .contacts(false)
+            .map(|contact| RolledTouch {
+                at_m: self.tip(contact),
+                role: contact.role,
+            })
+            .collect();
+        let fit = rolled(&self.scene.surface, &touches, self.asked(), &self.up())?;
+        let flat = fit.surface.flat();
+        let accept = Class::of(&self.scene.arm).accept();
+        let spread_m = self.spread_m(&self.pen.tip_m);
+        let verify = self
+            .contacts(true)
+            .map(|c| fit.height_m(&self.tip(c)).abs());
+        let tilt = last
+            .and_then(normal_of)
+            .map(|normal| normal.angle(&(flat.rotation * Vector3::z())));
+        let mut finding = judge_rolled(
+            &fit,
+            &accept,
+            &self.corners_mm(),
+            verify.reduce(f64::max),
+            spread_m,
+            tilt,
+        );
+        finding.seldom(&self.seldom());
+        let points = self.session.touches.iter().map(|contact| {
+            let at = self.tip(contact);
+            let seen = fit.surface.project(&at);
+            let out = fit.surface.at(seen.at_mm).normal;
+            Residual::new(contact.role, &at, &out.scale(seen.height_mm / 1e3))
+        });
+        let corners = self
+            .corners_mm()
+            .map(|(name, at)| (name, fit.surface.at(at).point_m));
+        Ok(Assessed {
+            finding,
+            change: self.sheet_change(&corners),
+            old: self.old_sheet(),
+            new: values_of(&fit.surface, &flat),
+            figures: rolled_figures(&fit, spread_m),
+            points: points.collect(),
+        })
+    }
+
+    /// Away from the sheet, as the tools stood.
+    fn up(&self) -> Vector3<f64> {
+        self.contacts(false).fold(Vector3::zeros(), |up, contact| {
+            up - self.mount(contact).rotation * self.pen.axis.into_inner()
+        })
+    }
+
+    /// How far +x and +y are from the origin, as a ruler said, or as the sheet is large.
+    fn asked(&self) -> Asked {
+        let said = |role: Role| {
+            let mut of = self.contacts(false).filter(|c| c.role == role);
+            of.find_map(|c| c.asked_mm)
+        };
+        let [width, height] = self.scene.surface.size_mm();
+        Asked {
+            x_mm: said(Role::X).unwrap_or(width),
+            y_mm: said(Role::Y).unwrap_or(height),
+        }
     }
 
     fn sheet_figures(
@@ -377,18 +446,15 @@ impl Work<'_> {
             .collect()
     }
 
-    /// The sheet moved along itself, so that a cross drawn on it again comes to where it should be.
+    /// The sheet moved along itself, around its cylinder where it is rolled, so that a cross drawn on it again comes to where it
+    /// should be.
     fn reading(&self, [dx_mm, dy_mm]: [f64; 2]) -> Assessed {
-        let [origin, right, top] = self.old_corners();
-        let (x, y) = ((right - origin).normalize(), (top - origin).normalize());
-        let by = x.scale(-dx_mm / 1e3) + y.scale(-dy_mm / 1e3);
+        let surface = &self.scene.surface;
         let off_mm = dx_mm.hypot(dy_mm);
-        let mut new = self.old_sheet();
-        new.extend(one("origin_m", &(origin + by).coords));
         Assessed {
             finding: judge_reading(off_mm, &Class::of(&self.scene.arm).accept()),
             old: self.old_sheet(),
-            new,
+            new: values_of(surface, &surface.flat_along(-dx_mm, -dy_mm)),
             change: Change {
                 mm: off_mm,
                 deg: 0.0,
@@ -446,23 +512,16 @@ impl Work<'_> {
                 have: 0,
                 need: 1,
             };
-            let asked = of.iter().find_map(|c| c.asked_mm);
             #[expect(clippy::cast_precision_loss, reason = "a few touches")]
             let count = of.len() as f64;
             if of.is_empty() {
                 Err(none)
             } else {
-                Ok((Point3::from(sum / count), asked))
+                Ok(Point3::from(sum / count))
             }
         };
-        let (origin, _) = mean(Role::Origin)?;
-        let ((x, x_mm), (y, y_mm)) = (mean(Role::X)?, mean(Role::Y)?);
-        let [width, height] = self.scene.surface.size_mm();
-        let asked = Asked {
-            x_mm: x_mm.unwrap_or(width),
-            y_mm: y_mm.unwrap_or(height),
-        };
-        frame([&origin, &x, &y], asked, fit)
+        let (origin, x, y) = (mean(Role::Origin)?, mean(Role::X)?, mean(Role::Y)?);
+        frame([&origin, &x, &y], self.asked(), fit)
     }
 
     fn old_corners(&self) -> [Point3<f64>; 3] {
@@ -471,11 +530,8 @@ impl Work<'_> {
     }
 
     fn old_sheet(&self) -> Values {
-        let [origin, right, top] = self.old_corners();
-        let mut old = one("origin_m", &origin.coords);
-        old.extend(one("x_axis", &(right - origin).normalize()));
-        old.extend(one("y_axis", &(top - origin).normalize()));
-        old
+        let surface = &self.scene.surface;
+        values_of(surface, &surface.flat())
     }
 
     fn sheet_change(&self, new: &[(&str, Point3<f64>); 4]) -> Change {
@@ -651,6 +707,35 @@ pub fn taught(
 fn pose(key: &str, joints_rad: &Joints) -> Values {
     let rounded = joints_rad.iter().map(|q| (q * 1e4).round() / 1e4 + 0.0);
     [(key.to_owned(), rounded.collect())].into()
+}
+
+/// What a scene's file says of a sheet, the flat one that touches it along its middle lying there.
+fn values_of(surface: &Surface, flat: &Isometry3<f64>) -> Values {
+    let mut values = one("origin_m", &flat.translation.vector);
+    values.extend(one("x_axis", &(flat.rotation * Vector3::x())));
+    values.extend(one("y_axis", &(flat.rotation * Vector3::y())));
+    let radius = surface.radius_mm().map(|mm| (mm * 1e3).round() / 1e3);
+    values.extend(radius.map(|mm| (RADIUS_KEY.to_owned(), vec![mm])));
+    values
+}
+
+fn rolled_figures(fit: &Rolled, spread_m: Option<f64>) -> Vec<(String, f64)> {
+    let [up_mm, right_mm] = fit.askew_mm;
+    let [x, y] = fit.scale;
+    let figures = [
+        ("rms_mm", Some(fit.rms_m() * 1e3)),
+        ("largest_mm", Some(fit.max_m() * 1e3)),
+        ("spread_mm", spread_m.map(|m| m * 1e3)),
+        ("radius_sigma_mm", Some(fit.radius_sigma_mm)),
+        ("x_up_mm", Some(up_mm)),
+        ("y_right_mm", Some(right_mm)),
+        ("scale_x", Some(x)),
+        ("scale_y", Some(y)),
+    ];
+    let known = figures.into_iter();
+    known
+        .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+        .collect()
 }
 
 /// To a thousandth of a millimetre in metres; directions to a millionth.

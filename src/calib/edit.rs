@@ -38,9 +38,12 @@ pub fn write(text: &str, session: &Session, values: &Values) -> Result<String, E
         Kind::Sheet => {
             let sheet = document.get_mut("sheet").and_then(Item::as_table_like_mut);
             let sheet = sheet.ok_or_else(|| EditError::Missing("[sheet]".to_owned()))?;
-            values
-                .iter()
-                .for_each(|(key, numbers)| set(sheet, key, numbers));
+            for (key, numbers) in values {
+                match numbers.as_slice() {
+                    [radius] if key == RADIUS_KEY => write_over(sheet, key, (*radius).into()),
+                    _ => set(sheet, key, numbers),
+                }
+            }
         }
         Kind::Pose => {
             let poses = document.get_mut("poses").and_then(Item::as_table_like_mut);
@@ -71,6 +74,9 @@ pub fn write(text: &str, session: &Session, values: &Values) -> Result<String, E
     }
     Ok(document.to_string())
 }
+
+/// The key of a rolled sheet's radius.
+pub(super) const RADIUS_KEY: &str = "cylinder_radius_mm";
 
 /// The key under which a servo's zero is kept.
 pub(super) fn zero_key(id: u8) -> String {
@@ -164,7 +170,14 @@ fn whole(ticks: f64) -> i64 {
 }
 
 fn set(table: &mut dyn TableLike, key: &str, numbers: &[f64]) {
-    let made = Value::Array(numbers.iter().copied().collect::<Array>());
+    write_over(
+        table,
+        key,
+        Value::Array(numbers.iter().copied().collect::<Array>()),
+    );
+}
+
+fn write_over(table: &mut dyn TableLike, key: &str, made: Value) {
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(there) => put(there, made),
         None => {

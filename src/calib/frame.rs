@@ -9,7 +9,7 @@ use super::{FitError, Plane};
 const SCALE_MAX: f64 = 0.01;
 
 /// How far the axes may be from a right angle: twice what a slip of the scale allowed makes.
-const SQUARE_MAX_RAD: f64 = 0.035;
+pub(super) const SQUARE_MAX_RAD: f64 = 0.035;
 
 /// How far apart the three points are, as a ruler says.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -120,7 +120,7 @@ pub fn frame(
     })
 }
 
-fn scale(axis: &'static str, length_m: f64, asked_mm: f64) -> Result<f64, FitError> {
+pub(super) fn scale(axis: &'static str, length_m: f64, asked_mm: f64) -> Result<f64, FitError> {
     let measured_mm = length_m * 1e3;
     let ratio = measured_mm / asked_mm;
     if (ratio - 1.0).abs() <= SCALE_MAX {

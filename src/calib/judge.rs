@@ -4,7 +4,7 @@ use nalgebra::{Point3, Unit, Vector3};
 use serde::{Deserialize, Serialize};
 
 use super::stats::ratio;
-use super::{Accept, Outlier, PIVOT_TOUCHES_MIN, PLANE_TOUCHES_MIN, Pivot, Plane, Zeros};
+use super::{Accept, Outlier, PIVOT_TOUCHES_MIN, PLANE_TOUCHES_MIN, Pivot, Plane, Rolled, Zeros};
 
 /// What a fit is worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -68,12 +68,20 @@ impl Finding {
         });
     }
 
-    /// A sheet is bent; what is written is a plane all the same.
+    /// A sheet is bent; what is written is a plane all the same, until its scene says that it is rolled.
     pub(super) fn bent(&mut self, along: &str, radius_mm: f64, chord_mm: f64, accept: &Accept) {
         let rise_mm = chord_mm * chord_mm / (8.0 * radius_mm.abs());
         if rise_mm > BENT_SHARE * accept.plane_rms_mm {
+            // A scene's cylinder bulges towards the arm, and runs along y.
+            let or = if along == "x" && radius_mm > 0.0 {
+                format!(
+                    ", or write `cylinder_radius_mm = {radius_mm:.0}` into the scene's [sheet]: these touches then say where that cylinder lies and its radius"
+                )
+            } else {
+                String::new()
+            };
             self.usable(format!(
-                "the sheet is bent along {along} with a radius of {radius_mm:.0} mm, {rise_mm:.1} mm from its edges to its middle: this is shown and not written, for what is written is a plane; lay it flat, or say `cylinder_radius_mm` in the scene's `[sheet]` by hand"
+                "the sheet is bent along {along} with a radius of {radius_mm:.0} mm, {rise_mm:.1} mm from its edges to its middle: this is shown and not written, for what is written is a plane; lay it flat{or}"
             ));
         }
     }
@@ -116,6 +124,17 @@ impl Finding {
                     accept.verify_mm
                 )
             }),
+        }
+    }
+
+    fn leans(&mut self, tilt_rad: Option<f64>, accept: &Accept) {
+        if let Some(tilt_deg) = tilt_rad.map(f64::to_degrees) {
+            self.limit(tilt_deg <= accept.tilt_deg, || {
+                format!(
+                    "the sheet leans {tilt_deg:.1} degrees from the one accepted last, at most {} are believed: it moved, or is another",
+                    accept.tilt_deg
+                )
+            });
         }
     }
 
@@ -231,14 +250,49 @@ pub fn judge_plane(
             )
         });
     }
-    if let Some(tilt_deg) = tilt_rad.map(f64::to_degrees) {
-        finding.limit(tilt_deg <= accept.tilt_deg, || {
+    finding.leans(tilt_rad, accept);
+    finding.outlier(fit.outlier.as_ref(), accept);
+    finding.spread(spread_m, accept);
+    finding.verified(verify_m, accept, "the sheet between two earlier places");
+    finding
+}
+
+/// Judges a sheet on a cylinder, as [`judge_plane`] judges a flat one. `corners_mm` are the sheet's, by name.
+#[must_use]
+pub fn judge_rolled(
+    fit: &Rolled,
+    accept: &Accept,
+    corners_mm: &[(&str, [f64; 2])],
+    verify_m: Option<f64>,
+    spread_m: Option<f64>,
+    tilt_rad: Option<f64>,
+) -> Finding {
+    let mut finding = Finding::good();
+    let rms_mm = fit.rms_m() * 1e3;
+    finding.limit(rms_mm <= accept.plane_rms_mm, || {
+        format!(
+            "the touches miss one cylinder by {rms_mm:.2} mm rms, at most {} are allowed: it is none or moved, the sheet does not lie along it, or joint zeros are off",
+            accept.plane_rms_mm
+        )
+    });
+    let sigma = |at: [f64; 2]| fit.sigma_at_m(at) * 1e3;
+    let corners = corners_mm.iter().map(|(name, at)| (name, sigma(*at)));
+    if let Some((name, sigma_mm)) = corners.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
+        finding.limit(sigma_mm <= accept.plane_rms_mm, || {
             format!(
-                "the sheet leans {tilt_deg:.1} degrees from the one accepted last, at most {} are believed: it moved, or is another",
-                accept.tilt_deg
+                "the height of the {name} corner is known to {sigma_mm:.2} mm only, {} are needed: touch there, and the middles of both edges across the cylinder",
+                accept.plane_rms_mm
             )
         });
     }
+    let [up_mm, right_mm] = fit.askew_mm;
+    finding.limit(up_mm.abs().max(right_mm.abs()) <= accept.verify_mm, || {
+        format!(
+            "the sheet is turned on its cylinder: +x lies {up_mm:+.1} mm up it and +y {right_mm:+.1} mm to the right, at most {} are allowed, for a scene's cylinder runs along the sheet's y: lay it straight, or touch these points again",
+            accept.verify_mm
+        )
+    });
+    finding.leans(tilt_rad, accept);
     finding.outlier(fit.outlier.as_ref(), accept);
     finding.spread(spread_m, accept);
     finding.verified(verify_m, accept, "the sheet between two earlier places");

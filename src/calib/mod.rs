@@ -16,6 +16,7 @@ mod plane;
 mod ranges;
 mod record;
 pub mod report;
+mod rolled;
 mod seen;
 mod standing;
 mod stats;
@@ -32,8 +33,8 @@ pub use class::{Accept, Class};
 pub use edit::{EditError, identify, write};
 pub use frame::{Asked, FrameSigma, SheetFrame, frame};
 pub use judge::{
-    Finding, TOUCHES_EACH, Verdict, judge_pivot, judge_plane, judge_reading, judge_tracking,
-    judge_zeros,
+    Finding, TOUCHES_EACH, Verdict, judge_pivot, judge_plane, judge_reading, judge_rolled,
+    judge_tracking, judge_zeros,
 };
 pub use pivot::{PIVOT_TOUCHES_MIN, Pivot, pivot, pivot_robust};
 pub use plane::{Curvature, PLANE_TOUCHES_MIN, Plane, curvature, plane, plane_robust};
@@ -41,6 +42,7 @@ pub use ranges::{Found, Ranges, Ticks};
 pub use record::{
     Change, Contact, Glimpse, Kind, Record, Role, Session, Values, check, servos, stamp,
 };
+pub use rolled::{ROLLED_TOUCHES_MIN, Rolled, RolledTouch, rolled};
 pub use seen::{camera_stands, is_out_of_date};
 pub use standing::{missing, stale};
 pub use stats::Outlier;
@@ -103,6 +105,11 @@ pub enum FitError {
         /// Their difference.
         percent: f64,
     },
+    /// A scene's cylinder bulges towards the arm, and these touches do not.
+    #[error(
+        "the touches make no cylinder that bulges towards the arm: they lie flat or hollow; touch the middle and both sides far from it, or take `cylinder_radius_mm` out of the scene's [sheet]"
+    )]
+    NotRolled,
     /// Nothing that was touched depends on any joint's zero.
     #[error(
         "no joint's zero shows in these touches: touch points with the arm folded and stretched"

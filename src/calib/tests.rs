@@ -10,6 +10,7 @@ mod by_hand;
 #[allow(dead_code, reason = "shared with the tests of the commands")]
 mod chance;
 mod kept;
+mod rolled;
 
 use std::f64::consts::TAU;
 

@@ -26,6 +26,12 @@ pub trait Shape: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The same shape rolled to another radius, touched along the sheet's middle by a flat one that lies there; `None` of what is
+    /// not rolled.
+    fn rolled(&self, _flat: &Isometry3<f64>, _radius_mm: f64) -> Option<Arc<dyn Shape>> {
+        None
+    }
+
     /// Whether places on it and heights over it change evenly along every straight line.
     fn is_flat(&self) -> bool {
         false
@@ -157,8 +163,31 @@ impl Surface {
     /// reader, to the arm's base; `None` of one that is not flat.
     #[must_use]
     pub fn lies(&self) -> Option<Isometry3<f64>> {
-        let corner = self.is_flat().then(|| self.at([0.0, 0.0]))?;
-        Some(pose(&corner.point_m, &corner.x, &corner.normal))
+        self.is_flat().then(|| self.flat())
+    }
+
+    /// The same of the flat sheet that touches this one along its middle: what a scene's file calls `origin_m`, `x_axis` and
+    /// `y_axis`.
+    #[must_use]
+    pub fn flat(&self) -> Isometry3<f64> {
+        self.flat_along(0.0, 0.0)
+    }
+
+    /// The same after the sheet was moved so far along itself, to the right and up.
+    #[must_use]
+    pub fn flat_along(&self, right_mm: f64, up_mm: f64) -> Isometry3<f64> {
+        let half_mm = self.size_mm[0] / 2.0;
+        let middle = self.at([half_mm + right_mm, up_mm]);
+        let corner = middle.point_m - middle.x.scale(half_mm / 1e3);
+        pose(&corner, &middle.x, &middle.normal)
+    }
+
+    /// The same sheet where the flat one that touches it along its middle lies there, rolled to this radius; `None` of a sheet that
+    /// is not rolled.
+    #[must_use]
+    pub fn rolled(&self, flat: &Isometry3<f64>, radius_mm: f64) -> Option<Self> {
+        let shape = self.shape.rolled(flat, radius_mm)?;
+        Some(Self::of(shape, self.size_mm))
     }
 
     /// A point in space as the sheet sees it.
@@ -338,6 +367,21 @@ impl Shape for Cylinder {
 
     fn radius_mm(&self) -> Option<f64> {
         Some(self.radius_m * 1e3)
+    }
+
+    fn rolled(&self, flat: &Isometry3<f64>, radius_mm: f64) -> Option<Arc<dyn Shape>> {
+        let axis = |axis: Vector3<f64>| Unit::new_normalize(flat.rotation * axis);
+        let flat = Plane {
+            origin_m: flat.translation.vector.into(),
+            x: axis(Vector3::x()),
+            y: axis(Vector3::y()),
+            normal: axis(Vector3::z()),
+        };
+        Some(Arc::new(Self {
+            flat,
+            radius_m: radius_mm / 1e3,
+            ..*self
+        }))
     }
 }
 

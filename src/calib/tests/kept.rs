@@ -23,7 +23,7 @@ fn with_tip(scene: &Scene, by_mm: [f64; 3]) -> Scene {
 }
 
 /// A person who touches points with the arm as `truth` really is.
-struct Hand<'a> {
+pub(super) struct Hand<'a> {
     truth: &'a Scene,
     chance: Chance,
 }
@@ -61,7 +61,7 @@ impl Hand<'_> {
         panic!("{at} cannot be touched");
     }
 
-    fn on_sheet(&mut self, at_mm: [f64; 2], role: Role) -> Contact {
+    pub(super) fn on_sheet(&mut self, at_mm: [f64; 2], role: Role) -> Contact {
         self.touch(self.truth.surface.at(at_mm).point_m, role)
     }
 
@@ -98,14 +98,14 @@ impl Hand<'_> {
     }
 }
 
-fn hand(truth: &Scene, seed: u64) -> Hand<'_> {
+pub(super) fn hand(truth: &Scene, seed: u64) -> Hand<'_> {
     Hand {
         truth,
         chance: Chance(seed),
     }
 }
 
-fn session(kind: Kind, scene: &Scene, touches: Vec<Contact>) -> Session {
+pub(super) fn session(kind: Kind, scene: &Scene, touches: Vec<Contact>) -> Session {
     Session {
         kind,
         scene: scene.name.clone(),

@@ -111,22 +111,35 @@ async fn one(place: &Place, kind: Kind, name: &str, args: &TeachArgs) -> anyhow:
 }
 
 /// What is touched, in which order, and how a person calls it.
-const SHEET: [(Of, &str); 7] = [
+const SHEET: [(Of, &str); 5] = [
     (Of::Origin, "the sheet's lower left corner"),
     (Of::X, "its lower right corner"),
     (Of::Y, "its upper left corner"),
     (Of::Sheet, "its upper right corner"),
     (Of::Sheet, "its middle"),
-    (Of::Sheet, "another place, far from those"),
-    (Of::Verify, "one more place, which the fit does not see"),
 ];
+
+/// What says more of a flat sheet, and of one on a cylinder, whose middle stands out over its sides.
+const FLAT: [(Of, &str); 1] = [(Of::Sheet, "another place, far from those")];
+const ROLLED: [(Of, &str); 2] = [
+    (Of::Sheet, "the middle of its lower edge"),
+    (Of::Sheet, "the middle of its upper edge"),
+];
+const VERIFY: (Of, &str) = (Of::Verify, "one more place, which the fit does not see");
+
+fn places(is_rolled: bool) -> Vec<(Of, &'static str)> {
+    let more: &[_] = if is_rolled { &ROLLED } else { &FLAT };
+    [&SHEET, more, &[VERIFY]].concat()
+}
 
 /// Touches asked for one after the other, each place so often that it is known how well they repeat; then it is shown, asked
 /// for and accepted.
 async fn sheet(node: &NodeArgs, args: &TeachArgs) -> anyhow::Result<Exit> {
     let TeachArgs { here, consent } = args;
+    let place = Place::find(node, &here.at).await?;
+    let scene = place.library.scene(&here.scene, None)?;
     let mut person = Person::here()?;
-    for (of, what) in SHEET {
+    for (of, what) in places(scene.surface.radius_mm().is_some()) {
         for time in 1..=TOUCHES_EACH {
             if !entered(&mut person, what, time).await {
                 return kept(node, here, "").await;

@@ -75,7 +75,7 @@ fn may_feel(scene: &Scene, store: &Store) -> Result<(), String> {
     }
     if !scene.surface.is_flat() {
         return Err(
-            "only a flat sheet is felt for; `steadyhand calibrate touch sheet` takes touches by hand"
+            "only a flat sheet is felt for; `steadyhand teach sheet` takes touches of a rolled one by hand"
                 .to_owned(),
         );
     }

@@ -1,0 +1,235 @@
+//! Sheets on cylinders: fitted, judged, written; and what fools the fit.
+
+use nalgebra::{Isometry3, Point3, Translation3, UnitQuaternion, Vector3};
+
+use super::Chance;
+use super::kept::{hand, session};
+use super::{COVERED_RUNS, covered};
+use crate::calib::*;
+use crate::scene::{Library, Scene, Surface};
+
+/// A strip of 40 by 70 mm on a bottle of 90 mm across.
+fn bottle() -> Scene {
+    Scene::clone(&*Library::default().scene("bottle", None).unwrap())
+}
+
+const ASKED: Asked = Asked {
+    x_mm: 40.0,
+    y_mm: 70.0,
+};
+
+const PLACES: [([f64; 2], Role); 7] = [
+    ([0.0, 0.0], Role::Origin),
+    ([40.0, 0.0], Role::X),
+    ([0.0, 70.0], Role::Y),
+    ([40.0, 70.0], Role::Sheet),
+    ([20.0, 35.0], Role::Sheet),
+    ([20.0, 0.0], Role::Sheet),
+    ([20.0, 70.0], Role::Sheet),
+];
+
+const CORNERS: [[f64; 2]; 4] = [[0.0, 0.0], [40.0, 0.0], [40.0, 70.0], [0.0, 70.0]];
+
+/// The bottle as it really lies: moved, turned and of another size.
+fn moved(surface: &Surface, radius_mm: f64) -> Surface {
+    let turn = UnitQuaternion::from_euler_angles(0.02, -0.03, 0.02);
+    let by = Isometry3::from_parts(Translation3::new(0.003, -0.002, 0.002), turn);
+    surface.rolled(&(surface.flat() * by), radius_mm).unwrap()
+}
+
+/// Each place three times.
+fn touches(chance: &mut Chance, truth: &Surface, noise_m: f64) -> Vec<RolledTouch> {
+    let each = |(at_mm, role): ([f64; 2], Role)| {
+        let at = truth.at(at_mm).point_m;
+        [(); 3].map(|()| RolledTouch {
+            at_m: at + chance.noise(noise_m),
+            role,
+        })
+    };
+    PLACES.into_iter().flat_map(each).collect()
+}
+
+fn fit(touches: &[RolledTouch]) -> Result<Rolled, FitError> {
+    rolled(&bottle().surface, touches, ASKED, &Vector3::z())
+}
+
+#[test]
+fn a_rolled_sheet_is_found_with_its_radius() {
+    let truth = moved(&bottle().surface, 48.0);
+    let found = fit(&touches(&mut Chance(1), &truth, 2e-5)).unwrap();
+    assert!((found.radius_mm - 48.0).abs() < 0.6, "{}", found.radius_mm);
+    for at in CORNERS {
+        let off = (found.surface.at(at).point_m - truth.at(at).point_m).norm();
+        assert!(off < 1.5e-4, "{at:?}: {off}");
+    }
+    assert!(found.rms_m() < 4e-5 && found.outlier.is_none());
+}
+
+#[test]
+fn its_predicted_covariance_covers_the_true_height_of_its_corners() {
+    let (chance, bottle) = (&mut Chance(2), bottle());
+    let truth = moved(&bottle.surface, 46.0);
+    let mut hits = [0; 4];
+    for _ in 0..COVERED_RUNS {
+        let found = fit(&touches(chance, &truth, 1e-4)).unwrap();
+        for (hits, at) in hits.iter_mut().zip(CORNERS) {
+            let off_mm = truth.project(&found.surface.at(at).point_m).height_mm;
+            // 23 touches more than unknowns.
+            *hits += usize::from(off_mm.abs() / 1e3 <= 2.07 * found.sigma_at_m(at));
+        }
+    }
+    hits.into_iter().for_each(|hits| covered("corner", hits));
+}
+
+#[test]
+fn what_is_no_sheet_on_a_cylinder_is_refused_with_its_cause() {
+    let (chance, bottle) = (&mut Chance(3), bottle());
+    let truth = moved(&bottle.surface, 45.0);
+    let good = touches(chance, &truth, 5e-5);
+    let with = |change: &dyn Fn(&mut RolledTouch)| {
+        let mut all = good.clone();
+        all.iter_mut().for_each(change);
+        fit(&all)
+    };
+    let swapped = with(&|touch| {
+        touch.role = match touch.role {
+            Role::X => Role::Y,
+            Role::Y => Role::X,
+            other => other,
+        };
+    });
+    assert!(matches!(swapped, Err(FitError::Swapped)), "{swapped:?}");
+    let long = Asked {
+        x_mm: 39.0,
+        ..ASKED
+    };
+    let long = rolled(&bottle.surface, &good, long, &Vector3::z());
+    assert!(
+        matches!(long, Err(FitError::Scale { axis: "+x", .. })),
+        "{long:?}"
+    );
+    let flat = bottle.surface.flat();
+    let flat = with(&|touch| touch.at_m = flat * Point3::new(0.0, 0.0, 0.0));
+    assert!(flat.is_err(), "{flat:?}");
+    let lying = PLACES.map(|([x, y], role)| RolledTouch {
+        at_m: bottle.surface.flat() * Point3::new(x / 1e3, y / 1e3, 0.0),
+        role,
+    });
+    let lying = fit(&lying);
+    let said = lying.map(|found| judge(&found).verdict);
+    assert!(
+        matches!(said, Err(FitError::NotRolled) | Ok(Verdict::Redo)),
+        "{said:?}"
+    );
+    let none = with(&|touch| touch.role = Role::Sheet);
+    assert!(
+        none.unwrap_err()
+            .to_string()
+            .contains("touches of the origin")
+    );
+    // Wound around askew: what is touched of +x lies up the cylinder.
+    let askew = PLACES.map(|([x, y], role)| {
+        let turn = nalgebra::Rotation2::new(0.08) * nalgebra::Vector2::new(x - 20.0, y - 35.0);
+        RolledTouch {
+            at_m: truth.at([turn.x + 20.0, turn.y + 35.0]).point_m,
+            role,
+        }
+    });
+    let said = judge(&fit(&askew).unwrap()).reasons.join("; ");
+    assert!(said.contains("turned on its cylinder"), "{said}");
+    let mut slipped = good.clone();
+    slipped[13].at_m.z += 0.004;
+    let found = fit(&slipped).unwrap();
+    assert_eq!(found.outlier.map(|outlier| outlier.index), Some(13));
+}
+
+fn judge(found: &Rolled) -> Finding {
+    let corners = CORNERS.map(|at| ("named", at));
+    judge_rolled(
+        found,
+        &Class::Hobby.accept(),
+        &corners,
+        Some(0.0),
+        None,
+        None,
+    )
+}
+
+/// Every place three times, and one that the fit does not see.
+fn by_hand(truth: &Scene) -> Vec<Contact> {
+    let mut hand = hand(truth, 40);
+    let places = PLACES.into_iter().chain([([28.0, 21.0], Role::Verify)]);
+    let thrice = |(at, role)| {
+        let touch = hand.on_sheet(at, role);
+        [touch.clone(), touch.clone(), touch]
+    };
+    places.flat_map(thrice).collect()
+}
+
+/// The scene as its file says it after these values were written.
+fn written(session: &Session, values: &Values) -> (String, std::sync::Arc<Scene>) {
+    let folder = tempfile::tempdir().unwrap();
+    let text = Library::default().source("bottle.toml").unwrap().unwrap();
+    let text = text.replace(
+        "cylinder_radius_mm = 45.0",
+        "cylinder_radius_mm = 45.0 # by ruler",
+    );
+    let text = write(&text, session, values).unwrap();
+    std::fs::write(folder.path().join("bottle.toml"), &text).unwrap();
+    let library = Library::new(Some(folder.path().to_path_buf()));
+    (text, library.scene("bottle", None).unwrap())
+}
+
+#[test]
+fn touches_of_a_bottle_are_written_as_its_place_and_radius() {
+    let believed = bottle();
+    let mut truth = believed.clone();
+    truth.surface = moved(&believed.surface, 47.0);
+    let session = session(Kind::Sheet, &believed, by_hand(&truth));
+    let assessed = assess(&session, &believed, None).unwrap();
+    assert_ne!(
+        assessed.finding.verdict,
+        Verdict::Redo,
+        "{:?}",
+        assessed.finding
+    );
+    assert!(
+        assessed.change.mm > 2.0 && assessed.change.mm < 10.0,
+        "{:?}",
+        assessed.change
+    );
+    let (text, found) = written(&session, &assessed.new);
+    assert!(text.contains("# by ruler"), "{text}");
+    let radius_mm = found.surface.radius_mm().unwrap();
+    assert!((radius_mm - 47.0).abs() < 1.5, "{radius_mm}");
+    for at in CORNERS {
+        let off = (found.surface.at(at).point_m - truth.surface.at(at).point_m).norm();
+        assert!(off < 5e-4, "{at:?}: {off}");
+    }
+    // What is written is in force, and another tip makes it stale.
+    let seldom = session.touches.iter().step_by(3).cloned().collect();
+    let seldom = super::kept::session(Kind::Sheet, &believed, seldom);
+    let said = assess(&seldom, &believed, None)
+        .unwrap()
+        .finding
+        .reasons
+        .join("; ");
+    assert!(said.contains("touched fewer than 3 times"), "{said}");
+}
+
+#[test]
+fn a_cross_read_on_a_bottle_turns_the_sheet_around_it() {
+    let believed = bottle();
+    let session = Session {
+        read_mm: Some([2.0, -1.0]),
+        ..session(Kind::Sheet, &believed, Vec::new())
+    };
+    let assessed = assess(&session, &believed, None).unwrap();
+    let (_, found) = written(&session, &assessed.new);
+    for [x, y] in CORNERS {
+        let old = believed.surface.at([x - 2.0, y + 1.0]);
+        let new = found.surface.at([x, y]);
+        let off = (new.point_m - old.point_m).norm();
+        assert!(off < 5e-6, "{x} {y}: {off}");
+    }
+}
