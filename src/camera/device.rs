@@ -79,7 +79,7 @@ fn check(path: &Path) -> Result<(), Why> {
     })
 }
 
-fn told(path: &Path, error: io::Error) -> Why {
+pub(super) fn told(path: &Path, error: io::Error) -> Why {
     let path = path.to_owned();
     let code = error.raw_os_error();
     let is = |errno: rustix::io::Errno| code == Some(errno.raw_os_error());
@@ -113,9 +113,13 @@ fn choose(path: &Path, device: &Device) -> Result<PixelFormat, Why> {
     let listed: Vec<PixelFormat> = listed
         .filter_map(|one| Some(one.ok()?.pixel_format()))
         .collect();
+    best(&listed)
+}
+
+pub(super) fn best(listed: &[PixelFormat]) -> Result<PixelFormat, Why> {
     let read = [PixelFormat::MJPG, PixelFormat::JPEG, PixelFormat::YUYV];
     let found = read.into_iter().find(|format| listed.contains(format));
-    found.ok_or_else(|| Why::Format(words(&listed)))
+    found.ok_or_else(|| Why::Format(words(listed)))
 }
 
 fn words(formats: &[PixelFormat]) -> String {
@@ -150,7 +154,8 @@ fn wait(
 }
 
 /// What the driver agreed to.
-struct Got {
+#[derive(Debug)]
+pub(super) struct Got {
     size_px: [u32; 2],
     /// From one row to the next; 0 of a JPEG.
     row_bytes: usize,
@@ -158,7 +163,7 @@ struct Got {
 }
 
 impl Got {
-    fn of(format: &PixFormat) -> Result<Self, Why> {
+    pub(super) fn of(format: &PixFormat) -> Result<Self, Why> {
         let kind = format.pixel_format();
         let is_jpeg = kind == PixelFormat::MJPG || kind == PixelFormat::JPEG;
         if !is_jpeg && kind != PixelFormat::YUYV {
@@ -181,7 +186,7 @@ impl Got {
         }
     }
 
-    fn raw(&self, bytes: Vec<u8>) -> Result<Raw, Why> {
+    pub(super) fn raw(&self, bytes: Vec<u8>) -> Result<Raw, Why> {
         if self.is_jpeg {
             return Ok(Raw::Jpeg(bytes));
         }

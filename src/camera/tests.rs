@@ -8,7 +8,9 @@
 
 use proptest::prelude::*;
 
-use super::device::yuyv;
+use linuxvideo::format::{PixFormat, PixelFormat};
+
+use super::device::{Got, best, told, yuyv};
 use super::*;
 
 /// A sheet with the tags 0 to 3, 640 by 480.
@@ -183,6 +185,85 @@ fn black_and_white_come_out_of_a_device_as_such() {
         yuyv(&[16, 128, 235, 128], 2, 1, 4),
         [0, 0, 0, 255, 255, 255]
     );
+}
+
+/// The pixels of a picture as a device gives them that knows no JPEG.
+fn as_yuyv(frame: &Frame) -> Vec<u8> {
+    let pairs = frame.rgb().chunks_exact(6);
+    let pair = |pair: &[u8]| {
+        let [r, g, b] = [0, 1, 2].map(|of| f64::from(pair[of]));
+        let [s, h, c] = [3, 4, 5].map(|of| f64::from(pair[of]));
+        let luma = |r: f64, g: f64, b: f64| 16.0 + 0.257 * r + 0.504 * g + 0.098 * b;
+        let blue = 128.0 - 0.148 * r - 0.291 * g + 0.439 * b;
+        let red = 128.0 + 0.439 * r - 0.368 * g - 0.071 * b;
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "each is within a byte"
+        )]
+        [luma(r, g, b), blue, luma(s, h, c), red].map(|value| value.round() as u8)
+    };
+    pairs.flat_map(pair).collect()
+}
+
+#[test]
+fn a_sheet_is_found_in_the_bare_pixels_of_a_device() {
+    let sheet = decode(SHEET).unwrap();
+    let got = Got::of(&PixFormat::new(640, 480, PixelFormat::YUYV)).unwrap();
+    let Ok(Raw::Frame(frame)) = got.raw(as_yuyv(&sheet)) else {
+        panic!("no picture");
+    };
+    let off = frame.rgb().iter().zip(sheet.rgb());
+    let off: u64 = off.map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+    assert!(off / 921_600 < 6, "{off}");
+    let mut ids: Vec<u16> = crate::vision::find(&frame, crate::vision::Family::Tag36h11)
+        .unwrap()
+        .iter()
+        .map(|tag| tag.id)
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [0, 1, 2, 3]);
+    // A picture that ends too early is none.
+    let short = got.raw(vec![128; 640 * 2 * 100]);
+    assert!(matches!(short, Err(Why::Frame(_))));
+}
+
+#[test]
+fn a_device_is_asked_for_the_best_that_it_lists_and_what_it_agrees_to_is_looked_at() {
+    let [jpeg, bare, film] = [
+        PixelFormat::MJPG,
+        PixelFormat::YUYV,
+        PixelFormat::from_fourcc(*b"H264"),
+    ];
+    assert_eq!(best(&[film, bare, jpeg]).unwrap(), jpeg);
+    assert_eq!(best(&[film, bare]).unwrap(), bare);
+    let said = |why: Why| why.to_string();
+    assert!(said(best(&[film]).unwrap_err()).contains("pictures as H264; MJPG, JPEG and YUYV"));
+    assert!(said(best(&[]).unwrap_err()).contains("pictures as nothing"));
+    let other = Got::of(&PixFormat::new(640, 480, film)).unwrap_err();
+    assert!(said(other).contains("H264"));
+    let huge = Got::of(&PixFormat::new(60_000, 480, bare)).unwrap_err();
+    assert!(matches!(huge, Why::Frame(_)), "{huge}");
+}
+
+#[test]
+fn what_the_system_says_of_a_device_is_told_with_what_mends_it() {
+    use rustix::io::Errno;
+    let told = |errno: Errno| {
+        let error = std::io::Error::from_raw_os_error(errno.raw_os_error());
+        told(std::path::Path::new("/dev/video7"), error).to_string()
+    };
+    for (errno, mend) in [
+        (Errno::BUSY, "/dev/video7 is in use: end the other program"),
+        (Errno::ACCESS, "add the user to the group `video`"),
+        (Errno::NOENT, "there is no /dev/video7: plug the camera in"),
+        (Errno::NODEV, "there is no /dev/video7: plug the camera in"),
+        (Errno::NOTTY, "/dev/video7 is no camera"),
+        (Errno::IO, "unplug it and plug it in again"),
+    ] {
+        let said = told(errno);
+        assert!(said.contains(mend), "{errno}: {said}");
+    }
 }
 
 async fn of_device(path: &str) -> CameraError {
