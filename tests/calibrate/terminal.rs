@@ -314,6 +314,49 @@ fn space_stops_and_the_view_stays_until_q() {
 }
 
 #[test]
+fn an_arm_that_is_let_go_of_in_the_view_is_guided_by_hand_and_its_poses_are_kept() {
+    let table = Table::new();
+    let (code, said) = jog(&table.bench, "z+10");
+    assert_eq!(code, 0, "{said}");
+    let file = table.bench.path("poses.toml");
+    let words = ["jog", "--scene", "short", "--poses", file.to_str().unwrap()];
+    let mut person = Person::at(&table.bench, &words);
+    person.sees("stops");
+    person.types("g");
+    person.sees("hold");
+    assert!(
+        !table.sim.turn_by_hand(1, 0.0),
+        "it holds until the second key"
+    );
+    person.types("y");
+    let began = Instant::now();
+    while stance(&table.bench)["energised"] == true {
+        assert!(began.elapsed() < PATIENCE, "it still holds");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let pose = [0.3, -0.4, 0.5, 1.0, 0.1];
+    table.stand(&Joints::from_slice(&pose));
+    // The view looks ten times a second: what it keeps first may be how the arm was.
+    let is_kept = |text: &str| {
+        let line = text.lines().last().unwrap_or_default();
+        let kept: toml::Table = line.parse().unwrap();
+        let joints = kept["pose_rad"].as_array().unwrap();
+        let near = |(q, to): (&toml::Value, f64)| (q.as_float().unwrap() - to).abs() < 0.01;
+        joints.len() == pose.len() && joints.iter().zip(pose).all(near)
+    };
+    loop {
+        person.types("p");
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        if std::fs::read_to_string(&file).is_ok_and(|text| is_kept(&text)) {
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "it is not kept");
+    }
+    person.types("q");
+    person.ends_with(0);
+}
+
+#[test]
 fn a_view_that_is_killed_in_the_middle_of_a_step_stops_the_arm() {
     let bench = Bench::new();
     let _served = bench.serve(&[]);
