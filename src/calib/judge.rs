@@ -275,6 +275,13 @@ pub fn judge_rolled(
             accept.plane_rms_mm
         )
     });
+    let [up_mm, right_mm] = fit.askew_mm;
+    finding.limit(up_mm.abs().max(right_mm.abs()) <= accept.verify_mm, || {
+        format!(
+            "the sheet is turned on its cylinder: +x lies {up_mm:+.1} mm up it and +y {right_mm:+.1} mm to the right, at most {} are allowed, for a scene's cylinder runs along the sheet's y: lay it straight, or touch these points again",
+            accept.verify_mm
+        )
+    });
     let sigma = |at: [f64; 2]| fit.sigma_at_m(at) * 1e3;
     let corners = corners_mm.iter().map(|(name, at)| (name, sigma(*at)));
     if let Some((name, sigma_mm)) = corners.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
@@ -285,13 +292,6 @@ pub fn judge_rolled(
             )
         });
     }
-    let [up_mm, right_mm] = fit.askew_mm;
-    finding.limit(up_mm.abs().max(right_mm.abs()) <= accept.verify_mm, || {
-        format!(
-            "the sheet is turned on its cylinder: +x lies {up_mm:+.1} mm up it and +y {right_mm:+.1} mm to the right, at most {} are allowed, for a scene's cylinder runs along the sheet's y: lay it straight, or touch these points again",
-            accept.verify_mm
-        )
-    });
     finding.leans(tilt_rad, accept);
     finding.outlier(fit.outlier.as_ref(), accept);
     finding.spread(spread_m, accept);

@@ -27,6 +27,9 @@ const STEPS: [f64; UNKNOWNS] = [1e-6, 1e-6, 1e-6, 1e-5, 1e-5, 1e-5, 1e-4];
 
 const ROUNDS: usize = 60;
 
+/// What +x being up the cylinder, or +y to the side, counts for against a height: a hand lays a sheet along a cylinder no better.
+const ASKEW: f64 = 0.2;
+
 /// Radii that are fitted; beyond them a sheet is flat, or a thread.
 const RADIUS_M: [f64; 2] = [0.003, 20.0];
 
@@ -247,8 +250,8 @@ impl Problem<'_> {
             off.push(seen.height_mm / 1e3);
             match touch.role {
                 Role::Origin => off.extend([x, y]),
-                Role::X => off.push(y),
-                Role::Y => off.push(x),
+                Role::X => off.push(y * ASKEW),
+                Role::Y => off.push(x * ASKEW),
                 _ => {}
             }
         }
