@@ -12,6 +12,10 @@
 
 mod support;
 
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::Value;
 use support::{Bench, SHORT_LINES, Served, post, scene};
 
@@ -345,6 +349,14 @@ impl Kept {
         Self(tiny_skia::Pixmap::decode_png(&bytes).unwrap())
     }
 
+    /// The same where they lie in another picture, which may have been made less small.
+    fn over(&self, other: &Self, is_such: impl Fn([u8; 3]) -> bool) -> Vec<[i64; 2]> {
+        let scale = f64::from(other.0.width()) / f64::from(self.0.width());
+        let there = |at: i64| (at as f64 * scale).round() as i64;
+        let all = self.pixels(is_such).into_iter();
+        all.map(|[x, y]| [there(x), there(y)]).collect()
+    }
+
     /// Pixels whose red, green and blue are such.
     fn pixels(&self, is_such: impl Fn([u8; 3]) -> bool) -> Vec<[i64; 2]> {
         let pixels = self.0.pixels().iter().enumerate();
@@ -353,6 +365,15 @@ impl Kept {
         such.map(|(at, _)| [(at % width) as i64, (at / width) as i64])
             .collect()
     }
+}
+
+/// Whether a pixel is within the rectangle that holds these, made so much wider on each side.
+fn around(these: &[[i64; 2]], more: i64) -> impl Fn(&[i64; 2]) -> bool + use<> {
+    let [x, y] = [0, 1].map(|axis| {
+        let all = || these.iter().map(|at| at[axis]);
+        all().min().unwrap() - more..=all().max().unwrap() + more
+    });
+    move |[u, v]| x.contains(u) && y.contains(v)
 }
 
 /// How many of these lie nearer than three pixels to any of the others, after they were moved down.
@@ -382,17 +403,15 @@ fn what_is_planned_and_what_is_drawn_lie_over_the_ink_that_a_camera_sees() {
     assert!(served.child.terminate().is_some());
 
     let seen = Kept::of(&bare);
-    let ink = seen.pixels(|[r, g, b]| r.max(g).max(b) < 140);
-    let all = f64::from(seen.0.width() * seen.0.height());
-    assert!((ink.len() as f64) < 0.1 * all, "{} dark pixels", ink.len());
     let is_blue = |[r, g, b]: [u8; 3]| b > 150 && r < 100 && g < 150;
     let is_orange = |[r, g, b]: [u8; 3]| r > 180 && g < 140 && b < 90;
-    let planned = Kept::of(&before).pixels(is_blue);
-    let inked = Kept::of(&after).pixels(is_orange);
-    for (what, lines, picture) in [("planned", &planned, &before), ("drawn", &inked, &after)] {
-        let size = |of: &Kept| (of.0.width(), of.0.height());
-        assert_eq!(size(&Kept::of(picture)), size(&seen), "{what}");
+    let planned = Kept::of(&before).over(&seen, is_blue);
+    let inked = Kept::of(&after).over(&seen, is_orange);
+    for (what, lines) in [("planned", &planned), ("drawn", &inked)] {
         assert!(lines.len() > 60, "{what}: {} pixels", lines.len());
+        let around = around(lines, 12);
+        let ink = seen.pixels(|[r, g, b]| r.max(g).max(b) < 150);
+        let ink: Vec<_> = ink.into_iter().filter(&around).collect();
         let (near, moved) = (share_near(lines, &ink, 0), share_near(lines, &ink, 9));
         assert!(
             near > 0.95 && moved < 0.5,
@@ -412,4 +431,28 @@ fn what_is_planned_and_what_is_drawn_lie_over_the_ink_that_a_camera_sees() {
     for file in files(&after) {
         assert!(std::path::Path::new(&file).is_file(), "{file}");
     }
+}
+
+#[test]
+fn a_camera_is_asked_once_before_an_alignment_and_not_before_each_touch() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            count.fetch_add(1, Ordering::SeqCst);
+            let mut head = [0; 1024];
+            let _ = stream.read(&mut head);
+            let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let practice = Practice::new(&format!("source = \"http://{at}/top.jpg\"\n"));
+    let text = scene("short", SHORT_LINES) + &TAGS.replace("required = true", "required = false");
+    practice.0.scene("short", &text);
+    let felt = practice.call("align", r#"{"scene": "short", "touch": true}"#);
+    assert_eq!(felt["points"].as_array().unwrap().len(), 6, "{felt:#}");
+    // Whether to propose where it lies, and whether to begin.
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
 }
