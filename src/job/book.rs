@@ -199,6 +199,15 @@ impl Book {
         of_arm.find(|past| past.arm == arm && past.moved).cloned()
     }
 
+    /// The last job of an arm that drew anything of a design.
+    #[must_use]
+    pub fn last_drawn(&self, arm: &str) -> Option<Past> {
+        let ended = self.ended();
+        let mut of_arm = ended.iter().rev().map(|(past, _)| past);
+        let drew = |past: &&Past| past.arm == arm && past.tool == "stroke" && past.drawn.mm > 0.0;
+        of_arm.find(drew).cloned()
+    }
+
     /// The last job of this tool that an arm carried out to its end.
     #[must_use]
     pub fn last_reached(&self, arm: &str, tool: &str) -> Option<Past> {

@@ -134,6 +134,24 @@ pub fn left(strokes: &[SheetStroke], drawn: Drawn, overlap_mm: f64) -> Vec<Sheet
     rest
 }
 
+/// What of `strokes` is on the paper once `drawn` is drawn: all strokes that are wholly drawn, and the one under way as far as it is.
+#[must_use]
+pub(super) fn inked(strokes: &[SheetStroke], drawn: Drawn) -> Vec<Vec<[f64; 2]>> {
+    let whole = strokes.iter().take(drawn.strokes);
+    let before_mm: f64 = whole.clone().map(length_mm).sum();
+    let mut lines: Vec<_> = whole.map(|stroke| stroke.points_mm.clone()).collect();
+    if let Some(stroke) = strokes.get(drawn.strokes) {
+        let mut back = stroke.points_mm.clone();
+        back.reverse();
+        let left_mm = length_mm(stroke) - (drawn.mm - before_mm);
+        let mut line = behind(&back, left_mm.max(0.0));
+        line.reverse();
+        lines.push(line);
+    }
+    lines.retain(|line| line.len() >= 2);
+    lines
+}
+
 /// The part of a line that begins `from_mm` along it.
 fn behind(points_mm: &[[f64; 2]], from_mm: f64) -> Vec<[f64; 2]> {
     let mut gone = 0.0;
@@ -214,6 +232,31 @@ mod tests {
             mm.windows(2)
                 .all(|pair| pair[0] <= pair[1] && pair[1] - pair[0] < 0.6)
         );
+    }
+
+    #[test]
+    fn what_is_on_the_paper_ends_where_the_pen_is() {
+        let mm = |strokes, mm| inked(&two(), Drawn { mm, strokes });
+        let all = |lines: &[Vec<[f64; 2]>]| -> f64 {
+            let ways = lines
+                .iter()
+                .flat_map(|line| line.iter().zip(line.iter().skip(1)));
+            ways.map(|(a, b)| apart_mm(*a, *b)).sum()
+        };
+        let total: f64 = two().iter().map(length_mm).sum();
+        let first = length_mm(&two()[0]);
+        assert!(mm(0, 0.0).is_empty());
+        for (strokes, drawn) in [
+            (0, 3.0),
+            (0, first - 1.0),
+            (1, first),
+            (1, first + 2.5),
+            (2, total),
+        ] {
+            let lines = mm(strokes, drawn);
+            assert!((all(&lines) - drawn).abs() < 1e-9, "{drawn}: {lines:?}");
+            assert_eq!(lines[0][0], two()[0].points_mm[0]);
+        }
     }
 
     proptest! {

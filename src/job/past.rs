@@ -1,6 +1,6 @@
 //! A job as its journal tells it.
 
-use super::ink::{Drawn, left, length_mm};
+use super::ink::{Drawn, inked, left, length_mm};
 use super::record::{Kind, Record, decode_strokes};
 use crate::scene::SheetStroke;
 
@@ -182,6 +182,12 @@ impl Past {
     #[must_use]
     pub fn left(&self, overlap_mm: f64) -> Vec<SheetStroke> {
         left(&self.strokes, self.drawn, overlap_mm)
+    }
+
+    /// What of its present plan is on the paper, for certain; nothing where its strokes are not kept any more.
+    #[must_use]
+    pub fn inked(&self) -> Vec<Vec<[f64; 2]>> {
+        inked(&self.strokes, self.drawn)
     }
 
     /// Where it was, for people: what is drawn, what was in progress, what is left.

@@ -12,6 +12,7 @@ use super::sighted::far;
 use super::stroke::rounded;
 use super::{Seat, pictures};
 use crate::calib::stamp;
+use crate::job::Past;
 use crate::picture::{PixelLine, SeenView, seen_png};
 use crate::scene::Scene;
 
@@ -49,9 +50,11 @@ pub(super) async fn take(order: &Order<'_>, seat: &Arc<Seat>) -> Shots {
         return shots;
     }
     let scene = in_view(order, seat);
+    let ink = scene.as_deref().map(|scene| ink(order, seat, scene));
+    let ink = ink.unwrap_or_default();
     for (name, look) in order.node.look(seat, scene.as_ref()).await {
         match look {
-            Ok(look) => shots.add(seat, scene.as_deref(), look),
+            Ok(look) => shots.add(scene.as_deref(), &ink, look),
             Err(why) => {
                 shots.cards.push(json!({"name": name, "note": why}));
                 shots.notes.push(why);
@@ -76,9 +79,9 @@ fn in_view(order: &Order<'_>, seat: &Seat) -> Option<Arc<Scene>> {
 }
 
 impl Shots {
-    fn add(&mut self, seat: &Seat, scene: Option<&Scene>, look: Look) {
+    fn add(&mut self, scene: Option<&Scene>, ink: &[Vec<[f64; 2]>], look: Look) {
         let (card, words) = card(scene, &look);
-        let lines = scene.map_or_else(Vec::new, |scene| overlay(seat, scene, &look));
+        let lines = scene.map_or_else(Vec::new, |scene| overlay(scene, ink, &look));
         let view = SeenView {
             size_px: look.frame.size_px(),
             rgb: look.frame.rgb(),
@@ -179,8 +182,29 @@ fn seen_fields(seen: &SheetSeen) -> serde_json::Map<String, Value> {
     fields
 }
 
+/// What was drawn of a scene, on its sheet: of a simulated arm all its ink, of another what the journal of its last drawing says.
+fn ink(order: &Order<'_>, seat: &Seat, scene: &Scene) -> Vec<Vec<[f64; 2]>> {
+    if let Some(studio) = &seat.studio {
+        let laid = seat.laid().is_some_and(|laid| laid.name == scene.name);
+        let ink = laid.then(|| studio.ink()).into_iter().flatten();
+        return ink.map(|(_, points_mm)| points_mm).collect();
+    }
+    let drew = order.node.book.last_drawn(&seat.name);
+    let overlay = scene.overlay.as_deref().unwrap_or_default();
+    let is_this = |past: &Past| past.scene == scene.name && past.overlay == overlay;
+    match drew.filter(is_this) {
+        // Of a drawing that came to its end the strokes are not kept.
+        Some(past) if past.state == "reached" => {
+            let all = scene.strokes.iter();
+            all.map(|stroke| stroke.points_mm.clone()).collect()
+        }
+        Some(past) => past.inked(),
+        None => Vec::new(),
+    }
+}
+
 /// Once the camera is calibrated: the design where the arm would draw it, and the ink where it is.
-fn overlay(seat: &Seat, scene: &Scene, look: &Look) -> Vec<PixelLine> {
+fn overlay(scene: &Scene, ink: &[Vec<[f64; 2]>], look: &Look) -> Vec<PixelLine> {
     let Some(Ok(SheetSeen {
         sighting,
         eye: Ok(eye),
@@ -200,14 +224,8 @@ fn overlay(seat: &Seat, scene: &Scene, look: &Look) -> Vec<PixelLine> {
     for stroke in &scene.strokes {
         lines.extend(pieces(&stroke.points_mm, PLANNED, planned, &mut left));
     }
-    let laid = seat.laid().is_some_and(|laid| laid.name == scene.name);
-    let ink = seat
-        .studio
-        .as_ref()
-        .filter(|_| laid)
-        .map(|studio| studio.ink());
-    for (_, points_mm) in ink.into_iter().flatten() {
-        lines.extend(pieces(&points_mm, DRAWN, inked, &mut left));
+    for points_mm in ink {
+        lines.extend(pieces(points_mm, DRAWN, inked, &mut left));
     }
     lines
 }
