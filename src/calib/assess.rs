@@ -10,7 +10,7 @@ use super::seen;
 use super::{
     Asked, Class, Finding, FitError, FrameSigma, Plane, Rolled, RolledTouch, SheetFrame,
     TOUCHES_EACH, Target, Touch, Verdict, curvature, frame, judge_pivot, judge_plane,
-    judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust, rolled, zeros,
+    judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust, rolled_robust, zeros,
 };
 use crate::kin::Tip;
 use crate::scene::{Pen, Scene, Surface};
@@ -343,7 +343,7 @@ impl Work<'_> {
                 role: contact.role,
             })
             .collect();
-        let fit = rolled(&self.scene.surface, &touches, self.asked(), &self.up())?;
+        let fit = rolled_robust(&self.scene.surface, &touches, self.asked(), &self.up())?;
         let flat = fit.surface.flat();
         let accept = Class::of(&self.scene.arm).accept();
         let spread_m = self.spread_m(&self.pen.tip_m);

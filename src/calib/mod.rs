@@ -42,7 +42,7 @@ pub use ranges::{Found, Ranges, Ticks};
 pub use record::{
     Change, Contact, Glimpse, Kind, Record, Role, Session, Values, check, servos, stamp,
 };
-pub use rolled::{ROLLED_TOUCHES_MIN, Rolled, RolledTouch, rolled};
+pub use rolled::{ROLLED_TOUCHES_MIN, Rolled, RolledTouch, rolled, rolled_robust};
 pub use seen::{camera_stands, is_out_of_date};
 pub use standing::{missing, stale};
 pub use stats::Outlier;

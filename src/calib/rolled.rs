@@ -108,8 +108,7 @@ impl Rolled {
     }
 }
 
-/// Fits a sheet on a cylinder, beginning with the radius that `believed` has. `up` says on which side of it the arm is. One touch is
-/// left out if it is more than three median deviations off and enough are left.
+/// Fits a sheet on a cylinder, beginning with the radius that `believed` has. `up` says on which side of it the arm is.
 ///
 /// # Errors
 /// Too few touches, none of origin, +x or +y, or touches that make another sheet than was asked: swapped, askew, of another size,
@@ -120,17 +119,21 @@ pub fn rolled(
     asked: Asked,
     up: &Vector3<f64>,
 ) -> Result<Rolled, FitError> {
-    if !touches
-        .iter()
-        .all(|t| t.at_m.coords.iter().all(|v| v.is_finite()))
-    {
-        return Err(FitError::NotFinite);
-    }
-    let problem = Problem {
-        believed,
-        touches,
-        asked,
-    };
+    let problem = Problem::new(believed, touches, asked)?;
+    problem.fit(&problem.start(up)?, None)
+}
+
+/// As [`rolled`]; one touch is left out if it is more than three median deviations off and enough are left.
+///
+/// # Errors
+/// As [`rolled`].
+pub fn rolled_robust(
+    believed: &Surface,
+    touches: &[RolledTouch],
+    asked: Asked,
+    up: &Vector3<f64>,
+) -> Result<Rolled, FitError> {
+    let problem = Problem::new(believed, touches, asked)?;
     let start = problem.start(up)?;
     let plain = problem.fit(&start, None)?;
     if touches.len() <= ROLLED_TOUCHES_MIN {
@@ -193,7 +196,35 @@ struct Problem<'a> {
     asked: Asked,
 }
 
-impl Problem<'_> {
+impl<'a> Problem<'a> {
+    fn new(
+        believed: &'a Surface,
+        touches: &'a [RolledTouch],
+        asked: Asked,
+    ) -> Result<Self, FitError> {
+        let mut numbers = touches.iter().flat_map(|touch| touch.at_m.iter());
+        if !numbers.all(|value| value.is_finite()) {
+            return Err(FitError::NotFinite);
+        }
+        Ok(Self {
+            believed,
+            touches,
+            asked,
+        })
+    }
+
+    /// Rows more than unknowns, at least 1; those that count for less, for as much less.
+    #[expect(clippy::cast_precision_loss, reason = "some touches")]
+    fn freedom(&self, rows: usize, without: Option<usize>) -> f64 {
+        let touches = self.touches.iter().enumerate();
+        let is_light = |index: usize, touch: &RolledTouch| {
+            Some(index) != without && matches!(touch.role, Role::X | Role::Y)
+        };
+        let light = touches.filter(|(index, touch)| is_light(*index, touch));
+        let rows = rows as f64 - light.count() as f64 * (1.0 - ASKEW * ASKEW);
+        (rows - UNKNOWNS as f64).max(1.0)
+    }
+
     fn mean(&self, role: Role, what: &'static str) -> Result<Point3<f64>, FitError> {
         let of = self.touches.iter().filter(|touch| touch.role == role);
         let (sum, count) = of.fold((Vector3::zeros(), 0.0), |(sum, count), touch| {
@@ -329,8 +360,7 @@ impl Problem<'_> {
             .equations(&state, off, without)
             .ok_or(FitError::NotRolled)?;
         let inverse = normal.try_inverse().ok_or(FitError::NotRolled)?;
-        #[expect(clippy::cast_precision_loss, reason = "some touches")]
-        let freedom = (off.len() as f64 - UNKNOWNS as f64).max(1.0);
+        let freedom = self.freedom(off.len(), without);
         let covariance = inverse * (off.norm_squared() / freedom);
         let place = |role, what| self.mean(role, what).map(|at| surface.project(&at).at_mm);
         let ([ox, oy], [xx, xy], [yx, yy]) = (
