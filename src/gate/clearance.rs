@@ -246,6 +246,51 @@ mod tests {
         }
     }
 
+    /// What comes in over the border of a roll, above its surface and below, is as low as where it comes in.
+    #[test]
+    fn a_way_in_over_the_border_is_as_low_as_where_it_comes_in() {
+        for radius_mm in [60.0, 300.0] {
+            let scene = over(Some(radius_mm));
+            let outer = [-35.0, -45.0, -60.0, -80.0, -100.0];
+            let inner = [-20.0, 0.0, 30.0, 60.0];
+            let heights_m = [-0.04, -0.02, 0.0, 0.01];
+            for (outer, (inner, height_m)) in each_with_each(&outer, &inner, &heights_m) {
+                let inner_m = height_m + 0.3 * (inner - outer) / 1e3;
+                for side in 0..4 {
+                    let at = |along: f64, height_m: f64| {
+                        let along = if side % 2 == 0 { along } else { 100.0 - along };
+                        let foot = scene.surface.at([[along, 50.0], [50.0, along]][side / 2]);
+                        foot.point_m + foot.normal.scale(height_m)
+                    };
+                    let (from, to) = (at(outer, height_m), at(inner, inner_m));
+                    let points = (0..=800).map(|i| from.lerp(&to, f64::from(i) / 800.0));
+                    let over = points.filter_map(|point| height_mm(&scene, &point));
+                    let due = over.fold(f64::INFINITY, f64::min) / 1e3;
+                    let found = segment_over_sheet(&scene, (&from, &to), 1.0);
+                    let found = found.unwrap_or(f64::INFINITY);
+                    assert!(
+                        (found - due).abs() < 8e-4,
+                        "{radius_mm} {outer} {inner} {height_m} {side}: {found} {due}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Every one with every other.
+    fn each_with_each<'a>(
+        ones: &'a [f64],
+        others: &'a [f64],
+        thirds: &'a [f64],
+    ) -> impl Iterator<Item = (f64, (f64, f64))> + 'a {
+        ones.iter().flat_map(move |one| {
+            let pairs = others
+                .iter()
+                .flat_map(move |other| thirds.iter().map(move |third| (*other, *third)));
+            pairs.map(move |pair| (*one, pair))
+        })
+    }
+
     proptest! {
         #[test]
         fn a_segment_is_never_nearer_than_its_samples_say(
