@@ -160,6 +160,7 @@ mod tests {
             "new"
         );
     }
+
     fn mode_of(path: &Path) -> u32 {
         std::fs::metadata(path).unwrap().mode() & 0o777
     }

@@ -95,8 +95,8 @@ impl Told {
         let caller = self
             .bench
             .command(&[&drawing[..], &[&served.url]].concat())
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null())
+            .stdout(std::fs::File::create(self.bench.path("said")).unwrap())
+            .stderr(std::fs::File::create(self.bench.path("complained")).unwrap())
             .spawn()
             .unwrap();
         self.wait("a tip that is fast", || {
@@ -109,7 +109,13 @@ impl Told {
         let began = self.rig.clock.now();
         while !is_so() {
             let late = self.rig.clock.now().since(began) > PATIENCE;
-            assert!(!late, "{what} never came");
+            let said = |name: &str| std::fs::read_to_string(self.bench.path(name));
+            assert!(
+                !late,
+                "{what} never came; the call: {:?} {:?}",
+                said("said"),
+                said("complained")
+            );
             std::thread::sleep(Duration::from_micros(200));
         }
     }
