@@ -39,6 +39,16 @@ fn is_judged() -> bool {
     !cfg!(debug_assertions) || std::env::var_os("STEADYHAND_BINARY").is_some()
 }
 
+/// The environment that systemd gives the node.
+fn as_a_unit() -> Vec<(&'static str, &'static str)> {
+    let unit = include_str!("../systemd/steadyhand.service").lines();
+    let set: Vec<_> = unit
+        .filter_map(|line| line.strip_prefix("Environment=")?.split_once('='))
+        .collect();
+    assert!(!set.is_empty());
+    set
+}
+
 /// How long the callers call; a minute where `STEADYHAND_LOAD_S=60` says so.
 fn load_time() -> Duration {
     let said = std::env::var("STEADYHAND_LOAD_S").ok();
@@ -125,7 +135,7 @@ fn thirty_two_callers_cost_the_arm_no_cycle() {
     std::fs::write(bench.path("node.toml"), "answer_within_s = 1\n").unwrap();
     let config = bench.path("node.toml").display().to_string();
     let state = bench.state();
-    let served = bench.serve(&["--config", &config, "--state", &state]);
+    let served = bench.serve_in(&["--config", &config, "--state", &state], &as_a_unit());
     let began = call(&served, "stroke", &json!({"scene": "long"}));
     assert_eq!(began["success"], true, "{began:#}");
     let (cycles_before, lost_before) = (cycles(&served), lost(&served));

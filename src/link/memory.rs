@@ -1,7 +1,6 @@
 //! A link whose far end is a device in this process, driven by the clock that it is given.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use crate::clock::{Alarm, Clock};
 use crate::link::{Link, LinkError, LinkFuture};
@@ -26,10 +25,6 @@ pub trait FarEnd: Send {
         true
     }
 }
-
-/// What follows so closely is handed over together with what is there, as by a port's driver: being woken for each of six
-/// servos' replies costs more than all that is done with them.
-const GATHERED: Duration = Duration::from_micros(300);
 
 /// The near end of a wire to a [`FarEnd`].
 pub struct MemoryLink<D> {
@@ -83,14 +78,13 @@ impl<D: FarEnd> MemoryLink<D> {
         loop {
             self.check_plug()?;
             self.collect();
-            let now = self.clock.now();
-            let due = self.device.next_due().filter(|due| *due <= until);
-            let follows = due.filter(|due| *due <= now.after(GATHERED));
-            let is_whole = !self.arrived.is_empty() && follows.is_none();
-            if is_whole || self.arrived.len() >= into.len() || now >= until {
+            if !self.arrived.is_empty() {
                 return Ok(self.take(into));
             }
-            let next = due.unwrap_or(until);
+            if self.clock.now() >= until {
+                return Ok(0);
+            }
+            let next = self.device.next_due().map_or(until, |due| due.min(until));
             self.alarm.until(next).await.map_err(LinkError::Read)?;
         }
     }
