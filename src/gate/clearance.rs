@@ -259,7 +259,11 @@ mod tests {
                 for side in 0..4 {
                     let at = |along: f64, height_m: f64| {
                         let along = if side % 2 == 0 { along } else { 100.0 - along };
-                        let foot = scene.surface.at([[along, 50.0], [50.0, along]][side / 2]);
+                        let foot = scene.surface.at(if side < 2 {
+                            [along, 50.0]
+                        } else {
+                            [50.0, along]
+                        });
                         foot.point_m + foot.normal.scale(height_m)
                     };
                     let (from, to) = (at(outer, height_m), at(inner, inner_m));
