@@ -40,23 +40,21 @@ pub(super) fn of(seat: &Seat) -> Option<Vec<u8>> {
         .unwrap_or_else(PoisonError::into_inner);
     let now = seat.motion.clock().now();
     let is_drawing = seat.board.job().is_some_and(|job| !job.is_over());
-    let same_sheet = last
+    let old = last
         .take()
         .filter(|taken| Arc::ptr_eq(&taken.scene, &scene));
-    let shown = same_sheet.filter(|taken| {
-        let is_fresh = is_drawing && now.since(taken.at) < SHOWN;
-        is_fresh || taken.ink == studio.ink()
-    });
-    let taken = match shown {
-        Some(taken) => taken,
-        None => {
+    let taken = match old {
+        Some(old) if is_drawing && now.since(old.at) < SHOWN => old,
+        old => {
             let ink = studio.ink();
-            let png = pictures::ink(&scene, &ink)?;
-            Taken {
-                at: now,
-                scene,
-                ink,
-                png,
+            match old.filter(|old| old.ink == ink) {
+                Some(same) => same,
+                None => Taken {
+                    at: now,
+                    png: pictures::ink(&scene, &ink)?,
+                    scene,
+                    ink,
+                },
             }
         }
     };
