@@ -1,5 +1,6 @@
 //! Paper to draw a picture on: lines, words and frames in pixels, y down.
 
+use std::io::Write;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -47,7 +48,7 @@ pub(super) struct Canvas {
     window: Option<Mask>,
 }
 
-/// There is one, because a picture takes ten megabytes while it is painted, and callers come in dozens.
+/// There is one, because a picture takes megabytes while it is painted, and callers come in dozens.
 static EASEL: Mutex<()> = Mutex::new(());
 
 /// Draws at full size, and smaller where the file would be too large; one picture at a time.
@@ -114,8 +115,30 @@ fn drawn(
         window: None,
     };
     draw(&mut canvas);
-    let bytes = canvas.pixels.encode_png();
+    let bytes = encoded(&canvas.pixels);
     bytes.map_err(|error| PictureError::Encoding(error.to_string()))
+}
+
+/// Row by row: a copy of all pixels would be as large again. Paper hides what is under it, so that no colour is thinned.
+fn encoded(pixels: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, pixels.width(), pixels.height());
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    let mut rows = writer.stream_writer()?;
+    let mut line = Vec::new();
+    for row in pixels.pixels().chunks(pixels.width() as usize) {
+        line.clear();
+        line.extend(
+            row.iter()
+                .flat_map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]),
+        );
+        rows.write_all(&line)?;
+    }
+    rows.finish()?;
+    writer.finish()?;
+    Ok(bytes)
 }
 
 fn colour([red, green, blue]: Rgb) -> Color {
