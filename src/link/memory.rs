@@ -14,6 +14,12 @@ pub trait FarEnd: Send {
     /// When the device will next have a byte on the wire, if nothing more arrives.
     fn next_due(&self) -> Option<Instant>;
 
+    /// When it will have said what it says without a pause, if nothing more arrives. Whoever needs all of it wakes up
+    /// once for it.
+    fn pauses(&self) -> Option<Instant> {
+        self.next_due()
+    }
+
     /// Appends what the device has put on the wire up to `now`.
     fn speak(&mut self, now: Instant, into: &mut Vec<u8>);
 
@@ -84,7 +90,8 @@ impl<D: FarEnd> MemoryLink<D> {
             if self.clock.now() >= until {
                 return Ok(0);
             }
-            let next = self.device.next_due().map_or(until, |due| due.min(until));
+            // As an adapter does, which passes on what came together: waking up for every reply would cost more than they do.
+            let next = self.device.pauses().map_or(until, |due| due.min(until));
             self.alarm.until(next).await.map_err(LinkError::Read)?;
         }
     }

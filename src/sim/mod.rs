@@ -175,6 +175,10 @@ impl FarEnd for Simulator {
         self.world().wire.next_due()
     }
 
+    fn pauses(&self) -> Option<Instant> {
+        self.world().wire.pauses()
+    }
+
     fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
         let mut world = self.world();
         world.advance(now);

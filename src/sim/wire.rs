@@ -8,6 +8,9 @@ use crate::units::Instant;
 /// Bytes that may wait to be heard; beyond that the oldest are lost, as in an adapter.
 const WAITING_MAX: usize = 64 * 1024;
 
+/// A silence this long parts what is said: servos that answer one request leave less between them.
+const PAUSE: Duration = Duration::from_millis(1);
+
 /// The wire as the device sees it.
 #[derive(Debug)]
 pub(crate) struct Wire {
@@ -72,6 +75,20 @@ impl Wire {
         self.out.front().map(|(due, _)| *due)
     }
 
+    /// When the last of those bytes is heard that come one after the other without a pause.
+    pub(crate) fn pauses(&self) -> Option<Instant> {
+        let mut dues = self.out.iter().map(|(due, _)| *due);
+        let first = dues.next()?;
+        let last = dues.try_fold(first, |last, due| {
+            if due.since(last) < PAUSE {
+                Ok(due)
+            } else {
+                Err(last)
+            }
+        });
+        Some(last.unwrap_or_else(|last| last))
+    }
+
     pub(crate) fn take(&mut self, now: Instant, into: &mut Vec<u8>) {
         while self.next_due().is_some_and(|due| due <= now) {
             if let Some((_, bytes)) = self.out.pop_front() {
@@ -84,5 +101,28 @@ impl Wire {
     pub(crate) fn clear(&mut self) {
         self.out.clear();
         self.waiting = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_that_follow_each_other_are_heard_together() {
+        let mut wire = Wire::new(1_000_000);
+        for speaker in [1, 2, 3] {
+            wire.say(Instant::ZERO, Duration::ZERO, vec![speaker; 8]);
+        }
+        let late = Instant::from_nanos(5_000_000);
+        wire.queue(late, vec![4; 8]);
+        assert_eq!(wire.next_due(), Some(Instant::from_nanos(80_000)));
+        assert_eq!(wire.pauses(), Some(Instant::from_nanos(240_000)));
+        let mut heard = Vec::new();
+        wire.take(Instant::from_nanos(240_000), &mut heard);
+        assert_eq!(heard.len(), 24);
+        assert_eq!(wire.pauses(), Some(late));
+        wire.take(late, &mut heard);
+        assert_eq!(wire.pauses(), None);
     }
 }
