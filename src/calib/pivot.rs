@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector, Isometry3, Matrix3, Point3, Vector3};
 
 use super::FitError;
-use super::stats::{Outlier, f3_95, largest, outlier, rms};
+use super::stats::{Each, Outlier, Rows, f3_95, largest, outlier, rms};
 
 /// Fewer touches leave nothing to judge the fit by.
 pub const PIVOT_TOUCHES_MIN: usize = 4;
@@ -12,7 +12,7 @@ pub const PIVOT_TOUCHES_MIN: usize = 4;
 const CONDITION_MAX: f64 = 1e6;
 
 /// Unknowns: the tip and the point.
-const UNKNOWNS: f64 = 6.0;
+const UNKNOWNS: usize = 6;
 
 /// What touches of one point say.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ pub fn pivot(mounts: &[Isometry3<f64>]) -> Result<Pivot, FitError> {
     fit(mounts, None)
 }
 
-/// As [`pivot`]; one touch is left out if it is more than three median deviations off and enough
+/// As [`pivot`]; one touch is left out if it is more than three median deviations off, not by chance, and enough
 /// are left.
 ///
 /// # Errors
@@ -103,13 +103,16 @@ pub fn pivot_robust(mounts: &[Isometry3<f64>]) -> Result<Pivot, FitError> {
     if mounts.len() <= PIVOT_TOUCHES_MIN {
         return Ok(plain);
     }
-    let freedom = freedom(mounts.len() - 1);
-    let scale = (rows(mounts.len() - 1) / freedom).sqrt();
+    let rows = Rows {
+        each: Each::Vector,
+        all: 3 * (mounts.len() - 1),
+        unknowns: UNKNOWNS,
+    };
     let norms = |without: usize| {
         let fit = fit(mounts, Some(without)).ok()?;
         Some(fit.residuals_m.iter().map(Vector3::norm).collect())
     };
-    match outlier(mounts.len(), scale, norms) {
+    match outlier(mounts.len(), rows, norms) {
         None => Ok(plain),
         Some(found) => {
             let mut fit = fit(mounts, Some(found.index))?;
@@ -120,12 +123,8 @@ pub fn pivot_robust(mounts: &[Isometry3<f64>]) -> Result<Pivot, FitError> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a few touches")]
-fn rows(touches: usize) -> f64 {
-    3.0 * touches as f64
-}
-
 fn freedom(touches: usize) -> f64 {
-    (rows(touches) - UNKNOWNS).max(1.0)
+    (3 * touches).saturating_sub(UNKNOWNS).max(1) as f64
 }
 
 fn fit(mounts: &[Isometry3<f64>], without: Option<usize>) -> Result<Pivot, FitError> {

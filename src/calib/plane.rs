@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector, Matrix3, Point3, Unit, Vector3};
 
 use super::FitError;
-use super::stats::{Outlier, f3_95, largest, outlier, rms};
+use super::stats::{Each, Outlier, Rows, f3_95, largest, outlier, rms};
 
 /// Three touches make a plane whatever they are; two more say whether they lie on one.
 pub const PLANE_TOUCHES_MIN: usize = 5;
@@ -14,7 +14,7 @@ const CURVATURE_TOUCHES_MIN: usize = 9;
 /// The second extent of the touches over the first, at least.
 const EXTENT_RATIO_MIN: f64 = 0.3;
 
-const UNKNOWNS: f64 = 3.0;
+const UNKNOWNS: usize = 3;
 
 /// A plane through touches.
 #[derive(Clone, Debug)]
@@ -114,7 +114,7 @@ pub fn plane(points: &[Point3<f64>], up: &Vector3<f64>) -> Result<Plane, FitErro
     fit(points, up, None)
 }
 
-/// As [`plane`]; one touch is left out if it is more than three median deviations off and enough
+/// As [`plane`]; one touch is left out if it is more than three median deviations off, not by chance, and enough
 /// are left.
 ///
 /// # Errors
@@ -124,10 +124,13 @@ pub fn plane_robust(points: &[Point3<f64>], up: &Vector3<f64>) -> Result<Plane, 
     if points.len() <= PLANE_TOUCHES_MIN {
         return Ok(plain);
     }
-    let used = count(points.len() - 1);
-    let scale = (used / (used - UNKNOWNS).max(1.0)).sqrt();
+    let rows = Rows {
+        each: Each::Height,
+        all: points.len() - 1,
+        unknowns: UNKNOWNS,
+    };
     let heights = |without: usize| Some(fit(points, up, Some(without)).ok()?.residuals_m);
-    match outlier(points.len(), scale, heights) {
+    match outlier(points.len(), rows, heights) {
         None => Ok(plain),
         Some(found) => {
             let mut fit = fit(points, up, Some(found.index))?;
@@ -187,7 +190,7 @@ fn fit(
     } else {
         normal
     };
-    let freedom = (n - UNKNOWNS).max(1.0);
+    let freedom = (n - count(UNKNOWNS)).max(1.0);
     let variance_m2 = least.max(0.0) / freedom;
     let inverse = Vector3::new(1.0 / n, 1.0 / first, 1.0 / second);
     let centre_m = Point3::from(centre);

@@ -10,7 +10,7 @@ use nalgebra::{
 
 use super::frame::{SQUARE_MAX_RAD, scale};
 use super::record::Role;
-use super::stats::{Outlier, largest, outlier, rms};
+use super::stats::{Each, Outlier, Rows, largest, outlier, rms};
 use super::{Asked, FitError};
 use crate::scene::{Surface, pose};
 
@@ -123,7 +123,7 @@ pub fn rolled(
     problem.fit(&problem.start(up)?, None)
 }
 
-/// As [`rolled`]; one touch is left out if it is more than three median deviations off and enough are left.
+/// As [`rolled`]; one touch is left out if it is more than three median deviations off, not by chance, and enough are left.
 ///
 /// # Errors
 /// As [`rolled`].
@@ -139,12 +139,14 @@ pub fn rolled_robust(
     if touches.len() <= ROLLED_TOUCHES_MIN {
         return Ok(plain);
     }
-    #[expect(clippy::cast_precision_loss, reason = "some touches")]
-    let used = (touches.len() + 3) as f64;
-    #[expect(clippy::cast_precision_loss, reason = "seven")]
-    let freedom = (used / (used - UNKNOWNS as f64).max(1.0)).sqrt();
+    // Heights are judged. The origin's place on the sheet uses up two unknowns, and what counts for less hardly any.
+    let rows = Rows {
+        each: Each::Height,
+        all: touches.len() - 1,
+        unknowns: UNKNOWNS - 2,
+    };
     let heights = |without| Some(problem.fit(&plain.state, Some(without)).ok()?.residuals_m);
-    match outlier(touches.len(), freedom, heights) {
+    match outlier(touches.len(), rows, heights) {
         None => Ok(plain),
         Some(found) => {
             let mut fit = problem.fit(&plain.state, Some(found.index))?;

@@ -1,5 +1,7 @@
 //! Small statistics: spread, the worst of some residuals, and how far a small sample is believed.
 
+use std::f64::consts::{FRAC_PI_2, PI};
+
 /// A residual that is not like the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outlier {
@@ -52,39 +54,115 @@ pub(super) fn median(values: &[f64]) -> f64 {
     (lower.unwrap_or(upper) + upper) / 2.0
 }
 
-/// Where a residual begins to be another kind of thing than `others`, which are not negative.
-pub(super) fn fence(others: &[f64]) -> f64 {
+/// Whether a residual is another kind of thing than `others`. Heights have signs: without them half of what they scatter by
+/// would be gone, and good touches with it.
+pub(super) fn is_unlike(residual: f64, others: &[f64]) -> bool {
     let middle = median(others);
     let deviations: Vec<f64> = others.iter().map(|value| (value - middle).abs()).collect();
-    middle + MADS * MAD_TO_SIGMA * median(&deviations)
+    (residual - middle).abs() > MADS * MAD_TO_SIGMA * median(&deviations)
 }
 
-/// The touch without which the others agree best, if the others put it beyond their fence.
+/// What the residual of a touch is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Each {
+    /// One number, with its sign.
+    Height,
+    /// The length of a vector.
+    Vector,
+}
+
+/// The numbers that a fit is made of when one touch is left out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows {
+    /// What is judged of a touch.
+    pub(super) each: Each,
+    /// All of them.
+    pub(super) all: usize,
+    /// How many the fit uses up.
+    pub(super) unknowns: usize,
+}
+
+impl Rows {
+    fn freedom(self) -> usize {
+        self.all.saturating_sub(self.unknowns).max(1)
+    }
+
+    /// Makes residuals of a fit as large as the noise they come from; and that noise as large as the residual of a touch
+    /// that the fit has not seen, on average.
+    #[expect(clippy::cast_precision_loss, reason = "some touches")]
+    fn stretch(self) -> f64 {
+        (self.all as f64 / self.freedom() as f64).sqrt()
+    }
+}
+
+/// A good touch is left out in so many fits at most, by chance.
+const CHANCE: f64 = 0.05;
+
+/// The touch without which the others agree best, if it is unlike them and is not the one among so many that chance puts
+/// so far off.
 ///
 /// `fit` gives the residuals of all touches, the one of that index left out of the fit; `None`
-/// where too few would be left. `freedom` makes residuals of a fit as large as the noise they come
-/// from.
+/// where too few would be left.
 pub(super) fn outlier(
     count: usize,
-    freedom: f64,
+    rows: Rows,
     fit: impl Fn(usize) -> Option<Vec<f64>>,
 ) -> Option<Outlier> {
-    let mut best: Option<(f64, Outlier, f64)> = None;
+    let mut best: Option<(f64, usize, Vec<f64>)> = None;
     for index in 0..count {
         let residuals = fit(index)?;
-        let off_m = residuals.get(index).copied().unwrap_or(0.0).abs();
-        let others: Vec<f64> = residuals
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != index)
-            .map(|(_, value)| value.abs() * freedom)
-            .collect();
-        let left = rms(others.iter().copied());
+        let left = rms(without(&residuals, index));
         if best.as_ref().is_none_or(|(least, ..)| left < *least) {
-            best = Some((left, Outlier { index, off_m }, fence(&others)));
+            best = Some((left, index, residuals));
         }
     }
-    best.and_then(|(_, outlier, fence)| (outlier.off_m > fence).then_some(outlier))
+    let (left, index, residuals) = best?;
+    let off_m = residuals.get(index).copied()?;
+    let stretch = rows.stretch();
+    let others: Vec<f64> = without(&residuals, index)
+        .map(|one| one * stretch)
+        .collect();
+    let ratio = off_m / (left * stretch * stretch).max(f64::MIN_POSITIVE);
+    #[expect(clippy::cast_precision_loss, reason = "some touches")]
+    let by_chance = count as f64 * beyond(ratio * ratio, rows.each, rows.freedom());
+    (is_unlike(off_m, &others) && by_chance < CHANCE).then_some(Outlier {
+        index,
+        off_m: off_m.abs(),
+    })
+}
+
+fn without(values: &[f64], index: usize) -> impl Iterator<Item = f64> {
+    let all = values.iter().enumerate();
+    all.filter(move |(other, _)| *other != index)
+        .map(|(_, value)| *value)
+}
+
+/// How likely the F distribution with 1 or 3 and `freedom` degrees is beyond `ratio`: the incomplete beta function of half
+/// of each, by its recurrences.
+fn beyond(ratio: f64, each: Each, freedom: usize) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "some touches")]
+    let freedom = freedom as f64;
+    let degrees = match each {
+        Each::Height => 1.0,
+        Each::Vector => 3.0,
+    };
+    let x = freedom / (freedom + degrees * ratio);
+    let side = (1.0 - x).max(0.0).sqrt();
+    let is_odd = freedom % 2.0 > 0.5;
+    let (mut a, mut tail, mut beta) = if is_odd {
+        (0.5, x.sqrt().asin() / FRAC_PI_2, PI)
+    } else {
+        (1.0, 1.0 - side, 2.0)
+    };
+    while a < freedom / 2.0 - 0.25 {
+        tail -= x.powf(a) * side / (a * beta);
+        beta *= a / (a + 0.5);
+        a += 1.0;
+    }
+    match each {
+        Each::Height => tail,
+        Each::Vector => tail + x.powf(a) * side / (0.5 * beta),
+    }
 }
 
 /// The 95 % quantile of the F distribution with 3 and `freedom` degrees, within 1 % from 3 up.
@@ -102,6 +180,28 @@ mod tests {
         for (freedom, known) in [(6.0, 4.757), (9.0, 3.863), (18.0, 3.160), (60.0, 2.758)] {
             let got = f3_95(freedom);
             assert!((got / known - 1.0).abs() < 0.01, "{freedom}: {got}");
+        }
+    }
+
+    #[test]
+    fn tails_are_those_of_the_tables() {
+        for (ratio, each, freedom, known) in [
+            (12.706_f64.powi(2), Each::Height, 1, 0.05),
+            (4.303_f64.powi(2), Each::Height, 2, 0.05),
+            (2.571_f64.powi(2), Each::Height, 5, 0.05),
+            (4.587_f64.powi(2), Each::Height, 10, 0.001),
+            (2.042_f64.powi(2), Each::Height, 30, 0.05),
+            (215.71, Each::Vector, 1, 0.05),
+            (19.164, Each::Vector, 2, 0.05),
+            (12.060, Each::Vector, 5, 0.01),
+            (3.708, Each::Vector, 10, 0.05),
+            (4.510, Each::Vector, 30, 0.01),
+        ] {
+            let got = beyond(ratio, each, freedom);
+            assert!(
+                (got / known - 1.0).abs() < 0.01,
+                "{ratio} {each:?} {freedom}: {got}"
+            );
         }
     }
 

@@ -253,6 +253,26 @@ fn a_slipped_touch_is_found_and_named() {
     }
 }
 
+/// Among so many good touches one is beyond three deviations by chance now and then, no oftener.
+fn seldom(what: &str, left_out: usize, runs: usize) {
+    assert!(left_out * 8 < runs, "{what}: {left_out} of {runs}");
+}
+
+#[test]
+fn a_good_touch_is_seldom_left_out() {
+    let chance = &mut Chance(11);
+    let left_out = (0..COVERED_RUNS).filter(|_| {
+        let fit = plane_robust(&sheet(chance, 21, 1e-4), &Vector3::z());
+        fit.unwrap().outlier.is_some()
+    });
+    seldom("plane", left_out.count(), COVERED_RUNS);
+    let left_out = (0..COVERED_RUNS).filter(|_| {
+        let fit = pivot_robust(&pivots(chance, 12, 45.0, 1e-4));
+        fit.unwrap().outlier.is_some()
+    });
+    seldom("pivot", left_out.count(), COVERED_RUNS);
+}
+
 #[test]
 fn a_tool_that_was_changed_fails_its_verification() {
     let chance = &mut Chance(7);

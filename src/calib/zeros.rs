@@ -6,7 +6,7 @@
 use nalgebra::{DMatrix, DVector, Matrix3, Point3, Vector3};
 
 use super::FitError;
-use super::stats::{Outlier, fence, rms};
+use super::stats::{Outlier, is_unlike, rms};
 use crate::kin::{Chain, Tip};
 use crate::units::Joints;
 
@@ -139,7 +139,7 @@ fn slipped(problem: &Problem<'_>, fit: &Zeros) -> Option<Outlier> {
         .filter(|(other, _)| *other != index)
         .map(|(_, value)| value)
         .collect();
-    (off_m > fence(&others)).then_some(Outlier { index, off_m })
+    is_unlike(off_m, &others).then_some(Outlier { index, off_m })
 }
 
 #[derive(Clone)]

@@ -4,7 +4,7 @@ use nalgebra::{Isometry3, Point3, Translation3, UnitQuaternion, Vector3};
 
 use super::Chance;
 use super::kept::{hand, session};
-use super::{COVERED_RUNS, covered};
+use super::{COVERED_RUNS, covered, seldom};
 use crate::calib::*;
 use crate::scene::{Library, Scene, Surface};
 
@@ -141,6 +141,18 @@ fn what_is_no_sheet_on_a_cylinder_is_refused_with_its_cause() {
     slipped[13].at_m.z += 0.004;
     let found = rolled_robust(&bottle.surface, &slipped, ASKED, &Vector3::z()).unwrap();
     assert_eq!(found.outlier.map(|outlier| outlier.index), Some(13));
+}
+
+#[test]
+fn a_good_touch_is_seldom_left_out() {
+    let (chance, bottle) = (&mut Chance(12), bottle());
+    let truth = moved(&bottle.surface, 46.0);
+    let left_out = (0..100).filter(|_| {
+        let touches = touches(chance, &truth, 1e-4);
+        let fit = rolled_robust(&bottle.surface, &touches, ASKED, &Vector3::z()).unwrap();
+        fit.outlier.is_some()
+    });
+    seldom("rolled", left_out.count(), 100);
 }
 
 fn judge(found: &Rolled) -> Finding {
