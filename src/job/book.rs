@@ -199,13 +199,39 @@ impl Book {
         of_arm.find(|past| past.arm == arm && past.moved).cloned()
     }
 
-    /// The last job of an arm that drew anything of a design.
+    /// What an arm's last drawing has put on its sheet for certain, as lines on it, by its journal: the one that is `under_way`
+    /// if it has drawn yet, with what the jobs drew that it goes on with. Nothing where that was not on the sheet that is meant.
     #[must_use]
-    pub fn last_drawn(&self, arm: &str) -> Option<Past> {
+    pub fn on_paper(
+        &self,
+        arm: &str,
+        under_way: Option<&str>,
+        is_meant: impl Fn(&Past) -> bool,
+    ) -> Vec<Vec<[f64; 2]>> {
+        let drew = |past: &Past| past.arm == arm && past.tool == "stroke" && past.drawn.mm > 0.0;
+        let now = under_way.and_then(|id| self.read(id)).filter(drew);
+        let mut next = now.or_else(|| self.read(&self.last_id(drew)?));
+        let mut lines = Vec::new();
+        while let Some(past) = next.take_if(|past| is_meant(past)) {
+            lines.extend(past.inked());
+            // Whatever a journal says, an earlier job: nothing goes round in a circle.
+            let is_earlier = |before: &Past| number(&before.id) < number(&past.id);
+            next = self.read(&past.resumes).filter(is_earlier);
+        }
+        lines
+    }
+
+    fn last_id(&self, is_it: impl Fn(&Past) -> bool) -> Option<String> {
         let ended = self.ended();
-        let mut of_arm = ended.iter().rev().map(|(past, _)| past);
-        let drew = |past: &&Past| past.arm == arm && past.tool == "stroke" && past.drawn.mm > 0.0;
-        of_arm.find(drew).cloned()
+        let mut newest_first = ended.iter().rev().map(|(past, _)| past);
+        Some(newest_first.find(|past| is_it(past))?.id.clone())
+    }
+
+    /// A job as its journal has it, whole; `None` where there is none, or it cannot be believed.
+    fn read(&self, id: &str) -> Option<Past> {
+        number(id)?;
+        let contents = log::read(&self.jobs.join(id).join(JOURNAL)).ok()?;
+        Some(Past::of(&contents.records))
     }
 
     /// The last job of this tool that an arm carried out to its end.

@@ -413,3 +413,40 @@ fn a_damaged_journal_is_named_and_nothing_of_it_is_skipped() {
     assert!(book.damaged()[0].contains("job-7"), "{:?}", book.damaged());
     assert_eq!(book.next_id(), "job-8");
 }
+
+#[test]
+fn the_drawing_under_way_is_on_paper_and_what_it_goes_on_with() {
+    let state = tempfile::tempdir().unwrap();
+    let (bench, book) = (Bench::new(), Book::open(state.path(), KEEP).unwrap());
+    let on_paper_mm = |under_way: Option<&str>| {
+        let lines = book.on_paper("arm", under_way, |_| true);
+        let steps = lines.iter().flat_map(|line| line.windows(2));
+        let mm = steps.map(|pair| (pair[1][0] - pair[0][0]).hypot(pair[1][1] - pair[0][1]));
+        mm.sum::<f64>()
+    };
+    let begin = |resumes: &str, mm: f64| {
+        let resumes = resumes.to_owned();
+        let accepted = Accepted {
+            resumes,
+            ..accepted(&book)
+        };
+        let entry = book.begin(&accepted).unwrap();
+        entry.planned(&bench.plan, &bench.scene.rest_rad).unwrap();
+        entry.moving().unwrap();
+        entry.ink(Drawn { mm, strokes: 0 }, mm + 5.0).unwrap();
+        entry
+    };
+    let first = begin("", 7.0);
+    assert_eq!(on_paper_mm(None), 0.0);
+    assert!((on_paper_mm(Some("job-1")) - 7.0).abs() < 1e-6);
+    assert!(book.on_paper("other", Some("job-1"), |_| true).is_empty());
+    assert!(book.on_paper("arm", Some("job-1"), |_| false).is_empty());
+    first.ended("stopped", "", "").unwrap();
+    book.ended_with(&first);
+    assert!((on_paper_mm(None) - 7.0).abs() < 1e-6);
+    let second = begin("job-1", 4.0);
+    assert!((on_paper_mm(Some(second.id())) - 11.0).abs() < 1e-6);
+    // One that says of itself that it goes on with itself.
+    let third = begin("job-3", 2.0);
+    assert!((on_paper_mm(Some(third.id())) - 2.0).abs() < 1e-6);
+}

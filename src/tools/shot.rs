@@ -182,25 +182,19 @@ fn seen_fields(seen: &SheetSeen) -> serde_json::Map<String, Value> {
     fields
 }
 
-/// What was drawn of a scene, on its sheet: of a simulated arm all its ink, of another what the journal of its last drawing says.
+/// What was drawn of a scene, on its sheet: of a simulated arm all its ink, of another what the journal of its last drawing says,
+/// of one that is under way as far as it is certain.
 fn ink(order: &Order<'_>, seat: &Seat, scene: &Scene) -> Vec<Vec<[f64; 2]>> {
     if let Some(studio) = &seat.studio {
         let laid = seat.laid().is_some_and(|laid| laid.name == scene.name);
         let ink = laid.then(|| studio.ink()).into_iter().flatten();
         return ink.map(|(_, points_mm)| points_mm).collect();
     }
-    let drew = order.node.book.last_drawn(&seat.name);
     let overlay = scene.overlay.as_deref().unwrap_or_default();
-    let is_this = |past: &Past| past.scene == scene.name && past.overlay == overlay;
-    match drew.filter(is_this) {
-        // Of a drawing that came to its end the strokes are not kept.
-        Some(past) if past.state == "reached" => {
-            let all = scene.strokes.iter();
-            all.map(|stroke| stroke.points_mm.clone()).collect()
-        }
-        Some(past) => past.inked(),
-        None => Vec::new(),
-    }
+    let is_on_it = |past: &Past| past.scene == scene.name && past.overlay == overlay;
+    let job = seat.board.job().map(|job| job.card().id);
+    let book = &order.node.book;
+    book.on_paper(&seat.name, job.as_deref(), is_on_it)
 }
 
 /// Once the camera is calibrated: the design where the arm would draw it, and the ink where it is.
