@@ -13,7 +13,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
+use super::entry::sync_folder;
 use super::key::{self, bytes, hex};
 use crate::clock::calendar_ms;
 
@@ -40,8 +41,11 @@ const SIGNED_LATER: &str = "-";
 /// Longer texts are cut.
 const TEXT_CHARS_MAX: usize = 4096;
 
-/// A file that is longer than this at a start is put aside.
+/// A file that is longer than this is put aside.
 const FILE_BYTES_MAX: u64 = 32 << 20;
+
+/// More than the longest record takes: every character of its text may be written as six, and hashes stand with it.
+const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// Files that are kept aside.
 const FILES_KEPT: u32 = 8;
@@ -177,7 +181,9 @@ fn write(mut chain: Chain, waiting: &Receiver<Waiting>, bell: &Bell, missed: &At
         if matches!(&first, Waiting::Record(record) if record.may_wait) {
             bell.wait();
         }
-        let (mut records, mut done) = (Vec::from_iter(gap(missed)), Vec::new());
+        let lost = missed.swap(0, Ordering::SeqCst);
+        let (mut records, mut done) = (Vec::from_iter(gap(lost)), Vec::new());
+        let told = records.len();
         for one in std::iter::once(first).chain(waiting.try_iter().take(QUEUE)) {
             match one {
                 Waiting::Record(record) => records.push(record),
@@ -190,7 +196,8 @@ fn write(mut chain: Chain, waiting: &Receiver<Waiting>, bell: &Bell, missed: &At
             tracing::error!("the audit log cannot be written: {error}");
         }
         if written.is_err() {
-            missed.fetch_add(records.len() as u64, Ordering::SeqCst);
+            let more = (records.len() - told) as u64;
+            missed.fetch_add(lost + more, Ordering::SeqCst);
         }
         failing = written.is_err();
         for tell in done {
@@ -198,19 +205,22 @@ fn write(mut chain: Chain, waiting: &Receiver<Waiting>, bell: &Bell, missed: &At
             let _ = tell.send(());
         }
     }
-    if let Err(error) = chain.add(&Vec::from_iter(gap(missed))) {
+    let lost = missed.swap(0, Ordering::SeqCst);
+    if let Err(error) = chain.add(&Vec::from_iter(gap(lost))) {
         tracing::error!("the audit log cannot be written: {error}");
     }
 }
 
 /// Says how many records were lost since the last one, if any.
-fn gap(missed: &AtomicU64) -> Option<Record> {
-    let lost = missed.swap(0, Ordering::SeqCst);
-    let text = format!("{lost} records were lost: they came faster than the disk");
+fn gap(lost: u64) -> Option<Record> {
+    let text = format!(
+        "{lost} records were lost: they came faster than the disk, or it did not take them"
+    );
     (lost > 0).then(|| Record::now("gap", text, false))
 }
 
 struct Chain {
+    path: PathBuf,
     file: File,
     key: SigningKey,
     next: u64,
@@ -221,55 +231,85 @@ struct Chain {
 
 impl Chain {
     fn open(path: &Path, key: SigningKey) -> io::Result<Self> {
-        let mut before = [0; 32];
-        if std::fs::metadata(path).is_ok_and(|found| found.len() > FILE_BYTES_MAX) {
-            before = last_line(&std::fs::read_to_string(path)?).map_or(before, |(_, hash)| hash);
-            put_aside(path)?;
-        }
-        let mut file = OpenOptions::new()
-            .create(true)
-            .read(true)
-            .append(true)
-            .mode(0o600)
-            .open(path)?;
-        let text = String::from_utf8_lossy(&std::fs::read(path)?).into_owned();
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        let kept = text.get(..whole).unwrap_or_default();
-        file.set_len(u64::try_from(whole).unwrap_or(0))?;
-        let mut chain = match last_line(kept) {
-            Some((number, last)) => Self {
-                next: number + 1,
-                last,
-                end: u64::try_from(whole).unwrap_or(0),
-                file,
-                key,
-            },
-            None => {
-                let line = format!(
-                    "{MAGIC} {} {}\n",
-                    hex(key.verifying_key().as_bytes()),
-                    hex(&before)
-                );
-                file.set_len(0)?;
-                file.write_all(line.as_bytes())?;
-                Self {
-                    next: 0,
-                    last: *blake3::hash(line.trim_end().as_bytes()).as_bytes(),
-                    end: u64::try_from(line.len()).unwrap_or(0),
-                    file,
-                    key,
-                }
-            }
+        let file = open(path)?;
+        let (end, length) = (end_of_lines(&file)?, file.metadata()?.len());
+        let Some(last) = last_line(&file, end)? else {
+            return Self::anew(path, key, &before(&file, length)?);
         };
-        if whole < text.len() {
+        file.set_len(end)?;
+        let (next, last) = match last {
+            Last::Header(hash) => (0, hash),
+            Last::Record(number, hash) => (number + 1, hash),
+        };
+        let path = path.to_owned();
+        let mut chain = Self {
+            path,
+            next,
+            last,
+            end,
+            file,
+            key,
+        };
+        if end < length {
             let text = "the last record was not written to its end".to_owned();
             chain.add(&[Record::now("torn", text, false)])?;
         }
         Ok(chain)
     }
 
+    /// An empty file, which goes on from a file that ended with this hash.
+    fn begin(path: &Path, key: SigningKey, before: &[u8; 32]) -> io::Result<Self> {
+        let mut file = open(path)?;
+        let header = header(&key, before);
+        file.set_len(0)?;
+        file.write_all(format!("{header}\n").as_bytes())?;
+        Ok(Self {
+            path: path.to_owned(),
+            next: 0,
+            last: *blake3::hash(header.as_bytes()).as_bytes(),
+            end: u64::try_from(header.len() + 1).unwrap_or(0),
+            file,
+            key,
+        })
+    }
+
+    /// In the place of a file that ends with neither a record nor a header. The beginning of a header of ours was torn, and is
+    /// written again; what somebody changed is kept for whoever looks into it.
+    fn anew(path: &Path, key: SigningKey, found: &[u8]) -> io::Result<Self> {
+        let earlier = before_this(path)?;
+        let header = header(&key, &earlier.unwrap_or_default());
+        if header.as_bytes().starts_with(found) {
+            return Self::begin(path, key, &earlier.unwrap_or_default());
+        }
+        put_aside(path)?;
+        let mut chain = Self::begin(path, key, &[0; 32])?;
+        let text = "the log before this one does not end with a record: it is kept as it was";
+        chain.add(&[Record::now("torn", text.to_owned(), false)])?;
+        Ok(chain)
+    }
+
+    /// A file that is long enough is put aside, and another goes on from it.
+    fn turn_over(&mut self) -> io::Result<()> {
+        self.file.sync_data()?;
+        // The next one is whole before this one makes way: what a full disk breaks off is tried again and loses nothing.
+        let beside = PathBuf::from(format!("{}.new", self.path.display()));
+        let next = Self::begin(&beside, self.key.clone(), &self.last)?;
+        next.file.sync_data()?;
+        if self.path.exists() {
+            put_aside(&self.path)?;
+        }
+        std::fs::rename(&beside, &self.path)?;
+        self.path.parent().map_or(Ok(()), sync_folder)?;
+        let path = self.path.clone();
+        *self = Self { path, ..next };
+        Ok(())
+    }
+
     /// All of these or none. The last one's signature covers those before it.
     fn add(&mut self, records: &[Record]) -> io::Result<()> {
+        if self.end > FILE_BYTES_MAX {
+            self.turn_over()?;
+        }
         let (mut lines, mut last) = (String::new(), self.last);
         for (number, record) in (self.next..).zip(records) {
             let said = format!(
@@ -299,10 +339,10 @@ impl Chain {
 
 fn put_aside(path: &Path) -> io::Result<()> {
     let aside = |number: u32| PathBuf::from(format!("{}.{number}", path.display()));
-    for number in (1..FILES_KEPT).rev() {
-        if aside(number).exists() {
-            std::fs::rename(aside(number), aside(number + 1))?;
-        }
+    // Down to the first free place and no further: where this breaks off and is tried again, nothing is pushed out.
+    let free = (1..FILES_KEPT).find(|number| !aside(*number).exists());
+    for number in (1..free.unwrap_or(FILES_KEPT)).rev() {
+        std::fs::rename(aside(number), aside(number + 1))?;
     }
     std::fs::rename(path, aside(1))
 }
@@ -331,11 +371,63 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Number and hash of the last record; the header's where there is none.
-fn last_line(text: &str) -> Option<(u64, [u8; 32])> {
-    let line = text.lines().last()?;
-    let record = Line::read(line)?;
-    Some((record.number, record.hash))
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .create(true)
+        .read(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
+}
+
+/// What of a file lies before `end`, no more than the longest line.
+fn before(file: &File, end: u64) -> io::Result<Vec<u8>> {
+    let from = end.saturating_sub(LINE_BYTES_MAX);
+    let mut bytes = vec![0; usize::try_from(end - from).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, from)?;
+    Ok(bytes)
+}
+
+/// Where the last whole line ends.
+fn end_of_lines(file: &File) -> io::Result<u64> {
+    let length = file.metadata()?.len();
+    let half = before(file, length)?.into_iter().rev();
+    let half = half.take_while(|byte| *byte != b'\n').count();
+    Ok(length - u64::try_from(half).unwrap_or(0))
+}
+
+/// A file's first line.
+fn header(key: &SigningKey, before: &[u8; 32]) -> String {
+    let public = hex(key.verifying_key().as_bytes());
+    format!("{MAGIC} {public} {}", hex(before))
+}
+
+/// The hash that the file put aside last ended with, if there is one that ends with a record.
+fn before_this(path: &Path) -> io::Result<Option<[u8; 32]>> {
+    let Ok(aside) = File::open(format!("{}.1", path.display())) else {
+        return Ok(None);
+    };
+    let last = last_line(&aside, end_of_lines(&aside)?)?;
+    Ok(last.map(|(Last::Header(hash) | Last::Record(_, hash))| hash))
+}
+
+/// What a file ends with, and its hash.
+enum Last {
+    Header([u8; 32]),
+    Record(u64, [u8; 32]),
+}
+
+/// `None` where the line that ends there is neither a record nor a header.
+fn last_line(file: &File, end: u64) -> io::Result<Option<Last>> {
+    let bytes = before(file, end)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let Some(line) = text.lines().last() else {
+        return Ok(None);
+    };
+    let hash = || *blake3::hash(line.as_bytes()).as_bytes();
+    let record = Line::read(line).map(|record| Last::Record(record.number, record.hash));
+    let header = || line.starts_with(MAGIC).then(|| Last::Header(hash()));
+    Ok(record.or_else(header))
 }
 
 struct Line<'a> {
@@ -625,6 +717,89 @@ mod tests {
         let text = log(folder.path(), 1);
         assert_eq!(verify(&text, None).unwrap().records, 3);
         assert!(text.contains("\ttorn\t"));
+    }
+
+    #[test]
+    fn a_last_line_that_is_no_record_is_kept_for_who_looks_into_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = log(folder.path(), 2);
+        let path = folder.path().join("audit.log");
+        let changed = text.replace("\tcall\tnumber\\t1", " call number 1");
+        assert_ne!(changed, text);
+        std::fs::write(&path, &changed).unwrap();
+        let begun = log(folder.path(), 1);
+        assert_eq!(verify(&begun, None).unwrap().records, 2);
+        assert!(begun.contains("\ttorn\t"));
+        let aside = std::fs::read_to_string(folder.path().join("audit.log.1")).unwrap();
+        assert_eq!(aside, changed);
+    }
+
+    #[test]
+    fn a_header_that_was_torn_anywhere_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let whole = log(folder.path(), 0);
+        let path = folder.path().join("audit.log");
+        for end in 0..whole.len() {
+            std::fs::write(&path, whole.get(..end).unwrap()).unwrap();
+            let text = log(folder.path(), 1);
+            assert!(text.starts_with(&whole), "cut at {end}");
+            assert_eq!(verify(&text, None).unwrap().records, 1, "cut at {end}");
+        }
+        assert!(!folder.path().join("audit.log.1").exists());
+    }
+
+    #[test]
+    fn a_disk_that_takes_no_other_file_loses_none_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = log(folder.path(), 2);
+        let path = folder.path().join("audit.log");
+        let aside = |number: u32| folder.path().join(format!("audit.log.{number}"));
+        for number in 1..=FILES_KEPT {
+            std::fs::write(aside(number), number.to_string()).unwrap();
+        }
+        std::fs::create_dir(folder.path().join("audit.log.new")).unwrap();
+        let key = key::key(&folder.path().join(key::FILE)).unwrap();
+        let mut chain = Chain::open(&path, key).unwrap();
+        chain.end = FILE_BYTES_MAX + 1;
+        for _ in 0..20 {
+            let record = Record::now("call", "number".to_owned(), false);
+            assert!(chain.add(&[record]).is_err());
+        }
+        for number in 1..=FILES_KEPT {
+            assert_eq!(
+                std::fs::read_to_string(aside(number)).unwrap(),
+                number.to_string()
+            );
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+
+    #[test]
+    fn a_log_that_grows_goes_on_in_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        let key = || key::key(&folder.path().join(key::FILE)).unwrap();
+        let many = || (0..1000).map(|_| Record::now("call", "x".repeat(TEXT_CHARS_MAX), true));
+        let mut chain = Chain::open(&path, key()).unwrap();
+        while chain.end <= FILE_BYTES_MAX {
+            chain.add(&many().collect::<Vec<_>>()).unwrap();
+        }
+        // What comes next begins another file, and is the first in it.
+        chain.add(&many().take(2).collect::<Vec<_>>()).unwrap();
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let (first, second) = (read("audit.log.1"), read("audit.log"));
+        let last = verify(&first, None).unwrap().last;
+        assert!(first.len() as u64 > FILE_BYTES_MAX);
+        assert!(second.lines().next().unwrap().ends_with(&last));
+        assert_eq!(verify(&second, None).unwrap().records, 2);
+        // One in which nothing is yet goes on from the one before it, whoever opens it.
+        chain.turn_over().unwrap();
+        drop(chain);
+        let begun = read("audit.log");
+        let mut chain = Chain::open(&path, key()).unwrap();
+        chain.add(&many().take(2).collect::<Vec<_>>()).unwrap();
+        assert!(read("audit.log").starts_with(&begun));
+        assert_eq!(verify(&read("audit.log"), None).unwrap().records, 2);
     }
 
     #[test]
