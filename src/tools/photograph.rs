@@ -1,6 +1,7 @@
 //! The picture of the sheet before a simulated arm. Painting one takes far longer than all else that `sense` does, so that many
 //! who look at once are shown the same.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,19 +12,24 @@ use crate::units::Instant;
 /// While ink flows a picture is shown for so long, as a camera's is: ten in a second. Ink that has dried is never left out.
 const SHOWN: Duration = Duration::from_millis(100);
 
-/// The last picture of one sheet.
+/// The last picture of the sheet that lies there.
 #[derive(Default)]
-pub(super) struct Photograph(Mutex<Option<Taken>>);
+pub(super) struct Photograph {
+    last: Mutex<Option<Taken>>,
+    /// How many sheets were laid.
+    sheets: AtomicU64,
+}
 
 impl Photograph {
-    /// Another sheet lies there now.
+    /// Another sheet lies there now. Whoever lays it does not wait for a picture of the one before that is being painted.
     pub(super) fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.sheets.fetch_add(1, Ordering::SeqCst);
     }
 }
 
 struct Taken {
     at: Instant,
+    sheet: u64,
     scene: Arc<Scene>,
     ink: Vec<(usize, Vec<[f64; 2]>)>,
     png: Vec<u8>,
@@ -33,16 +39,17 @@ struct Taken {
 /// logged. Who comes while another's is being painted waits for that.
 pub(super) fn of(seat: &Seat) -> Option<Vec<u8>> {
     let (studio, scene) = seat.studio.as_ref().zip(seat.laid())?;
-    let mut last = seat
-        .photograph
-        .0
+    let photograph = &seat.photograph;
+    let mut last = photograph
+        .last
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
+    let sheet = photograph.sheets.load(Ordering::SeqCst);
     let now = seat.motion.clock().now();
     let is_drawing = seat.board.job().is_some_and(|job| !job.is_over());
     let old = last
         .take()
-        .filter(|taken| Arc::ptr_eq(&taken.scene, &scene));
+        .filter(|taken| taken.sheet == sheet && Arc::ptr_eq(&taken.scene, &scene));
     let taken = match old {
         Some(old) if is_drawing && now.since(old.at) < SHOWN => old,
         old => {
@@ -51,6 +58,7 @@ pub(super) fn of(seat: &Seat) -> Option<Vec<u8>> {
                 Some(same) => same,
                 None => Taken {
                     at: now,
+                    sheet,
                     png: pictures::ink(&scene, &ink)?,
                     scene,
                     ink,
