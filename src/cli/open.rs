@@ -116,7 +116,7 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         } else {
             on_port(&file.name, entry, arm, &clock, args)?
         };
-        keep_emergency(&seat, state.folder())?;
+        keep_emergency(entry, &seat, state.folder())?;
         seats.push(Arc::new(seat));
     }
     let examined = Arc::new(Examined::at(state.folder(), &file));
@@ -206,13 +206,8 @@ fn truth(entry: &ArmEntry) -> anyhow::Result<Option<Library>> {
 }
 
 /// Emergency stops of this arm outlive the process, and one that did is latched from here on.
-fn keep_emergency(seat: &Seat, state: &std::path::Path) -> anyhow::Result<()> {
-    let name: String = seat
-        .name
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-        .collect();
-    let file = state.join(format!("emergency-stop-{name}"));
+fn keep_emergency(entry: &ArmEntry, seat: &Seat, state: &Path) -> anyhow::Result<()> {
+    let file = state.join(format!("emergency-stop-{}", entry.in_a_file()));
     let permits = seat.permits();
     permits
         .keep_emergency_in(file)

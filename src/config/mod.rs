@@ -220,6 +220,15 @@ impl ArmEntry {
     pub fn is_simulated(&self) -> bool {
         self.port == SIMULATOR_PORT
     }
+
+    /// Its name as part of a file's: letters, digits and `-`.
+    #[must_use]
+    pub fn in_a_file(&self) -> String {
+        let chars = self.name.chars();
+        chars
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+            .collect()
+    }
 }
 
 impl NodeFile {
@@ -291,11 +300,18 @@ impl NodeFile {
         }
         for (index, arm) in self.arms.iter().enumerate() {
             let before = || self.arms.iter().take(index);
-            if before().any(|other| other.name == arm.name) {
-                let what = format!(
-                    "two arms are called `{}`; each needs its own name",
-                    arm.name
-                );
+            if let Some(other) = before().find(|other| other.in_a_file() == arm.in_a_file()) {
+                let what = if other.name == arm.name {
+                    format!(
+                        "two arms are called `{}`; each needs its own name",
+                        arm.name
+                    )
+                } else {
+                    format!(
+                        "the arms `{}` and `{}` are called alike where only letters, digits and `-` count, as in the name of the file that keeps an emergency stop; each needs its own name",
+                        other.name, arm.name
+                    )
+                };
                 problems.push(Problem::at(format!("arms[{index}].name"), what));
             }
             if !arm.is_simulated() && before().any(|other| other.port == arm.port) {
@@ -330,5 +346,24 @@ impl NodeFile {
         problems.extend(tools::problems(&self.tools));
         problems.extend(self.exam.problems());
         problems
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_whose_emergency_stops_would_share_a_file_are_refused() {
+        let of = |one: &str, other: &str| {
+            let text = format!("[[arms]]\nname = \"{one}\"\n[[arms]]\nname = \"{other}\"\n");
+            NodeFile::read("node.toml", &text).map_err(|wrong| wrong.to_string())
+        };
+        assert!(of("left", "right").is_ok());
+        let same = of("left", "left").unwrap_err();
+        assert!(same.contains("two arms are called `left`"), "{same}");
+        let alike = of("a.b", "a-b").unwrap_err();
+        assert!(alike.contains("the arms `a.b` and `a-b`"), "{alike}");
     }
 }
