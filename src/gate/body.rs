@@ -330,6 +330,56 @@ mod tests {
         }
     }
 
+    /// From where the links and tips stand, where the body asks how long they are.
+    fn levers_m(scene: &Scene) -> Vec<f64> {
+        let body = Body::new(scene);
+        let stance = body.at(&scene.ready_rad);
+        let frames = body.frames(&stance);
+        let joint_at = |before: usize| frames.get(before).unwrap().translation.vector;
+        let lever_m = |joint: usize, part: &Part<'_>, placed: &Placed| {
+            let last = part.joints_before;
+            let chain_m: f64 = (joint + 1..last)
+                .map(|link| (joint_at(link + 1) - joint_at(link)).norm())
+                .sum();
+            let (mount_m, held_at) = if part.is_pen {
+                let tool = frames.tool.translation.vector;
+                ((tool - joint_at(last)).norm(), tool)
+            } else {
+                (0.0, joint_at(last))
+            };
+            let ends = [placed.from_m, placed.to_m].map(|end| (end.coords - held_at).norm());
+            chain_m + mount_m + ends.into_iter().fold(0.0, f64::max)
+        };
+        let levers = (0..scene.arm.dof()).map(|joint| {
+            let beyond = body
+                .each(&stance)
+                .filter(|(_, part, _)| part.joints_before > joint);
+            let levers = beyond.map(|(_, part, placed)| lever_m(joint, part, placed));
+            levers.fold(0.0, f64::max)
+        });
+        levers.collect()
+    }
+
+    #[test]
+    fn a_lever_is_all_that_a_joint_moves_stretched_out() {
+        let mut empty_handed = scene("default");
+        let mut arm = crate::arm::Arm::clone(&empty_handed.arm);
+        let dof = arm.dof();
+        arm.capsules.retain(|capsule| capsule.joints_before < dof);
+        empty_handed.arm = Arc::new(arm);
+        empty_handed.pens.clear();
+        for scene in [scene("default"), scene("two_pens"), empty_handed] {
+            let (body, known) = (Body::new(&scene), levers_m(&scene));
+            for (joint, known_m) in known.into_iter().enumerate() {
+                let lever_m = body.lever_m(joint);
+                assert!(
+                    (lever_m - known_m).abs() < 1e-9,
+                    "{joint}: {lever_m} {known_m}"
+                );
+            }
+        }
+    }
+
     /// The pairs that may not touch, by name.
     fn pairs(scene: &Scene) -> Vec<[String; 2]> {
         let body = Body::new(scene);

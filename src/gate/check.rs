@@ -368,7 +368,7 @@ impl<'a> Judge<'a> {
                 || format!("the tip would move at {speed:.0} mm/s; {limit:.0} is the limit here"),
             );
         }
-        if levers.strays_m(q_before, now.q) * 1e3 < MIDPOINT_MM / SLACK {
+        if is_straight(levers, q_before, now.q) {
             return;
         }
         let middle = q_before.zip(now.q, f64::midpoint);
@@ -497,6 +497,11 @@ impl<'a> Judge<'a> {
             format!("{one} would come within {value:.1} mm of {other}; {limit:.0} mm is the limit")
         });
     }
+}
+
+/// Whether a step strays too little from the straight way for its middle to be looked at.
+fn is_straight(levers: &Levers, from_rad: &Joints, to_rad: &Joints) -> bool {
+    !above(levers.strays_m(from_rad, to_rad) * 1e3, MIDPOINT_MM)
 }
 
 /// How fast a tip may be there: as its scene asks, and a needle near the sheet ever slowly.

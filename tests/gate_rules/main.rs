@@ -185,6 +185,9 @@ fn a_tip_at_its_speed() {
     edge(Rule::TipSpeed, 0.002, |by| {
         changed(|scene| scene.limits.travel_mm_s = travelling * (1.0 + by))
     });
+    // What rounding adds is no offence.
+    let said = changed(|scene| scene.limits.draw_mm_s = drawing * (1.0 - 5e-4));
+    assert!(said.is_empty(), "{said:#?}");
 }
 
 #[test]
