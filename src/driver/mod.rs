@@ -260,6 +260,15 @@ impl Driver {
         !matches!(self.0, Kind::Firmware(_))
     }
 
+    /// Whether a cycle sends goals: to servos that are known to have lost their torque it sends none.
+    pub(crate) fn has_goals(&self) -> bool {
+        match &self.0 {
+            Kind::Feetech(driver) => driver.has_goals(),
+            Kind::Dynamixel(driver) => driver.has_goals(),
+            Kind::Firmware(_) => true,
+        }
+    }
+
     /// What happened on this port so far.
     #[must_use]
     pub fn counts(&self) -> &BusCounts {

@@ -144,6 +144,10 @@ impl<D: Dialect> Servos<D> {
         found.map(|()| measured)
     }
 
+    pub(crate) fn has_goals(&self) -> bool {
+        self.goals.is_some()
+    }
+
     fn count_time(&mut self) {
         if let Some(begun) = self.begun {
             let took = self.bus.clock.now().since(begun);

@@ -12,6 +12,7 @@ mod mailbox;
 mod orders;
 mod recovery;
 mod release;
+mod sent;
 mod settle;
 mod still;
 mod stopping;

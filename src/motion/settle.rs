@@ -118,6 +118,10 @@ impl Worker {
 
     /// Ends a motion that broke, now that it stands or has had its time.
     pub(super) fn end_failed(&mut self) {
+        // Before the answer.
+        if let Some(latch) = self.latching.take() {
+            self.own.permits.latch(latch);
+        }
         if let Some(mut job) = self.job.take() {
             self.driver.halt(Halt::Hold);
             let why = job.failing.take().unwrap_or_default();

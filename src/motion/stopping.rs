@@ -17,6 +17,16 @@ pub(super) struct Stopping {
     pub(super) lift: Lift,
 }
 
+impl Stopping {
+    fn latch(&self) -> Latch {
+        if self.asked.emergency {
+            Latch::Emergency(self.asked.by)
+        } else {
+            Latch::Stopped(self.asked.by)
+        }
+    }
+}
+
 /// The lift of a stop, in the arm's time.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Lift {
@@ -72,23 +82,18 @@ impl Worker {
         self.snapshot.state = State::Stopping;
     }
 
-    /// After the frame, for the frame waits for nobody; before the answer.
+    /// After the frame, for no frame waits for whoever looks at what is latched: it is tried again at each tick.
     pub(super) fn latch_stop(&mut self) {
-        let Some(stopping) = self.stopping.as_mut() else {
-            return;
-        };
-        if !std::mem::replace(&mut stopping.latched, true) {
-            let by = stopping.asked.by;
-            self.own.permits.latch(if stopping.asked.emergency {
-                Latch::Emergency(by)
-            } else {
-                Latch::Stopped(by)
-            });
+        if let Some(stopping) = self.stopping.as_mut()
+            && !stopping.latched
+        {
+            stopping.latched = self.own.permits.try_latch(stopping.latch());
         }
     }
 
-    pub(super) fn note_stop_frame(&mut self, sent: Instant) {
-        if let Some(stopping) = &mut self.stopping
+    /// `sent` is when the wire took this tick's goals.
+    pub(super) fn note_stop_frame(&mut self, sent: Option<Instant>) {
+        if let (Some(stopping), Some(sent)) = (&mut self.stopping, sent)
             && stopping.was_moving
             && stopping.first_frame_ms.is_none()
         {
@@ -111,6 +116,10 @@ impl Worker {
         let Some(stopping) = self.stopping.take() else {
             return;
         };
+        // Before the answer, and no frame of this stop is left to send.
+        if !stopping.latched {
+            self.own.permits.latch(stopping.latch());
+        }
         let now = self.own.clock.now();
         let report = StopReport {
             kind: if stopping.asked.emergency {

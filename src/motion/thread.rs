@@ -106,6 +106,8 @@ pub(super) struct Worker {
     pub(super) job: Option<Job>,
     pub(super) stopping: Option<Stopping>,
     pub(super) stops_seen: u64,
+    /// What a fault latches, while somebody who looks at what is latched is in its way.
+    pub(super) latching: Option<Latch>,
     pub(super) next_tick: Instant,
     pub(super) still: Still,
     pub(super) reached_rad: f64,
@@ -142,6 +144,7 @@ impl Worker {
             job: None,
             stopping: None,
             stops_seen: 0,
+            latching: None,
             failures: 0,
             last_failure: None,
             cycle_time: PERIOD,
@@ -226,7 +229,6 @@ impl Worker {
         if for_ <= SLEPT {
             return;
         }
-        self.own.permits.disable();
         let why = format!(
             "the machine slept for {:.1} s: motion is disabled until an operator enables it again",
             for_.as_secs_f64()
@@ -238,6 +240,8 @@ impl Worker {
             }
             None => tracing::warn!("{why}"),
         }
+        // Last, for the next frame waits for it.
+        self.own.permits.disable();
     }
 
     /// Whether it waits for an operator in the middle of a motion, and nothing else is due.

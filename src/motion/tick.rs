@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::State;
 use super::health::{Care, Health};
 use super::recovery::recovery;
+use super::sent::Sent;
 use super::thread::{Worker, draws};
 use crate::driver::{DriverError, Halt};
 use crate::gate::{Broken, Setpoint, Step};
@@ -32,21 +33,19 @@ impl Worker {
             }
             _ => Ok(Step::Hold),
         };
+        let sent = match &step {
+            Ok(Step::Go(setpoint)) => self.cycle(Some(setpoint)).await,
+            Ok(Step::Hold | Step::Finished) | Err(_) => self.cycle(None).await,
+        };
         match step {
-            Ok(Step::Go(setpoint)) => self.cycle(Some(&setpoint)).await,
-            Ok(Step::Hold) => self.cycle(None).await,
-            Ok(Step::Finished) => {
-                self.cycle(None).await;
-                self.note_sent_all(now);
-            }
-            Err(broken) => {
-                self.cycle(None).await;
-                self.broke(&broken);
-            }
+            Ok(Step::Finished) => self.note_sent_all(now),
+            Err(broken) => self.broke(&broken),
+            Ok(Step::Go(_) | Step::Hold) => {}
         }
-        self.note_stop_frame(now);
+        self.note_stop_frame(sent);
         self.note_lift(now);
         self.latch_stop();
+        self.latch_fault();
         self.settle();
     }
 
@@ -100,17 +99,19 @@ impl Worker {
         self.fault(&self.in_full(broken));
     }
 
-    pub(super) async fn cycle(&mut self, setpoint: Option<&Setpoint>) {
+    /// When the wire took the goals, if it did.
+    pub(super) async fn cycle(&mut self, setpoint: Option<&Setpoint>) -> Option<Instant> {
         let deadline = self.own.clock.now().after(self.cycle_time);
-        let Some(link) = self.link.as_mut() else {
-            return;
-        };
-        let result = self.driver.cycle(link.as_mut(), setpoint, deadline).await;
+        let aims = self.driver.has_goals();
+        let mut link = Sent::over(self.link.as_mut()?.as_mut(), &self.own.clock);
+        let result = self.driver.cycle(&mut link, setpoint, deadline).await;
+        let sent = link.first.filter(|_| aims);
         let overdue = self.own.clock.now().since(deadline);
         match result {
             Ok(measured) => self.measured(measured),
             Err(error) => self.failed(&error, overdue),
         }
+        sent
     }
 
     fn measured(&mut self, measured: Measured) {
@@ -172,6 +173,14 @@ impl Worker {
         self.fault_as(why, Latch::Fault);
     }
 
+    fn latch_fault(&mut self) {
+        if let Some(latch) = self.latching.take()
+            && !self.own.permits.try_latch(latch.clone())
+        {
+            self.latching = Some(latch);
+        }
+    }
+
     fn fault_as(&mut self, why: &str, latch: fn(String) -> Latch) {
         // The first cause is the one to tell; what follows from it is not.
         let known = match &self.job {
@@ -183,12 +192,20 @@ impl Worker {
         if known {
             return;
         }
-        self.own.permits.latch(latch(why.to_owned()));
         self.snapshot.state = State::Faulted;
         self.snapshot.fault = Some(why.to_owned());
+        let latch = latch(why.to_owned());
         match &mut self.job {
-            Some(job) => job.fail(why),
-            None => self.driver.halt(Halt::Hold),
+            Some(job) => {
+                job.fail(why);
+                // As of a stop: no frame on the way to its stand waits for whoever looks at what is latched.
+                self.latching = Some(latch);
+                self.latch_fault();
+            }
+            None => {
+                self.driver.halt(Halt::Hold);
+                self.own.permits.latch(latch);
+            }
         }
         // Last: whoever should read the log may not.
         tracing::error!("{why}");

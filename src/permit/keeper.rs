@@ -125,8 +125,13 @@ fn keep(node: &Weak<Permits>, disk: &Mutex<Kept>, tell: &watch::Sender<Seen>) {
                 // It was cleared before it was written.
                 _ => None,
             };
-            if failed.is_none() {
-                done = emergencies;
+            match &failed {
+                None => done = emergencies,
+                // Tried again and again, but said once.
+                Some(_) if tell.borrow().failed == failed => {}
+                Some(why) => {
+                    tracing::error!("an emergency stop lasts as long as this process: {why}");
+                }
             }
             tell.send_replace(Seen {
                 emergencies,

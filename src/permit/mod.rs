@@ -10,7 +10,7 @@ mod kept;
 mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -287,8 +287,22 @@ impl Permits {
     /// Latches a stop and takes back every permit given before. A graver latch is never replaced
     /// by a lesser one: what an operator stopped, a fault must not hand to a planner to reset.
     pub fn latch(&self, new: Latch) {
+        self.latch_in(self.state(), new);
+    }
+
+    /// As [`Self::latch`], unless somebody is looking just now; whether it is latched. It never waits.
+    pub fn try_latch(&self, new: Latch) -> bool {
+        let state = match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        self.latch_in(state, new);
+        true
+    }
+
+    fn latch_in(&self, mut state: MutexGuard<'_, State>, new: Latch) {
         let emergency = matches!(new, Latch::Emergency(_));
-        let mut state = self.state();
         self.withdraw(&mut state);
         state.emergencies += u64::from(emergency);
         if state
@@ -302,6 +316,14 @@ impl Permits {
         if emergency && let Some(keeper) = self.keeper.get() {
             keeper.wake();
         }
+    }
+
+    /// While somebody looks at what is latched, and does not come to an end with it.
+    #[cfg(test)]
+    pub(crate) fn while_looked_at(&self, then: impl FnOnce()) {
+        let looking = self.state();
+        then();
+        drop(looking);
     }
 
     /// What is latched.

@@ -298,9 +298,12 @@ impl Rig {
     pub(super) fn first_frame_ms(&self, asked: Instant, report: &StopReport) -> f64 {
         let said_ms = report.first_frame_ms.unwrap();
         let goals = self.goals_since(asked);
-        let own = goals
-            .iter()
-            .position(|(at, _)| at.seconds_since(asked) * 1e3 >= said_ms - 0.2);
+        // It is said once the wire has taken it, counted from when it was asked in there: frames are a period apart.
+        let off_ms = |at: &Instant| (at.seconds_since(asked) * 1e3 - said_ms).abs();
+        let own = (0..goals.len()).min_by(|a, b| {
+            let [a, b] = [a, b].map(|index| off_ms(&goals[*index].0));
+            a.total_cmp(&b)
+        });
         let own = &goals[own.unwrap()..];
         let steps: Vec<i32> = own.windows(2).map(|pair| pair[1].1 - pair[0].1).collect();
         let way = steps.iter().sum::<i32>().signum();

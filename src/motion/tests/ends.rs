@@ -72,6 +72,31 @@ fn stood(ticks: u32) -> impl FnMut(&Joints) -> bool {
     }
 }
 
+/// Whoever looks at what is latched, and is not given the processor to come to an end with it, keeps no frame back.
+#[tokio::test]
+async fn a_stop_brakes_while_somebody_looks_at_what_is_latched() {
+    let bench = Bench::new();
+    let answer = bench.motion.run(bench.way_to(bench.scene.ready_rad), 0);
+    let mut snapshots = bench.motion.watch();
+    let moving = |snapshot: &Snapshot| snapshot.progress.is_some_and(|at| at.sample > 20);
+    snapshots.wait_for(moving).await.unwrap();
+    bench.motion.permits().while_looked_at(|| {
+        let cycles = || bench.motion.snapshot().counts.cycles;
+        let before = cycles();
+        bench.motion.stop(Who::Planner, false);
+        // Two seconds of the arm's time.
+        std::thread::sleep(Duration::from_secs(2) / RATE);
+        assert!(cycles() > before + 20, "{} cycles", cycles() - before);
+    });
+    let outcome = answer.await.unwrap();
+    let Outcome::Stopped(report) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert!(report.verified, "{report:?}");
+    let latched = bench.motion.permits().latched();
+    assert!(matches!(latched, Some(Latch::Stopped(Who::Planner))));
+}
+
 #[tokio::test]
 async fn a_joint_that_stalls_at_the_end_of_a_motion_is_let_go() {
     for short_rad in [0.04, 0.12, 0.3] {

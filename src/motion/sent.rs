@@ -1,0 +1,44 @@
+//! When something was really handed to the wire: a frame that was only meant to go stops nothing.
+
+use crate::clock::Clock;
+use crate::link::{Link, LinkError, LinkFuture};
+use crate::units::Instant;
+
+/// A link that notes when it first took bytes to the last one.
+pub(super) struct Sent<'a> {
+    link: &'a mut dyn Link,
+    clock: &'a Clock,
+    pub(super) first: Option<Instant>,
+}
+
+impl<'a> Sent<'a> {
+    pub(super) fn over(link: &'a mut dyn Link, clock: &'a Clock) -> Self {
+        Self {
+            link,
+            clock,
+            first: None,
+        }
+    }
+}
+
+impl Link for Sent<'_> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
+        Box::pin(async move {
+            self.link.send(bytes).await?;
+            self.first.get_or_insert_with(|| self.clock.now());
+            Ok(())
+        })
+    }
+
+    fn receive<'a>(&'a mut self, into: &'a mut [u8], until: Instant) -> LinkFuture<'a, usize> {
+        self.link.receive(into, until)
+    }
+
+    fn discard_input(&mut self) -> Result<(), LinkError> {
+        self.link.discard_input()
+    }
+
+    fn name(&self) -> &str {
+        self.link.name()
+    }
+}
