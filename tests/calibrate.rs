@@ -292,28 +292,61 @@ fn steps_move_the_tip_by_as_much_and_are_judged_like_any_motion() {
     assert!(tip_mm(&bench)[2] > 0.0);
 }
 
-/// Asked for and then left: whoever holds the key is gone.
+/// A step is asked for and then left: whoever holds the key is gone. How far the arm went.
+fn left_in_the_middle<T>(bench: &Bench, ask: impl FnOnce(&Value) -> T) -> f64 {
+    let verb = json!({"verb": "jog", "scene": "short", "step": {"axis": "y", "by": -10.0}});
+    let before = tip_mm(bench)[1];
+    let went_mm = || (tip_mm(bench)[1] - before).abs();
+    let asking = ask(&verb);
+    let began = Instant::now();
+    while went_mm() < 0.5 {
+        assert!(began.elapsed() < PATIENCE, "it never moved");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(asking);
+    while stance(bench)["state"] != "stopped" && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let stopped = stance(bench);
+    let why = stopped["denied"].as_str().unwrap_or_default();
+    assert!(why.contains("stop"), "{stopped:#}");
+    went_mm()
+}
+
 #[test]
 fn hands_off_in_the_middle_of_a_step_stops_the_arm() {
     let bench = Bench::new();
     let _served = served(&bench);
-    let (code, said) = jog(&bench, "z+1");
+    let (code, said) = jog(&bench, "z+10");
     assert_eq!(code, 0, "{said}");
-    let verb = json!({"verb": "jog", "scene": "short", "step": {"axis": "z", "by": 10.0}});
-    let before = tip_mm(&bench)[2];
-    let asking = say(&bench, &verb);
-    let began = Instant::now();
-    while stance(&bench)["state"] != "moving" && began.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    drop(asking);
-    while stance(&bench)["denied"].is_null() && began.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let stopped = stance(&bench);
-    let why = stopped["denied"].as_str().unwrap_or_default();
-    assert!(why.contains("stop"), "{stopped:#}");
-    assert!(tip_mm(&bench)[2] - before < 11.0);
+    let went_mm = left_in_the_middle(&bench, |verb| say(&bench, verb));
+    assert!(went_mm < 9.5, "{went_mm}");
+}
+
+#[test]
+fn hands_off_over_http_stops_the_arm_too() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
+    let [state, config] = ["state", "node.toml"].map(|name| bench.path(name).display().to_string());
+    let at = ["--state", &state, "--config", &config];
+    let made = bench.run(&[&at[..], &["token", "add", "hand", "--role", "operator"]].concat());
+    assert!(made.status.success(), "{made:?}");
+    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let served = bench.serve(&at);
+    let (code, said) = jog(&bench, "z+10");
+    assert_eq!(code, 0, "{said}");
+    let went_mm = left_in_the_middle(&bench, |verb| {
+        let (mut stream, host) = support::connect(&served);
+        let body = verb.to_string();
+        let length = body.len();
+        write!(
+            stream,
+            "POST /operator HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        stream
+    });
+    assert!(went_mm < 9.5, "{went_mm}");
 }
 
 #[test]

@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
+use super::jog::JOG;
 use super::{selftest, verbs, work};
 use crate::args::Received;
 use crate::permit::Who;
-use crate::tools::{Node, Request, Watch};
+use crate::tools::{Node, Request, Seat, Watch};
 
 /// What an operator asks.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -251,9 +252,7 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
             tokio::select! {
                 told = done_for(&node, &who, verb) => told,
                 () = gone(&mut reader) => {
-                    node.seats.iter().for_each(|seat| {
-                        seat.motion.abandon();
-                    });
+                    leave_jog(&node);
                     bail!("whoever jogged went away: the arm was told to stop");
                 }
             }
@@ -265,6 +264,15 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
     answer.push(b'\n');
     write.write_all(&answer).await?;
     Ok(())
+}
+
+/// Whoever jogs watches. Once they have gone nobody does: what they may have asked to move stops, though it had not begun. What
+/// others are moving goes on.
+pub(super) fn leave_jog(node: &Node) {
+    let is_theirs = |seat: &&Arc<Seat>| seat.under_way().is_none_or(|tool| tool == JOG);
+    node.seats.iter().filter(is_theirs).for_each(|seat| {
+        seat.motion.abandon();
+    });
 }
 
 /// Until the other side closes; what it says meanwhile is nothing.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::bail;
 
-use super::control::{self, Told};
+use super::control::{self, Told, Verb};
 use super::{Exit, NodeArgs, TokenCommand, open, show, state};
 use crate::caller::{Book, Denied, Role, Standing};
 use crate::clock::calendar_ms;
@@ -142,16 +142,20 @@ fn judged(found: Result<Standing, Denied>) -> Result<Identity, String> {
 pub(super) fn operate(node: &Arc<Node>) -> Operate {
     let node = Arc::clone(node);
     Arc::new(move |identity, body| {
+        let verb = serde_json::from_slice::<Verb>(&body);
+        let is_operator = standing(&identity, None).role == Role::Operator;
+        let jogs = is_operator && matches!(verb, Ok(Verb::Jog { .. }));
+        let watch = Watch(jogs.then(|| Arc::clone(&node)));
         let node = Arc::clone(&node);
-        // Whoever hangs up undoes nothing: what was begun is done and noted.
+        // Whoever hangs up undoes nothing else: what was begun is done and noted.
         let doing = async move {
-            if standing(&identity, None).role != Role::Operator {
+            if !is_operator {
                 return Err(format!(
                     "the token `{}` is a {}'s; verbs are for operators' tokens",
                     identity.name, identity.role
                 ));
             }
-            let told = match serde_json::from_slice(&body) {
+            let told = match verb {
                 Ok(verb) => {
                     let caller = format!("token {}", identity.name);
                     control::done_for(&node, &caller, verb).await
@@ -163,9 +167,30 @@ pub(super) fn operate(node: &Arc<Node>) -> Operate {
         let done = tokio::spawn(doing);
         Box::pin(async move {
             let broke = |_| Err("the node broke while it did this; its log says why".to_owned());
-            done.await.unwrap_or_else(broke)
+            let told = done.await.unwrap_or_else(broke);
+            watch.ends();
+            told
         })
     })
+}
+
+/// Whoever jogs watches the arm. If they go before it is done, nobody does, and it stops.
+struct Watch(Option<Arc<Node>>);
+
+impl Watch {
+    fn ends(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let Some(node) = &self.0 else {
+            return;
+        };
+        tracing::warn!("whoever jogged went away: the arm was told to stop");
+        control::leave_jog(node);
+    }
 }
 
 /// What an identity that [`Keeper`] gave allows. Whoever passes a call on for somebody who may do less may do less.

@@ -22,6 +22,9 @@ use crate::tools::{Alone, Node, Seat};
 /// Larger steps are not jogged.
 const STEP_MAX: f64 = 10.0;
 
+/// What the job of a step is called.
+pub(super) const JOG: &str = "jog";
+
 #[derive(Debug, Args)]
 pub(super) struct JogArgs {
     /// In which scene
@@ -186,7 +189,7 @@ async fn stepped(node: &Arc<Node>, scene: &str, wanted: Wanted) -> Result<String
         .position_rad;
     let planned = plan::jog(&scene, &start, wanted.step(), 0, &plan::Patient);
     let plan = planned.map_err(|error| error.to_string())?;
-    let job = Alone::begin(node, seat, "jog", &scene, seen_stops).await?;
+    let job = Alone::begin(node, seat, JOG, &scene, seen_stops).await?;
     match job.run(&scene, permit, &plan).await {
         Ok(()) => {
             job.end("reached", "one step".to_owned()).await;

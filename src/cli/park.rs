@@ -4,18 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::clock::Clock;
 use crate::motion::{Care, State};
 use crate::permit::{Latch, Permit, Who};
 use crate::plan::{self, Plan};
 use crate::scene::Scene;
 use crate::tools::{Alone, Node, Seat};
-use crate::units::{Joints, Measured};
+use crate::units::{Instant, Joints, Measured};
 
 /// How long the way to rest may take of an arm that is left; a longer one is not begun.
 const PARK: Duration = Duration::from_secs(5);
 
-/// How long such an arm may be on its way on a machine that is busy, planning included; after that
-/// it is stopped where it is. A service is ended 8 s after it was asked to.
+/// How long after a node was told to end such an arm is stopped where it is, if a busy machine has not brought it to rest. A
+/// service is ended 8 s after it was asked to.
 const PATIENCE: Duration = Duration::from_millis(6500);
 
 /// How long the end of a job that was stopped for that may take to be written.
@@ -34,8 +35,10 @@ pub(super) enum Parked {
 }
 
 /// An arm at the moment when the node was told to end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Leave {
+    /// Shows how long ago that was.
+    since: Clock,
     /// Why it may not be parked.
     hindrance: Option<&'static str>,
     /// How many stops somebody had said: one more and it is not parked either.
@@ -50,24 +53,35 @@ impl Leave {
         let is_stopping = motion.stops_asked() > motion.snapshot().stops_done;
         let is_enabled = seat.permits().any(motion.clock().now());
         Self {
+            since: Clock::real(),
             hindrance: hindrance(seat.permits().latched().as_ref())
                 .or(is_stopping.then_some(STOPPED))
                 .or((!is_enabled).then_some("motion is not enabled")),
             stops_said,
         }
     }
+
+    /// What is left of the time that it has.
+    fn left(&self) -> Duration {
+        PATIENCE.saturating_sub(self.since.now().since(Instant::ZERO))
+    }
 }
 
 /// Whether an arm holds itself up, away from its rest, when the process has gone; a simulated one
 /// goes with it.
 pub(super) fn stays_up(seat: &Seat) -> bool {
-    let snapshot = seat.motion.snapshot();
-    let is_at_rest = || {
-        let (scene, seen) = (seat.last_scene()?, snapshot.measured.as_ref()?);
-        Some(seen.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD)
-    };
-    seat.studio.is_none() && snapshot.energised && is_at_rest() != Some(true)
+    seat.studio.is_none() && seat.motion.snapshot().energised && !is_at_rest(seat)
 }
+
+/// Whether it was read to stand where its last scene rests it.
+fn is_at_rest(seat: &Seat) -> bool {
+    let (scene, seen) = (seat.last_scene(), seat.motion.snapshot().measured);
+    scene
+        .zip(seen)
+        .is_some_and(|(scene, seen)| seen.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD)
+}
+
+pub(super) const UNVERIFIED: &str = "its standstill could not be verified";
 
 const STOPPED: &str = "a stop is latched";
 
@@ -111,19 +125,20 @@ pub(super) async fn park(
         return Ok(Parked::Limp);
     }
     if let Some(why) = leave.hindrance {
-        return Err(why.to_owned());
+        return unless_at_rest(seat, why);
     }
     let ticket = motion.stop(Who::Node, false);
     let stopped = motion.stopped(ticket).await;
     if !stopped.is_some_and(|report| report.verified) {
-        return Err("its standstill could not be verified".to_owned());
+        return Err(UNVERIFIED.to_owned());
     }
     let seen_stops = motion.stops_asked();
     if motion.stops_said() != leave.stops_said {
-        return Err("somebody stopped it".to_owned());
+        return unless_at_rest(seat, "somebody stopped it");
     }
-    let mut parked = std::pin::pin!(to_rest(node, seat, seen_stops, own, PARK));
-    if let Ok(parked) = tokio::time::timeout(PATIENCE, &mut parked).await {
+    let longest = PARK.min(leave.left());
+    let mut parked = std::pin::pin!(to_rest(node, seat, seen_stops, own, longest));
+    if let Ok(parked) = tokio::time::timeout(leave.left(), &mut parked).await {
         return parked;
     }
     let ticket = motion.stop(Who::Node, false);
@@ -134,6 +149,15 @@ pub(super) async fn park(
         "it did not come to rest within {:.1} s: this machine is too busy",
         PATIENCE.as_secs_f64()
     ))
+}
+
+/// An arm that is not brought anywhere may stand where it belongs.
+fn unless_at_rest(seat: &Seat, why: &str) -> Result<Parked, String> {
+    if is_at_rest(seat) && !moves(seat.motion.snapshot().state) {
+        Ok(Parked::AtRest)
+    } else {
+        Err(why.to_owned())
+    }
 }
 
 /// Brings an arm that stands to rest, if no way there takes longer than `longest`, nobody has stopped
@@ -279,7 +303,6 @@ pub(super) fn moves(state: State) -> bool {
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 pub(super) mod tests {
     use super::*;
-    use crate::clock::Clock;
     use crate::config::NodeFile;
     use crate::gate;
     use crate::link::memory::MemoryLink;
@@ -289,7 +312,6 @@ pub(super) mod tests {
     use crate::scene::Library;
     use crate::sim::{Fault, Simulator};
     use crate::tools::State as NodeState;
-    use crate::units::Instant;
 
     /// A node with a simulated arm in the default scene.
     pub(in crate::cli) struct House {

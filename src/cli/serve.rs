@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures::future::join_all;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -297,12 +298,8 @@ async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock
 
 /// Parks what may be parked; whatever else is energised stays so, and says so.
 async fn park_all(node: &Arc<Node>, leaves: &Leaves) -> Exit {
-    let mut exit = if halt(node).await {
-        Exit::Done
-    } else {
-        Exit::Broken
-    };
-    // All at once: together they have no longer than one of them.
+    let mut exit = Exit::Done;
+    // All at once: together they have no longer than one of them, and one that hangs keeps no other from its rest.
     let begun: Vec<_> = node
         .seats
         .iter()
@@ -310,24 +307,25 @@ async fn park_all(node: &Arc<Node>, leaves: &Leaves) -> Exit {
         .map(|(seat, leave)| {
             (
                 seat,
-                tokio::spawn(parked(Arc::clone(node), Arc::clone(seat), *leave)),
+                tokio::spawn(parked(Arc::clone(node), Arc::clone(seat), leave.clone())),
             )
         })
         .collect();
     for (seat, parked) in begun {
-        match parked.await.unwrap_or_else(|_| Err("it broke".to_owned())) {
+        let broke = |_| Err((Exit::Broken, "it broke".to_owned()));
+        match parked.await.unwrap_or_else(broke) {
             Ok(park::Parked::Limp) => {}
             Ok(park::Parked::AtRest) => tracing::info!(
                 arm = seat.name,
                 "the arm is at rest and holds with its torque on"
             ),
-            Err(why) => {
+            Err((how, why)) => {
                 tracing::error!(
                     arm = seat.name,
                     "not parked: {why}; the arm is still energised where it stands"
                 );
-                if exit == Exit::Done {
-                    exit = Exit::Energised;
+                if exit != Exit::Broken {
+                    exit = how;
                 }
             }
         }
@@ -339,33 +337,32 @@ async fn parked(
     node: Arc<Node>,
     seat: Arc<Seat>,
     leave: park::Leave,
-) -> Result<park::Parked, String> {
-    park::park(&node, &seat, &leave).await
+) -> Result<park::Parked, (Exit, String)> {
+    if !halted(&seat).await {
+        return Err((Exit::Broken, park::UNVERIFIED.to_owned()));
+    }
+    let parked = park::park(&node, &seat, &leave).await;
+    parked.map_err(|why| (Exit::Energised, why))
 }
 
 /// Stops every arm and says whether all were read back to stand.
 async fn halt(node: &Node) -> bool {
-    let tickets: Vec<_> = node
-        .seats
-        .iter()
-        .map(|seat| (seat, seat.motion.stop(Who::Node, false)))
-        .collect();
-    let mut all = true;
-    for (seat, ticket) in tickets {
-        let verified = seat
-            .motion
-            .stopped(ticket)
-            .await
-            .is_some_and(|report| report.verified);
-        if !verified {
-            tracing::error!(
-                arm = seat.name,
-                "standstill could not be verified: the arm is still energised"
-            );
-        } else if seat.motion.snapshot().energised {
-            tracing::warn!(arm = seat.name, "the arm holds with its torque on");
-        }
-        all &= verified;
+    let all = join_all(node.seats.iter().map(|seat| halted(seat))).await;
+    all.into_iter().all(|stands| stands)
+}
+
+/// Stops an arm and says whether it was read back to stand.
+async fn halted(seat: &Seat) -> bool {
+    let ticket = seat.motion.stop(Who::Node, false);
+    let report = seat.motion.stopped(ticket).await;
+    let stands = report.is_some_and(|report| report.verified);
+    if !stands {
+        tracing::error!(
+            arm = seat.name,
+            "standstill could not be verified: the arm is still energised"
+        );
+    } else if seat.motion.snapshot().energised {
+        tracing::warn!(arm = seat.name, "the arm holds with its torque on");
     }
-    all
+    stands
 }

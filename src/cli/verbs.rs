@@ -54,25 +54,34 @@ pub(super) async fn estop(node: &Node) -> Told {
     let mut lines = Vec::new();
     for (seat, ticket) in tickets {
         let report = seat.motion.stopped(ticket).await;
-        lines.push(estopped(seat, report.as_ref()));
+        let not_kept = match &report {
+            Some(report) if report.emergency => report.not_kept.clone(),
+            // It is latched all the same where nobody can say whether it stands.
+            _ => seat.permits().emergency_is_kept().await.err(),
+        };
+        lines.push(estopped(seat, report.as_ref(), not_kept));
     }
     Told::of(lines)
 }
 
-fn estopped(seat: &Seat, report: Option<&StopReport>) -> Result<String, String> {
-    let Some(report) = report.filter(|report| report.verified) else {
-        return Err(format!(
-            "{}: standstill could not be verified: cut its power",
-            seat.name
-        ));
-    };
-    let line = stop_line(seat, Some(report));
-    Ok(match &report.not_kept {
-        None => format!("{line}; latched until `steadyhand clear`"),
+fn estopped(
+    seat: &Seat,
+    report: Option<&StopReport>,
+    not_kept: Option<String>,
+) -> Result<String, String> {
+    let latched = match not_kept {
+        None => "latched until `steadyhand clear`".to_owned(),
         Some(why) => format!(
-            "{line}; latched until `steadyhand clear` or this node's end, for it could not be written down: {why}"
+            "latched until `steadyhand clear` or this node's end, for it could not be written down: {why}"
         ),
-    })
+    };
+    match report.filter(|report| report.verified) {
+        Some(report) => Ok(format!("{}; {latched}", stop_line(seat, Some(report)))),
+        None => Err(format!(
+            "{}: standstill could not be verified: cut its power; {latched}",
+            seat.name
+        )),
+    }
 }
 
 pub(super) async fn hold(node: &Node, now: bool) -> Told {

@@ -72,6 +72,13 @@ impl Node {
 }
 
 impl Seat {
+    /// The tool of the job that is under way, if any is.
+    #[must_use]
+    pub fn under_way(&self) -> Option<String> {
+        let job = self.board.job().filter(|job| !job.is_over())?;
+        Some(job.card().tool)
+    }
+
     /// Who has this arm, if anybody.
     #[must_use]
     pub fn holder(&self, idle: Duration) -> Option<String> {

@@ -67,7 +67,9 @@ fn reply(reports: &[(&Arc<Seat>, Option<StopReport>)]) -> Reply {
 pub(crate) fn line(seat: &Seat, report: Option<&StopReport>) -> String {
     let name = &seat.name;
     match report {
-        None => format!("{name}: its thread has ended, so no stop could be sent: cut its power"),
+        None => format!(
+            "{name}: its thread has ended or hangs, so that nobody knows whether a stop was sent: cut its power"
+        ),
         Some(report) => match (report.verified, report.first_frame_ms, report.standstill_ms) {
             (true, Some(first), Some(still)) => {
                 let lift = match report.lift_ms.filter(|_| report.lifted) {
