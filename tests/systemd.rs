@@ -73,6 +73,15 @@ fn the_units_pass_verification() {
 }
 
 #[test]
+fn the_shipped_units_end_a_node_that_hangs_and_enable_nothing() {
+    for unit in ["steadyhand.service", "steadyhand-sockets.service"] {
+        assert_eq!(setting(unit, "WatchdogSec="), "2s");
+        assert_eq!(setting(unit, "WatchdogSignal="), "SIGABRT");
+        assert!(!setting(unit, "ExecStart=").contains("--enable"));
+    }
+}
+
+#[test]
 fn the_units_are_hardened() {
     // Tenths: at most 2.0 with HTTP, at most 1.0 where sockets come from outside.
     for (unit, tenths) in [
