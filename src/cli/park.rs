@@ -423,6 +423,35 @@ pub(super) mod tests {
         assert!(!is_at_rest(&sim, &scene));
     }
 
+    #[tokio::test]
+    async fn what_was_stopped_at_rest_is_where_it_belongs() {
+        let house = house(Clock::simulated());
+        let (node, seat) = (&house.node, &house.seat);
+        ready(seat, &house.scene).await;
+        let leave = Leave::of(seat);
+        assert_eq!(park(node, seat, &leave).await, Ok(Parked::AtRest));
+        seat.motion.stop(Who::Operator, false);
+        let leave = Leave::of(seat);
+        assert!(leave.hindrance.is_some());
+        assert_eq!(park(node, seat, &leave).await, Ok(Parked::AtRest));
+    }
+
+    #[tokio::test]
+    async fn time_that_has_gone_since_the_signal_is_not_spent_again() {
+        let house = house(Clock::simulated());
+        ready(&house.seat, &house.scene).await;
+        let since = Clock::simulated();
+        since.jump_to(Instant::ZERO.after(PATIENCE));
+        let leave = Leave {
+            since,
+            ..Leave::of(&house.seat)
+        };
+        let parked = park(&house.node, &house.seat, &leave).await;
+        let why = parked.unwrap_err();
+        assert!(why.contains("within 6.5 s"), "{why}");
+        assert!(!is_at_rest(&house.sim, &house.scene));
+    }
+
     /// Hot, the arm goes to rest by itself; with a fault that nobody has looked at it does not.
     #[tokio::test]
     async fn heat_parks_no_arm_that_is_broken() {

@@ -185,3 +185,24 @@ async fn limp(seat: &Arc<Seat>) -> Result<String, String> {
         failed.join(", ")
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::park::tests::house;
+    use super::*;
+    use crate::clock::Clock;
+    use crate::sim::Fault;
+
+    #[tokio::test]
+    async fn an_emergency_stop_that_nobody_can_verify_is_latched_and_says_so() {
+        let house = house(Clock::real());
+        house.sim.break_it(Fault::Unplug);
+        let told = estop(&house.node).await;
+        assert!(!told.done, "{}", told.text);
+        for words in ["cut its power", "latched until `steadyhand clear`"] {
+            assert!(told.text.contains(words), "{}", told.text);
+        }
+        let latched = house.seat.permits().latched();
+        assert!(matches!(latched, Some(Latch::Emergency(_))), "{latched:?}");
+    }
+}

@@ -356,11 +356,14 @@ mod tests {
 
     #[test]
     fn arms_whose_emergency_stops_would_share_a_file_are_refused() {
+        let arm = |name: &str| {
+            format!("[[arms]]\nname = \"{name}\"\nmodel = \"so101\"\nport = \"simulator\"\n")
+        };
         let of = |one: &str, other: &str| {
-            let text = format!("[[arms]]\nname = \"{one}\"\n[[arms]]\nname = \"{other}\"\n");
+            let text = arm(one) + &arm(other);
             NodeFile::read("node.toml", &text).map_err(|wrong| wrong.to_string())
         };
-        assert!(of("left", "right").is_ok());
+        of("left", "right").unwrap();
         let same = of("left", "left").unwrap_err();
         assert!(same.contains("two arms are called `left`"), "{same}");
         let alike = of("a.b", "a-b").unwrap_err();

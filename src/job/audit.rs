@@ -724,8 +724,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = log(folder.path(), 2);
         let path = folder.path().join("audit.log");
-        let changed = text.replace("\tcall\tnumber\\t1", " call number 1");
-        assert_ne!(changed, text);
+        let changed = format!("{} and more\n", text.trim_end());
         std::fs::write(&path, &changed).unwrap();
         let begun = log(folder.path(), 1);
         assert_eq!(verify(&begun, None).unwrap().records, 2);
