@@ -379,7 +379,7 @@ async fn whoever_gives_up_is_heard_in_time() {
 }
 
 /// Nodes that are told to end, each a process of its own, so many at once.
-const TOLD_AT_ONCE: usize = 4;
+const TOLD_AT_ONCE: usize = 2;
 
 /// One node of so many is left to park; the others have shown by then how they stop.
 const PARKED: usize = 10;
