@@ -58,11 +58,19 @@ pub(super) fn take(
                     .collect::<Vec<u8>>()
             }))
         });
-        if let Some(bytes) = read.map_err(|error| told(path, error))? {
-            return got.raw(bytes);
+        match read.map_err(|error| told(path, error))? {
+            // Cut short on the way, which the driver does not see of a JPEG: the next may be whole.
+            Some(bytes) if got.is_jpeg && !has_end(&bytes) => {}
+            Some(bytes) => return got.raw(bytes),
+            None => {}
         }
     }
     Err(Why::Late(within))
+}
+
+/// Whether a JPEG has its end. Some cameras fill up the buffer behind it.
+pub(super) fn has_end(jpeg: &[u8]) -> bool {
+    jpeg.windows(2).any(|two| two == [0xff, 0xd9])
 }
 
 /// Whether it is a video device at all, before it is opened.

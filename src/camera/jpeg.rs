@@ -1,5 +1,7 @@
 //! JPEG bytes made a picture.
 
+use std::io::Read;
+
 use super::Why;
 use crate::vision::{Frame, PIXELS_MAX};
 
@@ -8,6 +10,12 @@ pub const JPEG_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// What a file of so many pixels needs while it is read, at the most.
 const WORK_BYTES_MAX: usize = PIXELS_MAX * 4;
+
+/// How a JPEG begins.
+const START: &[u8] = &[0xff, 0xd8];
+
+/// The same with the mark of MJPEG: by it the standard Huffman tables are taken, which USB cameras may leave out.
+const MJPEG_START: &[u8] = b"\xff\xd8\xff\xe0\x00\x07AVI1\0";
 
 /// A JPEG as cameras make it, in colour or grey. Its size is looked at before its pixels are made.
 ///
@@ -18,7 +26,9 @@ pub fn decode(bytes: &[u8]) -> Result<Frame, Why> {
         return Err(Why::TooLong);
     }
     let unread = |error: jpeg_decoder::Error| Why::Jpeg(error.to_string());
-    let mut decoder = jpeg_decoder::Decoder::new(bytes);
+    let rest = bytes.strip_prefix(START);
+    let rest = rest.ok_or_else(|| Why::Jpeg("it does not begin as a JPEG".to_owned()))?;
+    let mut decoder = jpeg_decoder::Decoder::new(MJPEG_START.chain(rest));
     decoder.set_max_decoding_buffer_size(WORK_BYTES_MAX);
     decoder.read_info().map_err(unread)?;
     let info = decoder.info();

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use linuxvideo::format::{PixFormat, PixelFormat};
 
-use super::device::{Got, best, told, yuyv};
+use super::device::{Got, best, has_end, told, yuyv};
 use super::*;
 
 /// A sheet with the tags 0 to 3, 640 by 480.
@@ -320,4 +320,34 @@ async fn addresses_that_are_none_are_refused() {
         let error = camera.picture().await.unwrap_err();
         assert!(matches!(error.why, Why::Address(_)), "{address}: {error}");
     }
+}
+
+/// A JPEG without its segments of this kind, all of which come before its pixels.
+fn without(jpeg: &[u8], marker: u8) -> Vec<u8> {
+    let (mut kept, mut at) = (jpeg[..2].to_vec(), 2);
+    while jpeg[at + 1] != 0xda {
+        let length = usize::from(u16::from_be_bytes([jpeg[at + 2], jpeg[at + 3]]));
+        let segment = &jpeg[at..at + 2 + length];
+        if segment[1] != marker {
+            kept.extend_from_slice(segment);
+        }
+        at += segment.len();
+    }
+    kept.extend_from_slice(&jpeg[at..]);
+    kept
+}
+
+/// USB cameras may leave the standard tables out of each picture.
+#[test]
+fn a_picture_without_huffman_tables_is_read_with_the_standard_ones() {
+    let bare = without(SHEET, 0xc4);
+    assert!(bare.len() < SHEET.len());
+    assert!(decode(&bare).unwrap() == decode(SHEET).unwrap());
+}
+
+#[test]
+fn a_picture_that_was_cut_short_has_no_end() {
+    assert!(has_end(SHEET));
+    assert!(has_end(&[SHEET, &[0; 64]].concat()));
+    assert!(!has_end(&SHEET[..SHEET.len() / 2]));
 }
