@@ -74,6 +74,10 @@ fn stood(ticks: u32) -> impl FnMut(&Joints) -> bool {
 
 /// Whoever looks at what is latched, and is not given the processor to come to an end with it, keeps no frame back.
 #[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "whoever looks stands still, whatever the arm's clock shows"
+)]
 async fn a_stop_brakes_while_somebody_looks_at_what_is_latched() {
     let bench = Bench::new();
     let answer = bench.motion.run(bench.way_to(bench.scene.ready_rad), 0);
