@@ -168,16 +168,27 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_sleeps_keeps_nobody_waiting() {
+    fn a_reader_that_sleeps_keeps_nobody_waiting_and_no_line_goes_uncounted() {
+        const SAID: u64 = 10 * LINES_MAX as u64;
         let read = Arc::new(Mutex::new(Vec::new()));
         let mut lines = Lines::start(Asleep(Arc::clone(&read)));
+        let untold = Arc::clone(&lines.dropped);
         {
             let _asleep = read.lock().unwrap();
-            for _ in 0..10 * LINES_MAX {
+            for _ in 0..SAID {
                 lines.write_all(b"a line\n").unwrap();
             }
         }
-        let dropped = lines.dropped.load(Ordering::Relaxed);
-        assert!(dropped > 0, "{dropped} were dropped");
+        drop(lines);
+        while Arc::strong_count(&read) > 1 {
+            std::thread::yield_now();
+        }
+        let read = String::from_utf8(read.lock().unwrap().clone()).unwrap();
+        let (whole, told): (Vec<_>, Vec<_>) = read.lines().partition(|line| *line == "a line");
+        let told = told.iter().map(|line| line.split([' ', '(']).nth(1));
+        let told: u64 = told.map(|count| count.unwrap().parse::<u64>().unwrap()).sum();
+        let dropped = told + untold.load(Ordering::Relaxed);
+        assert!(dropped > 0, "each of {} lines was kept", whole.len());
+        assert_eq!(whole.len() as u64 + dropped, SAID);
     }
 }
