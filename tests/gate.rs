@@ -834,18 +834,28 @@ fn a_lift_that_would_run_into_something_is_refused() {
 fn a_pen_that_does_not_draw_is_kept_above_the_sheet() {
     let scene = Library::new(None).scene("two_pens", None).unwrap();
     let plan = plan::draw(&scene, &scene.rest_rad, &Patient).unwrap();
-    let idle = (0..scene.pens.len()).any(|pen| {
+    let mut idle = 0;
+    for index in 0..scene.pens.len() {
         let mut longer = Scene::clone(&scene);
-        let pen = &mut longer.pens[pen];
+        let pen = &mut longer.pens[index];
         pen.tip_m += pen.axis.scale(0.08);
+        let tip_m = pen.tip_m;
+        let height_mm = |q: &Joints| {
+            let tip = scene.arm.chain.point(q, &tip_m);
+            scene.surface.project(&tip).height_mm
+        };
         let said = gate::preview(&Arc::new(longer), &plan.trajectory).unwrap_err();
-        let mut idle = said
-            .0
-            .iter()
-            .filter(|one| one.why.contains("does not draw now"));
-        idle.any(|one| one.rule == Rule::Sheet)
-    });
-    assert!(idle);
+        let named = |one: &&gate::Refusal| one.why.contains("does not draw now");
+        for one in said.0.iter().filter(named) {
+            idle += 1;
+            assert_eq!(one.rule, Rule::Sheet);
+            let said_mm = one.excess.unwrap().value;
+            let is_mm = height_mm(&plan.trajectory.samples[one.sample]);
+            assert!((said_mm - is_mm).abs() < 0.01, "{one:?}: {is_mm}");
+            assert!(one.why.contains(&format!("{:.1} mm below", -said_mm)));
+        }
+    }
+    assert!(idle > 0);
 }
 
 proptest! {

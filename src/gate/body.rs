@@ -330,6 +330,42 @@ mod tests {
         }
     }
 
+    /// Moved parts by their ends over the plane of the sheet; the base stands beside it.
+    #[test]
+    fn the_arm_is_as_high_over_the_sheet_as_its_lowest_part() {
+        let (scene, trajectory) = crate::gate::tests::drawing();
+        let body = Body::new(scene);
+        let high_m = |end: &Point3<f64>| scene.surface.project(end).height_mm / 1e3;
+        let mut near = 0;
+        let turned = |sample: &Joints, by: f64| {
+            let q = sample.map(|joint, q| if joint == 0 { q + by } else { q });
+            body.at(&q)
+        };
+        let samples = trajectory.samples.iter().step_by(97);
+        // Over the sheet, and beside it.
+        for stance in samples.flat_map(|sample| [0.0, 1.5].map(|by| turned(sample, by))) {
+            let moved = body
+                .each(&stance)
+                .filter(|(_, part, _)| !part.is_pen && part.joints_before > 0);
+            let heights = moved.map(|(_, _, placed)| {
+                high_m(&placed.from_m).min(high_m(&placed.to_m)) - placed.radius_m
+            });
+            let lowest_m = heights.fold(FAR_M, f64::min);
+            near += usize::from(lowest_m < FAR_M);
+            let said_m = body.over_sheet_at_least_m(&stance);
+            assert!((said_m - lowest_m).abs() < 1e-12, "{said_m} {lowest_m}");
+        }
+        assert!(near > 10, "{near}");
+        let mut base = Scene::clone(scene);
+        let mut arm = crate::arm::Arm::clone(&base.arm);
+        arm.capsules.retain(|capsule| capsule.joints_before == 0);
+        assert!(!arm.capsules.is_empty());
+        base.arm = Arc::new(arm);
+        let body = Body::new(&base);
+        let said_m = body.over_sheet_at_least_m(&body.at(&base.ready_rad));
+        assert!((said_m - FAR_M).abs() < 1e-12, "{said_m}");
+    }
+
     /// From where the links and tips stand, where the body asks how long they are.
     fn levers_m(scene: &Scene) -> Vec<f64> {
         let body = Body::new(scene);

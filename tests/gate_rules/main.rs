@@ -265,6 +265,19 @@ fn a_link_at_the_workspaces_side() {
 }
 
 #[test]
+fn how_far_a_link_is_outside_is_said_in_millimetres() {
+    let highest = ends(&folding())
+        .iter()
+        .map(|(_, end, radius)| end.z + radius)
+        .fold(f64::NEG_INFINITY, f64::max);
+    let said = folding_in(|scene| scene.limits.workspace.max_m.z = highest - 0.004);
+    let outside = said.iter().find(|one| one.rule == Rule::Workspace).unwrap();
+    let excess = outside.excess.unwrap();
+    assert!((excess.value - 4.0).abs() < 0.05, "{outside:?}");
+    assert!(outside.why.contains("4.0 mm outside"), "{outside:?}");
+}
+
+#[test]
 fn a_link_at_a_keep_out() {
     let top = ends(&default_plan().1)
         .iter()

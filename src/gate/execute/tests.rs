@@ -108,6 +108,76 @@ fn a_way_back_is_braked_so_that_it_ends_where_it_is_to() {
     assert!(is_about(wanted(-1.0, braking - 0.1), 0.0));
 }
 
+/// What is to be recorded first stops it on its way; there, it is on its way up already.
+#[test]
+fn a_way_back_that_waits_goes_on_back_and_is_not_left_for_a_lift() {
+    let mut back = going(-1.0);
+    let here = back.at;
+    back.wish = Wish::Back(here - 30.0);
+    back.wait(true);
+    let mut now = Instant::ZERO;
+    while !matches!(tick(&mut back, &mut now), Ok(Step::Hold)) {}
+    for _ in 0..3 {
+        assert!(matches!(tick(&mut back, &mut now), Ok(Step::Hold)));
+        assert!(matches!(back.phase, Phase::Path) && back.at > here - 29.0);
+    }
+    back.wait(false);
+    let mut least = back.at;
+    while !matches!(tick(&mut back, &mut now), Ok(Step::Finished)) {
+        least = least.min(back.at);
+    }
+    assert!(back.has_lifted() && least < here - 29.0, "{least} {here}");
+    let mut there = going(0.0);
+    there.wish = Wish::Back(there.at);
+    there.wait(true);
+    assert!(matches!(tick(&mut there, &mut now), Ok(Step::Hold)));
+    assert!(matches!(there.phase, Phase::Line(_)));
+}
+
+#[test]
+fn only_what_stalls_on_the_path_goes_back() {
+    let stalled = Broken::Stalled {
+        joint: "elbow".to_owned(),
+        behind_deg: 5,
+    };
+    let wish_after = |broken: &Broken, change: fn(&mut Execution)| {
+        let mut execution = going(0.0);
+        change(&mut execution);
+        let is = seen(*execution.goal_rad(), Instant::ZERO);
+        execution.end_after(broken, &is);
+        execution.wish
+    };
+    assert!(matches!(wish_after(&stalled, |_| {}), Wish::Back(_)));
+    assert_eq!(wish_after(&stalled, Execution::halt), Wish::Halt);
+    let upward = |going: &mut Execution| {
+        going.phase = Phase::Line(Line {
+            from_rad: *going.goal_rad(),
+            by_rad: *going.goal_rad(),
+            tick: 1.0,
+            ticks: 9.0,
+        });
+    };
+    assert_eq!(wish_after(&stalled, upward), Wish::Halt);
+    assert_eq!(wish_after(&Broken::Blind(120), |_| {}), Wish::Halt);
+}
+
+#[test]
+fn a_joint_presses_only_where_it_is_further_from_its_goal_than_that() {
+    let mut execution = going(0.0);
+    execution.goal_rad = execution.goal_rad.map(|_, _| 0.0);
+    execution.stand();
+    let behind = |by_rad: f64| {
+        let zero = execution.goal_rad;
+        seen(
+            zero.map(|joint, q| if joint == 0 { by_rad } else { q }),
+            Instant::ZERO,
+        )
+    };
+    let (just, more) = (behind(PRESSES_RAD), behind(1.01 * PRESSES_RAD));
+    assert!(!execution.let_go(&just));
+    assert!(execution.let_go(&more));
+}
+
 /// No joint is faster or pushed harder than it may be, and no lift takes longer than it must.
 #[test]
 fn a_lift_is_as_quick_as_its_joints_may_be() {

@@ -190,7 +190,9 @@ fn a_pose_is_found_for_a_tip_within_reach_and_for_no_other() {
     }
     let far = tip + Vector3::new(0.0, 0.0, 2.0);
     let why = reach(scene, 0, from, &far).unwrap_err();
-    assert!(why.contains("mm short"), "{why}");
+    let short = why.split_once('(').unwrap().1;
+    let short_mm: f64 = short.split_once(" mm short").unwrap().0.parse().unwrap();
+    assert!((1_200.0..2_000.0).contains(&short_mm), "{why}");
     let there = step_to(
         scene,
         0,
@@ -198,7 +200,8 @@ fn a_pose_is_found_for_a_tip_within_reach_and_for_no_other() {
         &(tip + Vector3::new(0.9 * THERE_M, 0.0, 0.0)),
     );
     assert_eq!(there, Ok(None));
-    assert!(reach(scene, 9, from, &tip).is_err());
+    let none = reach(scene, 9, from, &tip);
+    assert_eq!(none.unwrap_err(), "there is no such pen");
 }
 
 /// A joint at its limit is turned no further; one that is beyond it is not brought further out.
@@ -245,6 +248,49 @@ fn a_way_that_comes_too_near_is_no_lift() {
         said.iter().any(|why| why.ends_with("mm of the sheet")),
         "{said:?}"
     );
+}
+
+#[test]
+fn a_way_that_brings_the_arm_to_itself_is_no_lift() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let mut around = Around::new(scene);
+    let mut walk = Walk::new(&mut around, 0, from).unwrap();
+    let (mut near, mut clear) = (0, 0);
+    for (one, other) in [(1, 2), (2, 3), (1, 3)] {
+        for by in [-2.0, -1.0, 0.0, 1.0, 2.0] {
+            let stance = walk
+                .around
+                .body()
+                .at(&bent(&bent(from, one, by), other, by));
+            let two = walk.around.body().nearest_two(&stance);
+            let is_near = two.is_some_and(|(_, _, metres)| metres < walk.own_m - 1e-6);
+            let said = walk.clear_of_itself(&stance);
+            assert_eq!(said.is_err(), is_near, "{one} {other} {by}: {said:?}");
+            near += usize::from(is_near);
+            clear += usize::from(!is_near);
+        }
+    }
+    assert!(near > 0 && clear > 0, "{near} {clear}");
+}
+
+/// By the longest of its pieces, from where it begins upwards.
+#[test]
+fn a_lift_takes_as_long_as_its_fastest_piece_asks_for() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let by = lift(&mut Around::new(scene), 0, from).unwrap();
+    let tip = |point: usize| {
+        let share = point as f64 / SWEEP_POINTS as f64;
+        tip_m(scene, 0, &from.zip(&by, |from, by| from + by * share)).unwrap()
+    };
+    let pieces = (0..SWEEP_POINTS).map(|point| (tip(point + 1) - tip(point)).norm());
+    let longest_mm = pieces.fold(0.0, f64::max) * 1e3;
+    let pen = scene.pens.first().unwrap().kind;
+    let limit_mm_s = tip_limit_mm_s(scene, pen, SpanKind::Lift, &tip(0));
+    let due = SMOOTH_PEAK * UNEVEN * longest_mm * SWEEP_POINTS as f64 / limit_mm_s;
+    let found = seconds_min(scene, 0, from, &by).unwrap();
+    assert!((found / due - 1.0).abs() < 1e-9, "{found} {due}");
 }
 
 #[test]
