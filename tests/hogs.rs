@@ -4,7 +4,8 @@
 //!
 //! How late the arm's thread wakes is judged in ten minutes, by the one in the middle of bare threads
 //! of the same priority that sleep beside it in the same run; a minute says too little of it, so there
-//! it is printed, and counts are judged.
+//! it is printed, and counts are judged. It needs leave for a real-time priority, as the units give it
+//! (`ulimit -r 10`, or root): where all have turns, whoever works is later than who only sleeps.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -19,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use steadyhand::clock::Clock;
-use steadyhand::motion::Outcome;
+use steadyhand::motion::{Outcome, go_ahead};
 
 mod far_end;
 
@@ -39,8 +40,10 @@ const CYCLES_A_MINUTE: u64 = 2000;
 /// What a cycle may cost the processor: the other half of its period belongs to the wire.
 const BUDGET: Duration = Duration::from_millis(5);
 
-/// A bare thread that sleeps until each next tick: by how much it woke too late.
+/// A bare thread that sleeps until each next tick: by how much it woke too late. It has the priority of
+/// an arm's.
 fn bare(until: &AtomicBool) -> Vec<Duration> {
+    let _ = go_ahead();
     let mut late = Vec::new();
     let mut next = Instant::now();
     while !until.load(Ordering::SeqCst) {
@@ -122,8 +125,9 @@ async fn drawing_goes_on_beside_four_hogs() {
     let own_p99 = snapshot.woken_late.quantile(0.99);
     let counts = &snapshot.counts;
     eprintln!(
-        "{} cycles, {drawn} drawings, {starved} starved; woken late p99 {own_p99:?}, bare threads {bare_p99:?}; ticks late p99 {:?}; cycle p50 {:?} p99 {:?} max {:?}",
+        "{} cycles, {drawn} drawings, {starved} starved; ahead of others: {}; woken late p99 {own_p99:?}, bare threads {bare_p99:?}; ticks late p99 {:?}; cycle p50 {:?} p99 {:?} max {:?}",
         counts.cycles,
+        snapshot.is_ahead,
         snapshot.lateness.quantile(0.99),
         counts.cycle_time.quantile(0.5),
         counts.cycle_time.quantile(0.99),
@@ -139,8 +143,12 @@ async fn drawing_goes_on_beside_four_hogs() {
     );
     assert!(work.count() > 0 && work.longest() < BUDGET);
     let middle = bare_p99[BARE / 2];
+    if minutes == 1 {
+        return;
+    }
     assert!(
-        minutes == 1 || own_p99 <= middle + LATER,
-        "{own_p99:?} against {middle:?}"
+        snapshot.is_ahead,
+        "no leave for a real-time priority: `ulimit -r 10`"
     );
+    assert!(own_p99 <= middle + LATER, "{own_p99:?} against {middle:?}");
 }

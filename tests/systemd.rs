@@ -107,6 +107,9 @@ fn the_units_are_hardened() {
             "DeviceAllow=char-ttyACM rw",
             "DeviceAllow=char-ttyUSB rw",
             "TimeoutStopSec=8s",
+            // What an arm's thread asks for is given, and let through.
+            "LimitRTPRIO=10",
+            "SystemCallFilter=setpriority sched_setscheduler",
         ] {
             assert!(text.contains(line), "{unit}: no {line}");
         }

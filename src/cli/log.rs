@@ -186,7 +186,9 @@ mod tests {
         let read = String::from_utf8(read.lock().unwrap().clone()).unwrap();
         let (whole, told): (Vec<_>, Vec<_>) = read.lines().partition(|line| *line == "a line");
         let told = told.iter().map(|line| line.split([' ', '(']).nth(1));
-        let told: u64 = told.map(|count| count.unwrap().parse::<u64>().unwrap()).sum();
+        let told: u64 = told
+            .map(|count| count.unwrap().parse::<u64>().unwrap())
+            .sum();
         let dropped = told + untold.load(Ordering::Relaxed);
         assert!(dropped > 0, "each of {} lines was kept", whole.len());
         assert_eq!(whole.len() as u64 + dropped, SAID);

@@ -3,6 +3,7 @@
 //! It knows nothing of tools, MCP, JSON or plans in the making: it is handed proofs and asked to
 //! stop. A stop request is an atomic and a wake-up, so that it waits for no lock, queue or plan.
 
+mod ahead;
 mod feel;
 mod health;
 mod herald;
@@ -38,6 +39,7 @@ use crate::permit::{Latch, Permit, Permits, Who};
 use crate::units::{Instant, Joints, Measured};
 
 pub use crate::driver::{Durations, ServoCounts};
+pub use ahead::go_ahead;
 pub use health::{Care, Health};
 use herald::Outbox;
 use line::StopLine;
@@ -109,6 +111,8 @@ pub struct Snapshot {
     pub lateness: Durations,
     /// By how much of that the machine woke the sleeping thread too late; the rest are cycles that overran.
     pub woken_late: Durations,
+    /// Whether the arm's thread has a real-time priority.
+    pub is_ahead: bool,
     /// What a person should know and what does not keep the arm from moving.
     pub warnings: Vec<String>,
     /// How many stop requests have been seen to their end.
@@ -455,6 +459,7 @@ impl Snapshot {
             counts: BusCounts::default(),
             lateness: Durations::default(),
             woken_late: Durations::default(),
+            is_ahead: false,
             warnings: Vec::new(),
             stops_done: 0,
             stop: None,

@@ -81,6 +81,15 @@ async fn a_motion_ends_at_rest_and_reads_back_so() {
     assert!(bench.sim.truth().distance_max(&bench.scene.rest_rad) < 0.01);
 }
 
+/// Simulated time waits for its thread; the wall's does not.
+#[test]
+fn an_arms_thread_goes_ahead_of_others_where_it_may_and_time_is_real() {
+    let may = std::thread::spawn(|| go_ahead().is_ok()).join().unwrap();
+    for (clock, due) in [(Clock::real(), may), (Clock::simulated(), false)] {
+        assert_eq!(Bench::with(clock).motion.snapshot().is_ahead, due);
+    }
+}
+
 /// A stop is asked for, and before the arm's thread has heard of it a call takes its leave to
 /// move and counts that stop as one it has seen.
 #[tokio::test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use tracing::{Instrument as _, Span};
 
+use super::ahead::go_ahead;
 use super::herald::{Answer, Outbox};
 use super::job::Job;
 use super::line::StopLine;
@@ -155,7 +156,22 @@ impl Worker {
             answers: Vec::new(),
         };
         worker.open().await?;
+        worker.go_ahead();
         Ok(worker)
+    }
+
+    /// Once the port is open, so that no thread that was made for it goes ahead as well. Simulated time
+    /// waits for its thread anyway.
+    fn go_ahead(&mut self) {
+        if self.own.clock.is_simulated() {
+            return;
+        }
+        match go_ahead() {
+            Ok(()) => self.snapshot.is_ahead = true,
+            Err(error) => tracing::info!(
+                "the arm's thread has no real-time priority ({error}): on a busy machine its ticks come late; a user is given leave for one by `ulimit -r 10`, a unit by `LimitRTPRIO=10`"
+            ),
+        }
     }
 
     async fn open(&mut self) -> Result<(), String> {

@@ -19,8 +19,7 @@ const IDLE_FAILURES_MAX: u32 = 20;
 /// A cycle that overran its deadline by so much did not wait for servos.
 const STARVED_BY: Duration = Duration::from_millis(20);
 
-const STARVED: &str =
-    "this machine did not run the arm's thread in time; give it less to do, or the node a priority";
+const STARVED: &str = "this machine did not run the arm's thread in time; give it less to do, or the node leave for a real-time priority";
 
 impl Worker {
     pub(super) async fn tick(&mut self) {

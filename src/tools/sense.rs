@@ -216,7 +216,7 @@ fn bus(snapshot: &Snapshot) -> Value {
         .map(|one| json!({"id": one.id, "retries": one.retries, "blind": one.blind, "blind_ms": ms(one.blind_time), "jumps": one.jumps}))
         .collect();
     let times = |times: &Durations| json!({"p50": ms(times.quantile(0.5)), "p99": ms(times.quantile(0.99)), "max": ms(times.longest())});
-    json!({"cycle_ms": times(&counts.cycle_time), "work_ms": times(&counts.cycle_work), "late_ms": times(&snapshot.lateness), "woken_late_ms": times(&snapshot.woken_late), "cycles": counts.cycles, "transactions": counts.transactions, "corrupt": counts.corrupt, "resent": counts.resent, "foreign": counts.foreign, "echoes": counts.echoes, "servos": servos, "identity": identity})
+    json!({"cycle_ms": times(&counts.cycle_time), "work_ms": times(&counts.cycle_work), "late_ms": times(&snapshot.lateness), "woken_late_ms": times(&snapshot.woken_late), "real_time_priority": snapshot.is_ahead, "cycles": counts.cycles, "transactions": counts.transactions, "corrupt": counts.corrupt, "resent": counts.resent, "foreign": counts.foreign, "echoes": counts.echoes, "servos": servos, "identity": identity})
 }
 
 fn ms(time: Duration) -> f64 {
