@@ -158,9 +158,9 @@ pub(super) fn segment_to_box(
     for _ in 0..SEARCH_STEPS {
         let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
         if above(at(b), at(a)) {
-            high = b
+            high = b;
         } else {
-            low = a
+            low = a;
         }
     }
     let least = at(low).min(at(high)).min(at(0.0)).min(at(1.0));
