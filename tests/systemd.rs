@@ -109,6 +109,7 @@ fn the_units_are_hardened() {
             "TimeoutStopSec=8s",
             // What an arm's thread asks for is given, and let through.
             "LimitRTPRIO=10",
+            "LimitRTTIME=500ms",
             "SystemCallFilter=setpriority sched_setscheduler",
         ] {
             assert!(text.contains(line), "{unit}: no {line}");

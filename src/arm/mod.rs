@@ -346,8 +346,25 @@ fn check(file: &ArmFile) -> Result<(), String> {
                 capsule.name
             ));
         }
+        check_size(capsule)?;
     }
     check_may_touch(file)
+}
+
+/// Longer than any part of an arm on a table.
+const PART_MAX_M: f64 = 10.0;
+
+/// No part of an arm is that large: whoever wrote millimetres is told.
+fn check_size(capsule: &CapsuleFile) -> Result<(), String> {
+    let ends = capsule.from_m.iter().chain(&capsule.to_m);
+    let mut all = ends.chain([&capsule.radius_m]).map(|of| of.get());
+    match all.find(|of| of.abs() > PART_MAX_M) {
+        Some(of) => Err(format!(
+            "capsule `{}`: {of} m; {PART_MAX_M} m is the limit: lengths are in metres",
+            capsule.name
+        )),
+        None => Ok(()),
+    }
 }
 
 fn check_may_touch(file: &ArmFile) -> Result<(), String> {

@@ -247,3 +247,17 @@ fn a_point_out_of_reach_is_missed_by_its_distance() {
         .unwrap_err();
     assert!(missed.nearest.off_m > 0.4);
 }
+
+#[test]
+fn a_part_in_millimetres_is_refused_by_its_name() {
+    let text = include_str!("../../scenes/arms/so101.toml");
+    for key in ["from_m", "to_m"] {
+        let mut file: toml::Table = toml::from_str(text).unwrap();
+        let part = file["capsules"].get_mut(1).unwrap();
+        let name = part["name"].as_str().unwrap().to_owned();
+        part[key][2] = 120.0.into();
+        let why = Arm::new(file.try_into().unwrap()).unwrap_err().to_string();
+        let said = format!("capsule `{name}`: 120 m; 10 m is the limit");
+        assert!(why.contains(&said), "{why}");
+    }
+}

@@ -176,7 +176,7 @@ fn simulated(
     });
     let permits = Arc::new(Permits::everything());
     let tap = Tap::default();
-    let open = tapped(traced(open, args), &tap);
+    let open = tapped(traced(open, args)?, &tap);
     let motion = attach(node, entry, arm, clock, permits, open)?;
     let studio = SimStudio { simulator, truth };
     let seat = Seat::new(&entry.name, motion, Some(Box::new(studio)));
@@ -260,26 +260,27 @@ fn on_port(
         SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn Link>)
     });
     let tap = Tap::default();
-    let open = tapped(traced(open, args), &tap);
+    let open = tapped(traced(open, args)?, &tap);
     let motion = attach(node, entry, arm, clock, Arc::new(Permits::none()), open);
     // Its adapter may be plugged in, and its supply switched on, later than this machine.
     let motion = motion.map_err(|why| Absent(why.to_string()))?;
     Ok(Seat::new(&entry.name, motion, None).recorded_by(Box::new(Recorded(tap))))
 }
 
-/// Writes down what passes, where the command line says so.
-fn traced(open: Opener, args: &NodeArgs) -> Opener {
-    let Some(path) = args.trace.clone() else {
-        return open;
+/// Writes down what passes, where the command line says so. The file's thread is made here: one that an arm's own
+/// thread made would go ahead of others as that does.
+fn traced(open: Opener, args: &NodeArgs) -> Result<Opener, LinkError> {
+    let Some(path) = &args.trace else {
+        return Ok(open);
     };
-    Box::new(move |clock| {
+    let trace = record::in_background(path).map_err(|source| LinkError::Open {
+        path: path.display().to_string(),
+        source,
+    })?;
+    Ok(Box::new(move |clock| {
         let link = open(clock)?;
-        let trace = record::in_background(&path).map_err(|source| LinkError::Open {
-            path: path.display().to_string(),
-            source,
-        })?;
-        Ok(Box::new(RecordLink::new(link, clock, trace)) as Box<dyn Link>)
-    })
+        Ok(Box::new(RecordLink::new(link, clock, Box::new(trace.clone()))) as Box<dyn Link>)
+    }))
 }
 
 /// With a tap that is opened while a job moves.

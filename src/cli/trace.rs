@@ -64,5 +64,5 @@ fn tapped(args: &TraceArgs, baud: u32, clock: &Clock) -> anyhow::Result<RecordLi
         path: args.file.display().to_string(),
         source,
     })?;
-    Ok(RecordLink::new(link, clock, trace))
+    Ok(RecordLink::new(link, clock, Box::new(trace)))
 }

@@ -118,7 +118,10 @@ fn lower(scene: &Scene, (from, to): (&Point3<f64>, &Point3<f64>), lowest: &mut f
         *lowest = lowest.min(height_m);
     }
     let cannot_reach = height_m - half_m > 0.0 && beyond_mm > half_m * 1e3;
-    if !above(half_m, PIECE_M / 2.0) || height_m - half_m >= *lowest || cannot_reach {
+    if !above(half_m, PIECE_M / 2.0) {
+        return;
+    }
+    if height_m - half_m >= *lowest || cannot_reach {
         return;
     }
     lower(scene, (from, &middle), lowest);

@@ -24,7 +24,7 @@ const WAITING_MAX: usize = 65_536;
 ///
 /// # Errors
 /// When the file cannot be opened.
-pub fn in_background(path: &Path) -> std::io::Result<Box<dyn Write + Send>> {
+pub fn in_background(path: &Path) -> std::io::Result<Background> {
     let file = std::fs::OpenOptions::new()
         .create(true)
         .append(true)
@@ -47,10 +47,12 @@ pub fn in_background(path: &Path) -> std::io::Result<Box<dyn Write + Send>> {
     std::thread::Builder::new()
         .name("trace".to_owned())
         .spawn(write)?;
-    Ok(Box::new(Background(sender)))
+    Ok(Background(sender))
 }
 
-struct Background(SyncSender<Vec<u8>>);
+/// Where lines are put for a file's own thread; clones write to the same file.
+#[derive(Clone)]
+pub struct Background(SyncSender<Vec<u8>>);
 
 impl Write for Background {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

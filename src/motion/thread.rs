@@ -119,6 +119,8 @@ pub(super) struct Worker {
     pub(super) cycle_time: Duration,
     pub(super) wire: Wire,
     pub(super) reopen: Duration,
+    /// When that was tried last: whoever only wakes the thread hurries nothing.
+    tried: Instant,
     pub(super) ending: bool,
     /// How long the machine had slept when that was last known.
     slept: Option<Duration>,
@@ -151,6 +153,7 @@ impl Worker {
             cycle_time: PERIOD,
             wire: Wire::default(),
             reopen: REOPEN,
+            tried: Instant::ZERO,
             ending: false,
             slept: None,
             answers: Vec::new(),
@@ -160,16 +163,16 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Once the port is open, so that no thread that was made for it goes ahead as well. Simulated time
-    /// waits for its thread anyway.
+    /// Once the port is open: what is looked up for that is in nobody's hurry. A simulated clock waits
+    /// for its thread anyway.
     fn go_ahead(&mut self) {
         if self.own.clock.is_simulated() {
             return;
         }
         match go_ahead() {
             Ok(()) => self.snapshot.is_ahead = true,
-            Err(error) => tracing::info!(
-                "the arm's thread has no real-time priority ({error}): on a busy machine its ticks come late; a user is given leave for one by `ulimit -r 10`, a unit by `LimitRTPRIO=10`"
+            Err(error) => tracing::debug!(
+                "the arm's thread has no real-time priority ({error}): on a busy machine its ticks come late; `rtprio 10` in /etc/security/limits.d gives a user leave for one, `LimitRTPRIO=10` a unit"
             ),
         }
     }
@@ -358,12 +361,15 @@ impl Worker {
         if self.stopping.is_some() {
             self.finish_stop(false);
         }
-        if self.own.clock.is_simulated() {
+        let waited = self.own.clock.now().since(self.tried);
+        if self.own.clock.is_simulated() || waited < self.reopen {
             return;
         }
         let fault = self.snapshot.fault.clone();
         self.reopen = (self.reopen * 2).min(REOPEN_MAX);
-        if self.open().await.is_ok() {
+        let opened = self.open().await;
+        self.tried = self.own.clock.now();
+        if opened.is_ok() {
             tracing::info!("the arm is connected again; it moves after `reset`");
             self.snapshot.state = State::Faulted;
             self.snapshot.fault = fault;

@@ -19,7 +19,8 @@ const IDLE_FAILURES_MAX: u32 = 20;
 /// A cycle that overran its deadline by so much did not wait for servos.
 const STARVED_BY: Duration = Duration::from_millis(20);
 
-const STARVED: &str = "this machine did not run the arm's thread in time; give it less to do, or the node leave for a real-time priority";
+const STARVED: &str = "this machine did not run the arm's thread in time; give it less to do";
+const BEHIND: &str = ", or the node leave for a real-time priority";
 
 impl Worker {
     pub(super) async fn tick(&mut self) {
@@ -52,9 +53,14 @@ impl Worker {
     fn in_full(&self, broken: &Broken) -> String {
         match (broken, &self.last_failure) {
             (Broken::Blind(_), Some(why)) => format!("{broken}: {why}"),
-            (Broken::Blind(_), None) => format!("{broken}: {STARVED}"),
+            (Broken::Blind(_), None) => format!("{broken}: {}", self.starved()),
             _ => broken.to_string(),
         }
+    }
+
+    fn starved(&self) -> String {
+        let behind = if self.snapshot.is_ahead { "" } else { BEHIND };
+        format!("{STARVED}{behind}")
     }
 
     /// Leave that has ended, and servos that are too hot, end a motion where its stroke ends.
@@ -142,7 +148,7 @@ impl Worker {
         // The servos may well have answered while nobody listened.
         let starved = overdue > STARVED_BY && error.is_transient();
         self.last_failure = Some(if starved {
-            STARVED.to_owned()
+            self.starved()
         } else {
             error.to_string()
         });
