@@ -273,10 +273,7 @@ fn traced(open: Opener, args: &NodeArgs) -> Result<Opener, LinkError> {
     let Some(path) = &args.trace else {
         return Ok(open);
     };
-    let trace = record::in_background(path).map_err(|source| LinkError::Open {
-        path: path.display().to_string(),
-        source,
-    })?;
+    let trace = record::in_background(path)?;
     Ok(Box::new(move |clock| {
         let link = open(clock)?;
         Ok(Box::new(RecordLink::new(link, clock, Box::new(trace.clone()))) as Box<dyn Link>)

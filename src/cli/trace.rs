@@ -8,10 +8,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Exit, NodeArgs, open, show};
 use crate::clock::Clock;
+use crate::link::Link;
 use crate::link::pty::Pty;
 use crate::link::record::{self, RecordLink};
 use crate::link::serial::SerialLink;
-use crate::link::{Link, LinkError};
 
 #[derive(Debug, Args)]
 pub(super) struct TraceArgs {
@@ -60,9 +60,6 @@ pub(super) async fn run(node: &NodeArgs, args: &TraceArgs) -> anyhow::Result<Exi
 
 fn tapped(args: &TraceArgs, baud: u32, clock: &Clock) -> anyhow::Result<RecordLink<SerialLink>> {
     let link = SerialLink::open(&args.port, baud, clock)?;
-    let trace = record::in_background(&args.file).map_err(|source| LinkError::Open {
-        path: args.file.display().to_string(),
-        source,
-    })?;
+    let trace = record::in_background(&args.file)?;
     Ok(RecordLink::new(link, clock, Box::new(trace)))
 }

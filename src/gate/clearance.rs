@@ -117,10 +117,11 @@ fn lower(scene: &Scene, (from, to): (&Point3<f64>, &Point3<f64>), lowest: &mut f
     if !above(beyond_mm, 0.0) {
         *lowest = lowest.min(height_m);
     }
-    let cannot_reach = height_m - half_m > 0.0 && beyond_mm > half_m * 1e3;
+    // Alone this ends it, so that it stands apart from what is only left out to be quick.
     if !above(half_m, PIECE_M / 2.0) {
         return;
     }
+    let cannot_reach = height_m - half_m > 0.0 && beyond_mm > half_m * 1e3;
     if height_m - half_m >= *lowest || cannot_reach {
         return;
     }

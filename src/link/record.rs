@@ -24,11 +24,16 @@ const WAITING_MAX: usize = 65_536;
 ///
 /// # Errors
 /// When the file cannot be opened.
-pub fn in_background(path: &Path) -> std::io::Result<Background> {
+pub fn in_background(path: &Path) -> Result<Background, LinkError> {
+    let told = |source| LinkError::Open {
+        path: path.display().to_string(),
+        source,
+    };
     let file = std::fs::OpenOptions::new()
         .create(true)
         .append(true)
-        .open(path)?;
+        .open(path)
+        .map_err(told)?;
     let (sender, lines) = sync_channel::<Vec<u8>>(WAITING_MAX);
     let write = move || {
         let mut file = BufWriter::new(file);
@@ -46,7 +51,8 @@ pub fn in_background(path: &Path) -> std::io::Result<Background> {
     };
     std::thread::Builder::new()
         .name("trace".to_owned())
-        .spawn(write)?;
+        .spawn(write)
+        .map_err(told)?;
     Ok(Background(sender))
 }
 
