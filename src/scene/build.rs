@@ -319,14 +319,8 @@ fn pose(name: &str, angles: &[Finite], arm: &Arm) -> Result<Joints, String> {
         ));
     }
     let pose = Joints::from_slice(&angles.iter().map(|angle| angle.get()).collect::<Vec<_>>());
-    for (index, angle) in pose.iter().enumerate() {
-        let (lower, upper) = (
-            arm.limits.lower_rad.get(index),
-            arm.limits.upper_rad.get(index),
-        );
-        let (Some(lower), Some(upper)) = (lower, upper) else {
-            continue;
-        };
+    let limits = arm.limits.lower_rad.iter().zip(arm.limits.upper_rad.iter());
+    for (index, (angle, (lower, upper))) in pose.iter().zip(limits).enumerate() {
         if !(*lower..=*upper).contains(angle) {
             let joint = arm.joint_name(index);
             return Err(format!(
