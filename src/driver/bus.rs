@@ -32,14 +32,33 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// A byte of the reply, 0 beyond its end. Lengths were checked when the reply was taken.
+    /// A byte of the reply.
+    ///
+    /// # Panics
+    /// Beyond its end, which is where its register ends: the length was checked when the reply was
+    /// taken.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a place within the register that was asked for"
+    )]
     pub(crate) fn byte(&self, at: usize) -> u8 {
-        self.data.get(at).copied().unwrap_or(0)
+        self.data[at]
     }
 
-    /// The whole reply as one little-endian number of at most four bytes.
+    /// The whole reply as one little-endian number.
+    ///
+    /// # Panics
+    /// When it has more than four bytes.
     pub(crate) fn number(&self) -> i32 {
-        let bytes = [0, 1, 2, 3].map(|at| self.byte(at));
+        assert!(
+            self.data.len() <= 4,
+            "{} bytes of a number",
+            self.data.len()
+        );
+        let mut bytes = [0; 4];
+        for (to, from) in bytes.iter_mut().zip(&self.data) {
+            *to = *from;
+        }
         i32::from_le_bytes(bytes)
     }
 
@@ -116,11 +135,8 @@ impl<F: Framing> Bus<F> {
             if count == 0 {
                 break;
             }
-            gather.take(
-                buffer.get(..count).unwrap_or_default(),
-                &mut self.framing,
-                &mut self.counts,
-            );
+            let (heard, _) = buffer.split_at(count);
+            gather.take(heard, &mut self.framing, &mut self.counts);
         }
         self.echoes |= gather.echoed;
         self.counts.corrupt += self.framing.corrupt() - corrupt_before;
@@ -142,8 +158,7 @@ impl<F: Framing> Bus<F> {
     /// When a transaction that starts now has certainly ended.
     fn patience(&self, request: usize, expect: &Expect<'_>) -> Instant {
         let replies = expect.ids.len() * (expect.parameters + self.framing.overhead());
-        let turns = u32::try_from(expect.ids.len()).unwrap_or(u32::MAX);
-        let waiting = self.return_delay.saturating_mul(turns);
+        let waiting: Duration = expect.ids.iter().map(|_| self.return_delay).sum();
         self.clock
             .now()
             .after(self.wire_time(request + replies) + waiting + self.slack)
@@ -151,8 +166,8 @@ impl<F: Framing> Bus<F> {
 
     /// How long so many bytes take on the wire.
     pub(crate) fn wire_time(&self, bytes: usize) -> Duration {
-        let bits = u64::try_from(bytes).unwrap_or(u64::MAX) * BITS_A_BYTE;
-        Duration::from_nanos(bits.saturating_mul(1_000_000_000) / u64::from(self.baud.max(1)))
+        let bits = bytes as u64 * BITS_A_BYTE;
+        Duration::from_nanos(bits * 1_000_000_000 / u64::from(self.baud))
     }
 }
 
@@ -261,7 +276,8 @@ impl<'a> Echo<'a> {
                 .then_some(self.awaited.len()),
         };
         if let Some(end) = end {
-            fresh(self.held.get(end..).unwrap_or_default());
+            let (_, behind) = self.held.split_at(end);
+            fresh(behind);
         } else if self.state == EchoState::Searching || self.awaited.starts_with(&self.held) {
             return false;
         } else {

@@ -30,20 +30,22 @@ pub enum Instruction {
     SyncWrite = 0x83,
 }
 
-/// Appends a frame; parameters beyond [`PARAMETERS_MAX`] do not fit and are never passed.
+/// Appends a frame.
+///
+/// # Panics
+/// With more than [`PARAMETERS_MAX`] bytes of parameters: cut, the frame would say something else.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "cut to PARAMETERS_MAX, which fits"
+    reason = "refused above PARAMETERS_MAX"
 )]
 pub fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
-    let fitting = parameters
-        .get(..parameters.len().min(PARAMETERS_MAX))
-        .unwrap_or_default();
-    let length = fitting.len() as u8 + 2;
+    let count = parameters.len();
+    assert!(count <= PARAMETERS_MAX, "{count} parameters for a frame");
     let begin = out.len() + 2;
-    out.extend([HEADER, HEADER, id, length, instruction as u8]);
-    out.extend(fitting);
-    out.push(checksum(out.get(begin..).unwrap_or_default()));
+    out.extend([HEADER, HEADER, id, count as u8 + 2, instruction as u8]);
+    out.extend(parameters);
+    let (_, counted) = out.split_at(begin);
+    out.push(checksum(counted));
 }
 
 /// The inverted eight-bit sum.
@@ -51,10 +53,10 @@ fn checksum(bytes: &[u8]) -> u8 {
     !bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte))
 }
 
-/// A magnitude with its sign in bit `sign_bit`, as Feetech counts; not two's complement.
+/// A magnitude with its sign in bit `sign_bit`, below 16, as Feetech counts; not two's complement.
 #[must_use]
 pub fn from_sign_magnitude(word: u16, sign_bit: u32) -> i32 {
-    let sign = 1_u16.checked_shl(sign_bit).unwrap_or(0);
+    let sign = 1_u16 << sign_bit;
     let magnitude = i32::from(word & !sign);
     if word & sign == 0 {
         magnitude
@@ -66,8 +68,8 @@ pub fn from_sign_magnitude(word: u16, sign_bit: u32) -> i32 {
 /// The reverse of [`from_sign_magnitude`]; magnitudes that do not fit are cut to the largest.
 #[must_use]
 pub fn to_sign_magnitude(value: i32, sign_bit: u32) -> u16 {
-    let sign = 1_u16.checked_shl(sign_bit).unwrap_or(0);
-    let largest = sign.saturating_sub(1);
+    let sign = 1_u16 << sign_bit;
+    let largest = sign - 1;
     let magnitude = u16::try_from(value.unsigned_abs()).map_or(largest, |m| m.min(largest));
     if value < 0 {
         magnitude | sign
@@ -208,6 +210,13 @@ mod tests {
         decoder.push(&hex("FF FF 01 04 00 00 08 F3 FF FF 01 04 00 00 08 F2"));
         assert!(decoder.next(2).is_some());
         assert_eq!(decoder.corrupt(), 1);
+    }
+
+    /// What did not fit was left out, and the servos that it was for were not told.
+    #[test]
+    #[should_panic = "251 parameters for a frame"]
+    fn refuses_a_frame_that_would_be_cut() {
+        let _ = frame(BROADCAST, Instruction::SyncWrite, &[0; PARAMETERS_MAX + 1]);
     }
 
     #[test]

@@ -397,3 +397,18 @@ async fn a_bad_cable_costs_retries_and_never_a_wrong_position() {
         assert!(lost.unwrap_err().is_unplugged());
     }
 }
+
+/// The joint's limits reach beyond the turn that the servo counts: it came to light in the middle of
+/// a motion.
+#[tokio::test]
+async fn refuses_a_joint_that_leaves_its_servos_turn() {
+    for name in ["so101", "widowx250s"] {
+        let mut bench = Bench::new(name);
+        let mut file = bench.arm.file.clone();
+        file.joints[1].servos[0].zero_tick = 3900;
+        let mut driver = Driver::new(&Arm::new(file).unwrap(), &bench.clock);
+        let said = driver.attach(&mut bench.link).await;
+        let said = said.unwrap_err().to_string();
+        assert!(said.contains("leaves one turn"), "{said}");
+    }
+}
