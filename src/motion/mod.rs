@@ -154,7 +154,7 @@ impl StopReport {
     #[must_use]
     pub fn braked_ms(&self) -> Option<f64> {
         let still_ms = self.standstill_ms?;
-        Some(still_ms - self.lift_ms.unwrap_or(0.0))
+        Some(self.lift_ms.map_or(still_ms, |lift_ms| still_ms - lift_ms))
     }
 }
 
@@ -270,9 +270,8 @@ impl Motion {
             heart,
             thread: Some(thread),
         };
-        answer
-            .recv()
-            .unwrap_or_else(|_| Err("the arm's thread ended at once".to_owned()))?;
+        let attached = answer.recv();
+        attached.map_err(|_| "the arm's thread ended at once")??;
         Ok(motion)
     }
 

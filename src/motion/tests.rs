@@ -270,6 +270,27 @@ async fn a_panic_on_the_arms_thread_is_a_fault() {
     assert_eq!(bench.motion.stopped(ticket).await, None);
 }
 
+/// Not on the wire, but in the loop itself, in the middle of a motion.
+#[tokio::test]
+async fn a_panic_in_the_middle_of_a_motion_is_a_fault() {
+    let bench = Bench::new();
+    let snapshots = bench.motion.watch();
+    bench.motion.set_heartbeat(Box::new(move || {
+        let progress = snapshots.borrow().progress;
+        assert!(progress.is_none_or(|at| at.sample < 20), "it breaks");
+    }));
+    let ended = bench.motion.run(bench.proof(bench.permit()), 0).await;
+    assert!(ended.is_err(), "{ended:?}");
+    bench.until(|seen| seen.state == State::Faulted).await;
+    let latched = bench.motion.permits().latched();
+    assert!(matches!(latched, Some(Latch::Fault(_))), "{latched:?}");
+    let stands = bench.sim.truth();
+    pause(bench.motion.clock(), 500).await;
+    assert!(bench.sim.truth().distance_max(&stands) < 0.05);
+    let now = bench.motion.clock().now();
+    assert!(bench.motion.permits().ask(&bench.scene, now).is_err());
+}
+
 impl Bench {
     /// The default drawing, allowed by `permit`.
     fn drawing(&self, permit: Permit) -> CheckedTrajectory {
