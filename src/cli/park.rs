@@ -9,7 +9,7 @@ use crate::motion::{Care, State};
 use crate::permit::{Latch, Permit, Who};
 use crate::plan::{self, Plan};
 use crate::scene::Scene;
-use crate::tools::{Alone, Node, Seat};
+use crate::tools::{Alone, Node, Seat, catch_panic};
 use crate::units::{Instant, Joints, Measured};
 
 /// How long the way to rest may take of an arm that is left; a longer one is not begun.
@@ -230,9 +230,11 @@ async fn planned(
     longest: Duration,
 ) -> Result<Vec<Plan>, String> {
     let (scene, from) = (Arc::clone(scene), start.position_rad);
-    let ways = tokio::task::spawn_blocking(move || ways(&scene, &from, longest));
-    ways.await
-        .unwrap_or_else(|_| Err("the planner failed".to_owned()))
+    let ways = move || catch_panic("planning", || ways(&scene, &from, longest));
+    match tokio::task::spawn_blocking(ways).await {
+        Ok(planned) => planned.map_err(|error| error.to_string())?,
+        Err(_) => Err("the planner's thread ended without an answer".to_owned()),
+    }
 }
 
 /// The ways to rest that are not too long, the shorter first: over the ready pose, as after every

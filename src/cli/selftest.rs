@@ -15,7 +15,7 @@ use super::park;
 use crate::disk;
 use crate::permit::{Latch, Who};
 use crate::scene::Scene;
-use crate::tools::{Alone, Node, Seat, Short};
+use crate::tools::{Alone, Node, Seat, Short, catch_panic};
 use crate::units::Instant;
 use busy::{Bare, Busy};
 use caller::Caller;
@@ -153,10 +153,11 @@ async fn one(
         .measured
         .ok_or("it has not been read yet")?;
     let (planned, from) = (Arc::clone(scene), start.position_rad);
-    let way = tokio::task::spawn_blocking(move || Way::plan(&planned, &from));
+    let way = move || catch_panic("planning", || Way::plan(&planned, &from));
+    let way = tokio::task::spawn_blocking(way).await;
     let way = way
-        .await
-        .map_err(|_| "the planner failed".to_owned())?
+        .map_err(|_| "the planner's thread ended without an answer".to_owned())?
+        .map_err(|error| error.to_string())?
         .map_err(|error| error.to_string())?;
     let mut run = std::pin::pin!(job.run(scene, permit, &way.plan));
     let mut snapshots = motion.watch();
