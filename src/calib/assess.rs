@@ -88,6 +88,20 @@ pub enum AssessError {
         "the touches were made with another {0} than its file has now: they cannot be used; `steadyhand calibrate discard`, and touch again"
     )]
     Changed(&'static str),
+    /// A touch is not of this arm's joints.
+    #[error(
+        "touch {number} has {have} joint angles, and {arm} needs {need} finite ones: its session was damaged; `steadyhand calibrate discard`, and touch again"
+    )]
+    OtherJoints {
+        /// Which touch, counted from 1.
+        number: usize,
+        /// How many angles it has.
+        have: usize,
+        /// The arm.
+        arm: String,
+        /// How many joints the arm has.
+        need: usize,
+    },
     /// The scene has nothing of that name.
     #[error("the scene has no `{0}`; it has {1}")]
     NoName(String, String),
@@ -137,6 +151,7 @@ pub fn assess(
     if session.basis != basis_of(session.kind, scene, &session.pen)? {
         return Err(AssessError::Changed("zeros or another tip"));
     }
+    check_joints(session, scene)?;
     let work = Work {
         session,
         scene,
@@ -154,6 +169,22 @@ pub fn assess(
         (Kind::Pose | Kind::Cap | Kind::Calibrator, _, _) => return Err(AssessError::Taught),
     };
     Ok(assessed.unwrap_or_else(|error| work.not_yet(&error)))
+}
+
+/// Refuses a touch without an angle for each joint: one that is missing must not be read as 0.
+fn check_joints(session: &Session, scene: &Scene) -> Result<(), AssessError> {
+    let need = scene.arm.dof();
+    let is_odd = |joints: &[f64]| joints.len() != need || joints.iter().any(|q| !q.is_finite());
+    let mut touches = session.touches.iter().zip(1..);
+    match touches.find(|(touch, _)| is_odd(&touch.joints_rad)) {
+        None => Ok(()),
+        Some((touch, number)) => Err(AssessError::OtherJoints {
+            number,
+            have: touch.joints_rad.len(),
+            arm: scene.arm.file.name.clone(),
+            need,
+        }),
+    }
 }
 
 struct Work<'a> {

@@ -174,6 +174,22 @@ fn a_bent_pen_is_found_on_five_joints() {
     );
 }
 
+/// A joint without an angle was read as one at zero, and its touch was fitted with the others.
+#[test]
+fn refuses_a_touch_that_leaves_out_a_joint() {
+    let believed = scene();
+    let good = hand(&believed, 22).sheet();
+    let (mut short, mut odd) = (good.clone(), good);
+    short[2].joints_rad.pop();
+    odd[2].joints_rad[1] = f64::NAN;
+    for touches in [short, odd] {
+        let said = assess(&session(Kind::Sheet, &believed, touches), &believed, None);
+        let said = said.unwrap_err().to_string();
+        assert!(said.contains("touch 3 has"), "{said}");
+        assert!(said.contains("needs 5 finite ones"), "{said}");
+    }
+}
+
 #[test]
 fn a_sheet_is_found_where_it_lies() {
     let believed = scene();
