@@ -729,7 +729,8 @@ mod tests {
         ] {
             assert!(reply.text.contains(said), "{said}: {}", reply.text);
         }
-        assert!(reply.is_error && reply.structured["code"] == "internal_error");
+        let code = reply.structured.get("code").and_then(|code| code.as_str());
+        assert_eq!((reply.is_error, code), (true, Some("internal_error")));
         assert_eq!(seat.motion.stops_asked(), 0);
         assert!(seat.permits().latched().is_none());
     }
