@@ -42,7 +42,7 @@ pub(super) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().map(f64::abs).fold(0.0, f64::max)
 }
 
-/// Of one value or more.
+/// Returns the median of one value or more.
 #[expect(
     clippy::indexing_slicing,
     reason = "a median of nothing is a mistake of the program, and none is made up for it"

@@ -226,7 +226,7 @@ impl Answer {
         Self::made(title, |answer| answer.plan(library, args, design, picture))
     }
 
-    /// What `work` puts together, or why it could not; a panic in it is told as one.
+    /// Puts an answer together by `work`; an error or a panic in it becomes a refusal.
     fn made(title: String, work: impl FnOnce(&mut Self) -> anyhow::Result<()>) -> Self {
         let mut answer = Self {
             title,

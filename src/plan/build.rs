@@ -116,7 +116,7 @@ impl<'a> Build<'a> {
         *self.samples.last().expect("the start")
     }
 
-    /// The pen with which the arm stands over a place of the plan, and where.
+    /// Returns where this pen's tip stands, if it is the pen in use.
     pub(super) fn stand_with(&self, pen: usize) -> Option<Stand> {
         let (in_use, stand) = self.in_use?;
         (in_use == pen).then_some(stand)

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub struct InternalError {
     /// The work, as it goes on after "while".
     work: &'static str,
-    /// What the panic said.
+    /// The words of the panic.
     message: String,
 }
 
@@ -29,7 +29,7 @@ pub fn catch_panic<T>(work: &'static str, run: impl FnOnce() -> T) -> Result<T, 
     })
 }
 
-/// What a panic said.
+/// Returns the words of a panic.
 fn said(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());

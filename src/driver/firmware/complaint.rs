@@ -51,9 +51,9 @@ pub enum Complaint {
         "did not come to rest within {within_ms} ms after torque was switched on; it is {mode:?}: look at what it does by itself, then `reset`"
     )]
     Busy {
-        /// What it is doing.
+        /// The mode that it is in.
         mode: Mode,
-        /// How long it was waited for.
+        /// The time in which it was to be at rest, in ms.
         within_ms: u128,
     },
     /// A limit of its is narrower than what the arm is sent.
