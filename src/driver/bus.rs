@@ -73,8 +73,10 @@ pub(crate) struct Bus<F> {
     pub(crate) baud: u32,
     pub(crate) return_delay: Duration,
     pub(crate) slack: Duration,
-    /// Whether the adapter returns what it is sent.
+    /// Whether the adapter was heard to return what it is sent.
     pub(crate) echoes: bool,
+    /// When the last bytes came in answer to what was asked last.
+    pub(crate) heard_at: Instant,
     pub(crate) counts: BusCounts,
 }
 
@@ -87,6 +89,7 @@ impl<F: Framing> Bus<F> {
             return_delay: Duration::from_micros(500),
             slack: SLACK_UNKNOWN,
             echoes: false,
+            heard_at: Instant::ZERO,
             counts,
         }
     }
@@ -103,10 +106,75 @@ impl<F: Framing> Bus<F> {
         request: &[u8],
         expect: Expect<'_>,
     ) -> Result<Vec<Option<Status>>, DriverError> {
+        let gather = self.exchange(link, request, &expect).await?;
+        let (is_echo, replies) = (gather.echoed, gather.replies);
+        let other = self.framing.distinct(request);
+        let Some(other) = other.filter(|_| is_echo && !self.echoes) else {
+            self.found_echo(is_echo);
+            return Ok(replies);
+        };
+        // What came back is our own request, or a reply with the same bytes.
+        let Some(echoes) = self.learns_echo(link, &other, &expect).await? else {
+            return Ok(replies);
+        };
+        self.found_echo(echoes);
+        match (echoes, expect.ids) {
+            (false, [_]) => Ok(self.replies_in(request, &expect)),
+            _ => Ok(replies),
+        }
+    }
+
+    /// Counts an echo. An adapter that was heard to return what it is sent always does.
+    fn found_echo(&mut self, is_echo: bool) {
+        self.counts.echoes += u64::from(is_echo);
+        self.echoes |= is_echo;
+    }
+
+    /// Finds out whether the adapter returns what it is sent, by a request that no reply equals. `None` where there is no
+    /// time for that before the awaited moment, or where what is heard is neither.
+    async fn learns_echo(
+        &mut self,
+        link: &mut dyn Link,
+        request: &[u8],
+        expect: &Expect<'_>,
+    ) -> Result<Option<bool>, DriverError> {
+        let expect = Expect {
+            parameters: 1,
+            ..*expect
+        };
+        if self.patience(request.len(), &expect) > expect.until {
+            return Ok(None);
+        }
+        let reply = self.framing.overhead() + expect.parameters;
+        let heard_at = self.heard_at;
+        let gather = self.exchange(link, request, &expect).await?;
+        self.heard_at = heard_at;
+        let is_reply_alone = gather.is_complete() && gather.heard == reply;
+        Ok(match gather.echoed {
+            true => Some(true),
+            false if gather.heard == 0 || is_reply_alone => Some(false),
+            false => None,
+        })
+    }
+
+    /// Takes bytes that were held for an echo as what they are.
+    fn replies_in(&mut self, bytes: &[u8], expect: &Expect<'_>) -> Vec<Option<Status>> {
+        self.framing.clear();
+        let mut gather = Gather::new(&[], expect, false);
+        gather.take(bytes, &mut self.framing, &mut self.counts);
+        gather.replies
+    }
+
+    async fn exchange<'a>(
+        &mut self,
+        link: &mut dyn Link,
+        request: &'a [u8],
+        expect: &Expect<'a>,
+    ) -> Result<Gather<'a>, DriverError> {
         self.tell(link, request).await?;
-        let until = expect.until.min(self.patience(request.len(), &expect));
+        let until = expect.until.min(self.patience(request.len(), expect));
         let corrupt_before = self.framing.corrupt();
-        let mut gather = Gather::new(request, &expect, self.echoes);
+        let mut gather = Gather::new(request, expect, self.echoes);
         let mut buffer = [0_u8; 256];
         while !gather.is_complete() && gather.heard < BYTES_MAX {
             let count = link
@@ -116,15 +184,15 @@ impl<F: Framing> Bus<F> {
             if count == 0 {
                 break;
             }
+            self.heard_at = self.clock.now();
             gather.take(
                 buffer.get(..count).unwrap_or_default(),
                 &mut self.framing,
                 &mut self.counts,
             );
         }
-        self.echoes |= gather.echoed;
         self.counts.corrupt += self.framing.corrupt() - corrupt_before;
-        Ok(gather.replies)
+        Ok(gather)
     }
 
     /// Sends a request that nobody answers.
@@ -188,7 +256,6 @@ impl<'a> Gather<'a> {
     fn take<F: Framing>(&mut self, bytes: &[u8], framing: &mut F, counts: &mut BusCounts) {
         self.heard += bytes.len();
         let ended = self.echo.pass(bytes, |fresh| framing.push(fresh));
-        counts.echoes += u64::from(ended);
         self.echoed |= ended;
         while let Some(reply) = framing.next(self.parameters) {
             match self.place_of(&reply) {

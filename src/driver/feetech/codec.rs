@@ -14,6 +14,9 @@ pub const PARAMETERS_MAX: usize = 250;
 
 const HEADER: u8 = 0xFF;
 
+/// Where a servo keeps its own id, in one byte.
+const ID_ADDRESS: u8 = 5;
+
 /// What a servo is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -116,6 +119,19 @@ impl Shape for Sts {
         };
         plain.extend(parameters);
         Some((*id, *error))
+    }
+
+    /// A reply has its error byte where a request has its instruction. So a ping equals its reply with the voltage bit, and
+    /// a read of two bytes its reply with the encoder's bit and two certain bytes.
+    fn distinct(request: &[u8]) -> Option<Vec<u8>> {
+        let id = match request {
+            [_, _, id, 2, instruction, _] if *instruction == Instruction::Ping as u8 => *id,
+            [_, _, id, 4, instruction, _, 2, _] if *instruction == Instruction::Read as u8 => *id,
+            _ => return None,
+        };
+        let mut other = Vec::new();
+        encode(&mut other, id, Instruction::Read, &[ID_ADDRESS, 1]);
+        Some(other)
     }
 }
 
@@ -229,6 +245,30 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_reply_has_the_bytes_of_a_request_that_is_said_to_be_distinct(
+            id in 0_u8..=253, address: u8, length in 1_u8..=64, error: u8, data in proptest::collection::vec(any::<u8>(), 64)
+        ) {
+            let reply = |length: usize| {
+                let mut reply = vec![0xFF, 0xFF, id, length as u8 + 2, error];
+                reply.extend(&data[..length]);
+                reply.push(checksum(&reply[2..]));
+                reply
+            };
+            let ping = frame(id, Instruction::Ping, &[]);
+            prop_assert_eq!(reply(0) == ping, error == Instruction::Ping as u8);
+            prop_assert!(Sts::distinct(&ping).is_some());
+            let read = frame(id, Instruction::Read, &[address, length]);
+            match Sts::distinct(&read) {
+                None => prop_assert_ne!(reply(usize::from(length)), read),
+                Some(other) => {
+                    prop_assert_eq!(length, 2);
+                    prop_assert!(Sts::distinct(&other).is_none());
+                    prop_assert_ne!(reply(1), other);
+                }
+            }
+        }
+
         #[test]
         fn never_panics_and_always_finds_the_reply_behind(
             noise in proptest::collection::vec(any::<u8>(), 0..64),

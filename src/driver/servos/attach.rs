@@ -94,7 +94,7 @@ impl<D: Dialect> Servos<D> {
             };
             let replies = self.bus.ask(link, &request, expect).await?;
             if matches!(replies.first(), Some(Some(_))) {
-                return Ok(Some(self.bus.clock.now().since(began)));
+                return Ok(Some(self.bus.heard_at.since(began)));
             }
         }
         Ok(None)
