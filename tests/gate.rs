@@ -430,7 +430,7 @@ proptest! {
         let (scene, trajectory) = default_plan();
         prop_assume!(Duration::from_millis(lasts_ms) < trajectory.duration());
         let permits = Permits::none();
-        permits.enable(scene, Instant::ZERO, Some(Duration::from_millis(lasts_ms)));
+        permits.enable(scene, Instant::ZERO, Some(Duration::from_millis(lasts_ms))).unwrap();
         let permit = permits.ask(scene, Instant::ZERO).unwrap();
         let now = Instant::ZERO.after(Duration::from_millis(late_ms));
         let verdict = gate::check(scene, permit, &seen(scene.rest_rad, now), now, trajectory.clone());
@@ -645,7 +645,7 @@ fn a_proof_does_not_begin_elsewhere_or_late() {
 
     let lasts = trajectory.duration() + Duration::from_secs(1);
     let permits = Permits::none();
-    permits.enable(scene, Instant::ZERO, Some(lasts));
+    permits.enable(scene, Instant::ZERO, Some(lasts)).unwrap();
     let permit = permits.ask(scene, Instant::ZERO).unwrap();
     let start = seen(scene.rest_rad, Instant::ZERO);
     let checked = gate::check(scene, permit, &start, Instant::ZERO, trajectory.clone()).unwrap();

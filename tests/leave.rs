@@ -82,7 +82,10 @@ impl House {
     /// Enables the scene as it is now, for as long as the node runs.
     fn enable(&self) {
         let now = self.motion().clock().now();
-        self.motion().permits().enable(&self.scene(), now, None);
+        self.motion()
+            .permits()
+            .enable(&self.scene(), now, None)
+            .unwrap();
     }
 
     /// A model's call.

@@ -285,6 +285,35 @@ impl Arm {
         self.file.joints.len()
     }
 
+    /// Returns how far from the base frame's origin any point of the body can be, in metres, whatever the joints do: the
+    /// chain stretched out.
+    #[must_use]
+    pub fn reach_m(&self) -> f64 {
+        let reach = |capsule: &Capsule| {
+            let ends_m = [capsule.from_m, capsule.to_m].map(|end| end.coords.norm());
+            self.stretched_m(capsule.joints_before) + ends_m[0].max(ends_m[1]) + capsule.radius_m
+        };
+        let reaches = self.capsules.iter().map(reach);
+        reaches.fold(
+            self.stretched_m(self.dof()) + self.chain.mount_m(),
+            f64::max,
+        )
+    }
+
+    /// Returns how far from the base frame's origin a point can be that is fixed to the tool mount, in metres.
+    #[must_use]
+    pub fn tool_reach_m(&self, of_mount_m: &Point3<f64>) -> f64 {
+        self.stretched_m(self.dof()) + self.chain.mount_m() + of_mount_m.coords.norm()
+    }
+
+    /// Returns the farthest that the last of so many joints can be from the base frame's origin, in metres.
+    fn stretched_m(&self, joints: usize) -> f64 {
+        let links = self.chain.joints().iter().take(joints);
+        links
+            .map(|joint| joint.origin.translation.vector.norm())
+            .sum()
+    }
+
     /// A joint's name; its number where there is no such joint.
     #[must_use]
     pub fn joint_name(&self, index: usize) -> String {

@@ -31,6 +31,9 @@ pub(super) enum Verb {
         meta: Option<String>,
         /// For how long.
         for_s: Option<u64>,
+        /// The one arm that is meant, where several draw the scene.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
     },
     /// Take back all that was enabled.
     Disable,
@@ -310,7 +313,12 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         return Told::failed(why);
     }
     match verb {
-        Verb::Enable { scene, meta, for_s } => enable(node, &scene, meta.as_deref(), for_s),
+        Verb::Enable {
+            scene,
+            meta,
+            for_s,
+            arm,
+        } => enable(node, &scene, meta.as_deref(), for_s, arm.as_deref()),
         Verb::Disable => {
             node.seats.iter().for_each(|seat| seat.permits().disable());
             Told::done(
@@ -364,39 +372,35 @@ fn pending(node: &Node, job: Option<&str>) -> Told {
     }
 }
 
-fn enable(node: &Node, name: &str, overlay: Option<&str>, for_s: Option<u64>) -> Told {
+fn enable(
+    node: &Node,
+    name: &str,
+    overlay: Option<&str>,
+    for_s: Option<u64>,
+    arm: Option<&str>,
+) -> Told {
     let scene = match node.scenes.scene(name, overlay) {
         Ok(scene) => scene,
         Err(error) => return Told::failed(error.to_string()),
     };
-    let mut any = false;
-    for seat in node
-        .seats
-        .iter()
-        .filter(|seat| seat.motion.arm().file.name == scene.arm.file.name)
-    {
-        seat.permits().enable(
-            &scene,
-            seat.motion.clock().now(),
-            for_s.map(Duration::from_secs),
-        );
-        any = true;
-    }
-    let title = scene.title();
-    if any {
-        let until = for_s.map_or_else(
-            || "as long as the node runs".to_owned(),
-            |s| format!("for {s} s"),
-        );
-        Told::done(format!(
-            "motion is enabled for scene {title} (revision {}) {until}",
-            scene.revision
-        ))
-    } else {
-        Told::failed(format!(
-            "scene {title} is for the arm {}, which this node does not have",
-            scene.arm.file.name
-        ))
+    let (title, until) = (scene.title(), for_s.map(Duration::from_secs));
+    match node.enable(&scene, arm, until) {
+        Err(why) => Told::failed(why),
+        Ok(seats) => {
+            let until = for_s.map_or_else(
+                || "as long as the node runs".to_owned(),
+                |s| format!("for {s} s"),
+            );
+            let mut words = format!(
+                "motion is enabled for scene {title} (revision {}) {until}",
+                scene.revision
+            );
+            let apart = seats.iter().find_map(|seat| node.kept_apart(seat));
+            apart
+                .iter()
+                .for_each(|apart| words.push_str(&format!("; {apart}")));
+            Told::done(words)
+        }
     }
 }
 

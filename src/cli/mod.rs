@@ -157,6 +157,9 @@ enum Command {
         /// For how long, such as 90s, 30m or 2h; without it as long as the node runs
         #[arg(long = "for", value_parser = duration)]
         for_: Option<Duration>,
+        /// The arm, where several of the node draw the scene
+        #[arg(long, value_name = "NAME")]
+        arm: Option<String>,
         #[command(flatten)]
         at: AtArgs,
     },
@@ -510,8 +513,9 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
             scenes,
             meta,
             for_,
+            arm,
             at,
-        } => operate::enable(&at, scenes, meta, for_).await,
+        } => operate::enable(&at, scenes, meta, for_, arm).await,
         Command::Disable(at) => operate::verb(&at, control::Verb::Disable).await,
         Command::Stop(at) => operate::verb(&at, control::Verb::Stop).await,
         Command::Estop(at) => operate::verb(&at, control::Verb::Estop).await,

@@ -319,22 +319,8 @@ fn attach(
 pub(super) fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
     for name in scenes {
         let scene = node.scenes.scene(name, None)?;
-        let arms = node
-            .seats
-            .iter()
-            .filter(|seat| seat.motion.arm().file.name == scene.arm.file.name);
-        let mut any = false;
-        for seat in arms {
-            seat.permits()
-                .enable(&scene, seat.motion.clock().now(), None);
-            any = true;
-        }
-        if !any {
-            bail!(
-                "scene `{name}` is for the arm {}, which this node does not have",
-                scene.arm.file.name
-            );
-        }
+        node.enable(&scene, None, None)
+            .map_err(anyhow::Error::msg)?;
     }
     Ok(())
 }

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::control::Told;
-use super::park;
 use crate::disk;
 use crate::permit::{Latch, Who};
 use crate::scene::Scene;
@@ -81,7 +80,7 @@ async fn arm(
         (None, Some(last)) => last,
         (None, None) => return Err("say which scene to move in, with --scene".to_owned()),
     };
-    if park::moves(seat.motion.snapshot().state) {
+    if seat.motion.snapshot().state.is_under_way() {
         return Err("it moves; wait for its end, or `steadyhand stop` it".to_owned());
     }
     let seen_stops = seat.motion.stops_asked();

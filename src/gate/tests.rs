@@ -492,7 +492,7 @@ fn a_leave_that_ends_is_no_longer_allowed_and_resumes_nothing() {
     let (scene, trajectory) = drawing();
     let permits = Permits::none();
     let lasts = std::time::Duration::from_secs(600);
-    permits.enable(scene, Instant::ZERO, Some(lasts));
+    permits.enable(scene, Instant::ZERO, Some(lasts)).unwrap();
     let permit = || permits.ask(scene, Instant::ZERO).unwrap();
     let mut execution = begun(scene, trajectory);
     let mut now = Instant::ZERO;

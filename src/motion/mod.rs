@@ -86,6 +86,14 @@ pub enum State {
     Faulted,
 }
 
+impl State {
+    /// Returns whether a motion is under way, be it held or coming to a stop.
+    #[must_use]
+    pub const fn is_under_way(self) -> bool {
+        matches!(self, Self::Moving | Self::Held | Self::Stopping)
+    }
+}
+
 /// What the arm's thread knows, as of its last tick.
 #[derive(Clone, Debug)]
 pub struct Snapshot {

@@ -344,7 +344,9 @@ async fn leave_that_ends_holds_at_the_strokes_end() {
     let (bench, _) = rough(Clock::simulated_at(RATE), Permits::none());
     let (permits, clock) = (bench.motion.permits(), bench.motion.clock());
     let lasts = Duration::from_secs(40);
-    permits.enable(&bench.scene, clock.now(), Some(lasts));
+    permits
+        .enable(&bench.scene, clock.now(), Some(lasts))
+        .unwrap();
     let mut outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
     bench.until(draws).await;
     bench.motion.hold(HoldAt::Once).await.unwrap().unwrap();
@@ -353,7 +355,9 @@ async fn leave_that_ends_holds_at_the_strokes_end() {
     clock.jump_to(clock.now().after(lasts));
     assert!(permits.ask(&bench.scene, clock.now()).is_err());
     // What was read before the jump is old now; going on reads first.
-    permits.enable(&bench.scene, clock.now(), Some(Duration::from_millis(400)));
+    permits
+        .enable(&bench.scene, clock.now(), Some(Duration::from_millis(400)))
+        .unwrap();
     let permit = bench.permit();
     bench.motion.resume(permit).await.unwrap().unwrap();
     // Simulated time passes fast: a state that lasts less than a second may not be seen.
@@ -368,7 +372,7 @@ async fn leave_that_ends_holds_at_the_strokes_end() {
         "{held:?}"
     );
     assert!(bench.height_mm() > bench.scene.heights.lift_mm - 1.0);
-    permits.enable(&bench.scene, clock.now(), None);
+    permits.enable(&bench.scene, clock.now(), None).unwrap();
     bench.motion.resume(bench.permit()).await.unwrap().unwrap();
     let ended = (&mut outcome).await.unwrap();
     assert!(matches!(ended, Outcome::Reached { .. }), "{ended:?}");

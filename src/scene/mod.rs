@@ -212,6 +212,16 @@ impl Scene {
         }
     }
 
+    /// Returns how far from the base frame's origin any point of the arm or of a mounted pen can be, in metres.
+    #[must_use]
+    pub fn reach_m(&self) -> f64 {
+        let pens = self
+            .pens
+            .iter()
+            .map(|pen| self.arm.tool_reach_m(&pen.tip_m));
+        pens.fold(self.arm.reach_m(), f64::max)
+    }
+
     /// The pen of an index; every scene has at least one, and indices come from the scene itself.
     #[must_use]
     pub fn pen(&self, index: usize) -> Option<&Pen> {

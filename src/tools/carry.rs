@@ -424,6 +424,10 @@ where
         }
     };
     let card = job.card();
+    let reply = match node.kept_apart(&seat) {
+        Some(words) => reply.with("apart", words),
+        None => reply,
+    };
     let reply = reply.with("arm", seat.title()).with(
         "job",
         Card {
@@ -635,6 +639,7 @@ fn denied_reply(denied: &Denied) -> Reply {
         Denied::Stopped(_) | Denied::OperatorMustReset => "needs_reset",
         Denied::Emergency => "emergency_stop",
         Denied::Fault(_) => "fault",
+        Denied::OtherArm(_) => "other_arm",
     };
     refused(code, &denied.to_string())
 }

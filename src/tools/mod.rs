@@ -13,6 +13,7 @@ mod declared;
 mod dispatch;
 mod eyes;
 mod helper;
+mod interlock;
 mod job;
 mod list_nodes;
 mod metrics;
@@ -44,8 +45,9 @@ pub use declared::Declared;
 pub use dispatch::{Request, here, shown};
 pub use eyes::Exposure;
 pub use helper::{Helped, Helpers};
+pub use interlock::{ArmSeparation, separations};
 pub use metrics::metrics;
-pub use node::{Node, Recorder, Seat, State, Studio};
+pub use node::{AT_REST_RAD, Node, Recorder, Seat, State, Studio};
 pub use pictures::{
     ink as ink_picture, outside as outside_picture, preview as preview_picture,
     reach as reach_picture,
