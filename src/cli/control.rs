@@ -14,8 +14,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::jog::JOG;
+use super::open::users_temporary;
 use super::{selftest, verbs, work};
 use crate::args::Received;
+use crate::disk;
 use crate::permit::Who;
 use crate::tools::{Node, Request, Seat, Watch};
 
@@ -172,12 +174,7 @@ pub(super) fn folder() -> PathBuf {
     let own = std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from);
     let users =
         || std::env::var_os("XDG_RUNTIME_DIR").map(|dir| PathBuf::from(dir).join("steadyhand"));
-    own.or_else(users).unwrap_or_else(|| {
-        std::env::temp_dir().join(format!(
-            "steadyhand-{}",
-            rustix::process::geteuid().as_raw()
-        ))
-    })
+    own.or_else(users).unwrap_or_else(users_temporary)
 }
 
 /// Opens the socket of a node.
@@ -215,8 +212,12 @@ fn in_folder(folder: &Path, node: &str) -> anyhow::Result<PathBuf> {
     Ok(folder.join(format!("{node}.sock")))
 }
 
-/// Another user may have made the folder, and would then answer in the node's name.
+/// Another user may have made the folder, and would then answer in the node's name. Where anybody can make one, a link may
+/// lead there as well.
 fn check_owner(folder: &Path) -> anyhow::Result<()> {
+    if folder == users_temporary() {
+        return Ok(disk::check_private(folder)?);
+    }
     let owner = rustix::fs::stat(folder)?.st_uid;
     if owner != rustix::process::geteuid().as_raw() {
         bail!(
