@@ -128,6 +128,12 @@ impl Node {
         tool == "list_nodes" && self.fleet.is_none() && self.scenes.folder().is_none()
     }
 
+    /// Returns whether a tool of this name writes into the node's own record.
+    #[must_use]
+    pub fn writes(&self, tool: &str) -> bool {
+        resolve(tool, self.declared.tools()).is_some_and(|tool| tool.writes)
+    }
+
     fn stop_if_meant(&self, tool: &Tool, who: Who) {
         if tool.effect == Effect::Stops {
             self.stop_all(who, false);
