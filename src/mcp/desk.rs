@@ -166,6 +166,11 @@ pub trait Doorkeeper: Send + Sync + 'static {
     /// Why the caller may not come in, and how one may.
     fn admit(&self, token: Option<&str>) -> Result<Identity, String>;
 
+    /// Returns whether a request without a token is turned away. Where it is not, a token that is sent counts all the same.
+    fn wants_tokens(&self) -> bool {
+        true
+    }
+
     /// Counts a session that this caller opens as one of its calls.
     ///
     /// # Errors
