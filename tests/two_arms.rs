@@ -109,10 +109,12 @@ fn refuses_two_arms_at_once_on_a_node_that_says_nothing_of_where_they_stand() {
         table.enable(&["--arm", "right"]),
         &["because of `left`", "enabled for short"],
     );
-    done(table.says(&["reset", "--scene", "short"]));
+    done(table.says(&["reset", "--scene", "short", "--arm", "left"]));
     // It holds itself up at rest, which is out of nobody's way but its own.
     done(table.says(&["disable"]));
     done(table.enable(&["--arm", "right"]));
+    let right = ["reset", "--scene", "short", "--arm", "right"];
+    done(table.says(&right));
     refused(table.enable(&["--arm", "left"]), &["because of `right`"]);
     assert_eq!(node.child.terminate(), Some(0));
 }

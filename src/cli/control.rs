@@ -49,6 +49,9 @@ pub(super) enum Verb {
     Reset {
         /// The scene that says which way is up, where the node does not know.
         scene: Option<String>,
+        /// The arm, where there are several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
     },
     /// Stand with the pen up until `resume`.
     Hold {
@@ -333,10 +336,16 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         Verb::Resume => verbs::resume(node).await,
         Verb::TorqueOff => verbs::torque_off(node).await,
         Verb::Selftest { scene, rounds } => selftest::run(node, scene.as_deref(), rounds).await,
-        Verb::Reset { scene } => {
-            let arguments = scene.map_or(Received::Absent, |scene| {
-                Received::Value(serde_json::json!({ "scene": scene }))
-            });
+        Verb::Reset { scene, arm } => {
+            let said = [("scene", scene), ("arm", arm)];
+            let said: serde_json::Map<String, serde_json::Value> = said
+                .into_iter()
+                .filter_map(|(name, said)| Some((name.to_owned(), said?.into())))
+                .collect();
+            let arguments = match said.is_empty() {
+                true => Received::Absent,
+                false => Received::Value(said.into()),
+            };
             call(node, "reset", arguments).await
         }
         Verb::Status => call(node, "sense", Received::Absent).await,

@@ -205,6 +205,9 @@ enum Command {
         /// The scene that says which way is up, where the node does not know
         #[arg(long)]
         scene: Option<String>,
+        /// The arm, where the node has several
+        #[arg(long, value_name = "NAME")]
+        arm: Option<String>,
         #[command(flatten)]
         at: AtArgs,
     },
@@ -526,7 +529,9 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
         Command::Selftest { scene, rounds, at } => {
             operate::verb(&at, control::Verb::Selftest { scene, rounds }).await
         }
-        Command::Reset { scene, at } => operate::verb(&at, control::Verb::Reset { scene }).await,
+        Command::Reset { scene, arm, at } => {
+            operate::verb(&at, control::Verb::Reset { scene, arm }).await
+        }
         Command::Init(args) => init::run(&node, args).await,
         Command::Check => check::run(&node),
         Command::Token(command) => door::run(&node, command),

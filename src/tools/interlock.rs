@@ -242,8 +242,9 @@ fn in_the_way(seat: &Seat, rests: &[Joints]) -> Option<String> {
     let seen = seat.motion.snapshot();
     if seat.permits().any(now) {
         return Some(format!(
-            "it is enabled for {}; bring it to rest (`reset`), then `steadyhand disable` takes that back",
-            seat.permits().enabled(now)
+            "it is enabled for {}; bring it to rest with `steadyhand reset --arm {}`, then `steadyhand disable` takes that back",
+            seat.permits().enabled(now),
+            seat.name
         ));
     }
     if seen.state.is_under_way() {
@@ -259,7 +260,7 @@ fn in_the_way(seat: &Seat, rests: &[Joints]) -> Option<String> {
             .is_some_and(|seen| rests_at(&seen.position_rad));
     (seen.energised && !is_at_rest).then(|| {
         format!(
-            "its torque is on and it does not stand at rest: `steadyhand enable --arm {}` and `steadyhand reset` bring it there, then `steadyhand disable`; or `steadyhand torque-off` lets every arm drop",
+            "its torque is on and it does not stand at rest: enable it, and `steadyhand reset --arm {}` brings it there, then `steadyhand disable`; or `steadyhand torque-off` lets every arm drop",
             seat.name
         )
     })

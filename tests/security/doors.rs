@@ -43,7 +43,7 @@ fn refuses_two_hosts_and_a_uri_that_names_another() {
         ("/mcp".to_owned(), format!("{ours}{ours}"), 400),
         ("/mcp".to_owned(), format!("{ours}{evil}"), 400),
         ("/mcp".to_owned(), format!("{evil}{ours}"), 400),
-        ("http://evil.example/mcp".to_owned(), ours.clone(), 403),
+        ("http://evil.example/mcp".to_owned(), ours, 403),
         (format!("http://{host}/mcp"), evil.to_owned(), 403),
     ] {
         let (status, told) = stroke(&served, &target, &headers);

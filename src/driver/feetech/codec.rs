@@ -249,9 +249,9 @@ mod tests {
         fn no_reply_has_the_bytes_of_a_request_that_is_said_to_be_distinct(
             id in 0_u8..=253, address: u8, length in 1_u8..=64, error: u8, data in proptest::collection::vec(any::<u8>(), 64)
         ) {
-            let reply = |length: usize| {
-                let mut reply = vec![0xFF, 0xFF, id, length as u8 + 2, error];
-                reply.extend(&data[..length]);
+            let reply = |length: u8| {
+                let mut reply = vec![0xFF, 0xFF, id, length + 2, error];
+                reply.extend(&data[..usize::from(length)]);
                 reply.push(checksum(&reply[2..]));
                 reply
             };
@@ -260,7 +260,7 @@ mod tests {
             prop_assert!(Sts::distinct(&ping).is_some());
             let read = frame(id, Instruction::Read, &[address, length]);
             match Sts::distinct(&read) {
-                None => prop_assert_ne!(reply(usize::from(length)), read),
+                None => prop_assert_ne!(reply(length), read),
                 Some(other) => {
                     prop_assert_eq!(length, 2);
                     prop_assert!(Sts::distinct(&other).is_none());
