@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::answer::Reply;
+use super::answer::{MOVED_BEFORE, Reply};
 use super::job::{Card, Claim, Job};
 use super::record;
 use super::sighted;
@@ -160,6 +160,8 @@ impl Errand {
         if matches!(outcome, Ok(Outcome::Refused(_))) {
             // It did not move in this scene: which way is up is still the other's to say.
             self.seat.moved_back_to(before);
+        } else {
+            self.job.moved();
         }
         let arm_time_s = motion.clock().now().seconds_since(began);
         let Kept { drawn, failure } = kept;
@@ -422,6 +424,11 @@ where
                     .with("moved", "unknown"),
             )
         }
+    };
+    let reply = if job.has_moved() {
+        reply.instead_of_nothing_moved(MOVED_BEFORE)
+    } else {
+        reply
     };
     let card = job.card();
     let reply = reply.with("arm", seat.title()).with(

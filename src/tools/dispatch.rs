@@ -94,22 +94,6 @@ impl Node {
         }
     }
 
-    /// Stops at once if a tool of this name stops; its call is still to come, and reports. A stop that plainly names
-    /// another node leaves this one alone.
-    pub fn hurry(&self, tool: &str, arguments: &Received, who: Who) {
-        if let Some(tool) = resolve(tool, self.declared.tools())
-            && !self.spares_us(arguments)
-        {
-            self.stop_if_meant(tool, who);
-        }
-    }
-
-    /// Whether a tool of this name stops.
-    #[must_use]
-    pub fn stops(&self, tool: &str) -> bool {
-        resolve(tool, self.declared.tools()).is_some_and(|tool| tool.effect == Effect::Stops)
-    }
-
     /// Whether a call only shows what is in memory: it opens no file, asks no node, paints nothing and has nothing to be
     /// read, so that handing it to another thread would take longer than doing it.
     #[must_use]
@@ -126,13 +110,6 @@ impl Node {
     #[must_use]
     pub fn may_be_quick(&self, tool: &str) -> bool {
         tool == "list_nodes" && self.fleet.is_none() && self.scenes.folder().is_none()
-    }
-
-    fn stop_if_meant(&self, tool: &Tool, who: Who) {
-        if tool.effect == Effect::Stops {
-            self.stop_all(who, false);
-            self.courses.cancel();
-        }
     }
 
     /// Does a call. The future must be run to its end: a caller that gives up says so with `watch`.
@@ -156,7 +133,7 @@ impl Node {
         let looks = TOOLS.iter().find(exact);
         let looks = looks.is_some_and(|tool| tool.effect == Effect::Reads);
         let reply = Arc::clone(&self).carry(request, watch).await;
-        let reply = self.refusals.judge(&asked, reply);
+        let reply = self.refusals.judge(&asked, self.truthful(reply));
         if looks {
             self.audit.note_behind("call", asked.told(&reply));
         } else {
@@ -174,8 +151,8 @@ impl Node {
     }
 
     async fn carry(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
-        let Some(tool) = resolve(&request.tool, self.declared.tools()) else {
-            return unknown_tool(&request.tool, self.declared.tools());
+        let Some(tool) = self.tool_for(&request.tool) else {
+            return self.unknown_tool(&request, &watch).await;
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
         if request.hop.is_some() || !self.spares_us(&request.arguments) {
@@ -185,7 +162,7 @@ impl Node {
         if let Err(reply) = admitted.and_then(|()| self.offers(tool, &request)) {
             return *reply;
         }
-        match self.way(tool, &request) {
+        let reply = match self.way(tool, &request) {
             Way::Here => self.here_alone(tool, &request, &watch).await,
             Way::There(peer) => self.pass_on(&peer, tool, &request, &watch).await,
             Way::Nowhere(reply) => *reply,
@@ -194,7 +171,8 @@ impl Node {
                 let (own, others) = futures::join!(own, self.stop_others(tool, &request));
                 self.stopped_everywhere(own, others, unknown.as_deref())
             }
-        }
+        };
+        self.named_otherwise(tool, &request, reply)
     }
 
     async fn here_alone(self: &Arc<Self>, tool: &Tool, request: &Request, watch: &Watch) -> Reply {
@@ -443,7 +421,7 @@ fn everywhere(nodes: &[String]) -> Vec<String> {
 }
 
 /// The tool that a name means, form aside.
-fn resolve<'a>(name: &str, declared: &'a [Tool]) -> Option<&'a Tool> {
+pub(super) fn resolve<'a>(name: &str, declared: &'a [Tool]) -> Option<&'a Tool> {
     let all = || TOOLS.iter().chain(declared);
     let exactly = |tool: &&Tool| tool.names().any(|own| own == name);
     if let Some(tool) = all().find(exactly) {
@@ -463,16 +441,6 @@ fn resolve<'a>(name: &str, declared: &'a [Tool]) -> Option<&'a Tool> {
         }
         Resolution::Unknown { .. } => None,
     }
-}
-
-fn unknown_tool(name: &str, declared: &[Tool]) -> Reply {
-    let names = TOOLS.iter().chain(declared).map(|tool| tool.name.as_str());
-    let nearest = args::nearest(name, names).join(", ");
-    let name: String = name.chars().take(80).collect();
-    Reply::failed(format!(
-        "there is no tool {name:?}; the tools, nearest first: {nearest}; nothing moved"
-    ))
-    .with("code", "unknown_tool")
 }
 
 pub(super) fn refused(tool: &Tool, refusal: &Refusal, advice: Advice) -> Reply {

@@ -19,6 +19,7 @@ mod metrics;
 mod node;
 mod photograph;
 mod pictures;
+mod preempt;
 mod preview;
 mod qualified;
 mod record;

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::Reply;
+use super::answer::{NOTHING_IN_THIS_STEP, Reply};
 use super::declared::{Deed, Step};
 use super::dispatch::{Order, Request};
 use super::{Node, Watch, abroad, helper};
@@ -308,7 +308,13 @@ impl Run {
             told.push(summary(step, &last));
             if last.is_error {
                 let why = last.text.clone();
-                return ended(&place, &format!("failed: {why}"), told, last);
+                let is_first = told.len() == 1;
+                let reply = ended(&place, &format!("failed: {why}"), told, last);
+                return if is_first {
+                    reply
+                } else {
+                    reply.instead_of_nothing_moved(NOTHING_IN_THIS_STEP)
+                };
             }
         }
         self.course.tell(of, "done".to_owned());
