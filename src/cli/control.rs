@@ -15,7 +15,7 @@ use tokio::net::{UnixListener, UnixStream};
 
 use super::jog::JOG;
 use super::{selftest, verbs, work};
-use crate::args::Received;
+use crate::args::{self, Received};
 use crate::permit::Who;
 use crate::tools::{Node, Request, Seat, Watch};
 
@@ -104,6 +104,26 @@ pub(super) enum Verb {
         plan: String,
     },
 }
+
+impl Verb {
+    /// Reads a verb. A text that is none but names a stop is one: an emergency stop where it says so.
+    pub(super) fn read(node: &Node, text: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(text).or_else(|error| {
+            let names = crate::mcp::named(text);
+            let meant = names.iter().find(|name| node.stops(name));
+            let is_emergency =
+                |name: &String| EMERGENCY.contains(&args::name::normalise(name).as_str());
+            match meant {
+                Some(name) if is_emergency(name) => Ok(Self::Estop),
+                Some(_) => Ok(Self::Stop),
+                None => Err(format!("not understood: {error}")),
+            }
+        })
+    }
+}
+
+/// Names of an emergency stop, form aside.
+const EMERGENCY: [&str; 2] = ["emergencystop", "estop"];
 
 /// What came of it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -243,10 +263,10 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
     if caller != rustix::process::geteuid().as_raw() && caller != 0 {
         bail!("user {caller} was turned away");
     }
-    let mut line = String::new();
+    let mut line = Vec::new();
     let mut reader = BufReader::new(read.take(LINE_BYTES_MAX));
-    reader.read_line(&mut line).await?;
-    let told = match serde_json::from_str::<Verb>(&line) {
+    reader.read_until(b'\n', &mut line).await?;
+    let told = match Verb::read(&node, &line) {
         Ok(verb @ Verb::Jog { .. }) => {
             let who = format!("user {caller}");
             tokio::select! {
@@ -258,7 +278,7 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
             }
         }
         Ok(verb) => done_for(&node, &format!("user {caller}"), verb).await,
-        Err(error) => Told::failed(format!("not understood: {error}")),
+        Err(why) => Told::failed(why),
     };
     let mut answer = serde_json::to_vec(&told)?;
     answer.push(b'\n');

@@ -96,6 +96,14 @@ impl Desk for NodeDesk {
         self.node.hurry(tool, &arguments, Who::Planner);
     }
 
+    fn is_stop(&self, tool: &str) -> bool {
+        self.node.stops(tool)
+    }
+
+    fn stray_stop(&self, tool: &str) -> bool {
+        self.node.stray_stop(tool, Who::Planner)
+    }
+
     fn give_up(&self) {
         for seat in &self.node.seats {
             seat.motion.abandon();

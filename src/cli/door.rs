@@ -142,7 +142,7 @@ fn judged(found: Result<Standing, Denied>) -> Result<Identity, String> {
 pub(super) fn operate(node: &Arc<Node>) -> Operate {
     let node = Arc::clone(node);
     Arc::new(move |identity, body| {
-        let verb = serde_json::from_slice::<Verb>(&body);
+        let verb = Verb::read(&node, &body);
         let is_operator = standing(&identity, None).role == Role::Operator;
         let jogs = is_operator && matches!(verb, Ok(Verb::Jog { .. }));
         let watch = Watch(jogs.then(|| Arc::clone(&node)));
@@ -160,7 +160,7 @@ pub(super) fn operate(node: &Arc<Node>) -> Operate {
                     let caller = format!("token {}", identity.name);
                     control::done_for(&node, &caller, verb).await
                 }
-                Err(error) => Told::failed(format!("not understood: {error}")),
+                Err(why) => Told::failed(why),
             };
             serde_json::to_value(told).map_err(|error| error.to_string())
         };

@@ -31,9 +31,10 @@ use super::guard::Guard;
 use super::inlet::{self, Admitted, Passed, Repair};
 use super::kept::{Keep, Kept};
 use super::porter::Porter;
-use super::quick::AtOnce;
+use super::quick::{self, AtOnce};
 use super::server::{Handler, HungUp};
 use super::sessions::{SESSIONS_MAX, Sessions};
+use super::stray;
 use super::tls::Acceptor;
 
 /// Longest body that is read.
@@ -323,6 +324,11 @@ impl<H: ServerHandler + Clone> Door<H> {
         }
     }
 
+    /// The side that does calls, where this server has one.
+    fn desk(&self) -> Option<&dyn Desk> {
+        self.at_once.as_ref().map(AtOnce::desk)
+    }
+
     async fn answer(&self, way: Way, request: Request) -> Response {
         match way {
             Way::Session => self.in_session.handle(request).await.map(Body::new),
@@ -428,7 +434,11 @@ async fn enter<H: ServerHandler + Clone>(
         Ok(Err(error)) => return unread(&*error),
         Err(_) => return too_slow(),
     };
-    match inlet::admit(&body, door.repair) {
+    let admitted = match door.desk() {
+        Some(desk) => stray::admit(&body, door.repair, desk),
+        None => inlet::admit(&body, door.repair),
+    };
+    match admitted {
         Admitted::Pass(passed) => post(&door, parts, passed).await,
         Admitted::Reply(reply) => json(StatusCode::BAD_REQUEST, &reply),
         Admitted::Nothing => json(
@@ -513,6 +523,12 @@ async fn post<H: ServerHandler + Clone>(
     let at_once = door.at_once.as_ref();
     if let Some(reply) = at_once.and_then(|desk| desk.reply(&parts, &passed.message)) {
         return with_json(StatusCode::OK, Body::from(reply));
+    }
+    if let Some(desk) = door.desk()
+        && let Some((tool, arguments)) = quick::called(&passed.message)
+    {
+        // Before its session, its revision or the other calls are looked at.
+        desk.hurry(&tool, &arguments);
     }
     let way = Way::of(&parts.headers, &passed);
     if passed.method.as_deref() == Some("initialize")
