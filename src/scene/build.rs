@@ -7,6 +7,7 @@ use nalgebra::{Point3, Unit, Vector3};
 use super::fiducials::{self, Fiducials};
 use super::file::{BoxFile, CornersFile, DesignFile, InkFile, LimitsFile, PenFile, SceneFile};
 use super::outside::{Found, Outside};
+use super::standing::check_keep_outs;
 use super::{
     Corners, Heights, Ink, KeepOut, Page, Pen, Revision, Scene, SceneLimits, SheetStroke, SizeFrom,
     Surface, ToolKind,
@@ -69,11 +70,14 @@ pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Wrong> {
         pose("ready_rad", &file.poses.ready_rad, &parts.arm),
         &mut wrong,
     );
-    let keep_outs = file
+    let keep_outs: Vec<KeepOut> = file
         .keep_outs
         .iter()
         .filter_map(|b| keep(keep_out(b), &mut wrong))
         .collect();
+    if let Some(rest_rad) = &rest_rad {
+        wrong.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
+    }
     check_needle(file, &mut wrong);
     if let (Some(surface), Some(limits)) = (&surface, &limits) {
         keep(check_sheet(surface, &limits.workspace), &mut wrong);
@@ -244,7 +248,7 @@ fn limits(file: &LimitsFile, arm: &Arm) -> Result<SceneLimits, String> {
 
 /// The arm stands on a table at z = 0; a pen that is pressed onto paper there gives way by this
 /// much. Where the table is lower, the scene writes its workspace out.
-const TABLE_M: f64 = 0.003;
+pub(super) const TABLE_M: f64 = 0.003;
 
 /// Whether a whole sheet lies in the workspace.
 fn check_sheet(surface: &Surface, workspace: &Corners) -> Result<(), String> {

@@ -12,12 +12,14 @@ use crate::arm::Arm;
 use crate::units::Joints;
 
 mod build;
+mod corners;
 mod embedded;
 mod fiducials;
 pub mod file;
 mod fill;
 mod library;
 mod outside;
+mod standing;
 mod surface;
 
 pub use build::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
@@ -25,6 +27,7 @@ pub use fiducials::Fiducials;
 pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
 pub use library::{Drawing, Library, SceneError};
 pub use outside::{Outline, Outside};
+pub use standing::{CLEARANCE_M, PEN_RADIUS_M};
 pub use surface::{Contact, Lie, Projected, Shape, Surface, pose};
 
 /// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.
