@@ -64,6 +64,7 @@ mod around;
 mod body;
 mod check;
 mod clearance;
+mod escape;
 mod execute;
 mod rates;
 mod stopping;

@@ -244,7 +244,7 @@ fn a_stop_where_the_tip_is_as_high_as_a_lift_brings_it_is_done_there() {
     let mut execution = going(0.0);
     let stops = &execution.checked.stops;
     let is_up = |sample: &usize| {
-        let by_rad = stops.lift_rad(*sample);
+        let by_rad = stops.lift(*sample).map(|lift| lift.by_rad);
         by_rad.is_some_and(|by| by.iter().all(|by| by.abs() < 1e-12))
     };
     let up = (0..drawing().1.samples.len()).find(is_up).unwrap();
