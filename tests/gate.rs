@@ -190,6 +190,37 @@ fn a_stop_that_cannot_lift_is_refused() {
     assert!(verdict.unwrap_err().0[0].at_mm.is_some());
 }
 
+/// A limit that is missing, or is no number, bounds nothing.
+#[test]
+fn refuses_an_arm_without_a_limit_for_every_joint() {
+    type Limit = fn(&mut steadyhand::arm::Limits) -> &mut Joints;
+    let all: [(&str, Limit); 5] = [
+        ("lower", |limits| &mut limits.lower_rad),
+        ("upper", |limits| &mut limits.upper_rad),
+        ("speed", |limits| &mut limits.velocity_rad_s),
+        ("acceleration", |limits| &mut limits.acceleration_rad_s2),
+        ("jerk", |limits| &mut limits.jerk_rad_s3),
+    ];
+    for (name, limit) in all {
+        let spoilt: [fn(&Joints) -> Joints; 3] = [
+            |whole| Joints::from_slice(&whole[..4]),
+            |whole| whole.map(|joint, at| if joint == 2 { f64::NAN } else { at }),
+            |whole| whole.map(|joint, at| if joint == 2 { f64::INFINITY } else { at }),
+        ];
+        for spoil in spoilt {
+            let verdict = judge_in(|scene| {
+                let mut arm = steadyhand::arm::Arm::clone(&scene.arm);
+                let whole = limit(&mut arm.limits);
+                *whole = spoil(whole);
+                scene.arm = Arc::new(arm);
+            });
+            assert_eq!(rules(&verdict), [Rule::Form], "{name}");
+            let why = &verdict.unwrap_err().0[0].why;
+            assert!(why.contains(name) && why.contains("5 finite"), "{why}");
+        }
+    }
+}
+
 #[test]
 fn a_sample_with_a_joint_too_few_is_refused() {
     let verdict = judge_changed(|plan| plan.samples[7] = Joints::from_slice(&[0.0; 4]));

@@ -23,6 +23,7 @@ pub(super) struct Around<'a> {
     body: Body<'a>,
     levers: Levers,
     workspace: Known,
+    tips: Known,
     sheet: Known,
     own: Known,
     idle: Known,
@@ -48,6 +49,7 @@ impl<'a> Around<'a> {
         Self {
             levers: Levers::of(&body),
             workspace: Known::nothing(),
+            tips: Known::nothing(),
             sheet: Known::nothing(),
             own: Known::nothing(),
             idle: Known::nothing(),
@@ -76,11 +78,16 @@ impl<'a> Around<'a> {
         &self.levers
     }
 
-    /// As [`Body::outside_workspace`]; empty without looking where all is inside for sure.
+    /// As [`Body::outside_workspace`] and [`Body::tips_outside_workspace`]; empty without looking
+    /// where all is inside for sure.
     pub(super) fn outside_workspace(&mut self, stance: &Stance) -> Vec<Near<(usize, usize)>> {
         let Self { body, levers, .. } = self;
         let look = || body.outside_workspace(stance);
-        self.workspace.look(levers, stance, 0.0, look)
+        let mut outside = self.workspace.look(levers, stance, 0.0, look);
+        // Tips are near the table all the time, where the arm is far from it.
+        let look = || body.tips_outside_workspace(stance);
+        outside.extend(self.tips.look(levers, stance, 0.0, look));
+        outside
     }
 
     /// As [`Body::over_sheet`]; empty without looking where nothing is nearer than

@@ -135,19 +135,35 @@ impl<'a> Body<'a> {
         both.map(|(index, (part, placed))| (index, part, placed))
     }
 
-    /// Every part that moves outside of the workspace, by side. Pens count by their tips.
+    /// Every part of the arm that moves and is outside of the workspace, by side.
     pub(super) fn outside_workspace(&self, stance: &Stance) -> Looked<(usize, usize)> {
         let workspace = &self.scene.limits.workspace;
-        let sides = self.moving(stance).flat_map(|(index, part, placed)| {
-            let to = workspace.inside_m(&placed.to_m);
-            let (from, radius_m) = if part.is_pen {
-                (to, 0.0)
-            } else {
-                (workspace.inside_m(&placed.from_m), placed.radius_m)
-            };
+        let arm = self.moving(stance).filter(|(_, part, _)| !part.is_pen);
+        let sides = arm.flat_map(|(index, _, placed)| {
+            let ends = [placed.from_m, placed.to_m].map(|end| workspace.inside_m(&end));
+            let [from, to] = ends;
             let both = from.into_iter().zip(to).enumerate();
             both.map(move |(side, (from, to))| Near {
-                metres: from.min(to) - radius_m,
+                metres: from.min(to) - placed.radius_m,
+                of: (index, side),
+            })
+        });
+        nearer_than(0.0, sides)
+    }
+
+    /// Every pen whose tip is outside of the workspace, by side.
+    pub(super) fn tips_outside_workspace(&self, stance: &Stance) -> Looked<(usize, usize)> {
+        let (workspace, tool) = (&self.scene.limits.workspace, self.frames(stance).tool);
+        let pens = self
+            .parts
+            .iter()
+            .enumerate()
+            .filter(|(_, part)| part.is_pen);
+        let sides = pens.flat_map(|(index, part)| {
+            let inside = workspace.inside_m(&(tool * part.to_m));
+            let sides = inside.into_iter().enumerate();
+            sides.map(move |(side, metres)| Near {
+                metres,
                 of: (index, side),
             })
         });
@@ -425,7 +441,12 @@ mod tests {
                         scene.limits.workspace.max_m[axis] = high - out_m;
                     }
                     let body = Body::new(&scene);
-                    let Looked { near, at_least_m } = body.outside_workspace(&body.at(&q));
+                    let stance = body.at(&q);
+                    let Looked { near, at_least_m } = if *is_pen {
+                        body.tips_outside_workspace(&stance)
+                    } else {
+                        body.outside_workspace(&stance)
+                    };
                     let found = near.iter().find(|near| near.of == (part, side));
                     let found_m = found.map(|near| near.metres);
                     let due_m = (out_m > 0.0 && *joints_before > 0).then_some(-1e-3);

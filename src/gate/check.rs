@@ -678,6 +678,20 @@ mod tests {
             let found = floor(&scene, doing, aside_m);
             assert!((found - lowest).abs() < 1e-9, "{doing:?}: {found}");
         }
+        // Of two caps it is the nearer one's, in whatever order they are written.
+        let deep = scene.inks.first().unwrap().clone();
+        let shallow = Ink {
+            rim_m: deep.rim_m + nalgebra::Vector3::new(0.012, 0.0, 0.0),
+            depth_m: 0.006,
+            ..deep.clone()
+        };
+        for caps in [[deep.clone(), shallow.clone()], [shallow, deep]] {
+            scene.inks = caps.to_vec();
+            for (aside_m, lowest) in [(0.0, -3.0), (0.0059, -3.0), (0.0061, -1.0), (0.02, -1.0)] {
+                let found = floor(&scene, SpanKind::Dip, aside_m);
+                assert!((found - lowest).abs() < 1e-9, "{aside_m}: {found}");
+            }
+        }
         // The bottom of a cap that stands high is not the floor of the sheet.
         scene.inks.clear();
         cap(&mut scene, 9.0, 8.0);

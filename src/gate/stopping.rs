@@ -15,6 +15,7 @@ use std::ops::Range;
 use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::around::Around;
+use super::body::Stance;
 use super::check::{above, tip_limit_mm_s};
 use super::clearance::{height_mm, tip_m};
 use super::escape::Near;
@@ -448,6 +449,8 @@ struct Walk<'w, 'a> {
     around: &'w mut Around<'a>,
     scene: &'a Scene,
     pen: usize,
+    /// The pen's tip in the tool mount's frame.
+    tip_m: Point3<f64>,
     from: &'w Joints,
     tip: Point3<f64>,
     height_mm: f64,
@@ -467,16 +470,15 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn of(around: &mut Around<'_>, pen: usize, q_rad: &Joints) -> Self {
-        let (scene, stance) = (around.body().scene(), around.body().at(q_rad));
-        let keep_outs = scene.keep_outs.iter().enumerate();
+    fn of(around: &mut Around<'_>, pen: usize, stance: &Stance) -> Self {
+        let keep_outs = around.body().scene().keep_outs.iter().enumerate();
         Self {
-            sheet: around.over_sheet(&stance),
-            idle: around.idle_pens(&stance, pen),
-            workspace: around.outside_workspace(&stance),
-            own: around.near_itself(&stance),
+            sheet: around.over_sheet(stance),
+            idle: around.idle_pens(stance, pen),
+            workspace: around.outside_workspace(stance),
+            own: around.near_itself(stance),
             keep_outs: keep_outs
-                .map(|(index, it)| around.near_keep_out(&stance, index, &it.corners))
+                .map(|(index, it)| around.near_keep_out(stance, index, &it.corners))
                 .collect(),
         }
     }
@@ -484,17 +486,19 @@ impl Surroundings {
 
 impl<'w, 'a> Walk<'w, 'a> {
     fn new(around: &'w mut Around<'a>, pen: usize, from: &'w Joints) -> Result<Self, String> {
-        let scene = around.body().scene();
-        let tip = pen_tip_m(scene, pen, from)?;
+        let (scene, stance) = (around.body().scene(), around.body().at(from));
+        let tip_m = scene.pen(pen).ok_or_else(no_pen)?.tip_m;
+        let tip = around.body().frames(&stance).tool * tip_m;
         let under = scene.surface.project(&tip);
         Ok(Self {
             scene,
             pen,
+            tip_m,
             from,
             tip,
             height_mm: under.height_mm,
             normal: scene.surface.at(under.at_mm).normal.into_inner(),
-            begun: Surroundings::of(around, pen, from),
+            begun: Surroundings::of(around, pen, &stance),
             around,
         })
     }
@@ -506,8 +510,9 @@ impl<'w, 'a> Walk<'w, 'a> {
             let share = point as f64 / points as f64;
             let q = self.from.zip(by_rad, |from, by| from + by * share);
             self.inside_limits(&q)?;
-            height_before = self.rises(&q, height_before)?;
-            self.stays_clear(&q)?;
+            let stance = self.around.body().at(&q);
+            height_before = self.rises(&stance, height_before)?;
+            self.stays_clear(&stance)?;
         }
         Ok(())
     }
@@ -528,8 +533,8 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// How high the tip is over where it began.
-    fn rises(&self, q: &Joints, before: f64) -> Result<f64, String> {
-        let moved = pen_tip_m(self.scene, self.pen, q)? - self.tip;
+    fn rises(&self, stance: &Stance, before: f64) -> Result<f64, String> {
+        let moved = self.around.body().frames(stance).tool * self.tip_m - self.tip;
         let height = moved.dot(&self.normal);
         let aside_mm = (moved - self.normal.scale(height)).norm() * 1e3;
         if above(before - 1e-6, height) || above(aside_mm, LIFT_ASIDE_MM) {
@@ -540,8 +545,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         Ok(height)
     }
 
-    fn stays_clear(&mut self, q: &Joints) -> Result<(), String> {
-        let now = Surroundings::of(self.around, self.pen, q);
+    fn stays_clear(&mut self, stance: &Stance) -> Result<(), String> {
+        let now = Surroundings::of(self.around, self.pen, stance);
         let (begun, body) = (&self.begun, self.around.body());
         if let Some(near) = nearer(&now.sheet, &begun.sheet, CLEARANCE_M) {
             return Err(brought_near(&body.what(near.of), near.metres, "the sheet"));

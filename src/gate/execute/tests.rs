@@ -149,6 +149,18 @@ fn only_what_stalls_on_the_path_goes_back() {
     };
     assert!(matches!(wish_after(&stalled, |_| {}), Wish::Back(_)));
     assert_eq!(wish_after(&stalled, Execution::halt), Wish::Halt);
+    // Of which a joint is not known, nowhere.
+    for unseen in [
+        Joints::zeros(0),
+        Joints::zeros(4),
+        going(0.0)
+            .goal_rad
+            .map(|joint, q| if joint == 3 { f64::NAN } else { q }),
+    ] {
+        let mut execution = going(0.0);
+        execution.end_after(&stalled, &seen(unseen, Instant::ZERO));
+        assert_eq!(execution.wish, Wish::Halt, "{unseen:?}");
+    }
     let upward = |going: &mut Execution| {
         going.phase = Phase::Line(Line {
             from_rad: *going.goal_rad(),

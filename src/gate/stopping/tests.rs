@@ -273,6 +273,15 @@ fn bent(from: &Joints, joint: usize, by: f64) -> Joints {
     from.map(|at, q| if at == joint { q + by } else { q })
 }
 
+fn stays_clear(walk: &mut Walk<'_, '_>, q: &Joints) -> Result<(), String> {
+    let stance = walk.around.body().at(q);
+    walk.stays_clear(&stance)
+}
+
+fn rises(walk: &Walk<'_, '_>, q: &Joints, before: f64) -> Result<f64, String> {
+    walk.rises(&walk.around.body().at(q), before)
+}
+
 /// A way that would bring the body to the sheet, or the joint beyond its range, is no lift.
 #[test]
 fn a_way_that_comes_too_near_is_no_lift() {
@@ -280,10 +289,10 @@ fn a_way_that_comes_too_near_is_no_lift() {
     let from = sample(in_a_stroke());
     let mut around = Around::new(scene);
     let mut walk = Walk::new(&mut around, 0, from).unwrap();
-    assert_eq!(walk.stays_clear(from), Ok(()));
+    assert_eq!(stays_clear(&mut walk, from), Ok(()));
     let said: Vec<String> = (1..4)
         .flat_map(|joint| [(joint, -0.3), (joint, 0.3)])
-        .filter_map(|(joint, by)| walk.stays_clear(&bent(from, joint, by)).err())
+        .filter_map(|(joint, by)| stays_clear(&mut walk, &bent(from, joint, by)).err())
         .collect();
     assert!(
         said.iter().any(|why| why.ends_with("mm of the sheet")),
@@ -306,7 +315,7 @@ fn a_way_that_brings_the_arm_to_itself_is_no_lift() {
             let found = body.near_itself(&body.at(&q)).near;
             let low = !body.over_sheet(&body.at(&q)).is_empty();
             let is_near = found.iter().any(|near| near.metres < CLEARANCE_M - 1e-6);
-            let said = walk.stays_clear(&q).err();
+            let said = stays_clear(&mut walk, &q).err();
             if !low {
                 let own = said.filter(|why| !why.contains("workspace"));
                 assert_eq!(own.is_some(), is_near, "{one} {other} {by}: {own:?}");
@@ -357,8 +366,8 @@ fn refuses_a_lift_into_what_another_part_stands_in() {
     for (scene, place) in [(low, "out of the workspace"), (lid, "keep-out `lid`")] {
         let mut around = Around::new(&scene);
         let mut walk = Walk::new(&mut around, 0, from).unwrap();
-        assert_eq!(walk.stays_clear(from), Ok(()));
-        let why = walk.stays_clear(up).unwrap_err();
+        assert_eq!(stays_clear(&mut walk, from), Ok(()));
+        let why = stays_clear(&mut walk, up).unwrap_err();
         assert!(!why.contains("arm") && why.ends_with(place), "{why}");
     }
 }
@@ -453,15 +462,15 @@ fn a_lift_rises_all_the_way_and_hardly_strays() {
     let by = lift(&mut around, 0, from).unwrap();
     let up = from.zip(&by, |from, by| from + by);
     let walk = Walk::new(&mut around, 0, from).unwrap();
-    let height = walk.rises(&up, 0.0).unwrap();
+    let height = rises(&walk, &up, 0.0).unwrap();
     let due_mm = scene.heights.lift_mm - height_of(scene, from);
     assert!((height * 1e3 - due_mm).abs() < 0.02, "{height}");
-    assert!(walk.rises(&up, height + 5e-7).is_ok());
-    assert!(walk.rises(&up, height + 2e-6).is_err());
+    assert!(rises(&walk, &up, height + 5e-7).is_ok());
+    assert!(rises(&walk, &up, height + 2e-6).is_err());
     // About the foot the tip goes aside alone.
     let tip = |q: &Joints| tip_m(scene, 0, q).unwrap();
     let radius_mm = (tip(&bent(&up, 0, 0.01)) - tip(&up)).norm() * 1e5;
-    let aside = |mm: f64| walk.rises(&bent(&up, 0, mm / radius_mm), 0.0);
+    let aside = |mm: f64| rises(&walk, &bent(&up, 0, mm / radius_mm), 0.0);
     assert!(aside(1.9).is_ok() && aside(-1.9).is_ok());
     let why = aside(2.2).unwrap_err();
     assert!(why.contains("stray 2.2 mm"), "{why}");
