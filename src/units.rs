@@ -9,6 +9,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[path = "units/decimals.rs"]
+mod decimals;
+
+pub use decimals::{apart, short};
+
 /// The most joints that an arm may have.
 pub const JOINTS_MAX: usize = 7;
 

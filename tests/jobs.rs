@@ -100,6 +100,11 @@ fn only_the_plan_that_was_seen_is_drawn() {
     let planned = format!(r#"{{"scene":"short","plan":"{hash}"}}"#);
     let (code, drawn) = call(&planned);
     assert_eq!((code, &drawn["plan_hash"]), (0, &hash.into()), "{drawn:#}");
+    // Capitals and blanks around it are form.
+    let shouted = format!(" {}\n", hash.to_uppercase());
+    let shouted = serde_json::json!({"scene": "short", "plan": shouted, "again": true});
+    let (code, drawn) = call(&shouted.to_string());
+    assert_eq!((code, &drawn["plan_hash"]), (0, &hash.into()), "{drawn:#}");
     bench.scene(
         "short",
         &support::scene("short", "[[[0.0, 0.0], [31.0, 0.0]]]"),

@@ -37,7 +37,7 @@ const ROOMS: [(&str, &str); 31] = [
     ("motion", "arm clock driver gate link permit plan units"),
     ("sim", "arm kin link units vision"),
     ("job", "clock motion plan scene units"),
-    ("args", ""),
+    ("args", "units"),
     ("caller", "disk units"),
     ("catalogue", ""),
     ("picture", "design"),

@@ -160,15 +160,12 @@ impl Call<'_> {
         } else {
             &complaint.path
         };
-        let why = format!(
-            "{}; {}",
-            complaint.why,
-            if complaint.path.is_empty() {
-                "defaults are used"
-            } else {
-                "left out"
-            }
-        );
+        let used = match (complaint.path.is_empty(), trouble.rule) {
+            (false, _) => "left out",
+            (true, Rule::PayloadLost) => "send {} for defaults; defaults are used",
+            (true, _) => "defaults are used",
+        };
+        let why = format!("{}; {used}", complaint.why);
         self.coercer
             .repairs
             .push(dropped(path, node, complaint.code, trouble.rule, why));
@@ -176,7 +173,7 @@ impl Call<'_> {
 }
 
 pub(super) fn whole_text(rule: Rule, code: &'static str, why: &str) -> Trouble {
-    Trouble::new(rule, code, "", why).expected("one JSON object, {} for defaults")
+    Trouble::new(rule, code, "", why).expected("one JSON object")
 }
 
 pub(super) fn flaw_trouble(flaw: Flaw) -> Trouble {
@@ -200,7 +197,7 @@ pub(super) fn flaw_trouble(flaw: Flaw) -> Trouble {
         Flaw::PayloadLost => whole_text(
             Rule::PayloadLost,
             "payload_lost",
-            "the client lost the arguments on the way; send {} for defaults",
+            "the client lost the arguments on the way",
         ),
         Flaw::TooLong => whole_text(Rule::NoArguments, "too_long", "longer than 1 MiB"),
         Flaw::NoArguments => whole_text(

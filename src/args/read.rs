@@ -3,13 +3,13 @@
 use super::{
     arguments::{self, Judged},
     candidates::{self, Candidate},
+    correct::Refused,
     node::Node,
-    outcome::{Complaint, Reading, Refusal},
+    outcome::{self, Reading, Refusal, Repair},
     rules::{Policy, Rule},
-    settle,
     shape::Shape,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What reached us as arguments.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,35 +77,34 @@ fn choose(
     }
     match (best, refusal) {
         (Some((_, reading)), _) if tie && policy.refuses(Rule::Contradiction) => {
-            Err(Box::new(ambiguous(shape, reading)))
+            Err(Box::new(ambiguous(shape, policy, reading.repairs)))
         }
         (Some((_, reading)), _) => Ok(reading),
         (None, Some((_, refusal))) => Err(refusal),
-        (None, None) => Err(Box::new(ambiguous_text(shape))),
+        (None, None) => Err(Box::new(ambiguous(shape, policy, Vec::new()))),
     }
 }
 
-fn ambiguous(shape: &Shape, reading: Reading) -> Refusal {
-    Refusal {
-        repairs: reading.repairs,
-        ..ambiguous_text(shape)
-    }
-}
-
-fn ambiguous_text(shape: &Shape) -> Refusal {
-    let complaint = Complaint {
-        code: "ambiguous",
-        path: String::new(),
-        received: String::new(),
-        expected: "one JSON object, {} for defaults".into(),
-        valid: Vec::new(),
-        why: "this can be read in two ways".into(),
+/// Refuses a text of two meanings; nothing of it is readable.
+fn ambiguous(shape: &Shape, policy: &Policy, repairs: Vec<Repair>) -> Refusal {
+    let why = "this can be read in two ways";
+    let troubles = [arguments::whole_text(Rule::Contradiction, "ambiguous", why)];
+    let good = Map::new();
+    let call = Refused {
+        shape,
+        policy,
+        given: &good,
+        troubles: &troubles,
+        repairs: &repairs,
     };
+    let correction = call.correction();
     Refusal {
-        complaints: vec![complaint],
-        corrected: settle::cautious(shape),
-        good: serde_json::Map::new(),
-        repairs: Vec::new(),
+        complaints: outcome::complaints(&troubles),
+        corrected: correction.call,
+        guidance: correction.guidance,
+        good,
+        repairs,
         kind: Rule::Contradiction,
+        must_mend: Vec::new(),
     }
 }

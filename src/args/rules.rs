@@ -93,6 +93,14 @@ impl Policy {
         }
     }
 
+    /// Returns whether a call can move something here. A foreign schema's tool is not run, only judged.
+    pub(super) const fn guards_motion(&self) -> bool {
+        matches!(
+            (self.effect, self.unknown_keys),
+            (Effect::Moves, UnknownKeys::Judged)
+        )
+    }
+
     /// Whether what `rule` describes keeps the tool from running.
     #[must_use]
     pub const fn refuses(&self, rule: Rule) -> bool {

@@ -16,7 +16,7 @@ use crate::kin::{Frames, Tip};
 use crate::permit::Permit;
 use crate::plan::{Span, SpanKind, Trajectory};
 use crate::scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_MM_S, Pen, Scene, TIP_MM_S_MAX, ToolKind};
-use crate::units::{Instant, Joints, Measured};
+use crate::units::{Instant, Joints, Measured, apart, short};
 
 /// Longer plans are refused: at 100 Hz this is more than two hours and a half.
 const SAMPLES_MAX: usize = 1_000_000;
@@ -365,7 +365,10 @@ impl<'a> Judge<'a> {
                 Rule::TipSpeed,
                 now.sample,
                 excess(speed, limit, "mm/s"),
-                || format!("the tip would move at {speed:.0} mm/s; {limit:.0} is the limit here"),
+                || {
+                    let (speed, limit) = apart(speed, limit);
+                    format!("the tip would move at {speed} mm/s; {limit} is the limit here")
+                },
             );
         }
         if is_straight(levers, q_before, now.q) {
@@ -377,7 +380,8 @@ impl<'a> Judge<'a> {
         if above(off, MIDPOINT_MM) {
             let excess = excess(off, MIDPOINT_MM, "mm");
             self.refuse(Rule::Midpoint, now.sample, excess, || {
-                format!("between two samples the tip would stray {off:.2} mm from the straight way; {MIDPOINT_MM} mm is the limit: go slower")
+                let (off, limit) = apart(off, MIDPOINT_MM);
+                format!("between two samples the tip would stray {off} mm from the straight way; {limit} mm is the limit: go slower")
             });
         }
     }
@@ -406,7 +410,8 @@ impl<'a> Judge<'a> {
         if above(tilt, cone * SLACK) {
             let (name, tilt, cone) = (&now.pen.name, tilt.to_degrees(), cone.to_degrees());
             self.refuse(Rule::Tilt, now.sample, excess(tilt, cone, "deg"), || {
-                format!("`{name}` would lean {tilt:.1}°; {cone:.1}° is the limit")
+                let (tilt, cone) = apart(tilt, cone);
+                format!("`{name}` would lean {tilt}°; {cone}° is the limit")
             });
         }
     }
@@ -419,10 +424,8 @@ impl<'a> Judge<'a> {
         let floor = self.floor_mm(now.span.kind, &now.tip);
         if ratchets.sheet.breached(height - floor) {
             self.refuse(Rule::Sheet, now.sample, excess(height, floor, "mm"), || {
-                format!(
-                    "the tip would be {:.2} mm below the sheet; {:.2} mm is the limit here",
-                    -height, -floor
-                )
+                let (depth, limit) = apart(-height, -floor);
+                format!("the tip would be {depth} mm below the sheet; {limit} mm is the limit here")
             });
         }
     }
@@ -457,7 +460,7 @@ impl<'a> Judge<'a> {
         if let Some(out) = ratchets.workspace.near(around.in_workspace(stance), 0.0) {
             let (name, by) = (around.body().what(out.part), -out.metres * 1e3);
             self.refuse(Rule::Workspace, at, excess(by, 0.0, "mm"), || {
-                format!("{name} would be {by:.1} mm outside the workspace")
+                format!("{name} would be {} mm outside the workspace", short(by))
             });
         }
         let near = around.over_sheet(stance);
@@ -470,8 +473,8 @@ impl<'a> Judge<'a> {
             let (name, height) = (around.body().what(pen.part), pen.metres * 1e3);
             self.refuse(Rule::Sheet, at, excess(height, 0.0, "mm"), || {
                 format!(
-                    "{name}, which does not draw now, would be {:.1} mm below the sheet",
-                    -height
+                    "{name}, which does not draw now, would be {} mm below the sheet",
+                    short(-height)
                 )
             });
         }
@@ -494,7 +497,8 @@ impl<'a> Judge<'a> {
     fn too_near(&mut self, rule: Rule, sample: usize, near: Near, one: &str, other: &str) {
         let (value, limit) = (near.metres * 1e3, CLEARANCE_M * 1e3);
         self.refuse(rule, sample, excess(value, limit, "mm"), || {
-            format!("{one} would come within {value:.1} mm of {other}; {limit:.0} mm is the limit")
+            let (value, limit) = apart(value, limit);
+            format!("{one} would come within {value} mm of {other}; {limit} mm is the limit")
         });
     }
 }

@@ -2,7 +2,7 @@
 
 use super::check::{Judge, Ratchet, SLACK, above};
 use super::{Excess, Rule};
-use crate::units::Joints;
+use crate::units::{Joints, apart, short};
 
 /// Inverse kinematics leaves noise in third differences: rounding that is not held against a plan.
 const JERK_SLACK: f64 = 1.02;
@@ -26,7 +26,8 @@ impl Judge<'_> {
                     let name = self.scene.arm.joint_name(joint);
                     let limit = if above(low, at) { low } else { high };
                     self.refuse(Rule::JointLimit, sample, excess(at, limit, "rad"), || {
-                        format!("{name} would be at {at:.3} rad; {low:.3} to {high:.3} are allowed")
+                        let (at, low, high) = (short(at), short(low), short(high));
+                        format!("{name} would be at {at} rad; {low} to {high} are allowed")
                     });
                 }
             }
@@ -79,7 +80,8 @@ impl Judge<'_> {
             _ => (Rule::JointJerk, "change its acceleration by", "rad/s³"),
         };
         self.refuse(rule, sample, excess(value, most, unit), || {
-            format!("{name} would {does} {value:.2} {unit}; {most:.2} is the limit")
+            let (value, most) = apart(value, most);
+            format!("{name} would {does} {value} {unit}; {most} is the limit")
         });
     }
 }

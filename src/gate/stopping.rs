@@ -19,7 +19,7 @@ use super::{Refusal, Rule};
 use crate::kin::Tip;
 use crate::plan::{Span, SpanKind, Trajectory};
 use crate::scene::Scene;
-use crate::units::Joints;
+use crate::units::{Joints, apart, short};
 
 /// The share of a joint's acceleration that braking may add to what the path itself needs.
 const BRAKE_SHARE: f64 = 0.5;
@@ -423,8 +423,11 @@ impl<'w, 'a> Walk<'w, 'a> {
             let (low, high) = (low.unwrap_or(*from), high.unwrap_or(*from));
             if above(low.min(*from) - 1e-6, *at) || above(*at, high.max(*from) + 1e-6) {
                 return Err(format!(
-                    "a stop here would lift {} to {at:.3} rad; {low:.3} to {high:.3} are allowed",
-                    arm.joint_name(joint)
+                    "a stop here would lift {} to {} rad; {} to {} are allowed",
+                    arm.joint_name(joint),
+                    short(*at),
+                    short(low),
+                    short(high)
                 ));
             }
         }
@@ -437,8 +440,9 @@ impl<'w, 'a> Walk<'w, 'a> {
         let height = moved.dot(&self.normal);
         let aside_mm = (moved - self.normal.scale(height)).norm() * 1e3;
         if above(before - 1e-6, height) || above(aside_mm, LIFT_ASIDE_MM) {
+            let (aside, limit) = apart(aside_mm, LIFT_ASIDE_MM);
             return Err(format!(
-                "a stop here could not lift the tip straight up: it would stray {aside_mm:.1} mm; {LIFT_ASIDE_MM} mm is the limit"
+                "a stop here could not lift the tip straight up: it would stray {aside} mm; {limit} mm is the limit"
             ));
         }
         Ok(height)
@@ -486,8 +490,8 @@ fn too_near(metres: f64, least_m: f64) -> bool {
 }
 
 fn brought_near(what: &str, metres: f64, other: &str) -> String {
-    let mm = metres * 1e3;
-    format!("a stop here would bring {what} within {mm:.1} mm of {other}")
+    let mm = short(metres * 1e3);
+    format!("a stop here would bring {what} within {mm} mm of {other}")
 }
 
 /// How near something may come that stands so near now; what is not near may come as near as

@@ -10,7 +10,7 @@ use super::trace::Stuck;
 use super::trajectory::SpanKind;
 use super::{Plan, Watch};
 use crate::scene::Scene;
-use crate::units::Joints;
+use crate::units::{Joints, short};
 
 /// A point to stand still at.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +74,7 @@ pub fn visit(
 fn one(build: &mut Build<'_>, item: usize, visit: &Visit) -> Result<(), Stuck> {
     if !visit.dwell_s.is_finite() {
         return Err(nowhere(Cause::Unfit {
-            why: format!("cannot be stood at for {} s", visit.dwell_s),
+            why: format!("cannot be stood at for {} s", short(visit.dwell_s)),
         }));
     }
     let (above, down, up) = legs(build.scene, &visit.target);

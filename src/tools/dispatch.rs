@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use futures::future::BoxFuture;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use tracing::Instrument as _;
 
 use super::answer::Reply;
@@ -252,7 +252,7 @@ impl Node {
     }
 
     fn read(&self, tool: &Tool, request: &Request) -> Result<Reading, (Box<Refusal>, Advice)> {
-        let policy = self.policy(tool.effect);
+        let policy = self.policy(tool);
         let outcome = match self.said_nothing(tool, request, &policy) {
             Some(reading) => Ok(reading),
             None => self.read_whole(tool, request, &policy),
@@ -266,6 +266,9 @@ impl Node {
         request: &Request,
         policy: &Policy,
     ) -> Result<Reading, Box<Refusal>> {
+        if self.declared.is_unread(&tool.name) {
+            return args::pass_on(&request.arguments);
+        }
         let mut here = self.known();
         if let Some(hop) = &request.hop {
             let here = Arc::make_mut(&mut here);
@@ -320,12 +323,14 @@ impl Node {
         .boxed())
     }
 
-    fn policy(&self, effect: Effect) -> Policy {
+    fn policy(&self, tool: &Tool) -> Policy {
         let only_default =
             |seat: &Arc<Seat>| seat.permits().is_only("default", seat.motion.clock().now());
+        // Which scene a declared tool means, or whether it means one, its own name says.
+        let is_built_in = self.declared.deed(&tool.name).is_none();
         Policy {
-            default_is_all_enabled: self.seats.iter().all(only_default),
-            ..Policy::new(strictness(effect), self.profile())
+            default_is_all_enabled: is_built_in && self.seats.iter().all(only_default),
+            ..Policy::new(strictness(tool.effect), self.profile())
         }
     }
 }
@@ -375,6 +380,9 @@ impl Order<'_> {
         let mut understood = self.reading.understood.clone();
         understood.remove("again");
         understood.remove("debug");
+        if let Some(plan) = self.plan_hash() {
+            understood.insert("plan".to_owned(), plan.into());
+        }
         let key = format!("{tool} {} {}", Value::Object(understood), scene.revision);
         let accepted = Accepted {
             tool: tool.to_owned(),
@@ -476,22 +484,25 @@ fn unknown_tool(name: &str, declared: &[Tool]) -> Reply {
 }
 
 pub(super) fn refused(tool: &Tool, refusal: &Refusal, advice: Advice) -> Reply {
-    let corrected = Value::Object(refusal.corrected.clone());
-    let advice = match advice {
-        Advice::Mend => format!("corrected call: {} {corrected}", tool.name),
-        Advice::AskTheOperator => format!(
-            "this failed the same way before: ask the operator; corrected call: {} {corrected}",
-            tool.name
-        ),
-    };
-    let mut call = Map::new();
-    call.insert("tool".to_owned(), tool.name.as_str().into());
-    call.insert("arguments".to_owned(), corrected);
-    Reply::failed(format!("{refusal}; {advice}; nothing moved"))
+    let corrected = refusal.corrected.clone().map(Value::Object);
+    let mut told = vec![refusal.to_string()];
+    if advice == Advice::AskTheOperator {
+        told.push("this failed the same way before: ask the operator".to_owned());
+    }
+    let call = corrected.as_ref();
+    told.extend(call.map(|call| format!("corrected call: {} {call}", tool.name)));
+    told.extend(Some(refusal.guidance.clone()).filter(|words| !words.is_empty()));
+    let reply = Reply::failed(format!("{}; nothing moved", told.join("; ")))
         .with("code", "arguments_refused")
         .with("complaints", &refusal.complaints)
-        .with("corrected_call", call)
         .with("repairs", &refusal.repairs)
         .with("understood", &refusal.good)
-        .with("moved", false)
+        .with("moved", false);
+    match corrected {
+        Some(call) => reply.with(
+            "corrected_call",
+            json!({"tool": tool.name, "arguments": call}),
+        ),
+        None => reply,
+    }
 }

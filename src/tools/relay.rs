@@ -37,7 +37,7 @@ pub(super) async fn call(order: &Order<'_>, tool: &Tool) -> Reply {
         }
         Some(Deed::Sequence(steps)) => sequence(order, tool, steps).await,
         Some(Deed::Helps) => helper::call(order, tool).await,
-        Some(Deed::Abroad { server, tool }) => abroad::call(order, server, tool).await,
+        Some(Deed::Abroad { server, tool, .. }) => abroad::call(order, server, tool).await,
         None => Reply::failed(format!("the tool `{}` does nothing", tool.name)),
     }
 }

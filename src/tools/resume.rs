@@ -29,7 +29,7 @@ pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, B
     calibrated::check(order.node, seat, &scene)?;
     let drawing = Drawing {
         rest: Some(past.left(OVERLAP_MM)),
-        plan: order.text("plan").map(str::to_owned),
+        plan: order.plan_hash(),
     };
     let mut understood = order.reading.understood.clone();
     understood.insert("scene".to_owned(), past.scene.as_str().into());
@@ -93,7 +93,7 @@ fn same_scene(node: &Node, seat: &Seat, past: &Past) -> Result<Arc<Scene>, Box<R
 pub(super) fn check_none_cut_short(order: &Order<'_>, seat: &Seat) -> Result<(), Box<Reply>> {
     match order.node.book.interrupted(&seat.name) {
         Some(past) if past.is_unfinished() && !order.is("again") => Err(Reply::failed(format!(
-            "{} was interrupted: {}; corrected call: stroke {{\"resume\":true}} goes on with it, stroke {{\"again\":true}} draws anew; nothing moved",
+            "{} was interrupted: {}; stroke with `resume` true goes on with it, and this call with `again` true draws anew; nothing moved",
             past.id,
             past.words()
         ))

@@ -16,19 +16,18 @@ pub fn strictness(effect: Effect) -> args::Effect {
 /// The shape of a tool's arguments on this node now.
 #[must_use]
 pub fn shape(tool: &Tool, here: &Here) -> Shape {
-    let own: Vec<&str> = tool.parameters.iter().flat_map(names).collect();
+    let taken = || tool.parameters.iter().chain(&tool.unlisted);
+    let own: Vec<&str> = taken().flat_map(names).collect();
     let foreign = here
         .tools()
         .flat_map(|other| &other.parameters)
         .flat_map(names)
         .filter(|name| !own.contains(name));
-    let params = tool
-        .parameters
-        .iter()
-        .map(|parameter| param(parameter, here));
+    let params = taken().map(|parameter| param(parameter, here));
     Shape::new(params.collect())
         .with_foreign(foreign)
         .with_tool_names(tool.names())
+        .with_default_action(&tool.default_action)
 }
 
 /// Every name that a parameter answers to.
@@ -44,6 +43,7 @@ fn param(parameter: &Parameter, here: &Here) -> Param {
         required: parameter.required,
         default: parameter.default.clone(),
         cautious: (parameter.name == PREVIEW).then_some(true.into()),
+        selects_motion: parameter.kind == Kind::Name(Vocabulary::Scenes),
         ..Param::new(&parameter.name, kind(&parameter.kind, here))
     }
 }
@@ -60,7 +60,9 @@ pub(super) fn open_shape(tool: &Tool, here: &Here) -> Shape {
         }
         param
     });
-    Shape::new(params.collect()).with_tool_names(tool.names())
+    Shape::new(params.collect())
+        .with_tool_names(tool.names())
+        .with_default_action(&tool.default_action)
 }
 
 fn kind(kind: &Kind, here: &Here) -> args::Kind {
@@ -79,15 +81,15 @@ fn kind(kind: &Kind, here: &Here) -> args::Kind {
             range,
             unit: known(unit),
         },
-        Kind::Texts => args::Kind::List(Box::new(args::Kind::Text)),
+        Kind::Texts => args::Kind::list(args::Kind::Text),
         Kind::Numbers { names, unit } => args::Kind::Object {
             fields: names.iter().map(|name| number(name, unit)).collect(),
             open: false,
         },
-        Kind::Objects => args::Kind::List(Box::new(args::Kind::Object {
+        Kind::Objects => args::Kind::list(args::Kind::Object {
             fields: Vec::new(),
             open: true,
-        })),
+        }),
     }
 }
 
