@@ -14,6 +14,7 @@ use crate::driver::lead::{Aim, Lead};
 use crate::driver::map::{Command, ServoMap, ticks_a_radian};
 use crate::driver::plausible::{Filter, JUMPS_MAX, Verdict};
 use crate::driver::{Attached, BusCounts, Identity, RETRIES_MAX, Released};
+use crate::gate::TorqueLimit;
 use crate::link::Link;
 use crate::units::{Instant, Joints, Measured, ServoState};
 
@@ -47,6 +48,10 @@ pub(crate) struct Servos<D: Dialect> {
     leads: Vec<Lead>,
     goals: Option<Vec<Goal>>,
     known: Vec<Known>,
+    /// What each servo's torque limit is for [`TorqueLimit::Work`] and for [`TorqueLimit::Touch`],
+    /// and which of the two was written and read back last.
+    torque_limits: Vec<[i32; 2]>,
+    torque_limit: Option<TorqueLimit>,
     /// What each servo complained of last, and what it was found to suffer from.
     suspected: Vec<Option<Ailment>>,
     doubted: Vec<Option<Ailment>>,
@@ -82,6 +87,8 @@ impl<D: Dialect> Servos<D> {
             leads: vec![Lead::default(); count],
             goals: None,
             known: vec![Known::default(); count],
+            torque_limits: Vec::new(),
+            torque_limit: None,
             suspected: vec![None; count],
             doubted: vec![None; count],
             ailing: vec![None; count],

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use super::check::near;
+use super::clearance::tip_m;
 use super::stopping::{SMOOTH_PEAK, touches};
 use super::watch::{self, Watch};
 use super::{CheckedTrajectory, Setpoint};
@@ -168,7 +169,7 @@ impl CheckedTrajectory {
             .unwrap_or_else(|| Joints::zeros(0));
         near(&self.scene, &first, seen, now).map_err(Broken::Moved)?;
         Ok(Execution {
-            watch: Watch::new(&self.scene.arm),
+            watch: Watch::new(&self.scene.arm, self.torque_limit()),
             checked: self,
             phase: Phase::Path,
             wish: Wish::Go,
@@ -455,6 +456,13 @@ impl Execution {
     #[must_use]
     pub fn scene(&self) -> &Scene {
         &self.checked.scene
+    }
+
+    /// Returns how high over the sheet the tip of this span is where the joints stand like this.
+    #[must_use]
+    pub fn tip_height_mm(&self, joints_rad: &Joints) -> Option<f64> {
+        let tip_m = tip_m(self.scene(), self.span()?.pen, joints_rad)?;
+        Some(self.scene().surface.project(&tip_m).height_mm)
     }
 
     /// Where the arm is being sent.

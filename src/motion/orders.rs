@@ -101,6 +101,10 @@ impl Worker {
                 .await
                 .map_err(|error| error.to_string())?;
         }
+        self.driver
+            .limit_torque(link.as_mut(), proof.torque_limit())
+            .await
+            .map_err(|error| error.to_string())?;
         let deadline = self.own.clock.now().after(PERIOD * 5);
         let measured = self
             .driver

@@ -51,6 +51,8 @@ impl<D: Dialect> Servos<D> {
         self.bus.echoes = false;
         self.fast = false;
         self.goals = None;
+        self.torque_limits.clear();
+        self.torque_limit = None;
         self.known.fill(Known::default());
         for ailments in [&mut self.suspected, &mut self.doubted, &mut self.ailing] {
             ailments.fill(None);
@@ -138,6 +140,9 @@ impl<D: Dialect> Servos<D> {
         let identity = D::identify(&settings, servo.clone(), &self.ids);
         let mut identity = identity.map_err(|what| DriverError::Setup { servo, what })?;
         let torque = self.read(link, place, D::TORQUE_ENABLE).await?;
+        let limits = [TorqueLimit::Work, TorqueLimit::Touch];
+        self.torque_limits
+            .push(limits.map(|limit| D::torque_limit(limit, &settings)));
         identity.torque_on = torque.byte(0) != 0;
         if let Some(known) = self.known.get_mut(place) {
             known.torque_on = Some(identity.torque_on);

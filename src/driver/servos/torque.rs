@@ -40,6 +40,7 @@ impl<D: Dialect> Servos<D> {
         let readings = self.read_present(link, Vec::new(), PATIENT).await?;
         self.find_ailment(&readings, &self.measure(&readings))?;
         self.set_all(link, D::PREPARE).await?;
+        self.write_torque_limit(link, TorqueLimit::Work).await?;
         self.aim_here(link, limp).await?;
         self.set_all(link, &[(D::TORQUE_ENABLE, 1)]).await?;
         self.set_all(link, D::ARM).await?;
@@ -157,6 +158,48 @@ impl<D: Dialect> Servos<D> {
         })
     }
 
+    /// Limits the torque of every servo for the motion that follows, if that is not its limit already.
+    pub(crate) async fn limit_torque(
+        &mut self,
+        link: &mut dyn Link,
+        limit: TorqueLimit,
+    ) -> Result<(), DriverError> {
+        if self.torque_limit == Some(limit) {
+            return Ok(());
+        }
+        self.write_torque_limit(link, limit).await
+    }
+
+    /// Writes each servo's torque limit, all in one frame, and reads it back.
+    async fn write_torque_limit(
+        &mut self,
+        link: &mut dyn Link,
+        limit: TorqueLimit,
+    ) -> Result<(), DriverError> {
+        self.torque_limit = None;
+        let of = |[work, touch]: &[i32; 2]| match limit {
+            TorqueLimit::Work => *work,
+            TorqueLimit::Touch => *touch,
+        };
+        let limits: Vec<i32> = self.torque_limits.iter().map(of).collect();
+        if limits.len() != self.ids.len() {
+            return Err(DriverError::Limp);
+        }
+        let all = self.ids.iter().zip(&limits);
+        let blocks: Vec<_> = all
+            .map(|(id, value)| (*id, bytes_of(D::TORQUE_LIMIT, *value)))
+            .collect();
+        let mut frame = Vec::new();
+        D::encode(&mut frame, Request::SyncWrite(D::TORQUE_LIMIT, &blocks));
+        self.bus.tell(link, &frame).await?;
+        for (place, wanted) in limits.iter().enumerate() {
+            let found = self.read(link, place, D::TORQUE_LIMIT).await?.number();
+            self.expect(place, D::TORQUE_LIMIT, *wanted, found, 0)?;
+        }
+        self.torque_limit = Some(limit);
+        Ok(())
+    }
+
     /// Writes the same to every servo, in one frame each, and reads it back.
     async fn set_all(
         &mut self,
@@ -181,10 +224,9 @@ impl<D: Dialect> Servos<D> {
         value: i32,
         places: &[usize],
     ) -> Result<(), DriverError> {
-        let bytes = value.to_le_bytes();
-        let bytes = bytes.get(..usize::from(register.length)).unwrap_or(&bytes);
+        let bytes = bytes_of(register, value);
         let ids = places.iter().filter_map(|place| self.ids.get(*place));
-        let blocks: Vec<_> = ids.map(|id| (*id, bytes.to_vec())).collect();
+        let blocks: Vec<_> = ids.map(|id| (*id, bytes.clone())).collect();
         let mut frame = Vec::new();
         D::encode(&mut frame, Request::SyncWrite(register, &blocks));
         self.bus.tell(link, &frame).await
@@ -313,4 +355,13 @@ impl<D: Dialect> Servos<D> {
         }
         false
     }
+}
+
+/// The bytes of a register that holds a number, the lowest first.
+fn bytes_of(register: Register, value: i32) -> Vec<u8> {
+    let bytes = value.to_le_bytes();
+    bytes
+        .into_iter()
+        .take(usize::from(register.length))
+        .collect()
 }

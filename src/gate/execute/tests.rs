@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use super::super::Rule;
 use super::super::clearance::tip_m;
 use super::super::tests::{begun, drawing, in_a_stroke, seen};
+use super::super::{Rule, TorqueLimit};
 use super::*;
 use crate::plan::{self, Trajectory};
 use crate::scene::{Library, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S};
@@ -287,6 +287,30 @@ fn heights(execution: &mut Execution, mut act: impl FnMut(&mut Execution)) -> Ve
 
 fn deepest(heights: &[f64]) -> f64 {
     heights.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+fn a_tip_that_looks_for_something_has_a_low_torque_limit_and_a_height() {
+    let (scene, probe) = probing();
+    let execution = begun(&scene, &probe);
+    let goal_rad = *execution.goal_rad();
+    assert_eq!(
+        execution.tip_height_mm(&goal_rad),
+        Some(height_mm(&execution))
+    );
+    let step = plan::Step::Tip {
+        by_mm: [0.0, 0.0, 1.0],
+    };
+    let jog = plan::jog(&scene, &scene.ready_rad, step, 0, &plan::Patient).unwrap();
+    let pose = plan::go_to(&scene, &scene.ready_rad, &[scene.rest_rad], &plan::Patient);
+    for (trajectory, limit) in [
+        (probe, TorqueLimit::Touch),
+        (jog.trajectory, TorqueLimit::Touch),
+        (pose.unwrap().trajectory, TorqueLimit::Work),
+    ] {
+        let execution = begun(&scene, &trajectory);
+        assert_eq!(execution.checked().torque_limit(), limit);
+    }
 }
 
 #[test]
