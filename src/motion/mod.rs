@@ -176,13 +176,26 @@ pub enum Outcome {
     Faulted(String),
 }
 
-/// What was read while the arm stood over a visited point, or where its tip came to touch.
+/// A reading at a visited point.
 #[derive(Clone, Debug)]
 pub struct Visited {
     /// Which point, as the plan counts them.
     pub item: usize,
+    /// What the arm did there.
+    pub kind: VisitKind,
     /// Where the joints were read to be.
     pub position_rad: Joints,
+}
+
+/// What an arm did at a visited point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VisitKind {
+    /// It stood over the point.
+    Dwell,
+    /// Its tip came to touch, after it had moved freely.
+    Contact,
+    /// Its tip touched before it had moved freely: where the contact began is not known.
+    EarlyContact,
 }
 
 /// Counts stops from another thread, without the handle.

@@ -25,8 +25,9 @@ pub const JOG_MM_S: f64 = 25.0;
 pub const PROBE_MM_S: f64 = 2.0;
 
 /// How high over the sheet, as it is believed to lie, such a way begins, in mm: high enough to learn
-/// what the servos say while nothing is touched.
-pub const PROBE_FROM_MM: f64 = 5.0;
+/// what the servos say while nothing is touched, and then to find a sheet that lies as much higher as
+/// one that lies [`PROBE_DEPTH_MM`] lower.
+pub const PROBE_FROM_MM: f64 = PROBE_DEPTH_MM + 3.0;
 
 /// How deep below the sheet, as it is believed to lie, it is given up, in mm.
 pub const PROBE_DEPTH_MM: f64 = 5.0;
