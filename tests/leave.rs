@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use steadyhand::args::Received;
-use steadyhand::calib::{Kind, Record, Session, Store, Values, Verdict};
+use steadyhand::calib::{CalibrationOrigin, Kind, Record, Session, Store, Values, Verdict};
 use steadyhand::clock::Clock;
 use steadyhand::config::NodeFile;
 use steadyhand::link::memory::MemoryLink;
@@ -214,6 +214,7 @@ fn went_stale(house: &House) {
         probed: false,
         read_mm: None,
         seen: None,
+        origin: CalibrationOrigin::default(),
         touches: Vec::new(),
     };
     let record = Record {

@@ -279,6 +279,15 @@ impl Arm {
         })
     }
 
+    /// Returns whether it counts and ends as another one of the same name does: the same servos with
+    /// the same zeros, and the same limits.
+    #[must_use]
+    pub fn counts_like(&self, other: &Self) -> bool {
+        self.servos().eq(other.servos())
+            && self.limits.lower_rad == other.limits.lower_rad
+            && self.limits.upper_rad == other.limits.upper_rad
+    }
+
     /// How many joints it has.
     #[must_use]
     pub fn dof(&self) -> usize {

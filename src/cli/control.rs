@@ -17,7 +17,7 @@ use super::jog::JOG;
 use super::{selftest, verbs, work};
 use crate::args::Received;
 use crate::permit::Who;
-use crate::tools::{Node, Request, Seat, Watch};
+use crate::tools::{Node, Request, Seat, Watch, same_zeros};
 
 /// What an operator asks.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -375,6 +375,9 @@ fn enable(node: &Node, name: &str, overlay: Option<&str>, for_s: Option<u64>) ->
         .iter()
         .filter(|seat| seat.motion.arm().file.name == scene.arm.file.name)
     {
+        if let Err(why) = same_zeros(seat, &scene) {
+            return Told::failed(why);
+        }
         seat.permits().enable(
             &scene,
             seat.motion.clock().now(),

@@ -78,7 +78,8 @@ async fn arm(
 ) -> Result<Measured, String> {
     let scene = match (scene, seat.last_scene()) {
         (Some(name), _) => node.scene(seat, name, None)?,
-        (None, Some(last)) => last,
+        // As the files say now: what the arm last moved by may have been calibrated anew since.
+        (None, Some(last)) => node.scene(seat, &last.name, last.overlay.as_deref())?,
         (None, None) => return Err("say which scene to move in, with --scene".to_owned()),
     };
     if park::moves(seat.motion.snapshot().state) {

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::answer::Reply;
+use super::calibrated;
 use super::job::{Card, Claim, Job};
 use super::record;
 use super::sighted;
@@ -95,6 +96,7 @@ pub(super) struct Errand {
 impl Errand {
     /// Leave to move in a scene.
     pub(super) fn ask(&self, scene: &Scene) -> Result<Permit, Trouble> {
+        calibrated::refuse_other_zeros(&self.seat, scene).map_err(Trouble::Said)?;
         self.seat
             .permits()
             .ask(scene, self.seat.motion.clock().now())

@@ -40,6 +40,7 @@ pub use abroad::{Abroad, Errand};
 pub(crate) use alone::{Alone, Short};
 pub use answer::Reply;
 pub use approve::Pending;
+pub(crate) use calibrated::{origin, same_zeros};
 pub use declared::Declared;
 pub use dispatch::{Request, here, shown};
 pub use eyes::Exposure;

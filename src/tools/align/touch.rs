@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::carry::{Errand, Trouble, tip_mm};
 use super::super::stroke::rounded;
 use super::{INSET_MM, reading, report};
-use crate::calib::{Aligned, AlignedPoint, Assessed, Contact, Finding, Role, Session, Store};
+use crate::calib::{self, Aligned, AlignedPoint, Assessed, Contact, Finding, Role, Session, Store};
 use crate::motion::VisitKind;
 use crate::plan;
 use crate::scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
@@ -30,7 +30,7 @@ pub(super) async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Tr
     let places = places(&scene);
     let mut session = Session {
         probed: true,
-        ..reading::session(&scene, Vec::new()).map_err(Trouble::Said)?
+        ..reading::session(&errand.node, &errand.seat, &scene).map_err(Trouble::Said)?
     };
     for (index, place) in places.iter().enumerate() {
         for _ in 0..TOUCHES {
@@ -47,6 +47,7 @@ pub(super) async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Tr
                 asked_mm: None,
                 number: index,
                 at_ms: crate::clock::calendar_ms(),
+                zeros: calib::zeros_of(&errand.seat.motion.arm().file),
             });
         }
         let of = places.len();
