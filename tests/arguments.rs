@@ -344,6 +344,7 @@ fn documented_tool() -> Shape {
         Param::new("tags", Kind::List(Box::new(Kind::Text))),
     ])
     .with_foreign(["num_plys"])
+    .with_known_names(["default", "koi", "star", "practice_skin", "crosses", "leaf"])
     .with_tool_names(["stroke", "draw"])
 }
 

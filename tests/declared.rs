@@ -138,6 +138,53 @@ fn a_sequence_ends_at_the_first_step_that_fails_and_says_which() {
 }
 
 #[test]
+fn refuses_a_dry_run_that_a_declared_tool_cannot_do() {
+    let file = r#"name = "bench"
+
+[[tools]]
+name = "draw_it"
+description = "Draw the short lines."
+calls = "stroke"
+fixed = { scene = "short" }
+
+[[tools]]
+name = "draw_and_park"
+description = "Draw a scene, then park."
+sequence = [{ calls = "stroke" }, { calls = "reset" }]
+arguments = [{ name = "dry_run", type = "boolean", description = "true plans only" }]
+"#;
+    let bench = bench(file);
+    for arguments in [
+        r#"{"dry_run":true}"#,
+        r#"{"preview":"yes"}"#,
+        r#"{"options":{"dryRun":1}}"#,
+        "{} as a dry run",
+    ] {
+        let (code, refused) = call(&bench, &["draw_it", arguments]);
+        assert_eq!(
+            (code, &refused["code"]),
+            (1, &json!("arguments_refused")),
+            "{refused:#}"
+        );
+        assert_eq!(refused["complaints"][0]["code"], "withheld", "{refused:#}");
+    }
+    let (code, refused) = call(&bench, &["draw_and_park", r#"{"dry_run":true}"#]);
+    assert_eq!(
+        (code, &refused["code"]),
+        (1, &json!("no_dry_run")),
+        "{refused:#}"
+    );
+    let message = refused["message"].as_str().unwrap();
+    assert!(
+        message.contains("`reset`") && message.contains("nothing moved"),
+        "{message}"
+    );
+    let (_, drawn) = call(&bench, &["draw_it"]);
+    let message = drawn["message"].as_str().unwrap();
+    assert!(message.starts_with("drew 2 strokes"), "{drawn:#}");
+}
+
+#[test]
 fn another_servers_tool_gets_the_arguments_and_its_answer_passes_through() {
     let here = bench("");
     let served = here.serve(&[]);

@@ -50,12 +50,16 @@ mod rules;
 mod schema;
 mod settle;
 mod shape;
+mod skipped;
 mod strays;
 mod strict;
 mod tags;
 mod tolerant;
 mod unit;
 mod values;
+mod vocabulary;
+mod withheld;
+mod words;
 
 pub use explain::{Alternative, Explanation, Line, Verdict, explain, explain_line};
 pub use meaning::is_physical;
@@ -70,5 +74,9 @@ pub use unit::{Dimension, Unit};
 
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod request_properties;
+#[cfg(test)]
+mod request_tests;
 #[cfg(test)]
 mod tests;

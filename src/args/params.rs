@@ -18,7 +18,7 @@ impl Call<'_> {
         mut sent: impl Iterator<Item = &'n Node> + Clone,
     ) {
         let says_something =
-            |node: &&Node| !is_empty(&param.kind, node) || is_own_word(&param.kind, node);
+            |node: &&Node| !is_unsaid(param, node) || is_own_word(&param.kind, node);
         let mut said = sent.clone().filter(says_something);
         let Some(first) = said.next() else {
             return self.absent(param, sent.next());
@@ -112,6 +112,16 @@ fn given_twice(param: &Param, said: &[&Node]) -> Trouble {
             .expected("one value"),
         param,
     )
+}
+
+/// Whether a value says nothing. For a parameter with which nothing moves that must be said clearly: by null.
+fn is_unsaid(param: &Param, node: &Node) -> bool {
+    let is_clear = match node {
+        Node::Null => true,
+        Node::Text(text) | Node::Word(text) => !text.trim().is_empty() && node::is_nothing(text),
+        _ => false,
+    };
+    is_empty(&param.kind, node) && (param.cautious.is_none() || is_clear)
 }
 
 /// Empty as it stands, as a list of one, or as a list or object that a client made a text of.

@@ -187,7 +187,7 @@ fn pairs(
 }
 
 /// The same object in every rendering.
-fn renderings(object: &Map<String, Value>) -> Vec<String> {
+pub(super) fn renderings(object: &Map<String, Value>) -> Vec<String> {
     let strict = Value::Object(object.clone()).to_string();
     let json = |value: &Value| value.to_string();
     let mut all = vec![

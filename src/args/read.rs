@@ -5,7 +5,7 @@ use super::{
     candidates::{self, Candidate},
     node::Node,
     outcome::{Complaint, Reading, Refusal},
-    rules::{Policy, Rule},
+    rules::{Effect, Policy, Rule},
     settle,
     shape::Shape,
 };
@@ -58,14 +58,23 @@ fn choose(
     let mut refusal: Option<(u32, Box<Refusal>)> = None;
     let mut best: Option<(u32, Reading)> = None;
     let mut tie = false;
-    for Judged { outcome, cost } in judged {
+    let mut moves = false;
+    let mut withheld: Option<Box<Refusal>> = None;
+    for Judged {
+        outcome,
+        cost,
+        is_cautious,
+    } in judged
+    {
         match outcome {
+            Err(found) if found.kind == Rule::Withheld => withheld = withheld.or(Some(found)),
             Ok(reading) => match &best {
                 Some((least, chosen)) if cost >= *least => {
                     tie |= cost == *least && reading.given != chosen.given;
                 }
                 _ => {
                     tie = false;
+                    moves = !is_cautious;
                     best = Some((cost, reading));
                 }
             },
@@ -75,14 +84,32 @@ fn choose(
             Err(_) => {}
         }
     }
+    // What one way of reading hears as a request not to move is not overheard by another.
+    if let Some(refused) = withheld
+        && (best.is_none() || moves)
+    {
+        return Err(refused);
+    }
     match (best, refusal) {
         (Some((_, reading)), _) if tie && policy.refuses(Rule::Contradiction) => {
             Err(Box::new(ambiguous(shape, reading)))
+        }
+        // Arguments that were read and refused are not made good by reading the text as none.
+        (Some((_, reading)), Some((_, refusal)))
+            if policy.effect == Effect::Moves && has_no_arguments(&reading) =>
+        {
+            Err(refusal)
         }
         (Some((_, reading)), _) => Ok(reading),
         (None, Some((_, refusal))) => Err(refusal),
         (None, None) => Err(Box::new(ambiguous_text(shape))),
     }
+}
+
+/// Whether defaults stand for a text in which no arguments were found.
+fn has_no_arguments(reading: &Reading) -> bool {
+    let mut repairs = reading.repairs.iter();
+    repairs.any(|repair| repair.code == "no_arguments")
 }
 
 fn ambiguous(shape: &Shape, reading: Reading) -> Refusal {

@@ -1,7 +1,7 @@
 //! What a tool's arguments look like: its parameters, what each may hold, and whose parameters are not its own.
 
 use super::unit::Unit;
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 /// The arguments of one tool.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,6 +12,8 @@ pub struct Shape {
     pub foreign: Vec<String>,
     /// Names by which callers know this tool; empty where any name inside the arguments is to be ignored.
     pub tool_names: Vec<String>,
+    /// Names known here that a value under any key may mean: of scenes, overlays, arms.
+    pub known_names: Vec<String>,
     /// Keys that are no parameter are kept as they are, as an open JSON Schema does.
     pub open: bool,
 }
@@ -113,6 +115,22 @@ impl Shape {
     pub fn with_foreign<S: Into<String>>(mut self, foreign: impl IntoIterator<Item = S>) -> Self {
         self.foreign = foreign.into_iter().map(Into::into).collect();
         self
+    }
+
+    /// The same, knowing names that a value under any key may mean.
+    #[must_use]
+    pub fn with_known_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.known_names = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Returns whether nothing moves with these arguments, those that are not among them being their defaults.
+    pub(super) fn is_cautious(&self, given: &Map<String, Value>) -> bool {
+        let is_kept = |param: &Param| {
+            let value = given.get(&param.name).or(param.default.as_ref());
+            param.cautious.is_some() && value == param.cautious.as_ref()
+        };
+        self.params.iter().any(is_kept)
     }
 
     /// The same, knowing its own names.

@@ -174,7 +174,7 @@ fn sloppy_form_keeps_its_meaning() {
         "{“scene\": \"koi”, 'debug': true, \"fps\": 5}",
         "```json\n{\"scene\":\"koi\",\"debug\":true,\"fps\":5}\n```",
         "```{\"scene\":\"koi\",\"debug\":true,\"fps\":5}```",
-        "Sure, I'd love to! {\"scene\":\"koi\",\"debug\":true,\"fps\":5} Don't worry.",
+        "Sure! {\"scene\":\"koi\",\"debug\":true,\"fps\":5} Let me know.",
         "Result: {\"scene\":\"koi\",\"debug\":true,\"fps\":5}",
         "<tool_call>{\"scene\":\"koi\",\"debug\":true,\"fps\":5}</tool_call>",
         "<tool_call>{\"name\":\"stroke\",\"arguments\":{\"scene\":\"koi\",\"debug\":true,\"fps\":5}}</tool_call>",
@@ -207,7 +207,7 @@ fn sloppy_form_keeps_its_meaning() {
         "--scene koi --debug --fps 5",
         "{\"scene\":\"koi\" \"debug\":true \"fps\":5}",
         "{\"scene\" \"koi\", \"debug\"=>true, fps=5}",
-        "{/* fish */\"scene\":\"koi\", // yes\n\"debug\":true, # no\n\"fps\":5}",
+        "{/* fish */\"scene\":\"koi\", // yes\n\"debug\":true, # so\n\"fps\":5}",
         "{\"scene\":\"koi\",\"debug\":true,\"fps\":5}}",
         "{\"scene\":\"koi\",\"debug\":true,\"fps\":5}\n</tool_call>",
         r#"{"scene":["koi"],"debug":"yes","fps":"5"}"#,
@@ -290,7 +290,11 @@ fn frameworks_keys_and_inert_ones_are_ignored() {
             r#"{"context": "x", "mcp_context": 1, "toolContext": []}"#,
             "....",
         ),
-        (r#"{"style": "bold", "comment": "please"}"#, "...."),
+        (r#"{"style": "bold", "comment": "please"}"#, "!!!r"),
+        (
+            r#"{"scene": "koi", "style": "bold", "comment": "please"}"#,
+            "....",
+        ),
         (r#"{"depth": null, "speed": ""}"#, "...."),
         (r#"{"name": "stroke"}"#, "...."),
         (r#"{"tool": "Draw", "scene": "koi"}"#, "...."),
@@ -342,7 +346,6 @@ fn a_value_that_would_be_lost_is_asked_for() {
         r#"{"scene_id": "koi"}"#,
         r#"{"": "koi"}"#,
         r#"{"lift (mm)": 0.5}"#,
-        r#"{"scene": "koi", "dry_run": true}"#,
         r#"{"scene": "koi", "config": {"needle_depth": 2}}"#,
         r#"{"scene": "koi", "options": {"fps": 5}}"#,
         r#"{"command": "{\"scene\": \"koi\"}"}"#,
@@ -426,11 +429,11 @@ fn text_without_arguments_is_not_a_call() {
         "[\"koi\", \"star\"]",
         "stroke",
         "a = b",
-        "do not call stroke(scene=\"koi\") now",
         "<b>x</b>",
     ] {
         check(&[(text, "!!!r")]);
     }
+    check(&[("do not call stroke(scene=\"koi\") now", "!!rr")]);
 }
 
 #[test]
@@ -671,13 +674,14 @@ fn a_corrected_call_moves_nothing_where_it_is_in_doubt_what_was_meant() {
 #[test]
 fn what_says_that_nothing_is_to_move_is_not_left_out() {
     check(&[
-        (r#"{"scene": "koi", "do_not_draw": true}"#, "!!!r"),
-        (r#"{"scene": "koi", "execute": false}"#, "!!!r"),
-        (r#"{"scene": "koi", "test": true}"#, "!!!r"),
+        (r#"{"scene": "koi", "dry_run": true}"#, "!!rr"),
+        (r#"{"scene": "koi", "do_not_draw": true}"#, "!!rr"),
+        (r#"{"scene": "koi", "execute": false}"#, "!!rr"),
+        (r#"{"scene": "koi", "test": true}"#, "!!rr"),
         (r#"{"scene": "koi", "robot": "left"}"#, "!!!r"),
         (r#"{"scene": "koi", "text": "HELLO"}"#, "!!!r"),
         (r#"{"scene": "koi", "confirm": true}"#, "...."),
-        (r#"{"scene": "koi", "cancel": false}"#, "...."),
+        (r#"{"scene": "koi", "cancel": false}"#, "!!!r"),
         (r#"{"scene": "koi", "style": "bold"}"#, "...."),
     ]);
 }

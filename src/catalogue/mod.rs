@@ -20,7 +20,7 @@ pub use page::{help, page, table, usage};
 pub use prompts::{PROMPTS, Prompt};
 pub use render::Format;
 pub use schema::{input, output};
-pub use tools::{PREVIEW, TOOLS};
+pub use tools::{PREVIEW, PREVIEW_NAMES, TOOLS};
 
 /// The list as clients of this node see it: the tools, then the aliases of the six if those are listed.
 #[must_use]

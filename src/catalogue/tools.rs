@@ -80,6 +80,9 @@ fn debug() -> Parameter {
 /// The parameter with which nothing moves.
 pub const PREVIEW: &str = "dry_run";
 
+/// Every name that it answers to.
+pub const PREVIEW_NAMES: [&str; 2] = [PREVIEW, "preview"];
+
 fn touch() -> Parameter {
     Parameter {
         name: "touch".to_owned(),

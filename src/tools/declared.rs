@@ -8,8 +8,8 @@ use super::shape::shape;
 use crate::args::name::Resolution;
 use crate::args::{self, Class, Policy, Profile, Received, Shape, Unit};
 use crate::catalogue::{
-    self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, Effect, Field, FieldKind, Here, Kind, Parameter,
-    TOOLS, Tool,
+    self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, Effect, Field, FieldKind, Here, Kind, PREVIEW_NAMES,
+    Parameter, TOOLS, Tool,
 };
 use crate::config::toml::FileError;
 use crate::config::{
@@ -144,6 +144,13 @@ impl Step {
 
     fn takes(&self, name: &str) -> bool {
         parameter(self.tool, name).is_some_and(|one| !self.fixed.contains_key(&one.name))
+    }
+
+    /// Whether nothing moves in this step where `given` asks for a dry run.
+    pub(super) fn stands_still(&self, given: &Map<String, Value>) -> bool {
+        let arguments = self.arguments(given);
+        let is_asked = |name: &&str| arguments.get(*name) == Some(&Value::Bool(true));
+        self.tool.effect != Effect::Moves || PREVIEW_NAMES.iter().any(is_asked)
     }
 
     /// For people: `stroke {"scene":"letters"}`.

@@ -14,7 +14,7 @@ use super::declared::{Deed, Step};
 use super::dispatch::{Order, Request};
 use super::{Node, Watch, abroad, helper};
 use crate::args::Received;
-use crate::catalogue::{Effect, Tool};
+use crate::catalogue::{Effect, PREVIEW_NAMES, Tool};
 use crate::permit::Who;
 use crate::units::Instant;
 
@@ -180,6 +180,12 @@ impl Course {
 async fn sequence(order: &Order<'_>, tool: &Tool, steps: &[Step]) -> Reply {
     let node = order.node;
     let given = &order.reading.understood;
+    let asks = |name: &&str| given.get(*name) == Some(&Value::Bool(true));
+    if PREVIEW_NAMES.iter().any(asks)
+        && let Some(step) = steps.iter().find(|step| !step.stands_still(given))
+    {
+        return no_dry_run(tool, step);
+    }
     let key = key(node, steps, given);
     let course = match node.courses.claim(tool, key, &End::now(node)) {
         Claim::Busy(words) => {
@@ -202,6 +208,17 @@ async fn sequence(order: &Order<'_>, tool: &Tool, steps: &[Step]) -> Reply {
         }
     };
     wait(node, &course, steps.len(), order.watch).await
+}
+
+/// Refuses a dry run of a sequence with a step that would move all the same.
+fn no_dry_run(tool: &Tool, step: &Step) -> Reply {
+    Reply::failed(format!(
+        "`{}` can do no dry run: its step `{}` moves the arm and takes no dry_run; call `stroke` with dry_run to see its plan; nothing moved",
+        tool.name,
+        step.words()
+    ))
+    .with("code", "no_dry_run")
+    .with("moved", false)
 }
 
 /// What makes two calls of a sequence the same: what it is given, and what its scenes are made of now.

@@ -1,7 +1,7 @@
 //! From the catalogue's entry of a tool to what the reader of arguments wants to know.
 
 use crate::args::{self, Param, Range, Shape, Unit};
-use crate::catalogue::{Effect, Here, Kind, PREVIEW, Parameter, Tool, Vocabulary};
+use crate::catalogue::{Effect, Here, Kind, PREVIEW_NAMES, Parameter, Tool, Vocabulary};
 
 /// How strictly a tool's arguments are read.
 #[must_use]
@@ -28,7 +28,14 @@ pub fn shape(tool: &Tool, here: &Here) -> Shape {
         .map(|parameter| param(parameter, here));
     Shape::new(params.collect())
         .with_foreign(foreign)
+        .with_known_names(known_names(here))
         .with_tool_names(tool.names())
+}
+
+/// Names that a value means wherever it stands. A single arm needs no name, so the word for it is none.
+fn known_names(here: &Here) -> impl Iterator<Item = &String> {
+    let arms = here.arms.iter().filter(|_| here.arms.len() > 1);
+    here.scenes.iter().chain(&here.overlays).chain(arms)
 }
 
 /// Every name that a parameter answers to.
@@ -43,7 +50,9 @@ fn param(parameter: &Parameter, here: &Here) -> Param {
         aliases: parameter.aliases.clone(),
         required: parameter.required,
         default: parameter.default.clone(),
-        cautious: (parameter.name == PREVIEW).then_some(true.into()),
+        cautious: PREVIEW_NAMES
+            .contains(&parameter.name.as_str())
+            .then_some(true.into()),
         ..Param::new(&parameter.name, kind(&parameter.kind, here))
     }
 }
