@@ -1,11 +1,12 @@
 //! Whole files put into their place, and whose they are: what root writes for a node is its node's.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Gid, Uid, fchown};
+use rustix::process::geteuid;
 
 /// Puts a text into a file's place, so that a reader, or the loss of power, finds the old or the new.
 /// Who may read the old one may read the new.
@@ -27,6 +28,45 @@ pub fn put(path: &Path, text: &str) -> io::Result<()> {
 /// When it cannot be written or given away; the old one is as it was.
 pub fn put_secret(path: &Path, text: &str) -> io::Result<()> {
     put_as(path, text, 0o600, |new| belongs_to_folder(new, path))
+}
+
+/// Makes a folder of this user's alone (mode 0700) in one that others may write to, or takes the one that is there.
+///
+/// # Errors
+/// It cannot be made; or what is there is a link, another user's, or others may write to it and could have put anything there.
+pub fn private_folder(folder: &Path) -> io::Result<()> {
+    let made = std::fs::DirBuilder::new().mode(0o700).create(folder);
+    match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => check_private(folder)?,
+    }
+    // Others could not write to it, and from now on they cannot read it either.
+    std::fs::set_permissions(folder, Permissions::from_mode(0o700))
+}
+
+/// Refuses a folder in one that others may write to, unless it is this user's.
+///
+/// # Errors
+/// It is a link, another user's, or others may write to it.
+pub fn check_private(folder: &Path) -> io::Result<()> {
+    // Of the name itself: a link may lead to what looks right and be led elsewhere in the next moment.
+    let found = std::fs::symlink_metadata(folder)?;
+    let why = if found.is_symlink() {
+        "is a link"
+    } else if !found.is_dir() {
+        "is no folder"
+    } else if found.uid() != geteuid().as_raw() {
+        "belongs to another user"
+    } else if found.mode() & 0o022 != 0 {
+        "may be written to by other users"
+    } else {
+        return Ok(());
+    };
+    let why = format!(
+        "{} {why}, where it must be this user's alone: remove it, or name folders with --state and --output and the socket with --socket",
+        folder.display()
+    );
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
 fn put_as(
@@ -125,8 +165,6 @@ fn folder_of(path: &Path) -> PathBuf {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     /// Nobody else can give files away: as another user there is nothing to see.
@@ -159,6 +197,40 @@ mod tests {
             std::fs::read_to_string(inner.join("000001.toml")).unwrap(),
             "new"
         );
+    }
+
+    #[test]
+    fn refuses_a_folder_that_is_a_link_or_that_others_made_or_may_write_to() {
+        let outer = tempfile::tempdir().unwrap();
+        let path = |name: &str| outer.path().join(name);
+        let refused = |name: &str, why: &str| {
+            let error = private_folder(&path(name)).unwrap_err();
+            assert!(error.to_string().contains(why), "{name}: {error}");
+            assert!(check_private(&path(name)).is_err(), "{name}");
+        };
+        private_folder(&path("new")).unwrap();
+        private_folder(&path("new")).unwrap();
+        assert_eq!(mode_of(&path("new")), 0o700);
+        std::os::unix::fs::symlink(path("new"), path("link")).unwrap();
+        refused("link", "is a link");
+        std::os::unix::fs::symlink(path("nothing"), path("dangling")).unwrap();
+        refused("dangling", "is a link");
+        assert!(!path("nothing").exists());
+        put(&path("file"), "").unwrap();
+        refused("file", "is no folder");
+        for (name, mode) in [("open", 0o777), ("group", 0o770), ("readable", 0o755)] {
+            std::fs::create_dir(path(name)).unwrap();
+            std::fs::set_permissions(path(name), Permissions::from_mode(mode)).unwrap();
+        }
+        refused("open", "may be written to by other users");
+        refused("group", "may be written to by other users");
+        private_folder(&path("readable")).unwrap();
+        assert_eq!(mode_of(&path("readable")), 0o700);
+        if geteuid().is_root() {
+            std::fs::create_dir(path("theirs")).unwrap();
+            std::os::unix::fs::chown(path("theirs"), Some(12_345), None).unwrap();
+            refused("theirs", "belongs to another user");
+        }
     }
 
     fn mode_of(path: &Path) -> u32 {

@@ -9,6 +9,11 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+#[path = "units/decimals.rs"]
+mod decimals;
+
+pub use decimals::{apart, short};
+
 /// The most joints that an arm may have.
 pub const JOINTS_MAX: usize = 7;
 
@@ -35,6 +40,16 @@ impl Finite {
         }
     }
 
+    /// A number that is written in the program.
+    ///
+    /// # Panics
+    /// When it is NaN or infinite.
+    #[must_use]
+    pub const fn literal(value: f64) -> Self {
+        assert!(value.is_finite(), "not a finite number");
+        Self(value)
+    }
+
     /// The number itself.
     #[must_use]
     pub const fn get(self) -> f64 {
@@ -57,17 +72,24 @@ pub struct Joints {
 }
 
 impl Joints {
-    /// `len` zeros; lengths above [`JOINTS_MAX`] are cut to it.
+    /// `len` zeros.
+    ///
+    /// # Panics
+    /// When `len` is above [`JOINTS_MAX`]: no arm has so many joints, and none is left out.
     #[must_use]
+    #[expect(clippy::cast_possible_truncation, reason = "at most JOINTS_MAX")]
     pub fn zeros(len: usize) -> Self {
-        let len = u8::try_from(len.min(JOINTS_MAX)).unwrap_or(0);
+        assert!(len <= JOINTS_MAX, "{len} joints; {JOINTS_MAX} are possible");
         Self {
-            len,
+            len: len as u8,
             values: [0.0; JOINTS_MAX],
         }
     }
 
-    /// The first [`JOINTS_MAX`] of `values`.
+    /// All of `values`.
+    ///
+    /// # Panics
+    /// As [`Joints::zeros`].
     #[must_use]
     pub fn from_slice(values: &[f64]) -> Self {
         let mut all = Self::zeros(values.len());
@@ -97,13 +119,21 @@ impl Joints {
         all
     }
 
-    /// The largest absolute difference to `other`, 0 for empty vectors.
+    /// The largest absolute difference to `other`, 0 for empty vectors. Infinite where a number is
+    /// NaN or the lengths differ: what cannot be compared is not near.
     #[must_use]
     pub fn distance_max(&self, other: &Self) -> f64 {
-        self.zip(other, |a, b| (a - b).abs())
-            .iter()
-            .copied()
-            .fold(0.0, f64::max)
+        if self.len != other.len {
+            return f64::INFINITY;
+        }
+        let differences = self.iter().zip(other.iter()).map(|(a, b)| (a - b).abs());
+        differences.fold(0.0, |most: f64, by| {
+            if by.is_nan() {
+                f64::INFINITY
+            } else {
+                most.max(by)
+            }
+        })
     }
 
     /// Whether every number is finite.
@@ -115,16 +145,16 @@ impl Joints {
 
 impl Deref for Joints {
     type Target = [f64];
+    #[expect(clippy::indexing_slicing, reason = "made with at most JOINTS_MAX")]
     fn deref(&self) -> &[f64] {
-        self.values.get(..usize::from(self.len)).unwrap_or(&[])
+        &self.values[..usize::from(self.len)]
     }
 }
 
 impl DerefMut for Joints {
+    #[expect(clippy::indexing_slicing, reason = "made with at most JOINTS_MAX")]
     fn deref_mut(&mut self) -> &mut [f64] {
-        self.values
-            .get_mut(..usize::from(self.len))
-            .unwrap_or_default()
+        &mut self.values[..usize::from(self.len)]
     }
 }
 
@@ -223,4 +253,29 @@ pub struct Measured {
     pub velocity_rad_s: Joints,
     /// Each servo of the port, in the servo map's order.
     pub servos: Vec<ServoState>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joints_that_cannot_be_compared_are_not_near() {
+        let of = |values: &[f64]| Joints::from_slice(values);
+        let (two, three) = (of(&[0.0, 0.0]), of(&[0.0, 0.0, 0.0]));
+        assert_eq!(
+            two.distance_max(&of(&[0.1, -0.5])).to_bits(),
+            0.5_f64.to_bits()
+        );
+        assert!(two.distance_max(&three).is_infinite());
+        assert!(two.distance_max(&of(&[])).is_infinite());
+        assert!(three.distance_max(&of(&[0.0, f64::NAN, 0.1])).is_infinite());
+        assert!(of(&[]).distance_max(&of(&[])) < 1e-300);
+    }
+
+    #[test]
+    #[should_panic = "8 joints; 7 are possible"]
+    fn refuses_more_joints_than_an_arm_may_have() {
+        let _ = Joints::from_slice(&[0.0; 8]);
+    }
 }

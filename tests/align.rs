@@ -186,3 +186,41 @@ fn a_persons_touches_are_not_replaced_by_the_arms() {
         );
     }
 }
+
+/// A tip that presses from the start learns the sheet's resistance as if it were air.
+#[test]
+fn refuses_a_sheet_that_lies_higher_than_a_probe_can_tell_from_air() {
+    for higher_mm in [6.0, 9.0] {
+        let practice = Practice::new(0.005 + higher_mm / 1e3);
+        let result = practice.align(r#"{"scene": "short", "touch": true}"#);
+        assert_eq!(result["success"], false, "{higher_mm}: {result:#}");
+        assert_eq!(result["code"], "early_contact", "{higher_mm}: {result:#}");
+        assert_eq!(result["verdict"], "redo", "{higher_mm}: {result:#}");
+        let message = result["message"].as_str().unwrap();
+        let says = [
+            "the sheet lies higher than the scene says",
+            "`lower left`",
+            "5 mm",
+        ];
+        assert!(says.iter().all(|part| message.contains(part)), "{message}");
+        let next = result["next"].as_str().unwrap();
+        assert!(
+            next.contains("steadyhand calibrate touch sheet --scene short"),
+            "{next}"
+        );
+        let (code, said) = practice.run(&["calibrate", "show"]);
+        assert!(code != 0 && said.contains("nothing was touched"), "{said}");
+    }
+}
+
+/// Within reach of a probe that has moved freely, a higher sheet is measured as well as a lower one.
+#[test]
+fn measures_a_sheet_that_lies_higher_within_the_reach_of_a_probe() {
+    let practice = Practice::new(0.005 + 0.004);
+    let result = practice.align(r#"{"scene": "short", "touch": true}"#);
+    assert_eq!(result["success"], true, "{result:#}");
+    for point in result["points"].as_array().unwrap() {
+        let height = point["contact_height_mm"].as_f64().unwrap();
+        assert!((height - 4.0).abs() < 1.2, "{result:#}");
+    }
+}

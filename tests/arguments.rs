@@ -341,9 +341,10 @@ fn documented_tool() -> Shape {
         number("speed", 0.0, 0.5, "m/s"),
         number("rate", 0.0, 1000.0, "hz"),
         Param::new("note", Kind::Text),
-        Param::new("tags", Kind::List(Box::new(Kind::Text))),
+        Param::new("tags", Kind::list(Kind::Text)),
     ])
     .with_foreign(["num_plys"])
+    .with_known_names(["default", "koi", "star", "practice_skin", "crosses", "leaf"])
     .with_tool_names(["stroke", "draw"])
 }
 
@@ -377,9 +378,10 @@ fn every_example_of_a_foreign_schema_is_true() {
                 corrected,
                 ..
             } => {
-                let again = explain_line(&shape, &Value::Object(corrected).to_string());
+                let again =
+                    corrected.map(|call| explain_line(&shape, &Value::Object(call).to_string()));
                 assert!(
-                    matches!(again, Line::Understood { .. }),
+                    matches!(again, None | Some(Line::Understood { .. })),
                     "the correction of {text} is refused"
                 );
                 Err(complaints.iter().map(|c| c.code).collect())

@@ -77,7 +77,21 @@ fn joints_moved_by_hand_are_saved_with_their_file_s_comments() {
     );
     let from = hand.to_str().unwrap();
     let joints = ["calibrate", "joints", "--from", from];
+    // One of them turns the other way than the file says, which no arm does by itself.
+    let (code, said) = run(&bench, &[&joints[..], &["--yes"]].concat());
+    let loud: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("SIGN FLIP"))
+        .collect();
+    assert!(code != 0 && loud.len() == 1, "{said}");
+    assert!(
+        loud[0].contains("elbow_flex would turn the other way") && loud[0].contains("--override"),
+        "{said}"
+    );
+    assert_eq!(std::fs::read_to_string(&arm).unwrap(), shipped);
+    let joints = [&joints[..], &["--override"]].concat();
     let (code, said) = run(&bench, &joints);
+    assert!(said.contains("SIGN FLIP: elbow_flex"), "{said}");
     assert!(
         code != 0 && said.contains("--yes"),
         "nobody was asked: {said}"
@@ -106,6 +120,96 @@ fn joints_moved_by_hand_are_saved_with_their_file_s_comments() {
     assert!(history.contains("joints by hand"), "{history}");
     let (code, said) = run(&bench, &["calibrate", "restore", "1"]);
     assert_eq!(code, 0, "{said}");
+    // Taken back by hand, it is not restored over either.
+    std::fs::write(&arm, &shipped).unwrap();
+    let (code, said) = run(&bench, &["calibrate", "restore", "1"]);
+    assert!(code != 0 && said.contains("SIGN FLIP"), "{said}");
+    assert_eq!(std::fs::read_to_string(&arm).unwrap(), shipped);
+    let (code, said) = run(&bench, &["calibrate", "restore", "1", "--override"]);
+    assert!(code == 0 && said.contains("SIGN FLIP"), "{said}");
+}
+
+/// What an operator says to the node that serves: whether it was done, and its words.
+fn asked(bench: &Bench, args: &[&str]) -> (bool, String) {
+    let output = bench.run(args);
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), text)
+}
+
+fn called(served: &Served, tool: &str, arguments: &Value) -> Value {
+    let headers = format!(
+        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
+    );
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments, "_meta": meta}});
+    let (_, answer) = support::post(served, &headers, &body.to_string());
+    answer["result"]["structuredContent"].clone()
+}
+
+/// As accepting writes them, while the node goes on with the zeros that it was started with.
+#[test]
+fn refuses_all_that_moves_or_records_once_the_arms_file_has_other_zeros() {
+    let bench = Bench::new();
+    let state = bench.state();
+    let served = bench.serve(&["--state", &state]);
+    let (done, said) = asked(&bench, &["jog", "--scene", "short", "--step", "z+1"]);
+    assert!(done, "{said}");
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/arms/so101.toml");
+    let text = std::fs::read_to_string(shipped).unwrap();
+    let other = text.replacen("zero_tick = 2048", "zero_tick = 2098", 1);
+    std::fs::write(bench.path("scenes/arms/so101.toml"), other).unwrap();
+    let before = stance(&bench)["joints"].clone();
+    for args in [
+        &["enable", "--scene", "short"][..],
+        &["jog", "--scene", "short", "--step", "z+1"],
+        &["selftest", "--scene", "short"],
+        // In the scene last moved in.
+        &["selftest"],
+        &[
+            "calibrate",
+            "touch",
+            "sheet",
+            "--scene",
+            "short",
+            "--of",
+            "origin",
+        ],
+        &["calibrate", "touch", "tool", "--scene", "short"],
+        &["teach", "pose", "rest", "--scene", "short", "--yes"],
+    ] {
+        let (done, said) = asked(&bench, args);
+        assert!(!done, "{args:?}: {said}");
+        assert!(said.contains("start the node again"), "{args:?}: {said}");
+    }
+    for (tool, arguments) in [
+        ("align", json!({"scene": "short"})),
+        ("align", json!({"scene": "short", "touch": true})),
+        (
+            "align",
+            json!({"scene": "short", "measured": {"dx": 0.5, "dy": 0.5}}),
+        ),
+        ("stroke", json!({"scene": "short"})),
+    ] {
+        let refused = called(&served, tool, &arguments);
+        assert_eq!(refused["code"], "stale_calibration", "{tool}: {refused:#}");
+        let message = refused["message"].as_str().unwrap();
+        assert!(
+            message.contains("start the node again") && message.contains("nothing moved"),
+            "{message}"
+        );
+    }
+    assert_eq!(stance(&bench)["joints"], before, "nothing moved");
+    assert!(!bench.path("state/calibration/proposal.toml").exists());
+    // A stop stops, whatever the files say; and a node that was started again knows the zeros.
+    let (done, said) = asked(&bench, &["stop"]);
+    assert!(done, "{said}");
+    drop(served);
+    let _served = bench.serve(&["--state", &state]);
+    let (done, said) = asked(&bench, &["jog", "--scene", "short", "--step", "z+1"]);
+    assert!(done, "{said}");
 }
 
 #[test]

@@ -131,10 +131,154 @@ fn a_sequence_ends_at_the_first_step_that_fails_and_says_which() {
     let (_, missing) = call(&bench, &["look_and_draw"]);
     assert_eq!(missing["code"], "arguments_refused", "{missing:#}");
     let (_, wrong) = call(&bench, &["look_and_draw", r#"{"scene":"shrt"}"#]);
-    assert_eq!(
-        wrong["corrected_call"],
-        json!({"tool": "look_and_draw", "arguments": {"scene": "short"}})
+    // No other scene is offered than the caller's: the nearest is shown.
+    assert_eq!(wrong["complaints"][0]["valid"][0], "short", "{wrong:#}");
+    assert!(wrong.get("corrected_call").is_none(), "{wrong:#}");
+}
+
+#[test]
+fn what_is_sent_to_a_tool_without_declared_arguments_is_passed_on() {
+    let bench = bench(
+        r#"
+[[tools]]
+name = "draw"
+description = "Draw a scene"
+calls = "stroke"
+
+[[tools]]
+name = "draw_short"
+description = "Draw the short lines"
+calls = "stroke"
+fixed = { scene = "short" }
+
+[[tools]]
+name = "look_and_draw"
+description = "Look, then draw"
+sequence = [{ calls = "sense" }, { calls = "stroke" }]
+"#,
     );
+    for (tool, sent) in [
+        ("draw", r#"{"scene":"short","dry_run":true}"#),
+        ("draw", "scene: Short, dryRun: yes"),
+        ("draw_short", r#"{"dry_run":true}"#),
+        ("draw_short", r#"{"scene":"short","dry_run":true}"#),
+    ] {
+        let (code, planned) = call(&bench, &[tool, sent]);
+        assert_eq!(code, 0, "{tool} {sent}: {planned:#}");
+        let message = planned["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("planned, not drawn: 2 strokes"),
+            "{message}"
+        );
+        assert_eq!(planned["understood"]["scene"], "short", "{planned:#}");
+    }
+    let (_, looked) = call(
+        &bench,
+        &["look_and_draw", r#"{"scene":"short","dry_run":true}"#],
+    );
+    let drawn = &looked["steps"][1];
+    assert_eq!(drawn["understood"]["scene"], "short", "{looked:#}");
+    assert!(
+        drawn["message"].as_str().unwrap().starts_with("planned"),
+        "{looked:#}"
+    );
+    // What is fixed stays as it is, and a caller who wants another is told.
+    let (code, refused) = call(&bench, &["draw_short", r#"{"scene":"default"}"#]);
+    assert_eq!(
+        (code, &refused["code"]),
+        (1, &json!("arguments_refused")),
+        "{refused:#}"
+    );
+    assert_eq!(
+        refused["complaints"][0]["valid"],
+        json!(["short"]),
+        "{refused:#}"
+    );
+}
+
+#[test]
+fn what_another_server_is_sent_is_passed_on_unread_or_refused() {
+    let here = bench("");
+    let served = here.serve(&[]);
+    let ask = |name: &str, more: &str| {
+        format!(
+            "[[tools]]\nname = \"{name}\"\ndescription = \"Ask the peer\"\nserver = {{ url = \"{}\" }}\ntool = \"sense\"\neffect = \"reads\"\n{more}",
+            served.url
+        )
+    };
+    let needs = "arguments = [{ name = \"node\", type = \"string\", description = \"which\", required = true }]\n";
+    let bench = bench(&format!("{}{}", ask("unread", ""), ask("needs", needs)));
+    let (code, more) = call(&bench, &["unread", r#"{"debug":true}"#]);
+    assert_eq!(code, 0, "{more:#}");
+    assert!(more["result"].get("bus").is_some(), "{more:#}");
+    assert_eq!(more["understood"], json!({"debug": true}));
+    // Not even a key's form is mended, so the other server judges it.
+    let (_, odd) = call(&bench, &["unread", r#"{"DEBUG":"yes"}"#]);
+    assert_eq!(odd["understood"], json!({"DEBUG": "yes"}), "{odd:#}");
+    for sent in ["[object Object]", "debug=true", "[1]", r#"{"a":1,"a":2}"#] {
+        let (code, refused) = call(&bench, &["unread", sent]);
+        assert_eq!(
+            (code, &refused["complaints"][0]["code"]),
+            (1, &json!("not_an_object")),
+            "{sent}"
+        );
+    }
+    // A lost payload is no leave to call without what is required.
+    let (code, refused) = call(&bench, &["needs", "[object Object]"]);
+    assert_eq!(
+        (code, &refused["complaints"][0]["path"]),
+        (1, &json!("node")),
+        "{refused:#}"
+    );
+    assert!(refused.get("result").is_none() && refused.get("corrected_call").is_none());
+}
+
+#[test]
+fn refuses_a_dry_run_that_a_declared_tool_cannot_do() {
+    let file = r#"name = "bench"
+
+[[tools]]
+name = "draw_it"
+description = "Draw the short lines."
+calls = "stroke"
+fixed = { scene = "short" }
+arguments = []
+
+[[tools]]
+name = "draw_and_park"
+description = "Draw a scene, then park."
+sequence = [{ calls = "stroke" }, { calls = "reset" }]
+arguments = [{ name = "dry_run", type = "boolean", description = "true plans only" }]
+"#;
+    let bench = bench(file);
+    for arguments in [
+        r#"{"dry_run":true}"#,
+        r#"{"preview":"yes"}"#,
+        r#"{"options":{"dryRun":1}}"#,
+        "{} as a dry run",
+    ] {
+        let (code, refused) = call(&bench, &["draw_it", arguments]);
+        assert_eq!(
+            (code, &refused["code"]),
+            (1, &json!("arguments_refused")),
+            "{refused:#}"
+        );
+        assert_eq!(refused["complaints"][0]["code"], "withheld", "{refused:#}");
+    }
+    let (code, refused) = call(&bench, &["draw_and_park", r#"{"dry_run":true}"#]);
+    assert_eq!(
+        (code, &refused["code"]),
+        (1, &json!("no_dry_run")),
+        "{refused:#}"
+    );
+    let message = refused["message"].as_str().unwrap();
+    assert!(
+        message.contains("`reset`") && message.contains("nothing moved"),
+        "{message}"
+    );
+    let (_, drawn) = call(&bench, &["draw_it"]);
+    let message = drawn["message"].as_str().unwrap();
+    assert!(message.starts_with("drew 2 strokes"), "{drawn:#}");
 }
 
 #[test]

@@ -61,6 +61,22 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
 }
 
 #[test]
+fn refuses_a_keep_out_that_contains_the_base_or_the_rest_pose() {
+    let bench = Bench::new();
+    let wide =
+        "[[keep_outs]]\nname = \"table\"\nmin_m = [-2.0, -2.0, -2.0]\nmax_m = [2.0, 2.0, 2.0]\n";
+    bench.scene("wide", &format!("{}\n{wide}", scene("wide", SHORT_LINES)));
+    let words = ["keep-out `table`", "`base`", "rest_rad", "nothing moved"];
+    refused(&bench, r#"{"scene":"wide"}"#, &words);
+    let check = bench.run(&["scene", "check", "wide"]);
+    assert!(!check.status.success());
+    let said = String::from_utf8([check.stdout, check.stderr].concat()).unwrap();
+    for word in &words[..3] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+}
+
+#[test]
 fn a_missing_design_is_named() {
     let bench = Bench::new();
     let gone = scene("gone", SHORT_LINES).replace(

@@ -190,6 +190,37 @@ fn a_stop_that_cannot_lift_is_refused() {
     assert!(verdict.unwrap_err().0[0].at_mm.is_some());
 }
 
+/// A limit that is missing, or is no number, bounds nothing.
+#[test]
+fn refuses_an_arm_without_a_limit_for_every_joint() {
+    type Limit = fn(&mut steadyhand::arm::Limits) -> &mut Joints;
+    let all: [(&str, Limit); 5] = [
+        ("lower", |limits| &mut limits.lower_rad),
+        ("upper", |limits| &mut limits.upper_rad),
+        ("speed", |limits| &mut limits.velocity_rad_s),
+        ("acceleration", |limits| &mut limits.acceleration_rad_s2),
+        ("jerk", |limits| &mut limits.jerk_rad_s3),
+    ];
+    for (name, limit) in all {
+        let spoilt: [fn(&Joints) -> Joints; 3] = [
+            |whole| Joints::from_slice(&whole[..4]),
+            |whole| whole.map(|joint, at| if joint == 2 { f64::NAN } else { at }),
+            |whole| whole.map(|joint, at| if joint == 2 { f64::INFINITY } else { at }),
+        ];
+        for spoil in spoilt {
+            let verdict = judge_in(|scene| {
+                let mut arm = steadyhand::arm::Arm::clone(&scene.arm);
+                let whole = limit(&mut arm.limits);
+                *whole = spoil(whole);
+                scene.arm = Arc::new(arm);
+            });
+            assert_eq!(rules(&verdict), [Rule::Form], "{name}");
+            let why = &verdict.unwrap_err().0[0].why;
+            assert!(why.contains(name) && why.contains("5 finite"), "{why}");
+        }
+    }
+}
+
 #[test]
 fn a_sample_with_a_joint_too_few_is_refused() {
     let verdict = judge_changed(|plan| plan.samples[7] = Joints::from_slice(&[0.0; 4]));
@@ -430,7 +461,7 @@ proptest! {
         let (scene, trajectory) = default_plan();
         prop_assume!(Duration::from_millis(lasts_ms) < trajectory.duration());
         let permits = Permits::none();
-        permits.enable(scene, Instant::ZERO, Some(Duration::from_millis(lasts_ms)));
+        permits.enable(scene, Instant::ZERO, Some(Duration::from_millis(lasts_ms))).unwrap();
         let permit = permits.ask(scene, Instant::ZERO).unwrap();
         let now = Instant::ZERO.after(Duration::from_millis(late_ms));
         let verdict = gate::check(scene, permit, &seen(scene.rest_rad, now), now, trajectory.clone());
@@ -645,7 +676,7 @@ fn a_proof_does_not_begin_elsewhere_or_late() {
 
     let lasts = trajectory.duration() + Duration::from_secs(1);
     let permits = Permits::none();
-    permits.enable(scene, Instant::ZERO, Some(lasts));
+    permits.enable(scene, Instant::ZERO, Some(lasts)).unwrap();
     let permit = permits.ask(scene, Instant::ZERO).unwrap();
     let start = seen(scene.rest_rad, Instant::ZERO);
     let checked = gate::check(scene, permit, &start, Instant::ZERO, trajectory.clone()).unwrap();
@@ -720,41 +751,6 @@ fn a_reading_with_a_joint_too_few_is_not_taken_for_an_arm_that_follows() {
     );
 }
 
-/// One stroke, from its touching the sheet to its end: the arm begins and ends with the pen down.
-fn only(span: &Span) -> Trajectory {
-    let (_, trajectory) = default_plan();
-    let samples = trajectory.samples[span.first..span.end].to_vec();
-    let end = samples.len();
-    Trajectory {
-        period: trajectory.period,
-        samples,
-        spans: vec![Span {
-            first: 0,
-            end,
-            ..span.clone()
-        }],
-    }
-}
-
-/// A box `over_m` above the highest end of a part of the arm at any sample.
-fn lid(scene: &Scene, samples: &[Joints], part: usize, half_m: f64, over_m: f64) -> KeepOut {
-    let part = &scene.arm.capsules[part];
-    let ends = samples.iter().flat_map(|q| {
-        let frames = scene.arm.chain.frames(q);
-        let frame = *frames.get(part.joints_before).unwrap();
-        [frame * part.from_m, frame * part.to_m]
-    });
-    let top = ends.max_by(|a, b| a.z.total_cmp(&b.z)).unwrap();
-    let floor = top.z + part.radius_m + 0.003 + over_m;
-    KeepOut {
-        name: "lid".to_owned(),
-        corners: Corners {
-            min_m: Point3::new(top.x - half_m, top.y - half_m, floor),
-            max_m: Point3::new(top.x + half_m, top.y + half_m, floor + 0.002),
-        },
-    }
-}
-
 /// A joint bent smoothly over a stretch of a motion until the tip is so low in its middle.
 fn bent(trajectory: &mut Trajectory, middle: usize, joint: usize, height: f64) -> bool {
     const HALF: usize = 60;
@@ -800,33 +796,61 @@ proptest! {
     }
 }
 
-/// What drawing is clear of, and the lift that a stop would make is not.
+/// What drawing is clear of, and the lift that a stop would make is not: cubes about the hand, as
+/// many as there is room for, so that no other way up leads around them.
 #[test]
 fn a_lift_that_would_run_into_something_is_refused() {
     let (scene, trajectory) = default_plan();
-    let spans = trajectory.spans.iter();
-    let draws = spans.filter(|span| span.kind == SpanKind::Draw);
-    let moving = scene.arm.capsules.iter().enumerate();
-    let moving = moving.filter(|(_, part)| part.joints_before > 0);
-    let parts: Vec<usize> = moving.map(|(index, _)| index).collect();
-    let mut by_the_lift_alone = 0;
-    for span in draws.take(3) {
-        let stroke = only(span);
-        assert!(gate::preview(scene, &stroke).is_ok());
-        for part in &parts {
-            let mut changed = Scene::clone(scene);
-            let lid = lid(scene, &stroke.samples, *part, 0.001, 1e-4);
-            changed.keep_outs.push(lid);
-            let said = gate::preview(&Arc::new(changed), &stroke).err();
-            let said: Vec<Rule> = said
-                .iter()
-                .flat_map(|all| &all.0)
-                .map(|one| one.rule)
-                .collect();
-            by_the_lift_alone += usize::from(said == [Rule::Stop]);
+    let here = trajectory.samples[drawn()[0]];
+    let standing = Trajectory {
+        samples: vec![here; 2],
+        spans: vec![Span {
+            kind: SpanKind::Draw,
+            item: Some(0),
+            pen: 0,
+            first: 0,
+            end: 2,
+        }],
+        ..trajectory.clone()
+    };
+    let said = |scene: &Scene| -> Vec<Rule> { rules(&judge_standing(scene, &standing)) };
+    assert_eq!(said(scene), []);
+    let mut caged = Scene::clone(scene);
+    let tip = tip_m(scene, &here);
+    let steps = || (-4..=4).map(|step| f64::from(step) * 0.014);
+    let places = steps().flat_map(|x| steps().map(move |y| (x, y)));
+    for (place, z) in places.flat_map(|(x, y)| (1..9).map(move |up| ([x, y], f64::from(up)))) {
+        let middle = tip + Vector3::new(place[0], place[1], z * 0.014);
+        let half = Vector3::repeat(0.006);
+        caged.keep_outs.push(KeepOut {
+            name: "cube".to_owned(),
+            corners: Corners {
+                min_m: middle - half,
+                max_m: middle + half,
+            },
+        });
+        if said(&caged).contains(&Rule::KeepOut) {
+            caged.keep_outs.pop();
         }
     }
-    assert!(by_the_lift_alone > 0);
+    assert_eq!(
+        said(&caged),
+        [Rule::Stop],
+        "{} cubes",
+        caged.keep_outs.len()
+    );
+}
+
+fn judge_standing(scene: &Scene, standing: &Trajectory) -> Verdict {
+    let scene = Arc::new(scene.clone());
+    let start = seen(standing.samples[0], Instant::ZERO);
+    gate::check(
+        &scene,
+        leave(&scene),
+        &start,
+        Instant::ZERO,
+        standing.clone(),
+    )
 }
 
 /// A pen that is held beside the one that draws may not come below the sheet either.
@@ -852,7 +876,8 @@ fn a_pen_that_does_not_draw_is_kept_above_the_sheet() {
             let said_mm = one.excess.unwrap().value;
             let is_mm = height_mm(&plan.trajectory.samples[one.sample]);
             assert!((said_mm - is_mm).abs() < 0.01, "{one:?}: {is_mm}");
-            assert!(one.why.contains(&format!("{:.1} mm below", -said_mm)));
+            let below = format!("{} mm below", steadyhand::units::short(-said_mm));
+            assert!(one.why.contains(&below), "{one:?}");
         }
     }
     assert!(idle > 0);

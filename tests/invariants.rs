@@ -674,6 +674,72 @@ async fn invariant_14_watchdog_and_caps_are_set_and_read_before_anything_moves()
     }
 }
 
+/// The torque limits that were written, in order, each as often as there are servos.
+fn torque_limits(rig: &Rig) -> Vec<u16> {
+    let address = match rig.family {
+        Family::Sts => 48,
+        _ => 100,
+    };
+    let all = rig.wire.writes(rig.family);
+    let writes: Vec<_> = all
+        .iter()
+        .filter(|write| write.address == address)
+        .collect();
+    let servos = rig.wire.goals(rig.family)[0].ticks.len();
+    let words = writes.chunks(servos).map(|together| {
+        let words: Vec<u16> = together
+            .iter()
+            .map(|write| u16::from_le_bytes([write.data[0], write.data[1]]))
+            .collect();
+        let is_one = words.len() == servos && words.iter().all(|word| *word == words[0]);
+        assert!(is_one, "{words:?}");
+        words[0]
+    });
+    words.collect()
+}
+
+#[tokio::test]
+async fn invariant_14_a_touch_has_half_the_torque_and_a_drawing_all_of_it_again() {
+    for family in Family::ALL {
+        let rig = Rig::new(family);
+        let motion = Arc::new(rig.attach().unwrap());
+        let start = motion.snapshot().measured.unwrap();
+        let probe = steadyhand::plan::probe(
+            &rig.scene,
+            &start.position_rad,
+            [20.0, 20.0],
+            0,
+            &steadyhand::plan::Patient,
+        );
+        let trajectory = probe.unwrap().trajectory;
+        let middle = trajectory.samples.len() - 300;
+        let own = Arc::downgrade(&motion);
+        rig.wire.script(
+            middle,
+            Box::new(move |number, _| {
+                if number == 0
+                    && let Some(motion) = own.upgrade()
+                {
+                    motion.stop(Who::Planner, false);
+                }
+            }),
+        );
+        let proof = rig.check(&motion, rig.permit(), trajectory);
+        let outcome = motion.run(proof, motion.stops_asked()).await.unwrap();
+        assert!(matches!(outcome, Outcome::Stopped(_)), "{outcome:?}");
+        let (all, half) = match family {
+            Family::Sts => (950, 475),
+            _ => (885, 442),
+        };
+        assert_eq!(torque_limits(&rig), [all, half]);
+        rig.reset(&motion, Who::Planner).await;
+        assert_eq!(torque_limits(&rig), [all, half, all]);
+        rig.draw(&motion, None).await;
+        assert_eq!(torque_limits(&rig), [all, half, all], "once is enough");
+        assert_eq!(rig.sim.kept_writes(), 0);
+    }
+}
+
 fn caps_travel_with_every_goal(rig: &Rig) {
     for write in rig.wire.writes(rig.family) {
         // Dynamixel servos keep their caps until they are told others: a goal may come alone.

@@ -100,6 +100,11 @@ fn only_the_plan_that_was_seen_is_drawn() {
     let planned = format!(r#"{{"scene":"short","plan":"{hash}"}}"#);
     let (code, drawn) = call(&planned);
     assert_eq!((code, &drawn["plan_hash"]), (0, &hash.into()), "{drawn:#}");
+    // Capitals and blanks around it are form.
+    let shouted = format!(" {}\n", hash.to_uppercase());
+    let shouted = serde_json::json!({"scene": "short", "plan": shouted, "again": true});
+    let (code, drawn) = call(&shouted.to_string());
+    assert_eq!((code, &drawn["plan_hash"]), (0, &hash.into()), "{drawn:#}");
     bench.scene(
         "short",
         &support::scene("short", "[[[0.0, 0.0], [31.0, 0.0]]]"),
@@ -575,4 +580,81 @@ fn a_second_node_on_one_state_folder_is_told_who_has_it() {
     let said = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(said.contains(&served.child.0.id().to_string()), "{said}");
     assert!(began.elapsed() < PATIENCE);
+}
+
+/// A calendar that was set wrong, and set right again: nothing that was drawn is forgotten for it.
+#[test]
+fn a_calendar_that_jumps_twenty_years_loses_no_history() {
+    const BACK_MS: &str = "-631152000000";
+    let bench = Bench::new();
+    let state = bench.state();
+    let config = bench.path("node.toml").display().to_string();
+    std::fs::write(&config, "keep_jobs_days = 1\n").unwrap();
+    for offset_ms in [BACK_MS, "0", BACK_MS, "0", "631152000000", "0"] {
+        let drawn = bench
+            .command(&[
+                "call", "stroke", STROKE, "--config", &config, "--state", &state,
+            ])
+            .env("STEADYHAND_CALENDAR_OFFSET_MS", offset_ms)
+            .output()
+            .unwrap();
+        assert_eq!(drawn.status.code(), Some(0), "{}", text(&drawn));
+    }
+    let listed = text(&bench.run(&["jobs", "--state", &state]));
+    for job in 1..=6 {
+        assert!(listed.contains(&format!("job-{job}")), "{listed}");
+    }
+    let verified = bench.run(&["audit", "verify", &format!("{state}/audit.log")]);
+    assert_eq!(verified.status.code(), Some(0), "{}", text(&verified));
+}
+
+/// Each file of this node takes a few kilobytes and no more, so that a journal comes to its end in the middle of the
+/// drawing, as on a disk that fills.
+#[test]
+fn a_drawing_that_a_full_disk_cut_short_is_kept_and_gone_on_with() {
+    let bench = Bench::new();
+    bench.scene("short", &support::scene("short", LINES));
+    let config = bench.path("node.toml").display().to_string();
+    std::fs::write(&config, "keep_jobs = 1\nlease_idle_s = 1\n").unwrap();
+    let node = bench.command(&["serve", "--http", "127.0.0.1:0", "--config", &config]);
+    let limited = r#"trap "" XFSZ; ulimit -f 12; exec "$0" "$@""#;
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", limited])
+        .arg(node.get_program())
+        .args(node.get_args());
+    command.envs(
+        node.get_envs()
+            .filter_map(|(key, value)| Some((key, value?))),
+    );
+    let served = support::served(command);
+    let call = |tool: &str, arguments: &str| call(&bench, &served, tool, arguments).1;
+    let cut = call("stroke", STROKE);
+    assert_eq!(cut["code"], "journal", "{cut:#}");
+    assert_eq!(call("reset", "{}")["success"], true);
+    // More jobs than are kept.
+    for _ in 0..3 {
+        let reset = call("reset", "{}");
+        assert_eq!(reset["success"], true, "{reset:#}");
+    }
+    let sensed = call("sense", "{}");
+    assert_eq!(sensed["unfinished"]["job"], cut["job"]["id"], "{sensed:#}");
+    let refused = call("stroke", STROKE);
+    assert_eq!(refused["code"], "interrupted", "{refused:#}");
+    let shown = call("stroke", r#"{"resume":true,"dry_run":true}"#);
+    let left_mm = shown["pen_down_mm"].as_f64().unwrap();
+    let drawn_mm = sensed["unfinished"]["drawn_mm"].as_f64().unwrap();
+    assert!(drawn_mm > 10.0, "{sensed:#}");
+    assert!(
+        (left_mm + drawn_mm - 180.0).abs() < 5.0,
+        "{left_mm} of {drawn_mm}"
+    );
+    // The rest is shorter, and its journal with it.
+    let drawn = call("stroke", r#"{"resume":true}"#);
+    assert_eq!(drawn["resumed"]["job"], cut["job"]["id"], "{drawn:#}");
+    let listed = text(&bench.run(&["jobs", "--config", &config]));
+    assert!(
+        listed.contains(cut["job"]["id"].as_str().unwrap()),
+        "{listed}"
+    );
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use steadyhand::args::Received;
-use steadyhand::calib::{Kind, Record, Session, Store, Values, Verdict};
+use steadyhand::calib::{CalibrationOrigin, Kind, Record, Session, Store, Values, Verdict};
 use steadyhand::clock::Clock;
 use steadyhand::config::NodeFile;
 use steadyhand::link::memory::MemoryLink;
@@ -82,7 +82,10 @@ impl House {
     /// Enables the scene as it is now, for as long as the node runs.
     fn enable(&self) {
         let now = self.motion().clock().now();
-        self.motion().permits().enable(&self.scene(), now, None);
+        self.motion()
+            .permits()
+            .enable(&self.scene(), now, None)
+            .unwrap();
     }
 
     /// A model's call.
@@ -214,6 +217,7 @@ fn went_stale(house: &House) {
         probed: false,
         read_mm: None,
         seen: None,
+        origin: CalibrationOrigin::default(),
         touches: Vec::new(),
     };
     let record = Record {
@@ -280,6 +284,98 @@ async fn a_drawing_is_gone_on_with_only_where_nothing_was_changed() {
         sensed.get("unfinished").is_none_or(Value::is_null),
         "{sensed:#?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resume_refuses_a_scene_overlay_or_arm_that_the_unfinished_job_does_not_have() {
+    let house = House::new(NodeFile::default());
+    house.draws(LINES);
+    house
+        .bench
+        .scene("other", &support::scene("other", OTHER_LINES));
+    house.enable();
+    let stopped = house.call("stroke", json!({"scene": "short"}));
+    let (stopped, ()) = tokio::join!(stopped, house.stop_while_it_draws());
+    assert_eq!(stopped["code"], "stopped", "{stopped:#?}");
+    assert_eq!(house.call("reset", json!({})).await["success"], true);
+    house.enable();
+    let stands = house.sim.truth();
+    for (named, words) in [
+        (json!({"scene": "other"}), "\"other\""),
+        (json!({"scene": "default"}), "\"default\""),
+        (json!({"scene": "short", "meta": "crosses"}), "\"crosses\""),
+        (json!({"meta": "leaf"}), "\"leaf\""),
+    ] {
+        for dry_run in [false, true] {
+            let mut arguments = named.clone();
+            arguments["resume"] = true.into();
+            if dry_run {
+                arguments["dry_run"] = true.into();
+            }
+            let refused = house.call("stroke", arguments.clone()).await;
+            assert_eq!(
+                refused["code"], "resume_differs",
+                "{arguments}: {refused:#?}"
+            );
+            let message = said(&refused);
+            assert!(
+                message.contains(words) && message.contains("scene \"short\""),
+                "{message}"
+            );
+            assert!(message.ends_with("nothing moved"), "{message}");
+            // What was asked to move nothing is not corrected to what moves.
+            assert_eq!(message.contains("draws that"), !dry_run, "{message}");
+            let corrected = refused["corrected_call"]["arguments"].clone();
+            assert_eq!(corrected["dry_run"], true, "{corrected}");
+            let shown = house.call("stroke", corrected.clone()).await;
+            assert_eq!(shown["success"], true, "{corrected}: {shown:#?}");
+            assert_eq!(shown["understood"]["scene"], "short", "{shown:#?}");
+            assert!(house.sim.truth().distance_max(&stands) < 1e-3);
+        }
+    }
+    // What is named as it is, or not named, goes on with it.
+    let drawn = house
+        .call("stroke", json!({"scene": "short", "resume": true}))
+        .await;
+    assert_eq!(drawn["success"], true, "{drawn:#?}");
+    assert_eq!(drawn["understood"]["scene"], "short");
+    assert!(drawn["understood"].get("meta").is_none(), "{drawn:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_resumed_call_says_it_understood_is_what_is_drawn() {
+    let house = House::new(NodeFile::default());
+    house.draws(LINES);
+    let crosses = library(&house.bench)
+        .scene("short", Some("crosses"))
+        .unwrap();
+    let now = house.motion().clock().now();
+    house
+        .motion()
+        .permits()
+        .enable(&crosses, now, None)
+        .unwrap();
+    let with_crosses = json!({"scene": "short", "meta": "crosses"});
+    let stopped = house.call("stroke", with_crosses);
+    let (stopped, ()) = tokio::join!(stopped, house.stop_while_it_draws());
+    assert_eq!(stopped["code"], "stopped", "{stopped:#?}");
+    assert_eq!(house.call("reset", json!({})).await["success"], true);
+    let now = house.motion().clock().now();
+    house
+        .motion()
+        .permits()
+        .enable(&crosses, now, None)
+        .unwrap();
+    let drawn = house.call("stroke", json!({"resume": true})).await;
+    assert_eq!(drawn["success"], true, "{drawn:#?}");
+    for (key, value) in [("scene", "short"), ("meta", "crosses"), ("arm", "arm")] {
+        assert_eq!(drawn["understood"][key], value, "{drawn:#?}");
+    }
+    // The journal says the same.
+    let id = drawn["job"]["id"].as_str().unwrap();
+    let record = house.node.job_record(id).unwrap();
+    let kept: Value = serde_json::from_str(record["understood"].as_str().unwrap()).unwrap();
+    assert_eq!(kept, drawn["understood"]);
 }
 
 /// A call that is answered before its motion ends leaves the job to the node: the same call finds it,

@@ -7,6 +7,8 @@
     reason = "a failing test may panic"
 )]
 
+#[path = "security/doors.rs"]
+mod doors;
 #[path = "security/flood.rs"]
 mod flood;
 #[path = "security/roles.rs"]

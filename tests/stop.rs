@@ -759,8 +759,11 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 29] = [
+const SOURCES: [&str; 32] = [
     "the `stop` tool",
+    "under a name that no tool has",
+    "a message that is no call",
+    "a line on the control socket",
     "cancelled",
     "hangs up",
     "the end of standard input",

@@ -37,7 +37,7 @@ const ROOMS: [(&str, &str); 31] = [
     ("motion", "arm clock driver gate link permit plan units"),
     ("sim", "arm kin link units vision"),
     ("job", "clock motion plan scene units"),
-    ("args", ""),
+    ("args", "units"),
     ("caller", "disk units"),
     ("catalogue", ""),
     ("picture", "design"),
@@ -513,7 +513,7 @@ fn the_protocol_crate_needs_no_standard_library() {
 }
 
 /// The safety contract has so many.
-const INVARIANTS: usize = 25;
+const INVARIANTS: usize = 37;
 
 #[test]
 fn the_page_of_invariants_names_a_test_for_each() {
@@ -526,7 +526,7 @@ fn the_page_of_invariants_names_a_test_for_each() {
             if word.ends_with(".rs") {
                 file = read(&root().join(word));
             } else if word.contains('_') {
-                let is_test = file.contains(&format!("fn {word}()"));
+                let is_test = file.contains(&format!("fn {word}("));
                 assert!(is_test, "no test {word}: {row}");
                 tests += 1;
             }

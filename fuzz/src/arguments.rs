@@ -21,7 +21,7 @@ fn drawing() -> Shape {
         Param::new("lift", Kind::number(0.001, 0.6, Unit::named("m"))).default(0.01),
         Param::new("mode", Kind::choice(["fast", "fine"])),
         Param::new("note", Kind::Text),
-        Param::new("tags", Kind::List(Box::new(Kind::Text))),
+        Param::new("tags", Kind::list(Kind::Text)),
     ])
     .with_foreign(["num_plys"])
     .with_tool_names(["stroke", "draw"])

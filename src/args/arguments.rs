@@ -9,6 +9,7 @@ use super::{
     rules::{Class, Policy, Rule},
     shape::Shape,
     values::{Coercer, dropped},
+    withheld::WithheldRequest,
 };
 use serde_json::{Map, Value};
 
@@ -16,6 +17,8 @@ use serde_json::{Map, Value};
 pub(super) struct Judged {
     pub(super) outcome: Result<Reading, Box<Refusal>>,
     pub(super) cost: u32,
+    /// Nothing moves with it.
+    pub(super) is_cautious: bool,
 }
 
 /// Judges one reading of `text` by the shape and the policy; `text` is empty where a value arrived.
@@ -30,11 +33,14 @@ pub(super) fn judge(shape: &Shape, policy: &Policy, candidate: Candidate, text: 
         refused: Vec::new(),
         given: Map::new(),
         sent: Vec::new(),
+        withheld: Vec::new(),
     };
     call.read(candidate, text);
+    call.answer_withheld();
     let cost = call.coercer.repairs.cost;
     Judged {
         cost,
+        is_cautious: shape.is_cautious(&call.given),
         outcome: call.finish(),
     }
 }
@@ -48,6 +54,8 @@ pub(super) struct Call<'a> {
     pub(super) given: Map<String, Value>,
     /// Positions of the parameters that were sent.
     pub(super) sent: Vec<usize>,
+    /// Requests for a dry run or not to move, which are answered when it is known what was understood.
+    pub(super) withheld: Vec<WithheldRequest>,
 }
 
 pub(super) type Pairs = Vec<(String, Node)>;
@@ -60,20 +68,42 @@ impl Call<'_> {
         }
         if candidate.forms.cost() > COST_MAX {
             let why = "so many repairs are no reading";
-            return self.whole(whole_text(Rule::NoArguments, "too_many_repairs", why), text);
+            return self.whole(
+                whole_text(Rule::Contradiction, "too_many_repairs", why),
+                text,
+            );
         }
         if let Some(flaw) = candidate.flaw {
             self.keep_what_is_good(&candidate.node);
-            return self.whole(flaw_trouble(flaw), text);
+            return self.unread(no_default(flaw, text), text, &candidate.node);
         }
         if let Some(tool) = candidate.tool {
             self.tool_name(&tool, &Node::Text(tool.clone()));
         }
         self.note_nothing(&candidate.node, text);
+        let whole = self
+            .searches_what_is_unread()
+            .then(|| candidate.node.clone());
         match self.opened(candidate.node, UNWRAP_MAX) {
-            Ok(pairs) => self.pairs(&pairs, candidate.is_loose),
-            Err(trouble) => self.whole(trouble, text),
+            Ok(pairs) => {
+                let flaw = candidate
+                    .is_loose
+                    .then(|| no_default(Flaw::NoArguments, text));
+                self.pairs(&pairs, flaw);
+                if candidate.is_loose && self.given.is_empty() {
+                    self.search_unread(text, &Node::Null);
+                }
+            }
+            Err(trouble) => self.unread(trouble, text, &whole.unwrap_or(Node::Null)),
         }
+    }
+
+    /// Trouble with a text or a value out of which no arguments can be read: it may still ask for something.
+    fn unread(&mut self, trouble: Trouble, text: &str, node: &Node) {
+        if !self.policy.refuses(trouble.rule) {
+            self.search_unread(text, node);
+        }
+        self.whole(trouble, text);
     }
 
     /// A word for nothing is noted; nothing at all and `{}` are calls as they should be.
@@ -120,9 +150,10 @@ impl Call<'_> {
                 refused: Vec::new(),
                 given: Map::new(),
                 sent: Vec::new(),
+                withheld: Vec::new(),
                 ..*self
             };
-            trial.pairs(pairs, false);
+            trial.pairs(pairs, None);
             self.given = trial.given;
         }
     }
@@ -140,6 +171,7 @@ impl Call<'_> {
             };
             self.coercer.repairs.push(repair);
         }
+        self.judge_skipped(forms.skipped());
     }
 
     pub(super) fn note_form(&mut self, form: Form) {
@@ -160,15 +192,12 @@ impl Call<'_> {
         } else {
             &complaint.path
         };
-        let why = format!(
-            "{}; {}",
-            complaint.why,
-            if complaint.path.is_empty() {
-                "defaults are used"
-            } else {
-                "left out"
-            }
-        );
+        let used = match (complaint.path.is_empty(), trouble.rule) {
+            (false, _) => "left out",
+            (true, Rule::PayloadLost) => "send {} for defaults; defaults are used",
+            (true, _) => "defaults are used",
+        };
+        let why = format!("{}; {used}", complaint.why);
         self.coercer
             .repairs
             .push(dropped(path, node, complaint.code, trouble.rule, why));
@@ -176,7 +205,13 @@ impl Call<'_> {
 }
 
 pub(super) fn whole_text(rule: Rule, code: &'static str, why: &str) -> Trouble {
-    Trouble::new(rule, code, "", why).expected("one JSON object, {} for defaults")
+    Trouble::new(rule, code, "", why).expected("one JSON object")
+}
+
+/// What is wrong with a text as a whole. Where it has an object that was passed over, defaults do not stand for it.
+fn no_default(flaw: Flaw, text: &str) -> Trouble {
+    let is_passed_over = flaw == Flaw::NoArguments && text.contains(['{', '｛']);
+    flaw_trouble(if is_passed_over { Flaw::Garbled } else { flaw })
 }
 
 pub(super) fn flaw_trouble(flaw: Flaw) -> Trouble {
@@ -200,9 +235,10 @@ pub(super) fn flaw_trouble(flaw: Flaw) -> Trouble {
         Flaw::PayloadLost => whole_text(
             Rule::PayloadLost,
             "payload_lost",
-            "the client lost the arguments on the way; send {} for defaults",
+            "the client lost the arguments on the way",
         ),
-        Flaw::TooLong => whole_text(Rule::NoArguments, "too_long", "longer than 1 MiB"),
+        // What it asks for is not known, so there is no default for it.
+        Flaw::TooLong => whole_text(Rule::Contradiction, "too_long", "longer than 1 MiB"),
         Flaw::NoArguments => whole_text(
             Rule::NoArguments,
             "no_arguments",

@@ -8,6 +8,7 @@ use super::{
     node::{self, Node},
     peel,
     quote::Quotes,
+    skipped::SkippedPlace,
     strict, tags,
     tolerant::{self, Parser},
 };
@@ -148,10 +149,11 @@ fn tolerantly(text: &str, depth: usize) -> Vec<Candidate> {
     match peel::peel(text) {
         Err(flaw) => return vec![Candidate::flawed(Node::Null, Forms::default(), flaw)],
         Ok(Some(peeled)) => {
-            return named(
-                inside(&peeled.text, depth, peeled.form),
-                peeled.tool.as_deref(),
-            );
+            let mut found = inside(&peeled.text, depth, peeled.form);
+            for candidate in &mut found {
+                candidate.forms.extend(&peeled.skipped);
+            }
+            return named(found, peeled.tool.as_deref());
         }
         Ok(None) => {}
     }
@@ -171,9 +173,13 @@ fn layered(text: &str, depth: usize) -> Option<Vec<Candidate>> {
     if let Some(inner) = quoted_whole(text) {
         return Some(inside(&inner, depth, Form::TextInText));
     }
-    if let Some((inner, form)) = fenced(text) {
-        let found = inside(inner, depth, form);
-        return Some(found.into_iter().map(|c| c.with(Form::Fence)).collect());
+    if let Some((inner, around)) = fenced(text) {
+        let found = inside(inner, depth, Form::Fence).into_iter();
+        let with_around = |mut candidate: Candidate| {
+            candidate.forms.extend(&around);
+            candidate
+        };
+        return Some(found.map(with_around).collect());
     }
     if let Some((inner, tool)) = unwrapped(text) {
         let found = inside(inner, depth, Form::Tag);
@@ -227,8 +233,8 @@ fn quoted_whole(text: &str) -> Option<String> {
     }
 }
 
-/// The inside of the only code fence, around which there are at most words; its end may be missing.
-fn fenced(text: &str) -> Option<(&str, Form)> {
+/// The inside of the only code fence, and the words around it; its end may be missing.
+fn fenced(text: &str) -> Option<(&str, Forms)> {
     let (before, body) = text.split_once("```")?;
     let closed = body.split_once("```");
     let (body, after) = closed.unwrap_or((body, ""));
@@ -242,6 +248,7 @@ fn fenced(text: &str) -> Option<(&str, Form)> {
     let language = body
         .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .unwrap_or(body.len());
+    let language_name = body.get(..language)?;
     let has_break = body
         .get(language..)
         .is_some_and(|rest| rest.starts_with(['\n', '\r']));
@@ -250,8 +257,14 @@ fn fenced(text: &str) -> Option<(&str, Form)> {
     } else {
         body
     };
-    let has_words = !before.trim().is_empty() || !after.trim().is_empty();
-    Some((body, if has_words { Form::Prose } else { Form::Fence }))
+    let mut around = Forms::default();
+    if !before.trim().is_empty() || !after.trim().is_empty() {
+        around.add(Form::Prose);
+    }
+    let name = if has_break { language_name } else { "" };
+    around.skip(&format!("{before}\n```{name}"), SkippedPlace::Around);
+    around.skip(&format!("{after}\n"), SkippedPlace::Around);
+    Some((body, around))
 }
 
 /// `<tool_call>…</tool_call>` around everything, with the tool that `<function=stroke>` or `<function name="stroke">` names.
@@ -318,7 +331,7 @@ fn without_brackets(text: &str) -> Vec<Candidate> {
     }
     let tagged = tags::read(text).map(|tagged| Candidate {
         node: Node::Map(tagged.pairs),
-        forms: one(Form::Tag),
+        forms: tagged.forms,
         flaw: tagged.cut.then_some(Flaw::Cut),
         tool: tagged.tool,
         is_loose: true,
@@ -339,12 +352,6 @@ fn without_brackets(text: &str) -> Vec<Candidate> {
 /// `Result: {"scene": "koi"}`: the word before the colon may be a key or may announce the object.
 fn is_announced(candidate: &Candidate) -> bool {
     matches!(&candidate.node, Node::Map(pairs) if matches!(pairs.as_slice(), [(_, Node::Map(_))]))
-}
-
-fn one(form: Form) -> Forms {
-    let mut forms = Forms::default();
-    forms.add(form);
-    forms
 }
 
 fn of_loose(loose: Loose) -> Candidate {
@@ -406,7 +413,7 @@ pub(super) fn of_inner_text(text: &str) -> Vec<Candidate> {
     if trimmed.starts_with(['{', '[', '(']) {
         return whole(trimmed)
             .into_iter()
-            .filter(Candidate::is_clean)
+            .filter(|c| c.is_clean() && c.forms.skipped().is_empty())
             .map(|c| c.with(Form::TextInText))
             .collect();
     }

@@ -7,8 +7,10 @@ use super::{
     outcome::Repair,
     quote::Quotes,
     rules::Class,
+    skipped::{SkippedMeaning, SkippedPlace, SkippedText},
     strict,
     tolerant::Parser,
+    withheld,
 };
 use serde_json::{Map, Value, json};
 use std::ops::Range;
@@ -108,11 +110,58 @@ fn tolerantly(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> 
     if !rest.trim().is_empty() || !before.trim().is_empty() {
         repairs.push(repair("message", "text around the message skipped"));
     }
-    let node = match parser.cut {
+    let comments = parser.forms.skipped().to_vec();
+    let mut node = match parser.cut {
         true => with_what_is_left(text, node, parser.arguments)?,
         false => with_arguments_as_written(text, node, parser.arguments)?,
     };
+    hand_on_words(&mut node, [before, rest], &comments);
     message(&node, repairs)
+}
+
+/// Puts words around a call's message around its arguments, where the reader judges them. Headers of other framings are none.
+fn hand_on_words(node: &mut Node, around: [&str; 2], comments: &[SkippedText]) {
+    const HEADERS: [&str; 5] = ["content-length:", "content-type:", "data:", "event:", "id:"];
+    let is_header = |line: &&str| {
+        let line = line.trim_start().to_ascii_lowercase();
+        HEADERS.iter().any(|header| line.starts_with(header))
+    };
+    let words = |text: &str| {
+        let lines: Vec<&str> = text.lines().filter(|line| !is_header(line)).collect();
+        let text = lines.join("\n");
+        let text = text.trim_start_matches(['}', ']', ')', ' ']).to_owned();
+        let place = SkippedPlace::Around;
+        let skipped = SkippedText { text, place };
+        let tools = [String::new()];
+        (skipped.meaning(&tools) != SkippedMeaning::Packaging).then_some(skipped.text)
+    };
+    let asked = comments
+        .iter()
+        .filter(|one| one.meaning(&[]) == SkippedMeaning::Refusal);
+    let mut after = asked.fold(String::new(), |after, one| format!("{after}\n{}", one.text));
+    let [before, rest] = around.map(words);
+    after.extend(rest);
+    let before = before.unwrap_or_default();
+    if before.is_empty() && after.is_empty() {
+        return;
+    }
+    let arguments =
+        params_of(node).and_then(|params| params.iter().find(|(key, _)| key == "arguments"));
+    let written = match arguments {
+        Some((_, Node::Text(text))) => text.clone(),
+        Some((_, Node::Null)) | None => "{}".to_owned(),
+        Some((_, other)) => other.to_value().to_string(),
+    };
+    set_arguments(node, &format!("{before} {written} {after}"));
+}
+
+fn params_of(node: &Node) -> Option<&Vec<(String, Node)>> {
+    let Node::Map(pairs) = node else { return None };
+    let params = pairs.iter().find(|(key, _)| key == "params");
+    match params {
+        Some((_, Node::Map(params))) => Some(params),
+        _ => None,
+    }
 }
 
 /// The value that begins there, by the strictest quoting that finds one.
@@ -275,8 +324,11 @@ fn normalise(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) -> Result<
         .is_some_and(|method| method == "tools/call")
     {
         gather_params(map, repairs);
+        params(map, repairs);
+        hand_on_requests(map, repairs);
+    } else {
+        params(map, repairs);
     }
-    params(map, repairs);
     Ok(())
 }
 
@@ -306,6 +358,35 @@ fn gather_params(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
     repairs.push(repair(
         "params",
         "the call's name and arguments put where they belong",
+    ));
+}
+
+/// A request for a dry run beside a call's arguments is put to them, where the reader judges it.
+fn hand_on_requests(map: &mut Map<String, Value>, repairs: &mut Vec<Repair>) {
+    const OWN: [&str; 6] = ["jsonrpc", "id", "method", "params", "name", "arguments"];
+    let asks = |(key, value): &(&String, &Value)| {
+        !OWN.contains(&key.as_str()) && withheld::asks_beside(key, &Node::from((*value).clone()))
+    };
+    let asked = |map: &Map<String, Value>| -> Map<String, Value> {
+        let pairs = map.iter().filter(asks);
+        pairs
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect()
+    };
+    let mut beside = asked(map);
+    let Some(Value::Object(params)) = map.get_mut("params") else {
+        return;
+    };
+    beside.extend(asked(params));
+    if beside.is_empty() {
+        return;
+    }
+    let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
+    beside.insert("arguments".into(), arguments);
+    params.insert("arguments".into(), Value::Object(beside));
+    repairs.push(repair(
+        "params",
+        "what stands beside the arguments put to them",
     ));
 }
 
@@ -374,6 +455,47 @@ mod tests {
 
     fn good() -> Value {
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "stroke", "arguments": {"scene": "koi"}}})
+    }
+
+    /// The arguments of a call as the reader gets them.
+    fn arguments(line: &str) -> Value {
+        let message = read(line.as_bytes()).unwrap().message;
+        message["params"]["arguments"].clone()
+    }
+
+    #[test]
+    fn words_around_a_call_reach_the_reader() {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stroke","arguments":{"scene":"koi"}}}"#;
+        for around in ["{} dry_run: true", "Do not run: {}", "{} tomorrow"] {
+            let words = around.replace("{}", "").trim().to_owned();
+            let arguments = arguments(&around.replace("{}", call));
+            let text = arguments.as_str().unwrap();
+            assert!(text.contains(&words) && text.contains("koi"), "{text}");
+        }
+        let comment = call.replace("\"id\":1,", "\"id\":1, /* dry run */");
+        assert!(arguments(&comment).as_str().unwrap().contains("dry run"));
+        for around in ["{}", "data: {}", "Content-Length: 9\n\n{}", "{};", "{}}"] {
+            let arguments = arguments(&around.replace("{}", call));
+            assert_eq!(arguments, json!({"scene": "koi"}), "{around}");
+        }
+    }
+
+    #[test]
+    fn a_dry_run_beside_the_arguments_reaches_the_reader() {
+        for line in [
+            r#"{"method":"tools/call","id":1,"params":{"name":"stroke","dry_run":true,"arguments":{"scene":"koi"}}}"#,
+            r#"{"method":"tools/call","id":1,"dry_run":true,"params":{"name":"stroke","arguments":{"scene":"koi"}}}"#,
+            r#"{"method":"tools/call","id":1,"name":"stroke","dry_run":true,"arguments":{"scene":"koi"}}"#,
+        ] {
+            let want = json!({"dry_run": true, "arguments": {"scene": "koi"}});
+            assert_eq!(arguments(line), want, "{line}");
+        }
+        let meta =
+            r#"{"method":"tools/call","id":1,"params":{"name":"stroke","_meta":{"dry_run":true}}}"#;
+        assert_eq!(
+            arguments(meta),
+            json!({"_meta": {"dry_run": true}, "arguments": {}})
+        );
     }
 
     #[test]

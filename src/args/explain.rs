@@ -44,6 +44,9 @@ pub struct Verdict {
     /// Arguments that would be accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrected: Option<Map<String, Value>>,
+    /// What else to know before a next call.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub guidance: String,
     /// Every repair.
     pub repairs: Vec<Repair>,
 }
@@ -109,6 +112,9 @@ impl fmt::Display for Verdict {
         }
         if let Some(corrected) = &self.corrected {
             writeln!(f, "  this would be accepted: {}", json(corrected))?;
+        }
+        if !self.guidance.is_empty() {
+            writeln!(f, "  {}", self.guidance)?;
         }
         self.repairs
             .iter()
@@ -178,6 +184,7 @@ fn verdict(shape: &Shape, effect: Effect, profile: Profile, text: &str) -> Verdi
             loss: Some(reading.loss),
             refused: None,
             corrected: None,
+            guidance: String::new(),
             repairs: reading.repairs,
         },
         Err(refusal) => {
@@ -188,7 +195,8 @@ fn verdict(shape: &Shape, effect: Effect, profile: Profile, text: &str) -> Verdi
                 understood: None,
                 loss: None,
                 refused,
-                corrected: Some(refusal.corrected),
+                corrected: refusal.corrected,
+                guidance: refusal.guidance,
                 repairs: refusal.repairs,
             }
         }
@@ -212,8 +220,9 @@ pub enum Line {
         refused: String,
         /// Every complaint.
         complaints: Vec<Complaint>,
-        /// Arguments that would be accepted.
-        corrected: Map<String, Value>,
+        /// Arguments that would be accepted; none where a value would have to be invented.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        corrected: Option<Map<String, Value>>,
         /// Repairs made before.
         repairs: Vec<Repair>,
     },

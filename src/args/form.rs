@@ -1,5 +1,7 @@
 //! The ways in which a text can differ from JSON and still mean one thing, each with its price.
 
+use super::skipped::{SkippedPlace, SkippedText};
+
 /// One repair of form. Counted once per text, however often it occurs: the oddity is the dialect, not its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
@@ -148,25 +150,46 @@ impl Form {
     }
 }
 
-/// The repairs of one text, each at most once, in order of appearance.
+/// The repairs of one text, each at most once, in order of appearance, and the text that they skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Forms(Vec<Form>);
+pub(super) struct Forms {
+    list: Vec<Form>,
+    skipped: Vec<SkippedText>,
+}
 
 impl Forms {
     pub(super) fn add(&mut self, form: Form) {
-        if !self.0.contains(&form) {
-            self.0.push(form);
+        if !self.list.contains(&form) {
+            self.list.push(form);
         }
     }
 
     pub(super) fn extend(&mut self, other: &Self) {
-        for form in &other.0 {
+        for form in &other.list {
             self.add(*form);
+        }
+        for skipped in &other.skipped {
+            self.skip(&skipped.text, skipped.place);
         }
     }
 
+    /// Keeps text that is skipped, for its words to be judged.
+    pub(super) fn skip(&mut self, text: &str, place: SkippedPlace) {
+        if !text.trim().is_empty() {
+            self.skipped.push(SkippedText {
+                text: text.to_owned(),
+                place,
+            });
+        }
+    }
+
+    /// Returns what was skipped.
+    pub(super) fn skipped(&self) -> &[SkippedText] {
+        &self.skipped
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = Form> {
-        self.0.iter().copied()
+        self.list.iter().copied()
     }
 
     pub(super) fn cost(&self) -> u32 {

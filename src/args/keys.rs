@@ -1,20 +1,21 @@
 //! Keys matched to parameters: to the letter, or uniquely when only letters and digits count.
 
 use super::{
-    arguments::{Call, flaw_trouble, whole_text},
-    candidates::Flaw,
+    arguments::{Call, whole_text},
     meaning,
     node::{self, Node},
-    outcome::Repair,
+    outcome::{Repair, Trouble},
     rules::{Class, Rule},
     shape::{Kind, Param},
     values::dropped,
 };
 use serde_json::Map;
 use std::collections::HashMap;
+use unicode_normalization::UnicodeNormalization as _;
 
 impl Call<'_> {
-    pub(super) fn pairs(&mut self, pairs: &[(String, Node)], is_loose: bool) {
+    /// Reads pairs; `flaw` is what is wrong where none of them is known, if they were read without brackets.
+    pub(super) fn pairs(&mut self, pairs: &[(String, Node)], flaw: Option<Trouble>) {
         let owners: Vec<_> = pairs
             .iter()
             .map(|(key, node)| match node {
@@ -22,13 +23,8 @@ impl Call<'_> {
                 _ => find(&self.shape.params, key),
             })
             .collect();
-        if is_loose && !pairs.is_empty() && owners.iter().all(Option::is_none) {
-            return self.trouble(flaw_trouble(Flaw::NoArguments), &Node::Map(pairs.to_vec()));
-        }
-        if owners.iter().all(Option::is_none)
-            && let Some((key, node)) = self.lost_arguments(pairs)
-        {
-            return self.trouble(self.nested(&node::shown(key), node), node);
+        if owners.iter().all(Option::is_none) && self.are_lost(pairs, flaw) {
+            return;
         }
         if contradicts(pairs, &owners) {
             let why = "a key is given twice with different values";
@@ -37,16 +33,37 @@ impl Call<'_> {
         self.sent = owners.iter().flatten().copied().collect();
         self.given = Map::with_capacity(self.sent.len());
         for ((key, node), owner) in pairs.iter().zip(&owners) {
-            match owner {
-                None => self.unknown(key, node),
-                Some(index) => self.note_spelling(*index, key, node),
+            if let Some(index) = owner {
+                self.note_spelling(*index, key, node);
             }
         }
         for (index, param) in self.shape.params.iter().enumerate() {
             let is_sent = move |(_, owner): &(_, &Option<usize>)| **owner == Some(index);
             let sent = pairs.iter().zip(&owners).filter(is_sent);
-            self.param(param, sent.map(|((_, node), _)| node));
+            let sent = sent.map(|((_, node), _)| node);
+            sent.clone()
+                .for_each(|node| self.search_fields(&param.kind, node));
+            self.param(param, sent);
         }
+        // What other keys mean depends on what is used.
+        let unknown = pairs
+            .iter()
+            .zip(&owners)
+            .filter(|(_, owner)| owner.is_none());
+        self.unknown_keys(unknown.map(|(pair, _)| pair));
+    }
+
+    /// Whether pairs without a parameter are no arguments, or hold them where none are looked for. Then what they ask for still counts.
+    fn are_lost(&mut self, pairs: &[(String, Node)], flaw: Option<Trouble>) -> bool {
+        let lost = self.lost_arguments(pairs);
+        let (trouble, node) = match (flaw, lost) {
+            (Some(flaw), _) if !pairs.is_empty() => (flaw, Node::Map(pairs.to_vec())),
+            (_, Some((key, node))) => (self.nested(&node::shown(key), node), node.clone()),
+            _ => return false,
+        };
+        self.search_unread("", &Node::Map(pairs.to_vec()));
+        self.trouble(trouble, &node);
+        true
     }
 
     pub(super) fn note_spelling(&mut self, index: usize, key: &str, node: &Node) {
@@ -88,6 +105,12 @@ fn contradicts(pairs: &[(String, Node)], owners: &[Option<usize>]) -> bool {
 
 /// The parameter that a key means: to the letter, or uniquely when only letters and digits count.
 pub(super) fn find(params: &[Param], key: &str) -> Option<usize> {
+    if !key.is_ascii() {
+        let plain: String = key.nfkc().collect();
+        if plain != key {
+            return find(params, &plain);
+        }
+    }
     if let Some(index) = params.iter().position(|param| param.name == key) {
         return Some(index);
     }

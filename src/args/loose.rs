@@ -5,6 +5,7 @@ use super::{
     limits::PAIRS_MAX,
     node::Node,
     quote::Quotes,
+    skipped::SkippedPlace,
     tolerant::{self, End, Parser},
 };
 
@@ -89,6 +90,8 @@ pub(super) fn call(text: &str, quotes: Quotes) -> Option<(String, Loose)> {
     if !before.trim().is_empty() || !after.trim_matches([';', '.', ' ', '\n']).is_empty() {
         loose.forms.add(Form::Prose);
     }
+    loose.forms.skip(before, SkippedPlace::Around);
+    loose.forms.skip(after, SkippedPlace::Around);
     Some((name.to_owned(), Loose { pairs, ..loose }))
 }
 
@@ -134,13 +137,13 @@ pub(super) const CONSTRUCTORS: [&str; 9] = [
 /// `key: value` or `key = value`, one to a line; the value is the rest of its line. `arguments:` alone, or `[arguments]`, heads those below it.
 pub(super) fn lines(text: &str) -> Option<Loose> {
     let mut loose = Loose::of(Form::Lines);
-    let mut lines = text
-        .lines()
-        .filter(|line| {
-            let line = line.trim();
-            !(line.is_empty() || matches!(line, "---" | "...") || line.starts_with('#'))
-        })
-        .peekable();
+    let (comments, lines): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.trim().starts_with('#'));
+    for comment in comments {
+        loose.forms.skip(comment, SkippedPlace::Remark);
+    }
+    let is_empty = |line: &str| matches!(line.trim(), "" | "---" | "...");
+    let mut lines = lines.into_iter().filter(|line| !is_empty(line)).peekable();
     while let Some(line) = lines.next() {
         if loose.pairs.len() == PAIRS_MAX {
             return None;
@@ -246,10 +249,13 @@ pub(super) fn url_pairs(text: &str) -> Option<Loose> {
     let mut loose = Loose::of(Form::UrlEncoded);
     // Of an address only the query is arguments.
     let is_address = text.contains("://") || text.starts_with('/');
-    let query = match text.split_once('?') {
-        Some((address, query)) if is_address || address.is_empty() => query,
-        _ => text,
+    let (address, query) = match text.split_once('?') {
+        Some((address, query)) if is_address || address.is_empty() => (address, query),
+        _ => ("", text),
     };
+    loose
+        .forms
+        .skip(&percent_decoded(address)?, SkippedPlace::Remark);
     for part in query.split('&') {
         let (key, value) = part
             .split_once('=')

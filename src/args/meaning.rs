@@ -1,18 +1,7 @@
-//! What a key or a value is about, where no parameter says so: templates, echoes of a schema, physical words, frameworks' keys.
+//! What a key or a value is about, where no parameter says so: templates, echoes of a schema, physical words.
 
-use super::{name, node::Node, shape::Kind};
+use super::{node::Node, shape::Kind, vocabulary::vocabulary, words::FoldedText};
 
-/// Keys that frameworks add; the server supplies their like itself.
-const FRAMEWORK: [&str; 8] = [
-    "ctx",
-    "context",
-    "mcpcontext",
-    "toolcontext",
-    "runcontext",
-    "mcpctx",
-    "callcontext",
-    "requestcontext",
-];
 /// Where the protocol itself keeps an object of its own; a client may have put it among the arguments.
 pub(super) const PROTOCOL_KEY: &str = "_meta";
 /// Keys that wrap all arguments.
@@ -107,139 +96,6 @@ const SCHEMA_KEYS: [&str; 14] = [
     "optional",
     "name",
 ];
-/// Words about whether to move at all.
-const ABOUT_MOVING: [&str; 12] = [
-    "dry",
-    "dryrun",
-    "simulate",
-    "simulated",
-    "simulation",
-    "preview",
-    "motion",
-    "move",
-    "stop",
-    "halt",
-    "pause",
-    "wait",
-];
-/// Keys that withhold the act where they are not true: `confirm`, `execute`.
-const ASSENTS: [&str; 13] = [
-    "execute",
-    "confirm",
-    "confirmed",
-    "proceed",
-    "draw",
-    "go",
-    "run",
-    "approve",
-    "approved",
-    "consent",
-    "allow",
-    "allowed",
-    "really",
-];
-/// Keys that withhold the act, or a part of it, unless they are false: `do_not_draw`, `plan_only`, `cancel`.
-const DISSENTS: [&str; 17] = [
-    "no", "not", "dont", "never", "without", "only", "cancel", "abort", "test", "testing", "skip",
-    "disable", "disabled", "prevent", "avoid", "forbid", "mock",
-];
-/// What stands beside words about moving in a value such as `dry run` or `simulation only`.
-const BESIDE_MOVING: [&str; 9] = [
-    "run", "mode", "only", "no", "not", "do", "plan", "test", "off",
-];
-/// Words which say that something physical is meant: with what, what, how far, how fast, how often, or which arm.
-const PHYSICAL: [&str; 89] = [
-    "robot",
-    "pen",
-    "ink",
-    "color",
-    "colour",
-    "design",
-    "drawing",
-    "text",
-    "letters",
-    "svg",
-    "gcode",
-    "shape",
-    "pattern",
-    "tattoo",
-    "figure",
-    "slow",
-    "slowly",
-    "fast",
-    "mirror",
-    "mirrored",
-    "flip",
-    "copies",
-    "passes",
-    "layer",
-    "layers",
-    "side",
-    "start",
-    "end",
-    "depth",
-    "speed",
-    "velocity",
-    "force",
-    "pressure",
-    "angle",
-    "x",
-    "y",
-    "z",
-    "xyz",
-    "size",
-    "scale",
-    "scaling",
-    "repeat",
-    "repeats",
-    "repetitions",
-    "times",
-    "count",
-    "unit",
-    "units",
-    "mm",
-    "cm",
-    "m",
-    "deg",
-    "rad",
-    "degrees",
-    "radians",
-    "inch",
-    "inches",
-    "meters",
-    "metres",
-    "radius",
-    "diameter",
-    "width",
-    "height",
-    "length",
-    "distance",
-    "offset",
-    "position",
-    "pose",
-    "rotate",
-    "rotation",
-    "orientation",
-    "arm",
-    "joint",
-    "torque",
-    "acceleration",
-    "accel",
-    "power",
-    "voltage",
-    "current",
-    "temperature",
-    "duration",
-    "delay",
-    "frequency",
-    "rate",
-    "feed",
-    "needle",
-    "thickness",
-    "target",
-    "steps",
-];
-
 /// A key's letters and digits in lower case.
 pub(super) fn fold_key(key: &str) -> String {
     key.chars()
@@ -292,13 +148,18 @@ pub(super) fn has_words_of(key: &str, name: &str) -> bool {
     said.peek().is_some() && said.all(|word| key.contains(word))
 }
 
-/// Whether an object holds a physical key somewhere inside.
-pub(super) fn holds_physical(node: &Node) -> bool {
+/// Whether a key says how far, how fast, how often or with what.
+pub(super) fn is_size(key: &str) -> bool {
+    vocabulary().is_physical(&FoldedText::new(key))
+}
+
+/// Whether an object holds such a key somewhere inside.
+pub(super) fn holds_size(node: &Node) -> bool {
     match node {
         Node::Map(pairs) => pairs
             .iter()
-            .any(|(key, inner)| !inner.is_empty() && (is_physical(key) || holds_physical(inner))),
-        Node::List(items) => items.iter().any(holds_physical),
+            .any(|(key, inner)| !inner.is_empty() && (is_size(key) || holds_size(inner))),
+        Node::List(items) => items.iter().any(holds_size),
         _ => false,
     }
 }
@@ -311,8 +172,9 @@ fn is_one_of(key: &str, words: &[&str]) -> bool {
     key.len() <= KEY_BYTES_MAX && words.iter().any(|word| same_key(word, key))
 }
 
-pub(super) fn is_framework(key: &str) -> bool {
-    key == PROTOCOL_KEY || is_one_of(key, &FRAMEWORK)
+/// Whether a key is the protocol's own, or one of the closed lists that mean nothing whatever their value.
+pub(super) fn is_harmless(key: &str) -> bool {
+    key == PROTOCOL_KEY || vocabulary().is_harmless(&FoldedText::new(key))
 }
 
 pub(super) fn is_wrapper(key: &str) -> bool {
@@ -346,53 +208,16 @@ pub(super) fn stands_beside_a_call(key: &str) -> bool {
     is_one_of(key, &BESIDE)
 }
 
-/// Whether one of the words in a key, split at case and punctuation, is physical.
+/// Whether one of the words in a key, split at case and punctuation, is physical, or says whether to move at all.
 /// A key too long to be looked through may say anything.
 #[must_use]
 pub fn is_physical(key: &str) -> bool {
-    has_one_of(key, &PHYSICAL) || is_about_moving(key)
-}
-
-/// Whether one of the words in a key is about moving at all.
-pub(super) fn is_about_moving(key: &str) -> bool {
-    has_one_of(key, &ABOUT_MOVING)
-}
-
-fn has_one_of(key: &str, list: &[&str]) -> bool {
-    key.len() > KEY_BYTES_MAX
-        || words(key).iter().any(|word| list.contains(&word.as_str()))
-        || list.contains(&name::fold(key).as_str())
-}
-
-/// Whether a key and its value say that the act is not to be done, or only in part: `"confirm": false`,
-/// `"do_not_draw": true`, `"mode": "dry run"`.
-pub(super) fn withholds(key: &str, node: &Node) -> bool {
-    let (Node::Text(said) | Node::Word(said)) = node else {
-        let is_no = match node {
-            Node::Bool(value) => !value,
-            Node::Number(number) => number.as_f64() == Some(0.0),
-            _ => return has_one_of(key, &DISSENTS),
-        };
-        return has_one_of(key, if is_no { &ASSENTS } else { &DISSENTS });
-    };
-    match said.trim().to_ascii_lowercase().as_str() {
-        "false" | "no" | "off" | "0" | "never" => has_one_of(key, &ASSENTS),
-        _ => has_one_of(key, &DISSENTS) || says_not_to_move(said),
-    }
-}
-
-/// Such as `dry run`, `simulation only` and `preview`.
-fn says_not_to_move(text: &str) -> bool {
-    if text.len() > STAND_IN_BYTES_MAX {
-        return false;
-    }
-    let mut words = words(text);
-    words.retain(|word| !word.is_empty());
-    let is_about = |word: &String| ABOUT_MOVING.contains(&word.as_str());
-    words.iter().any(is_about)
-        && words
-            .iter()
-            .all(|word| is_about(word) || BESIDE_MOVING.contains(&word.as_str()))
+    let known = vocabulary();
+    let key = FoldedText::new(key);
+    known.is_physical(&key)
+        || known.assents(&key)
+        || known.dissents(&key)
+        || known.dry_run.is_in_key(&key)
 }
 
 fn words(key: &str) -> Vec<String> {
@@ -595,6 +420,13 @@ pub(super) fn is_signature<'a>(pairs: impl Iterator<Item = &'a (String, Node)> +
         && said.all(|(key, node)| is_type_with_remark(node) && !asks_for_type(key))
 }
 
+/// Whether some of these pairs are a signature, whatever the others are.
+pub(super) fn holds_signature(pairs: &[&(String, Node)]) -> bool {
+    let types = pairs.iter().copied();
+    let types = types.filter(|(_, node)| !node.is_empty() && is_type_with_remark(node));
+    is_signature(types)
+}
+
 /// A piece of a schema where a value should be: `{"type": "string"}`.
 pub(super) fn is_schema_of_value(pairs: &[(String, Node)], kind: &Kind) -> bool {
     let get = |key: &str| pairs.iter().find(|(k, _)| k == key).map(|(_, node)| node);
@@ -681,6 +513,8 @@ mod tests {
             "robot",
             "penColor",
             "text",
+            "Tiefe",
+            "скорость",
         ] {
             assert!(is_physical(key), "{key}");
         }
@@ -688,38 +522,6 @@ mod tests {
             "style", "note", "comment", "exact", "maximal", "reason", "tag",
         ] {
             assert!(!is_physical(key), "{key}");
-        }
-    }
-
-    #[test]
-    fn what_withholds_the_act_is_seen() {
-        let (yes, no) = (Node::Bool(true), Node::Bool(false));
-        let text = |text: &str| Node::Text(text.to_owned());
-        for (key, node) in [
-            ("do_not_draw", &yes),
-            ("no_motion", &yes),
-            ("planOnly", &yes),
-            ("cancel", &text("yes")),
-            ("test", &Node::Number(1.into())),
-            ("confirm", &no),
-            ("execute", &text("False")),
-            ("proceed", &Node::Number(0.into())),
-            ("mode", &text("dry_run")),
-            ("style", &text("simulation only")),
-            ("level", &text("preview")),
-        ] {
-            assert!(withholds(key, node), "{key}: {node:?}");
-        }
-        for (key, node) in [
-            ("confirm", &yes),
-            ("execute", &text("true")),
-            ("cancel", &no),
-            ("test_mode", &text("off")),
-            ("notes", &text("draw it nicely, do not hurry")),
-            ("mode", &text("normal")),
-            ("mode", &text("plan")),
-        ] {
-            assert!(!withholds(key, node), "{key}: {node:?}");
         }
     }
 

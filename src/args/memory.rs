@@ -127,14 +127,10 @@ impl Entry {
         let says_nothing_new = given
             .iter()
             .all(|(key, value)| self.refusal.good.get(key) == Some(value));
-        let is_correction = *given == self.refusal.corrected;
-        // Text that said nothing readable refused no argument: {} after it is a call of its own.
-        let is_of_arguments = !self.refusal.good.is_empty()
-            || (self.refusal.complaints.iter()).any(|complaint| !complaint.path.is_empty());
-        let mended = self.refusal.corrected.keys().map(String::as_str);
-        let mut mended = mended.filter(|field| !self.refusal.good.contains_key(*field));
-        let field = mended.find(|field| !given.contains_key(*field));
-        field.filter(|_| is_of_arguments && says_nothing_new && !is_correction)
+        let is_correction = self.refusal.corrected.as_ref() == Some(given);
+        let mut refused = self.refusal.must_mend.iter().map(String::as_str);
+        let field = refused.find(|field| !given.contains_key(*field));
+        field.filter(|_| says_nothing_new && !is_correction)
     }
 
     fn is_same_failure(&self, refusal: &Refusal) -> bool {
@@ -166,8 +162,13 @@ mod tests {
         arguments: Value,
     ) -> Result<Reading, (Box<Refusal>, Advice)> {
         let shape = Shape::new(vec![
-            Param::new("scene", Kind::name(["default", "tiger", "koi"])).default("default"),
+            Param::new("scene", Kind::name(["default", "tiger", "koi"]))
+                .default("default")
+                .selects_motion(),
             Param::new("debug", Kind::Bool).default(false),
+            Param::new("dry_run", Kind::Bool)
+                .default(false)
+                .cautious(true),
         ]);
         let policy = Policy::new(Effect::Moves, profile);
         memory.judge(
@@ -190,10 +191,7 @@ mod tests {
         assert_eq!(
             (first.corrected.clone(), advice),
             (
-                json!({"scene": "tiger", "debug": true})
-                    .as_object()
-                    .unwrap()
-                    .clone(),
+                json!({"debug": true, "dry_run": true}).as_object().cloned(),
                 Advice::Mend
             )
         );
@@ -217,6 +215,17 @@ mod tests {
             .is_ok()
         );
         assert!(call(&mut memory, Profile::Guarded, json!({})).is_ok());
+    }
+
+    #[test]
+    fn a_call_without_the_request_not_to_move_is_refused_again() {
+        let mut memory = Memory::default();
+        let asked = json!({"scene": "koi", "simulate": true});
+        let (refusal, _) = call(&mut memory, Profile::Guarded, asked).unwrap_err();
+        call(&mut memory, Profile::Guarded, json!({"scene": "koi"})).unwrap_err();
+        let corrected = refusal.corrected.map(Value::Object).unwrap();
+        assert_eq!(corrected, json!({"scene": "koi", "dry_run": true}));
+        assert!(call(&mut memory, Profile::Guarded, corrected).is_ok());
     }
 
     #[test]
@@ -251,7 +260,8 @@ mod tests {
             Profile::Guarded,
             json!({"scen": "tiger", "debug": true}),
         );
-        assert_eq!(told.unwrap_err().0.corrected["scene"], "tiger");
+        let corrected = told.unwrap_err().0.corrected.unwrap();
+        assert_eq!(corrected["scene"], "tiger");
         call(&mut memory, Profile::Guarded, json!({"debug": true})).unwrap_err();
         assert!(call(&mut memory, Profile::Guarded, json!({"scene": "tiger"})).is_ok());
     }

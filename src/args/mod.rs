@@ -14,16 +14,22 @@
 //! ```
 //! use steadyhand::args::{Effect, Kind, Param, Policy, Profile, Received, Shape, read};
 //!
-//! let shape = Shape::new(vec![Param::new("scene", Kind::name(["default", "koi"])).default("default")]);
+//! let shape = Shape::new(vec![
+//!     Param::new("scene", Kind::name(["default", "koi"])).default("default").selects_motion(),
+//!     Param::new("dry_run", Kind::Bool).default(false).cautious(true),
+//! ]);
 //! let policy = Policy::new(Effect::Moves, Profile::Guarded);
 //! let reading = read(&shape, &policy, Received::Text("{'scene': 'Koi',}".into())).unwrap();
 //! assert_eq!(reading.understood["scene"], "koi");
 //! let refusal = read(&shape, &policy, Received::Text("{'scene': 'koy'}".into())).unwrap_err();
-//! assert_eq!(refusal.corrected["scene"], "koi");
+//! // The nearest name is shown, and never run: the corrected call moves nothing.
+//! assert_eq!(refusal.complaints[0].valid[0], "koi");
+//! assert_eq!(refusal.corrected.unwrap()["dry_run"], true);
 //! ```
 
 mod arguments;
 mod candidates;
+mod correct;
 mod encoding;
 pub mod envelope;
 mod explain;
@@ -50,12 +56,17 @@ mod rules;
 mod schema;
 mod settle;
 mod shape;
+mod skipped;
 mod strays;
 mod strict;
 mod tags;
 mod tolerant;
 mod unit;
+mod unread;
 mod values;
+mod vocabulary;
+mod withheld;
+mod words;
 
 pub use explain::{Alternative, Explanation, Line, Verdict, explain, explain_line};
 pub use meaning::is_physical;
@@ -65,10 +76,15 @@ pub use outcome::{Complaint, Reading, Refusal, Repair};
 pub use read::{Received, read};
 pub use rules::{Class, Effect, Policy, Profile, Render, Rule, UnknownKeys};
 pub use schema::SchemaError;
-pub use shape::{Kind, Param, Range, Shape};
+pub use shape::{Count, Kind, Param, Range, Shape};
 pub use unit::{Dimension, Unit};
+pub use unread::pass_on;
 
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod request_properties;
+#[cfg(test)]
+mod request_tests;
 #[cfg(test)]
 mod tests;

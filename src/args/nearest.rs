@@ -26,17 +26,6 @@ pub fn nearest<'a>(received: &str, candidates: impl IntoIterator<Item = &'a str>
         .collect()
 }
 
-/// Least share of letters that a slip of the pen leaves as they are.
-const NEAR_MIN: f64 = 0.6;
-
-/// Whether `received` may well be a slip of the pen, or more words around the name: near enough to be offered as a correction.
-pub(super) fn is_near(received: &str, name: &str) -> bool {
-    let (received, name) = (super::name::fold(received), super::name::fold(name));
-    let is_short = received.chars().count() <= COMPARED_CHARS_MAX;
-    let holds = name.chars().count() >= 3 && received.contains(&name);
-    is_short && (holds || strsim::normalized_damerau_levenshtein(&received, &name) >= NEAR_MIN)
-}
-
 fn rank(received: &str, name: &str) -> f64 {
     let name: String = super::name::fold(name)
         .chars()

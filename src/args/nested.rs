@@ -4,18 +4,35 @@ use super::{
     candidates,
     form::Form,
     meaning,
-    node::Node,
-    outcome::{Repairs, Trouble},
-    rules::Rule,
-    shape::{Kind, Param},
-    values::{At, Coerced, Coercer, dropped, missing, unplaceable},
+    node::{self, Node},
+    outcome::{Repair, Repairs, Trouble},
+    rules::{Render, Rule},
+    shape::{Count, Kind, Param},
+    values::{At, Coerced, Coercer, dropped, is_default, missing, repair, unplaceable},
 };
 use serde_json::{Map, Value};
 
 impl Coercer<'_> {
-    pub(super) fn list(&mut self, item: &Kind, node: &Node, at: At<'_>) -> Coerced {
-        let refuse =
-            |code, why| unplaceable(code, &Kind::List(Box::new(item.clone())), node, at, why);
+    pub(super) fn list(&mut self, item: &Kind, count: Count, node: &Node, at: At<'_>) -> Coerced {
+        let value = self.any_list(item, node, at)?;
+        let items = value.as_array().map_or(0, Vec::len);
+        if count.contains(items) {
+            return Ok(value);
+        }
+        let kind = Kind::List {
+            item: Box::new(item.clone()),
+            count,
+        };
+        let (code, why) = match items < count.min {
+            true => ("too_few_items", "this list has too few items"),
+            false => ("too_many_items", "this list has too many items"),
+        };
+        Err(unplaceable(code, &kind, node, at, why))
+    }
+
+    /// A list of any length.
+    fn any_list(&mut self, item: &Kind, node: &Node, at: At<'_>) -> Coerced {
+        let refuse = |code, why| unplaceable(code, &Kind::list(item.clone()), node, at, why);
         match node {
             Node::List(items) => self.items(item, items, at),
             Node::Text(text) if text.trim_start().starts_with(['[', '(']) => {
@@ -137,18 +154,14 @@ impl Coercer<'_> {
                 is_inner: true,
             };
             let value = match field {
-                Some(_) if *node == Node::Null => Value::Null,
+                Some(field) if is_default(field, node) => node.to_value(),
+                Some(field) if *node == Node::Null && field.may_be_null() => Value::Null,
+                Some(field) if *node == Node::Null => return Err(missing(field, at.path)),
                 Some(field) if node.is_empty() && !field.required => node.to_value(),
                 Some(field) => self.value(&field.kind, node, at)?,
                 None if open => node.to_value(),
                 None => {
-                    self.repairs.push(dropped(
-                        &path,
-                        node,
-                        "unknown_key",
-                        Rule::Meaningless,
-                        "no such field; ignored",
-                    ));
+                    self.no_such_field(fields, node, at)?;
                     continue;
                 }
             };
@@ -162,13 +175,42 @@ impl Coercer<'_> {
                 ));
             }
         }
-        if let Some(field) = fields
-            .iter()
-            .find(|field| field.required && !map.contains_key(&field.name))
-        {
-            return Err(missing(field, &format!("{}.{}", at.path, field.name)));
+        for field in fields.iter().filter(|field| !map.contains_key(&field.name)) {
+            let path = format!("{}.{}", at.path, field.name);
+            match &field.default {
+                Some(default) => self.note_default(&path, default),
+                None if field.required => return Err(missing(field, &path)),
+                None => {}
+            }
         }
         Ok(Value::Object(map))
+    }
+
+    /// Notes a default beside fields that were sent.
+    fn note_default(&mut self, path: &str, default: &Value) {
+        if self.policy.render == Render::AsSent {
+            return;
+        }
+        let (used, why) = (default.to_string(), "not sent, so its default is used");
+        let noted = repair(path, String::new(), used, "default", 0, why);
+        self.repairs.push(Repair {
+            class: Rule::Empty.class(),
+            ..noted
+        });
+    }
+
+    /// Leaves out a field that there is not; where something moves it may have been the one that matters.
+    fn no_such_field(&mut self, fields: &[Param], node: &Node, at: At<'_>) -> Result<(), Trouble> {
+        if self.policy.guards_motion() {
+            let names = fields.iter().map(|field| field.name.clone()).collect();
+            let why = "there is no such field";
+            let trouble = Trouble::new(Rule::Unplaceable, "unknown_field", at.path, why);
+            return Err(trouble.received(node::shown_node(node)).valid(names));
+        }
+        let why = "no such field; ignored";
+        let repair = dropped(at.path, node, "unknown_key", Rule::Meaningless, why);
+        self.repairs.push(repair);
+        Ok(())
     }
 
     /// The alternative that takes the least repair; the first of equals.
@@ -235,3 +277,6 @@ fn opened(text: &str) -> Option<Node> {
         .map(|candidate| candidate.node)
         .filter(|node| !node.contradicts_itself())
 }
+
+#[cfg(test)]
+mod tests;

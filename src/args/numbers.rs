@@ -4,10 +4,11 @@ use super::{
     node::{self, Node},
     numeral::{self, Numeral},
     outcome::Trouble,
-    shape::{Kind, Range},
+    shape::{self, Kind, Range},
     unit::{self, Unit},
     values::{At, Coerced, Coercer, repair, unplaceable},
 };
+use crate::units;
 use serde_json::{Number, Value};
 
 /// Largest double that counts whole numbers one by one.
@@ -26,6 +27,7 @@ struct Site<'a> {
 
 /// A number that was read, and whether it came with a unit.
 struct Found {
+    numeral: Numeral,
     number: Number,
     has_unit: bool,
 }
@@ -48,11 +50,12 @@ impl Coercer<'_> {
             node,
             at,
         };
-        let Found { number, has_unit } = site.found()?;
+        let found = site.found()?;
+        let has_unit = found.has_unit;
         let number = if matches!(kind, Kind::Integer { .. }) {
-            site.whole(&number)?
+            site.whole(&found)?
         } else {
-            number
+            found.number
         };
         if !range.contains(&number) {
             return Err(site.out_of_range(&number, has_unit));
@@ -90,44 +93,51 @@ impl Site<'_> {
 
     fn found(&self) -> Result<Found, Trouble> {
         let text = match self.node {
-            Node::Number(number) => {
-                return Ok(Found {
-                    number: number.clone(),
-                    has_unit: false,
-                });
-            }
+            Node::Number(number) => return Ok(Found::of_json(number)),
             Node::Text(text) | Node::Word(text) => unquoted(text.trim()),
             _ => return Err(self.refuse("not_a_number", "this is not a number")),
         };
-        if self.has_two_readings(text) {
+        let quantity = unit::quantity(text)
+            .ok_or_else(|| self.refuse("not_a_number", "this is not a number"))?;
+        if self.has_two_readings(text, quantity.suffix) {
             let why = "the point groups thousands to some and begins a fraction to others";
             return Err(self.refuse("ambiguous_number", why));
         }
-        let quantity = unit::quantity(text)
-            .ok_or_else(|| self.refuse("not_a_number", "this is not a number"))?;
         match quantity.numeral {
             Numeral::NotFinite => Err(self.refuse("not_finite", "this is not a finite number")),
             Numeral::Ambiguous => Err(self.refuse(
                 "ambiguous_number",
                 "a leading zero makes this octal to some and decimal to others",
             )),
-            _ if quantity.suffix.is_empty() => {
-                let number = numeral::number(&quantity.numeral)
-                    .ok_or_else(|| self.refuse("too_large", "this number does not fit 64 bits"))?;
-                Ok(Found {
-                    number,
-                    has_unit: false,
-                })
-            }
+            numeral if quantity.suffix.is_empty() => self.plain(numeral, false),
             _ => self.converted(&quantity),
         }
     }
 
-    /// `"1.000"` for a whole number: a thousand or one.
-    fn has_two_readings(&self, text: &str) -> bool {
-        let fraction = text.rsplit_once('.').map_or("", |(_, fraction)| fraction);
-        let is_quoted = matches!(self.node, Node::Text(_));
-        is_quoted && matches!(self.kind, Kind::Integer { .. }) && fraction == "000"
+    fn plain(&self, numeral: Numeral, has_unit: bool) -> Result<Found, Trouble> {
+        let number = numeral::number(&numeral);
+        let number =
+            number.ok_or_else(|| self.refuse("too_large", "this number does not fit 64 bits"))?;
+        Ok(Found {
+            numeral,
+            number,
+            has_unit,
+        })
+    }
+
+    /// `"1.000"` and `"1.000 mm"`, a thousand or one: to a whole number, and to a quantity, whose three zeros behind the
+    /// point say nothing unless they are thousands. JSON's own numbers have one reading.
+    fn has_two_readings(&self, text: &str, suffix: &str) -> bool {
+        let number = text.strip_suffix(suffix).unwrap_or(text).trim_end();
+        let number = numeral::narrow(number);
+        let Some((whole, "000")) = number.rsplit_once('.') else {
+            return false;
+        };
+        let is_text = matches!(self.node, Node::Text(_)) || !suffix.is_empty();
+        let digits = whole.trim_start_matches(['+', '-', '−']);
+        let is_group = (1..=3).contains(&digits.len()) && !digits.starts_with('0');
+        let is_whole = matches!(self.kind, Kind::Integer { .. });
+        is_text && (is_whole || (is_group && self.unit.is_some()))
     }
 
     fn converted(&self, quantity: &unit::Quantity<'_>) -> Result<Found, Trouble> {
@@ -139,7 +149,7 @@ impl Site<'_> {
         };
         let converted =
             Unit::named(quantity.suffix).and_then(|from| unit.convert(&quantity.numeral, from));
-        let number = converted.ok_or_else(|| {
+        let numeral = converted.ok_or_else(|| {
             let why = format!(
                 "'{}' is no unit that converts to {}",
                 node::shown(quantity.suffix),
@@ -147,42 +157,36 @@ impl Site<'_> {
             );
             self.refuse("wrong_unit", &why)
         })?;
-        Ok(Found {
-            number,
-            has_unit: true,
+        self.plain(numeral, true)
+    }
+
+    /// A whole number, exactly: its digits decide, not the nearest double.
+    fn whole(&self, found: &Found) -> Result<Number, Trouble> {
+        let value = found.number.as_f64().unwrap_or(f64::NAN);
+        let whole = match &found.numeral {
+            Numeral::Whole(whole) => Some(*whole),
+            _ if value.abs() >= WHOLE_DOUBLE_MAX => {
+                return Err(self.refuse("too_large", "too large to be exact"));
+            }
+            Numeral::Decimal(decimal) => decimal.whole(),
+            _ => None,
+        };
+        whole.and_then(numeral::whole).ok_or_else(|| {
+            self.refuse("fraction", "a whole number is needed")
+                .valid(neighbours(self.range, value))
         })
     }
 
-    /// A whole number, exactly.
-    fn whole(&self, number: &Number) -> Result<Number, Trouble> {
-        if number.is_i64() || number.is_u64() {
-            return Ok(number.clone());
-        }
-        let value = number.as_f64().unwrap_or(f64::NAN);
-        if value.abs() >= WHOLE_DOUBLE_MAX {
-            return Err(self.refuse("too_large", "too large to be exact"));
-        }
-        if value.fract() != 0.0 {
-            return Err(self
-                .refuse("fraction", "a whole number is needed")
-                .valid(neighbours(self.range, value)));
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
-        let whole = value as i64;
-        Ok(whole.into())
-    }
-
     /// Nothing is clamped; where another unit would make sense of the number, that thought is offered.
-    fn out_of_range(&self, number: &Number, has_unit: bool) -> Trouble {
-        let bounds = nearest_bounds(self.range, number);
+    fn out_of_range(&self, sent: &Number, has_unit: bool) -> Trouble {
+        let bounds = nearest_bounds(self.range, sent);
         let symbol = self
             .unit
             .map_or_else(String::new, |unit| format!(" {}", unit.symbol()));
-        let trouble = self
-            .refuse("out_of_range", &format!("{number} is out of range"))
-            .fix(bounds.first().cloned().map(Value::Number));
+        let (number, bounds) = told_apart(sent, &bounds);
+        let trouble = self.refuse("out_of_range", &format!("{number}{symbol} is out of range"));
         let thoughts = match self.unit {
-            Some(unit) if !has_unit => other_units(self.range, unit, number),
+            Some(unit) if !has_unit => other_units(self.range, unit, sent),
             _ => Vec::new(),
         };
         let Some((other, converted)) = thoughts.first() else {
@@ -194,7 +198,8 @@ impl Site<'_> {
             );
         };
         let why = format!(
-            "{number}{symbol} is out of range; if {number} {other} is meant, which is {converted}{symbol}, write \"{number}{other}\""
+            "{number}{symbol} is out of range; if {number} {other} is meant, which is {}{symbol}, write \"{number}{other}\"",
+            shape::short(converted)
         );
         let mut trouble = trouble.valid(
             thoughts
@@ -208,10 +213,34 @@ impl Site<'_> {
     }
 }
 
+impl Found {
+    /// A number of JSON, whose digits are as many as a double keeps.
+    fn of_json(number: &Number) -> Self {
+        let whole = number.as_i128().map(Numeral::Whole);
+        let read = || numeral::parse(&number.to_string());
+        Self {
+            numeral: whole.or_else(read).unwrap_or(Numeral::NotFinite),
+            number: number.clone(),
+            has_unit: false,
+        }
+    }
+}
+
 /// The text in quotes of its own; a quote at one end only may be the sign for inches.
 fn unquoted(text: &str) -> &str {
     let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     inside('"').or_else(|| inside('\'')).unwrap_or(text)
+}
+
+/// A number and the bounds that it does not keep, with as many digits as tell it from the nearest.
+fn told_apart(number: &Number, bounds: &[Number]) -> (String, Vec<String>) {
+    let exact = |number: &Number| number.as_f64().filter(|_| number.is_f64());
+    let written: Vec<String> = bounds.iter().map(shape::short).collect();
+    let nearest = bounds.first().and_then(Number::as_f64);
+    match (exact(number), nearest) {
+        (Some(value), Some(bound)) => (units::apart(value, bound).0, written),
+        _ => (shape::short(number), written),
+    }
 }
 
 fn neighbours(range: &Range, value: f64) -> Vec<String> {
@@ -219,6 +248,8 @@ fn neighbours(range: &Range, value: f64) -> Vec<String> {
     both.sort_by(|a, b| (a - value).abs().total_cmp(&(b - value).abs()));
     let within =
         |number: &f64| Number::from_f64(*number).is_some_and(|number| range.contains(&number));
+    let mut both = Vec::from(both);
+    both.dedup();
     both.into_iter()
         .filter(within)
         .map(|number| format!("{number:.0}"))
@@ -245,10 +276,10 @@ fn other_units(range: &Range, unit: Unit, number: &Number) -> Vec<(&'static str,
         return Vec::new();
     };
     let in_range = |kin: Unit| {
+        let converted = numeral::number(&unit.convert(&numeral, kin)?)?;
         Some((
             kin.symbol(),
-            unit.convert(&numeral, kin)
-                .filter(|number| range.contains(number))?,
+            Some(converted).filter(|one| range.contains(one))?,
         ))
     };
     let mut found: Vec<_> = unit.kin().filter_map(in_range).collect();

@@ -71,7 +71,7 @@ pub(super) fn parse(text: &str) -> Option<Numeral> {
 }
 
 /// Full-width digits and points as East Asian keyboards write them.
-fn narrow(text: &str) -> String {
+pub(super) fn narrow(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '０'..='９' | '．' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
@@ -151,15 +151,18 @@ fn has_octal_reading(whole: &str) -> bool {
 }
 
 fn exact(whole: &str, fraction: &str, exponent: i32, negative: bool, is_decimal: bool) -> Numeral {
+    let fraction = fraction.trim_end_matches('0');
     let digits = format!("{whole}{fraction}");
+    let digits = digits.trim_start_matches('0');
     let shift = i32::try_from(fraction.len()).unwrap_or(i32::MAX);
+    let (digits, left_out) = first_digits(digits);
     let Ok(digits) = digits.parse::<i128>() else {
         return Numeral::NotFinite;
     };
     let digits = if negative { -digits } else { digits };
     let decimal = Decimal {
         digits,
-        exponent: exponent.saturating_sub(shift),
+        exponent: exponent.saturating_sub(shift).saturating_add(left_out),
     };
     if !is_decimal {
         return Numeral::Whole(digits);
@@ -168,6 +171,20 @@ fn exact(whole: &str, fraction: &str, exponent: i32, negative: bool, is_decimal:
         Numeral::Decimal(decimal)
     } else {
         Numeral::NotFinite
+    }
+}
+
+/// The digits that are kept, and how many are not: of so many that 128 bits do not hold them the last that is kept is a
+/// one, which says that more came after it. A double has less than half of them.
+fn first_digits(digits: &str) -> (Cow<'_, str>, i32) {
+    const KEPT: usize = 37;
+    match digits.get(..KEPT) {
+        _ if digits.is_empty() => (Cow::Borrowed("0"), 0),
+        Some(kept) if digits.len() > KEPT + 1 => {
+            let left_out = i32::try_from(digits.len() - KEPT - 1).unwrap_or(i32::MAX);
+            (Cow::Owned(format!("{kept}1")), left_out)
+        }
+        _ => (Cow::Borrowed(digits), 0),
     }
 }
 

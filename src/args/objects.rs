@@ -5,6 +5,7 @@ use super::{
     form::{Form, Forms},
     node::Node,
     quote::{self, Quotes},
+    skipped::SkippedPlace,
     tolerant::Parser,
 };
 
@@ -93,6 +94,9 @@ fn surroundings(before: &str, after: &str, forms: &mut Forms) -> Option<Flaw> {
             Form::Prose
         });
     }
+    forms.skip(before, SkippedPlace::Around);
+    // A comment after the arguments may end with the text.
+    forms.skip(&format!("{after}\n"), SkippedPlace::Around);
     if after.contains('{') {
         return Some(if holds_object(after) {
             Flaw::TwoObjects

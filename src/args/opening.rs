@@ -84,7 +84,8 @@ impl Call<'_> {
     fn without_envelope(&mut self, pairs: Pairs, left: usize) -> Result<Pairs, Trouble> {
         if pairs.len() > PAIRS_MAX {
             let why = "there are more keys than any tool has arguments";
-            return Err(whole_text(Rule::NoArguments, "too_many_keys", why));
+            // What they say is not known, so there is no default for it.
+            return Err(whole_text(Rule::Contradiction, "too_many_keys", why));
         }
         let is_param = |key: &str| find(&self.shape.params, key).is_some();
         if pairs.iter().all(|(key, _)| is_param(key)) && !meaning::is_signature(pairs.iter()) {
@@ -152,6 +153,9 @@ impl Call<'_> {
                     self.tool_name(tool, &value);
                 }
                 _ if !is_param && meaning::stands_beside_a_call(&key) => {
+                    if self.is_withheld(&key, &value) {
+                        continue;
+                    }
                     self.ignored(
                         &key,
                         &value,
@@ -166,13 +170,29 @@ impl Call<'_> {
         Ok(out)
     }
 
+    /// Whether a tool's name asks for a dry run, or is that of a tool for stopping, testing or the like.
+    fn is_withheld_by_name(&mut self, tool: &str, resolution: &name::Resolution) -> bool {
+        let is_other = matches!(resolution, name::Resolution::Unknown { .. });
+        if is_other {
+            return self.is_withheld(tool, &Node::Text(tool.to_owned()));
+        }
+        // The name itself is the tool's own, whatever words it has.
+        let end = tool.rfind(['.', '/', ':']).unwrap_or(0);
+        let namespace = tool.get(..end).unwrap_or_default();
+        self.is_withheld("name", &Node::Text(namespace.to_owned()))
+    }
+
     /// A tool named beside or instead of the arguments: ours is form, another one is another call.
     pub(super) fn tool_name(&mut self, tool: &str, node: &Node) {
         let ours = &self.shape.tool_names;
-        let is_ours = matches!(
-            name::resolve(tool, ours),
-            name::Resolution::Resolved { .. } | name::Resolution::Ambiguous { .. }
-        );
+        let resolution = name::resolve(tool, ours);
+        let is_exact = matches!(resolution, name::Resolution::Resolved { exact: true, .. });
+        // What stands before the tool's own name, as in `dry_run.stroke`, is heard too.
+        if !is_exact && self.is_withheld_by_name(tool, &resolution) {
+            return;
+        }
+        let ours = &self.shape.tool_names;
+        let is_ours = !matches!(resolution, name::Resolution::Unknown { .. });
         if ours.is_empty() || is_ours || tool == "tools/call" || loose::CONSTRUCTORS.contains(&tool)
         {
             self.coercer.repairs.push(dropped(
@@ -219,7 +239,7 @@ fn is_named_call(names: &[String], key: &str, value: &Node) -> bool {
 fn one_less(left: usize) -> Result<usize, Trouble> {
     left.checked_sub(1).ok_or_else(|| {
         whole_text(
-            Rule::NoArguments,
+            Rule::Contradiction,
             "too_deep",
             "the arguments are wrapped too many times",
         )

@@ -78,14 +78,20 @@ pub struct Complaint {
 pub struct Refusal {
     /// Every complaint at once.
     pub complaints: Vec<Complaint>,
-    /// Arguments that would be accepted: the caller's good ones, and the nearest valid ones for the others.
-    pub corrected: Map<String, Value>,
+    /// Arguments that would be accepted and do no more than was asked for: the caller's readable ones, and declared
+    /// defaults for others. None where they would be invented, or would move an arm on a guess.
+    pub corrected: Option<Map<String, Value>>,
+    /// What else to know before a next call, in words; often empty.
+    pub guidance: String,
     /// What was sent and is good, without what was refused.
     pub good: Map<String, Value>,
     /// Repairs made before it was refused.
     pub repairs: Vec<Repair>,
     /// The row of the table that weighs most.
     pub kind: Rule,
+    /// Parameters whose value was refused, and keys that asked for no motion: the same call without them is not meant.
+    #[serde(skip)]
+    pub must_mend: Vec<String>,
 }
 
 impl fmt::Display for Refusal {
@@ -141,11 +147,11 @@ impl Repairs {
 pub(super) struct Trouble {
     pub(super) rule: Rule,
     pub(super) complaint: Box<Complaint>,
-    /// A valid value for the corrected call.
+    /// The caller's own value for the parameter that is meant, where it stands under a misspelt key.
     pub(super) fix: Option<Value>,
-    /// The parameter that the fix is for, where the complaint is about a key that is none.
+    /// The parameter that is meant, where the complaint is about a key that is none.
     pub(super) mends: Option<String>,
-    /// The fix is no more than some valid value, or it is in doubt whether anything is to move.
+    /// It is in doubt whether anything is to move.
     pub(super) is_in_doubt: bool,
 }
 
@@ -168,9 +174,10 @@ impl Trouble {
         }
     }
 
-    /// Whether its fix is for this parameter.
-    pub(super) fn is_about(&self, name: &str) -> bool {
-        self.mends.as_deref().unwrap_or(&self.complaint.path) == name
+    /// The parameter or key that it is about; inside a value that of the whole value.
+    pub(super) fn subject(&self) -> &str {
+        let path = self.mends.as_deref().unwrap_or(&self.complaint.path);
+        path.split(['.', '[']).next().unwrap_or(path)
     }
 
     pub(super) fn in_doubt(mut self, is_in_doubt: bool) -> Self {

@@ -18,7 +18,7 @@ impl Call<'_> {
         mut sent: impl Iterator<Item = &'n Node> + Clone,
     ) {
         let says_something =
-            |node: &&Node| !is_empty(&param.kind, node) || is_own_word(&param.kind, node);
+            |node: &&Node| !is_unsaid(param, node) || is_own_word(&param.kind, node);
         let mut said = sent.clone().filter(says_something);
         let Some(first) = said.next() else {
             return self.absent(param, sent.next());
@@ -49,6 +49,9 @@ impl Call<'_> {
 
     /// The value as the parameter has it; trouble is noted.
     fn coerced(&mut self, param: &Param, node: &Node) -> Option<Value> {
+        if values::is_default(param, node) {
+            return param.default.clone();
+        }
         let at = At {
             path: &param.name,
             is_inner: false,
@@ -56,7 +59,7 @@ impl Call<'_> {
         match self.coercer.value(&param.kind, node, at) {
             Ok(value) => Some(value),
             Err(trouble) => {
-                self.trouble(with_default(trouble, param), node);
+                self.trouble(trouble, node);
                 None
             }
         }
@@ -65,18 +68,25 @@ impl Call<'_> {
     /// Not sent, or sent empty.
     fn absent(&mut self, param: &Param, empty: Option<&Node>) {
         let holds_empty = |node: &Node| match &param.kind {
-            Kind::List(_) => matches!(node, Node::List(_)),
+            Kind::List { .. } => matches!(node, Node::List(_)),
             Kind::Object { .. } => matches!(node, Node::Map(_)),
             Kind::Text => matches!(node, Node::Text(text) if text.is_empty()),
             _ => false,
         };
-        let may_be_empty = matches!(param.kind, Kind::List(_) | Kind::Object { .. } | Kind::Text);
+        let may_be_empty = match &param.kind {
+            Kind::List { count, .. } => count.contains(0),
+            Kind::Object { .. } | Kind::Text => true,
+            _ => false,
+        };
         match empty {
             Some(node)
                 if holds_empty(node)
                     && (param.empty_is_default || (param.required && may_be_empty)) =>
             {
                 self.given.insert(param.name.clone(), node.to_value());
+            }
+            Some(Node::Null) if param.required && param.nullable => {
+                self.given.insert(param.name.clone(), Value::Null);
             }
             _ if param.required && param.default.is_none() => {
                 let trouble = values::missing(param, &param.name);
@@ -106,20 +116,38 @@ fn given_twice(param: &Param, said: &[&Node]) -> Trouble {
     let why = "given twice with different values";
     let shown: Vec<_> = said.iter().map(|node| node::shown_node(node)).collect();
     let trouble = Trouble::new(Rule::Contradiction, "duplicate_keys", &param.name, why);
-    with_default(
-        trouble
-            .received(node::shown(&shown.join(" and ")))
-            .expected("one value"),
-        param,
-    )
+    trouble
+        .received(node::shown(&shown.join(" and ")))
+        .expected("one value")
 }
 
-/// Empty as it stands, as a list of one, or as a list or object that a client made a text of.
+/// Whether a value says nothing. For a parameter with which nothing moves that must be said clearly: by null.
+fn is_unsaid(param: &Param, node: &Node) -> bool {
+    let is_clear = match node {
+        Node::Null => true,
+        Node::Text(text) | Node::Word(text) => !text.trim().is_empty() && node::is_nothing(text),
+        _ => false,
+    };
+    is_empty(&param.kind, node) && (param.cautious.is_none() || is_clear)
+}
+
+/// Empty as it stands, as a list of one, or as a list or object that a client made a text of. Blanks are a text, if any
+/// text is a value; an object is empty if its fields all have defaults and none is said.
 fn is_empty(kind: &Kind, node: &Node) -> bool {
     let is_scalar = !matches!(
         kind,
-        Kind::Text | Kind::Any | Kind::List(_) | Kind::Object { .. } | Kind::AnyOf(_)
+        Kind::Text | Kind::Any | Kind::List { .. } | Kind::Object { .. } | Kind::AnyOf(_)
     );
+    if let (Kind::Object { fields, .. }, Node::Map(pairs)) = (kind, node)
+        && !fields.is_empty()
+    {
+        let has_defaults = fields.iter().all(|field| field.default.is_some());
+        return has_defaults && pairs.iter().all(|(_, inner)| inner.is_empty());
+    }
+    let is_blank = |text: &str| !text.is_empty() && text.trim().is_empty();
+    if kind.takes_text() && matches!(node, Node::Text(text) if is_blank(text)) {
+        return false;
+    }
     node.is_empty()
         || is_scalar
             && match node {
@@ -132,17 +160,4 @@ fn is_empty(kind: &Kind, node: &Node) -> bool {
 /// Whether an empty-looking word is one of the parameter's own values.
 fn is_own_word(kind: &Kind, node: &Node) -> bool {
     matches!(node, Node::Text(text) | Node::Word(text) if values::is_declared(kind, text))
-}
-
-/// For a refused value the default is the safest correction, unless a nearest name was found.
-fn with_default(mut trouble: Trouble, param: &Param) -> Trouble {
-    let is_nearest = matches!(trouble.complaint.code, "unknown_name" | "not_a_choice");
-    if !is_nearest || trouble.fix.is_none() {
-        trouble.fix = param
-            .default
-            .clone()
-            .or(trouble.fix)
-            .or_else(|| values::example(&param.kind));
-    }
-    trouble
 }

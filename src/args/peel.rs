@@ -1,6 +1,10 @@
 //! What models, their templates and programs put around a call: special tokens, reasoning, labels, assignments, a printing call.
 
-use super::{candidates::Flaw, form::Form};
+use super::{
+    candidates::Flaw,
+    form::{Form, Forms},
+    skipped::SkippedPlace,
+};
 use std::borrow::Cow;
 
 /// Layers taken off one text, one after another.
@@ -15,6 +19,8 @@ pub(super) struct Peeled<'a> {
     pub(super) form: Form,
     /// The tool that a label named.
     pub(super) tool: Option<String>,
+    /// What was skipped with it.
+    pub(super) skipped: Forms,
 }
 
 /// The text inside, if anything was around it; a marker that announces a call with nothing after it is a cut.
@@ -22,14 +28,18 @@ pub(super) fn peel(text: &str) -> Result<Option<Peeled<'_>>, Flaw> {
     let mut rest = text;
     let mut form = Form::Prose;
     let mut tool = None;
+    let mut skipped = Forms::default();
     for _ in 0..LAYERS_MAX {
-        let layer = [reasoning, marker, react, assignment, printed, pythonic]
-            .iter()
-            .find_map(|layer| layer(rest));
+        let layer = [
+            channels, reasoning, marker, react, assignment, printed, pythonic,
+        ]
+        .iter()
+        .find_map(|layer| layer(rest));
         let Some(layer) = layer else { break };
         rest = layer.text.trim();
         form = layer.form;
         tool = tool.or(layer.tool);
+        skipped.extend(&layer.skipped);
         if rest.is_empty() {
             return Err(Flaw::Cut);
         }
@@ -42,6 +52,7 @@ pub(super) fn peel(text: &str) -> Result<Option<Peeled<'_>>, Flaw> {
         text: plain.map_or(Cow::Borrowed(rest), Cow::Owned),
         form,
         tool,
+        skipped,
     }))
 }
 
@@ -49,6 +60,7 @@ struct Layer<'a> {
     text: &'a str,
     form: Form,
     tool: Option<String>,
+    skipped: Forms,
 }
 
 impl<'a> Layer<'a> {
@@ -57,7 +69,13 @@ impl<'a> Layer<'a> {
             text,
             form,
             tool: None,
+            skipped: Forms::default(),
         }
+    }
+
+    fn skipping(mut self, text: &str, place: SkippedPlace) -> Self {
+        self.skipped.skip(text, place);
+        self
     }
 }
 
@@ -70,9 +88,38 @@ fn reasoning(text: &str) -> Option<Layer<'_>> {
         ("<reasoning>", "</reasoning>"),
         ("<scratchpad>", "</scratchpad>"),
     ];
-    let (open, close) = TAGS.iter().find(|(open, _)| text.starts_with(open))?;
-    let (_, rest) = text.get(open.len()..)?.split_once(close)?;
-    (!rest.trim().is_empty() && !rest.contains(open)).then(|| Layer::new(rest, Form::Tag))
+    // Where the template wrote the opening tag, only the closing one is in the text.
+    let is_closed = |(open, close): &&(&str, &str)| {
+        let thought = text.split_once(close).map(|(thought, _)| thought);
+        thought.is_some_and(|thought| thought.starts_with(open) || !thought.contains(['<', '{']))
+    };
+    let (open, close) = TAGS.iter().find(is_closed)?;
+    let (_, rest) = text.split_once(close)?;
+    let is_last = !rest.contains(open) && !rest.contains(close);
+    (!rest.trim().is_empty() && is_last).then(|| Layer::new(rest, Form::Tag))
+}
+
+/// `<|channel|>commentary to=functions.stroke <|constrain|>json<|message|>{…}<|call|>`, after thoughts on the channel for them.
+fn channels(text: &str) -> Option<Layer<'_>> {
+    let start = |text| -> Option<&str> {
+        let role: &str = text;
+        let role = role.strip_prefix("<|start|>").unwrap_or(role);
+        let role = role.strip_prefix("assistant").unwrap_or(role);
+        role.strip_prefix("<|channel|>")
+    };
+    let (header, rest) = start(text)?.split_once("<|message|>")?;
+    if header.trim() == "analysis" {
+        let (_, rest) = rest.split_once("<|end|>")?;
+        return start(rest).map(|_| Layer::new(rest, Form::Tag));
+    }
+    let header = header.trim_end_matches("json").trim_end();
+    let header = header.trim_end_matches("<|constrain|>").trim_end();
+    let (channel, tool) = header.split_once(" to=").unwrap_or((header, ""));
+    let is_name = !tool.contains(char::is_whitespace) && matches!(channel, "commentary" | "final");
+    is_name.then(|| Layer {
+        tool: Some(tool.to_owned()).filter(|tool| !tool.is_empty()),
+        ..Layer::new(rest, Form::Tag)
+    })
 }
 
 /// `<|python_tag|>`, `[TOOL_CALLS]`, `</s>` and their like at either end.
@@ -103,14 +150,17 @@ fn marker(text: &str) -> Option<Layer<'_>> {
         text.strip_prefix("functools")
             .filter(|rest| rest.starts_with('['))
     };
-    let rest = BEFORE
+    let known = BEFORE
         .iter()
         .find_map(|mark| text.strip_prefix(mark))
         .or_else(|| AFTER.iter().find_map(|mark| text.strip_suffix(mark)))
-        .or_else(|| token_before(text))
-        .or_else(|| token_after(text))
-        .or_else(functools)?;
-    Some(Layer::new(rest, Form::Tag))
+        .or_else(functools);
+    if let Some(rest) = known {
+        return Some(Layer::new(rest, Form::Tag));
+    }
+    let (token, rest) = token_before(text).or_else(|| token_after(text))?;
+    let layer = Layer::new(rest, Form::Tag);
+    Some(layer.skipping(&format!("<|{token}|>"), SkippedPlace::Around))
 }
 
 /// What is inside `<|…|>` or `<｜…｜>`, if it looks like a token and not like a value.
@@ -119,22 +169,22 @@ fn is_token(inner: &str) -> bool {
     !inner.is_empty() && inner.len() <= TOKEN_BYTES_MAX && inner.chars().all(allowed)
 }
 
-fn token_before(text: &str) -> Option<&str> {
+fn token_before(text: &str) -> Option<(&str, &str)> {
     [("<|", "|>"), ("<｜", "｜>")]
         .iter()
         .find_map(|(open, close)| {
             let (inner, rest) = text.strip_prefix(open)?.split_once(close)?;
             // A token alone is a stand-in, and what is left of a text when everything is peeled is a cut.
-            (is_token(inner) && !rest.trim().is_empty()).then_some(rest)
+            (is_token(inner) && !rest.trim().is_empty()).then_some((inner, rest))
         })
 }
 
-fn token_after(text: &str) -> Option<&str> {
+fn token_after(text: &str) -> Option<(&str, &str)> {
     [("<|", "|>"), ("<｜", "｜>")]
         .iter()
         .find_map(|(open, close)| {
             let (rest, inner) = text.strip_suffix(close)?.rsplit_once(open)?;
-            (is_token(inner) && !rest.trim().is_empty()).then_some(rest)
+            (is_token(inner) && !rest.trim().is_empty()).then_some((inner, rest))
         })
 }
 
@@ -147,17 +197,33 @@ fn react(text: &str) -> Option<Layer<'_>> {
     if !starts_line || rest.contains(LABEL) {
         return None;
     }
-    let rest = rest.split("\nObservation:").next()?;
+    let (rest, observed) = rest.split_once("\nObservation:").unwrap_or((rest, ""));
     let before = text.get(..at)?;
     let tool = before.lines().rev().find_map(|line| {
         let name = line.trim().strip_prefix("Action:")?.trim();
         (!name.is_empty()).then(|| name.to_owned())
     });
+    let said = without_thought(before);
     let is_code = |part: &str| part.contains("```");
-    (!is_code(before)).then(|| Layer {
-        tool,
-        ..Layer::new(rest.trim_start_matches('*'), Form::Prose)
-    })
+    let layer = Layer::new(rest.trim_start_matches('*'), Form::Prose);
+    let layer = layer.skipping(&said, SkippedPlace::Around);
+    let layer = layer.skipping(observed, SkippedPlace::Around);
+    (!is_code(before) && !said.contains('{')).then_some(Layer { tool, ..layer })
+}
+
+/// The lines before the input without the thought, which ends where the action is named, and without the action's name.
+fn without_thought(before: &str) -> String {
+    let mut is_thought = false;
+    let mut kept = String::new();
+    for line in before.lines() {
+        let is_action = line.trim_start().starts_with("Action:");
+        is_thought = !is_action && (is_thought || line.trim_start().starts_with("Thought:"));
+        if !is_action && !is_thought {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
 }
 
 /// `const args = {…};`, `result = stroke(…)`, `await stroke(…)`, `return {…};`
@@ -178,7 +244,8 @@ fn assignment(text: &str) -> Option<Layer<'_>> {
                 .filter(|(target, _)| target.chars().all(is_name))
                 .and_then(|(target, _)| rest.get(target.len() + 1..))?,
         };
-        return Some(Layer::new(value, Form::Prose));
+        let written = text.get(..text.len() - value.len()).unwrap_or_default();
+        return Some(Layer::new(value, Form::Prose).skipping(written, SkippedPlace::Remark));
     }
     let (target, rest) = text.split_once('=')?;
     let is_identifier = |part: &str| {
@@ -191,7 +258,7 @@ fn assignment(text: &str) -> Option<Layer<'_>> {
     let rest = rest.strip_prefix("await ").unwrap_or(rest);
     let called = rest.get(..rest.find('(')?)?;
     (is_identifier(target.trim()) && is_identifier(called) && rest.ends_with([')', ';']))
-        .then(|| Layer::new(rest, Form::Prose))
+        .then(|| Layer::new(rest, Form::Prose).skipping(target, SkippedPlace::Remark))
 }
 
 /// `print(stroke(…))`.

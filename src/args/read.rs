@@ -3,13 +3,13 @@
 use super::{
     arguments::{self, Judged},
     candidates::{self, Candidate},
+    correct::Refused,
     node::Node,
-    outcome::{Complaint, Reading, Refusal},
-    rules::{Policy, Rule},
-    settle,
+    outcome::{self, Reading, Refusal, Repair},
+    rules::{Effect, Policy, Rule},
     shape::Shape,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What reached us as arguments.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,14 +58,23 @@ fn choose(
     let mut refusal: Option<(u32, Box<Refusal>)> = None;
     let mut best: Option<(u32, Reading)> = None;
     let mut tie = false;
-    for Judged { outcome, cost } in judged {
+    let mut moves = false;
+    let mut withheld: Option<Box<Refusal>> = None;
+    for Judged {
+        outcome,
+        cost,
+        is_cautious,
+    } in judged
+    {
         match outcome {
+            Err(found) if found.kind == Rule::Withheld => withheld = withheld.or(Some(found)),
             Ok(reading) => match &best {
                 Some((least, chosen)) if cost >= *least => {
                     tie |= cost == *least && reading.given != chosen.given;
                 }
                 _ => {
                     tie = false;
+                    moves = !is_cautious;
                     best = Some((cost, reading));
                 }
             },
@@ -75,37 +84,54 @@ fn choose(
             Err(_) => {}
         }
     }
+    // What one way of reading hears as a request not to move is not overheard by another.
+    if let Some(refused) = withheld
+        && (best.is_none() || moves)
+    {
+        return Err(refused);
+    }
     match (best, refusal) {
         (Some((_, reading)), _) if tie && policy.refuses(Rule::Contradiction) => {
-            Err(Box::new(ambiguous(shape, reading)))
+            Err(Box::new(ambiguous(shape, policy, reading.repairs)))
+        }
+        // Arguments that were read and refused are not made good by reading the text as none.
+        (Some((_, reading)), Some((_, refusal)))
+            if policy.effect == Effect::Moves && has_no_arguments(&reading) =>
+        {
+            Err(refusal)
         }
         (Some((_, reading)), _) => Ok(reading),
         (None, Some((_, refusal))) => Err(refusal),
-        (None, None) => Err(Box::new(ambiguous_text(shape))),
+        (None, None) => Err(Box::new(ambiguous(shape, policy, Vec::new()))),
     }
 }
 
-fn ambiguous(shape: &Shape, reading: Reading) -> Refusal {
-    Refusal {
-        repairs: reading.repairs,
-        ..ambiguous_text(shape)
-    }
+/// Whether defaults stand for a text in which no arguments were found.
+fn has_no_arguments(reading: &Reading) -> bool {
+    let mut repairs = reading.repairs.iter();
+    repairs.any(|repair| repair.code == "no_arguments")
 }
 
-fn ambiguous_text(shape: &Shape) -> Refusal {
-    let complaint = Complaint {
-        code: "ambiguous",
-        path: String::new(),
-        received: String::new(),
-        expected: "one JSON object, {} for defaults".into(),
-        valid: Vec::new(),
-        why: "this can be read in two ways".into(),
+/// Refuses a text of two meanings; nothing of it is readable.
+fn ambiguous(shape: &Shape, policy: &Policy, repairs: Vec<Repair>) -> Refusal {
+    let why = "this can be read in two ways";
+    let troubles = [arguments::whole_text(Rule::Contradiction, "ambiguous", why)];
+    let good = Map::new();
+    let call = Refused {
+        shape,
+        policy,
+        given: &good,
+        troubles: &troubles,
+        repairs: &repairs,
     };
+    let correction = call.correction();
     Refusal {
-        complaints: vec![complaint],
-        corrected: settle::cautious(shape),
-        good: serde_json::Map::new(),
-        repairs: Vec::new(),
+        complaints: outcome::complaints(&troubles),
+        corrected: correction.call,
+        guidance: correction.guidance,
+        good,
+        repairs,
         kind: Rule::Contradiction,
+        must_mend: Vec::new(),
     }
 }

@@ -35,10 +35,10 @@ pub enum Class {
     L2,
 }
 
-/// Whether keys that no parameter answers to are judged by their meaning.
+/// Whether keys that no parameter answers to, and words around the arguments, are judged by their meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownKeys {
-    /// Physical ones and other tools' parameters count as lost values.
+    /// Those that may change the act count as lost values.
     Judged,
     /// All are ignored and noted: for judging a schema that is not ours.
     Ignored,
@@ -93,6 +93,14 @@ impl Policy {
         }
     }
 
+    /// Returns whether a call can move something here. A foreign schema's tool is not run, only judged.
+    pub(super) const fn guards_motion(&self) -> bool {
+        matches!(
+            (self.effect, self.unknown_keys),
+            (Effect::Moves, UnknownKeys::Judged)
+        )
+    }
+
     /// Whether what `rule` describes keeps the tool from running.
     #[must_use]
     pub const fn refuses(&self, rule: Rule) -> bool {
@@ -110,9 +118,11 @@ impl Policy {
             Rule::PayloadLost => guarded && !self.default_is_all_enabled,
             Rule::PhysicalKey
             | Rule::ForeignKey
+            | Rule::DoubtfulKey
+            | Rule::OtherText
             | Rule::NoArguments
             | Rule::RefusedArgumentLeftOut => guarded,
-            Rule::Contradiction | Rule::Unplaceable => true,
+            Rule::Contradiction | Rule::Unplaceable | Rule::Withheld => true,
         }
     }
 }
@@ -133,6 +143,12 @@ pub enum Rule {
     PhysicalKey,
     /// A parameter of another tool.
     ForeignKey,
+    /// An unknown key that may change the act: a name that is known, a parameter in other words, a negation, a condition.
+    DoubtfulKey,
+    /// Text around the arguments that is not known packaging.
+    OtherText,
+    /// A request for a dry run, or not to move, that is not understood as one.
+    Withheld,
     /// Text with nothing in it that can be read as arguments.
     NoArguments,
     /// Cut off, two objects, duplicates that disagree, a template, the schema echoed.
@@ -158,9 +174,11 @@ impl Rule {
     pub(super) const fn cost(self) -> u32 {
         match self {
             Self::Form | Self::Meaningless | Self::Empty => 1,
-            Self::PhysicalKey | Self::ForeignKey => 20,
+            Self::OtherText => 10,
+            Self::PhysicalKey | Self::ForeignKey | Self::DoubtfulKey => 20,
             Self::PayloadLost | Self::NoArguments | Self::RefusedArgumentLeftOut => 100,
             Self::Contradiction | Self::Unplaceable => 110,
+            Self::Withheld => 120,
         }
     }
 }
@@ -170,13 +188,16 @@ mod tests {
     use super::*;
 
     /// Rows of the table in the order stops, reads, moves lenient, moves guarded; `r` refuses.
-    const TABLE: [(Rule, &str); 10] = [
+    const TABLE: [(Rule, &str); 13] = [
         (Rule::Form, "...."),
         (Rule::Meaningless, "...."),
         (Rule::Empty, "...."),
         (Rule::PayloadLost, "...r"),
         (Rule::PhysicalKey, "...r"),
         (Rule::ForeignKey, "...r"),
+        (Rule::DoubtfulKey, "...r"),
+        (Rule::OtherText, "...r"),
+        (Rule::Withheld, "..rr"),
         (Rule::NoArguments, "...r"),
         (Rule::Contradiction, "..rr"),
         (Rule::Unplaceable, ".rrr"),

@@ -2,7 +2,7 @@
 
 use super::{
     limits::DEPTH_MAX,
-    shape::{Kind, Param, Range, Shape},
+    shape::{Count, Kind, Param, Range, Shape},
     unit::Unit,
 };
 use serde_json::{Map, Value};
@@ -129,8 +129,22 @@ fn param(
         required: (required.iter().any(|r| r == name) || says_required) && !optional,
         default: default.or_else(|| schema.get("const").cloned()),
         empty_is_default,
+        nullable: is_nullable(schema),
         ..Param::new(name, kind)
     })
+}
+
+/// Whether null is declared to be a value.
+fn is_nullable(schema: &Value) -> bool {
+    let is_null = |word: &Value| word == "null" || word == "none";
+    let types = schema.get("type").and_then(Value::as_array);
+    let members = ["anyOf", "oneOf"].iter();
+    let mut members = members
+        .filter_map(|key| schema.get(*key)?.as_array())
+        .flatten();
+    schema.get("nullable") == Some(&Value::Bool(true))
+        || types.is_some_and(|types| types.iter().any(is_null))
+        || members.any(|member| member.get("type").is_some_and(is_null))
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -292,7 +306,10 @@ fn typed(
         "null" | "none" => Kind::Nothing,
         "object" | "dict" | "map" | "hashmap" => nested(object, path, depth)?,
         "any" => Kind::Any,
-        _ if is_list => Kind::List(Box::new(items(name, object, path, depth)?)),
+        _ if is_list => Kind::List {
+            item: Box::new(items(name, object, path, depth)?),
+            count: count(object),
+        },
         _ => {
             return Err(SchemaError::UnknownType {
                 name: word.to_owned(),
@@ -310,6 +327,15 @@ fn nested(object: &Map<String, Value>, path: &str, depth: usize) -> Result<Kind,
         fields,
         open: !closed,
     })
+}
+
+/// How many items a list may have.
+fn count(object: &Map<String, Value>) -> Count {
+    let bound = |key: &str| usize::try_from(object.get(key)?.as_u64()?).ok();
+    Count {
+        min: bound("minItems").unwrap_or(Count::ANY.min),
+        max: bound("maxItems").unwrap_or(Count::ANY.max),
+    }
 }
 
 /// The kind of a list's items; an `enum` beside `items` is meant for each item.

@@ -1,20 +1,21 @@
-//! The answer: what was given with the defaults added, or every complaint with arguments that would be accepted.
+//! The answer: what was given with the defaults added, or every complaint with a corrected call.
 
 use super::{
-    arguments::{Call, Pairs},
-    meaning,
-    node::Node,
-    outcome::{self, Reading, Refusal, Trouble},
+    arguments::Call,
+    correct::Refused,
+    outcome::{self, Reading, Refusal},
     rules::{Class, Rule},
-    shape::{Param, Shape},
+    shape::{Kind, Shape},
     values,
 };
 use serde_json::{Map, Value};
 
 impl Call<'_> {
-    pub(super) fn finish(self) -> Result<Reading, Box<Refusal>> {
+    pub(super) fn finish(mut self) -> Result<Reading, Box<Refusal>> {
+        self.require();
         let Self {
             shape,
+            policy,
             coercer,
             refused,
             given,
@@ -35,14 +36,36 @@ impl Call<'_> {
                 loss: repairs.loss.unwrap_or(Class::L0),
             });
         };
-        let complaints = outcome::complaints(&refused);
+        let call = Refused {
+            shape,
+            policy,
+            given: &given,
+            troubles: &refused,
+            repairs: &repairs.list,
+        };
+        let (correction, must_mend) = (call.correction(), call.must_mend());
         Err(Box::new(Refusal {
-            complaints,
-            corrected: corrected(shape, &given, &refused),
+            complaints: outcome::complaints(&refused),
+            corrected: correction.call,
+            guidance: correction.guidance,
             good: given,
             repairs: repairs.list,
             kind: worst,
+            must_mend,
         }))
+    }
+
+    /// Refuses a call without a required argument, however the others were lost. A stop is never refused.
+    fn require(&mut self) {
+        if !self.refused.is_empty() || !self.policy.refuses(Rule::Unplaceable) {
+            return;
+        }
+        for param in &self.shape.params {
+            let is_said = self.given.contains_key(&param.name) || param.default.is_some();
+            if param.required && !is_said {
+                self.refused.push(values::missing(param, &param.name));
+            }
+        }
     }
 }
 
@@ -70,72 +93,36 @@ fn with_defaults(shape: &Shape, given: &Map<String, Value>) -> Map<String, Value
     let mut sent = given.iter().peekable();
     for param in &shape.params {
         let own = sent.next_if(|(key, _)| **key == param.name);
-        let value = own.map(|(_, value)| value).or(param.default.as_ref());
-        if let Some(value) = value {
-            understood.insert(param.name.clone(), value.clone());
+        let value = own.map(|(_, value)| completed(&param.kind, value.clone()));
+        if let Some(value) = value.or_else(|| param.default.clone()) {
+            understood.insert(param.name.clone(), value);
         }
     }
     understood.extend(sent.map(|(key, value)| (key.clone(), value.clone())));
     understood
 }
 
-/// The caller's good arguments, and a valid value for each refused one.
-fn corrected(shape: &Shape, given: &Map<String, Value>, refused: &[Trouble]) -> Map<String, Value> {
-    let cautious = |param: &Param| {
-        let is_in_doubt = |trouble: &Trouble| leaves_doubt(trouble, param);
-        let value = param.cautious.as_ref();
-        value.filter(|_| refused.iter().any(is_in_doubt)).cloned()
-    };
-    let fix = |param: &Param| {
-        let trouble = refused
-            .iter()
-            .find(|trouble| trouble.is_about(&param.name))?;
-        // What {} would mean is at least nobody's invention.
-        let default = param.default.as_ref().filter(|_| trouble.is_in_doubt);
-        default.or(trouble.fix.as_ref()).cloned()
-    };
-    let needed = |param: &Param| {
-        if param.required {
-            let example = || values::example(&param.kind).or_else(|| values::least(&param.kind));
-            param.default.clone().or_else(example)
-        } else {
-            None
+/// A value with the declared defaults of the fields that were not sent.
+fn completed(kind: &Kind, value: Value) -> Value {
+    match (kind, value) {
+        (Kind::Object { fields, .. }, Value::Object(mut sent)) => {
+            for field in fields {
+                match (sent.get_mut(&field.name), &field.default) {
+                    (Some(value), _) if !value.is_null() => {
+                        *value = completed(&field.kind, value.take());
+                    }
+                    (_, Some(default)) => {
+                        sent.insert(field.name.clone(), default.clone());
+                    }
+                    (_, None) => {}
+                }
+            }
+            Value::Object(sent)
         }
-    };
-    let value = |param: &Param| {
-        given
-            .get(&param.name)
-            .cloned()
-            .or_else(|| cautious(param))
-            .or_else(|| fix(param))
-            .or_else(|| needed(param))
-    };
-    let corrected: Map<String, Value> = shape
-        .params
-        .iter()
-        .filter_map(|param| value(param).map(|value| (param.name.clone(), value)))
-        .collect();
-    let pairs: Pairs = corrected
-        .iter()
-        .map(|(key, value)| (key.clone(), Node::from(value.clone())))
-        .collect();
-    // Words for types alone would be taken for an echo of the schema.
-    if meaning::is_signature(pairs.iter()) {
-        return Map::new();
+        (Kind::List { item, .. }, Value::Array(items)) => {
+            let items = items.into_iter().map(|value| completed(item, value));
+            Value::Array(items.collect())
+        }
+        (_, value) => value,
     }
-    corrected
-}
-
-/// The call of which nothing is known but that the caller meant one.
-pub(super) fn cautious(shape: &Shape) -> Map<String, Value> {
-    let value = |param: &Param| Some((param.name.clone(), param.cautious.clone()?));
-    shape.params.iter().filter_map(value).collect()
-}
-
-/// Whether, after this trouble, it is not certain that the caller wants what a corrected call would do;
-/// `cautious` is the parameter that says whether anything moves.
-fn leaves_doubt(trouble: &Trouble, cautious: &Param) -> bool {
-    let is_of_the_whole = trouble.complaint.path.is_empty();
-    let is_unread = matches!(trouble.rule, Rule::NoArguments | Rule::Contradiction);
-    trouble.is_in_doubt || (is_of_the_whole && is_unread) || trouble.complaint.path == cautious.name
 }

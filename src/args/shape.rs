@@ -1,7 +1,8 @@
 //! What a tool's arguments look like: its parameters, what each may hold, and whose parameters are not its own.
 
 use super::unit::Unit;
-use serde_json::{Number, Value};
+use crate::units;
+use serde_json::{Map, Number, Value};
 
 /// The arguments of one tool.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -12,8 +13,12 @@ pub struct Shape {
     pub foreign: Vec<String>,
     /// Names by which callers know this tool; empty where any name inside the arguments is to be ignored.
     pub tool_names: Vec<String>,
+    /// Names known here that a value under any key may mean: of scenes, overlays, arms.
+    pub known_names: Vec<String>,
     /// Keys that are no parameter are kept as they are, as an open JSON Schema does.
     pub open: bool,
+    /// What a call without arguments does, as in `draws the default scene`; empty where that is not known.
+    pub default_action: String,
 }
 
 /// One parameter.
@@ -33,6 +38,10 @@ pub struct Param {
     pub empty_is_default: bool,
     /// The value with which nothing moves. A corrected call has it where it is in doubt whether, or what, to move.
     pub cautious: Option<Value>,
+    /// Null is a value of it.
+    pub nullable: bool,
+    /// Says what is to be moved or drawn, as a scene does: a corrected call that keeps the caller's own need not be a preview.
+    pub selects_motion: bool,
 }
 
 /// What a parameter may hold.
@@ -69,7 +78,12 @@ pub enum Kind {
         unit: Option<Unit>,
     },
     /// A list of one kind; a single value is a list of one.
-    List(Box<Kind>),
+    List {
+        /// What each item may hold.
+        item: Box<Kind>,
+        /// How many items there may be.
+        count: Count,
+    },
     /// A nested object.
     Object {
         /// Its fields.
@@ -83,6 +97,40 @@ pub enum Kind {
     Nothing,
     /// Anything.
     Any,
+}
+
+/// The number of items that a list may have, both bounds included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// The fewest.
+    pub min: usize,
+    /// The most.
+    pub max: usize,
+}
+
+impl Count {
+    /// Any number of items.
+    pub const ANY: Self = Self {
+        min: 0,
+        max: usize::MAX,
+    };
+
+    /// Whether a list of `items` items fits.
+    #[must_use]
+    pub const fn contains(self, items: usize) -> bool {
+        self.min <= items && items <= self.max
+    }
+
+    /// The bounds in words, such as `of at least 1`.
+    fn words(self) -> String {
+        match (self.min, self.max) {
+            (0, usize::MAX) => String::new(),
+            (min, usize::MAX) => format!(" of at least {min}"),
+            (0, max) => format!(" of at most {max}"),
+            (min, max) if min == max => format!(" of {min}"),
+            (min, max) => format!(" of {min} to {max}"),
+        }
+    }
 }
 
 /// Inclusive bounds; an absent bound does not bind.
@@ -115,6 +163,29 @@ impl Shape {
         self
     }
 
+    /// The same, knowing what a call without arguments does.
+    #[must_use]
+    pub fn with_default_action(mut self, action: impl Into<String>) -> Self {
+        self.default_action = action.into();
+        self
+    }
+
+    /// The same, knowing names that a value under any key may mean.
+    #[must_use]
+    pub fn with_known_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.known_names = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Returns whether nothing moves with these arguments, those that are not among them being their defaults.
+    pub(super) fn is_cautious(&self, given: &Map<String, Value>) -> bool {
+        let is_kept = |param: &Param| {
+            let value = given.get(&param.name).or(param.default.as_ref());
+            param.cautious.is_some() && value == param.cautious.as_ref()
+        };
+        self.params.iter().any(is_kept)
+    }
+
     /// The same, knowing its own names.
     #[must_use]
     pub fn with_tool_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
@@ -135,6 +206,8 @@ impl Param {
             default: None,
             empty_is_default: false,
             cautious: None,
+            nullable: false,
+            selects_motion: false,
         }
     }
 
@@ -157,6 +230,18 @@ impl Param {
     pub fn cautious(mut self, value: impl Into<Value>) -> Self {
         self.cautious = Some(value.into());
         self
+    }
+
+    /// The same, saying what is to be moved or drawn.
+    #[must_use]
+    pub fn selects_motion(mut self) -> Self {
+        self.selects_motion = true;
+        self
+    }
+
+    /// Returns whether null is accepted: as a value, or as another way of not sending it.
+    pub(super) fn may_be_null(&self) -> bool {
+        self.nullable || !self.required
     }
 
     /// The same with another name.
@@ -189,6 +274,15 @@ impl Kind {
         }
     }
 
+    /// A list of any number of items.
+    #[must_use]
+    pub fn list(item: Self) -> Self {
+        Self::List {
+            item: Box::new(item),
+            count: Count::ANY,
+        }
+    }
+
     /// A whole number from `min` to `max`.
     #[must_use]
     pub fn integer(min: i64, max: i64) -> Self {
@@ -207,12 +301,21 @@ impl Kind {
         }
     }
 
+    /// Whether any text, even one blank, is a value of this kind.
+    pub(super) fn takes_text(&self) -> bool {
+        match self {
+            Self::Text | Self::Any => true,
+            Self::AnyOf(kinds) => kinds.iter().any(Self::takes_text),
+            _ => false,
+        }
+    }
+
     /// Whether an object is a value of this kind.
     pub(super) fn takes_object(&self) -> bool {
         match self {
             Self::Object { .. } | Self::Any => true,
             Self::AnyOf(kinds) => kinds.iter().any(Self::takes_object),
-            Self::List(item) => item.takes_object(),
+            Self::List { item, .. } => item.takes_object(),
             _ => false,
         }
     }
@@ -229,7 +332,7 @@ impl Kind {
                 format!("a whole number{}{}", range.words(), in_unit(*unit))
             }
             Self::Number { range, unit } => format!("a number{}{}", range.words(), in_unit(*unit)),
-            Self::List(item) => format!("a list, each {}", item.words()),
+            Self::List { item, count } => format!("a list{}, each {}", count.words(), item.words()),
             Self::Object { .. } => "an object".into(),
             Self::AnyOf(kinds) => kinds
                 .iter()
@@ -278,9 +381,10 @@ impl Range {
     }
 
     fn words(&self) -> String {
+        let short = |bound: &Option<Number>| bound.as_ref().map(short);
         let low = if self.above_min { "above" } else { "at least" };
         let high = if self.below_max { "below" } else { "at most" };
-        match (&self.min, &self.max) {
+        match (short(&self.min), short(&self.max)) {
             (Some(min), Some(max)) if !self.above_min && !self.below_max => {
                 format!(" from {min} to {max}")
             }
@@ -289,6 +393,14 @@ impl Range {
             (None, Some(max)) => format!(" {high} {max}"),
             (None, None) => String::new(),
         }
+    }
+}
+
+/// A number for people.
+pub(super) fn short(number: &Number) -> String {
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(value) => units::short(value),
+        None => number.to_string(),
     }
 }
 

@@ -8,16 +8,54 @@ use super::{
     meaning, name,
     node::{self, Node},
     outcome::{Repairs, Trouble},
-    rules::{Rule, UnknownKeys},
+    rules::Rule,
     shape::Param,
     values::{At, Coercer, dropped},
+    vocabulary::vocabulary,
+    withheld::is_negation,
+    words::FoldedText,
 };
+use serde_json::Value;
+use unicode_normalization::UnicodeNormalization as _;
 
 /// Longest key in which a slip of the pen is looked for.
 const SLIP_BYTES_MAX: usize = 64;
 
 impl Call<'_> {
-    pub(super) fn unknown(&mut self, key: &str, node: &Node) {
+    /// Judges keys that no parameter answers to; the parameters have been read.
+    pub(super) fn unknown_keys<'n>(&mut self, pairs: impl Iterator<Item = &'n (String, Node)>) {
+        let pairs: Vec<&(String, Node)> = pairs.collect();
+        if self.judges() && meaning::holds_signature(&pairs) {
+            let why = "these are types, not arguments";
+            self.trouble(
+                whole_text(Rule::Contradiction, "schema_echo", why),
+                &Node::Null,
+            );
+        }
+        let mut ignored = None;
+        for (key, node) in pairs {
+            let is_said = self.unknown(key, node);
+            ignored = ignored.or(is_said.then_some((key, node)));
+        }
+        let says_what = |key: &String| !vocabulary().is_harmless(&FoldedText::new(key));
+        if let Some((key, node)) = ignored
+            && self.refused.is_empty()
+            && !self.given.keys().any(says_what)
+        {
+            let why = "this is all that was said, and this tool has no such parameter";
+            let trouble = self.stray(
+                Rule::DoubtfulKey,
+                "only_unknown",
+                &node::shown(key),
+                why,
+                node,
+            );
+            self.trouble(trouble.in_doubt(true), node);
+        }
+    }
+
+    /// Says whether the key was ignored though it says something.
+    fn unknown(&mut self, key: &str, node: &Node) -> bool {
         let shown = node::shown(key);
         if meaning::holds_schema(node) {
             let why = "this is a piece of a schema, not arguments";
@@ -27,60 +65,108 @@ impl Call<'_> {
             self.trouble(whole_text(Rule::Contradiction, "template", why), node);
         } else if self.shape.open && !node.is_empty() {
             self.given.insert(key.to_owned(), node.to_value());
-        } else if node.is_empty() || meaning::is_framework(key) {
+        } else if self.is_withheld(key, node) {
+            return false;
+        } else if node.is_empty() || meaning::is_harmless(key) {
             let why = "supplied by the server or empty; ignored";
             self.ignored(&shown, node, "ignored_key", why);
-        } else if self.policy.unknown_keys == UnknownKeys::Ignored {
+        } else if !self.judges() {
             self.ignored(&shown, node, "unknown_key", "no such parameter; ignored");
         } else {
-            self.judged_unknown(key, &shown, node);
+            return self.judged_unknown(key, &shown, node);
         }
+        false
     }
 
-    /// Whether leaving out an unknown key would change the act.
-    fn judged_unknown(&mut self, key: &str, shown: &str, node: &Node) {
-        let is_foreign = self
-            .shape
-            .foreign
-            .iter()
-            .any(|name| meaning::same_key(name, key));
-        let trouble = match node {
-            Node::Text(tool) | Node::Word(tool) if meaning::is_tool_name(key) => {
-                return self.tool_name(tool, node);
-            }
-            _ if is_foreign => {
-                let why = "this is a parameter of another tool";
-                self.stray(Rule::ForeignKey, "foreign_key", shown, why, node)
-            }
-            _ if meaning::withholds(key, node) => {
-                let why =
-                    "this says that nothing is to move, and leaving it out would change the act";
-                self.stray(Rule::PhysicalKey, "withheld", shown, why, node)
-                    .in_doubt(true)
-            }
-            _ if meaning::is_physical(key) || meaning::holds_physical(node) => {
-                let why =
-                    "this tool has no such parameter, and leaving it out would change the act";
-                self.stray(Rule::PhysicalKey, "physical_key", shown, why, node)
-                    .in_doubt(meaning::is_about_moving(key))
-            }
-            _ if !key.contains(char::is_alphanumeric) => {
-                let why = "a value without a name";
-                self.stray(Rule::ForeignKey, "nameless", shown, why, node)
-                    .in_doubt(true)
-            }
-            _ if self.slip(key).is_some() => {
-                let why =
-                    "this is nearly a parameter's name, and leaving it out would change the call";
-                let trouble = self.stray(Rule::ForeignKey, "near_key", shown, why, node);
-                self.mended(trouble, key, node)
-            }
-            Node::Map(_) | Node::List(_) if self.holds_arguments(node, UNWRAP_MAX) => {
-                self.nested(shown, node)
-            }
-            _ => return self.ignored(shown, node, "unknown_key", "no such parameter; ignored"),
+    /// Judges whether leaving out an unknown key would change the act; says whether it is ignored.
+    fn judged_unknown(&mut self, key: &str, shown: &str, node: &Node) -> bool {
+        if let Node::Text(tool) | Node::Word(tool) = node
+            && meaning::is_tool_name(key)
+        {
+            self.tool_name(tool, node);
+            return false;
+        }
+        let Some(trouble) = self.stray_meaning(key, shown, node) else {
+            self.ignored(shown, node, "unknown_key", "no such parameter; ignored");
+            return true;
         };
         self.trouble(trouble, node);
+        false
+    }
+
+    /// What an unknown key may mean that would be lost without it.
+    fn stray_meaning(&self, key: &str, shown: &str, node: &Node) -> Option<Trouble> {
+        let mut foreign = self.shape.foreign.iter();
+        let is_foreign = foreign.any(|name| meaning::same_key(name, key));
+        let (rule, code, why) = if is_foreign {
+            let why = "this is a parameter of another tool";
+            (Rule::ForeignKey, "foreign_key", why)
+        } else if meaning::is_size(key) || meaning::holds_size(node) {
+            let why = "this tool has no such parameter, and it may change what is done";
+            (Rule::PhysicalKey, "physical_key", why)
+        } else if !key.contains(char::is_alphanumeric) {
+            let trouble = self.stray(
+                Rule::ForeignKey,
+                "nameless",
+                shown,
+                "a value without a name",
+                node,
+            );
+            return Some(trouble.in_doubt(true));
+        } else if self.slip(key).is_some() {
+            let why = "this is nearly a parameter's name, or that name in other words";
+            let trouble = self.stray(Rule::ForeignKey, "near_key", shown, why, node);
+            return Some(self.mended(trouble, key, node));
+        } else if self.names_other(key, node) {
+            let why = "this names something known here that is not what would be used";
+            (Rule::DoubtfulKey, "other_name", why)
+        } else if is_doubt(key, node) {
+            let why = "this is false, a negation, a condition or a time, and this tool has no such parameter";
+            (Rule::DoubtfulKey, "negation", why)
+        } else if matches!(node, Node::Map(_) | Node::List(_))
+            && self.holds_arguments(node, UNWRAP_MAX)
+        {
+            return Some(self.nested(shown, node));
+        } else {
+            return None;
+        };
+        let trouble = self.stray(rule, code, shown, why, node);
+        Some(trouble.in_doubt(rule == Rule::DoubtfulKey))
+    }
+
+    /// Whether a key or its value is a name known here other than of what is used.
+    fn names_other(&self, key: &str, node: &Node) -> bool {
+        let is_name = |text: &str| self.is_other_name(text);
+        is_name(key)
+            || match node {
+                Node::Text(text) | Node::Word(text) => parts_of_name(text).any(is_name),
+                Node::List(items) => items.iter().any(|item| self.names_other("", item)),
+                Node::Map(pairs) => pairs
+                    .iter()
+                    .any(|(key, inner)| self.names_other(key, inner)),
+                _ => false,
+            }
+    }
+
+    fn is_other_name(&self, text: &str) -> bool {
+        let plain: String = text.nfkc().collect();
+        let folded = name::fold(plain.trim_matches(['"', '\'', '`']));
+        let is_same = |name: &str| name::fold(name) == folded;
+        let default = |param: &Param| {
+            param
+                .default
+                .as_ref()
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        // Of a parameter that was sent the default's name says nothing: `"style": "default"`.
+        let is_used = |param: &Param| {
+            let given = self.given.get(&param.name).and_then(Value::as_str);
+            given.is_some_and(is_same) || default(param).is_some_and(|name| is_same(&name))
+        };
+        !folded.is_empty()
+            && self.shape.known_names.iter().any(|name| is_same(name))
+            && !self.shape.params.iter().any(is_used)
     }
 
     /// Arguments in a place where none are looked for.
@@ -97,7 +183,7 @@ impl Call<'_> {
     ) -> Option<(&'n str, &'n Node)> {
         let lost = pairs
             .iter()
-            .filter(|(key, _)| !meaning::is_framework(key))
+            .filter(|(key, _)| !meaning::is_harmless(key))
             .find(|(_, node)| self.holds_arguments(node, UNWRAP_MAX));
         lost.map(|(key, node)| (key.as_str(), node))
     }
@@ -123,7 +209,8 @@ impl Call<'_> {
         }
     }
 
-    /// A slip of the pen in the name of a parameter that was not sent (`scen`, `scenes`), or the name in a longer one (`the_scene`).
+    /// A slip of the pen in the name of a parameter that was not sent (`scen`, `scenes`), the name in a longer one (`the_scene`),
+    /// or in another language (`escena`).
     fn slip(&self, key: &str) -> Option<&Param> {
         let folded = name::fold(key);
         let slips_max = |name: &str| match name.chars().count() {
@@ -142,9 +229,14 @@ impl Call<'_> {
             .iter()
             .enumerate()
             .filter(|(index, _)| !self.sent.contains(index));
-        let slip = unsent.find(|(_, param)| is_near(&param.name));
-        slip.filter(|_| folded.len() <= SLIP_BYTES_MAX)
-            .map(|(_, param)| param)
+        let words = FoldedText::new(key);
+        let is_meant = |param: &Param| {
+            let mut names = std::iter::once(&param.name).chain(&param.aliases);
+            (folded.len() <= SLIP_BYTES_MAX && is_near(&param.name))
+                || names.any(|name| vocabulary().means(&words, name))
+        };
+        let meant = unsent.find(|(_, param)| is_meant(param));
+        meant.map(|(_, param)| param)
     }
 
     /// The value under a slip, if it is one of the parameter that is meant.
@@ -190,4 +282,53 @@ impl Call<'_> {
             .expected("the tool's own parameters")
             .valid(names)
     }
+}
+
+/// Most words of a value that are taken for a name with something around it.
+const NAME_PARTS_MAX: usize = 3;
+
+/// A value as a name, and the words of a short one: `the letters`, `letters.svg`.
+fn parts_of_name(text: &str) -> impl Iterator<Item = &str> {
+    let parts = || {
+        text.split([' ', '.', '/', ',', '\\', ':'])
+            .filter(|part| !part.is_empty())
+    };
+    let is_short = text.len() <= SLIP_BYTES_MAX && parts().count() <= NAME_PARTS_MAX;
+    std::iter::once(text).chain(parts().filter(move |_| is_short))
+}
+
+/// Whether a key or its value denies, limits or postpones something.
+fn is_doubt(key: &str, node: &Node) -> bool {
+    let known = vocabulary();
+    let folded = FoldedText::new(key);
+    if known.negations.is_in(&folded) || known.is_conditional(&folded) {
+        return true;
+    }
+    match node {
+        Node::Bool(value) => !value,
+        Node::Text(text) | Node::Word(text) => {
+            is_negation(node) || known.conditions.is_in(&FoldedText::new(text)) || is_time(text)
+        }
+        Node::List(items) => items.iter().any(|item| is_doubt("", item)),
+        Node::Map(pairs) => pairs.iter().any(|(key, inner)| is_doubt(key, inner)),
+        _ => false,
+    }
+}
+
+/// Such as `18:30` and `2031-05-01`.
+fn is_time(text: &str) -> bool {
+    let is_part = |mark: char, digits: usize| {
+        let mut parts = text.split(mark).map(|part| {
+            let start = part.bytes().take_while(u8::is_ascii_digit).count();
+            let end = part.bytes().rev().take_while(u8::is_ascii_digit).count();
+            (start, end)
+        });
+        let mut before = parts.next();
+        parts.any(|(start, end)| {
+            let is_it = start == 2 && before.is_some_and(|(_, end)| (1..=digits).contains(&end));
+            before = Some((start, end));
+            is_it
+        })
+    };
+    text.len() <= SLIP_BYTES_MAX && (is_part(':', 2) || is_part('-', 4))
 }

@@ -1,16 +1,72 @@
 //! Strict JSON by `serde_json`, with a visitor that keeps both of two equal keys.
 
-use super::{limits::NODES_MAX, node::Node};
+use super::{
+    limits::NODES_MAX,
+    node::Node,
+    numeral::{self, Numeral},
+};
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::{cell::Cell, fmt};
 
-/// Reads `text` if it is JSON to the letter; `None` where it is not, or holds too many values.
+/// Reads `text` if it is JSON to the letter; `None` where it is not, holds too many values, or has a decimal that
+/// a double would take for a whole number, which a reader of its digits must judge.
 pub(super) fn parse(text: &str) -> Option<Node> {
+    if holds_lost_fraction(text) {
+        return None;
+    }
     let left = Cell::new(NODES_MAX);
     let mut reader = serde_json::Deserializer::from_str(text);
     let node = Seed(&left).deserialize(&mut reader).ok()?;
     reader.end().ok()?;
     Some(node)
+}
+
+/// Fewest digits of a decimal whose fraction a double may lose.
+const LONG_DIGITS: usize = 16;
+
+/// Whether JSON holds, outside its texts, a decimal such as `4.9999999999999999999`, which is whole once it is a double.
+fn holds_lost_fraction(text: &str) -> bool {
+    let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c == '"' || c.is_ascii_digit()) {
+        let (_, found) = rest.split_at(at);
+        if let Some(quoted) = found.strip_prefix('"') {
+            rest = after_text(quoted);
+            continue;
+        }
+        let end = found.find(|c| !is_of_number(c)).unwrap_or(found.len());
+        let (run, after) = found.split_at(end);
+        if loses_fraction(run) {
+            return true;
+        }
+        rest = after;
+    }
+    false
+}
+
+/// Whether a number is whole as a double and not as it is written.
+fn loses_fraction(number: &str) -> bool {
+    let digits = number.bytes().filter(u8::is_ascii_digit).count();
+    if digits < LONG_DIGITS || !number.contains(['.', 'e', 'E']) {
+        return false;
+    }
+    let is_whole = number.parse().is_ok_and(|value: f64| value.fract() == 0.0);
+    let is_written_whole = match numeral::parse(number) {
+        Some(Numeral::Decimal(decimal)) => decimal.whole().is_some(),
+        _ => false,
+    };
+    is_whole && !is_written_whole
+}
+
+/// What follows the closing quote of the text that `quoted` begins in.
+fn after_text(quoted: &str) -> &str {
+    let mut escaped = false;
+    let end = quoted.find(|c: char| {
+        let closes = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        closes
+    });
+    end.and_then(|at| quoted.get(at + 1..)).unwrap_or_default()
 }
 
 /// Counts values down so that a long list cannot outgrow its text.
@@ -113,6 +169,28 @@ mod tests {
     fn is_strict() {
         for text in ["{'a':1}", "{\"a\":1,}", "{} {}", "NaN", "", "{\"a\":1"] {
             assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn sees_a_fraction_that_a_double_loses() {
+        for text in [
+            "4.9999999999999999999",
+            "{\"a\": [-4.9999999999999999999e0]}",
+            "[1, 120.00000000000000000001]",
+            "0.10000000000000000000001e1",
+        ] {
+            assert!(holds_lost_fraction(text), "{text}");
+        }
+        for text in [
+            "0.30000000000000004",
+            "5.00000000000000000000",
+            "{\"4.9999999999999999999\": \"\\\"4.9999999999999999999\"}",
+            "12345678901234567890",
+            "1.5",
+            "1e3",
+        ] {
+            assert!(!holds_lost_fraction(text), "{text}");
         }
     }
 

@@ -1,6 +1,12 @@
 //! Tags as some models write calls: `<scene>koi</scene>`, `<parameter=scene>koi</parameter>`, `<arg name="scene">koi</arg>`.
 
-use super::{limits::PAIRS_MAX, loose, node::Node};
+use super::{
+    form::{Form, Forms},
+    limits::PAIRS_MAX,
+    loose,
+    node::Node,
+    skipped::SkippedPlace,
+};
 
 /// Deepest nesting of tags that is followed.
 const OPEN_MAX: usize = 16;
@@ -34,6 +40,8 @@ pub(super) struct Tagged {
     pub(super) pairs: Vec<(String, Node)>,
     /// The tool that the tags name, if they do.
     pub(super) tool: Option<String>,
+    /// What was skipped.
+    pub(super) forms: Forms,
     /// Tags are left open.
     pub(super) cut: bool,
 }
@@ -51,17 +59,21 @@ pub(super) fn read(text: &str) -> Option<Tagged> {
     let mut tagged = Tagged {
         pairs: Vec::new(),
         tool: None,
+        forms: Forms::default(),
         cut: false,
     };
+    tagged.forms.add(Form::Tag);
     let mut open: Vec<Open<'_>> = Vec::new();
     let mut pos = 0;
     if text.starts_with("<?xml") {
         pos = text.find("?>")? + 2;
+        let prolog = text.get(..pos)?;
+        tagged.forms.skip(prolog, SkippedPlace::Remark);
     }
     while let Some(found) = text.get(pos..)?.find('<') {
         let at = pos + found;
         if text.get(at..)?.starts_with("<![CDATA[") {
-            has_no_words(text.get(pos..at)?, &open)?;
+            tagged.words(text.get(pos..at)?, &open)?;
             pos = at + text.get(at..)?.find("]]>")? + 3;
             continue;
         }
@@ -73,9 +85,12 @@ pub(super) fn read(text: &str) -> Option<Tagged> {
         let between = text.get(pos..at)?;
         pos = at + length + 1;
         if let Some(name) = inside.strip_prefix('/') {
+            let has_ended = open.last().is_some_and(|tag| tag.has_children);
+            let after = if has_ended { between } else { "" };
+            tagged.forms.skip(after, SkippedPlace::Around);
             close(&mut open, name.trim(), text, at, &mut tagged)?;
         } else {
-            has_no_words(between, &open)?;
+            tagged.words(between, &open)?;
             start(&mut open, inside, pos, &mut tagged)?;
         }
     }
@@ -87,11 +102,6 @@ pub(super) fn read(text: &str) -> Option<Tagged> {
     }
     rest.is_empty().then_some(())?;
     (!tagged.pairs.is_empty() || (tagged.cut && tagged.tool.is_some())).then_some(tagged)
-}
-
-/// Words before a tag, outside a value, are not a call.
-fn has_no_words(between: &str, open: &[Open<'_>]) -> Option<()> {
-    (between.trim().is_empty() || open.last().is_some_and(|tag| is_wrapper(tag.name))).then_some(())
 }
 
 pub(super) fn is_wrapper(name: &str) -> bool {
@@ -121,8 +131,8 @@ fn start<'a>(
     }
     if let Some(parent) = open.last_mut() {
         parent.has_children = true;
-        if tagged.tool.is_none() && !is_wrapper(parent.name) && parent.parameter.is_none() {
-            tagged.tool = Some(parent.name.to_owned());
+        if !is_wrapper(parent.name) && parent.parameter.is_none() {
+            tagged.called(parent.name);
         }
     }
     let attributes = attributes(rest)?;
@@ -133,7 +143,7 @@ fn start<'a>(
         has_children: false,
     };
     if is_carrier(name) && !attributes.is_empty() {
-        let (parameter, value) = carried(attributes)?;
+        let (parameter, value) = tagged.carried(attributes)?;
         match value {
             Some(value) if self_closing => return push(tagged, parameter, value),
             None if !self_closing => tag.parameter = Some(parameter),
@@ -171,38 +181,64 @@ fn attributes(rest: &str) -> Option<Attributes> {
     Some(read.pairs)
 }
 
-/// The parameter that a carrier names, and the value if that is an attribute too. Its `type` says nothing.
-fn carried(attributes: Attributes) -> Option<(String, Option<Node>)> {
-    let (mut name, mut value) = (None, None);
-    for (key, node) in attributes {
-        let place = match key.as_str() {
-            "name" | "key" => &mut name,
-            "value" => &mut value,
-            "type" | "string" | "required" => continue,
-            _ => return None,
-        };
-        if place.replace(node).is_some() {
-            return None;
+impl Tagged {
+    /// Words before a tag: outside a value, but for those inside a call's tag, they are no call.
+    fn words(&mut self, between: &str, open: &[Open<'_>]) -> Option<()> {
+        self.forms.skip(between, SkippedPlace::Around);
+        let is_inside = open.last().is_some_and(|tag| is_wrapper(tag.name));
+        (between.trim().is_empty() || is_inside).then_some(())
+    }
+
+    /// Notes the tool that a tag names. Of several only one can be the tool: the others are tags like any.
+    fn called(&mut self, tool: &str) {
+        match &self.tool {
+            Some(known) if known != tool => {
+                self.forms.skip(&format!("<{tool}>"), SkippedPlace::Around);
+            }
+            _ => self.tool = Some(tool.to_owned()),
         }
     }
-    let (Node::Text(name) | Node::Word(name)) = name? else {
-        return None;
-    };
-    Some((name, value.map(as_word)))
-}
 
-impl Tagged {
+    /// The parameter that a carrier names, and the value if that is an attribute too. Its `type` says nothing.
+    fn carried(&mut self, attributes: Attributes) -> Option<(String, Option<Node>)> {
+        let (mut name, mut value) = (None, None);
+        for (key, node) in attributes {
+            let place = match key.as_str() {
+                "name" | "key" => &mut name,
+                "value" => &mut value,
+                "type" | "string" | "required" => {
+                    self.remark(&node);
+                    continue;
+                }
+                _ => return None,
+            };
+            if place.replace(node).is_some() {
+                return None;
+            }
+        }
+        let (Node::Text(name) | Node::Word(name)) = name? else {
+            return None;
+        };
+        Some((name, value.map(as_word)))
+    }
+
+    fn remark(&mut self, node: &Node) {
+        if let Node::Text(text) | Node::Word(text) = node {
+            self.forms.skip(text, SkippedPlace::Remark);
+        }
+    }
+
     /// `<stroke scene="koi"/>` holds arguments in its attributes, `<invoke name="stroke">` its tool; says whether it held any.
     fn take_attributes(&mut self, name: &str, attributes: Attributes, self_closing: bool) -> bool {
         let wraps = is_wrapper(name);
         if !wraps && (self_closing || !attributes.is_empty()) {
-            self.tool = Some(name.to_owned());
+            self.called(name);
         }
         let had_any = !attributes.is_empty();
         for (key, node) in attributes {
             match (key.as_str(), node) {
-                ("name", Node::Text(tool) | Node::Word(tool)) if wraps => self.tool = Some(tool),
-                ("id" | "type", _) if wraps => {}
+                ("name", Node::Text(tool) | Node::Word(tool)) if wraps => self.called(&tool),
+                ("id" | "type", node) if wraps => self.remark(&node),
                 (_, node) => self.pairs.push((key, as_word(node))),
             }
         }

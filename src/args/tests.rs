@@ -7,8 +7,8 @@
 )]
 
 use super::{
-    Class, Effect, Kind, Line, Param, Policy, Profile, Reading, Received, Refusal, Rule, Shape,
-    Unit, explain, explain_line, read,
+    Class, Effect, Kind, Line, Param, Policy, Profile, Reading, Received, Refusal, Shape, Unit,
+    explain, explain_line, read,
 };
 use serde_json::{Value, json};
 
@@ -20,13 +20,14 @@ const COLUMNS: [(Effect, Profile); 4] = [
 ];
 
 /// A drawing tool such as the node has.
-fn stroke() -> Shape {
+pub(super) fn stroke() -> Shape {
     Shape::new(vec![
         Param::new(
             "scene",
             Kind::name(["default", "koi", "star", "tiger", "practice_skin"]),
         )
-        .default("default"),
+        .default("default")
+        .selects_motion(),
         Param::new("overlay", Kind::name(["crosses", "leaf"])).alias("meta"),
         Param::new("debug", Kind::Bool).default(false),
         Param::new("fps", Kind::integer(1, 120)).default(10),
@@ -35,6 +36,7 @@ fn stroke() -> Shape {
     ])
     .with_foreign(["num_plys", "calibrate_extrinsics"])
     .with_tool_names(["stroke", "draw"])
+    .with_default_action("draws the default scene")
 }
 
 fn run(effect: Effect, profile: Profile, text: &str) -> Result<Reading, Box<Refusal>> {
@@ -45,7 +47,7 @@ fn run(effect: Effect, profile: Profile, text: &str) -> Result<Reading, Box<Refu
     )
 }
 
-fn guarded(text: &str) -> Result<Reading, Box<Refusal>> {
+pub(super) fn guarded(text: &str) -> Result<Reading, Box<Refusal>> {
     run(Effect::Moves, Profile::Guarded, text)
 }
 
@@ -121,12 +123,19 @@ fn a_lost_payload_is_told_apart() {
         "\"[object Map]\"",
     ] {
         check(&[(text, "!!!r")]);
+        // `{}` would move the arm: it is explained, and offered only where nothing moves or little is at stake.
+        let refusal = guarded(text).unwrap_err();
+        assert!(!refusal.to_string().contains("{}"), "{refusal}");
+        let guidance = &refusal.guidance;
         assert!(
-            guarded(text)
-                .unwrap_err()
-                .to_string()
-                .contains("send {} for defaults")
+            guidance.contains("`{}` draws the default scene"),
+            "{guidance}"
         );
+        for effect in [Effect::Reads, Effect::Moves] {
+            let reading = run(effect, Profile::Lenient, text).unwrap();
+            let why = &reading.repairs.last().unwrap().why;
+            assert!(why.contains("send {} for defaults"), "{why}");
+        }
         let policy = Policy {
             default_is_all_enabled: true,
             ..Policy::new(Effect::Moves, Profile::Guarded)
@@ -174,7 +183,7 @@ fn sloppy_form_keeps_its_meaning() {
         "{“scene\": \"koi”, 'debug': true, \"fps\": 5}",
         "```json\n{\"scene\":\"koi\",\"debug\":true,\"fps\":5}\n```",
         "```{\"scene\":\"koi\",\"debug\":true,\"fps\":5}```",
-        "Sure, I'd love to! {\"scene\":\"koi\",\"debug\":true,\"fps\":5} Don't worry.",
+        "Sure! {\"scene\":\"koi\",\"debug\":true,\"fps\":5} Let me know.",
         "Result: {\"scene\":\"koi\",\"debug\":true,\"fps\":5}",
         "<tool_call>{\"scene\":\"koi\",\"debug\":true,\"fps\":5}</tool_call>",
         "<tool_call>{\"name\":\"stroke\",\"arguments\":{\"scene\":\"koi\",\"debug\":true,\"fps\":5}}</tool_call>",
@@ -207,7 +216,7 @@ fn sloppy_form_keeps_its_meaning() {
         "--scene koi --debug --fps 5",
         "{\"scene\":\"koi\" \"debug\":true \"fps\":5}",
         "{\"scene\" \"koi\", \"debug\"=>true, fps=5}",
-        "{/* fish */\"scene\":\"koi\", // yes\n\"debug\":true, # no\n\"fps\":5}",
+        "{/* fish */\"scene\":\"koi\", // yes\n\"debug\":true, # so\n\"fps\":5}",
         "{\"scene\":\"koi\",\"debug\":true,\"fps\":5}}",
         "{\"scene\":\"koi\",\"debug\":true,\"fps\":5}\n</tool_call>",
         r#"{"scene":["koi"],"debug":"yes","fps":"5"}"#,
@@ -272,7 +281,7 @@ fn envelopes_are_opened_and_never_overlooked() {
 
 #[test]
 fn one_value_for_a_list_is_one_unless_it_may_be_several() {
-    let shape = Shape::new(vec![Param::new("tags", Kind::List(Box::new(Kind::Text)))]);
+    let shape = Shape::new(vec![Param::new("tags", Kind::list(Kind::Text))]);
     let read = |text: &str| line(&shape, text).ok();
     assert_eq!(read("{tags: 'a'}"), Some(json!({"tags": ["a"]})));
     assert_eq!(
@@ -290,7 +299,11 @@ fn frameworks_keys_and_inert_ones_are_ignored() {
             r#"{"context": "x", "mcp_context": 1, "toolContext": []}"#,
             "....",
         ),
-        (r#"{"style": "bold", "comment": "please"}"#, "...."),
+        (r#"{"style": "bold", "comment": "please"}"#, "!!!r"),
+        (
+            r#"{"scene": "koi", "style": "bold", "comment": "please"}"#,
+            "....",
+        ),
         (r#"{"depth": null, "speed": ""}"#, "...."),
         (r#"{"name": "stroke"}"#, "...."),
         (r#"{"tool": "Draw", "scene": "koi"}"#, "...."),
@@ -342,7 +355,6 @@ fn a_value_that_would_be_lost_is_asked_for() {
         r#"{"scene_id": "koi"}"#,
         r#"{"": "koi"}"#,
         r#"{"lift (mm)": 0.5}"#,
-        r#"{"scene": "koi", "dry_run": true}"#,
         r#"{"scene": "koi", "config": {"needle_depth": 2}}"#,
         r#"{"scene": "koi", "options": {"fps": 5}}"#,
         r#"{"command": "{\"scene\": \"koi\"}"}"#,
@@ -426,11 +438,11 @@ fn text_without_arguments_is_not_a_call() {
         "[\"koi\", \"star\"]",
         "stroke",
         "a = b",
-        "do not call stroke(scene=\"koi\") now",
         "<b>x</b>",
     ] {
         check(&[(text, "!!!r")]);
     }
+    check(&[("do not call stroke(scene=\"koi\") now", "!!rr")]);
 }
 
 #[test]
@@ -510,6 +522,14 @@ fn values_that_cannot_be_placed_are_refused() {
         r#"{"lift": -1}"#,
         r#"{"lift": "5,5 mm"}"#,
         r#"{"fps": "1.000"}"#,
+        r#"{"lift": "1.000 mm"}"#,
+        r#"{"lift": "25.000mm"}"#,
+        r#"{"lift": "１.０００ mm"}"#,
+        r#"{"lift": "1.000"}"#,
+        "lift=25.000mm",
+        r#"{"fps": 4.9999999999999999999}"#,
+        r#"{"fps": "4.9999999999999999999"}"#,
+        "{fps: 4.9999999999999999999}",
         r#"{"note": {"a": 1}}"#,
     ] {
         check(&[(text, ".rrr".replace('.', "!").as_str())]);
@@ -558,31 +578,8 @@ fn a_number_that_fits_another_unit_is_refused_with_that_thought() {
     );
 }
 
-#[test]
-fn every_complaint_comes_at_once_with_a_call_that_works() {
-    let refusal =
-        guarded(r#"{"scene": "tigger", "debug": "maybe", "fps": 0, "note": "hi", "depth": 3}"#)
-            .unwrap_err();
-    assert_eq!(refusal.complaints.len(), 4, "{refusal}");
-    assert_eq!(
-        refusal
-            .complaints
-            .iter()
-            .find(|c| c.path == "scene")
-            .unwrap()
-            .valid[0],
-        "tiger"
-    );
-    assert_eq!(
-        Value::Object(refusal.corrected.clone()),
-        json!({"scene": "tiger", "debug": false, "fps": 10, "note": "hi"})
-    );
-    assert_eq!(refusal.kind, Rule::Unplaceable);
-    assert!(guarded(&Value::Object(refusal.corrected).to_string()).is_ok());
-}
-
 /// The same tool with a parameter by which nothing moves.
-fn previewed() -> Shape {
+pub(super) fn previewed() -> Shape {
     let mut shape = stroke();
     let dry_run = Param::new("dry_run", Kind::Bool).alias("preview");
     shape
@@ -591,93 +588,32 @@ fn previewed() -> Shape {
     shape
 }
 
-/// Small models send the corrected call as it is: it must not draw what nobody named, nor draw where a look was asked for.
 #[test]
-fn a_corrected_call_moves_nothing_where_it_is_in_doubt_what_was_meant() {
-    let policy = Policy::new(Effect::Moves, Profile::Guarded);
-    let read = |text: &str| read(&previewed(), &policy, Received::Text(text.into()));
-    for (text, corrected) in [
+fn refusals_print_short_numbers() {
+    for (text, said) in [
+        (r#"{"lift": 0.7000000000000001}"#, "0.7 m is out of range"),
+        (r#"{"lift": -0.0}"#, "0 m is out of range"),
         (
-            r#"{"scene": "koi", "dri_run": true}"#,
-            r#"{"scene": "koi", "dry_run": true}"#,
-        ),
-        (
-            r#"{"scene": "koi", "dry_run": "tru"}"#,
-            r#"{"scene": "koi", "dry_run": true}"#,
-        ),
-        (
-            r#"{"scene": "koi", "dry_run": {"value": true}}"#,
-            r#"{"scene": "koi", "dry_run": true}"#,
-        ),
-        (
-            r#"{"scene": "koi", "dry_run": "[object Object]"}"#,
-            r#"{"scene": "koi", "dry_run": true}"#,
-        ),
-        (
-            r#"{"scene": "koi", "dry_run":tr"#,
-            r#"{"scene": "koi", "dry_run": true}"#,
-        ),
-        (
-            r#"{"scene": "koi", "simulate": true}"#,
-            r#"{"scene": "koi", "dry_run": true}"#,
-        ),
-        (
-            r#"{"scene": "koi", "plan_only": true}"#,
-            r#"{"scene": "koi", "dry_run": true}"#,
-        ),
-        (
-            r#"{"scene": "koi", "mode": "dry run"}"#,
-            r#"{"scene": "koi", "dry_run": true}"#,
-        ),
-        (
-            r#"{"scene": "koi", "confirm": false}"#,
-            r#"{"scene": "koi", "dry_run": true}"#,
-        ),
-        (r#"{"stop": true}"#, r#"{"dry_run": true}"#),
-        ("do not draw anything", r#"{"dry_run": true}"#),
-        // No name is near: what {} would mean, and that as a look.
-        (
-            r#"{"scene": "zebra"}"#,
-            r#"{"scene": "default", "dry_run": true}"#,
-        ),
-        (
-            r#"{"scene": "<scene>"}"#,
-            r#"{"scene": "default", "dry_run": true}"#,
-        ),
-        // A slip of the pen is mended, and what was said of moving stands.
-        (r#"{"scene": "tigger"}"#, r#"{"scene": "tiger"}"#),
-        (r#"{"scen": "koi"}"#, r#"{"scene": "koi"}"#),
-        (
-            r#"{"scene": "zebra", "dry_run": false}"#,
-            r#"{"scene": "default", "dry_run": false}"#,
-        ),
-        (r#"{"scene": "koi", "depth": 2}"#, r#"{"scene": "koi"}"#),
-        (
-            r#"{"scene": "koi", "fps": 0}"#,
-            r#"{"scene": "koi", "fps": 10}"#,
+            r#"{"lift": 0.6000000000000001}"#,
+            "0.6000000000000001 m is out of range",
         ),
     ] {
-        let refusal = read(text).unwrap_err();
-        let corrected: Value = serde_json::from_str(corrected).unwrap();
-        assert_eq!(
-            Value::Object(refusal.corrected.clone()),
-            corrected,
-            "{text}"
-        );
-        assert!(read(&corrected.to_string()).is_ok(), "{text}");
+        let words = guarded(text).unwrap_err().to_string();
+        assert!(words.contains(said), "{text}: {words}");
     }
 }
 
 #[test]
 fn what_says_that_nothing_is_to_move_is_not_left_out() {
     check(&[
-        (r#"{"scene": "koi", "do_not_draw": true}"#, "!!!r"),
-        (r#"{"scene": "koi", "execute": false}"#, "!!!r"),
-        (r#"{"scene": "koi", "test": true}"#, "!!!r"),
+        (r#"{"scene": "koi", "dry_run": true}"#, "!!rr"),
+        (r#"{"scene": "koi", "do_not_draw": true}"#, "!!rr"),
+        (r#"{"scene": "koi", "execute": false}"#, "!!rr"),
+        (r#"{"scene": "koi", "test": true}"#, "!!rr"),
         (r#"{"scene": "koi", "robot": "left"}"#, "!!!r"),
         (r#"{"scene": "koi", "text": "HELLO"}"#, "!!!r"),
         (r#"{"scene": "koi", "confirm": true}"#, "...."),
-        (r#"{"scene": "koi", "cancel": false}"#, "...."),
+        (r#"{"scene": "koi", "cancel": false}"#, "!!!r"),
         (r#"{"scene": "koi", "style": "bold"}"#, "...."),
     ]);
 }
@@ -779,7 +715,7 @@ fn alerts() -> Shape {
     .unwrap()
 }
 
-fn line(shape: &Shape, text: &str) -> Result<Value, Line> {
+pub(super) fn line(shape: &Shape, text: &str) -> Result<Value, Line> {
     match explain_line(shape, text) {
         Line::Understood { understood, .. } => Ok(Value::Object(understood)),
         refused @ Line::Refused { .. } => Err(refused),
@@ -832,10 +768,7 @@ fn misused_values_of_a_foreign_schema_are_refused_with_the_valid_ones() {
             valid.is_none_or(|valid| complaints[0].valid.iter().any(|v| v == valid)),
             "{complaints:?}"
         );
-        assert_eq!(
-            line(&alerts(), &Value::Object(corrected.clone()).to_string()).unwrap(),
-            Value::Object(corrected)
-        );
+        assert_eq!(corrected, json!({"title": "t"}).as_object().cloned());
     }
 }
 

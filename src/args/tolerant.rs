@@ -5,6 +5,7 @@ use super::{
     limits::{DEPTH_MAX, LOOK_MAX, NODES_MAX, PAIRS_MAX},
     node::Node,
     quote::{self, Bad, Place, Quotes},
+    skipped::SkippedPlace,
 };
 
 /// What ends a run of `key: value` pairs.
@@ -378,7 +379,11 @@ impl<'a> Parser<'a> {
             });
             self.pos += rest.len() - trimmed.len();
             match comment_length(trimmed) {
-                Some(Some(length)) => self.pos += length,
+                Some(Some(length)) => {
+                    let comment = trimmed.get(..length).unwrap_or_default();
+                    self.forms.skip(comment, SkippedPlace::Remark);
+                    self.pos += length;
+                }
                 Some(None) => {
                     self.cut = true;
                     self.pos = self.text.len();

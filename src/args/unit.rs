@@ -216,7 +216,7 @@ impl Unit {
     }
 
     /// The value of `numeral` in `from`, expressed in this unit: exact, or the nearest double. `None` across dimensions or overflow.
-    pub(super) fn convert(self, numeral: &Numeral, from: Self) -> Option<Number> {
+    pub(super) fn convert(self, numeral: &Numeral, from: Self) -> Option<Numeral> {
         if from.0.dimension != self.0.dimension {
             return None;
         }
@@ -224,10 +224,10 @@ impl Unit {
             return self.convert_exactly(numeral, from);
         }
         let value = numeral::number(numeral)?.as_f64()?;
-        Number::from_f64(value * from.base_ratio() / self.base_ratio())
+        real(value * from.base_ratio() / self.base_ratio())
     }
 
-    fn convert_exactly(self, numeral: &Numeral, from: Self) -> Option<Number> {
+    fn convert_exactly(self, numeral: &Numeral, from: Self) -> Option<Numeral> {
         let (digits, exponent) = match numeral {
             Numeral::Whole(value) => (*value, 0),
             Numeral::Decimal(decimal) => (decimal.digits, decimal.exponent),
@@ -261,7 +261,7 @@ impl Unit {
 }
 
 /// `num/den × 10^exponent` as whole number, exact decimal, or nearest double.
-fn quotient(num: i128, den: i128, exponent: i32) -> Option<Number> {
+fn quotient(num: i128, den: i128, exponent: i32) -> Option<Numeral> {
     let divisor = gcd(num.unsigned_abs(), den.unsigned_abs()).max(1);
     let divisor = i128::try_from(divisor).ok()?;
     let (num, mut den) = (num / divisor, den / divisor);
@@ -284,17 +284,22 @@ fn quotient(num: i128, den: i128, exponent: i32) -> Option<Number> {
         exponent: power,
     };
     if den == 1 {
-        return decimal
+        let whole = decimal
             .whole()
-            .and_then(numeral::whole)
-            .or_else(|| Number::from_f64(decimal.value()));
+            .filter(|whole| numeral::whole(*whole).is_some());
+        return Some(whole.map_or(Numeral::Decimal(decimal), Numeral::Whole));
     }
     #[expect(
         clippy::cast_precision_loss,
         reason = "a third of a unit has no exact decimal; the nearest double is meant"
     )]
     let value = decimal.value() / den as f64;
-    Number::from_f64(value)
+    real(value)
+}
+
+/// A double as the decimal that it prints as; `None` where it is not finite.
+fn real(value: f64) -> Option<Numeral> {
+    numeral::parse(&Number::from_f64(value)?.to_string())
 }
 
 fn gcd(mut a: u128, mut b: u128) -> u128 {
@@ -359,6 +364,7 @@ mod tests {
         let quantity = quantity(text)?;
         Unit::named(to)?
             .convert(&quantity.numeral, Unit::named(quantity.suffix)?)
+            .and_then(|numeral| numeral::number(&numeral))
             .map(|number| number.to_string())
     }
 

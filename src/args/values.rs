@@ -3,7 +3,7 @@
 use super::{
     form::Form,
     meaning, name,
-    nearest::{is_near, nearest},
+    nearest::nearest,
     node::{self, Node},
     outcome::{Repair, Repairs, Trouble},
     rules::{Class, Policy, Render, Rule},
@@ -49,7 +49,7 @@ impl Coercer<'_> {
                 at,
                 "only null fits here",
             )),
-            Kind::List(item) => self.list(item, node, at),
+            Kind::List { item, count } => self.list(item, *count, node, at),
             Kind::Object { fields, open } => self.object(kind, fields, *open, node, at),
             Kind::AnyOf(kinds) => self.any_of(kind, kinds, node, at),
             _ => self.scalar(kind, node, at),
@@ -68,12 +68,8 @@ impl Coercer<'_> {
                 if (meaning::is_template(text) || meaning::is_dressed_name(text, at.name()))
                     && !is_declared(kind, text) =>
             {
-                Err(
-                    trouble("template", "this is a stand-in for a value, not a value")
-                        .valid(valid(kind, ""))
-                        .fix(example(kind))
-                        .in_doubt(is_free(kind)),
-                )
+                let why = "this is a stand-in for a value, not a value";
+                Err(trouble("template", why).valid(valid(kind, "")))
             }
             Node::Text(text) if node::is_lost_payload(text) && !is_declared(kind, text) => {
                 Err(Trouble::new(
@@ -89,9 +85,7 @@ impl Coercer<'_> {
                 "schema_echo",
                 "this is the schema of a value, not a value",
             )
-            .valid(valid(kind, ""))
-            .fix(example(kind))
-            .in_doubt(is_free(kind))),
+            .valid(valid(kind, ""))),
             Node::Map(_) | Node::List(_) if !at.is_inner && node.contradicts_itself() => {
                 Err(trouble(
                     "duplicate_keys",
@@ -223,13 +217,8 @@ impl Coercer<'_> {
             )
             .valid(among)),
             name::Resolution::Unknown { nearest } => {
-                let mut trouble =
-                    unplaceable("unknown_name", kind, node, at, "there is no such name");
-                if let Some(near) = nearest.first().filter(|name| is_near(&received, name)) {
-                    trouble.fix = Some(Value::String(near.clone()));
-                    trouble.is_in_doubt = false;
-                }
-                Err(trouble.valid(nearest))
+                let why = "there is no such name";
+                Err(unplaceable("unknown_name", kind, node, at, why).valid(nearest))
             }
         }
     }
@@ -279,15 +268,8 @@ impl Coercer<'_> {
         }
         let words: Vec<String> = values.iter().map(plain_text).collect();
         let near = nearest(&received, words.iter().map(String::as_str));
-        let fix = near
-            .first()
-            .and_then(|first| values.iter().find(|value| plain_text(value) == *first))
-            .cloned();
-        Err(
-            unplaceable("not_a_choice", kind, node, at, "this is none of the values")
-                .valid(near)
-                .fix(fix),
-        )
+        let why = "this is none of the values";
+        Err(unplaceable("not_a_choice", kind, node, at, why).valid(near))
     }
 
     fn boolean(&mut self, kind: &Kind, node: &Node, at: At<'_>) -> Coerced {
@@ -392,13 +374,6 @@ pub(super) fn unplaceable(
         .received(node::shown_node(node))
         .expected(kind.words())
         .valid(valid(kind, ""))
-        .fix(example(kind))
-        .in_doubt(is_free(kind))
-}
-
-/// Whether any other value would be as good a correction: what is named, and yes or no, cannot be told from a wrong value.
-fn is_free(kind: &Kind) -> bool {
-    matches!(kind, Kind::Name { .. } | Kind::Bool)
 }
 
 /// A required parameter that is not there.
@@ -406,7 +381,6 @@ pub(super) fn missing(param: &Param, path: &str) -> Trouble {
     Trouble::new(Rule::Unplaceable, "missing", path, "required but not sent")
         .expected(param.kind.words())
         .valid(valid(&param.kind, ""))
-        .fix(param.default.clone().or_else(|| example(&param.kind)))
 }
 
 /// Valid values of a kind that has few.
@@ -421,49 +395,6 @@ fn valid(kind: &Kind, received: &str) -> Vec<String> {
         Kind::Bool => vec!["true".into(), "false".into()],
         _ => Vec::new(),
     }
-}
-
-/// A valid value for a corrected call, where one can be named without inventing it.
-pub(super) fn example(kind: &Kind) -> Option<Value> {
-    match kind {
-        Kind::Name { known } => known.first().cloned().map(Value::String),
-        Kind::Choice { values, .. } => values.first().cloned(),
-        Kind::Bool => Some(Value::Bool(false)),
-        Kind::Integer { range, .. } | Kind::Number { range, .. } => bound(range),
-        Kind::AnyOf(kinds) => kinds.iter().find_map(example),
-        _ => None,
-    }
-}
-
-/// The least that is of a kind, for a required value of which nothing is known.
-pub(super) fn least(kind: &Kind) -> Option<Value> {
-    match kind {
-        Kind::Text | Kind::Any => Some(Value::String("text".to_owned())),
-        Kind::Integer { .. } | Kind::Number { .. } => Some(Value::from(0)),
-        Kind::List(_) => Some(Value::Array(Vec::new())),
-        Kind::Object { fields, .. } => {
-            let needed = fields.iter().filter(|field| field.required);
-            let value = |field: &Param| {
-                Some((
-                    field.name.clone(),
-                    example(&field.kind).or_else(|| least(&field.kind))?,
-                ))
-            };
-            Some(Value::Object(needed.filter_map(value).collect()))
-        }
-        Kind::AnyOf(kinds) => kinds.iter().find_map(least),
-        _ => None,
-    }
-}
-
-fn bound(range: &Range) -> Option<Value> {
-    let bounds = [range.min.as_ref(), range.max.as_ref()];
-    bounds
-        .into_iter()
-        .flatten()
-        .find(|number| range.contains(number))
-        .cloned()
-        .map(Value::Number)
 }
 
 fn plain_text(value: &Value) -> String {
@@ -488,6 +419,12 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// Whether a value is to the letter the declared default, which is a value by being one.
+pub(super) fn is_default(param: &Param, node: &Node) -> bool {
+    let default = param.default.as_ref();
+    default.is_some_and(|default| node.to_value() == *default) && !node.contradicts_itself()
+}
+
 /// Whether `text` is to the letter one of the kind's own values, and so is no word for something else.
 pub(super) fn is_declared(kind: &Kind, text: &str) -> bool {
     match kind {
@@ -499,7 +436,7 @@ pub(super) fn is_declared(kind: &Kind, text: &str) -> bool {
                     .is_some_and(|value| value == text || value.eq_ignore_ascii_case(text))
             }) || synonyms.iter().any(|(word, _)| word == text)
         }
-        Kind::List(item) => is_declared(item, text),
+        Kind::List { item, .. } => is_declared(item, text),
         Kind::AnyOf(kinds) => kinds.iter().any(|kind| is_declared(kind, text)),
         _ => false,
     }

@@ -102,7 +102,7 @@ pub struct JointFile {
 }
 
 fn margin_rad_default() -> Finite {
-    Finite::new(0.05).unwrap_or_default()
+    Finite::literal(0.05)
 }
 
 /// How a servo's count relates to its joint's angle.
@@ -176,12 +176,11 @@ pub struct Simulation {
 
 impl Default for Simulation {
     fn default() -> Self {
-        let finite = |value| Finite::new(value).unwrap_or_default();
         Self {
-            lag_s: finite(0.02),
-            speed_max_rad_s: finite(5.5),
+            lag_s: Finite::literal(0.02),
+            speed_max_rad_s: Finite::literal(5.5),
             dead_band_ticks: 1,
-            backlash_deg: finite(0.0),
+            backlash_deg: Finite::literal(0.0),
             return_delay_us: 20,
         }
     }
@@ -279,10 +278,48 @@ impl Arm {
         })
     }
 
+    /// Returns whether it counts and ends as another one of the same name does: the same servos with
+    /// the same zeros, and the same limits.
+    #[must_use]
+    pub fn counts_like(&self, other: &Self) -> bool {
+        self.servos().eq(other.servos())
+            && self.limits.lower_rad == other.limits.lower_rad
+            && self.limits.upper_rad == other.limits.upper_rad
+    }
+
     /// How many joints it has.
     #[must_use]
     pub fn dof(&self) -> usize {
         self.file.joints.len()
+    }
+
+    /// Returns how far from the base frame's origin any point of the body can be, in metres, whatever the joints do: the
+    /// chain stretched out.
+    #[must_use]
+    pub fn reach_m(&self) -> f64 {
+        let reach = |capsule: &Capsule| {
+            let ends_m = [capsule.from_m, capsule.to_m].map(|end| end.coords.norm());
+            self.stretched_m(capsule.joints_before) + ends_m[0].max(ends_m[1]) + capsule.radius_m
+        };
+        let reaches = self.capsules.iter().map(reach);
+        reaches.fold(
+            self.stretched_m(self.dof()) + self.chain.mount_m(),
+            f64::max,
+        )
+    }
+
+    /// Returns how far from the base frame's origin a point can be that is fixed to the tool mount, in metres.
+    #[must_use]
+    pub fn tool_reach_m(&self, of_mount_m: &Point3<f64>) -> f64 {
+        self.stretched_m(self.dof()) + self.chain.mount_m() + of_mount_m.coords.norm()
+    }
+
+    /// Returns the farthest that the last of so many joints can be from the base frame's origin, in metres.
+    fn stretched_m(&self, joints: usize) -> f64 {
+        let links = self.chain.joints().iter().take(joints);
+        links
+            .map(|joint| joint.origin.translation.vector.norm())
+            .sum()
     }
 
     /// A joint's name; its number where there is no such joint.
@@ -330,6 +367,11 @@ fn check(file: &ArmFile) -> Result<(), String> {
     let count = file.joints.len();
     if count == 0 || count > JOINTS_MAX {
         return Err(format!("{count} joints; 1 to {JOINTS_MAX} are possible"));
+    }
+    if file.baud == 0 {
+        return Err(
+            "baud is 0; it must be the speed of the servos' bus, such as 1000000".to_owned(),
+        );
     }
     file.joints.iter().try_for_each(check_joint)?;
     check_ids(file)?;
@@ -533,15 +575,18 @@ fn limits(file: &ArmFile) -> Limits {
     }
 }
 
+#[expect(
+    clippy::expect_used,
+    reason = "`check` refuses a joint that is not there"
+)]
 fn place(file: &ArmFile, capsule: &CapsuleFile) -> Capsule {
-    let moved_by = |name: &String| file.joints.iter().position(|joint| joint.name == *name);
+    let joints_before = capsule.joint.as_ref().map_or(0, |name| {
+        let moved_by = file.joints.iter().position(|joint| joint.name == *name);
+        moved_by.expect("the capsule's joint") + 1
+    });
     Capsule {
         name: capsule.name.clone(),
-        joints_before: capsule
-            .joint
-            .as_ref()
-            .and_then(moved_by)
-            .map_or(0, |index| index + 1),
+        joints_before,
         from_m: vector(capsule.from_m).into(),
         to_m: vector(capsule.to_m).into(),
         radius_m: capsule.radius_m.get(),

@@ -261,3 +261,13 @@ fn a_part_in_millimetres_is_refused_by_its_name() {
         assert!(why.contains(&said), "{why}");
     }
 }
+
+/// A bus without a speed was waited for as one of 1 baud.
+#[test]
+fn refuses_a_bus_without_a_speed() {
+    let text = include_str!("../../scenes/arms/so101.toml");
+    let mut file: super::ArmFile = toml::from_str(text).unwrap();
+    file.baud = 0;
+    let said = Arm::new(file).unwrap_err().to_string();
+    assert!(said.contains("baud is 0"), "{said}");
+}

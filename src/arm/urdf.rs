@@ -481,8 +481,12 @@ fn plain(name: &str) -> String {
     }
 }
 
+#[expect(
+    clippy::expect_used,
+    reason = "what is read is bounded, and what is made of it is as well"
+)]
 fn single(value: f64) -> Finite {
-    Finite::new(value).unwrap_or_default()
+    Finite::new(value).expect("a finite number from finite ones")
 }
 
 fn finite(of: [f64; 3]) -> [Finite; 3] {

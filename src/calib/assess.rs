@@ -4,14 +4,17 @@
 use nalgebra::{Isometry3, Point3, Vector3};
 use serde::Serialize;
 
-use super::edit::{RADIUS_KEY, zero_key};
-use super::record::{Change, Contact, Glimpse, Kind, Record, Role, Session, Values, basis};
+use super::edit::{RADIUS_KEY, sign_key, zero_key};
+use super::record::{
+    Change, Contact, Glimpse, Kind, Record, Role, Session, Values, basis, zeros_of,
+};
 use super::seen;
 use super::{
     Asked, Class, Finding, FitError, FrameSigma, Plane, Rolled, RolledTouch, SheetFrame,
     TOUCHES_EACH, Target, Touch, Verdict, curvature, frame, judge_pivot, judge_plane,
     judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust, rolled_robust, zeros,
 };
+use crate::arm::JointFile;
 use crate::kin::Tip;
 use crate::scene::{Pen, Scene, Surface};
 use crate::units::Joints;
@@ -88,6 +91,33 @@ pub enum AssessError {
         "the touches were made with another {0} than its file has now: they cannot be used; `steadyhand calibrate discard`, and touch again"
     )]
     Changed(&'static str),
+    /// A touch is not of this arm's joints.
+    #[error(
+        "touch {number} has {have} joint angles, and {arm} needs {need} finite ones: its session was damaged; `steadyhand calibrate discard`, and touch again"
+    )]
+    OtherJoints {
+        /// Which touch, counted from 1.
+        number: usize,
+        /// How many angles it has.
+        have: usize,
+        /// The arm.
+        arm: String,
+        /// How many joints the arm has.
+        need: usize,
+    },
+    /// A touch was made with other zeros than the arm's file has, or with unknown ones.
+    #[error(
+        "touch {number} was measured with other zeros ({}) than the file of the arm has now ({now}), so the touches say nothing together; start the node again, `steadyhand calibrate discard`, and touch again",
+        if with.is_empty() { "not recorded" } else { with.as_str() }
+    )]
+    OtherZeros {
+        /// Which touch, from 1.
+        number: usize,
+        /// Its zeros.
+        with: String,
+        /// The file's.
+        now: String,
+    },
     /// The scene has nothing of that name.
     #[error("the scene has no `{0}`; it has {1}")]
     NoName(String, String),
@@ -137,6 +167,8 @@ pub fn assess(
     if session.basis != basis_of(session.kind, scene, &session.pen)? {
         return Err(AssessError::Changed("zeros or another tip"));
     }
+    check_joints(session, scene)?;
+    same_zeros(session, scene)?;
     let work = Work {
         session,
         scene,
@@ -154,6 +186,36 @@ pub fn assess(
         (Kind::Pose | Kind::Cap | Kind::Calibrator, _, _) => return Err(AssessError::Taught),
     };
     Ok(assessed.unwrap_or_else(|error| work.not_yet(&error)))
+}
+
+/// Refuses a touch without an angle for each joint: one that is missing must not be read as 0.
+fn check_joints(session: &Session, scene: &Scene) -> Result<(), AssessError> {
+    let need = scene.arm.dof();
+    let is_odd = |joints: &[f64]| joints.len() != need || joints.iter().any(|q| !q.is_finite());
+    let mut touches = session.touches.iter().zip(1..);
+    match touches.find(|(touch, _)| is_odd(&touch.joints_rad)) {
+        None => Ok(()),
+        Some((touch, number)) => Err(AssessError::OtherJoints {
+            number,
+            have: touch.joints_rad.len(),
+            arm: scene.arm.file.name.clone(),
+            need,
+        }),
+    }
+}
+
+/// Refuses touches whose joints were not all measured with the zeros that the arm's file has.
+fn same_zeros(session: &Session, scene: &Scene) -> Result<(), AssessError> {
+    let now = zeros_of(&scene.arm.file);
+    let mut touches = session.touches.iter().enumerate();
+    match touches.find(|(_, touch)| touch.zeros != now) {
+        None => Ok(()),
+        Some((index, touch)) => Err(AssessError::OtherZeros {
+            number: index + 1,
+            with: touch.zeros.clone(),
+            now,
+        }),
+    }
 }
 
 struct Work<'a> {
@@ -754,6 +816,9 @@ fn normal_of(record: &Record) -> Option<Vector3<f64>> {
 
 /// What the file says now of what was calibrated; `None` for a pen that the scene does not have.
 pub(super) fn said_now(kind: Kind, session: &Session, scene: &Scene) -> Option<Values> {
+    if kind == Kind::Zeros {
+        return Some(zeros_now(scene));
+    }
     let pen = find_pen(scene, &session.pen).ok()?;
     let work = Work {
         session,
@@ -765,6 +830,26 @@ pub(super) fn said_now(kind: Kind, session: &Session, scene: &Scene) -> Option<V
         Kind::Sheet => work.old_sheet(),
         _ => Values::new(),
     })
+}
+
+/// Returns all that a calibration of zeros may have written into the arm's file.
+fn zeros_now(scene: &Scene) -> Values {
+    let joints = scene.arm.file.joints.iter();
+    let of_joint = |joint: &JointFile| {
+        let ends = [
+            ("lower_rad", joint.lower_rad),
+            ("upper_rad", joint.upper_rad),
+        ]
+        .map(|(key, end)| (format!("{key} of {}", joint.name), vec![end.get()]));
+        let counts = joint.servos.iter().flat_map(|servo| {
+            [
+                (zero_key(servo.id), vec![f64::from(servo.zero_tick)]),
+                (sign_key(servo.id), vec![f64::from(servo.sign)]),
+            ]
+        });
+        ends.into_iter().chain(counts).collect::<Vec<_>>()
+    };
+    joints.flat_map(of_joint).collect()
 }
 
 /// What to do next, in one sentence.

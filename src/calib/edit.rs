@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use super::record::{Kind, Session, Values};
+use crate::arm::{Arm, Servo};
 
 /// Why a file's text cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,6 +87,18 @@ pub(super) fn zero_key(id: u8) -> String {
 /// The key under which a servo's sense of rotation is kept.
 pub(super) fn sign_key(id: u8) -> String {
     format!("sign of servo {id}")
+}
+
+/// Returns the names of the joints that would turn the other way round than their arm's file says.
+#[must_use]
+pub fn flipped_joints(arm: &Arm, new: &Values) -> Vec<String> {
+    let flips = |servo: &Servo| {
+        let sign = new.get(&sign_key(servo.id)).and_then(|sign| sign.first());
+        sign.is_some_and(|sign| sign * f64::from(servo.sign) < 0.0)
+    };
+    let joints = arm.file.joints.iter();
+    let flipped = joints.filter(|joint| joint.servos.iter().any(flips));
+    flipped.map(|joint| joint.name.clone()).collect()
 }
 
 /// The text with who the servos were when this was measured, in place of who they were before.

@@ -370,7 +370,8 @@ pub fn judge_zeros(fit: &Zeros, accept: &Accept, names: &[String]) -> Finding {
             dropped.join(", ")
         ));
     }
-    for (joint, sigma) in fit.sigma_rad.iter().enumerate() {
+    let sigmas = fit.sigma_rad.iter().enumerate();
+    for (joint, sigma) in sigmas.filter(|(joint, _)| !fit.dropped.contains(joint)) {
         let sigma_deg = sigma.to_degrees();
         finding.limit(sigma_deg <= ZERO_SIGMA_DEG_MAX, || {
             format!(

@@ -30,7 +30,7 @@ pub use assess::{
     AssessError, Assessed, Residual, assess, basis_of, next_step, taught, taught_before,
 };
 pub use class::{Accept, Class};
-pub use edit::{EditError, identify, write};
+pub use edit::{EditError, flipped_joints, identify, write};
 pub use frame::{Asked, FrameSigma, SheetFrame, frame};
 pub use judge::{
     Finding, TOUCHES_EACH, Verdict, judge_pivot, judge_plane, judge_reading, judge_rolled,
@@ -40,7 +40,8 @@ pub use pivot::{PIVOT_TOUCHES_MIN, Pivot, pivot, pivot_robust};
 pub use plane::{Curvature, PLANE_TOUCHES_MIN, Plane, curvature, plane, plane_robust};
 pub use ranges::{Found, Ranges, Ticks};
 pub use record::{
-    Change, Contact, Glimpse, Kind, Record, Role, Session, Values, check, servos, stamp,
+    CalibrationOrigin, Change, Contact, Glimpse, Kind, OriginMismatch, Record, Role, Session,
+    Values, check, servos, servos_of, stamp, zeros_of,
 };
 pub use rolled::{ROLLED_TOUCHES_MIN, Rolled, RolledTouch, rolled, rolled_robust};
 pub use seen::{camera_stands, is_out_of_date};

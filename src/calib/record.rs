@@ -78,6 +78,52 @@ pub struct Contact {
     pub number: usize,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
+    /// The zeros that the joints were measured with: see [`zeros_of`]. Empty in older files.
+    #[serde(default)]
+    pub zeros: String,
+}
+
+/// The arm that a calibration was made on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CalibrationOrigin {
+    /// Whether it was simulated; `None` in older files, which do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simulated: Option<bool>,
+    /// Its servos by what they say of themselves: see [`servos_of`]. Empty where that is not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub servos: String,
+}
+
+impl CalibrationOrigin {
+    /// Returns why what was calibrated on this arm says nothing of another, if it does not.
+    #[must_use]
+    pub fn mismatch(&self, arm: &Self) -> Option<OriginMismatch> {
+        match (self.simulated, arm.simulated) {
+            (None, _) | (_, None) => Some(OriginMismatch::Unknown),
+            (Some(true), Some(false)) => Some(OriginMismatch::Practice),
+            (Some(false), Some(true)) => Some(OriginMismatch::Hardware),
+            (Some(true), Some(true)) => None,
+            (Some(false), Some(false)) if self.servos.is_empty() || arm.servos.is_empty() => {
+                Some(OriginMismatch::Unknown)
+            }
+            (Some(false), Some(false)) => {
+                (self.servos != arm.servos).then_some(OriginMismatch::OtherServos)
+            }
+        }
+    }
+}
+
+/// Why a calibration says nothing of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OriginMismatch {
+    /// Which arm it was made on was not recorded.
+    Unknown,
+    /// It was made on a simulated arm, and this one is not.
+    Practice,
+    /// It was made on an arm at a port, and this one is simulated.
+    Hardware,
+    /// It was made on an arm with other servos, or with servos that were set otherwise.
+    OtherServos,
 }
 
 /// Touches that are being collected, and what they are for.
@@ -107,6 +153,9 @@ pub struct Session {
     /// What a camera saw. Instead of touches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Glimpse>,
+    /// On which arm.
+    #[serde(default)]
+    pub origin: CalibrationOrigin,
     /// In the order in which they were made.
     #[serde(default)]
     pub touches: Vec<Contact>,
@@ -213,7 +262,11 @@ impl Record {
                 Verdict::Usable => "usable",
                 Verdict::Redo => "overridden",
             }
-        )
+        ) + match session.origin.simulated {
+            Some(true) => ", in practice",
+            Some(false) => "",
+            None => ", arm not recorded",
+        }
     }
 }
 
@@ -247,13 +300,27 @@ pub(super) fn basis(arm: &ArmFile, tip_m: Option<[f64; 3]>) -> String {
     short(&said)
 }
 
+/// Returns eight hexadecimal digits over an arm's zeros: joints that were measured with other ones
+/// are not comparable.
+#[must_use]
+pub fn zeros_of(arm: &ArmFile) -> String {
+    basis(arm, None)
+}
+
 /// Eight hexadecimal digits that say which servos an arm has, where its file knows them.
 #[must_use]
 pub fn servos(arm: &ArmFile) -> String {
-    if arm.identity.is_empty() {
+    servos_of(&arm.identity)
+}
+
+/// Returns eight hexadecimal digits over what each servo says of itself, by its id; nothing where
+/// none is known.
+#[must_use]
+pub fn servos_of(fingerprints: &BTreeMap<String, String>) -> String {
+    if fingerprints.is_empty() {
         return String::new();
     }
-    short(&format!("{:?}", arm.identity))
+    short(&format!("{fingerprints:?}"))
 }
 
 fn short(said: &str) -> String {

@@ -1,18 +1,22 @@
 //! Whether a drawing may rest on what was calibrated: all of it there, and none of it stale.
 
 use super::assess::{basis_of, said_now};
-use super::record::{Kind, Record, Session, Values};
+use super::record::{CalibrationOrigin, Kind, OriginMismatch, Record, Session, Values};
 use crate::arm::Family;
 use crate::scene::Scene;
 
 /// The calibration that a drawing of this scene must not rest on, with the command that mends it.
 ///
 /// Only what was calibrated can be stale, and only while the file still says what was accepted:
-/// who edits the file by hand answers for it.
+/// who edits the file by hand answers for it. What was found on another arm than this one is nothing of its own that could be.
 #[must_use]
-pub fn stale(history: &[Record], scene: &Scene) -> Option<String> {
+pub fn stale(history: &[Record], scene: &Scene, arm: &CalibrationOrigin) -> Option<String> {
+    let may_be_own = |record: &&Record| {
+        let mismatch = record.session.origin.mismatch(arm);
+        matches!(mismatch, None | Some(OriginMismatch::Unknown))
+    };
     let of = |kind: Kind| {
-        let newest = history.iter().rev();
+        let newest = history.iter().rev().filter(may_be_own);
         newest
             .filter(move |r| r.session.kind == kind && r.session.scene == scene.name)
             .find(|r| kind != Kind::Tool || scene.pens.iter().any(|pen| pen.name == r.session.pen))
@@ -33,55 +37,93 @@ pub fn stale(history: &[Record], scene: &Scene) -> Option<String> {
     })
 }
 
-/// What a drawing of this scene rests on and nobody calibrated, each with the command that mends it, in the order in which they
-/// are done. A tool or a sheet that was calibrated in another scene counts where this one says the same of it.
+/// What a drawing of this scene rests on and was not calibrated on the arm that draws, each with the command that mends it, in the
+/// order in which they are done. A tool or a sheet that was calibrated in another scene counts where this one says the same of it.
 #[must_use]
-pub fn missing(history: &[Record], scene: &Scene) -> Vec<String> {
-    let (arm, name) = (&scene.arm.file, &scene.name);
+pub fn missing(history: &[Record], scene: &Scene, arm: &CalibrationOrigin) -> Vec<String> {
+    let (file, name) = (&scene.arm.file, &scene.name);
     let mut missing = Vec::new();
-    let is_of_arm = |record: &&Record| record.session.arm == arm.name;
-    let mut own = history.iter().filter(is_of_arm);
-    if !own.any(|record| record.session.kind == Kind::Zeros) {
+    if let Some(why) = lacks(history, Kind::Zeros, scene, "", arm) {
         // A controller of its own does not say what its servos count: its zeros are found by touches.
-        let command = match arm.family {
+        let command = match file.family {
             Family::Firmware => format!("touch zeros --scene {name}"),
-            _ => format!("joints --arm {}", arm.name),
+            _ => format!("joints --arm {}", file.name),
         };
         missing.push(format!(
-            "the zeros of arm {}: `steadyhand calibrate {command}`",
-            arm.name
+            "the zeros of arm {}{why}: `steadyhand calibrate {command}`",
+            file.name
         ));
     }
     for (index, pen) in scene.pens.iter().enumerate() {
         let draws = scene.strokes.iter().any(|stroke| stroke.pen == index);
-        if draws && !is_calibrated(history, Kind::Tool, scene, &pen.name) {
+        if let Some(why) = lacks(history, Kind::Tool, scene, &pen.name, arm).filter(|_| draws) {
             missing.push(format!(
-                "the tip of {0}: `steadyhand calibrate touch tool --scene {name} --pen {0}`",
+                "the tip of {0}{why}: `steadyhand calibrate touch tool --scene {name} --pen {0}`",
                 pen.name
             ));
         }
     }
-    if !is_calibrated(history, Kind::Sheet, scene, "") {
+    if let Some(why) = lacks(history, Kind::Sheet, scene, "", arm) {
         missing.push(format!(
-            "the sheet: `steadyhand teach sheet --scene {name}`"
+            "the sheet{why}: `steadyhand teach sheet --scene {name}`"
         ));
     }
     missing
 }
 
-fn is_calibrated(history: &[Record], kind: Kind, scene: &Scene, pen: &str) -> bool {
-    let of_kind = history.iter().filter(|record| {
-        let session = &record.session;
-        session.kind == kind
-            && session.arm == scene.arm.file.name
-            && (pen.is_empty() || session.pen == pen)
+/// Returns, where a thing was not calibrated on this arm, why what was calibrated of it does not count; nothing more where there
+/// is none.
+fn lacks(
+    history: &[Record],
+    kind: Kind,
+    scene: &Scene,
+    pen: &str,
+    arm: &CalibrationOrigin,
+) -> Option<String> {
+    let is_own = |record: &&Record| kind == Kind::Zeros || record.session.scene == scene.name;
+    let of_kind = || {
+        history.iter().rev().filter(|record| {
+            let session = &record.session;
+            session.kind == kind
+                && session.arm == scene.arm.file.name
+                && (pen.is_empty() || session.pen == pen)
+        })
+    };
+    let newest = of_kind().find(is_own).map(|record| record.number);
+    // Whether this scene's own newest is stale, or was edited by hand since, is another question. An older one, and another
+    // scene's, counts only while the file says the same.
+    let mut counting = of_kind().filter(|record| {
+        Some(record.number) == newest
+            || ((kind == Kind::Zeros || rests_on_this(&record.session, scene))
+                && is_in_force(record, scene))
     });
-    let mut of_kind = of_kind.filter(|record| {
-        // Whether this scene's own is stale is another question.
-        record.session.scene == scene.name
-            || (rests_on_this(&record.session, scene) && is_in_force(record, scene))
+    let mut why = String::new();
+    let is_calibrated = counting.any(|record| match record.session.origin.mismatch(arm) {
+        None => true,
+        Some(mismatch) => {
+            if why.is_empty() {
+                why = not_of_this_arm(record.number, mismatch);
+            }
+            false
+        }
     });
-    of_kind.next().is_some()
+    (!is_calibrated).then_some(why)
+}
+
+fn not_of_this_arm(number: u64, mismatch: OriginMismatch) -> String {
+    let why = match mismatch {
+        OriginMismatch::Unknown => {
+            return format!(
+                " (calibration {number} does not say which arm it was made on; where that was this one, with these servos, `steadyhand calibrate restore {number}` beside this node says so)"
+            );
+        }
+        OriginMismatch::Practice => "was practice, on a simulated arm",
+        OriginMismatch::Hardware => "was made on an arm at a port",
+        OriginMismatch::OtherServos => {
+            "was made with other servos, or they were set otherwise since"
+        }
+    };
+    format!(" (calibration {number} {why})")
 }
 
 /// Whether the arm, and of a sheet the tip that touched it, are what they were. Nothing is said against a pen that is gone.

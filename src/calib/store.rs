@@ -168,7 +168,11 @@ impl Store {
             let of = kept.iter().find(|one| one.number == number);
             of.is_some_and(|one| {
                 let mut newer = kept.iter().filter(|other| other.number > number);
-                newer.any(|other| other.session.is_of_same(&one.session))
+                // Practice replaces no calibration of an arm on a port.
+                newer.any(|other| {
+                    other.session.is_of_same(&one.session)
+                        && other.session.origin == one.session.origin
+                })
             })
         };
         for number in numbers

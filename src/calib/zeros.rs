@@ -3,6 +3,11 @@
 //! Levenberg–Marquardt over the zeros and, if asked, the tip, held near their present values by
 //! Tikhonov terms. What the touches say nothing of is dropped and named, never guessed.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every index is a touch, an unknown, or the place of one that is kept"
+)]
+
 use nalgebra::{DMatrix, DVector, Matrix3, Point3, Vector3};
 
 use super::FitError;
@@ -64,7 +69,7 @@ pub struct Zeros {
     pub offsets_rad: Joints,
     /// The tip with which they belong together, in the tool mount's frame.
     pub tip_m: Point3<f64>,
-    /// Standard deviations of the offsets.
+    /// Standard deviations of the offsets; infinite for joints that were dropped.
     pub sigma_rad: Joints,
     /// Joints whose zeros do not show in these touches.
     pub dropped: Vec<usize>,
@@ -99,7 +104,8 @@ pub fn zeros(
             need: ZEROS_TOUCHES_MIN,
         });
     }
-    if !touches.iter().all(|touch| touch.joints_rad.is_finite()) {
+    let fits = |q: &Joints| q.len() == chain.dof() && q.is_finite();
+    if !touches.iter().all(|touch| fits(&touch.joints_rad)) {
         return Err(FitError::NotFinite);
     }
     let holds_out = touches.len() >= HELD_OUT_FROM;
@@ -185,7 +191,7 @@ impl<'a> Problem<'a> {
     }
 
     fn is_used(&self, index: usize) -> bool {
-        self.used.get(index).copied().unwrap_or(false)
+        self.used[index]
     }
 
     /// An unknown's prior standard deviation.
@@ -199,13 +205,14 @@ impl<'a> Problem<'a> {
 
     /// Unknowns, as shares of their priors, made offsets and a tip.
     fn state(&self, x: &DVector<f64>) -> (Joints, Point3<f64>) {
-        let value = |unknown: usize| {
-            let share = x.get(unknown).copied().unwrap_or(0.0);
-            share * self.prior(unknown)
-        };
+        let value = |unknown: usize| x[unknown] * self.prior(unknown);
         let dof = self.chain.dof();
         let offsets = Joints::zeros(dof).map(|joint, _| value(joint));
-        let moved = Vector3::new(value(dof), value(dof + 1), value(dof + 2));
+        // The tip is an unknown only where it was asked for.
+        let moved = match self.unknowns - dof {
+            3 => Vector3::new(value(dof), value(dof + 1), value(dof + 2)),
+            _ => Vector3::zeros(),
+        };
         (offsets, self.tip.point_m + moved)
     }
 
@@ -333,26 +340,19 @@ impl<'a> Problem<'a> {
         let mut cost = self.cost(&x);
         for _ in 0..ITERATIONS_MAX {
             let jacobian = self.jacobian(&x, &kept);
-            let here = DVector::from_iterator(
-                kept.len(),
-                kept.iter()
-                    .map(|unknown| x.get(*unknown).copied().unwrap_or(0.0)),
-            );
+            let here = DVector::from_iterator(kept.len(), kept.iter().map(|unknown| x[*unknown]));
             let slope = jacobian.transpose() * self.stacked(&x) + &here * TOUCH_M.powi(2);
             let mut bend = jacobian.transpose() * &jacobian;
             for index in 0..kept.len() {
-                if let Some(value) = bend.get_mut((index, index)) {
-                    *value = (*value + TOUCH_M.powi(2)) * (1.0 + damping);
-                }
+                bend[(index, index)] += TOUCH_M.powi(2);
+                bend[(index, index)] *= 1.0 + damping;
             }
             let Some(step) = bend.lu().solve(&-slope) else {
                 break;
             };
             let mut next = x.clone();
             for (unknown, by) in kept.iter().zip(step.iter()) {
-                if let Some(value) = next.get_mut(*unknown) {
-                    *value += by;
-                }
+                next[*unknown] += by;
             }
             let next_cost = self.cost(&next);
             if next_cost <= cost {
@@ -386,13 +386,13 @@ impl<'a> Problem<'a> {
         let held_out = some(&residuals_m, false);
         let sigma = self.sigma(x, kept);
         let sigma_of = |joint: usize| {
-            let place = kept.iter().position(|unknown| *unknown == joint)?;
-            sigma.get(place).copied()
+            let place = kept.iter().position(|unknown| *unknown == joint);
+            place.map_or(f64::INFINITY, |place| sigma[place])
         };
         let is_dropped = |joint: &usize| !kept.contains(joint);
         Zeros {
             dropped: (0..self.chain.dof()).filter(is_dropped).collect(),
-            sigma_rad: offsets_rad.map(|joint, _| sigma_of(joint).unwrap_or(0.0)),
+            sigma_rad: offsets_rad.map(|joint, _| sigma_of(joint)),
             before_m: rms(some(&norms(&DVector::zeros(self.unknowns)), true)),
             rms_m: rms(some(&residuals_m, true)),
             held_out_m: (!held_out.is_empty()).then(|| rms(held_out)),

@@ -32,8 +32,12 @@ pub struct Tool {
     pub writes: bool,
     /// What it does, in a phrase that begins with a verb and has no full stop.
     pub does: String,
+    /// What a call without arguments does, as in `draws the default scene`; empty where that is not known.
+    pub default_action: String,
     /// What it takes, in the order in which it is shown.
     pub parameters: Vec<Parameter>,
+    /// What it takes beside these and does not list, such as what a declared tool passes on.
+    pub unlisted: Vec<Parameter>,
     /// Calls beside the minimal one, each the text of a JSON object; `$scene` stands for a scene of this node.
     pub examples: Vec<String>,
     /// When to use it, what must come before, what to call next: at most four lines.

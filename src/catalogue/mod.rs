@@ -10,6 +10,7 @@ mod page;
 mod prompts;
 mod render;
 mod schema;
+mod stop_words;
 mod tools;
 
 pub use describe::{DESCRIPTION_CHARS_MAX, description, instructions, summary};
@@ -20,7 +21,8 @@ pub use page::{help, page, table, usage};
 pub use prompts::{PROMPTS, Prompt};
 pub use render::Format;
 pub use schema::{input, output};
-pub use tools::{PREVIEW, TOOLS};
+pub use stop_words::says_stop;
+pub use tools::{PREVIEW, PREVIEW_NAMES, TOOLS};
 
 /// The list as clients of this node see it: the tools, then the aliases of the six if those are listed.
 #[must_use]

@@ -80,6 +80,9 @@ fn debug() -> Parameter {
 /// The parameter with which nothing moves.
 pub const PREVIEW: &str = "dry_run";
 
+/// Every name that it answers to.
+pub const PREVIEW_NAMES: [&str; 2] = [PREVIEW, "preview"];
+
 fn touch() -> Parameter {
     Parameter {
         name: "touch".to_owned(),
@@ -187,7 +190,9 @@ fn align() -> Tool {
         effect: Effect::Moves,
         writes: false,
         does: "Run the calibration strokes and measure the pen's tracking error".to_owned(),
+        default_action: "visits points of the default scene and draws its cross".to_owned(),
         parameters: vec![scene(), meta(), arm(), node(), touch(), measured(), debug()],
+        unlisted: Vec::new(),
         examples: texts(&[r#"{"scene":"$scene"}"#]),
         when: texts(&[
             "Use first in a session or after a pen change.",
@@ -238,7 +243,9 @@ fn reset() -> Tool {
         effect: Effect::Moves,
         writes: false,
         does: "Lift the pen and go to rest; clears an ordinary stop".to_owned(),
+        default_action: "lifts the pen and goes to rest".to_owned(),
         parameters: vec![last_scene(), arm(), node(), debug()],
+        unlisted: Vec::new(),
         examples: Vec::new(),
         when: texts(&[
             "Use after stop, a refusal or a fault, and at the end.",
@@ -260,7 +267,9 @@ fn sense() -> Tool {
         effect: Effect::Reads,
         writes: false,
         does: "Report joints, pen tip, servos, the running job and a picture; no motion".to_owned(),
+        default_action: String::new(),
         parameters: vec![scene(), meta(), arm(), node(), debug()],
+        unlisted: Vec::new(),
         examples: texts(&[r#"{"debug":true}"#]),
         when: texts(&["Use at any time: before motion, while a job runs, and to see the drawing."]),
         fields: &[
@@ -302,6 +311,7 @@ fn stroke() -> Tool {
         effect: Effect::Moves,
         writes: false,
         does: "Draw the scene's design with the pen".to_owned(),
+        default_action: "draws the default scene".to_owned(),
         parameters: vec![
             scene(),
             meta(),
@@ -313,6 +323,7 @@ fn stroke() -> Tool {
             again(),
             debug(),
         ],
+        unlisted: Vec::new(),
         examples: texts(&[r#"{"scene":"$scene"}"#, r#"{"dry_run":true}"#]),
         when: texts(&[
             "Use to draw. Before: align; a person enables motion.",
@@ -353,7 +364,9 @@ fn list_nodes() -> Tool {
         effect: Effect::Reads,
         writes: false,
         does: "List the nodes with arm, state, scenes and whether motion is enabled".to_owned(),
+        default_action: String::new(),
         parameters: vec![node(), debug()],
+        unlisted: Vec::new(),
         examples: Vec::new(),
         when: texts(&["Use to find valid node, arm and scene names."]),
         fields: &[Field {
@@ -383,7 +396,9 @@ fn stop() -> Tool {
         effect: Effect::Stops,
         writes: false,
         does: "Stop the arm now: slow down, lift the pen, hold".to_owned(),
+        default_action: String::new(),
         parameters: vec![nodes(), debug()],
+        unlisted: Vec::new(),
         examples: Vec::new(),
         when: texts(&["Use whenever anything looks wrong; always allowed. After: reset."]),
         fields: &[

@@ -14,14 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use super::control::{Told, Verb};
 use super::{AtArgs, Exit, NodeArgs, open, operate, show, state};
+use crate::arm::ArmFile;
 use crate::calib::{
-    self, Assessed, Contact, Glimpse, Kind, Record, Role, Session, Store, Values, Verdict, lerobot,
-    report,
+    self, Assessed, CalibrationOrigin, Contact, Glimpse, Kind, Record, Role, Session, Store,
+    Values, Verdict, lerobot, report,
 };
 use crate::clock;
+use crate::config::ArmEntry;
 use crate::motion::State;
 use crate::scene::{Library, Scene};
-use crate::tools::Node;
+use crate::tools::{self, Node};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CalibrateCommand {
@@ -69,6 +71,8 @@ pub(super) enum CalibrateCommand {
     Restore {
         /// A number from `history`
         number: u64,
+        #[command(flatten)]
+        change: ChangeArgs,
         #[command(flatten)]
         at: AtArgs,
     },
@@ -149,7 +153,7 @@ impl HereArgs {
 /// How large a change may be.
 #[derive(Debug, Clone, Copy, Args)]
 pub(super) struct ChangeArgs {
-    /// Although it changes more than 20 mm or 10 degrees
+    /// Although it changes more than 20 mm or 10 degrees, or turns a joint's sign round
     #[arg(long = "override")]
     overridden: bool,
 }
@@ -238,6 +242,11 @@ struct MeasuredArm {
     identity: BTreeMap<u8, String>,
     #[serde(default)]
     energised: bool,
+    /// The zeros that it is measured with.
+    #[serde(default)]
+    zeros: String,
+    #[serde(default)]
+    origin: CalibrationOrigin,
 }
 
 /// Where the arms of a node are, and where it keeps things.
@@ -263,6 +272,8 @@ pub(super) fn measured(node: &Node) -> Told {
                 .map(|one| (one.servo.id, one.fingerprint()))
                 .collect(),
             energised: seen.energised,
+            zeros: calib::zeros_of(&arm.file),
+            origin: tools::origin(node, seat),
             model: seat.motion.arm().file.name.clone(),
             joints_rad: measured.position_rad.to_vec(),
             is_moving: matches!(seen.state, State::Moving | State::Stopping | State::Held),
@@ -312,7 +323,10 @@ pub(super) async fn run(node: &NodeArgs, what: CalibrateCommand) -> anyhow::Resu
         CalibrateCommand::Diff { number, other, at } => {
             Place::find(node, &at).await?.diff(number, other)
         }
-        CalibrateCommand::Restore { number, at } => Place::find(node, &at).await?.restore(number),
+        CalibrateCommand::Restore { number, change, at } => {
+            let place = Place::find(node, &at).await?;
+            place.restore(number, change.overridden)
+        }
         CalibrateCommand::Import {
             file,
             arm,
@@ -332,6 +346,8 @@ struct Place {
     store: Store,
     library: Library,
     arms: Vec<MeasuredArm>,
+    /// The arms of a node file without a running node.
+    entries: Vec<ArmEntry>,
     runs: bool,
 }
 
@@ -354,6 +370,7 @@ impl Place {
                 store: Store::of_state(&seen.state),
                 library,
                 arms: seen.arms,
+                entries: Vec::new(),
                 runs: true,
             });
         }
@@ -367,6 +384,7 @@ impl Place {
             store: Store::of_state(&state::folder(node, &file)?),
             library: open::library(node, &file)?,
             arms: Vec::new(),
+            entries: file.arms,
             runs: false,
         })
     }
@@ -375,6 +393,30 @@ impl Place {
     fn left(&self, model: &str) -> String {
         let arm = self.arms.iter().find(|arm| arm.model == model);
         arm.map_or_else(String::new, |arm| format!("; {}", torque(arm.energised)))
+    }
+
+    /// Returns the arm that a calibration is made on: the running node's, or as far as the files know it.
+    fn origin(&self, arm: &ArmFile) -> CalibrationOrigin {
+        if let Some(seen) = self.arms.iter().find(|seen| seen.model == arm.name) {
+            return seen.origin.clone();
+        }
+        let entry = self.entries.iter().find(|entry| entry.model == arm.name);
+        CalibrationOrigin {
+            simulated: entry.map(ArmEntry::is_simulated),
+            servos: calib::servos(arm),
+        }
+    }
+
+    /// Refuses joints that a running node measures with other zeros than the arm's file has.
+    fn same_zeros(&self, arm: &ArmFile) -> anyhow::Result<()> {
+        let seen = self.arms.iter().find(|seen| seen.model == arm.name);
+        if seen.is_some_and(|seen| seen.zeros != calib::zeros_of(arm)) {
+            bail!(
+                "the node measures arm {0} with other zeros than its file has; start the node again, then touch: nothing was recorded",
+                arm.name
+            );
+        }
+        Ok(())
     }
 
     fn scene(&self, session: &Session) -> anyhow::Result<Arc<Scene>> {
@@ -407,6 +449,13 @@ impl Place {
                 session.scene
             );
         }
+        if session.origin != fresh.origin {
+            bail!(
+                "touches of another arm are being collected ({}), and this is {}: `steadyhand calibrate accept` or `discard` first",
+                origin_words(&session.origin),
+                origin_words(&fresh.origin)
+            );
+        }
         let joints_rad = self.joints(args.here.joints.as_ref(), &scene)?;
         session.touches.push(Contact {
             role: role(args, session.kind)?,
@@ -414,6 +463,7 @@ impl Place {
             asked_mm: args.mm,
             number: args.number,
             at_ms: clock::calendar_ms(),
+            zeros: calib::zeros_of(&scene.arm.file),
         });
         let assessed = self.assess(&session)?;
         self.store.propose(&session, &lock)?;
@@ -472,6 +522,7 @@ impl Place {
             probed: false,
             read_mm: None,
             seen: Some(glimpse),
+            origin: self.origin(&scene.arm.file),
             touches: Vec::new(),
         })
     }
@@ -493,11 +544,13 @@ impl Place {
             probed: false,
             read_mm: None,
             seen: None,
+            origin: self.origin(&scene.arm.file),
             touches: Vec::new(),
         })
     }
 
     fn joints(&self, said: Option<&Vec<f64>>, scene: &Scene) -> anyhow::Result<Vec<f64>> {
+        self.same_zeros(&scene.arm.file)?;
         let model = &scene.arm.file.name;
         let arm = self.arms.iter().find(|arm| arm.model == *model);
         if said.is_none() && arm.is_some_and(|arm| arm.is_moving) {
@@ -566,6 +619,15 @@ impl Place {
     fn accept(&self, overridden: bool) -> anyhow::Result<Exit> {
         let lock = self.store.lock()?;
         let session = self.proposal()?;
+        let here = self.origin(&self.library.arm(&session.arm)?.file);
+        if session.origin.simulated != here.simulated {
+            show::line(&format!(
+                "not accepted: it was found on {}, and this is {}; `steadyhand calibrate discard`, and touch again",
+                origin_words(&session.origin),
+                origin_words(&here)
+            ));
+            return Ok(Exit::Refused);
+        }
         let assessed = self.assess(&session)?;
         show::line(&report::words(&session, &assessed));
         if let Err(why) = calib::check(&assessed.finding, &assessed.change, overridden) {
@@ -587,6 +649,26 @@ impl Place {
         self.write(&record, &lock)?;
         self.store.discard(&lock)?;
         Ok(Exit::Done)
+    }
+
+    /// Returns whether an arm's joints keep their signs, or a person said that they shall not. A sign that flips is told in a line
+    /// of its own either way.
+    fn keeps_signs(&self, arm: &str, new: &Values, overridden: bool) -> anyhow::Result<bool> {
+        let arm = self.library.arm(arm)?;
+        let flipped = calib::flipped_joints(&arm, new);
+        if flipped.is_empty() {
+            return Ok(true);
+        }
+        let what = if overridden {
+            "written, for --override was said"
+        } else {
+            "not accepted: say --override once you have seen that joint turn the other way than the file says"
+        };
+        show::line(&format!(
+            "!!! SIGN FLIP: {} would turn the other way round than the arm's file says; every motion of it would go the other way; {what}",
+            flipped.join(", ")
+        ));
+        Ok(overridden)
     }
 
     fn write(&self, record: &Record, lock: &calib::Lock) -> anyhow::Result<()> {
@@ -659,7 +741,9 @@ impl Place {
 
     fn tell_dependants(&self, session: &Session) -> anyhow::Result<()> {
         if session.kind == Kind::Zeros && self.runs {
-            show::line("a node reads an arm's file when it starts: start it again before it moves");
+            show::line(
+                "a node reads an arm's file when it starts: start it again; until then it enables, moves and touches nothing by the new file, and a stop stops it as ever",
+            );
         }
         let history = self.store.history()?;
         let mut scenes: Vec<&str> = history.iter().map(|r| r.session.scene.as_str()).collect();
@@ -669,7 +753,7 @@ impl Place {
             let Ok(scene) = self.library.scene(scene, None) else {
                 continue;
             };
-            if let Some(stale) = calib::stale(&history, &scene) {
+            if let Some(stale) = calib::stale(&history, &scene, &self.origin(&scene.arm.file)) {
                 show::line(&stale);
             }
         }
@@ -704,9 +788,17 @@ impl Place {
         Ok(Exit::Done)
     }
 
-    fn restore(&self, number: u64) -> anyhow::Result<Exit> {
+    fn restore(&self, number: u64, overridden: bool) -> anyhow::Result<Exit> {
         let lock = self.store.lock()?;
-        let before = self.store.record(number)?;
+        let mut before = self.store.record(number)?;
+        if before.session.origin.simulated.is_none() {
+            // Who restores it beside an arm says that it is this one's.
+            let arm = self.library.arm(&before.session.arm)?;
+            before.session.origin = self.origin(&arm.file);
+        }
+        if !self.keeps_signs(&before.session.arm, &before.new, overridden)? {
+            return Ok(Exit::Refused);
+        }
         let history = self.store.history()?;
         let newest = history
             .iter()
@@ -757,6 +849,9 @@ impl Place {
         };
         if let Some(why) = change.complaint().filter(|_| !overridden) {
             show::line(&format!("not accepted: {why}"));
+            return Ok(Exit::Refused);
+        }
+        if !self.keeps_signs(&arm.file.name, &taken.new, overridden)? {
             return Ok(Exit::Refused);
         }
         if !accept {
@@ -820,8 +915,17 @@ fn of_arm(place: &Place, arm: &crate::arm::Arm, method: &str) -> Record {
             probed: false,
             read_mm: None,
             seen: None,
+            origin: place.origin(&arm.file),
             touches: Vec::new(),
         },
+    }
+}
+
+fn origin_words(origin: &CalibrationOrigin) -> &'static str {
+    match origin.simulated {
+        Some(true) => "a simulated arm",
+        Some(false) => "an arm at a port, with servos of its own",
+        None => "an arm that no node file names",
     }
 }
 

@@ -12,6 +12,7 @@ use crate::gate;
 use crate::link::serial::SerialLink;
 use crate::plan::{self, Patient};
 use crate::scene::Library;
+use crate::tools;
 
 /// What was looked at, and what is wrong with it.
 #[derive(Default)]
@@ -155,6 +156,9 @@ fn with_scenes(args: &NodeArgs, file: &NodeFile, library: &Library, findings: &m
         let baud = arm.map(|arm| arm.file.baud);
         let found = baud.and_then(|baud| port(args, entry, baud));
         findings.note(&what, found);
+    }
+    for separation in tools::separations(file, library) {
+        findings.note("arms", Ok(separation.to_string()));
     }
     let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
     for name in library.scenes() {

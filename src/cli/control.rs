@@ -14,8 +14,10 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
 use super::jog::JOG;
+use super::open::users_temporary;
 use super::{selftest, verbs, work};
-use crate::args::Received;
+use crate::args::{self, Received};
+use crate::disk;
 use crate::permit::Who;
 use crate::tools::{Node, Request, Seat, Watch};
 
@@ -31,6 +33,9 @@ pub(super) enum Verb {
         meta: Option<String>,
         /// For how long.
         for_s: Option<u64>,
+        /// The one arm that is meant, where several draw the scene.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
     },
     /// Take back all that was enabled.
     Disable,
@@ -44,6 +49,9 @@ pub(super) enum Verb {
     Reset {
         /// The scene that says which way is up, where the node does not know.
         scene: Option<String>,
+        /// The arm, where there are several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
     },
     /// Stand with the pen up until `resume`.
     Hold {
@@ -104,6 +112,26 @@ pub(super) enum Verb {
         plan: String,
     },
 }
+
+impl Verb {
+    /// Reads a verb. A text that is none but names a stop is one: an emergency stop where it says so.
+    pub(super) fn read(node: &Node, text: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(text).or_else(|error| {
+            let names = crate::mcp::named(text);
+            let meant = names.iter().find(|name| node.stops(name));
+            let is_emergency =
+                |name: &String| EMERGENCY.contains(&args::name::normalise(name).as_str());
+            match meant {
+                Some(name) if is_emergency(name) => Ok(Self::Estop),
+                Some(_) => Ok(Self::Stop),
+                None => Err(format!("not understood: {error}")),
+            }
+        })
+    }
+}
+
+/// Names of an emergency stop, form aside.
+const EMERGENCY: [&str; 2] = ["emergencystop", "estop"];
 
 /// What came of it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -169,12 +197,7 @@ pub(super) fn folder() -> PathBuf {
     let own = std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from);
     let users =
         || std::env::var_os("XDG_RUNTIME_DIR").map(|dir| PathBuf::from(dir).join("steadyhand"));
-    own.or_else(users).unwrap_or_else(|| {
-        std::env::temp_dir().join(format!(
-            "steadyhand-{}",
-            rustix::process::geteuid().as_raw()
-        ))
-    })
+    own.or_else(users).unwrap_or_else(users_temporary)
 }
 
 /// Opens the socket of a node.
@@ -212,8 +235,12 @@ fn in_folder(folder: &Path, node: &str) -> anyhow::Result<PathBuf> {
     Ok(folder.join(format!("{node}.sock")))
 }
 
-/// Another user may have made the folder, and would then answer in the node's name.
+/// Another user may have made the folder, and would then answer in the node's name. Where anybody can make one, a link may
+/// lead there as well.
 fn check_owner(folder: &Path) -> anyhow::Result<()> {
+    if folder == users_temporary() {
+        return Ok(disk::check_private(folder)?);
+    }
     let owner = rustix::fs::stat(folder)?.st_uid;
     if owner != rustix::process::geteuid().as_raw() {
         bail!(
@@ -243,10 +270,10 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
     if caller != rustix::process::geteuid().as_raw() && caller != 0 {
         bail!("user {caller} was turned away");
     }
-    let mut line = String::new();
+    let mut line = Vec::new();
     let mut reader = BufReader::new(read.take(LINE_BYTES_MAX));
-    reader.read_line(&mut line).await?;
-    let told = match serde_json::from_str::<Verb>(&line) {
+    reader.read_until(b'\n', &mut line).await?;
+    let told = match Verb::read(&node, &line) {
         Ok(verb @ Verb::Jog { .. }) => {
             let who = format!("user {caller}");
             tokio::select! {
@@ -258,7 +285,7 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
             }
         }
         Ok(verb) => done_for(&node, &format!("user {caller}"), verb).await,
-        Err(error) => Told::failed(format!("not understood: {error}")),
+        Err(why) => Told::failed(why),
     };
     let mut answer = serde_json::to_vec(&told)?;
     answer.push(b'\n');
@@ -310,7 +337,12 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         return Told::failed(why);
     }
     match verb {
-        Verb::Enable { scene, meta, for_s } => enable(node, &scene, meta.as_deref(), for_s),
+        Verb::Enable {
+            scene,
+            meta,
+            for_s,
+            arm,
+        } => enable(node, &scene, meta.as_deref(), for_s, arm.as_deref()),
         Verb::Disable => {
             node.seats.iter().for_each(|seat| seat.permits().disable());
             Told::done(
@@ -324,10 +356,16 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         Verb::Resume => verbs::resume(node).await,
         Verb::TorqueOff => verbs::torque_off(node).await,
         Verb::Selftest { scene, rounds } => selftest::run(node, scene.as_deref(), rounds).await,
-        Verb::Reset { scene } => {
-            let arguments = scene.map_or(Received::Absent, |scene| {
-                Received::Value(serde_json::json!({ "scene": scene }))
-            });
+        Verb::Reset { scene, arm } => {
+            let said = [("scene", scene), ("arm", arm)];
+            let said: serde_json::Map<String, serde_json::Value> = said
+                .into_iter()
+                .filter_map(|(name, said)| Some((name.to_owned(), said?.into())))
+                .collect();
+            let arguments = match said.is_empty() {
+                true => Received::Absent,
+                false => Received::Value(said.into()),
+            };
             call(node, "reset", arguments).await
         }
         Verb::Status => call(node, "sense", Received::Absent).await,
@@ -364,39 +402,35 @@ fn pending(node: &Node, job: Option<&str>) -> Told {
     }
 }
 
-fn enable(node: &Node, name: &str, overlay: Option<&str>, for_s: Option<u64>) -> Told {
+fn enable(
+    node: &Node,
+    name: &str,
+    overlay: Option<&str>,
+    for_s: Option<u64>,
+    arm: Option<&str>,
+) -> Told {
     let scene = match node.scenes.scene(name, overlay) {
         Ok(scene) => scene,
         Err(error) => return Told::failed(error.to_string()),
     };
-    let mut any = false;
-    for seat in node
-        .seats
-        .iter()
-        .filter(|seat| seat.motion.arm().file.name == scene.arm.file.name)
-    {
-        seat.permits().enable(
-            &scene,
-            seat.motion.clock().now(),
-            for_s.map(Duration::from_secs),
-        );
-        any = true;
-    }
-    let title = scene.title();
-    if any {
-        let until = for_s.map_or_else(
-            || "as long as the node runs".to_owned(),
-            |s| format!("for {s} s"),
-        );
-        Told::done(format!(
-            "motion is enabled for scene {title} (revision {}) {until}",
-            scene.revision
-        ))
-    } else {
-        Told::failed(format!(
-            "scene {title} is for the arm {}, which this node does not have",
-            scene.arm.file.name
-        ))
+    let (title, until) = (scene.title(), for_s.map(Duration::from_secs));
+    match node.enable(&scene, arm, until) {
+        Err(why) => Told::failed(why),
+        Ok(seats) => {
+            let until = for_s.map_or_else(
+                || "as long as the node runs".to_owned(),
+                |s| format!("for {s} s"),
+            );
+            let mut words = format!(
+                "motion is enabled for scene {title} (revision {}) {until}",
+                scene.revision
+            );
+            let apart = seats.iter().find_map(|seat| node.kept_apart(seat));
+            apart
+                .iter()
+                .for_each(|apart| words.push_str(&format!("; {apart}")));
+            Told::done(words)
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::fleet;
 use crate::mcp::{
     self, Answer, Call, CallWatch, Change, Completion, Desk, Hints, Offers, Progress, PromptCard,
     PromptParameter, PromptText, Received, Repair, Repaired, ResourceCard, ResourceText,
-    TemplateCard, ToolCard, Unknown,
+    TemplateCard, ToolCard, Unknown, Via,
 };
 use crate::permit::Who;
 use crate::tools::{self, Node, Reply, Request};
@@ -79,7 +79,7 @@ impl Desk for NodeDesk {
         if !self.node.may_be_quick(&call.tool) {
             return None;
         }
-        let request = request(call.clone());
+        let request = request(&self.node, call.clone());
         if !self.node.is_quick(&request) {
             return None;
         }
@@ -96,6 +96,14 @@ impl Desk for NodeDesk {
         self.node.hurry(tool, &arguments, Who::Planner);
     }
 
+    fn is_stop(&self, tool: &str) -> bool {
+        self.node.stops(tool)
+    }
+
+    fn stray_stop(&self, tool: &str) -> bool {
+        self.node.stray_stop(tool, Who::Planner)
+    }
+
     fn give_up(&self) {
         for seat in &self.node.seats {
             seat.motion.abandon();
@@ -104,7 +112,7 @@ impl Desk for NodeDesk {
 
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {
         let node = Arc::clone(&self.node);
-        let request = request(call);
+        let request = request(&node, call);
         let progress = watch.progress.map(|sender| {
             Arc::new(move |done: f64, of: f64, message: &str| {
                 let total = (of > 0.0).then_some(of);
@@ -191,12 +199,14 @@ impl Desk for NodeDesk {
     }
 }
 
-fn request(call: Call) -> Request {
+fn request(node: &Node, call: Call) -> Request {
     let standing = call.caller.identity.as_ref();
     let standing = standing.map(|one| door::standing(one, call.caller.hop.as_ref()));
+    // A call in this process was typed by a person, who tries what a planner may do; what it writes is the person's.
+    let is_typed = call.caller.via == Via::InProcess && node.writes(&call.tool);
     let is_person = standing
         .as_ref()
-        .is_some_and(|standing| standing.role == Role::Operator);
+        .map_or(is_typed, |standing| standing.role == Role::Operator);
     Request {
         caller: call.caller.key(),
         tool: call.tool,

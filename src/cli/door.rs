@@ -79,32 +79,38 @@ fn told(what: &str, value: Option<&str>) -> String {
     value.map_or_else(String::new, |value| format!("{what} {value}"))
 }
 
-/// Who is asked for every HTTP request, if anybody needs to be.
+/// Returns whether every request over HTTP needs a token.
+pub(super) fn wants_tokens(node: &Node, address: SocketAddr) -> bool {
+    !address.ip().is_loopback() || node.file.require_tokens
+}
+
+/// Returns who is asked for every HTTP request. Where none needs a token, one that is sent says all the same who calls.
 ///
 /// # Errors
 /// The address can be reached from elsewhere and there is no token, so nobody could come in and
 /// anybody might think that they can.
-pub(super) fn keeper(
-    node: &Arc<Node>,
-    address: SocketAddr,
-) -> anyhow::Result<Option<Arc<dyn Doorkeeper>>> {
-    if address.ip().is_loopback() && !node.file.require_tokens {
-        return Ok(None);
-    }
+pub(super) fn keeper(node: &Arc<Node>, address: SocketAddr) -> anyhow::Result<Arc<dyn Doorkeeper>> {
+    let is_wanted = wants_tokens(node, address);
     let book = Book::at(&node.state);
-    if book.list()?.is_empty() {
+    if is_wanted && book.list()?.is_empty() {
         bail!(
             "callers at {address} need tokens and there are none: make one with `steadyhand token add NAME --role planner` (with the same --config or --state), or serve on 127.0.0.1"
         );
     }
     let node = Arc::clone(node);
-    Ok(Some(Arc::new(Keeper { book, node })))
+    Ok(Arc::new(Keeper {
+        book,
+        node,
+        is_wanted,
+    }))
 }
 
 struct Keeper {
     book: Book,
     /// Counts calls.
     node: Arc<Node>,
+    /// Whether callers without a token are turned away.
+    is_wanted: bool,
 }
 
 const WANTS_TOKEN: &str = "this node wants a token: send `Authorization: Bearer …`; an operator makes one with `steadyhand token add`";
@@ -119,6 +125,10 @@ impl Doorkeeper for Keeper {
 
     fn admit(&self, token: Option<&str>) -> Result<Identity, String> {
         judged(self.book.check(token.ok_or(WANTS_TOKEN)?, calendar_ms()))
+    }
+
+    fn wants_tokens(&self) -> bool {
+        self.is_wanted
     }
 
     fn opens(&self, who: &Identity) -> Result<(), f64> {
@@ -142,7 +152,7 @@ fn judged(found: Result<Standing, Denied>) -> Result<Identity, String> {
 pub(super) fn operate(node: &Arc<Node>) -> Operate {
     let node = Arc::clone(node);
     Arc::new(move |identity, body| {
-        let verb = serde_json::from_slice::<Verb>(&body);
+        let verb = Verb::read(&node, &body);
         let is_operator = standing(&identity, None).role == Role::Operator;
         let jogs = is_operator && matches!(verb, Ok(Verb::Jog { .. }));
         let watch = Watch(jogs.then(|| Arc::clone(&node)));
@@ -160,7 +170,7 @@ pub(super) fn operate(node: &Arc<Node>) -> Operate {
                     let caller = format!("token {}", identity.name);
                     control::done_for(&node, &caller, verb).await
                 }
-                Err(error) => Told::failed(format!("not understood: {error}")),
+                Err(why) => Told::failed(why),
             };
             serde_json::to_value(told).map_err(|error| error.to_string())
         };

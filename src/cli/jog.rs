@@ -17,7 +17,7 @@ use super::control::{Told, Verb};
 use super::{AtArgs, Exit, operate, show};
 use crate::plan::{self, Step};
 use crate::scene::Scene;
-use crate::tools::{Alone, Node, Seat};
+use crate::tools::{self, Alone, Node, Seat};
 
 /// Larger steps are not jogged.
 const STEP_MAX: f64 = 10.0;
@@ -187,7 +187,10 @@ async fn stepped(node: &Arc<Node>, scene: &str, wanted: Wanted) -> Result<String
     let start = measured
         .ok_or("the arm has not been read yet")?
         .position_rad;
-    let planned = plan::jog(&scene, &start, wanted.step(), 0, &plan::Patient);
+    let planned = tools::catch_panic("planning", || {
+        plan::jog(&scene, &start, wanted.step(), 0, &plan::Patient)
+    });
+    let planned = planned.map_err(|error| error.to_string())?;
     let plan = planned.map_err(|error| error.to_string())?;
     let job = Alone::begin(node, seat, JOG, &scene, seen_stops).await?;
     match job.run(&scene, permit, &plan).await {

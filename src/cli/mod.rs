@@ -157,6 +157,9 @@ enum Command {
         /// For how long, such as 90s, 30m or 2h; without it as long as the node runs
         #[arg(long = "for", value_parser = duration)]
         for_: Option<Duration>,
+        /// The arm, where several of the node draw the scene
+        #[arg(long, value_name = "NAME")]
+        arm: Option<String>,
         #[command(flatten)]
         at: AtArgs,
     },
@@ -202,6 +205,9 @@ enum Command {
         /// The scene that says which way is up, where the node does not know
         #[arg(long)]
         scene: Option<String>,
+        /// The arm, where the node has several
+        #[arg(long, value_name = "NAME")]
+        arm: Option<String>,
         #[command(flatten)]
         at: AtArgs,
     },
@@ -510,8 +516,9 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
             scenes,
             meta,
             for_,
+            arm,
             at,
-        } => operate::enable(&at, scenes, meta, for_).await,
+        } => operate::enable(&at, scenes, meta, for_, arm).await,
         Command::Disable(at) => operate::verb(&at, control::Verb::Disable).await,
         Command::Stop(at) => operate::verb(&at, control::Verb::Stop).await,
         Command::Estop(at) => operate::verb(&at, control::Verb::Estop).await,
@@ -522,7 +529,9 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
         Command::Selftest { scene, rounds, at } => {
             operate::verb(&at, control::Verb::Selftest { scene, rounds }).await
         }
-        Command::Reset { scene, at } => operate::verb(&at, control::Verb::Reset { scene }).await,
+        Command::Reset { scene, arm, at } => {
+            operate::verb(&at, control::Verb::Reset { scene, arm }).await
+        }
         Command::Init(args) => init::run(&node, args).await,
         Command::Check => check::run(&node),
         Command::Token(command) => door::run(&node, command),

@@ -12,6 +12,7 @@ use super::{NodeArgs, peers, selftest, state};
 use crate::arm::Arm;
 use crate::clock::Clock;
 use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, Calibrated, NodeFile};
+use crate::disk;
 use crate::link::memory::MemoryLink;
 use crate::link::record::{self, RecordLink};
 use crate::link::serial::SerialLink;
@@ -121,11 +122,10 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
     }
     let examined = Arc::new(Examined::at(state.folder(), &file));
     let helping = Arc::new(Helping::at(state.folder(), &file)?);
-    let output = args
-        .output
-        .clone()
-        .or_else(|| file.output.clone())
-        .unwrap_or_else(own_temporary);
+    let output = match args.output.clone().or_else(|| file.output.clone()) {
+        Some(output) => output,
+        None => own_temporary()?,
+    };
     let fleet = peers::fleet(&file);
     let node = Node::new(file, library, seats, output, state);
     let node = node.with_examiner(examined).with_helpers(helping);
@@ -142,12 +142,20 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
     Ok(node)
 }
 
-/// A folder of this user's and this process's own: others may not have laid links there.
-pub(super) fn own_temporary() -> PathBuf {
-    let (user, process) = (rustix::process::geteuid().as_raw(), std::process::id());
-    std::env::temp_dir()
-        .join(format!("steadyhand-{user}"))
-        .join(process.to_string())
+/// Returns a folder of this process's own, in the one that this user has in the system's temporary one.
+///
+/// # Errors
+/// The user's folder is a link, another user's, or others may write to it.
+pub(super) fn own_temporary() -> anyhow::Result<PathBuf> {
+    let users = users_temporary();
+    disk::private_folder(&users)?;
+    Ok(users.join(std::process::id().to_string()))
+}
+
+/// The folder of this user in the system's temporary one, where anybody may have made one of that name.
+pub(super) fn users_temporary() -> PathBuf {
+    let user = rustix::process::geteuid().as_raw();
+    std::env::temp_dir().join(format!("steadyhand-{user}"))
 }
 
 fn simulated(
@@ -319,22 +327,8 @@ fn attach(
 pub(super) fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
     for name in scenes {
         let scene = node.scenes.scene(name, None)?;
-        let arms = node
-            .seats
-            .iter()
-            .filter(|seat| seat.motion.arm().file.name == scene.arm.file.name);
-        let mut any = false;
-        for seat in arms {
-            seat.permits()
-                .enable(&scene, seat.motion.clock().now(), None);
-            any = true;
-        }
-        if !any {
-            bail!(
-                "scene `{name}` is for the arm {}, which this node does not have",
-                scene.arm.file.name
-            );
-        }
+        node.enable(&scene, None, None)
+            .map_err(anyhow::Error::msg)?;
     }
     Ok(())
 }

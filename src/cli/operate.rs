@@ -76,12 +76,14 @@ pub(super) async fn enable(
     scenes: Vec<String>,
     meta: Option<String>,
     for_: Option<Duration>,
+    arm: Option<String>,
 ) -> anyhow::Result<Exit> {
     for scene in scenes {
         let ask = Verb::Enable {
             scene,
             meta: meta.clone(),
             for_s: for_.map(|for_| for_.as_secs()),
+            arm: arm.clone(),
         };
         let exit = verb(at, ask).await?;
         if exit != Exit::Done {

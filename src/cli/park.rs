@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::motion::{Care, State};
+use crate::motion::Care;
 use crate::permit::{Latch, Permit, Who};
 use crate::plan::{self, Plan};
 use crate::scene::Scene;
-use crate::tools::{Alone, Node, Seat};
+use crate::tools::{AT_REST_RAD, Alone, Node, Seat, catch_panic};
 use crate::units::{Instant, Joints, Measured};
 
 /// How long the way to rest may take of an arm that is left; a longer one is not begun.
@@ -21,9 +21,6 @@ const PATIENCE: Duration = Duration::from_millis(6500);
 
 /// How long the end of a job that was stopped for that may take to be written.
 const WRITTEN: Duration = Duration::from_millis(500);
-
-/// How near to rest is at rest.
-const AT_REST_RAD: f64 = 0.03;
 
 /// What became of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,15 +67,7 @@ impl Leave {
 /// Whether an arm holds itself up, away from its rest, when the process has gone; a simulated one
 /// goes with it.
 pub(super) fn stays_up(seat: &Seat) -> bool {
-    seat.studio.is_none() && seat.motion.snapshot().energised && !is_at_rest(seat)
-}
-
-/// Whether it was read to stand where its last scene rests it.
-fn is_at_rest(seat: &Seat) -> bool {
-    let (scene, seen) = (seat.last_scene(), seat.motion.snapshot().measured);
-    scene
-        .zip(seen)
-        .is_some_and(|(scene, seen)| seen.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD)
+    seat.studio.is_none() && seat.motion.snapshot().energised && !seat.is_at_rest()
 }
 
 pub(super) const UNVERIFIED: &str = "its standstill could not be verified";
@@ -153,7 +142,7 @@ pub(super) async fn park(
 
 /// An arm that is not brought anywhere may stand where it belongs.
 fn unless_at_rest(seat: &Seat, why: &str) -> Result<Parked, String> {
-    if is_at_rest(seat) && !moves(seat.motion.snapshot().state) {
+    if seat.is_at_rest() && !seat.motion.snapshot().state.is_under_way() {
         Ok(Parked::AtRest)
     } else {
         Err(why.to_owned())
@@ -230,9 +219,11 @@ async fn planned(
     longest: Duration,
 ) -> Result<Vec<Plan>, String> {
     let (scene, from) = (Arc::clone(scene), start.position_rad);
-    let ways = tokio::task::spawn_blocking(move || ways(&scene, &from, longest));
-    ways.await
-        .unwrap_or_else(|_| Err("the planner failed".to_owned()))
+    let ways = move || catch_panic("planning", || ways(&scene, &from, longest));
+    match tokio::task::spawn_blocking(ways).await {
+        Ok(planned) => planned.map_err(|error| error.to_string())?,
+        Err(_) => Err("the planner's thread ended without an answer".to_owned()),
+    }
 }
 
 /// The ways to rest that are not too long, the shorter first: over the ready pose, as after every
@@ -292,11 +283,6 @@ async fn cooler(node: &Arc<Node>, seat: &Arc<Seat>) -> Result<Parked, String> {
         Some(why) => Err(why.to_owned()),
         None => to_rest(node, seat, seen_stops, heat, Duration::MAX).await,
     }
-}
-
-/// Whether anything is under way.
-pub(super) fn moves(state: State) -> bool {
-    matches!(state, State::Moving | State::Held | State::Stopping)
 }
 
 #[cfg(test)]

@@ -74,11 +74,11 @@ fn run_many(library: &Library, args: &PlanArgs, designs: &[Named]) -> anyhow::Re
                     scope.spawn(move || Answer::of(library, args, Some(design), picture))
                 })
                 .collect();
-            let all = running.into_iter().zip(some);
-            all.map(|(thread, (design, _))| {
-                thread.join().unwrap_or_else(|_| Answer::broken(design))
-            })
-            .collect()
+            let answers = running.into_iter().map(|thread| match thread.join() {
+                Ok(answer) => answer,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            answers.collect()
         });
         exit = answers
             .iter()
@@ -222,29 +222,27 @@ struct Answer {
 
 impl Answer {
     fn of(library: &Library, args: &PlanArgs, design: Option<&Named>, picture: &str) -> Self {
+        let title = design.map_or_else(|| args.scene.clone(), |d| d.path.display().to_string());
+        Self::made(title, |answer| answer.plan(library, args, design, picture))
+    }
+
+    /// What `work` puts together, or why it could not; a panic in it is told as one.
+    fn made(title: String, work: impl FnOnce(&mut Self) -> anyhow::Result<()>) -> Self {
         let mut answer = Self {
-            title: design.map_or_else(|| args.scene.clone(), |d| d.path.display().to_string()),
+            title,
             lines: Vec::new(),
             facts: Map::new(),
             exit: Exit::Done,
         };
         answer.set("success", true);
-        if let Err(error) = answer.plan(library, args, design, picture) {
-            answer.refuse(in_full(&error));
+        match tools::catch_panic("planning", || work(&mut answer)) {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => answer.refuse(in_full(&error)),
+            Err(broken) => {
+                answer.refuse(broken.to_string());
+                answer.exit = Exit::Broken;
+            }
         }
-        answer
-    }
-
-    /// The planner itself failed on a design, which nothing may make it do.
-    fn broken(design: &Named) -> Self {
-        let mut answer = Self {
-            title: design.path.display().to_string(),
-            lines: Vec::new(),
-            facts: Map::new(),
-            exit: Exit::Broken,
-        };
-        answer.refuse("the planner broke on this design: please report it".to_owned());
-        answer.exit = Exit::Broken;
         answer
     }
 
@@ -535,9 +533,31 @@ pub(super) fn length_mm(text: &str) -> Result<f64, String> {
 const SIZE_MM: std::ops::RangeInclusive<f64> = 1.0..=2000.0;
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use super::*;
+
+    /// One design among many was told to be at fault; one alone ended the program.
+    #[test]
+    fn a_planner_that_panics_is_a_refusal_that_says_what_to_report() {
+        let none: Vec<f64> = Vec::new();
+        let answer = Answer::made("cat.svg".to_owned(), |answer| {
+            answer.set("scene", "default");
+            answer.set("width_mm", none[none.len()]);
+            Ok(())
+        });
+        assert!(matches!(answer.exit, Exit::Broken));
+        assert_eq!(answer.facts["success"], false);
+        let said = answer.facts["message"].as_str().unwrap();
+        assert!(
+            said.contains("internal error while planning: index out"),
+            "{said}"
+        );
+    }
 
     #[test]
     fn lengths_come_in_many_forms() {

@@ -41,6 +41,15 @@ pub(super) async fn run(state: &Path, past: &Past, scene: &Scene) -> anyhow::Res
         );
     }
     let events = read(state, past)?;
+    if past.began_rad.len() != scene.arm.dof() {
+        bail!(
+            "{} began with {} joint angles and arm {} has {} joints: it was another arm's",
+            past.id,
+            past.began_rad.len(),
+            scene.arm.file.name,
+            scene.arm.dof()
+        );
+    }
     let start = Joints::from_slice(&past.began_rad);
     let mut arm = Simulator::new(&scene.arm, &start);
     open::lay(&arm, scene);

@@ -11,11 +11,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::control::Told;
-use super::park;
 use crate::disk;
 use crate::permit::{Latch, Who};
 use crate::scene::Scene;
-use crate::tools::{Alone, Node, Seat, Short};
+use crate::tools::{Alone, Node, Seat, Short, catch_panic};
 use crate::units::Instant;
 use busy::{Bare, Busy};
 use caller::Caller;
@@ -78,10 +77,11 @@ async fn arm(
 ) -> Result<Measured, String> {
     let scene = match (scene, seat.last_scene()) {
         (Some(name), _) => node.scene(seat, name, None)?,
-        (None, Some(last)) => last,
+        // As the files say now: what the arm last moved by may have been calibrated anew since.
+        (None, Some(last)) => node.scene(seat, &last.name, last.overlay.as_deref())?,
         (None, None) => return Err("say which scene to move in, with --scene".to_owned()),
     };
-    if park::moves(seat.motion.snapshot().state) {
+    if seat.motion.snapshot().state.is_under_way() {
         return Err("it moves; wait for its end, or `steadyhand stop` it".to_owned());
     }
     let seen_stops = seat.motion.stops_asked();
@@ -153,10 +153,11 @@ async fn one(
         .measured
         .ok_or("it has not been read yet")?;
     let (planned, from) = (Arc::clone(scene), start.position_rad);
-    let way = tokio::task::spawn_blocking(move || Way::plan(&planned, &from));
+    let way = move || catch_panic("planning", || Way::plan(&planned, &from));
+    let way = tokio::task::spawn_blocking(way).await;
     let way = way
-        .await
-        .map_err(|_| "the planner failed".to_owned())?
+        .map_err(|_| "the planner's thread ended without an answer".to_owned())?
+        .map_err(|error| error.to_string())?
         .map_err(|error| error.to_string())?;
     let mut run = std::pin::pin!(job.run(scene, permit, &way.plan));
     let mut snapshots = motion.watch();

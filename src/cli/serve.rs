@@ -181,8 +181,8 @@ async fn speak(
         left: Some(Arc::new(move |session| {
             leaving.left(&session_key(session));
         })),
-        doorkeeper,
-        operate: Some(door::operate(node)),
+        doorkeeper: Some(doorkeeper),
+        operate: door::wants_tokens(node, listening.address()).then(|| door::operate(node)),
         hosts: serve.host.clone(),
         metrics: Some(metrics(node)),
         ready: Some(readiness(node)),

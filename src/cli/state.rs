@@ -28,7 +28,7 @@ pub(super) fn folder(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<PathBuf
 pub(super) fn place(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<PathBuf> {
     match args.state.clone().or_else(|| file.state.clone()) {
         Some(said) => Ok(said),
-        None if is_practice(args, file) => Ok(super::open::own_temporary().join("state")),
+        None if is_practice(args, file) => Ok(super::open::own_temporary()?.join("state")),
         None if is_service(args, SERVICE_FILE) && !said("STATE_DIRECTORY") => {
             Ok(PathBuf::from(SERVICE_STATE))
         }

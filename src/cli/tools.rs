@@ -69,7 +69,7 @@ pub(super) struct ToolArgs {
     /// One argument, such as '{name="copies", type="integer", description="how many", default=1}'; say it once for each
     #[arg(long, value_name = "TABLE", value_parser = argument)]
     argument: Vec<ArgumentEntry>,
-    /// It takes no arguments any more
+    /// It takes no arguments, and passes none on
     #[arg(long, conflicts_with = "argument")]
     no_arguments: bool,
 }
@@ -130,7 +130,7 @@ impl ToolArgs {
             server: None,
             tool: None,
             effect: None,
-            arguments: Vec::new(),
+            arguments: None,
         };
         self.lay_over(&mut entry);
         Ok(entry)
@@ -158,7 +158,7 @@ impl ToolArgs {
             entry.fixed = self.fixed.iter().cloned().collect();
         }
         if !self.argument.is_empty() || self.no_arguments {
-            entry.arguments.clone_from(&self.argument);
+            entry.arguments = Some(self.argument.clone());
         }
     }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::Told;
-use super::park::moves;
 use crate::gate::HoldAt;
 use crate::motion::{State, StopReport};
 use crate::permit::{Latch, Who};
@@ -159,7 +158,7 @@ pub(super) async fn torque_off(node: &Node) -> Told {
 }
 
 async fn limp(seat: &Arc<Seat>) -> Result<String, String> {
-    if moves(seat.motion.snapshot().state) {
+    if seat.motion.snapshot().state.is_under_way() {
         return Err("it moves or is held; `steadyhand stop` first".to_owned());
     }
     let released = seat.motion.release().await;

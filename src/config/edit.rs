@@ -176,7 +176,7 @@ fn strip(json: Json) -> Json {
 fn is_as_shipped(key: &str, value: &Json) -> bool {
     match (key, value) {
         (_, Json::Null) | ("required", Json::Bool(false)) => true,
-        ("arguments" | "args", Json::Array(items)) => items.is_empty(),
+        ("args", Json::Array(items)) => items.is_empty(),
         ("fixed", Json::Object(map)) => map.is_empty(),
         ("timeout_s", value) => value.as_u64() == Some(TIMEOUT_S.into()),
         _ => false,

@@ -119,6 +119,13 @@ pub struct ArmEntry {
     /// calibrations, and whoever writes this answers for them. Absent: a drawing is refused until they were calibrated here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<Calibrated>,
+    /// Where its base stands, in metres along x, y and z of one frame that all arms of this node share. Arms that can reach
+    /// each other, or of which that is not known, are enabled one at a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_m: Option<[f64; 3]>,
+    /// The word of the person who writes the file that no other arm of this node can reach this one, nor this one any other.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
 }
 
 /// Where an arm's calibration is from, where it is not this node's.
@@ -171,6 +178,9 @@ impl Qualified {
 /// The longest that a call may be kept waiting.
 pub const ANSWER_WITHIN_S_MAX: u32 = 3600;
 
+/// The farthest that a base may stand from the shared frame's origin, in metres: a larger number is in another unit.
+const BASE_MAX_M: f64 = 100.0;
+
 /// The port's name that means the embedded simulator.
 pub const SIMULATOR_PORT: &str = "simulator";
 
@@ -184,6 +194,8 @@ impl Default for NodeFile {
                 port: SIMULATOR_PORT.to_owned(),
                 truth: None,
                 calibrated: None,
+                base_m: None,
+                apart: false,
             }],
             cameras: Vec::new(),
             forgiveness: None,
@@ -219,6 +231,21 @@ impl ArmEntry {
     #[must_use]
     pub fn is_simulated(&self) -> bool {
         self.port == SIMULATOR_PORT
+    }
+
+    /// Returns what is wrong with where the arm is said to stand.
+    fn misplaced(&self) -> Option<String> {
+        let [x, y, z] = self.base_m?;
+        let is_near = |at: f64| at.abs() <= BASE_MAX_M;
+        if ![x, y, z].into_iter().all(is_near) {
+            return Some(format!(
+                "base_m of arm `{}` is [{x}, {y}, {z}]; each must be from -{BASE_MAX_M} to {BASE_MAX_M}: lengths are in metres",
+                self.name
+            ));
+        }
+        let both = "both base_m and apart = true: keep base_m where the bases were measured, apart where a person says that no other arm is within reach";
+        self.apart
+            .then(|| format!("arm `{}` has {both}", self.name))
     }
 
     /// Its name as part of a file's: letters, digits and `-`.
@@ -318,6 +345,9 @@ impl NodeFile {
                 let what = format!("arms share the port `{}`; a port has one arm", arm.port);
                 problems.push(Problem::at(format!("arms[{index}].port"), what));
             }
+            let misplaced = arm.misplaced();
+            problems
+                .extend(misplaced.map(|what| Problem::at(format!("arms[{index}].base_m"), what)));
         }
         problems.extend(cameras::problems(&self.cameras, &self.arms));
         for (key, value, most) in [
@@ -350,7 +380,11 @@ impl NodeFile {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use super::*;
 
@@ -368,5 +402,30 @@ mod tests {
         assert!(same.contains("two arms are called `left`"), "{same}");
         let alike = of("a.b", "a-b").unwrap_err();
         assert!(alike.contains("the arms `a.b` and `a-b`"), "{alike}");
+    }
+
+    #[test]
+    fn refuses_a_base_that_stands_nowhere_and_two_statements_about_one_arm() {
+        let with = |keys: &str| {
+            let arm = "[[arms]]\nname = \"left\"\nmodel = \"so101\"\nport = \"simulator\"\n";
+            NodeFile::read("node.toml", &format!("{arm}{keys}\n"))
+                .map_err(|wrong| wrong.to_string())
+        };
+        let placed = with("base_m = [0, -0.25, 0.1]").unwrap();
+        assert_eq!(placed.arms[0].base_m, Some([0.0, -0.25, 0.1]));
+        assert!(with("apart = true").unwrap().arms[0].apart);
+        for (keys, words) in [
+            ("base_m = [0.0, 250.0, 0.0]", "lengths are in metres"),
+            ("base_m = [0.0, nan, 0.0]", "lengths are in metres"),
+            ("base_m = [0.0, inf, 0.0]", "lengths are in metres"),
+            ("base_m = [0.0, 0.25]", "an array of length 3"),
+            (
+                "base_m = [0.0, 0.2, 0.0]\napart = true",
+                "both base_m and apart",
+            ),
+        ] {
+            let said = with(keys).unwrap_err();
+            assert!(said.contains(words), "{keys}: {said}");
+        }
     }
 }

@@ -49,9 +49,9 @@ pub struct ToolEntry {
     /// What the tool of `server` does to the world: `reads`, or `moves`, which is read most
     /// strictly and is what is taken when nothing is said.
     pub effect: Option<EffectEntry>,
-    /// What it takes; left out, nothing.
-    #[serde(default)]
-    pub arguments: Vec<ArgumentEntry>,
+    /// What it takes; `[]` is nothing. Left out, whatever a caller sends is passed on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<Vec<ArgumentEntry>>,
 }
 
 /// One argument of a declared tool.
@@ -190,18 +190,19 @@ fn one(tool: &ToolEntry, path: &str) -> Vec<Problem> {
         found.push(Problem::at(format!("{path}.description"), what));
     }
     found.extend(deed(tool, path));
-    if tool.arguments.len() > ARGUMENTS_MAX {
+    let arguments = tool.arguments.as_deref().unwrap_or_default();
+    if arguments.len() > ARGUMENTS_MAX {
         let what = format!(
             "tool `{}` has {} arguments; at most {ARGUMENTS_MAX} are possible",
             tool.name,
-            tool.arguments.len()
+            arguments.len()
         );
         found.push(Problem::at(format!("{path}.arguments"), what));
     }
-    for (index, argument) in tool.arguments.iter().enumerate() {
+    for (index, argument) in arguments.iter().enumerate() {
         let path = format!("{path}.arguments[{index}]");
         let twin = |one: &ArgumentEntry| one.name == argument.name;
-        if tool.arguments.iter().take(index).any(twin) {
+        if arguments.iter().take(index).any(twin) {
             let what = format!(
                 "tool `{}` has two arguments called `{}`",
                 tool.name, argument.name

@@ -32,14 +32,33 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// A byte of the reply, 0 beyond its end. Lengths were checked when the reply was taken.
+    /// A byte of the reply.
+    ///
+    /// # Panics
+    /// Beyond its end, which is where its register ends: the length was checked when the reply was
+    /// taken.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "a place within the register that was asked for"
+    )]
     pub(crate) fn byte(&self, at: usize) -> u8 {
-        self.data.get(at).copied().unwrap_or(0)
+        self.data[at]
     }
 
-    /// The whole reply as one little-endian number of at most four bytes.
+    /// The whole reply as one little-endian number.
+    ///
+    /// # Panics
+    /// When it has more than four bytes.
     pub(crate) fn number(&self) -> i32 {
-        let bytes = [0, 1, 2, 3].map(|at| self.byte(at));
+        assert!(
+            self.data.len() <= 4,
+            "{} bytes of a number",
+            self.data.len()
+        );
+        let mut bytes = [0; 4];
+        for (to, from) in bytes.iter_mut().zip(&self.data) {
+            *to = *from;
+        }
         i32::from_le_bytes(bytes)
     }
 
@@ -73,8 +92,10 @@ pub(crate) struct Bus<F> {
     pub(crate) baud: u32,
     pub(crate) return_delay: Duration,
     pub(crate) slack: Duration,
-    /// Whether the adapter returns what it is sent.
+    /// Whether the adapter was heard to return what it is sent.
     pub(crate) echoes: bool,
+    /// When the last bytes came in answer to what was asked last.
+    pub(crate) heard_at: Instant,
     pub(crate) counts: BusCounts,
 }
 
@@ -87,6 +108,7 @@ impl<F: Framing> Bus<F> {
             return_delay: Duration::from_micros(500),
             slack: SLACK_UNKNOWN,
             echoes: false,
+            heard_at: Instant::ZERO,
             counts,
         }
     }
@@ -103,10 +125,75 @@ impl<F: Framing> Bus<F> {
         request: &[u8],
         expect: Expect<'_>,
     ) -> Result<Vec<Option<Status>>, DriverError> {
+        let gather = self.exchange(link, request, &expect).await?;
+        let (is_echo, replies) = (gather.echoed, gather.replies);
+        let other = self.framing.distinct(request);
+        let Some(other) = other.filter(|_| is_echo && !self.echoes) else {
+            self.found_echo(is_echo);
+            return Ok(replies);
+        };
+        // What came back is our own request, or a reply with the same bytes.
+        let Some(echoes) = self.learns_echo(link, &other, &expect).await? else {
+            return Ok(replies);
+        };
+        self.found_echo(echoes);
+        match (echoes, expect.ids) {
+            (false, [_]) => Ok(self.replies_in(request, &expect)),
+            _ => Ok(replies),
+        }
+    }
+
+    /// Counts an echo. An adapter that was heard to return what it is sent always does.
+    fn found_echo(&mut self, is_echo: bool) {
+        self.counts.echoes += u64::from(is_echo);
+        self.echoes |= is_echo;
+    }
+
+    /// Finds out whether the adapter returns what it is sent, by a request that no reply equals. `None` where there is no
+    /// time for that before the awaited moment, or where what is heard is neither.
+    async fn learns_echo(
+        &mut self,
+        link: &mut dyn Link,
+        request: &[u8],
+        expect: &Expect<'_>,
+    ) -> Result<Option<bool>, DriverError> {
+        let expect = Expect {
+            parameters: 1,
+            ..*expect
+        };
+        if self.patience(request.len(), &expect) > expect.until {
+            return Ok(None);
+        }
+        let reply = self.framing.overhead() + expect.parameters;
+        let heard_at = self.heard_at;
+        let gather = self.exchange(link, request, &expect).await?;
+        self.heard_at = heard_at;
+        let is_reply_alone = gather.is_complete() && gather.heard == reply;
+        Ok(match gather.echoed {
+            true => Some(true),
+            false if gather.heard == 0 || is_reply_alone => Some(false),
+            false => None,
+        })
+    }
+
+    /// Takes bytes that were held for an echo as what they are.
+    fn replies_in(&mut self, bytes: &[u8], expect: &Expect<'_>) -> Vec<Option<Status>> {
+        self.framing.clear();
+        let mut gather = Gather::new(&[], expect, false);
+        gather.take(bytes, &mut self.framing, &mut self.counts);
+        gather.replies
+    }
+
+    async fn exchange<'a>(
+        &mut self,
+        link: &mut dyn Link,
+        request: &'a [u8],
+        expect: &Expect<'a>,
+    ) -> Result<Gather<'a>, DriverError> {
         self.tell(link, request).await?;
-        let until = expect.until.min(self.patience(request.len(), &expect));
+        let until = expect.until.min(self.patience(request.len(), expect));
         let corrupt_before = self.framing.corrupt();
-        let mut gather = Gather::new(request, &expect, self.echoes);
+        let mut gather = Gather::new(request, expect, self.echoes);
         let mut buffer = [0_u8; 256];
         while !gather.is_complete() && gather.heard < BYTES_MAX {
             let count = link
@@ -116,15 +203,12 @@ impl<F: Framing> Bus<F> {
             if count == 0 {
                 break;
             }
-            gather.take(
-                buffer.get(..count).unwrap_or_default(),
-                &mut self.framing,
-                &mut self.counts,
-            );
+            self.heard_at = self.clock.now();
+            let (heard, _) = buffer.split_at(count);
+            gather.take(heard, &mut self.framing, &mut self.counts);
         }
-        self.echoes |= gather.echoed;
         self.counts.corrupt += self.framing.corrupt() - corrupt_before;
-        Ok(gather.replies)
+        Ok(gather)
     }
 
     /// Sends a request that nobody answers.
@@ -142,8 +226,7 @@ impl<F: Framing> Bus<F> {
     /// When a transaction that starts now has certainly ended.
     fn patience(&self, request: usize, expect: &Expect<'_>) -> Instant {
         let replies = expect.ids.len() * (expect.parameters + self.framing.overhead());
-        let turns = u32::try_from(expect.ids.len()).unwrap_or(u32::MAX);
-        let waiting = self.return_delay.saturating_mul(turns);
+        let waiting: Duration = expect.ids.iter().map(|_| self.return_delay).sum();
         self.clock
             .now()
             .after(self.wire_time(request + replies) + waiting + self.slack)
@@ -151,8 +234,8 @@ impl<F: Framing> Bus<F> {
 
     /// How long so many bytes take on the wire.
     pub(crate) fn wire_time(&self, bytes: usize) -> Duration {
-        let bits = u64::try_from(bytes).unwrap_or(u64::MAX) * BITS_A_BYTE;
-        Duration::from_nanos(bits.saturating_mul(1_000_000_000) / u64::from(self.baud.max(1)))
+        let bits = bytes as u64 * BITS_A_BYTE;
+        Duration::from_nanos(bits * 1_000_000_000 / u64::from(self.baud))
     }
 }
 
@@ -188,7 +271,6 @@ impl<'a> Gather<'a> {
     fn take<F: Framing>(&mut self, bytes: &[u8], framing: &mut F, counts: &mut BusCounts) {
         self.heard += bytes.len();
         let ended = self.echo.pass(bytes, |fresh| framing.push(fresh));
-        counts.echoes += u64::from(ended);
         self.echoed |= ended;
         while let Some(reply) = framing.next(self.parameters) {
             match self.place_of(&reply) {
@@ -261,7 +343,8 @@ impl<'a> Echo<'a> {
                 .then_some(self.awaited.len()),
         };
         if let Some(end) = end {
-            fresh(self.held.get(end..).unwrap_or_default());
+            let (_, behind) = self.held.split_at(end);
+            fresh(behind);
         } else if self.state == EchoState::Searching || self.awaited.starts_with(&self.held) {
             return false;
         } else {

@@ -8,6 +8,7 @@ use crate::driver::bus::Status;
 use crate::driver::error::{Ailment, ServoName};
 use crate::driver::framing::Framing;
 use crate::driver::map::Entry;
+use crate::gate::TorqueLimit;
 
 /// A place in a servo's memory: address and length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +105,8 @@ pub(crate) trait Dialect: Send + 'static {
     const PRESENT: Register;
     /// Slower readings, one after the other.
     const STATES: &'static [Register];
+    /// Share of its torque that a servo may use, until its power is cycled.
+    const TORQUE_LIMIT: Register;
     /// Written and read back before torque goes on.
     const PREPARE: &'static [Setting];
     /// Written and read back when torque is on.
@@ -131,6 +134,9 @@ pub(crate) trait Dialect: Send + 'static {
 
     /// What a servo's settings say of its supply.
     fn voltage_limits_v(settings: &Status) -> (f64, f64);
+
+    /// Returns what [`Self::TORQUE_LIMIT`] is for a motion, in a servo with such [`Self::SETTINGS`].
+    fn torque_limit(limit: TorqueLimit, settings: &Status) -> i32;
 
     /// Takes what the `index`-th of [`Self::STATES`] says of an energised servo; what is wrong
     /// with it.

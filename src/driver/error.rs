@@ -2,7 +2,7 @@
 
 use crate::driver::firmware::Complaint;
 use crate::link::LinkError;
-use crate::units::Measured;
+use crate::units::{Measured, short};
 
 /// A servo by its id and by the joint it turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ pub enum DriverError {
         found: i32,
     },
     /// A goal that must not go out. It should have been refused long before.
-    #[error("goal for {servo} is {goal_rad} rad, outside {lower_rad} to {upper_rad}")]
+    #[error("goal for {servo} is {} rad, outside {} to {}", short(*.goal_rad), short(*.lower_rad), short(*.upper_rad))]
     Goal {
         /// Who.
         servo: ServoName,

@@ -28,6 +28,8 @@ pub trait Framing: Send {
     fn corrupt(&self) -> u64;
     /// Bytes of a reply around its parameters.
     fn overhead(&self) -> usize;
+    /// See [`Shape::distinct`].
+    fn distinct(&self, request: &[u8]) -> Option<Vec<u8>>;
 }
 
 /// What the undecoded bytes begin with.
@@ -58,6 +60,13 @@ pub trait Shape: 'static {
     /// Appends a whole frame's parameters, as they were before stuffing; its id and error byte.
     /// `None` where it is no reply, such as our own echo.
     fn take(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)>;
+
+    /// Returns, where a reply to `request` can have the very bytes of `request`, a request to the same servo of which that
+    /// is not so and that is answered with one parameter byte. `None` where no reply can.
+    fn distinct(request: &[u8]) -> Option<Vec<u8>> {
+        let _ = request;
+        None
+    }
 }
 
 /// Finds one family's replies.
@@ -132,6 +141,10 @@ impl<S: Shape> Framing for Decoder<S> {
 
     fn overhead(&self) -> usize {
         S::OVERHEAD
+    }
+
+    fn distinct(&self, request: &[u8]) -> Option<Vec<u8>> {
+        S::distinct(request)
     }
 }
 

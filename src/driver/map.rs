@@ -1,5 +1,11 @@
 //! Which servo turns which joint: goals in radians to counts, counts to joints.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "an arm is checked when it is made: each of its joints has limits and a servo, and each \
+              place is one of its servos"
+)]
+
 use std::f64::consts::TAU;
 
 use crate::arm::{Arm, Servo};
@@ -68,13 +74,7 @@ impl ServoMap {
     }
 
     pub(crate) fn name(&self, place: usize) -> ServoName {
-        self.entries.get(place).map_or_else(
-            || ServoName {
-                id: u8::MAX,
-                name: "unknown".to_owned(),
-            },
-            |entry| entry.name.clone(),
-        )
+        self.entries[place].name.clone()
     }
 
     pub(crate) fn counts(&self) -> BusCounts {
@@ -96,17 +96,19 @@ impl ServoMap {
             let Some((joint, servo)) = entry.turns else {
                 continue;
             };
-            if let Some((sum, count)) = sum.get_mut(joint).zip(count.get_mut(joint)) {
-                *sum += of(place, servo);
-                *count += 1.0;
-            }
+            sum[joint] += of(place, servo);
+            count[joint] += 1.0;
         }
-        sum.zip(&count, |sum, count| sum / count.max(1.0))
+        sum.zip(&count, |sum, count| sum / count)
     }
 
     /// Goal and speed cap of every servo that turns a joint, in ticks and ticks/s, checked against
     /// the joint's limits; where the arm was found beyond a limit, up to there. Goals are not
-    /// rounded and do not lead.
+    /// rounded and do not lead. `found_ticks` has where each servo was found.
+    ///
+    /// # Errors
+    /// [`DriverError::Goal`] names the first servo whose goal or speed is outside, not a number, or
+    /// missing.
     pub(crate) fn goals(
         &self,
         command: &Command,
@@ -119,19 +121,17 @@ impl ServoMap {
                 let Some((joint, servo)) = entry.turns else {
                     return Ok(None);
                 };
-                let goal_rad = number(&command.goal_rad, joint);
-                let cap_rad_s = number(&command.velocity_cap_rad_s, joint);
-                let found_ticks = found_ticks.get(place).copied();
-                let goal = entry.goal(servo, goal_rad, cap_rad_s, found_ticks)?;
+                let goal_rad = command.goal_rad.get(joint);
+                let cap_rad_s = command.velocity_cap_rad_s.get(joint);
+                let (Some(goal_rad), Some(cap_rad_s)) = (goal_rad, cap_rad_s) else {
+                    return Err(entry.beyond(f64::NAN));
+                };
+                let found_ticks = found_ticks[place];
+                let goal = entry.goal(servo, *goal_rad, *cap_rad_s, found_ticks)?;
                 Ok(Some(goal))
             })
             .collect()
     }
-}
-
-/// A joint's number, NaN where the command has none: it is then refused.
-fn number(joints: &Joints, joint: usize) -> f64 {
-    joints.get(joint).copied().unwrap_or(f64::NAN)
 }
 
 impl Entry {
@@ -148,7 +148,7 @@ impl Entry {
             return 0;
         };
         let by = i32::from(servo.dead_band_ticks) * i32::from(servo.sign);
-        match number(travel, joint) {
+        match travel[joint] {
             on if on > 0.0 => by,
             back if back < 0.0 => -by,
             _ => 0,
@@ -172,28 +172,32 @@ impl Entry {
         servo: Servo,
         goal_rad: f64,
         cap_rad_s: f64,
-        found_ticks: Option<i32>,
+        found_ticks: i32,
     ) -> Result<(f64, f64), DriverError> {
-        let found_rad = found_ticks.map_or(self.lower_rad, |ticks| servo.angle_rad(ticks));
+        let found_rad = servo.angle_rad(found_ticks);
         let lower_rad = self.lower_rad.min(found_rad) - ROUNDING_RAD;
         let upper_rad = self.upper_rad.max(found_rad) + ROUNDING_RAD;
         let usable = (lower_rad..=upper_rad).contains(&goal_rad) && cap_rad_s > 0.0;
         if !usable || !cap_rad_s.is_finite() {
-            return Err(DriverError::Goal {
-                servo: self.name.clone(),
-                goal_rad,
-                lower_rad: self.lower_rad,
-                upper_rad: self.upper_rad,
-            });
+            return Err(self.beyond(goal_rad));
         }
         let scale = ticks_a_radian(servo);
         let from_zero = f64::from(servo.sign) * goal_rad * scale;
         Ok((f64::from(servo.zero_tick) + from_zero, cap_rad_s * scale))
     }
+
+    fn beyond(&self, goal_rad: f64) -> DriverError {
+        DriverError::Goal {
+            servo: self.name.clone(),
+            goal_rad,
+            lower_rad: self.lower_rad,
+            upper_rad: self.upper_rad,
+        }
+    }
 }
 
 fn turning(arm: &Arm, joint: usize, servo: Servo) -> Entry {
-    let of = |joints: &Joints| joints.get(joint).copied().unwrap_or(0.0);
+    let of = |joints: &Joints| joints[joint];
     let scale = ticks_a_radian(servo);
     Entry {
         name: ServoName {

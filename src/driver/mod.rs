@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::arm::{Arm, Family};
 use crate::clock::Clock;
-use crate::gate::Setpoint;
+use crate::gate::{Setpoint, TorqueLimit};
 use crate::link::Link;
 use crate::units::{Instant, Joints, Measured};
 use servos::Servos;
@@ -163,6 +163,23 @@ impl Driver {
     /// are then limp again.
     pub async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
         each!(&mut self.0, driver => driver.energise(link).await)
+    }
+
+    /// Limits how hard every servo may push from now on: what was written is read back. A controller
+    /// over `firmware-protocol` has no such register; its own limits hold.
+    ///
+    /// # Errors
+    /// When a servo does not take the limit: some may have the one from before.
+    pub async fn limit_torque(
+        &mut self,
+        link: &mut dyn Link,
+        limit: TorqueLimit,
+    ) -> Result<(), DriverError> {
+        match &mut self.0 {
+            Kind::Feetech(driver) => driver.limit_torque(link, limit).await,
+            Kind::Dynamixel(driver) => driver.limit_torque(link, limit).await,
+            Kind::Firmware(_) => Ok(()),
+        }
     }
 
     /// Sends a setpoint to every servo, or the last one again, and reads every servo back. Before

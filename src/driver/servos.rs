@@ -3,6 +3,11 @@
 //! A servo without a watchdog finishes its last goal when nobody speaks to it any more. So the goal
 //! is never far ahead, and a speed and an acceleration cap travel with every goal.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every place is one of the arm's servos, and every list has one entry a servo"
+)]
+
 use std::time::Duration;
 
 use crate::arm::{Arm, ArmFile};
@@ -14,6 +19,7 @@ use crate::driver::lead::{Aim, Lead};
 use crate::driver::map::{Command, ServoMap, ticks_a_radian};
 use crate::driver::plausible::{Filter, JUMPS_MAX, Verdict};
 use crate::driver::{Attached, BusCounts, Identity, RETRIES_MAX, Released};
+use crate::gate::TorqueLimit;
 use crate::link::Link;
 use crate::units::{Instant, Joints, Measured, ServoState};
 
@@ -27,8 +33,8 @@ const STATES_EVERY: Duration = Duration::from_millis(100);
 const PERIOD_DEFAULT: Duration = Duration::from_millis(10);
 
 /// Cycles in which new caps go out with the goals, and the share of those after.
-const CAPS_NEW: u32 = 3;
-const CAPS_EVERY: u32 = 50;
+const CAPS_NEW: u64 = 3;
+const CAPS_EVERY: u64 = 50;
 
 /// A transaction outside a cycle ends by its own patience.
 const PATIENT: Instant = Instant::from_nanos(u64::MAX);
@@ -47,6 +53,10 @@ pub(crate) struct Servos<D: Dialect> {
     leads: Vec<Lead>,
     goals: Option<Vec<Goal>>,
     known: Vec<Known>,
+    /// What each servo's torque limit is for [`TorqueLimit::Work`] and for [`TorqueLimit::Touch`],
+    /// and which of the two was written and read back last.
+    torque_limits: Vec<[i32; 2]>,
+    torque_limit: Option<TorqueLimit>,
     /// What each servo complained of last, and what it was found to suffer from.
     suspected: Vec<Option<Ailment>>,
     doubted: Vec<Option<Ailment>>,
@@ -64,7 +74,7 @@ pub(crate) struct Servos<D: Dialect> {
     fast: bool,
     /// The speed caps that went out last, and in how many cycles since.
     capped: Vec<f64>,
-    capped_cycles: u32,
+    capped_cycles: u64,
 }
 
 impl<D: Dialect> Servos<D> {
@@ -82,6 +92,8 @@ impl<D: Dialect> Servos<D> {
             leads: vec![Lead::default(); count],
             goals: None,
             known: vec![Known::default(); count],
+            torque_limits: Vec::new(),
+            torque_limit: None,
             suspected: vec![None; count],
             doubted: vec![None; count],
             ailing: vec![None; count],
@@ -170,10 +182,13 @@ impl<D: Dialect> Servos<D> {
     }
 
     fn aim(&mut self, command: &Command) -> Result<(), DriverError> {
-        self.note_travel(&command.goal_rad);
         let period_s = self.whole_period_s();
-        let goals = self.goals.as_mut().ok_or(DriverError::Limp)?;
+        if self.goals.is_none() {
+            return Err(DriverError::Limp);
+        }
         let wanted = self.map.goals(command, &self.found_ticks)?;
+        self.note_travel(&command.goal_rad);
+        let goals = self.goals.as_mut().ok_or(DriverError::Limp)?;
         let entries = self.map.entries.iter().zip(&mut self.leads);
         for ((goal, wanted), (entry, lead)) in goals.iter_mut().zip(wanted).zip(entries) {
             if let Some((exact, speed_ticks_s)) = wanted {
@@ -200,7 +215,9 @@ impl<D: Dialect> Servos<D> {
 
     /// Which way each joint is being sent; one that is not sent anywhere keeps its direction.
     fn note_travel(&mut self, goal_rad: &Joints) {
-        let before = self.aimed_rad.replace(*goal_rad).unwrap_or(*goal_rad);
+        let Some(before) = self.aimed_rad.replace(*goal_rad) else {
+            return;
+        };
         let step = goal_rad.zip(&before, |now, then| now - then);
         self.travel = self.travel.zip(&step, |kept, step| {
             if step.abs() > TRAVEL_RAD {
@@ -224,9 +241,13 @@ impl<D: Dialect> Servos<D> {
             self.capped_cycles = 0;
         }
         let turn = self.capped_cycles;
-        self.capped_cycles = turn.checked_add(1).unwrap_or(CAPS_NEW);
-        let bare = D::GOAL_ALONE.filter(|_| turn >= CAPS_NEW && !turn.is_multiple_of(CAPS_EVERY));
-        let frame = self.goals_frame(&goals, bare.unwrap_or(D::GOAL));
+        self.capped_cycles += 1;
+        let known = turn >= CAPS_NEW && !turn.is_multiple_of(CAPS_EVERY);
+        let register = match D::GOAL_ALONE {
+            Some(alone) if known => alone,
+            _ => D::GOAL,
+        };
+        let frame = self.goals_frame(&goals, register);
         self.goals = Some(goals);
         frame
     }
@@ -278,10 +299,8 @@ impl<D: Dialect> Servos<D> {
 
     fn count_retries(&mut self, missing: &[usize], tries: u32) {
         for place in missing.iter().filter(|_| tries > 0) {
-            if let Some(counts) = self.bus.counts.servos.get_mut(*place) {
-                counts.retries += 1;
-                self.bus.counts.resent += 1;
-            }
+            self.bus.counts.servos[*place].retries += 1;
+            self.bus.counts.resent += 1;
         }
     }
 
@@ -296,11 +315,8 @@ impl<D: Dialect> Servos<D> {
             let Some(reading) = reply.as_ref().map(D::reading) else {
                 continue;
             };
-            if self.believes(*place, &reading)?
-                && self.is_confirmed(*place, &reading)
-                && let Some(slot) = readings.get_mut(*place)
-            {
-                *slot = Some(reading);
+            if self.believes(*place, &reading)? && self.is_confirmed(*place, &reading) {
+                readings[*place] = Some(reading);
             }
         }
         Ok(())
@@ -309,32 +325,23 @@ impl<D: Dialect> Servos<D> {
     /// An ailment must be reported twice in a row: a damaged reply could claim one.
     fn is_confirmed(&mut self, place: usize, reading: &Reading) -> bool {
         let ailment = self.complaint(place, reading);
-        let Some(suspected) = self.suspected.get_mut(place) else {
-            return false;
-        };
-        let before = std::mem::replace(suspected, ailment);
+        let before = std::mem::replace(&mut self.suspected[place], ailment);
         ailment.is_none() || before == ailment
     }
 
     fn believes(&mut self, place: usize, reading: &Reading) -> Result<bool, DriverError> {
         let now = self.bus.clock.now();
-        let Some((filter, entry)) = self.filters.get_mut(place).zip(self.map.entries.get(place))
-        else {
-            return Ok(false);
-        };
         if !D::POSITIONS.contains(&reading.ticks) {
             return self.finds_strange(place, reading.ticks);
         }
-        if let Some(strange) = self.strange.get_mut(place) {
-            *strange = 0;
-        }
-        let verdict = filter.judge(reading.ticks, now, entry.velocity_max_ticks_s, self.period);
+        self.strange[place] = 0;
+        let filter = &mut self.filters[place];
+        let most_ticks_s = self.map.entries[place].velocity_max_ticks_s;
+        let verdict = filter.judge(reading.ticks, now, most_ticks_s, self.period);
         if verdict == Verdict::Believed {
             return Ok(true);
         }
-        if let Some(counts) = self.bus.counts.servos.get_mut(place) {
-            counts.jumps += 1;
-        }
+        self.bus.counts.servos[place].jumps += 1;
         match verdict {
             Verdict::Jumped {
                 from_ticks,
@@ -357,12 +364,8 @@ impl<D: Dialect> Servos<D> {
     /// A position beyond one turn is never believed; a damaged reply can claim one, but not time
     /// after time.
     fn finds_strange(&mut self, place: usize, ticks: i32) -> Result<bool, DriverError> {
-        if let Some(counts) = self.bus.counts.servos.get_mut(place) {
-            counts.jumps += 1;
-        }
-        let Some(strange) = self.strange.get_mut(place) else {
-            return Ok(false);
-        };
+        self.bus.counts.servos[place].jumps += 1;
+        let strange = &mut self.strange[place];
         *strange += 1;
         if *strange < JUMPS_MAX {
             return Ok(false);
@@ -378,10 +381,9 @@ impl<D: Dialect> Servos<D> {
     ) -> Result<Vec<Reading>, DriverError> {
         let missing = places(&readings);
         for place in &missing {
-            if let Some(counts) = self.bus.counts.servos.get_mut(*place) {
-                counts.blind += 1;
-                counts.blind_time += self.period;
-            }
+            let counts = &mut self.bus.counts.servos[*place];
+            counts.blind += 1;
+            counts.blind_time += self.period;
         }
         match missing.first() {
             None => Ok(readings.into_iter().flatten().collect()),
@@ -401,16 +403,14 @@ impl<D: Dialect> Servos<D> {
     }
 
     fn measure(&self, readings: &[Reading]) -> Measured {
-        let ticks = |place: usize| readings.get(place).map_or(0, |r| r.ticks);
-        let speed = |place: usize| readings.get(place).map_or(0.0, |r| r.speed_ticks_s);
         let servos = self.ids.iter().zip(readings).zip(&self.known);
         Measured {
             at: self.bus.clock.now(),
             position_rad: self
                 .map
-                .joints(|place, servo| servo.angle_rad(ticks(place))),
+                .joints(|place, servo| servo.angle_rad(readings[place].ticks)),
             velocity_rad_s: self.map.joints(|place, servo| {
-                f64::from(servo.sign) * speed(place) / ticks_a_radian(servo)
+                f64::from(servo.sign) * readings[place].speed_ticks_s / ticks_a_radian(servo)
             }),
             servos: servos
                 .map(|((id, reading), known)| state(*id, reading, known))
@@ -438,14 +438,14 @@ impl<D: Dialect> Servos<D> {
     }
 
     fn ailment(&self, place: usize, reading: &Reading) -> Option<Ailment> {
-        let ailing = self.ailing.get(place).copied().flatten();
+        let ailing = self.ailing[place];
         self.complaint(place, reading)
             .or(ailing.filter(|_| self.goals.is_some()))
     }
 
     /// What a reading by itself complains of.
     fn complaint(&self, place: usize, reading: &Reading) -> Option<Ailment> {
-        let known = self.known.get(place)?;
+        let known = &self.known[place];
         let (least_v, most_v) = known.voltage_limits_v;
         let volts = reading.voltage_v.or(known.voltage_v);
         let voltage = volts.is_some_and(|volts| volts < least_v || volts > most_v);
@@ -461,8 +461,7 @@ impl<D: Dialect> Servos<D> {
         places: &[usize],
         until: Instant,
     ) -> Result<Vec<Option<Status>>, DriverError> {
-        let ids = places.iter().filter_map(|place| self.ids.get(*place));
-        let ids: Vec<u8> = ids.copied().collect();
+        let ids: Vec<u8> = places.iter().map(|place| self.ids[*place]).collect();
         let mut request = first;
         D::encode(&mut request, Request::SyncRead(register, &ids));
         let expect = Expect {
@@ -491,7 +490,10 @@ impl<D: Dialect> Servos<D> {
         let mut replies = self.bus.ask(link, &request, expect).await?;
         let whole = replies.pop().flatten();
         let split = whole.and_then(|whole| D::split_fast(&whole, register, &self.ids));
-        Ok(split.unwrap_or_else(|| vec![None; self.ids.len()]))
+        Ok(match split {
+            Some(replies) => replies,
+            None => vec![None; self.ids.len()],
+        })
     }
 }
 

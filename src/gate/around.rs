@@ -9,9 +9,9 @@
 //! its limit than that, is still farther than its limit: it need not be looked at again, and the
 //! answer is the one that looking would give. A test holds both against each other.
 
-use super::body::{Body, FAR_M, Near, Stance};
-use super::check::CLEARANCE_M;
-use crate::scene::{Corners, Scene};
+use super::body::{Body, Looked, Stance};
+use super::escape::Near;
+use crate::scene::{CLEARANCE_M, Corners, Scene};
 use crate::units::{JOINTS_MAX, Joints};
 
 /// More than the rounding in any distance, and than the search for the nearest point of a box may
@@ -23,6 +23,7 @@ pub(super) struct Around<'a> {
     body: Body<'a>,
     levers: Levers,
     workspace: Known,
+    tips: Known,
     sheet: Known,
     own: Known,
     idle: Known,
@@ -48,6 +49,7 @@ impl<'a> Around<'a> {
         Self {
             levers: Levers::of(&body),
             workspace: Known::nothing(),
+            tips: Known::nothing(),
             sheet: Known::nothing(),
             own: Known::nothing(),
             idle: Known::nothing(),
@@ -76,60 +78,61 @@ impl<'a> Around<'a> {
         &self.levers
     }
 
-    /// As [`Body::in_workspace`]; `None` where all is inside for sure.
-    pub(super) fn in_workspace(&mut self, stance: &Stance) -> Option<Near> {
+    /// As [`Body::outside_workspace`] and [`Body::tips_outside_workspace`]; empty without looking
+    /// where all is inside for sure.
+    pub(super) fn outside_workspace(&mut self, stance: &Stance) -> Vec<Near<(usize, usize)>> {
         let Self { body, levers, .. } = self;
-        self.workspace.look(levers, stance, 0.0, || {
-            let near = body.in_workspace(stance);
-            (near, near.map_or(f64::INFINITY, |near| near.metres))
+        let look = || body.outside_workspace(stance);
+        let mut outside = self.workspace.look(levers, stance, 0.0, look);
+        // Tips are near the table all the time, where the arm is far from it.
+        let look = || body.tips_outside_workspace(stance);
+        outside.extend(self.tips.look(levers, stance, 0.0, look));
+        outside
+    }
+
+    /// As [`Body::over_sheet`]; empty without looking where nothing is nearer than
+    /// [`CLEARANCE_M`] for sure.
+    pub(super) fn over_sheet(&mut self, stance: &Stance) -> Vec<Near> {
+        let Self { body, levers, .. } = self;
+        self.sheet.look(levers, stance, CLEARANCE_M, || Looked {
+            near: body.over_sheet(stance),
+            at_least_m: body.over_sheet_at_least_m(stance),
         })
     }
 
-    /// As [`Body::over_sheet`]; `None` where nothing is nearer than [`CLEARANCE_M`] for sure.
-    pub(super) fn over_sheet(&mut self, stance: &Stance) -> Option<Near> {
-        let Self { body, levers, .. } = self;
-        self.sheet.look(levers, stance, CLEARANCE_M, || {
-            (body.over_sheet(stance), body.over_sheet_at_least_m(stance))
-        })
-    }
-
-    /// As [`Body::idle_pens`]; `None` where none is below the sheet for sure.
-    pub(super) fn idle_pens(&mut self, stance: &Stance, drawing: usize) -> Option<Near> {
+    /// As [`Body::idle_pens`]; empty without looking where none is below the sheet for sure.
+    pub(super) fn idle_pens(&mut self, stance: &Stance, drawing: usize) -> Vec<Near> {
         let Self { body, levers, .. } = self;
         if self.drawing != drawing {
             (self.drawing, self.idle) = (drawing, Known::nothing());
         }
-        self.idle.look(levers, stance, 0.0, || {
-            let near = body.idle_pens(stance, drawing);
-            (near, body.idle_at_least_m(stance, drawing))
+        self.idle.look(levers, stance, 0.0, || Looked {
+            near: body.idle_pens(stance, drawing),
+            at_least_m: body.idle_at_least_m(stance, drawing),
         })
     }
 
-    /// As [`Body::nearest_two`]; `None` where no two are nearer than [`CLEARANCE_M`] for sure.
-    pub(super) fn nearest_two(&mut self, stance: &Stance) -> Option<(usize, usize, f64)> {
-        let Self { body, levers, .. } = self;
-        self.own.look(levers, stance, CLEARANCE_M, || {
-            let two = body.nearest_two(stance);
-            (two, two.map_or(f64::INFINITY, |(_, _, metres)| metres))
-        })
-    }
-
-    /// As [`Body::near_box`] of one of the scene's keep-outs; `None` where nothing is nearer than
+    /// As [`Body::near_itself`]; empty without looking where no two are nearer than
     /// [`CLEARANCE_M`] for sure.
+    pub(super) fn near_itself(&mut self, stance: &Stance) -> Vec<Near<(usize, usize)>> {
+        let Self { body, levers, .. } = self;
+        let look = || body.near_itself(stance);
+        self.own.look(levers, stance, CLEARANCE_M, look)
+    }
+
+    /// As [`Body::near_box`] of one of the scene's keep-outs; empty without looking where nothing
+    /// is nearer than [`CLEARANCE_M`] for sure.
     pub(super) fn near_keep_out(
         &mut self,
         stance: &Stance,
         keep_out: usize,
         corners: &Corners,
-    ) -> Option<Near> {
+    ) -> Vec<Near> {
         let Self { body, levers, .. } = self;
-        let look = || {
-            let near = body.near_box(stance, corners);
-            (near, near.map_or(FAR_M, |near| near.metres))
-        };
+        let look = || body.near_box(stance, corners);
         match self.keep_outs.get_mut(keep_out) {
             Some(known) => known.look(levers, stance, CLEARANCE_M, look),
-            None => look().0,
+            None => look().near,
         }
     }
 }
@@ -175,25 +178,24 @@ impl Known {
         }
     }
 
-    /// What `look` says, and its least distance; `None` without looking where nothing can be as
-    /// near as `least_m`.
-    fn look<T>(
+    /// What `look` finds; empty without looking where nothing can be as near as `least_m`.
+    fn look<K>(
         &mut self,
         levers: &Levers,
         stance: &Stance,
         least_m: f64,
-        look: impl FnOnce() -> (Option<T>, f64),
-    ) -> Option<T> {
+        look: impl FnOnce() -> Looked<K>,
+    ) -> Vec<Near<K>> {
         // A distance that is not a number is not less than the room: then it is looked at.
         if levers.moved_m(&self.from_rad, stance.q_rad()) < self.room_m {
-            return None;
+            return Vec::new();
         }
-        let (found, at_least_m) = look();
+        let Looked { near, at_least_m } = look();
         *self = Self {
             from_rad: *stance.q_rad(),
             room_m: at_least_m - least_m - ROUNDING_M,
         };
-        found
+        near
     }
 }
 
@@ -316,6 +318,11 @@ mod tests {
         }
     }
 
+    fn seen(at_least_m: f64) -> Looked {
+        let near = vec![Near { metres: 0.0, of: 0 }];
+        Looked { near, at_least_m }
+    }
+
     /// As far as there is room, nobody looks; from there on, and where there is none, somebody does.
     #[test]
     fn a_place_is_looked_at_again_as_soon_as_its_room_is_used_up() {
@@ -328,8 +335,8 @@ mod tests {
         let least_m = 0.02;
         let mut known = Known::nothing();
         let mut looks = |first: f64, seen_m: f64| {
-            let look = || (Some(()), seen_m);
-            known.look(&levers, &at(first), least_m, look).is_some()
+            let look = || seen(seen_m);
+            !known.look(&levers, &at(first), least_m, look).is_empty()
         };
         // Nothing is known yet; then there are 10 mm of room, which the first joint uses in 0.02.
         assert!(looks(1.0, least_m + 0.01 + ROUNDING_M));
@@ -342,8 +349,8 @@ mod tests {
         // To the last: exactly none is none.
         let mut known = Known::nothing();
         let mut looks = || {
-            let look = || (Some(()), ROUNDING_M);
-            known.look(&levers, &at(1.0), 0.0, look).is_some()
+            let look = || seen(ROUNDING_M);
+            !known.look(&levers, &at(1.0), 0.0, look).is_empty()
         };
         assert!(looks() && looks());
     }
@@ -354,26 +361,28 @@ mod tests {
         let (scene, plan) = drawn(1);
         let mut strokes = plan.spans.iter();
         let stroke = strokes.find(|span| span.kind == SpanKind::Draw && span.pen == 0);
+        let at = plan.samples[stroke.unwrap().end - 1];
         let mut around = Around::new(scene);
-        let stance = around.body().at(&plan.samples[stroke.unwrap().end - 1]);
+        let stance = around.body().at(&at);
         let tip_mm = [0, 1].map(|pen| {
             let tip_m = tip_m(scene, pen, stance.q_rad());
             scene.surface.project(&tip_m.unwrap()).height_mm
         });
-        assert!(tip_mm[0] < 0.005 && tip_mm[1] > 1.0, "{tip_mm:?}");
+        assert!(tip_mm[0] < -0.005 && tip_mm[1] > 1.0, "{tip_mm:?}");
         for draws in [0, 1, 0, 1] {
             let near = around.idle_pens(&stance, draws);
-            let near_mm = near.unwrap().metres * 1e3;
-            assert!((near_mm - tip_mm[1 - draws]).abs() < 1e-6, "{near_mm}");
+            if draws == 0 {
+                assert!(near.is_empty(), "{near:?}");
+                continue;
+            }
+            let near_mm = near.first().unwrap().metres * 1e3;
+            assert!((near_mm - tip_mm[0]).abs() < 1e-6, "{near_mm}");
         }
-        assert!(around.idle_pens(&stance, 1).is_some());
-        assert!(around.idle_pens(&stance, 0).is_some());
-        assert!(around.idle_pens(&stance, 0).is_none());
     }
 
-    /// Who asks for one more than the scene had is told how near it is, each time anew.
+    /// A caller that asks for one more than the scene had is told how near it is, each time anew.
     #[test]
-    fn a_keep_out_that_nobody_counted_is_looked_at_all_the_same() {
+    fn a_keep_out_that_was_not_counted_is_looked_at_all_the_same() {
         let (scene, plan) = drawn(0);
         let mut around = Around::new(scene);
         let stance = around.body().at(&plan.samples[0]);
@@ -381,11 +390,8 @@ mod tests {
             min_m: Point3::new(-1.0, -1.0, -1.0),
             max_m: Point3::new(1.0, 1.0, 1.0),
         };
-        let [known, other] = [0, 7].map(|index| {
-            let near = around.near_keep_out(&stance, index, &everywhere);
-            near.map(|near| (near.metres, format!("{:?}", near.part)))
-        });
-        assert!(known.is_some() && known == other, "{known:?} {other:?}");
+        let [known, other] = [0, 7].map(|index| around.near_keep_out(&stance, index, &everywhere));
+        assert!(known.len() > 3 && known == other, "{known:?} {other:?}");
     }
 
     proptest! {

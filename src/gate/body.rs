@@ -2,15 +2,14 @@
 
 use std::cell::OnceCell;
 
-use nalgebra::Point3;
+use nalgebra::{IsometryMatrix3, Point3};
 
-use super::clearance::{
-    PEN_RADIUS_M, at_least_over_shape_m, height_mm, point_to_box, segment_over_sheet,
-    segment_to_box,
-};
+use super::check::above;
+use super::clearance::{at_least_over_shape_m, height_mm, segment_over_sheet};
+use super::escape::Near;
 use crate::kin::Frames;
 use crate::kin::capsule::{Placed, nearest_pair, place};
-use crate::scene::{Corners, Scene};
+use crate::scene::{CLEARANCE_M, Corners, PEN_RADIUS_M, Scene};
 use crate::units::Joints;
 
 /// Farther than this, nothing is near: no margin is worked out.
@@ -42,11 +41,10 @@ pub(super) struct Stance {
     placed: OnceCell<Vec<Placed>>,
 }
 
-/// How near something is, and which part.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Near {
-    pub(super) metres: f64,
-    pub(super) part: usize,
+/// All that is nearer than a limit, and a distance that nothing is nearer than.
+pub(super) struct Looked<K = usize> {
+    pub(super) near: Vec<Near<K>>,
+    pub(super) at_least_m: f64,
 }
 
 impl<'a> Body<'a> {
@@ -85,8 +83,7 @@ impl<'a> Body<'a> {
         stance.placed.get_or_init(|| {
             let frames = self.frames(stance);
             let placed = self.parts.iter().map(|part| {
-                let link = frames.get(part.joints_before);
-                let frame = link.filter(|_| !part.is_pen).unwrap_or(&frames.tool);
+                let frame = part.frame(frames);
                 place(frame, &part.from_m, &part.to_m, part.radius_m)
             });
             placed.collect()
@@ -138,49 +135,69 @@ impl<'a> Body<'a> {
         both.map(|(index, (part, placed))| (index, part, placed))
     }
 
-    /// How far what moves is inside the workspace; negative outside. Pens count by their tips.
-    pub(super) fn in_workspace(&self, stance: &Stance) -> Option<Near> {
+    /// Every part of the arm that moves and is outside of the workspace, by side.
+    pub(super) fn outside_workspace(&self, stance: &Stance) -> Looked<(usize, usize)> {
         let workspace = &self.scene.limits.workspace;
-        let inside = |point: &Point3<f64>| -point_to_box(point, workspace);
-        let moving = self
-            .each(stance)
-            .filter(|(_, part, _)| part.joints_before > 0);
-        nearest(moving.map(|(index, part, placed)| Near {
-            metres: if part.is_pen {
-                inside(&placed.to_m)
-            } else {
-                inside(&placed.from_m).min(inside(&placed.to_m)) - placed.radius_m
-            },
-            part: index,
-        }))
-    }
-
-    /// The part of the arm nearest to the sheet, if any is near.
-    pub(super) fn over_sheet(&self, stance: &Stance) -> Option<Near> {
-        let arm = self.each(stance).filter(|(_, part, _)| !part.is_pen);
-        let mut least = FAR_M;
-        let near = arm.filter_map(|(index, _, placed)| {
-            let ends = (&placed.from_m, &placed.to_m);
-            let most = least + placed.radius_m;
-            let height_m = segment_over_sheet(self.scene, ends, most)? - placed.radius_m;
-            least = least.min(height_m);
-            Some(Near {
-                metres: height_m,
-                part: index,
+        let arm = self.moving(stance).filter(|(_, part, _)| !part.is_pen);
+        let sides = arm.flat_map(|(index, _, placed)| {
+            let ends = [placed.from_m, placed.to_m].map(|end| workspace.inside_m(&end));
+            let [from, to] = ends;
+            let both = from.into_iter().zip(to).enumerate();
+            both.map(move |(side, (from, to))| Near {
+                metres: from.min(to) - placed.radius_m,
+                of: (index, side),
             })
         });
-        nearest(near)
+        nearer_than(0.0, sides)
     }
 
-    /// The lowest tip of the pens that do not draw, over the sheet.
-    pub(super) fn idle_pens(&self, stance: &Stance, drawing: usize) -> Option<Near> {
-        let idle = self.idle(stance, drawing);
-        nearest(idle.filter_map(|(index, _, placed)| {
-            Some(Near {
-                metres: height_mm(self.scene, &placed.to_m)? / 1e3,
-                part: index,
+    /// Every pen whose tip is outside of the workspace, by side.
+    pub(super) fn tips_outside_workspace(&self, stance: &Stance) -> Looked<(usize, usize)> {
+        let (workspace, tool) = (&self.scene.limits.workspace, self.frames(stance).tool);
+        let pens = self
+            .parts
+            .iter()
+            .enumerate()
+            .filter(|(_, part)| part.is_pen);
+        let sides = pens.flat_map(|(index, part)| {
+            let inside = workspace.inside_m(&(tool * part.to_m));
+            let sides = inside.into_iter().enumerate();
+            sides.map(move |(side, metres)| Near {
+                metres,
+                of: (index, side),
             })
-        }))
+        });
+        nearer_than(0.0, sides)
+    }
+
+    /// The parts of the arm too near to the sheet.
+    pub(super) fn over_sheet(&self, stance: &Stance) -> Vec<Near> {
+        let arm = self.each(stance).filter(|(_, part, _)| !part.is_pen);
+        let near = arm.filter_map(|(of, _, placed)| {
+            let ends = (&placed.from_m, &placed.to_m);
+            let most_m = CLEARANCE_M + placed.radius_m;
+            let metres = segment_over_sheet(self.scene, ends, most_m)? - placed.radius_m;
+            Some(Near { metres, of })
+        });
+        near.collect()
+    }
+
+    /// The pens that do not draw and whose tips are below the sheet.
+    pub(super) fn idle_pens(&self, stance: &Stance, drawing: usize) -> Vec<Near> {
+        let idle = self.idle(stance, drawing);
+        let tips = idle.filter_map(|(of, _, placed)| {
+            let metres = height_mm(self.scene, &placed.to_m)? / 1e3;
+            Some(Near { metres, of })
+        });
+        nearer_than(0.0, tips).near
+    }
+
+    fn moving<'s>(
+        &'s self,
+        stance: &'s Stance,
+    ) -> impl Iterator<Item = (usize, &'s Part<'a>, &'s Placed)> {
+        self.each(stance)
+            .filter(|(_, part, _)| part.joints_before > 0)
     }
 
     fn idle<'s>(
@@ -226,23 +243,57 @@ impl<'a> Body<'a> {
         .fold(f64::INFINITY, f64::min)
     }
 
-    /// The part of arm or pens nearest to a box, if any is near.
-    pub(super) fn near_box(&self, stance: &Stance, corners: &Corners) -> Option<Near> {
-        nearest(self.each(stance).filter_map(|(index, _, placed)| {
-            let most = FAR_M + placed.radius_m;
-            let metres = segment_to_box(placed.from_m, placed.to_m, corners, most)?;
+    /// The parts of arm and pens that move and are too near to a box; none is known to be farther
+    /// than [`FAR_M`].
+    pub(super) fn near_box(&self, stance: &Stance, corners: &Corners) -> Looked {
+        let parts = self.moving(stance).filter_map(|(of, _, placed)| {
+            let most_m = FAR_M + placed.radius_m;
+            let apart_m = corners.segment_distance_m(&placed.from_m, &placed.to_m, most_m)?;
             Some(Near {
-                metres: metres - placed.radius_m,
-                part: index,
+                metres: apart_m - placed.radius_m,
+                of,
             })
-        }))
+        });
+        let Looked { near, at_least_m } = nearer_than(CLEARANCE_M, parts);
+        Looked {
+            near,
+            at_least_m: at_least_m.min(FAR_M),
+        }
     }
 
-    /// The two parts that are nearest to each other, of those that may not touch.
-    pub(super) fn nearest_two(&self, stance: &Stance) -> Option<(usize, usize, f64)> {
-        let (pair, metres) = nearest_pair(self.placed(stance), &self.apart)?;
-        let (a, b) = self.apart.get(pair)?;
-        Some((*a, *b, metres))
+    /// The parts that are too near to each other, of those that may not touch.
+    pub(super) fn near_itself(&self, stance: &Stance) -> Looked<(usize, usize)> {
+        let placed = self.placed(stance);
+        let nearest = nearest_pair(placed, &self.apart);
+        let at_least_m = nearest.map_or(f64::INFINITY, |(_, metres)| metres);
+        if !above(CLEARANCE_M, at_least_m) {
+            return Looked {
+                near: Vec::new(),
+                at_least_m,
+            };
+        }
+        let pairs = self.apart.iter().filter_map(|(one, other)| {
+            Some(Near {
+                metres: placed.get(*one)?.clearance_m(placed.get(*other)?),
+                of: (*one, *other),
+            })
+        });
+        nearer_than(CLEARANCE_M, pairs)
+    }
+}
+
+impl Part<'_> {
+    /// The frame that carries it.
+    #[expect(
+        clippy::expect_used,
+        reason = "a part without its frame must not be judged as if it were elsewhere"
+    )]
+    fn frame<'f>(&self, frames: &'f Frames) -> &'f IsometryMatrix3<f64> {
+        if self.is_pen {
+            return &frames.tool;
+        }
+        let link = frames.get(self.joints_before);
+        link.expect("an arm's file names the joint of each capsule")
     }
 }
 
@@ -253,8 +304,12 @@ impl Stance {
     }
 }
 
-fn nearest(all: impl Iterator<Item = Near>) -> Option<Near> {
-    all.min_by(|a, b| a.metres.total_cmp(&b.metres))
+/// Those of all that are nearer than `least_m`, and how near the nearest of all is.
+fn nearer_than<K>(least_m: f64, all: impl Iterator<Item = Near<K>>) -> Looked<K> {
+    let mut at_least_m = f64::INFINITY;
+    let seen = all.inspect(|near| at_least_m = at_least_m.min(near.metres));
+    let near = seen.filter(|near| above(least_m, near.metres)).collect();
+    Looked { near, at_least_m }
 }
 
 fn capsules(scene: &Scene) -> impl Iterator<Item = Part<'_>> {
@@ -303,7 +358,11 @@ fn apart(scene: &Scene, parts: &[Part<'_>]) -> Vec<(usize, usize)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use std::sync::Arc;
 
@@ -314,20 +373,174 @@ mod tests {
         Scene::clone(&Library::new(None).scene(name, None).unwrap())
     }
 
+    /// The two pens where one draws, and where the whole arm is lower.
     #[test]
     fn an_idle_pen_is_as_high_as_its_tip() {
         let scene = scene("two_pens");
         let body = Body::new(&scene);
-        let stance = body.at(&scene.ready_rad);
-        for drawing in 0..2 {
-            let found = body.idle_pens(&stance, drawing).unwrap();
+        let (mut above, mut below) = (0, 0);
+        for (drawing, step) in (0..2).flat_map(|drawing| (0..30).map(move |step| (drawing, step))) {
+            let low =
+                |joint: usize, q: f64| q + f64::from(step) * if joint == 1 { 0.02 } else { 0.0 };
+            let stance = body.at(&scene.ready_rad.map(low));
             let idle = scene.pens.get(1 - drawing).unwrap();
             let tip = body.frames(&stance).tool * idle.tip_m;
             let high_m = scene.surface.project(&tip).height_mm / 1e3;
-            assert!((found.metres - high_m).abs() < 1e-12, "{found:?} {high_m}");
             assert!((body.idle_at_least_m(&stance, drawing) - high_m).abs() < 1e-12);
-            assert_eq!(body.what(found.part), format!("pen `{}`", idle.name));
+            let found = body.idle_pens(&stance, drawing);
+            if high_m >= 0.0 || height_mm(&scene, &tip).is_none() {
+                assert_eq!(found, []);
+                above += 1;
+                continue;
+            }
+            below += 1;
+            let [found] = found[..] else {
+                panic!("{found:?}")
+            };
+            assert!((found.metres - high_m).abs() < 1e-12, "{found:?} {high_m}");
+            assert_eq!(body.what(found.of), format!("pen `{}`", idle.name));
         }
+        assert!(above > 3 && below > 3, "{above} {below}");
+    }
+
+    /// Where every part of the arm and pens is, by a box that is moved over it side by side.
+    #[test]
+    fn what_moves_is_outside_by_each_side_on_its_own() {
+        let mut scene = scene("default");
+        let q = scene.ready_rad;
+        let placed = {
+            let body = Body::new(&scene);
+            let parts: Vec<(bool, usize, Placed)> = body
+                .each(&body.at(&q))
+                .map(|(_, part, placed)| (part.is_pen, part.joints_before, *placed))
+                .collect();
+            parts
+        };
+        let everywhere = Corners {
+            min_m: Point3::new(-9.0, -9.0, -9.0),
+            max_m: Point3::new(9.0, 9.0, 9.0),
+        };
+        for (part, (is_pen, joints_before, at)) in placed.iter().enumerate() {
+            for axis in 0..3 {
+                let radius_m = if *is_pen { 0.0 } else { at.radius_m };
+                let from = if *is_pen { at.to_m } else { at.from_m };
+                let (low, high) = (
+                    from[axis].min(at.to_m[axis]) - radius_m,
+                    from[axis].max(at.to_m[axis]) + radius_m,
+                );
+                for (side, out_m) in [
+                    (axis, 1e-3),
+                    (axis, -1e-3),
+                    (axis + 3, 1e-3),
+                    (axis + 3, -1e-3),
+                ] {
+                    scene.limits.workspace = everywhere;
+                    if side < 3 {
+                        scene.limits.workspace.min_m[axis] = low + out_m;
+                    } else {
+                        scene.limits.workspace.max_m[axis] = high - out_m;
+                    }
+                    let body = Body::new(&scene);
+                    let stance = body.at(&q);
+                    let Looked { near, at_least_m } = if *is_pen {
+                        body.tips_outside_workspace(&stance)
+                    } else {
+                        body.outside_workspace(&stance)
+                    };
+                    let found = near.iter().find(|near| near.of == (part, side));
+                    let found_m = found.map(|near| near.metres);
+                    let due_m = (out_m > 0.0 && *joints_before > 0).then_some(-1e-3);
+                    assert_eq!(found_m.is_some(), due_m.is_some(), "{part} {side} {near:?}");
+                    let off_m = found_m.zip(due_m).map_or(0.0, |(found, due)| found - due);
+                    assert!(off_m.abs() < 1e-12, "{part} {side}: {off_m}");
+                    let least_m = near
+                        .iter()
+                        .map(|near| near.metres)
+                        .fold(f64::INFINITY, f64::min);
+                    assert!(
+                        near.is_empty() && at_least_m >= 0.0
+                            || (at_least_m - least_m).abs() < 1e-12
+                    );
+                }
+            }
+        }
+    }
+
+    /// Which parts a box is too near to, and how near the nearest is.
+    #[test]
+    fn a_box_is_near_to_every_part_that_moves_and_comes_near() {
+        let scene = scene("default");
+        let body = Body::new(&scene);
+        let stance = body.at(&scene.ready_rad);
+        let (mut one, mut more) = (0, 0);
+        for step in 0..60_i32 {
+            let middle = Point3::new(0.03, -0.005 * f64::from(step), 0.12);
+            let half = nalgebra::Vector3::repeat(0.02);
+            let corners = Corners {
+                min_m: middle - half,
+                max_m: middle + half,
+            };
+            let apart: Vec<(usize, f64)> = body
+                .each(&stance)
+                .filter(|(_, part, _)| part.joints_before > 0)
+                .map(|(of, _, at)| {
+                    let ends = (&at.from_m, &at.to_m);
+                    let apart = corners.segment_distance_m(ends.0, ends.1, f64::INFINITY);
+                    (of, apart.unwrap() - at.radius_m)
+                })
+                .collect();
+            let due: Vec<usize> = apart
+                .iter()
+                .filter(|(_, apart_m)| *apart_m < CLEARANCE_M)
+                .map(|(of, _)| *of)
+                .collect();
+            let Looked { near, at_least_m } = body.near_box(&stance, &corners);
+            assert_eq!(near.iter().map(|near| near.of).collect::<Vec<_>>(), due);
+            let nearest_m = apart
+                .iter()
+                .map(|(_, apart_m)| *apart_m)
+                .fold(FAR_M, f64::min);
+            assert!(
+                (at_least_m - nearest_m).abs() < 1e-9,
+                "{at_least_m} {nearest_m}"
+            );
+            one += usize::from(due.len() == 1);
+            more += usize::from(due.len() > 1);
+        }
+        assert!(one > 2 && more > 2, "{one} {more}");
+    }
+
+    /// All pairs that are near, however near another one is.
+    #[test]
+    fn two_parts_are_near_each_other_whatever_other_two_are() {
+        let mut scene = scene("default");
+        let (mut none, mut more) = (0, 0);
+        for step in 0..40_i32 {
+            let mut arm = crate::arm::Arm::clone(&scene.arm);
+            for capsule in &mut arm.capsules {
+                capsule.radius_m = 0.001 + 0.003 * f64::from(step);
+            }
+            scene.arm = Arc::new(arm);
+            let body = Body::new(&scene);
+            let stance = body.at(&scene.rest_rad);
+            let placed = body.placed(&stance);
+            let apart = body.apart.iter().map(|(one, other)| {
+                let clearance = placed
+                    .get(*one)
+                    .unwrap()
+                    .clearance_m(placed.get(*other).unwrap());
+                ((*one, *other), clearance)
+            });
+            let due: Vec<_> = apart.clone().filter(|(_, m)| *m < CLEARANCE_M).collect();
+            let Looked { near, at_least_m } = body.near_itself(&stance);
+            let found: Vec<_> = near.iter().map(|near| (near.of, near.metres)).collect();
+            assert_eq!(found, due);
+            let nearest_m = apart.map(|(_, m)| m).fold(f64::INFINITY, f64::min);
+            assert!((at_least_m - nearest_m).abs() < 1e-12);
+            none += usize::from(due.is_empty());
+            more += usize::from(due.len() > 1);
+        }
+        assert!(none > 2 && more > 2, "{none} {more}");
     }
 
     /// Moved parts by their ends over the plane of the sheet; the base stands beside it.

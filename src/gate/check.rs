@@ -4,19 +4,22 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nalgebra::Point3;
+use nalgebra::{IsometryMatrix3, Point3};
 
 use super::around::{Around, Levers};
-use super::body::{Near, Stance};
+use super::body::Stance;
 use super::clearance::{height_mm, tilt_rad, tip_m};
+use super::escape::{EscapeTracker, Ratchet};
 use super::rates::excess;
 use super::stopping::{Stops, touches};
 use super::{CheckedTrajectory, Excess, Refusal, Refused, Rule};
 use crate::kin::{Frames, Tip};
 use crate::permit::Permit;
 use crate::plan::{Span, SpanKind, Trajectory};
-use crate::scene::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_MM_S, Pen, Scene, TIP_MM_S_MAX, ToolKind};
-use crate::units::{Instant, Joints, Measured};
+use crate::scene::{
+    CLEARANCE_M, Ink, JOG_MM_S, PROBE_DEPTH_MM, PROBE_MM_S, Pen, Scene, TIP_MM_S_MAX, ToolKind,
+};
+use crate::units::{Instant, Joints, Measured, apart, short};
 
 /// Longer plans are refused: at 100 Hz this is more than two hours and a half.
 const SAMPLES_MAX: usize = 1_000_000;
@@ -38,10 +41,6 @@ pub(super) const SLACK: f64 = 1.0 + 1e-3;
 
 /// How much deeper than the scene's press a tip may be: the planner's own tolerance.
 const DEPTH_SLACK_MM: f64 = 0.25;
-
-/// How near the body may come to the sheet and to itself, and anything to a keep-out. More than
-/// what is passed between two samples at full speed.
-pub(super) const CLEARANCE_M: f64 = 0.003;
 
 /// How far from the middle of an ink cap its wall is at the most.
 const CAP_M: f64 = 0.015;
@@ -106,9 +105,9 @@ pub(super) fn judged<'a>(
     around: impl Fn() -> Around<'a>,
 ) -> CheckedBy {
     let mut judge = Judge::new(scene, trajectory);
-    judge.form();
+    let spans = judge.form();
     assert!(judge.refusals.is_empty(), "{:?}", judge.refusals);
-    judge.samples(around());
+    judge.samples(&spans, around());
     CheckedBy {
         refusals: judge.refusals,
         stops: format!("{:?}", Stops::prove(around(), trajectory)),
@@ -128,53 +127,17 @@ fn amount(excess: Option<Excess>) -> f64 {
     excess.map_or(0.0, |excess| (excess.value - excess.limit).abs())
 }
 
-/// The largest margin so far: something that begins too near may only get away. Not the last
-/// margin: what came back a rounding a sample would come back a millimetre in a long motion.
-pub(super) struct Ratchet(Option<f64>);
-
-/// Rounding between two margins of a thing that stands, in radians, millimetres or metres.
-const MARGIN_ROUNDING: f64 = 1e-9;
-
-impl Ratchet {
-    /// Of something that was not looked at yet: wherever it is first seen, it begins.
-    pub(super) fn new() -> Self {
-        Self(None)
-    }
-
-    /// Of something that was far away: it may not begin too near any more.
-    fn far() -> Self {
-        Self(Some(f64::MAX))
-    }
-
-    /// Whether a margin below 0 is one too many: it may be below 0 only from the start on, and
-    /// only while it does not shrink.
-    pub(super) fn breached(&mut self, margin: f64) -> bool {
-        let most = self.0.map_or(margin, |most| most.max(margin));
-        self.0 = Some(most);
-        margin < 0.0 && margin < most - MARGIN_ROUNDING
-    }
-
-    /// The margin of what is near, if anything is. Otherwise it is farther than `least_m`, and
-    /// whatever comes nearer from now on does not begin there.
-    fn near(&mut self, near: Option<Near>, least_m: f64) -> Option<Near> {
-        let Some(near) = near else {
-            *self = Self::far();
-            return None;
-        };
-        self.breached(near.metres - least_m).then_some(near)
-    }
-}
-
-struct Ratchets {
+/// What of a motion began beyond a limit and may get away from it.
+struct Escapes {
     sheet: Ratchet,
-    body: Ratchet,
-    idle: Ratchet,
-    workspace: Ratchet,
-    own: Ratchet,
-    keep_outs: Vec<Ratchet>,
+    body: EscapeTracker,
+    idle: EscapeTracker,
+    workspace: EscapeTracker<(usize, usize)>,
+    own: EscapeTracker<(usize, usize)>,
+    keep_outs: Vec<EscapeTracker>,
 }
 
-/// One sample, and the one before it of the same pen.
+/// One sample, and where its pen's tip was at the one before it.
 struct Moment<'a> {
     sample: usize,
     span: &'a Span,
@@ -198,12 +161,12 @@ impl<'a> Judge<'a> {
 
     /// Every rule, `leave` among them; the proven stops where none says no.
     fn all(mut self, leave: impl FnOnce(&mut Self)) -> Result<Stops, Refused> {
-        self.form();
+        let spans = self.form();
         if !self.refusals.is_empty() {
             return Err(Refused(self.refusals));
         }
         leave(&mut self);
-        self.samples(Around::new(self.scene));
+        self.samples(&spans, Around::new(self.scene));
         match Stops::prove(Around::new(self.scene), self.trajectory) {
             Ok(stops) if self.refusals.is_empty() => Ok(stops),
             Ok(_) => Err(Refused(self.refusals)),
@@ -246,16 +209,18 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Where the tip is over the sheet.
+    /// Returns where the tip is over the sheet, if the sample is one of this arm.
     fn at_mm(&self, sample: usize) -> Option<[f64; 2]> {
-        let q = self.trajectory.samples.get(sample)?;
+        let is_whole = |q: &&Joints| q.len() == self.scene.arm.dof();
+        let q = self.trajectory.samples.get(sample).filter(is_whole)?;
         let pen = self.trajectory.span_at(sample)?.pen;
         let tip = tip_m(self.scene, pen, q)?;
         let at_mm = self.scene.surface.project(&tip).at_mm;
         at_mm.iter().all(|v| v.is_finite()).then_some(at_mm)
     }
 
-    fn form(&mut self) {
+    /// Refuses what is no trajectory of this scene's arm. Returns the spans, each with its pen.
+    fn form(&mut self) -> Vec<(&'a Span, &'a Pen)> {
         let plan = self.trajectory;
         let (count, dof) = (plan.samples.len(), self.scene.arm.dof());
         if !(2..=SAMPLES_MAX).contains(&count) {
@@ -277,19 +242,49 @@ impl<'a> Judge<'a> {
                 format!("sample {bad} is not {dof} finite angles")
             });
         }
-        let mut next = 0;
+        self.limits_are_whole();
+        self.spans_with_pens()
+    }
+
+    /// Refuses an arm with fewer limits than joints: one that is missing would bound nothing.
+    fn limits_are_whole(&mut self) {
+        let (limits, dof) = (&self.scene.arm.limits, self.scene.arm.dof());
+        for (what, limits) in [
+            ("lower", &limits.lower_rad),
+            ("upper", &limits.upper_rad),
+            ("speed", &limits.velocity_rad_s),
+            ("acceleration", &limits.acceleration_rad_s2),
+            ("jerk", &limits.jerk_rad_s3),
+        ] {
+            let count = limits.len();
+            if count != dof || !limits.is_finite() {
+                self.refuse(Rule::Form, 0, None, || {
+                    format!(
+                        "the arm has {count} {what} limits; {dof} finite ones are needed, one a joint: correct the arm's file"
+                    )
+                });
+            }
+        }
+    }
+
+    fn spans_with_pens(&mut self) -> Vec<(&'a Span, &'a Pen)> {
+        let (plan, scene) = (self.trajectory, self.scene);
+        let count = plan.samples.len();
+        let (mut next, mut spans) = (0, Vec::new());
         for span in &plan.spans {
-            if span.first != next || span.end <= span.first || self.scene.pen(span.pen).is_none() {
+            let pen = scene.pen(span.pen);
+            let Some(pen) = pen.filter(|_| span.first == next && span.end > span.first) else {
                 self.refuse(Rule::Form, span.first, None, || {
                     format!("span {span:?} does not follow sample {next} with a pen of the scene")
                 });
-                return;
-            }
+                return spans;
+            };
             if span.kind == SpanKind::Probe && span.end != count {
                 self.refuse(Rule::Form, span.first, None, || {
                     "a probe is the end of its motion: it goes back the way that it came".to_owned()
                 });
             }
+            spans.push((span, pen));
             next = span.end;
         }
         if next != count {
@@ -297,6 +292,7 @@ impl<'a> Judge<'a> {
                 format!("spans end at sample {next} of {count}")
             });
         }
+        spans
     }
 
     fn leave(&mut self, permit: &Permit, start: &Measured, now: Instant) {
@@ -319,19 +315,17 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn samples(&mut self, mut around: Around<'_>) {
+    fn samples(&mut self, spans: &[(&'a Span, &'a Pen)], mut around: Around<'_>) {
         self.joint_limits();
         self.joint_rates();
-        let mut ratchets = Ratchets::new(self.scene);
-        let (scene, trajectory) = (self.scene, self.trajectory);
-        let mut before: Option<(usize, &Joints, Point3<f64>)> = None;
-        let spans = trajectory.spans.iter();
-        for (span, pen) in spans.filter_map(|span| Some((span, scene.pen(span.pen)?))) {
-            let samples = trajectory.samples.iter().enumerate();
+        let mut escapes = Escapes::new(self.scene, spans);
+        let mut before: Option<(usize, &Joints, IsometryMatrix3<f64>)> = None;
+        for (span, pen) in spans {
+            let samples = self.trajectory.samples.iter().enumerate();
             for (sample, q) in samples.take(span.end).skip(span.first) {
                 let stance = around.body().at(q);
                 let frames = around.body().frames(&stance);
-                let tip = frames.tool * pen.tip_m;
+                let tool = frames.tool;
                 let moment = Moment {
                     sample,
                     span,
@@ -339,16 +333,19 @@ impl<'a> Judge<'a> {
                     q,
                     stance: &stance,
                     frames,
-                    tip,
-                    before: before
-                        .filter(|(pen, ..)| *pen == span.pen)
-                        .map(|(_, q, tip)| (q, tip)),
+                    tip: tool * pen.tip_m,
+                    before: before.map(|(_, q, tool)| (q, tool * pen.tip_m)),
                 };
-                before = Some((span.pen, q, tip));
+                if before.is_some_and(|(pen, ..)| pen != span.pen) {
+                    // Until now this tip was judged among those that do not draw.
+                    escapes.sheet = Ratchet::far();
+                }
+                before = Some((span.pen, q, tool));
                 self.way(&moment, around.levers());
                 self.pose(&moment);
-                self.sheet(&moment, &mut ratchets);
-                self.surroundings(&mut around, &moment, &mut ratchets);
+                self.sheet(&moment, &mut escapes);
+                self.surroundings(&mut around, &moment, &mut escapes);
+                self.keep_outs(&mut around, &moment, &mut escapes);
             }
         }
     }
@@ -365,7 +362,10 @@ impl<'a> Judge<'a> {
                 Rule::TipSpeed,
                 now.sample,
                 excess(speed, limit, "mm/s"),
-                || format!("the tip would move at {speed:.0} mm/s; {limit:.0} is the limit here"),
+                || {
+                    let (speed, limit) = apart(speed, limit);
+                    format!("the tip would move at {speed} mm/s; {limit} is the limit here")
+                },
             );
         }
         if is_straight(levers, q_before, now.q) {
@@ -377,7 +377,8 @@ impl<'a> Judge<'a> {
         if above(off, MIDPOINT_MM) {
             let excess = excess(off, MIDPOINT_MM, "mm");
             self.refuse(Rule::Midpoint, now.sample, excess, || {
-                format!("between two samples the tip would stray {off:.2} mm from the straight way; {MIDPOINT_MM} mm is the limit: go slower")
+                let (off, limit) = apart(off, MIDPOINT_MM);
+                format!("between two samples the tip would stray {off} mm from the straight way; {limit} mm is the limit: go slower")
             });
         }
     }
@@ -406,23 +407,22 @@ impl<'a> Judge<'a> {
         if above(tilt, cone * SLACK) {
             let (name, tilt, cone) = (&now.pen.name, tilt.to_degrees(), cone.to_degrees());
             self.refuse(Rule::Tilt, now.sample, excess(tilt, cone, "deg"), || {
-                format!("`{name}` would lean {tilt:.1}°; {cone:.1}° is the limit")
+                let (tilt, cone) = apart(tilt, cone);
+                format!("`{name}` would lean {tilt}°; {cone}° is the limit")
             });
         }
     }
 
-    fn sheet(&mut self, now: &Moment<'_>, ratchets: &mut Ratchets) {
+    fn sheet(&mut self, now: &Moment<'_>, escapes: &mut Escapes) {
         let Some(height) = height_mm(self.scene, &now.tip) else {
-            ratchets.sheet = Ratchet::far();
+            escapes.sheet = Ratchet::far();
             return;
         };
         let floor = self.floor_mm(now.span.kind, &now.tip);
-        if ratchets.sheet.breached(height - floor) {
+        if escapes.sheet.breached(height, floor) {
             self.refuse(Rule::Sheet, now.sample, excess(height, floor, "mm"), || {
-                format!(
-                    "the tip would be {:.2} mm below the sheet; {:.2} mm is the limit here",
-                    -height, -floor
-                )
+                let (depth, limit) = apart(-height, -floor);
+                format!("the tip would be {depth} mm below the sheet; {limit} mm is the limit here")
             });
         }
     }
@@ -440,62 +440,98 @@ impl<'a> Judge<'a> {
     }
 
     /// The bottom of the ink cap that a tip is over, as a height over the sheet; none is as high
-    /// as anything.
+    /// as anything. Of two caps side by side it is in the nearer one.
     fn cap_floor_mm(&self, tip: &Point3<f64>) -> f64 {
-        let over = self
-            .scene
-            .inks
-            .iter()
-            .find(|ink| above(CAP_M, (tip - ink.rim_m).xy().norm()));
-        over.map_or(f64::INFINITY, |ink| {
+        let aside_m = |ink: &Ink| (tip - ink.rim_m).xy().norm();
+        let caps = self.scene.inks.iter().map(|ink| (ink, aside_m(ink)));
+        let over = caps
+            .filter(|(_, aside_m)| above(CAP_M, *aside_m))
+            .min_by(|(_, one), (_, other)| one.total_cmp(other));
+        over.map_or(f64::INFINITY, |(ink, _)| {
             self.scene.surface.project(&ink.rim_m).height_mm - ink.depth_m * 1e3
         })
     }
 
-    fn surroundings(&mut self, around: &mut Around<'_>, now: &Moment<'_>, ratchets: &mut Ratchets) {
-        let (scene, stance, at) = (self.scene, now.stance, now.sample);
-        if let Some(out) = ratchets.workspace.near(around.in_workspace(stance), 0.0) {
-            let (name, by) = (around.body().what(out.part), -out.metres * 1e3);
+    fn surroundings(&mut self, around: &mut Around<'_>, now: &Moment<'_>, escapes: &mut Escapes) {
+        let (stance, at) = (now.stance, now.sample);
+        let outside = around.outside_workspace(stance);
+        for out in escapes.workspace.breaches(outside, 0.0) {
+            let (name, by) = (around.body().what(out.of.0), -out.metres * 1e3);
             self.refuse(Rule::Workspace, at, excess(by, 0.0, "mm"), || {
-                format!("{name} would be {by:.1} mm outside the workspace")
+                format!("{name} would be {} mm outside the workspace", short(by))
             });
         }
-        let near = around.over_sheet(stance);
-        if let Some(near) = ratchets.body.near(near, CLEARANCE_M) {
-            let what = around.body().what(near.part);
-            self.too_near(Rule::Body, at, near, &what, "the sheet");
+        let low = around.over_sheet(stance);
+        for near in escapes.body.breaches(low, CLEARANCE_M) {
+            let what = around.body().what(near.of);
+            self.too_near(Rule::Body, at, near.metres, &what, "the sheet");
         }
-        let pen = around.idle_pens(stance, now.span.pen);
-        if let Some(pen) = ratchets.idle.near(pen, 0.0) {
-            let (name, height) = (around.body().what(pen.part), pen.metres * 1e3);
+        let below = around.idle_pens(stance, now.span.pen);
+        for pen in escapes.idle.breaches(below, 0.0) {
+            let (name, height) = (around.body().what(pen.of), pen.metres * 1e3);
             self.refuse(Rule::Sheet, at, excess(height, 0.0, "mm"), || {
                 format!(
-                    "{name}, which does not draw now, would be {:.1} mm below the sheet",
-                    -height
+                    "{name}, which does not draw now, would be {} mm below the sheet",
+                    short(-height)
                 )
             });
         }
-        let two = around.nearest_two(stance);
-        let near = two.map(|(part, _, metres)| Near { metres, part });
-        if let Some((near, (one, other, _))) = ratchets.own.near(near, CLEARANCE_M).zip(two) {
+        let pairs = around.near_itself(stance);
+        for near in escapes.own.breaches(pairs, CLEARANCE_M) {
+            let (one, other) = near.of;
             let (one, other) = (around.body().what(one), around.body().what(other));
-            self.too_near(Rule::SelfCollision, at, near, &one, &other);
+            self.too_near(Rule::SelfCollision, at, near.metres, &one, &other);
         }
-        let ratchets = ratchets.keep_outs.iter_mut().enumerate();
-        for (keep_out, (index, ratchet)) in scene.keep_outs.iter().zip(ratchets) {
-            let near = around.near_keep_out(stance, index, &keep_out.corners);
-            if let Some(near) = ratchet.near(near, CLEARANCE_M) {
-                let (part, what) = (near.part, format!("keep-out `{}`", keep_out.name));
-                self.too_near(Rule::KeepOut, at, near, &around.body().what(part), &what);
+    }
+
+    fn keep_outs(&mut self, around: &mut Around<'_>, now: &Moment<'_>, escapes: &mut Escapes) {
+        let keep_outs = self.scene.keep_outs.iter().enumerate();
+        for ((index, keep_out), escape) in keep_outs.zip(&mut escapes.keep_outs) {
+            let near = around.near_keep_out(now.stance, index, &keep_out.corners);
+            for near in escape.breaches(near, CLEARANCE_M) {
+                let (one, other) = (around.body().what(near.of), &keep_out.name);
+                if now.sample == 0 {
+                    self.begins_in(near.metres, &one, other);
+                } else {
+                    let other = format!("keep-out `{other}`");
+                    self.too_near(Rule::KeepOut, now.sample, near.metres, &one, &other);
+                }
             }
         }
     }
 
-    fn too_near(&mut self, rule: Rule, sample: usize, near: Near, one: &str, other: &str) {
-        let (value, limit) = (near.metres * 1e3, CLEARANCE_M * 1e3);
-        self.refuse(rule, sample, excess(value, limit, "mm"), || {
-            format!("{one} would come within {value:.1} mm of {other}; {limit:.0} mm is the limit")
+    /// Refuses a motion that begins in a keep-out and does more than to take the arm away.
+    fn begins_in(&mut self, metres: f64, part: &str, keep_out: &str) {
+        let (value, limit) = (metres * 1e3, CLEARANCE_M * 1e3);
+        let place = place_text(value);
+        self.refuse(Rule::KeepOut, 0, excess(value, limit, "mm"), || {
+            format!(
+                "{part} stands {place} keep-out `{keep_out}` where the motion begins; {limit:.0} mm off is the limit: move the arm out of it first, by `reset` or by hand, or correct the keep-out"
+            )
         });
+    }
+
+    fn too_near(&mut self, rule: Rule, sample: usize, metres: f64, one: &str, other: &str) {
+        let (value, limit) = (metres * 1e3, CLEARANCE_M * 1e3);
+        self.refuse(rule, sample, excess(value, limit, "mm"), || {
+            if above(0.0, value) {
+                let into = short(-value);
+                return format!(
+                    "{one} would come {into} mm into {other}; {limit:.0} mm off is the limit"
+                );
+            }
+            let (value, limit) = apart(value, limit);
+            format!("{one} would come within {value} mm of {other}; {limit} mm is the limit")
+        });
+    }
+}
+
+/// The place of something that is so far from a box, or inside it by the negative of that.
+fn place_text(mm: f64) -> String {
+    if above(0.0, mm) {
+        format!("{:.1} mm inside", -mm)
+    } else {
+        format!("{mm:.1} mm from")
     }
 }
 
@@ -528,15 +564,29 @@ pub(super) fn above<T: PartialOrd + Copy>(value: T, limit: T) -> bool {
     value > limit
 }
 
-impl Ratchets {
-    fn new(scene: &Scene) -> Self {
+impl Escapes {
+    /// Out of a keep-out leads only a motion that takes the arm away. What draws, visits or probes
+    /// begins clear of all of them: it would be let pass through a part of a large one that it is
+    /// refused to pass through where that part stands alone.
+    fn new(scene: &Scene, spans: &[(&Span, &Pen)]) -> Self {
+        let takes_away = spans.iter().all(|(span, _)| {
+            let kind = span.kind;
+            matches!(kind, SpanKind::Lift | SpanKind::Pose | SpanKind::Jog)
+        });
+        let keep_out = || {
+            if takes_away {
+                EscapeTracker::lenient()
+            } else {
+                EscapeTracker::strict()
+            }
+        };
         Self {
             sheet: Ratchet::new(),
-            body: Ratchet::new(),
-            idle: Ratchet::new(),
-            workspace: Ratchet::new(),
-            own: Ratchet::new(),
-            keep_outs: scene.keep_outs.iter().map(|_| Ratchet::new()).collect(),
+            body: EscapeTracker::lenient(),
+            idle: EscapeTracker::lenient(),
+            workspace: EscapeTracker::lenient(),
+            own: EscapeTracker::lenient(),
+            keep_outs: scene.keep_outs.iter().map(|_| keep_out()).collect(),
         }
     }
 }
@@ -632,6 +682,20 @@ mod tests {
         ] {
             let found = floor(&scene, doing, aside_m);
             assert!((found - lowest).abs() < 1e-9, "{doing:?}: {found}");
+        }
+        // Of two caps it is the nearer one's, in whatever order they are written.
+        let deep = scene.inks.first().unwrap().clone();
+        let shallow = Ink {
+            rim_m: deep.rim_m + nalgebra::Vector3::new(0.012, 0.0, 0.0),
+            depth_m: 0.006,
+            ..deep.clone()
+        };
+        for caps in [[deep.clone(), shallow.clone()], [shallow, deep]] {
+            scene.inks = caps.to_vec();
+            for (aside_m, lowest) in [(0.0, -3.0), (0.0059, -3.0), (0.0061, -1.0), (0.02, -1.0)] {
+                let found = floor(&scene, SpanKind::Dip, aside_m);
+                assert!((found - lowest).abs() < 1e-9, "{aside_m}: {found}");
+            }
         }
         // The bottom of a cap that stands high is not the floor of the sheet.
         scene.inks.clear();

@@ -4,18 +4,11 @@ use nalgebra::Point3;
 
 use super::check::above;
 use crate::kin::Frames;
-use crate::scene::{Corners, Pen, Projected, Scene};
+use crate::scene::{Pen, Projected, Scene};
 use crate::units::Joints;
 
 /// How far beyond its edges a sheet still counts as something to run into.
 const SHEET_BORDER_MM: f64 = 30.0;
-
-/// The radius of a pen's body.
-pub(super) const PEN_RADIUS_M: f64 = 0.005;
-
-/// Steps of the search for the point of a segment nearest to a box. The distance is convex along
-/// it, so that each step keeps two thirds: a thousandth of a millimetre in a metre.
-const SEARCH_STEPS: usize = 34;
 
 /// A segment that moves less than this across the sheet stays where it begins.
 const STILL_MM: f64 = 1e-9;
@@ -129,48 +122,6 @@ fn lower(scene: &Scene, (from, to): (&Point3<f64>, &Point3<f64>), lowest: &mut f
     lower(scene, (&middle, to), lowest);
 }
 
-/// How far a point is outside of a box; negative inside, as far as the nearest side.
-pub(super) fn point_to_box(point: &Point3<f64>, corners: &Corners) -> f64 {
-    let mut outside = 0.0_f64;
-    let mut inside = f64::NEG_INFINITY;
-    for axis in 0..3 {
-        let beyond = (corners.min_m[axis] - point[axis]).max(point[axis] - corners.max_m[axis]);
-        outside += beyond.max(0.0).powi(2);
-        inside = inside.max(beyond);
-    }
-    if above(inside, 0.0) {
-        outside.sqrt()
-    } else {
-        inside
-    }
-}
-
-/// How far a segment is from a box; `None` where that is more than `most_m`.
-pub(super) fn segment_to_box(
-    from: Point3<f64>,
-    to: Point3<f64>,
-    corners: &Corners,
-    most_m: f64,
-) -> Option<f64> {
-    let middle = nalgebra::center(&from, &to);
-    let half_m = nalgebra::distance(&middle, &to);
-    if above(point_to_box(&middle, corners) - half_m, most_m) {
-        return None;
-    }
-    let at = |share: f64| point_to_box(&(from + (to - from).scale(share)), corners);
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..SEARCH_STEPS {
-        let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
-        if above(at(b), at(a)) {
-            high = b;
-        } else {
-            low = a;
-        }
-    }
-    let least = at(low).min(at(high)).min(at(0.0)).min(at(1.0));
-    (!above(least, most_m)).then_some(least)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
@@ -179,19 +130,6 @@ mod tests {
     use crate::scene::{Library, Surface};
     use crate::units::Finite;
     use proptest::prelude::*;
-
-    fn corners() -> Corners {
-        Corners {
-            min_m: Point3::new(-1.0, -2.0, 0.0),
-            max_m: Point3::new(1.0, 2.0, 0.5),
-        }
-    }
-
-    #[test]
-    fn a_point_inside_is_negative() {
-        assert!((point_to_box(&Point3::new(0.0, 0.0, 0.1), &corners()) + 0.1).abs() < 1e-12);
-        assert!((point_to_box(&Point3::new(4.0, 6.0, 0.5), &corners()) - 5.0).abs() < 1e-12);
-    }
 
     #[test]
     fn what_stands_upright_is_over_the_sheet_or_beside_it() {
@@ -338,20 +276,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn a_segment_is_never_nearer_than_its_samples_say(
-            a in prop::array::uniform3(-3.0..3.0_f64), b in prop::array::uniform3(-3.0..3.0_f64)
-        ) {
-            let (from, to) = (Point3::from(a), Point3::from(b));
-            let found = segment_to_box(from, to, &corners(), f64::INFINITY).unwrap();
-            let sampled = (0..=400)
-                .map(|i| point_to_box(&(from + (to - from).scale(f64::from(i) / 400.0)), &corners()))
-                .fold(f64::INFINITY, f64::min);
-            prop_assert!(found <= sampled + 1e-6 && sampled - found < 0.02, "{found} {sampled}");
-            let far = segment_to_box(from, to, &corners(), 0.5);
-            prop_assert_eq!(far.is_some(), found <= 0.5);
-        }
-
         #[test]
         fn no_point_of_a_segment_is_lower_than_the_least(
             a in prop::array::uniform3(-0.2..0.2_f64), b in prop::array::uniform3(-0.2..0.2_f64),

@@ -8,7 +8,8 @@
 use std::time::Duration;
 
 use super::check::near;
-use super::stopping::{SMOOTH_PEAK, touches};
+use super::clearance::tip_m;
+use super::stopping::{Lift, SMOOTH_PEAK, touches};
 use super::watch::{self, Watch};
 use super::{CheckedTrajectory, Setpoint};
 use crate::permit::Permit;
@@ -160,15 +161,10 @@ impl CheckedTrajectory {
         if !self.permit.covers(&self.scene, now) {
             return Err(Broken::Expired);
         }
-        let first = self
-            .trajectory
-            .samples
-            .first()
-            .copied()
-            .unwrap_or_else(|| Joints::zeros(0));
+        let first = self.first();
         near(&self.scene, &first, seen, now).map_err(Broken::Moved)?;
         Ok(Execution {
-            watch: Watch::new(&self.scene.arm),
+            watch: Watch::new(&self.scene.arm, self.torque_limit()),
             checked: self,
             phase: Phase::Path,
             wish: Wish::Go,
@@ -182,6 +178,17 @@ impl CheckedTrajectory {
             lift_time: Duration::ZERO,
             has_let_go: false,
         })
+    }
+}
+
+impl CheckedTrajectory {
+    #[expect(
+        clippy::expect_used,
+        reason = "an arm that begins nowhere may not begin"
+    )]
+    fn first(&self) -> Joints {
+        let first = self.trajectory.samples.first();
+        *first.expect("the gate lets through no trajectory of fewer than two samples")
     }
 }
 
@@ -251,8 +258,8 @@ impl Execution {
 
     /// Where the probe began that it is in.
     fn probe_from(&self) -> Option<f64> {
-        let probe = self.span().filter(|span| span.kind == SpanKind::Probe);
-        probe.map(|span| span.first as f64)
+        let span = self.span();
+        (span.kind == SpanKind::Probe).then_some(span.first as f64)
     }
 
     /// From the next tick on: decelerate along the path and stand, without a lift. For when nobody
@@ -352,7 +359,7 @@ impl Execution {
         match &self.phase {
             Phase::Path => {
                 self.rate.abs() <= 0.0
-                    && (self.is_up_already() || self.lift_rad().is_none())
+                    && (self.is_up_already() || self.lift().is_none())
                     && !self.finishes_stroke(at)
             }
             Phase::Line(line) => line.tick >= line.ticks,
@@ -426,8 +433,8 @@ impl Execution {
         Progress {
             sample,
             of: self.checked.trajectory.samples.len(),
-            doing: span.map_or(SpanKind::Pose, |span| span.kind),
-            item: span.and_then(|span| span.item),
+            doing: span.kind,
+            item: span.item,
         }
     }
 
@@ -446,15 +453,26 @@ impl Execution {
     }
 
     /// The stretch of the trajectory that it is in.
-    #[must_use]
-    pub fn span(&self) -> Option<&Span> {
-        self.checked.trajectory.span_at(self.sample())
+    #[expect(
+        clippy::expect_used,
+        reason = "what an arm does may not be made up: a stop depends on it"
+    )]
+    pub(super) fn span(&self) -> &Span {
+        let span = self.checked.trajectory.span_at(self.sample());
+        span.expect("the gate lets through no trajectory with a sample outside of its spans")
     }
 
     /// The scene that the proof was judged against.
     #[must_use]
     pub fn scene(&self) -> &Scene {
         &self.checked.scene
+    }
+
+    /// Returns how high over the sheet the tip of this span is where the joints stand like this.
+    #[must_use]
+    pub fn tip_height_mm(&self, joints_rad: &Joints) -> Option<f64> {
+        let tip_m = tip_m(self.scene(), self.span().pen, joints_rad)?;
+        Some(self.scene().surface.project(&tip_m).height_mm)
     }
 
     /// Where the arm is being sent.
@@ -478,18 +496,25 @@ impl Execution {
 
     /// What is left to do after something broke.
     fn end_after(&mut self, broken: &Broken, seen: &Measured) {
-        // Without readings nobody hears whether a lift would be followed, and from a stall on the
-        // way up there is no better way.
+        // Without a reading of every joint it is not known where to go back to, nor whether a lift
+        // would be followed; and from a stall on the way up there is no better way.
+        let is_rad = &seen.position_rad;
+        let is_seen = is_rad.len() == self.goal_rad.len() && is_rad.is_finite();
         let has_way = matches!((broken, &self.phase), (Broken::Stalled { .. }, Phase::Path))
-            && self.wish != Wish::Halt;
+            && self.wish != Wish::Halt
+            && is_seen;
         self.wish = if has_way {
-            Wish::Back(self.back_to(&seen.position_rad))
+            Wish::Back(self.back_to(is_rad))
         } else {
             Wish::Halt
         };
     }
 
     /// Where on the way that it came the goal was nearest to where the arm is.
+    #[expect(
+        clippy::expect_used,
+        reason = "a place to go back to may not be made up"
+    )]
     fn back_to(&self, is_rad: &Joints) -> f64 {
         let here = self.sample();
         let samples = self.checked.trajectory.samples.iter().enumerate();
@@ -497,7 +522,8 @@ impl Execution {
             .take(here + 1)
             .skip(here.saturating_sub(BACK_SAMPLES_MAX))
             .min_by(|(_, a), (_, b)| a.distance_max(is_rad).total_cmp(&b.distance_max(is_rad)));
-        nearest.map_or(self.at, |(sample, _)| (sample as f64).min(self.at))
+        let (sample, _) = nearest.expect("the sample that it is at is one of them");
+        (sample as f64).min(self.at)
     }
 
     fn advance(&mut self, waits: bool) -> Moved {
@@ -543,7 +569,7 @@ impl Execution {
 
     /// Whether a hold has to wait for the end of what is being drawn.
     fn finishes_stroke(&self, at: HoldAt) -> bool {
-        at == HoldAt::StrokeEnd && self.span().is_some_and(|span| touches(span.kind))
+        at == HoldAt::StrokeEnd && touches(self.span().kind)
     }
 
     /// The goal stands: up, on, or done.
@@ -563,7 +589,7 @@ impl Execution {
     fn leave_path(&mut self, waits: bool) -> Moved {
         let is_hold = matches!(self.wish, Wish::Hold(_));
         let up_already = self.is_up_already();
-        let Some(by_rad) = self.lift_rad().filter(|_| !up_already) else {
+        let Some(lift) = self.lift().filter(|_| !up_already) else {
             if is_hold {
                 return Moved::Not;
             }
@@ -572,26 +598,26 @@ impl Execution {
             return Moved::Finished;
         };
         let period = self.checked.trajectory.period;
-        let least = self.checked.stops.lift_seconds_min(self.sample()) / period.as_secs_f64();
+        let least = lift.seconds_min / period.as_secs_f64();
         let line = Line {
             from_rad: self.on_path(self.at),
-            by_rad,
+            by_rad: lift.by_rad,
             tick: 0.0,
-            ticks: self.lift_ticks(&by_rad).max(least.ceil()),
+            ticks: self.lift_ticks(&lift.by_rad).max(least.ceil()),
         };
         self.lift_time = period.mul_f64(line.ticks);
         self.phase = Phase::Line(line);
         self.line(line, waits)
     }
 
-    /// The joint motion that lifts the tip from here, where one was proven.
-    fn lift_rad(&self) -> Option<Joints> {
-        self.checked.stops.lift_rad(self.sample())
+    /// The lift from here, where one was proven.
+    fn lift(&self) -> Option<&Lift> {
+        self.checked.stops.lift(self.sample())
     }
 
     fn is_up_already(&self) -> bool {
-        self.lift_rad()
-            .is_some_and(|by| by.iter().all(|by| by.abs() <= 0.0))
+        self.lift()
+            .is_some_and(|lift| lift.by_rad.iter().all(|by| by.abs() <= 0.0))
     }
 
     /// The next goal on the way up or, where it goes on, down again.
@@ -662,7 +688,12 @@ impl Execution {
         )]
         let first = at.floor() as usize;
         let share = at - at.floor();
-        let a = samples.get(first).unwrap_or(&self.goal_rad);
+        #[expect(
+            clippy::expect_used,
+            reason = "an arm may not stand still as if that were its path"
+        )]
+        let a = samples.get(first).expect("clamped to the samples");
+        // Behind the last sample there is no path.
         let b = samples.get(first + 1).unwrap_or(a);
         a.zip(b, |a, b| a + (b - a) * share)
     }

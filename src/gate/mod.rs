@@ -64,6 +64,7 @@ mod around;
 mod body;
 mod check;
 mod clearance;
+mod escape;
 mod execute;
 mod rates;
 mod stopping;
@@ -75,7 +76,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::permit::Permit;
-use crate::plan::{SpanKind, Trajectory};
+use crate::plan::{Span, SpanKind, Trajectory};
 use crate::scene::{Revision, Scene};
 use crate::units::Joints;
 
@@ -116,6 +117,26 @@ impl CheckedTrajectory {
     pub fn trajectory(&self) -> &Trajectory {
         &self.trajectory
     }
+
+    /// Returns how hard the servos may push while it is carried out.
+    #[must_use]
+    pub fn torque_limit(&self) -> TorqueLimit {
+        let is_by_feel = |span: &Span| matches!(span.kind, SpanKind::Probe | SpanKind::Jog);
+        if self.trajectory.spans.iter().any(is_by_feel) {
+            TorqueLimit::Touch
+        } else {
+            TorqueLimit::Work
+        }
+    }
+}
+
+/// How hard the servos may push during a motion, as a register of theirs limits it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TorqueLimit {
+    /// For drawing and for moving among things whose places are known.
+    Work,
+    /// For a tip that looks for something with its place unknown: a probe, or a jogged step.
+    Touch,
 }
 
 /// One frame for the servos. Made only in this room, from a checked trajectory, a tick and a

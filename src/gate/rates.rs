@@ -1,11 +1,15 @@
 //! Joints over time: their limits, speed, acceleration and jerk, by differences of samples.
 
-use super::check::{Judge, Ratchet, SLACK, above};
+use super::check::{Judge, SLACK, above};
+use super::escape::Ratchet;
 use super::{Excess, Rule};
-use crate::units::Joints;
+use crate::units::{Joints, apart, short};
 
 /// Inverse kinematics leaves noise in third differences: rounding that is not held against a plan.
 const JERK_SLACK: f64 = 1.02;
+
+/// Rounding that is not held against a joint at its limit.
+const ANGLE_ROUNDING_RAD: f64 = 1e-6;
 
 /// Speed, acceleration and jerk of every joint at a sample.
 struct Rates {
@@ -15,20 +19,30 @@ struct Rates {
 }
 
 impl Judge<'_> {
+    /// Refuses joints beyond their limits. Each limit has its own history: a joint that begins
+    /// beyond the lower one is not let beyond the upper one.
     pub(super) fn joint_limits(&mut self) {
         let (limits, samples) = (self.scene.arm.limits, &self.trajectory.samples);
         let ranges = limits.lower_rad.iter().zip(limits.upper_rad.iter());
-        for (joint, (&low, &high)) in ranges.enumerate() {
-            let mut ratchet = Ratchet::new();
-            let angles = samples.iter().filter_map(|q| q.get(joint));
-            for (sample, &at) in angles.enumerate() {
-                if ratchet.breached((at - low).min(high - at) + 1e-6) {
-                    let name = self.scene.arm.joint_name(joint);
-                    let limit = if above(low, at) { low } else { high };
-                    self.refuse(Rule::JointLimit, sample, excess(at, limit, "rad"), || {
-                        format!("{name} would be at {at:.3} rad; {low:.3} to {high:.3} are allowed")
-                    });
-                }
+        let mut joints: Vec<_> = ranges
+            .map(|range| (range, Ratchet::new(), Ratchet::new()))
+            .collect();
+        for (sample, q) in samples.iter().enumerate() {
+            let angles = q.iter().zip(&mut joints).enumerate();
+            for (joint, (at, (range, over_low, under_high))) in angles {
+                let (low, high) = *range;
+                let is_low = over_low.breached(*at, low - ANGLE_ROUNDING_RAD);
+                let is_high = under_high.breached(-at, -high - ANGLE_ROUNDING_RAD);
+                let limit = match (is_low, is_high) {
+                    (false, false) => continue,
+                    (true, _) => low,
+                    (false, true) => high,
+                };
+                let name = self.scene.arm.joint_name(joint);
+                self.refuse(Rule::JointLimit, sample, excess(*at, *limit, "rad"), || {
+                    let (at, low, high) = (short(*at), short(*low), short(*high));
+                    format!("{name} would be at {at} rad; {low} to {high} are allowed")
+                });
             }
         }
     }
@@ -79,7 +93,8 @@ impl Judge<'_> {
             _ => (Rule::JointJerk, "change its acceleration by", "rad/s³"),
         };
         self.refuse(rule, sample, excess(value, most, unit), || {
-            format!("{name} would {does} {value:.2} {unit}; {most:.2} is the limit")
+            let (value, most) = apart(value, most);
+            format!("{name} would {does} {value} {unit}; {most} is the limit")
         });
     }
 }

@@ -4,22 +4,26 @@
 //! Braking walks on along samples that were judged, ever slower, so it stays on a path that is
 //! known to be clear; only its acceleration has to be bounded, by how long it takes. The lift is a
 //! straight line of joint angles to a pose with the tip higher along the normal. It is walked here
-//! from every sample and must rise all the way, stay inside limits, and keep as far from the sheet
-//! and from keep-outs as the plan itself has to.
+//! from every sample and must rise all the way, stay inside limits and the workspace, and keep as
+//! far from the sheet, from keep-outs and from itself as the plan itself has to.
+//!
+//! What is tried at a sample depends on no limit, and what is found there is only ever turned down
+//! by one: in a stricter scene no stop is proven that was not proven in a looser one.
 
 use std::ops::Range;
 
 use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::around::Around;
-use super::body::{Near, Stance};
-use super::check::{CLEARANCE_M, above, tip_limit_mm_s};
+use super::body::Stance;
+use super::check::{above, tip_limit_mm_s};
 use super::clearance::{height_mm, tip_m};
+use super::escape::Near;
 use super::{Refusal, Rule};
 use crate::kin::Tip;
 use crate::plan::{Span, SpanKind, Trajectory};
-use crate::scene::Scene;
-use crate::units::Joints;
+use crate::scene::{CLEARANCE_M, Scene};
+use crate::units::{JOINTS_MAX, Joints, apart, short};
 
 /// The share of a joint's acceleration that braking may add to what the path itself needs.
 const BRAKE_SHARE: f64 = 0.5;
@@ -75,13 +79,15 @@ pub(super) struct Stops {
     lifts: Vec<Lift>,
 }
 
+/// A proven way straight up from some samples in a row.
 #[derive(Debug)]
-struct Lift {
+pub(super) struct Lift {
     first: usize,
     end: usize,
-    by_rad: Joints,
+    /// How far the joints move; not at all where the tip is up already.
+    pub(super) by_rad: Joints,
     /// Faster, up or down again, its tip would pass its limit.
-    seconds_min: f64,
+    pub(super) seconds_min: f64,
 }
 
 impl Stops {
@@ -96,24 +102,18 @@ impl Stops {
     }
 
     /// How many ticks braking takes from a sample on.
+    #[expect(
+        clippy::expect_used,
+        reason = "a brake that is made up could be too hard; a panic on an arm's thread is a latched fault"
+    )]
     pub(super) fn brake_ticks(&self, sample: usize) -> f64 {
-        self.brake_ticks
-            .get(sample)
-            .copied()
-            .unwrap_or(BRAKE_TICKS_MIN)
+        let ticks = self.brake_ticks.get(sample);
+        *ticks.expect("a brake is proven at every sample of the trajectory")
     }
 
-    /// How far the joints move to lift the tip at a sample; `None` where it is up already.
-    pub(super) fn lift_rad(&self, sample: usize) -> Option<Joints> {
-        self.lift(sample).map(|lift| lift.by_rad)
-    }
-
-    /// How long that takes at least, for the tip to be no faster than it may be there.
-    pub(super) fn lift_seconds_min(&self, sample: usize) -> f64 {
-        self.lift(sample).map_or(0.0, |lift| lift.seconds_min)
-    }
-
-    fn lift(&self, sample: usize) -> Option<&Lift> {
+    /// The lift from a sample; `None` where a tip that only passes is up already, or cannot be
+    /// lifted.
+    pub(super) fn lift(&self, sample: usize) -> Option<&Lift> {
         let after = self.lifts.partition_point(|lift| lift.end <= sample);
         self.lifts.get(after).filter(|lift| lift.first <= sample)
     }
@@ -142,7 +142,15 @@ fn prove_lifts(
     let here = |next: usize| trajectory.samples.get(next).filter(|_| next < span.end);
     while let Some(from) = here(next) {
         let end = (next + LIFT_EVERY).min(span.end);
-        next = match lift_from(around, trajectory, span, from, next..end) {
+        let found = lift_from(around, trajectory, span, from, next..end);
+        let found = match found {
+            Err(_) if touches(span.kind) => {
+                let earlier = earlier_lift(around, trajectory, span, next);
+                earlier.map_or(found, |lift| Ok(Some(lift)))
+            }
+            _ => found,
+        };
+        next = match found {
             Ok(Some(lift)) => {
                 let end = lift.end;
                 lifts.push(lift);
@@ -181,31 +189,62 @@ fn lift_from(
         return Ok(None);
     }
     let by_rad = lift(around, span.pen, from)?;
-    let mut fits = |sample: &usize| {
-        let between = trajectory.samples.get(*sample);
-        between.is_some_and(|from| {
-            Walk::new(around, span.pen, from)
-                .is_ok_and(|mut walk| walk.is_clear(&by_rad, LIFT_POINTS_BETWEEN).is_ok())
-        })
-    };
-    let shared = (first + 1..end).take_while(|sample| fits(sample)).count();
-    let end = first + 1 + shared;
-    let from_all = trajectory.samples.get(first..end).unwrap_or_default();
-    let seconds = from_all
-        .iter()
-        .map(|from| seconds_min(scene, span.pen, from, &by_rad));
-    let seconds_min = seconds.reduce(|one, other| Ok(one?.max(other?)));
+    let mut seconds_min = seconds_min_of(scene, span.pen, from, &by_rad)?;
+    let between = trajectory.samples.iter().enumerate();
+    let mut shared_end = first + 1;
+    for (sample, from) in between.take(end).skip(first + 1) {
+        if !is_shared(around, span.pen, from, &by_rad) {
+            break;
+        }
+        seconds_min = seconds_min.max(seconds_min_of(scene, span.pen, from, &by_rad)?);
+        shared_end = sample + 1;
+    }
     Ok(Some(Lift {
         first,
-        end,
+        end: shared_end,
         by_rad,
-        seconds_min: seconds_min.unwrap_or(Ok(0.0))?,
+        seconds_min,
     }))
+}
+
+/// The lift of one of the samples before, where it does from here too. Without it, something more
+/// in the scene could prove a stop: it shifts which samples share a lift.
+fn earlier_lift(
+    around: &mut Around<'_>,
+    trajectory: &Trajectory,
+    span: &Span,
+    at: usize,
+) -> Option<Lift> {
+    let scene = around.body().scene();
+    let here = trajectory.samples.get(at)?;
+    let before = trajectory.samples.iter().take(at).skip(span.first);
+    before.rev().take(LIFT_EVERY - 1).find_map(|earlier| {
+        let by_rad = lift(around, span.pen, earlier).ok()?;
+        let is_lift = is_shared(around, span.pen, here, &by_rad);
+        Some(Lift {
+            first: at,
+            end: at + 1,
+            by_rad,
+            seconds_min: seconds_min_of(scene, span.pen, here, &by_rad).ok()?,
+        })
+        .filter(|_| is_lift)
+    })
+}
+
+/// Whether a lift that was proven from another sample does from this one.
+fn is_shared(around: &mut Around<'_>, pen: usize, from: &Joints, by_rad: &Joints) -> bool {
+    Walk::new(around, pen, from)
+        .is_ok_and(|mut walk| walk.is_clear(by_rad, LIFT_POINTS_BETWEEN).is_ok())
 }
 
 /// How long a smooth lift takes at least whose tip is nowhere faster than it may be where the lift
 /// begins: higher up it may be no slower.
-fn seconds_min(scene: &Scene, pen: usize, from: &Joints, by_rad: &Joints) -> Result<f64, String> {
+fn seconds_min_of(
+    scene: &Scene,
+    pen: usize,
+    from: &Joints,
+    by_rad: &Joints,
+) -> Result<f64, String> {
     let start = pen_tip_m(scene, pen, from)?;
     let (mut before, mut furthest_m) = (start, 0.0_f64);
     for point in 1..=SWEEP_POINTS {
@@ -267,9 +306,12 @@ fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, Refus
 /// The largest within the samples that braking can still pass through: half of the longest brake.
 fn window_max(needed: &[f64]) -> Vec<f64> {
     let longest = needed.iter().copied().fold(0.0, f64::max);
-    let ahead = std::iter::successors(Some(1_usize), |n| Some(n + 1))
-        .find(|n| *n as f64 >= longest / 2.0)
-        .unwrap_or(1);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "no brake is longer than BRAKE_TICKS_MAX, and none is negative"
+    )]
+    let ahead = (longest / 2.0).ceil() as usize;
     (0..needed.len())
         .map(|at| {
             needed
@@ -282,7 +324,8 @@ fn window_max(needed: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The joint motion that lifts the tip from `from`, walked and found clear.
+/// The joint motion that lifts the tip from `from`, walked and found clear: of all joints, or
+/// where that comes to a limit, of all but one or two that stay where they are.
 fn lift(around: &mut Around<'_>, pen: usize, from: &Joints) -> Result<Joints, String> {
     let mut walk = Walk::new(around, pen, from)?;
     let scene = walk.scene;
@@ -291,29 +334,61 @@ fn lift(around: &mut Around<'_>, pen: usize, from: &Joints) -> Result<Joints, St
         return Ok(from.map(|_, _| 0.0));
     }
     let target = walk.tip + walk.normal.scale(rise_mm / 1e3);
-    let to = reach(scene, pen, from, &target)?;
-    let by_rad = to.zip(from, |to, from| to - from);
-    walk.is_clear(&by_rad, LIFT_POINTS)?;
-    Ok(by_rad)
+    let mut with = |still: Still| {
+        let to = reach(scene, pen, from, &target, still)?;
+        let by_rad = to.zip(from, |to, from| to - from);
+        walk.is_clear(&by_rad, LIFT_POINTS)?;
+        Ok(by_rad)
+    };
+    with(Still::NONE).or_else(|why| {
+        Still::all(from.len())
+            .find_map(|still| with(still).ok())
+            .ok_or(why)
+    })
 }
 
-/// Joint angles near `from` that bring the tip to `target`: damped least squares, limits kept.
-fn reach(scene: &Scene, pen: usize, from: &Joints, target: &Point3<f64>) -> Result<Joints, String> {
-    let limits = &scene.arm.limits;
+/// Joints that a lift does not turn, a bit each.
+#[derive(Clone, Copy)]
+struct Still(u8);
+
+// There are bits for all of them.
+const _: () = assert!(JOINTS_MAX < u8::BITS as usize);
+
+impl Still {
+    const NONE: Self = Self(0);
+
+    /// Each joint alone, then each two.
+    fn all(joints: usize) -> impl Iterator<Item = Self> {
+        [1, 2].into_iter().flat_map(move |count| {
+            let bits = 0..1_u8 << joints;
+            bits.filter(move |bits| bits.count_ones() == count)
+                .map(Self)
+        })
+    }
+
+    fn holds(self, joint: usize) -> bool {
+        self.0 >> joint & 1 == 1
+    }
+}
+
+/// Joint angles near `from` that bring the tip to `target`, by damped least squares. They may be
+/// beyond limits: what comes of it is walked.
+fn reach(
+    scene: &Scene,
+    pen: usize,
+    from: &Joints,
+    target: &Point3<f64>,
+    still: Still,
+) -> Result<Joints, String> {
     let mut q = *from;
     for _ in 0..NEWTON_STEPS {
-        let Some(step) = step_to(scene, pen, &q, target)? else {
+        let Some(step) = step_to(scene, pen, &q, target, still)? else {
             return Ok(q);
         };
-        q = q.map(|joint, angle| {
-            let moved = angle + step.get(joint).copied().unwrap_or(0.0);
-            let bound = |of: &Joints| of.get(joint).copied().unwrap_or(moved);
-            let (low, high) = (bound(&limits.lower_rad), bound(&limits.upper_rad));
-            moved.clamp(low.min(angle), high.max(angle))
-        });
+        q = q.zip(&step, |angle, step| angle + step);
     }
     let short_mm = (target - pen_tip_m(scene, pen, &q)?).norm() * 1e3;
-    if above(short_mm, LIFTED_MM) {
+    if short_mm.is_nan() || above(short_mm, LIFTED_MM) {
         return Err(format!(
             "from here the tip cannot be lifted to {} mm when the arm is stopped ({short_mm:.1} mm short): move the sheet, or lower heights.lift_mm",
             scene.heights.lift_mm
@@ -329,6 +404,7 @@ fn step_to(
     pen: usize,
     q: &Joints,
     target: &Point3<f64>,
+    still: Still,
 ) -> Result<Option<Joints>, String> {
     let (chain, pen) = (&scene.arm.chain, scene.pen(pen).ok_or_else(no_pen)?);
     let (point_m, axis) = (pen.tip_m, pen.axis);
@@ -338,16 +414,21 @@ fn step_to(
         return Ok(None);
     }
     let jacobian = chain.jacobian_at(&frames, &Tip { point_m, axis });
-    let moves = jacobian
-        .iter()
-        .map(|[x, y, z, ..]| Vector3::new(*x, *y, *z));
+    let turns = jacobian.iter().enumerate();
+    let moves = turns.map(|(joint, [x, y, z, ..])| {
+        let turns = if still.holds(joint) { 0.0 } else { 1.0 };
+        Vector3::new(*x, *y, *z) * turns
+    });
     let damped = moves
         .clone()
         .fold(Matrix3::identity() * DAMPING, |all, by| {
             all + by * by.transpose()
         });
-    // Damping makes it positive; without an inverse there would be no step.
-    let pull = damped.try_inverse().unwrap_or_else(Matrix3::zeros) * error;
+    #[expect(
+        clippy::expect_used,
+        reason = "without an inverse there is no step, and no step is no lift"
+    )]
+    let pull = damped.try_inverse().expect("damping makes it positive") * error;
     let mut step = q.map(|_, _| 0.0);
     for (to, by) in step.iter_mut().zip(moves) {
         *to = by.dot(&pull);
@@ -368,36 +449,56 @@ struct Walk<'w, 'a> {
     around: &'w mut Around<'a>,
     scene: &'a Scene,
     pen: usize,
+    /// The pen's tip in the tool mount's frame.
+    tip_m: Point3<f64>,
     from: &'w Joints,
     tip: Point3<f64>,
     height_mm: f64,
     normal: Vector3<f64>,
     /// What stands nearer already than a plan may go was let through: it may not come nearer yet.
-    sheet_m: f64,
-    own_m: f64,
-    keep_outs_m: Vec<f64>,
+    begun: Surroundings,
+}
+
+/// All that is nearer than a plan may go, at one pose.
+#[derive(Debug, PartialEq)]
+struct Surroundings {
+    sheet: Vec<Near>,
+    idle: Vec<Near>,
+    workspace: Vec<Near<(usize, usize)>>,
+    own: Vec<Near<(usize, usize)>>,
+    keep_outs: Vec<Vec<Near>>,
+}
+
+impl Surroundings {
+    fn of(around: &mut Around<'_>, pen: usize, stance: &Stance) -> Self {
+        let keep_outs = around.body().scene().keep_outs.iter().enumerate();
+        Self {
+            sheet: around.over_sheet(stance),
+            idle: around.idle_pens(stance, pen),
+            workspace: around.outside_workspace(stance),
+            own: around.near_itself(stance),
+            keep_outs: keep_outs
+                .map(|(index, it)| around.near_keep_out(stance, index, &it.corners))
+                .collect(),
+        }
+    }
 }
 
 impl<'w, 'a> Walk<'w, 'a> {
     fn new(around: &'w mut Around<'a>, pen: usize, from: &'w Joints) -> Result<Self, String> {
         let (scene, stance) = (around.body().scene(), around.body().at(from));
-        let tip = pen_tip_m(scene, pen, from)?;
+        let tip_m = scene.pen(pen).ok_or_else(no_pen)?.tip_m;
+        let tip = around.body().frames(&stance).tool * tip_m;
         let under = scene.surface.project(&tip);
-        let keep_outs = scene.keep_outs.iter().enumerate();
         Ok(Self {
             scene,
             pen,
+            tip_m,
             from,
             tip,
             height_mm: under.height_mm,
             normal: scene.surface.at(under.at_mm).normal.into_inner(),
-            sheet_m: floor(around.over_sheet(&stance)),
-            own_m: around
-                .nearest_two(&stance)
-                .map_or(CLEARANCE_M, |(_, _, m)| m.min(CLEARANCE_M)),
-            keep_outs_m: keep_outs
-                .map(|(index, it)| floor(around.near_keep_out(&stance, index, &it.corners)))
-                .collect(),
+            begun: Surroundings::of(around, pen, &stance),
             around,
         })
     }
@@ -409,22 +510,25 @@ impl<'w, 'a> Walk<'w, 'a> {
             let share = point as f64 / points as f64;
             let q = self.from.zip(by_rad, |from, by| from + by * share);
             self.inside_limits(&q)?;
-            height_before = self.rises(&q, height_before)?;
-            self.stays_clear(&q)?;
+            let stance = self.around.body().at(&q);
+            height_before = self.rises(&stance, height_before)?;
+            self.stays_clear(&stance)?;
         }
         Ok(())
     }
 
     fn inside_limits(&self, q: &Joints) -> Result<(), String> {
         let arm = &self.scene.arm;
-        for (joint, (at, from)) in q.iter().zip(self.from.iter()).enumerate() {
-            let low = arm.limits.lower_rad.get(joint).copied();
-            let high = arm.limits.upper_rad.get(joint).copied();
-            let (low, high) = (low.unwrap_or(*from), high.unwrap_or(*from));
+        let range = arm.limits.lower_rad.iter().zip(arm.limits.upper_rad.iter());
+        let angles = q.iter().zip(self.from.iter()).zip(range);
+        for (joint, ((at, from), (low, high))) in angles.enumerate() {
             if above(low.min(*from) - 1e-6, *at) || above(*at, high.max(*from) + 1e-6) {
                 return Err(format!(
-                    "a stop here would lift {} to {at:.3} rad; {low:.3} to {high:.3} are allowed",
-                    arm.joint_name(joint)
+                    "a stop here would lift {} to {} rad; {} to {} are allowed",
+                    arm.joint_name(joint),
+                    short(*at),
+                    short(*low),
+                    short(*high)
                 ));
             }
         }
@@ -432,68 +536,71 @@ impl<'w, 'a> Walk<'w, 'a> {
     }
 
     /// How high the tip is over where it began.
-    fn rises(&self, q: &Joints, before: f64) -> Result<f64, String> {
-        let moved = pen_tip_m(self.scene, self.pen, q)? - self.tip;
+    fn rises(&self, stance: &Stance, before: f64) -> Result<f64, String> {
+        let moved = self.around.body().frames(stance).tool * self.tip_m - self.tip;
         let height = moved.dot(&self.normal);
         let aside_mm = (moved - self.normal.scale(height)).norm() * 1e3;
         if above(before - 1e-6, height) || above(aside_mm, LIFT_ASIDE_MM) {
+            let (aside, limit) = apart(aside_mm, LIFT_ASIDE_MM);
             return Err(format!(
-                "a stop here could not lift the tip straight up: it would stray {aside_mm:.1} mm; {LIFT_ASIDE_MM} mm is the limit"
+                "a stop here could not lift the tip straight up: it would stray {aside} mm; {limit} mm is the limit"
             ));
         }
         Ok(height)
     }
 
-    fn stays_clear(&mut self, q: &Joints) -> Result<(), String> {
-        let stance = self.around.body().at(q);
-        self.clear_of_sheet(&stance)?;
-        self.clear_of_itself(&stance)?;
-        let keep_outs = self.scene.keep_outs.iter().zip(&self.keep_outs_m);
-        for (index, (keep_out, least_m)) in keep_outs.enumerate() {
-            let near = self.around.near_keep_out(&stance, index, &keep_out.corners);
-            if let Some(near) = near.filter(|near| too_near(near.metres, *least_m)) {
-                let what = self.around.body().what(near.part);
+    fn stays_clear(&mut self, stance: &Stance) -> Result<(), String> {
+        let now = Surroundings::of(self.around, self.pen, stance);
+        let (begun, body) = (&self.begun, self.around.body());
+        if let Some(near) = nearer(&now.sheet, &begun.sheet, CLEARANCE_M) {
+            return Err(brought_near(&body.what(near.of), near.metres, "the sheet"));
+        }
+        if let Some(low) = nearer(&now.idle, &begun.idle, 0.0) {
+            return Err(brought_near(&body.what(low.of), low.metres, "the sheet"));
+        }
+        if let Some(near) = nearer(&now.own, &begun.own, CLEARANCE_M) {
+            let (one, other) = near.of;
+            return Err(brought_near(
+                &body.what(one),
+                near.metres,
+                &body.what(other),
+            ));
+        }
+        if let Some(out) = nearer(&now.workspace, &begun.workspace, 0.0) {
+            let (what, by_mm) = (body.what(out.of.0), -out.metres * 1e3);
+            return Err(format!(
+                "a stop here would bring {what} {by_mm:.1} mm out of the workspace"
+            ));
+        }
+        let keep_outs = now.keep_outs.iter().zip(&begun.keep_outs);
+        for ((now, begun), keep_out) in keep_outs.zip(&self.scene.keep_outs) {
+            if let Some(near) = nearer(now, begun, CLEARANCE_M) {
                 let other = format!("keep-out `{}`", keep_out.name);
-                return Err(brought_near(&what, near.metres, &other));
+                return Err(brought_near(&body.what(near.of), near.metres, &other));
             }
         }
         Ok(())
     }
-
-    fn clear_of_sheet(&mut self, stance: &Stance) -> Result<(), String> {
-        match self.around.over_sheet(stance) {
-            Some(near) if too_near(near.metres, self.sheet_m) => {
-                let what = self.around.body().what(near.part);
-                Err(brought_near(&what, near.metres, "the sheet"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn clear_of_itself(&mut self, stance: &Stance) -> Result<(), String> {
-        match self.around.nearest_two(stance) {
-            Some((one, other, metres)) if too_near(metres, self.own_m) => {
-                let body = self.around.body();
-                Err(brought_near(&body.what(one), metres, &body.what(other)))
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
-fn too_near(metres: f64, least_m: f64) -> bool {
-    above(least_m - 1e-6, metres)
+/// The first that is nearer than it may be: as near as it was when it `begun` to move, if that was
+/// nearer than `least_m`.
+fn nearer<K: Copy + PartialEq>(
+    now: &[Near<K>],
+    begun: &[Near<K>],
+    least_m: f64,
+) -> Option<Near<K>> {
+    let least_of = |near: &Near<K>| {
+        let begun = begun.iter().find(|begun| begun.of == near.of);
+        begun.map_or(least_m, |begun| begun.metres)
+    };
+    let mut now = now.iter().copied();
+    now.find(|near| above(least_of(near) - 1e-6, near.metres))
 }
 
 fn brought_near(what: &str, metres: f64, other: &str) -> String {
-    let mm = metres * 1e3;
-    format!("a stop here would bring {what} within {mm:.1} mm of {other}")
-}
-
-/// How near something may come that stands so near now; what is not near may come as near as
-/// plans may.
-fn floor(now: Option<Near>) -> f64 {
-    now.map_or(CLEARANCE_M, |near| near.metres.min(CLEARANCE_M))
+    let mm = short(metres * 1e3);
+    format!("a stop here would bring {what} within {mm} mm of {other}")
 }
 
 #[cfg(test)]

@@ -474,7 +474,7 @@ fn a_proof_says_what_it_was_judged_against() {
     let mut execution = checked.begin(&start, Instant::ZERO).unwrap();
     assert_eq!(execution.checked().revision(), scene.revision);
     assert!(execution.is_allowed(Instant::ZERO));
-    assert_eq!(execution.span(), trajectory.span_at(0));
+    assert_eq!(Some(execution.span()), trajectory.span_at(0));
     let mut now = Instant::ZERO;
     let Step::Go(setpoint) = tick(&mut execution, &mut now).unwrap() else {
         panic!("nothing was sent");
@@ -492,7 +492,7 @@ fn a_leave_that_ends_is_no_longer_allowed_and_resumes_nothing() {
     let (scene, trajectory) = drawing();
     let permits = Permits::none();
     let lasts = std::time::Duration::from_secs(600);
-    permits.enable(scene, Instant::ZERO, Some(lasts));
+    permits.enable(scene, Instant::ZERO, Some(lasts)).unwrap();
     let permit = || permits.ask(scene, Instant::ZERO).unwrap();
     let mut execution = begun(scene, trajectory);
     let mut now = Instant::ZERO;
@@ -668,17 +668,4 @@ fn a_refusal_names_its_stroke_and_place() {
         all.to_string(),
         "refused: stroke 3 at (10.0, 3.0) mm: too deep; stroke 1: too deep; too deep"
     );
-}
-
-#[test]
-fn what_begins_too_near_may_only_get_away() {
-    let mut ratchet = check::Ratchet::new();
-    for margin in [-3.0, -2.0, -2.0, -2.0 - 5e-10, -0.5, 1.0, 0.0] {
-        assert!(!ratchet.breached(margin), "{margin}");
-    }
-    assert!(ratchet.breached(-1e-6));
-    let mut crept = check::Ratchet::new();
-    // What comes back a rounding at a time is seen.
-    let back = (0..10).position(|step| crept.breached(-1.0 - 4e-10 * f64::from(step)));
-    assert_eq!(back, Some(3));
 }

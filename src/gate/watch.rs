@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::TorqueLimit;
 use super::check::above;
 use super::execute::Broken;
 use crate::arm::Arm;
@@ -20,8 +21,10 @@ const NEAR_AGAIN: f64 = 0.8;
 /// A joint that does not follow for so long is stalled.
 pub(super) const STALL: Duration = Duration::from_millis(300);
 
-/// A servo that pushes harder than this and is further behind than [`STALL_RAD`] is stalled.
+/// A servo that pushes harder than this and is further behind than [`STALL_RAD`] is stalled. One
+/// with a low torque limit never pushes as hard as one without.
 const STALL_LOAD: f64 = 0.6;
+const STALL_LOAD_TOUCH: f64 = 0.4;
 
 /// Three degrees.
 const STALL_RAD: f64 = 3.0 * std::f64::consts::PI / 180.0;
@@ -36,6 +39,7 @@ pub(super) const BLIND: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Watch {
     joints: Vec<Joint>,
+    stall_load: f64,
     waits: bool,
     waited_ticks: u32,
     broken: Option<Broken>,
@@ -55,7 +59,7 @@ struct Joint {
 }
 
 impl Watch {
-    pub(super) fn new(arm: &Arm) -> Self {
+    pub(super) fn new(arm: &Arm, torque: TorqueLimit) -> Self {
         let joints = arm.limits.velocity_rad_s.iter().enumerate();
         let joints = joints.map(|(joint, fastest)| Joint {
             name: arm.joint_name(joint),
@@ -69,6 +73,10 @@ impl Watch {
         });
         Self {
             joints: joints.collect(),
+            stall_load: match torque {
+                TorqueLimit::Work => STALL_LOAD,
+                TorqueLimit::Touch => STALL_LOAD_TOUCH,
+            },
             waits: false,
             waited_ticks: 0,
             broken: None,
@@ -188,7 +196,7 @@ impl Watch {
                 .filter_map(|servo| servo.load_ratio)
                 .fold(0.0, |most: f64, load| most.max(load.abs()));
             let far = above(apart(goal_rad, &seen.position_rad, index), STALL_RAD);
-            joint.pushed_ticks = if far && above(hardest, STALL_LOAD) {
+            joint.pushed_ticks = if far && above(hardest, self.stall_load) {
                 joint.pushed_ticks + 1
             } else {
                 0
@@ -266,7 +274,7 @@ mod tests {
     #[test]
     fn a_reading_may_be_three_periods_old_and_ends_the_motion_after_ten() {
         let goal = Joints::zeros(arm().dof());
-        let mut watch = Watch::new(&arm());
+        let mut watch = Watch::new(&arm(), TorqueLimit::Work);
         let mut look = |ms: u64| {
             let now = Instant::ZERO.after(Duration::from_millis(ms));
             let waits = watch.look(
@@ -297,7 +305,7 @@ mod tests {
     #[test]
     fn a_way_to_a_safe_end_keeps_to_the_leash_and_is_seen() {
         let told = || {
-            let mut watch = Watch::new(&arm());
+            let mut watch = Watch::new(&arm(), TorqueLimit::Work);
             let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
             ticks_to_a_stall(&mut watch, leash * 1.1, (2, 0.0)).unwrap();
             watch.tell().unwrap();
@@ -330,7 +338,7 @@ mod tests {
     #[test]
     fn a_goal_waits_at_the_end_of_the_leash_until_the_joint_is_near_again() {
         let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
-        let mut watch = Watch::new(&arm());
+        let mut watch = Watch::new(&arm(), TorqueLimit::Work);
         let mut waits = |share: f64| look(&mut watch, leash * share, (2, 0.0));
         assert!(!waits(0.99) && waits(1.01));
         assert!(waits(0.9) && waits(0.81) && !waits(0.79));
@@ -340,7 +348,7 @@ mod tests {
     #[test]
     fn a_joint_that_does_not_come_is_given_up_after_300_ms() {
         let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
-        let mut watch = Watch::new(&arm());
+        let mut watch = Watch::new(&arm(), TorqueLimit::Work);
         for _ in 0..STALL_TICKS - 1 {
             look(&mut watch, leash * 1.1, (2, 0.0));
         }
@@ -362,7 +370,11 @@ mod tests {
     fn a_servo_that_pushes_hard_in_vain_is_given_up_long_before_the_leash() {
         let degrees = f64::to_radians;
         let ticks = |behind_deg: f64, load: (u8, f64)| {
-            ticks_to_a_stall(&mut Watch::new(&arm()), degrees(behind_deg), load)
+            ticks_to_a_stall(
+                &mut Watch::new(&arm(), TorqueLimit::Work),
+                degrees(behind_deg),
+                load,
+            )
         };
         for pushed in [(2, 0.61), (2, -0.61), (2, 1.0)] {
             assert_eq!(ticks(3.1, pushed), Some(STALL_TICKS), "{pushed:?}");
@@ -370,8 +382,14 @@ mod tests {
             assert_eq!(ticks(2.9, pushed), None, "{pushed:?}");
         }
         assert_eq!((ticks(3.1, (2, 0.59)), ticks(3.1, (3, 1.0))), (None, None));
+        // With a low torque limit no servo pushes as hard: less of it says as much.
+        let ticks = |load: f64| {
+            let mut watch = Watch::new(&arm(), TorqueLimit::Touch);
+            ticks_to_a_stall(&mut watch, degrees(3.1), (2, load))
+        };
+        assert_eq!((ticks(0.41), ticks(0.39)), (Some(STALL_TICKS), None));
         // Only what lasts without a break.
-        let mut watch = Watch::new(&arm());
+        let mut watch = Watch::new(&arm(), TorqueLimit::Work);
         for _ in 0..4 {
             for _ in 0..STALL_TICKS - 1 {
                 look(&mut watch, degrees(3.1), (2, 1.0));
@@ -390,7 +408,7 @@ mod tests {
     #[test]
     fn a_joint_that_was_not_read_does_not_follow() {
         let goal = Joints::zeros(arm().dof());
-        let mut watch = Watch::new(&arm());
+        let mut watch = Watch::new(&arm(), TorqueLimit::Work);
         let none = Measured {
             position_rad: Joints::zeros(0),
             ..seen(0.0, (2, 0.0), Instant::ZERO)

@@ -93,18 +93,29 @@ impl Book {
             book.next = AtomicU64::new(last + 1);
         }
         for number in numbers {
-            let folder = book.jobs.join(id(number));
-            match recover(&folder.join(JOURNAL)) {
-                Ok(Some(past)) => book.ended().push((slim(past), size(&folder))),
-                // A job whose very beginning was torn has moved nothing.
-                Ok(None) => drop(std::fs::remove_dir_all(&folder)),
-                Err(error) => {
-                    tracing::error!("{error}");
-                    book.damaged.push(error.to_string());
-                }
-            }
+            book.take_up(number);
         }
         Ok(book)
+    }
+
+    /// Reads a job that an earlier process left.
+    fn take_up(&mut self, number: u64) {
+        let folder = self.jobs.join(id(number));
+        match recover(&folder.join(JOURNAL)) {
+            Ok(Some(past)) => {
+                if !past.interrupted {
+                    // Its end is on the disk; that it settled others may not be.
+                    self.settle(&past);
+                }
+                self.ended().push((slim(past), size(&folder)));
+            }
+            // A job whose very beginning was torn has moved nothing.
+            Ok(None) => drop(std::fs::remove_dir_all(&folder)),
+            Err(error) => {
+                tracing::error!("{error}");
+                self.damaged.push(error.to_string());
+            }
+        }
     }
 
     /// Where journals are.
@@ -142,30 +153,36 @@ impl Book {
     }
 
     /// Remembers that a job has ended. Where it drew, or came to its end, it takes over what earlier
-    /// jobs of its arm had left: a drawing, if it is one.
+    /// jobs of its arm had left: a drawing, if it is one. A job whose end could not be written is one
+    /// that was interrupted: what its journal has is all that is believed of it, now and after a restart.
     pub fn ended_with(&self, entry: &Entry) {
-        let past = entry.past();
-        if past.moved && (past.state == "reached" || past.drawn.mm > 0.0) {
-            self.settle(&past);
+        let mut past = entry.past();
+        if !past.is_over() {
+            let record = past.cut_short("its journal could not be written");
+            past.take(&record);
         }
+        self.settle(&past);
         self.ended().push((slim(past), size(entry.folder())));
     }
 
+    /// Lets a job take over what earlier ones of its arm had left, if it moved and drew or came to its end. Where the disk does
+    /// not take that, it is done again at the next start.
     fn settle(&self, by: &Past) {
+        let goes_on = by.moved && (by.state == "reached" || by.drawn.mm > 0.0);
         let draws = by.tool == "stroke";
         let open = |past: &Past| {
             past.arm == by.arm
-                && past.id != by.id
-                && past.settled.is_empty()
-                && (past.interrupted || past.is_unfinished())
+                && number(&past.id) < number(&by.id)
+                && past.is_open()
                 && (draws || !past.is_unfinished())
         };
-        for (past, _) in self.ended().iter_mut().filter(|(past, _)| open(past)) {
+        let mut ended = self.ended();
+        for (past, _) in ended.iter_mut().filter(|(past, _)| goes_on && open(past)) {
+            past.settled.clone_from(&by.id);
             let record = Record::new(Kind::Settled).with("by", &by.id);
             let path = self.jobs.join(&past.id).join(JOURNAL);
-            match Log::reopen(&path).and_then(|(mut log, _)| log.append(&record)) {
-                Ok(()) => past.settled.clone_from(&by.id),
-                Err(error) => tracing::error!("{error}"),
+            if let Err(error) = Log::reopen(&path).and_then(|(mut log, _)| log.append(&record)) {
+                tracing::error!("{error}");
             }
         }
     }
@@ -244,17 +261,18 @@ impl Book {
             .cloned()
     }
 
-    /// Removes the oldest jobs beyond what is kept; what is left half done stays.
+    /// Removes the oldest jobs beyond what is kept; what is left half done, or has no end in its journal, stays.
     fn prune(&self) {
-        let now = calendar_ms();
+        let longest_ms = self.keep.days * 24 * 3_600_000;
         let mut ended = self.ended();
         let mut bytes: u64 = ended.iter().map(|(_, size)| size).sum();
         let mut jobs = ended.len();
+        let times: Vec<u64> = ended.iter().map(|(past, _)| past.written_ms()).collect();
+        let mut ages = ages_ms(&times, calendar_ms(), longest_ms).into_iter();
         ended.retain(|(past, size)| {
-            let old = now.saturating_sub(past.ended_ms) > self.keep.days * 24 * 3_600_000;
+            let is_old = ages.next().is_some_and(|age_ms| age_ms > longest_ms);
             let one_too_many = jobs > self.keep.jobs || bytes > self.keep.bytes;
-            let open = past.is_unfinished() || (past.interrupted && past.settled.is_empty());
-            if open || !(old || one_too_many) {
+            if past.is_open() || !(is_old || one_too_many) {
                 return true;
             }
             jobs -= 1;
@@ -269,6 +287,28 @@ impl Book {
     fn ended(&self) -> MutexGuard<'_, Vec<(Past, u64)>> {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A shorter step of the calendar is believed, however short jobs are kept.
+const LEAP_MS_MIN: u64 = 30 * 24 * 3_600_000;
+
+/// Returns how long ago each job was, by the calendar's steps from one to the next. A step back counts as nothing, and so does
+/// one longer than jobs are kept and than [`LEAP_MS_MIN`]: it cannot be told from a calendar that was set.
+fn ages_ms(times_ms: &[u64], now_ms: u64, longest_ms: u64) -> Vec<u64> {
+    let leap_ms = longest_ms.max(LEAP_MS_MIN);
+    let (mut age_ms, mut later_ms) = (0_u64, now_ms);
+    let mut ages: Vec<u64> = times_ms
+        .iter()
+        .rev()
+        .map(|time_ms| {
+            let step_ms = later_ms.saturating_sub(*time_ms);
+            age_ms = age_ms.saturating_add(if step_ms > leap_ms { 0 } else { step_ms });
+            later_ms = *time_ms;
+            age_ms
+        })
+        .collect();
+    ages.reverse();
+    ages
 }
 
 /// Without its strokes, where nobody will go on with them.
@@ -351,29 +391,24 @@ fn recover(path: &Path) -> Result<Option<Past>, LogError> {
     if !path.exists() {
         return Ok(None);
     }
-    let (mut log, contents) = Log::reopen(path)?;
-    if contents.records.is_empty() {
+    // Read before it is opened to be written: on a full disk it can still be believed.
+    let records = log::read(path)?.records;
+    if records.is_empty() {
         return Ok(None);
     }
-    let mut records = contents.records;
-    let past = Past::of(&records);
+    let mut past = Past::of(&records);
     if past.is_over() {
         return Ok(Some(past));
     }
-    let message = if past.moved {
-        format!(
-            "the node ended while this job was under way: {}",
-            past.words()
-        )
-    } else {
-        "the node ended before this job moved anything".to_owned()
-    };
-    let record = Record::new(Kind::Interrupted)
-        .with("at_ms", calendar_ms())
-        .with("message", message);
-    log.append(&record)?;
-    records.push(record);
-    Ok(Some(Past::of(&records)))
+    let record = past.cut_short("the node ended");
+    past.take(&record);
+    if let Err(error) = Log::reopen(path).and_then(|(mut log, _)| log.append(&record)) {
+        tracing::warn!(
+            "that {} was interrupted is not in its journal: {error}",
+            past.id
+        );
+    }
+    Ok(Some(past))
 }
 
 fn file(path: &Path, error: std::io::Error) -> BookError {
@@ -413,4 +448,41 @@ fn size(folder: &Path) -> u64 {
         .filter_map(|entry| entry.metadata().ok())
         .map(|metadata| metadata.len())
         .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY_MS: u64 = 24 * 3_600_000;
+
+    /// A day that a calendar may show.
+    fn day(day: u64) -> u64 {
+        20_000 * DAY_MS + day * DAY_MS
+    }
+
+    #[test]
+    fn a_calendar_that_leaps_makes_no_job_old() {
+        let years = 20 * 365;
+        let ages = |days: &[u64], now: u64| {
+            let times: Vec<u64> = days.iter().map(|at| day(*at)).collect();
+            let ages = ages_ms(&times, day(now), 90 * DAY_MS);
+            ages.iter().map(|age| age / DAY_MS).collect::<Vec<_>>()
+        };
+        assert_eq!(ages(&[years, years + 1], years + 3), [3, 2]);
+        assert_eq!(
+            ages(&[years, years + 80, years + 100], years + 101),
+            [101, 21, 1]
+        );
+        // Set back, and right again.
+        assert_eq!(ages(&[years, years + 1, 0, 1], 2), [3, 2, 2, 1]);
+        assert_eq!(ages(&[years, 0, 1], years + 2), [1, 1, 0]);
+        // Wrong from the first job on, and set right.
+        assert_eq!(ages(&[0, 1], years), [1, 0]);
+        // Set ahead.
+        assert_eq!(ages(&[0, 1], 1 + years), [1, 0]);
+        assert_eq!(ages(&[], 7), [0; 0]);
+        // Where nothing is to be kept, an ordinary step still makes a job old.
+        assert_eq!(ages_ms(&[5, 7], 9, 0), [4, 2]);
+    }
 }

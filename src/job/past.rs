@@ -2,6 +2,7 @@
 
 use super::ink::{Drawn, inked, left, length_mm};
 use super::record::{Kind, Record, decode_strokes};
+use crate::clock::calendar_ms;
 use crate::scene::SheetStroke;
 
 /// A job, read back from its journal.
@@ -153,10 +154,37 @@ impl Past {
         self.moved |= moved;
     }
 
-    /// Whether it has ended, one way or another.
+    /// Whether it has ended, one way or another. No calendar is asked: it may stand at nought.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.ended_ms > 0 || self.interrupted
+        let ends = ["reached", "stopped", "refused", "faulted"];
+        self.interrupted || ends.contains(&self.state.as_str())
+    }
+
+    /// When the last of it was written that says a time, in milliseconds since 1970.
+    pub(super) fn written_ms(&self) -> u64 {
+        match self.ended_ms {
+            0 => self.accepted_ms,
+            ended_ms => ended_ms,
+        }
+    }
+
+    /// Whether the end of this job is not in its journal, or a drawing is left half done: nothing of it may be thrown away.
+    #[must_use]
+    pub(super) fn is_open(&self) -> bool {
+        self.settled.is_empty() && (self.interrupted || self.is_unfinished())
+    }
+
+    /// Returns the record that a job without an end is given, where the node ended before the job did, or could not write it.
+    pub(super) fn cut_short(&self, how: &str) -> Record {
+        let message = if self.moved {
+            format!("{how} while this job was under way: {}", self.words())
+        } else {
+            format!("{how} before this job moved anything")
+        };
+        Record::new(Kind::Interrupted)
+            .with("at_ms", calendar_ms())
+            .with("message", message)
     }
 
     /// All line of its present plan.

@@ -7,6 +7,7 @@
     reason = "a failing test may panic"
 )]
 
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::permit::{Latch, Permits, Who};
 use crate::plan::{self, Patient, Plan};
 use crate::scene::{Library, Scene, SheetStroke};
 use crate::sim::{Ink, Paper, SimPen, Simulator};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
 const KEEP: Keep = Keep {
     jobs: 3,
@@ -262,6 +264,70 @@ async fn a_disk_that_takes_no_more_stops_the_motion_within_what_was_recorded() {
         bench.motion.permits().latched(),
         Some(Latch::Fault(_))
     ));
+}
+
+#[tokio::test]
+async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
+    let state = tempfile::tempdir().unwrap();
+    let bench = Bench::new();
+    let book = Book::open(state.path(), KEEP).unwrap();
+    let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
+    entry.disk_fills_at(20);
+    let (_, kept) = bench.drawn(&entry).await;
+    assert!(entry.ended("faulted", "the disk is full", "{}").is_err());
+    book.ended_with(&entry);
+    let is_offered = |book: &Book| {
+        let past = book.unfinished("arm").unwrap();
+        assert_eq!(past.id, "job-1");
+        assert!(book.interrupted("arm").is_some());
+        assert!(
+            past.drawn.mm > 1.0 && past.drawn.mm <= kept.drawn.mm,
+            "{past:?}"
+        );
+        assert!(!past.left(3.0).is_empty());
+    };
+    is_offered(&book);
+    // More jobs than are kept, of another arm.
+    for _ in 0..2 * KEEP.jobs {
+        let accepted = Accepted {
+            arm: "other".to_owned(),
+            ..accepted(&book)
+        };
+        let other = book.begin(&accepted).unwrap();
+        other.ended("refused", "no", "{}").unwrap();
+        book.ended_with(&other);
+        is_offered(&book);
+    }
+    drop(book);
+    let book = Book::open(state.path(), KEEP).unwrap();
+    is_offered(&book);
+    // The next drawing takes it over, and then it is history like any other.
+    let next = book.begin(&accepted(&book)).unwrap();
+    next.moving().unwrap();
+    next.ended("reached", "done", "{}").unwrap();
+    book.ended_with(&next);
+    assert!(book.unfinished("arm").is_none() && book.interrupted("arm").is_none());
+}
+
+#[test]
+fn a_full_disk_at_the_start_makes_no_journal_a_damaged_one() {
+    let state = tempfile::tempdir().unwrap();
+    let book = Book::open(state.path(), KEEP).unwrap();
+    let entry = book.begin(&accepted(&book)).unwrap();
+    entry.moving().unwrap();
+    drop((entry, book));
+    let journal = state.path().join("jobs/job-1/journal");
+    let bytes = std::fs::read(&journal).unwrap();
+    // In its place one of the same bytes that takes no more, whoever writes.
+    let full = memfd_create("full", MemfdFlags::ALLOW_SEALING).unwrap();
+    rustix::io::write(&full, &bytes).unwrap();
+    fcntl_add_seals(&full, SealFlags::GROW | SealFlags::WRITE).unwrap();
+    std::fs::remove_file(&journal).unwrap();
+    let descriptor = format!("/proc/self/fd/{}", full.as_raw_fd());
+    std::os::unix::fs::symlink(descriptor, &journal).unwrap();
+    let book = Book::open(state.path(), KEEP).unwrap();
+    assert_eq!(book.damaged(), [""; 0]);
+    assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
 }
 
 /// Nobody would release the motion any more: it would stand with its pen on the paper for ever.

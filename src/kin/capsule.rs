@@ -33,20 +33,28 @@ impl Placed {
     }
 }
 
-/// The two of `pairs` that are nearest to each other: the pair's index and the clearance. Pairs
-/// that name no capsule are passed over.
+/// Returns the two of `pairs` that are nearest to each other: the pair's index and the clearance in
+/// metres, which is minus infinity where a number is NaN.
+///
+/// # Panics
+/// When a pair names a capsule that is not there: it must not pass for one that is far away.
 #[must_use]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "pairs are made once, of the indices of the same capsules"
+)]
 pub fn nearest_pair(capsules: &[Placed], pairs: &[(usize, usize)]) -> Option<(usize, f64)> {
     let mut nearest: Option<(usize, f64)> = None;
     for (index, (a, b)) in pairs.iter().enumerate() {
-        let (Some(a), Some(b)) = (capsules.get(*a), capsules.get(*b)) else {
-            continue;
-        };
+        let (a, b) = (&capsules[*a], &capsules[*b]);
         let limit_m = nearest.map_or(f64::INFINITY, |(_, least)| least);
         if a.clearance_at_least_m(b) >= limit_m {
             continue;
         }
         let clearance_m = a.clearance_m(b);
+        if clearance_m.is_nan() {
+            return Some((index, f64::NEG_INFINITY));
+        }
         if clearance_m < limit_m {
             nearest = Some((index, clearance_m));
         }
@@ -158,6 +166,27 @@ mod tests {
             let (_, found) = nearest_pair(&capsules, &pairs).unwrap();
             prop_assert!((found - least).abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn a_capsule_whose_place_is_unknown_is_not_far_away() {
+        let at = |x: f64| Placed {
+            from_m: Point3::new(x, 0.0, 0.0),
+            to_m: Point3::new(x, 0.0, 0.1),
+            radius_m: 0.01,
+        };
+        let capsules = [at(0.0), at(1.0), at(f64::NAN)];
+        let pairs = [(0, 1), (0, 2)];
+        assert_eq!(
+            nearest_pair(&capsules, &pairs),
+            Some((1, f64::NEG_INFINITY))
+        );
+    }
+
+    #[test]
+    #[should_panic = "index out of bounds"]
+    fn refuses_a_pair_that_names_no_capsule() {
+        let _ = nearest_pair(&[], &[(0, 1)]);
     }
 
     #[test]

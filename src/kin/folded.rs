@@ -142,8 +142,11 @@ fn turned(a: Vector3<f64>, b: Vector3<f64>, sin: f64, cos: f64) -> (Vector3<f64>
 
 /// A rotation that brings the third axis there.
 fn to_third(axis: &Unit<Vector3<f64>>) -> Rotation3<f64> {
-    Rotation3::rotation_between(&Vector3::z(), axis)
-        .unwrap_or_else(|| Rotation3::from_axis_angle(&Vector3::x_axis(), std::f64::consts::PI))
+    match Rotation3::rotation_between(&Vector3::z(), axis) {
+        Some(shortest) => shortest,
+        // Opposite directions: half a turn about any axis across them.
+        None => Rotation3::from_axis_angle(&Vector3::x_axis(), std::f64::consts::PI),
+    }
 }
 
 /// The turns about the third, the first and the third axis again that make up a rotation.

@@ -73,8 +73,12 @@ pub struct Frames {
 
 impl Deref for Frames {
     type Target = [IsometryMatrix3<f64>];
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "made for a chain, which has at most JOINTS_MAX joints, and one base"
+    )]
     fn deref(&self) -> &Self::Target {
-        self.links.get(..self.len).unwrap_or(&[])
+        &self.links[..self.len]
     }
 }
 
@@ -99,8 +103,12 @@ pub struct Jacobian {
 impl Deref for Jacobian {
     type Target = [[f64; 6]];
     /// A column a joint: three of velocity in m/rad, then three of angular velocity.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "made for a chain, which has at most JOINTS_MAX joints"
+    )]
     fn deref(&self) -> &[[f64; 6]] {
-        self.columns.get(..self.len).unwrap_or(&[])
+        &self.columns[..self.len]
     }
 }
 
@@ -152,8 +160,12 @@ impl Chain {
     }
 
     /// The tool mount's pose in the base frame.
+    ///
+    /// # Panics
+    /// When `q_rad` has more or fewer angles than the chain has joints.
     #[must_use]
     pub fn forward(&self, q_rad: &Joints) -> Isometry3<f64> {
+        self.must_fit(q_rad);
         let mut pose = Isometry3::identity();
         for (joint, angle) in self.joints.iter().zip(q_rad.iter()) {
             pose = pose
@@ -163,9 +175,13 @@ impl Chain {
         pose * self.tool
     }
 
-    /// Every link's frame. Joints that are missing in `q_rad` are taken as 0.
+    /// Every link's frame.
+    ///
+    /// # Panics
+    /// As [`Chain::forward`].
     #[must_use]
     pub fn frames(&self, q_rad: &Joints) -> Frames {
+        self.must_fit(q_rad);
         let mut frames = Frames {
             len: self.links.len() + 1,
             links: [IsometryMatrix3::identity(); JOINTS_MAX + 1],
@@ -184,14 +200,29 @@ impl Chain {
 
     /// Where a point of the tool mount is, in the base frame: what [`Chain::frames`] say of it, in a third
     /// of the time, for the point is carried inwards and no frame outwards.
+    ///
+    /// # Panics
+    /// As [`Chain::forward`].
     #[must_use]
     pub fn point(&self, q_rad: &Joints, of_mount_m: &Point3<f64>) -> Point3<f64> {
+        self.must_fit(q_rad);
         let (sines, cosines) = turns(q_rad);
         let mut point = (self.mount * of_mount_m).coords;
         for (link, (sin, cos)) in self.links.iter().zip(sines.iter().zip(&cosines)).rev() {
             point = link.carried(&point, *sin, *cos);
         }
         point.into()
+    }
+
+    /// Panics at angles of another arm: a joint without an angle has no place to be taken for.
+    #[inline(always)]
+    fn must_fit(&self, q_rad: &Joints) {
+        assert!(
+            q_rad.len() == self.joints.len(),
+            "{} joint angles for a chain of {} joints",
+            q_rad.len(),
+            self.joints.len()
+        );
     }
 
     /// Where a tip is and where it points, in the base frame.
@@ -324,7 +355,7 @@ const SERVES_BOTH: usize = 6;
 /// What sums and products of a few numbers may be wrong by, and far more.
 const ROUNDING: f64 = 1e-6;
 
-/// The sine and the cosine of every joint, of 0 for what is missing.
+/// The sine and the cosine of every joint, of 0 beyond the last.
 #[inline(always)]
 fn turns(q_rad: &Joints) -> ([f64; JOINTS_MAX], [f64; JOINTS_MAX]) {
     let mut angles = [0.0; JOINTS_MAX];

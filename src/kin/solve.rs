@@ -204,7 +204,9 @@ fn descend_damped<const N: usize>(
         let again = factored.take();
         let again = again.and_then(|factor| bounds.free_step(&q, &factor, &now.gradient()));
         let is_again = again.is_some();
-        let step = again.unwrap_or_else(|| {
+        let step = if let Some(step) = again {
+            step
+        } else {
             let hessian = now.hessian(trust * 1e-3 * now.cost() + DAMPING_LEAST);
             let gradient = now.gradient();
             factored = if now.cost() < NEAR {
@@ -217,11 +219,13 @@ fn descend_damped<const N: usize>(
                 let step = bounds.free_step(&q, factor, &gradient)?;
                 Some(now.unbent(factor, step))
             });
-            free.unwrap_or_else(|| {
+            if let Some(step) = free {
+                step
+            } else {
                 factored = None;
                 bounds.step(&q, |held| held.solve(&hessian, &gradient))
-            })
-        });
+            }
+        };
         let next = bounds.within(&(q + step));
         let then = residual(&next);
         if then.cost() > ALIKE_SHARE * now.cost() {
@@ -379,13 +383,17 @@ fn turn_between(from: &[Vector3<f64>; 3], to: &[Vector3<f64>; 3]) -> Vector3<f64
     let cos = (ax.dot(bx) + ay.dot(by) + az.dot(bz) - 1.0) * 0.5;
     let half_turn = || {
         // R + I has the axis in every column; the largest tells it best.
-        let columns = [0, 1, 2].map(|column| {
+        let [x, y, z] = [0, 1, 2].map(|column| {
             bx * ax[column] + by * ay[column] + bz * az[column] + Vector3::ith(column, 1.0)
         });
-        let largest = columns
-            .into_iter()
-            .max_by(|a, b| a.norm_squared().total_cmp(&b.norm_squared()));
-        largest.unwrap_or_else(Vector3::z)
+        let larger = |a: Vector3<f64>, b: Vector3<f64>| {
+            if b.norm_squared() >= a.norm_squared() {
+                b
+            } else {
+                a
+            }
+        };
+        larger(larger(x, y), z)
     };
     turn_of(&half_axis, cos, half_turn)
 }
@@ -589,7 +597,9 @@ impl<const N: usize> HeldJoints<N> {
             }
         }
         for (to, by) in gradient.iter_mut().zip(&self.by) {
-            *to = by.unwrap_or(*to);
+            if let Some(by) = by {
+                *to = *by;
+            }
         }
         let reduced = Symmetric::new(|row, column| {
             if self.by[row].is_some() || self.by[column].is_some() {
@@ -610,7 +620,7 @@ impl Chance {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        let top = u32::try_from(self.0 >> 32).unwrap_or(0);
+        let top = (self.0 >> 32) as u32;
         f64::from(top) / f64::from(u32::MAX)
     }
 }

@@ -92,7 +92,7 @@ impl From<ServiceError> for ClientError {
 pub fn as_typed(text: &str) -> Received {
     match serde_json::from_str::<Value>(text) {
         Ok(Value::String(text)) => Received::Text(text),
-        Ok(value) if keys::said_twice(text.as_bytes()).is_empty() => Received::Value(value),
+        Ok(value) if keys::doubtful(text.as_bytes(), 1).is_empty() => Received::Value(value),
         _ => Received::Text(text.to_owned()),
     }
 }

@@ -36,6 +36,19 @@ pub trait Desk: Send + Sync + 'static {
         let _ = (tool, arguments);
     }
 
+    /// Returns whether a tool of this name stops now. Must not wait for anything.
+    fn is_stop(&self, tool: &str) -> bool {
+        let _ = tool;
+        false
+    }
+
+    /// Stops here and now if a tool of this name stops, and returns whether it does: a message that is no call named it, so
+    /// that no call comes after. Must not wait for anything.
+    fn stray_stop(&self, tool: &str) -> bool {
+        let _ = tool;
+        false
+    }
+
     /// A caller gave up on something, and there is no way left to find out on what: whatever moves is stopped. Must not
     /// wait for anything.
     fn give_up(&self) {}
@@ -165,6 +178,11 @@ pub trait Doorkeeper: Send + Sync + 'static {
     /// # Errors
     /// Why the caller may not come in, and how one may.
     fn admit(&self, token: Option<&str>) -> Result<Identity, String>;
+
+    /// Returns whether a request without a token is turned away. Where it is not, a token that is sent counts all the same.
+    fn wants_tokens(&self) -> bool {
+        true
+    }
 
     /// Counts a session that this caller opens as one of its calls.
     ///

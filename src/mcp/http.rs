@@ -9,12 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post as posted};
 use futures::future::BoxFuture;
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{
+    ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use rmcp::ServerHandler;
@@ -27,13 +29,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::accept::{Connections, Site};
 use super::desk::{Desk, Doorkeeper, Identity, Via};
-use super::guard::Guard;
+use super::guard::{Guard, SESSION};
 use super::inlet::{self, Admitted, Passed, Repair};
 use super::kept::{Keep, Kept};
-use super::porter::Porter;
-use super::quick::AtOnce;
+use super::porter::{Porter, bearer};
+use super::quick::{self, AtOnce};
 use super::server::{Handler, HungUp};
-use super::sessions::{SESSIONS_MAX, Sessions};
+use super::sessions::{Owner, SESSIONS_MAX, Sessions};
+use super::stray;
 use super::tls::Acceptor;
 
 /// Longest body that is read.
@@ -44,6 +47,9 @@ const OPERATOR_BYTES_MAX: usize = 64 * 1024;
 
 /// A request's body has to be here so soon after its head.
 pub const BODY_MAX: Duration = Duration::from_secs(15);
+
+/// How long the rest of a body that was refused may still come.
+const DISCARD_MAX: Duration = Duration::from_secs(1);
 
 /// How long calls may still be answered after the server was told to stop.
 pub const DRAIN_MAX: Duration = Duration::from_millis(1_500);
@@ -323,13 +329,43 @@ impl<H: ServerHandler + Clone> Door<H> {
         }
     }
 
+    /// The refusal of a request that names a session that another token opened. For its sender there is no such session,
+    /// so it is told what it would be of one that has ended, and opens its own.
+    fn of_another(&self, headers: &HeaderMap) -> Option<Response> {
+        let id = headers.get(SESSION)?.to_str().ok()?;
+        let why = "this caller has no such session; open one with `initialize`";
+        (!self.sessions.may_use(id, owner(headers))).then(|| refusal(StatusCode::NOT_FOUND, why))
+    }
+
+    /// Answers within a session, and binds one that is opened by that to the token that opened it. Before this answer is
+    /// sent nobody else can name it.
+    async fn answer_in_session(&self, request: Request) -> Response {
+        let owner = owner(request.headers());
+        let response = self.in_session.handle(request).await.map(Body::new);
+        let opened = response.headers().get(SESSION);
+        if let Some(id) = opened.and_then(|id| id.to_str().ok()) {
+            self.sessions.bind(id, owner);
+        }
+        response
+    }
+
+    /// The side that does calls, where this server has one.
+    fn desk(&self) -> Option<&dyn Desk> {
+        self.at_once.as_ref().map(AtOnce::desk)
+    }
+
     async fn answer(&self, way: Way, request: Request) -> Response {
         match way {
-            Way::Session => self.in_session.handle(request).await.map(Body::new),
+            Way::Session => self.answer_in_session(request).await,
             Way::Stream => self.streams.handle(request).await.map(Body::new),
             Way::Plain => self.plain.handle(request).await.map(Body::new),
         }
     }
+}
+
+/// Returns what binds a session to whom opened it: the token's hash, or that there was none.
+fn owner(headers: &HeaderMap) -> Owner {
+    bearer(headers).map(|token| blake3::hash(token.as_bytes()))
 }
 
 fn base(
@@ -388,7 +424,7 @@ enum Way {
 impl Way {
     fn of(headers: &HeaderMap, passed: &Passed) -> Self {
         let streams = accepts_streams(headers);
-        if headers.contains_key("mcp-session-id") {
+        if headers.contains_key(SESSION) {
             Self::Session
         } else if !streams {
             Self::Plain
@@ -414,21 +450,29 @@ async fn enter<H: ServerHandler + Clone>(
 ) -> Response {
     if let Some(porter) = &door.porter {
         match porter.admit(request.headers()).await {
-            Ok(identity) => request.extensions_mut().insert(identity),
+            Ok(Some(identity)) => {
+                request.extensions_mut().insert(identity);
+            }
+            Ok(None) => {}
             Err(why) => return turned_away(&why),
-        };
+        }
+    }
+    if let Some(refused) = door.of_another(request.headers()) {
+        return refused;
     }
     if request.method() != Method::POST {
         return without_body(&door, request).await;
     }
     let (parts, body) = request.into_parts();
-    let body = Limited::new(body, BODY_BYTES_MAX).collect();
-    let body = match tokio::time::timeout(BODY_MAX, body).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) => return unread(&*error),
-        Err(_) => return too_slow(),
+    let body = match read_body(&parts.headers, body, BODY_BYTES_MAX).await {
+        Ok(body) => body,
+        Err(refused) => return refused,
     };
-    match inlet::admit(&body, door.repair) {
+    let admitted = match door.desk() {
+        Some(desk) => stray::admit(&body, door.repair, desk),
+        None => inlet::admit(&body, door.repair),
+    };
+    match admitted {
         Admitted::Pass(passed) => post(&door, parts, passed).await,
         Admitted::Reply(reply) => json(StatusCode::BAD_REQUEST, &reply),
         Admitted::Nothing => json(
@@ -453,17 +497,17 @@ fn turned_away(why: &str) -> Response {
 /// An operator's verb. No page of any site is an operator, not even one of ours.
 async fn operated(porter: Porter, operate: Operate, request: Request) -> Response {
     let identity = match porter.admit(request.headers()).await {
-        Ok(identity) => identity,
+        Ok(Some(identity)) => identity,
+        Ok(None) => return turned_away("verbs are for operators' tokens: send one"),
         Err(why) => return turned_away(&why),
     };
     if request.headers().contains_key(ORIGIN) {
         return refusal(StatusCode::FORBIDDEN, "a web page is no operator");
     }
-    let body = Limited::new(request.into_body(), OPERATOR_BYTES_MAX).collect();
-    let body = match tokio::time::timeout(BODY_MAX, body).await {
-        Ok(Ok(body)) => body.to_bytes(),
-        Ok(Err(error)) => return unread(&*error),
-        Err(_) => return too_slow(),
+    let (parts, body) = request.into_parts();
+    let body = match read_body(&parts.headers, body, OPERATOR_BYTES_MAX).await {
+        Ok(body) => body,
+        Err(refused) => return refused,
     };
     match operate(identity, body.to_vec()).await {
         Ok(told) => json(StatusCode::OK, &told),
@@ -514,6 +558,12 @@ async fn post<H: ServerHandler + Clone>(
     if let Some(reply) = at_once.and_then(|desk| desk.reply(&parts, &passed.message)) {
         return with_json(StatusCode::OK, Body::from(reply));
     }
+    if let Some(desk) = door.desk()
+        && let Some((tool, arguments)) = quick::called(&passed.message)
+    {
+        // Before its session, its revision or the other calls are looked at.
+        desk.hurry(&tool, &arguments);
+    }
     let way = Way::of(&parts.headers, &passed);
     if passed.method.as_deref() == Some("initialize")
         && let Some(refused) = no_session(door, &parts, way)
@@ -538,17 +588,39 @@ async fn post<H: ServerHandler + Clone>(
     response.map(|body| Kept::body(body, watched))
 }
 
-fn unread(error: &(dyn std::error::Error + 'static)) -> Response {
-    let (status, why) = if error.is::<LengthLimitError>() {
-        let why = format!("the body is longer than {BODY_BYTES_MAX} bytes");
-        (StatusCode::PAYLOAD_TOO_LARGE, why)
-    } else {
-        (
-            StatusCode::BAD_REQUEST,
-            format!("the body could not be read: {error}"),
-        )
-    };
-    refusal(status, &why)
+/// Reads a body to its end. One that is announced as too long is refused before any of it is read.
+async fn read_body(headers: &HeaderMap, body: Body, bytes_max: usize) -> Result<Bytes, Response> {
+    let most = u64::try_from(bytes_max).unwrap_or(u64::MAX);
+    if body.size_hint().lower() > most {
+        // Who waits for leave to send it gets none.
+        if !headers.contains_key(EXPECT) {
+            tokio::spawn(discard(body));
+        }
+        return Err(too_long(bytes_max));
+    }
+    let body = Limited::new(body, bytes_max).collect();
+    match tokio::time::timeout(BODY_MAX, body).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_long(bytes_max)),
+        Ok(Err(error)) => {
+            let why = format!("the body could not be read: {error}");
+            Err(refusal(StatusCode::BAD_REQUEST, &why))
+        }
+        Err(_) => Err(too_slow()),
+    }
+}
+
+/// Lets the rest of a refused body pass, so that its sender, who writes before it reads, finds the answer and no broken
+/// connection.
+async fn discard(mut body: Body) {
+    let passed = async { while let Some(Ok(_)) = body.frame().await {} };
+    // Whoever sends longer is cut off.
+    let _ = tokio::time::timeout(DISCARD_MAX, passed).await;
+}
+
+fn too_long(bytes_max: usize) -> Response {
+    let why = format!("the body is longer than {bytes_max} bytes, the most that is read here");
+    refusal(StatusCode::PAYLOAD_TOO_LARGE, &why)
 }
 
 fn json(status: StatusCode, value: &Value) -> Response {

@@ -80,7 +80,7 @@ pub(super) fn admit(raw: &[u8], repair: Repair) -> Admitted {
         return Admitted::Nothing;
     }
     let (message, twice, is_json) = match serde_json::from_slice::<Value>(raw) {
-        Ok(message) => (message, keys::said_twice(raw), true),
+        Ok(message) => (message, keys::doubtful(raw, 2), true),
         Err(_) => match repair(raw) {
             Repaired::Message(message) => (message, Vec::new(), false),
             Repaired::Hopeless(why) => {
@@ -289,7 +289,8 @@ const CALL_KEYS: [&str; 6] = [
 ];
 
 /// Sees that everything a caller said about arguments travels on as arguments: what stands beside them where they are
-/// missing, and their exact text where a key is said twice, which JSON alone would drop in silence.
+/// missing, and their exact text where a key is said twice or a number has more digits than a double keeps, which JSON
+/// alone would drop in silence.
 fn ferry(message: &mut Object, twice: &[Vec<String>], raw: &[u8]) -> Result<(), String> {
     let Some(Value::Object(params)) = message.get_mut("params") else {
         return Ok(());
@@ -532,6 +533,17 @@ mod tests {
             json!(r#"{"name":"x","a":1,"a":2}"#)
         );
         assert_eq!(arguments(r#"{"name":"x","_meta":{}}"#), Value::Null);
+    }
+
+    #[test]
+    fn a_number_that_a_double_would_make_whole_travels_as_its_own_text() {
+        let raw = r#"{"id":3,"jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"a": 4.9999999999999999999}}}"#;
+        assert_eq!(
+            pass(raw)["params"]["arguments"],
+            json!(r#"{"a": 4.9999999999999999999}"#)
+        );
+        let raw = r#"{"id":3,"jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"a": 5.0}}}"#;
+        assert_eq!(pass(raw)["params"]["arguments"], json!({"a": 5.0}));
     }
 
     #[test]

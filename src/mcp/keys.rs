@@ -1,4 +1,5 @@
-//! Keys said twice. JSON readers keep the last of them in silence; a caller who said two things has said nothing certain.
+//! What JSON readers drop in silence: all but the last of a key said twice, and the digits of a number that a double does not
+//! keep. A caller who said two things has said nothing certain, and `4.9999999999999999999` is not 5.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,9 +7,14 @@ use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// The paths of keys that occur twice in one object, at most [`PATHS_MAX`] of them. `text` is valid JSON; otherwise none.
-pub(super) fn said_twice(text: &[u8]) -> Vec<Vec<String>> {
-    let mut finder = Finder::default();
+/// The paths of keys that occur twice in one object, and of whole numbers `depth` keys deep or deeper, where one is
+/// written with more digits than a double keeps; at most [`PATHS_MAX`] of them. `text` is valid JSON; otherwise none.
+pub(super) fn doubtful(text: &[u8], depth: usize) -> Vec<Vec<String>> {
+    let mut finder = Finder {
+        depth,
+        has_long_decimal: text.split(|b| !is_of_number(*b)).any(is_long_decimal),
+        ..Finder::default()
+    };
     let mut reader = serde_json::Deserializer::from_slice(text);
     match (Walk(&mut finder)).deserialize(&mut reader) {
         Ok(()) => finder.found,
@@ -19,8 +25,22 @@ pub(super) fn said_twice(text: &[u8]) -> Vec<Vec<String>> {
 /// More than these are not told apart.
 const PATHS_MAX: usize = 16;
 
+/// Fewest digits of a decimal that a double may not keep.
+const LONG_DIGITS: usize = 16;
+
+const fn is_of_number(b: u8) -> bool {
+    b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'E' | b'+' | b'-')
+}
+
+fn is_long_decimal(number: &[u8]) -> bool {
+    let digits = number.iter().filter(|b| b.is_ascii_digit()).count();
+    digits >= LONG_DIGITS && number.iter().any(|b| matches!(b, b'.' | b'e' | b'E'))
+}
+
 #[derive(Debug, Default)]
 struct Finder {
+    depth: usize,
+    has_long_decimal: bool,
     path: Vec<String>,
     found: Vec<Vec<String>>,
 }
@@ -77,7 +97,11 @@ impl<'de> Visitor<'de> for Walk<'_> {
     fn visit_u64<E>(self, _: u64) -> Result<(), E> {
         Ok(())
     }
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
+        let is_deep = self.0.path.len() >= self.0.depth;
+        if self.0.has_long_decimal && is_deep && value.fract() == 0.0 {
+            self.0.note();
+        }
         Ok(())
     }
     fn visit_str<E>(self, _: &str) -> Result<(), E> {
@@ -124,13 +148,27 @@ fn one<'a, T: serde::Deserialize<'a>>(text: &'a str, at: usize) -> Option<(T, us
     reason = "a failing test may panic"
 )]
 mod tests {
-    use super::{said_twice, value_of};
+    use super::{doubtful, value_of};
 
     #[test]
     fn finds_keys_said_twice_wherever_they_are() {
         let text = br#"{"a":1,"b":{"c":1,"d":[{"e":1,"e":2}],"c":2},"a":1}"#;
-        let paths: Vec<String> = said_twice(text).iter().map(|p| p.join(".")).collect();
+        let paths: Vec<String> = doubtful(text, 2).iter().map(|p| p.join(".")).collect();
         assert_eq!(paths, ["b.d.e", "b.c", "a"]);
+    }
+
+    #[test]
+    fn finds_numbers_that_a_double_makes_whole() {
+        let text = br#"{"params":{"arguments":{"a":4.9999999999999999999,"b":[0.30000000000000004,1.5],"c":7}}}"#;
+        let paths: Vec<String> = doubtful(text, 2).iter().map(|p| p.join(".")).collect();
+        assert_eq!(paths, ["params.arguments.a"]);
+        assert!(
+            doubtful(
+                br#"{"params":{"a":5.0,"b":1e3,"c":12345678901234567890}}"#,
+                1
+            )
+            .is_empty()
+        );
     }
 
     #[test]

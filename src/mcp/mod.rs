@@ -3,6 +3,7 @@
 //! It knows no tool. Whoever implements [`Desk`] says what there is and does it.
 //!
 //! * [`inlet`]: what may be wrong with a message before the protocol library sees it, and what is said about it
+//! * `stray`: stops in messages that are no calls
 //! * [`server`]: the protocol library's handler over a desk
 //! * [`stdio`], [`http`]: the two ways in
 //! * [`client`]: the way out, to other servers, and into our own server in the same process
@@ -28,6 +29,7 @@ mod porter;
 mod progress;
 mod quick;
 mod sessions;
+mod stray;
 
 pub use desk::{
     Answer, Call, CallWatch, Caller, Change, Completion, Desk, Doorkeeper, Hints, Hop, Identity,
@@ -37,3 +39,4 @@ pub use desk::{
 pub use inlet::{Repair, Repaired, never_repair};
 pub use pass::{Parcel, PassError, pass};
 pub use progress::{Progress, ProgressSender};
+pub use stray::named;

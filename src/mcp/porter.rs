@@ -39,12 +39,20 @@ impl Porter {
         Self { doorkeeper, proofs }
     }
 
-    /// The bearer token's owner. Who has been believed needs no proof, and waits for none.
+    /// The bearer token's owner; `None` where there is no token and none is wanted. Who has been believed needs no proof,
+    /// and waits for none.
     ///
     /// # Errors
     /// Why the caller does not come in.
-    pub(super) async fn admit(&self, headers: &HeaderMap) -> Result<Identity, String> {
+    pub(super) async fn admit(&self, headers: &HeaderMap) -> Result<Option<Identity>, String> {
         let token = bearer(headers);
+        if token.is_none() && !self.doorkeeper.wants_tokens() {
+            return Ok(None);
+        }
+        self.prove(token).await.map(Some)
+    }
+
+    async fn prove(&self, token: Option<String>) -> Result<Identity, String> {
         if let Some(judged) = self.doorkeeper.glance(token.as_deref()) {
             return judged;
         }
@@ -73,11 +81,13 @@ fn prove(doorkeeper: &dyn Doorkeeper, mut queue: mpsc::Receiver<Proof>) {
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Option<String> {
+/// Returns the bearer token of a request, as it was sent.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<String> {
     headers
         .get(AUTHORIZATION)
         .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split_once(' '))
+        // A client whose token is empty has sent one all the same.
+        .map(|value| value.split_once(' ').unwrap_or((value, "")))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, token)| token.trim().to_owned())
 }

@@ -86,6 +86,11 @@ impl AtOnce {
         }
     }
 
+    /// Whom it asks.
+    pub(super) fn desk(&self) -> &dyn Desk {
+        self.desk.as_ref()
+    }
+
     /// The reply's body, as JSON.
     pub(super) fn reply(&self, parts: &Parts, message: &Value) -> Option<Vec<u8>> {
         let host = parts.headers.get(HOST)?;

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::{Stream, StreamExt as _};
@@ -45,8 +45,13 @@ pub(super) struct Sessions {
 #[derive(Default)]
 struct All(Mutex<VecDeque<Arc<Session>>>);
 
+/// Whose a session is: the hash of the token that opened it; `None` where none was sent.
+pub(super) type Owner = Option<blake3::Hash>;
+
 struct Session {
     id: SessionId,
+    /// Known before anybody is told the id.
+    owner: OnceLock<Owner>,
     /// Calls whose answers are still to come.
     open: AtomicUsize,
 }
@@ -136,6 +141,21 @@ impl Sessions {
         self.all.has_room()
     }
 
+    /// Binds a session to its owner, once.
+    pub(super) fn bind(&self, id: &str, owner: Owner) {
+        let all = self.all.lock();
+        if let Some(session) = all.iter().find(|session| *session.id == *id) {
+            session.owner.get_or_init(|| owner);
+        }
+    }
+
+    /// Whether a caller may name this session: it is its own, or there is none of that id.
+    pub(super) fn may_use(&self, id: &str, owner: Owner) -> bool {
+        let all = self.all.lock();
+        let found = all.iter().find(|session| *session.id == *id);
+        found.is_none_or(|session| session.owner.get() == Some(&owner))
+    }
+
     fn tell_left(&self, id: &SessionId) {
         if let Some(left) = &self.left {
             left(id);
@@ -156,6 +176,7 @@ impl SessionManager for Sessions {
         let (id, transport) = self.library.create_session().await?;
         let session = Session {
             id: Arc::clone(&id),
+            owner: OnceLock::new(),
             open: AtomicUsize::new(0),
         };
         self.all.lock().push_back(Arc::new(session));

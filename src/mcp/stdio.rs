@@ -22,6 +22,7 @@ use super::desk::{Caller, Desk, Via};
 use super::inlet::{self, Admitted, Passed, Repair};
 use super::quick;
 use super::server::Handler;
+use super::stray;
 
 /// Longest line that is read; a longer one is refused and skipped.
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -178,7 +179,7 @@ impl Reader {
 
     /// Deals with one line; `false` when nobody listens any more.
     fn take(&mut self, line: &[u8]) -> bool {
-        match inlet::admit(line, self.repair) {
+        match stray::admit(line, self.repair, self.desk.as_ref()) {
             Admitted::Nothing => true,
             Admitted::Reply(reply) => self.reply(&reply),
             Admitted::Pass(passed) => self.pass(passed),
@@ -191,7 +192,7 @@ impl Reader {
                 Opening::Opens => self.opened = true,
                 Opening::MayCome => {}
                 Opening::Dropped => return true,
-                Opening::TooEarly => return self.reply(&too_early(passed.id)),
+                Opening::TooEarly => return self.too_early(passed),
             }
         }
         if let Some((tool, arguments)) = quick::called(&passed.message) {
@@ -208,6 +209,16 @@ impl Reader {
                 let reply = inlet::refusal(inlet::INVALID_REQUEST, passed.id, &why);
                 self.reply(&reply)
             }
+        }
+    }
+
+    /// Refuses a request before the protocol is open, but does not lose a stop.
+    fn too_early(&self, passed: Passed) -> bool {
+        let called = quick::called(&passed.message);
+        let refusal = too_early(passed.id);
+        match called.is_some_and(|(tool, _)| self.desk.stray_stop(&tool)) {
+            true => self.reply(&stray::heard(refusal)),
+            false => self.reply(&refusal),
         }
     }
 

@@ -4,6 +4,10 @@
 //! Two things tell of a touch: a joint stays behind its goal, and its servo pushes harder. Which
 //! comes first depends on servo and pen, so both are watched. Whoever is deaf to both is caught by
 //! the depth at which the gate lets no probe go further.
+//!
+//! What is learned is air only if the tip moved freely meanwhile: it came down as its goal did, and
+//! no servo pushed harder at the end than at the beginning. Otherwise the tip pressed from the start,
+//! and where the sheet begins is not known.
 
 use crate::arm::Arm;
 use crate::units::{Instant, Joints, Measured};
@@ -12,7 +16,16 @@ use crate::units::{Instant, Joints, Measured};
 const SETTLE: usize = 30;
 
 /// Readings in the air from which it is learned what nothing feels like.
-const LEARN: usize = 90;
+const LEARN: usize = 120;
+
+/// So many readings after these the tip must still be free: a touch is felt a little after it began.
+const GUARD: usize = 15;
+
+/// Readings at either end of these that are compared to say whether the tip moved freely.
+const END: usize = LEARN / 3;
+
+/// A first few of them are too little to compare anything with.
+const LEARNED_MIN: usize = 10;
 
 /// So many readings in a row beyond the threshold are a touch.
 const IN_A_ROW: usize = 3;
@@ -26,15 +39,49 @@ const LOAD: f64 = 0.03;
 /// How many times what varied in the air is added.
 const SPREADS: f64 = 2.0;
 
+/// A tip that came down by less than this share of the way that its goal came did not move freely.
+const FOLLOWS: f64 = 0.5;
+
+/// A goal that came down by less, in mm, proves nothing of its tip.
+const DOWN_MM: f64 = 0.2;
+
+/// Neither did one whose servo pushes by so much of its torque more: as means over many readings tell
+/// more than three in a row do, as much as is felt later.
+const HELD_LOAD: f64 = LOAD;
+
+/// One reading of a probe.
+#[derive(Debug)]
+pub(super) struct Reading<'a> {
+    pub(super) goal_rad: &'a Joints,
+    /// How high over the sheet the tip was sent, and how high it is; `None` where that is not known.
+    pub(super) goal_mm: Option<f64>,
+    pub(super) tip_mm: Option<f64>,
+    pub(super) seen: &'a Measured,
+}
+
+/// What a reading says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Felt {
+    Nothing,
+    /// The tip came to touch; nothing was felt for the last time where the joints were there.
+    Contact {
+        free_rad: Joints,
+    },
+    /// The tip touches, and has not moved freely before.
+    EarlyContact,
+}
+
 /// What is felt on one probe.
 #[derive(Debug)]
 pub(super) struct Feeler {
     channels: Vec<Channel>,
+    goal_mm: Drift,
+    tip_mm: Drift,
     readings: usize,
     beyond: usize,
     read_at: Option<Instant>,
-    /// Where the joints were when nothing was felt for the last time.
-    free_rad: Option<Joints>,
+    /// Where the joints were when nothing was felt for the last time, and which reading that was.
+    free: Option<(usize, Joints)>,
 }
 
 /// One number that tells of a touch.
@@ -46,6 +93,14 @@ struct Channel {
     sum: f64,
     low: f64,
     high: f64,
+    drift: Drift,
+}
+
+/// By how much a number grew from the first readings of the learning to its last ones.
+#[derive(Debug, Default)]
+struct Drift {
+    first: f64,
+    last: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,46 +122,88 @@ impl Feeler {
         });
         Self {
             channels: channels.collect(),
+            goal_mm: Drift::default(),
+            tip_mm: Drift::default(),
             readings: 0,
             beyond: 0,
             read_at: None,
-            free_rad: None,
+            free: None,
         }
     }
 
-    /// Where the joints were when the tip came to touch, as soon as that is felt. A reading that
-    /// was looked at before says nothing new.
-    pub(super) fn feel(&mut self, goal_rad: &Joints, seen: &Measured) -> Option<Joints> {
-        if self.read_at.replace(seen.at) == Some(seen.at) {
-            return None;
+    /// Takes the next reading of a probe. One that was looked at before says nothing new.
+    pub(super) fn feel(&mut self, reading: &Reading<'_>) -> Felt {
+        if self.read_at.replace(reading.seen.at) == Some(reading.seen.at) {
+            return Felt::Nothing;
         }
         self.readings += 1;
-        if self.readings <= SETTLE {
-            return None;
+        let Some(learned) = self.readings.checked_sub(SETTLE + 1) else {
+            return Felt::Nothing;
+        };
+        let most = self.take(reading, learned);
+        if most < 0.5 {
+            self.free = Some((learned, reading.seen.position_rad));
         }
-        let learned = (self.readings - SETTLE - 1).min(LEARN);
+        self.beyond = if most > 1.0 { self.beyond + 1 } else { 0 };
+        let touches = self.beyond >= IN_A_ROW;
+        let is_held = learned + 1 == LEARN && self.is_held();
+        match self.free {
+            _ if !touches && !is_held => Felt::Nothing,
+            Some((at, free_rad)) if at >= LEARN + GUARD => Felt::Contact { free_rad },
+            _ => Felt::EarlyContact,
+        }
+    }
+
+    /// Learns from a reading as long as it is air that is learned. Returns the largest share of a
+    /// threshold.
+    fn take(&mut self, reading: &Reading<'_>, learned: usize) -> f64 {
         let mut most: f64 = 0.0;
         for channel in &mut self.channels {
-            let Some(value) = channel.of.value(goal_rad, seen) else {
+            let Some(value) = channel.of.value(reading.goal_rad, reading.seen) else {
                 continue;
             };
-            if learned > 0 {
-                most = most.max(channel.excess(value, learned));
+            if learned >= LEARNED_MIN {
+                most = most.max(channel.excess(value, learned.min(LEARN)));
             }
             if learned < LEARN {
                 channel.learn(value);
+                channel.drift.learn(value, learned);
             }
         }
-        self.judge(most, seen)
+        if learned < LEARN {
+            // Heights that are not known compare as no way down.
+            let known = |height_mm: Option<f64>| height_mm.unwrap_or(f64::NAN);
+            self.goal_mm.learn(known(reading.goal_mm), learned);
+            self.tip_mm.learn(known(reading.tip_mm), learned);
+        }
+        most
     }
 
-    /// `most` is the largest share of a threshold.
-    fn judge(&mut self, most: f64, seen: &Measured) -> Option<Joints> {
-        if most < 0.5 {
-            self.free_rad = Some(seen.position_rad);
+    /// Whether something held the tip while it was learned what air feels like.
+    fn is_held(&self) -> bool {
+        let (goal_mm, tip_mm) = (self.goal_mm.mean(), self.tip_mm.mean());
+        // What is no number is no free movement.
+        let is_free = goal_mm < -DOWN_MM && tip_mm < FOLLOWS * goal_mm;
+        let mut loads = self.channels.iter();
+        !is_free
+            || loads.any(|channel| {
+                matches!(channel.of, Of::Load(_)) && channel.drift.mean().abs() > HELD_LOAD
+            })
+    }
+}
+
+impl Drift {
+    fn learn(&mut self, value: f64, learned: usize) {
+        if learned < END {
+            self.first += value;
         }
-        self.beyond = if most > 1.0 { self.beyond + 1 } else { 0 };
-        (self.beyond >= IN_A_ROW).then(|| self.free_rad.unwrap_or(seen.position_rad))
+        if (LEARN - END..LEARN).contains(&learned) {
+            self.last += value;
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        (self.last - self.first) / END as f64
     }
 }
 
@@ -118,6 +215,7 @@ impl Channel {
             sum: 0.0,
             low: f64::INFINITY,
             high: f64::NEG_INFINITY,
+            drift: Drift::default(),
         }
     }
 
@@ -150,7 +248,11 @@ impl Of {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use std::time::Duration;
 
@@ -181,58 +283,118 @@ mod tests {
         }
     }
 
-    /// Feels some noise in the air, and then what `then` says; the tick at which it is a touch.
-    fn felt(air: u64, then: impl Fn(u64) -> (f64, f64)) -> Option<u64> {
-        let (mut feeler, dof) = feeler();
-        let goal = Joints::zeros(dof);
-        (1..=air + 200).find(|tick| {
-            let noise = if tick % 3 == 0 { 0.001 } else { 0.0 };
-            let (behind, load) = tick.checked_sub(air).map_or((0.0, 0.0), &then);
-            let seen = reading(dof, *tick, behind + noise, load + noise * 5.0);
-            feeler.feel(&goal, &seen).is_some()
+    /// How far a probe comes down from one reading to the next.
+    const STEP_MM: f64 = 0.0196;
+
+    /// Takes a reading of a tip that is so far above its goal, which comes down with every reading.
+    fn feel(feeler: &mut Feeler, seen: &Measured, above_mm: f64) -> Felt {
+        let goal_rad = Joints::zeros(seen.position_rad.len());
+        let goal_mm = -STEP_MM * feeler.readings as f64;
+        feeler.feel(&Reading {
+            goal_rad: &goal_rad,
+            goal_mm: Some(goal_mm),
+            tip_mm: Some(goal_mm + above_mm),
+            seen,
         })
+    }
+
+    /// What is felt after some noise in the air, and then what `then` says of joint, servo and tip;
+    /// with the tick at which it is felt.
+    fn felt(air: u64, then: impl Fn(u64) -> (f64, f64, f64)) -> Option<(u64, Felt)> {
+        let (mut feeler, dof) = feeler();
+        (1..=air + 200).find_map(|tick| {
+            let noise = if tick % 3 == 0 { 0.001 } else { 0.0 };
+            let (behind, load, above_mm) = tick.checked_sub(air).map_or((0.0, 0.0, 0.0), &then);
+            let seen = reading(dof, tick, behind + noise, load + noise * 5.0);
+            match feel(&mut feeler, &seen, above_mm) {
+                Felt::Nothing => None,
+                felt => Some((tick, felt)),
+            }
+        })
+    }
+
+    fn contact(felt: Option<(u64, Felt)>) -> u64 {
+        match felt {
+            Some((tick, Felt::Contact { .. })) => tick,
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
     fn nothing_is_felt_in_the_air() {
-        assert_eq!(felt(400, |_| (0.0, 0.0)), None);
+        assert_eq!(felt(400, |_| (0.0, 0.0, 0.0)), None);
         // Not even what is always so: a servo that sags, a bearing that is stiff.
-        let (mut feeler, dof) = feeler();
-        let goal = Joints::zeros(dof);
-        let all = (1..400).all(|tick| {
-            let seen = reading(dof, tick, 0.02, 0.3);
-            feeler.feel(&goal, &seen).is_none()
-        });
-        assert!(all);
+        assert_eq!(felt(0, |_| (0.02, 0.3, 4.0)), None);
     }
 
     #[test]
     fn a_joint_that_stays_behind_and_a_servo_that_pushes_are_felt() {
-        let slow = |rise: f64| move |ticks: u64| (ticks as f64 * rise, 0.0);
-        let tick = felt(200, slow(0.0002)).unwrap();
+        let slow = |rise: f64| move |ticks: u64| (ticks as f64 * rise, 0.0, 0.0);
+        let tick = contact(felt(200, slow(0.0002)));
         assert!((210..260).contains(&tick), "{tick}");
-        let tick = felt(200, |ticks| (0.0, -(ticks as f64) * 0.002)).unwrap();
+        let tick = contact(felt(200, |ticks| (0.0, -(ticks as f64) * 0.002, 0.0)));
         assert!((210..240).contains(&tick), "{tick}");
     }
 
     #[test]
-    fn what_touches_from_the_start_does_not_pass_for_air() {
-        let tick = felt(60, |ticks| (0.0, ticks as f64 * 0.01)).unwrap();
-        assert!(tick < 120, "{tick}");
+    fn refuses_a_contact_before_the_tip_has_moved_freely() {
+        let (tick, felt) = felt(60, |ticks| (0.0, ticks as f64 * 0.01, 0.0)).unwrap();
+        assert!(tick < 120 && felt == Felt::EarlyContact, "{tick}: {felt:?}");
+    }
+
+    /// It is felt a little after it began.
+    #[test]
+    fn refuses_a_contact_that_is_felt_as_soon_as_air_was_learned() {
+        let learned = (SETTLE + LEARN) as u64;
+        let firm = |ticks: u64| (0.0, ticks as f64 * 0.002, 0.0);
+        let early = felt(learned, firm).unwrap().1;
+        assert_eq!(early, Felt::EarlyContact);
+        contact(felt(learned + GUARD as u64, firm));
+    }
+
+    /// What changes too slowly for a threshold is no air either.
+    #[test]
+    fn refuses_to_learn_air_from_a_tip_that_is_held_back_or_presses_ever_harder() {
+        let end = (SETTLE + LEARN) as u64;
+        let early = |then: fn(f64) -> (f64, f64, f64)| felt(0, |ticks| then(ticks as f64));
+        let refused = Some((end, Felt::EarlyContact));
+        assert_eq!(early(|ticks| (0.0, 0.0, ticks * STEP_MM)), refused);
+        assert_eq!(early(|ticks| (0.0, 0.0, ticks * STEP_MM * 0.55)), refused);
+        assert_eq!(early(|ticks| (0.0, 0.0, ticks * STEP_MM * 0.45)), None);
+        assert_eq!(early(|ticks| (0.0, ticks * 0.0005, 0.0)), refused);
+        assert_eq!(early(|ticks| (0.0, -ticks * 0.0005, 0.0)), refused);
+        // Neither a tip whose height is not known is known to move, nor one that was sent nowhere.
+        assert_eq!(early(|_| (0.0, 0.0, f64::NAN)), refused);
+        for (goal_mm, tip_mm) in [(None, Some(1.0)), (Some(1.0), None), (Some(1.0), Some(1.0))] {
+            let (mut feeler, dof) = feeler();
+            let goal_rad = Joints::zeros(dof);
+            let last = (1..=end).map(|tick| {
+                feeler.feel(&Reading {
+                    goal_rad: &goal_rad,
+                    goal_mm,
+                    tip_mm,
+                    seen: &reading(dof, tick, 0.0, 0.0),
+                })
+            });
+            assert_eq!(last.last(), Some(Felt::EarlyContact));
+        }
     }
 
     #[test]
     fn one_reading_counts_once_and_a_single_strange_one_is_no_touch() {
         let (mut feeler, dof) = feeler();
-        let goal = Joints::zeros(dof);
-        (1..200).for_each(|tick| {
-            assert!(feeler.feel(&goal, &reading(dof, tick, 0.0, 0.0)).is_none());
-        });
+        let mut feels = |seen: Measured| feel(&mut feeler, &seen, 0.0);
+        for tick in 1..200 {
+            assert_eq!(feels(reading(dof, tick, 0.0, 0.0)), Felt::Nothing);
+        }
         let strange = reading(dof, 200, 0.1, 1.0);
-        assert!((0..10).all(|_| feeler.feel(&goal, &strange).is_none()));
-        assert!(feeler.feel(&goal, &reading(dof, 201, 0.0, 0.0)).is_none());
-        let touched = (202..210).find_map(|tick| feeler.feel(&goal, &reading(dof, tick, 0.1, 0.0)));
+        assert!((0..10).all(|_| feels(strange.clone()) == Felt::Nothing));
+        assert_eq!(feels(reading(dof, 201, 0.0, 0.0)), Felt::Nothing);
+        let touched = (202..210)
+            .map(|tick| feels(reading(dof, tick, 0.1, 0.0)))
+            .find(|felt| *felt != Felt::Nothing);
         // Where it was free for the last time, not where it was when that was sure.
-        assert_eq!(touched, Some(Joints::zeros(dof)));
+        let free_rad = Joints::zeros(dof);
+        assert_eq!(touched, Some(Felt::Contact { free_rad }));
     }
 }

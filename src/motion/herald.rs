@@ -5,11 +5,12 @@
 //! would wait for it, and with it a stop. So the arm's thread takes none of those locks.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
 use tokio::sync::watch;
 
+use super::mailbox::{locked, try_locked};
 use super::{Snapshot, State};
 
 /// Tells whoever gave an order what became of it.
@@ -58,7 +59,7 @@ impl Outbox {
     /// nobody. A snapshot that was not told yet is replaced; its answers stay.
     pub(super) fn put(&self, snapshot: Snapshot, mut answers: Vec<Answer>) {
         let serial = self.serial.fetch_add(1, Ordering::SeqCst);
-        if let Some(mut free) = self.desk.leaves.iter().find_map(free) {
+        if let Some(mut free) = self.desk.leaves.iter().find_map(try_locked) {
             if let Some(older) = free.take() {
                 answers.splice(0..0, older.answers);
             }
@@ -136,16 +137,7 @@ fn give(tell: impl FnOnce()) {
 }
 
 fn taken(leaf: &Mutex<Option<Leaf>>) -> Option<Leaf> {
-    leaf.lock().unwrap_or_else(PoisonError::into_inner).take()
-}
-
-/// Without waiting: `None` where the herald has it in hand.
-fn free(leaf: &Mutex<Option<Leaf>>) -> Option<MutexGuard<'_, Option<Leaf>>> {
-    match leaf.try_lock() {
-        Ok(free) => Some(free),
-        Err(TryLockError::Poisoned(broken)) => Some(broken.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
+    locked(leaf).take()
 }
 
 #[cfg(test)]

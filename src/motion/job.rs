@@ -2,9 +2,9 @@
 
 use tokio::sync::oneshot;
 
-use super::feel::Feeler;
+use super::feel::{Feeler, Felt, Reading};
 use super::herald::Answer;
-use super::{Outcome, Release, Visited};
+use super::{Outcome, Release, VisitKind, Visited};
 use crate::gate::{Execution, HoldAt};
 use crate::plan::SpanKind;
 use crate::units::{Instant, Joints, Measured};
@@ -97,17 +97,35 @@ impl Job {
         if progress.doing != SpanKind::Probe || self.failing.is_some() {
             return;
         }
-        let felt = self.feeler.feel(self.execution.goal_rad(), measured);
-        if let Some((position_rad, item)) = felt.zip(progress.item)
+        let felt = self.feeler.feel(&Reading {
+            goal_rad: self.execution.goal_rad(),
+            goal_mm: self.execution.tip_height_mm(self.execution.goal_rad()),
+            tip_mm: self.execution.tip_height_mm(&measured.position_rad),
+            seen: measured,
+        });
+        let (kind, position_rad) = match felt {
+            Felt::Nothing => return,
+            Felt::Contact { free_rad } => (VisitKind::Contact, free_rad),
+            Felt::EarlyContact => (VisitKind::EarlyContact, measured.position_rad),
+        };
+        if let Some(item) = progress.item
             && self.execution.turn_back()
         {
-            self.visits.push(Visited { item, position_rad });
+            self.visits.push(Visited {
+                item,
+                kind,
+                position_rad,
+            });
         }
     }
 
     fn end_dwell(&mut self) {
         if let Some((item, position_rad)) = self.dwelling.take() {
-            self.visits.push(Visited { item, position_rad });
+            self.visits.push(Visited {
+                item,
+                kind: VisitKind::Dwell,
+                position_rad,
+            });
         }
     }
 

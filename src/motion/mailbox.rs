@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::Poll;
 
 use futures::task::AtomicWaker;
@@ -20,7 +20,7 @@ impl<T> Mailbox<T> {
 
     /// Gives it back where nobody takes anything any more. Ring afterwards.
     pub(super) fn put(&self, one: T) -> Result<(), T> {
-        let mut inside = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inside = locked(&self.0);
         match inside.as_mut() {
             Some(inside) => {
                 inside.push_back(one);
@@ -32,19 +32,33 @@ impl<T> Mailbox<T> {
 
     /// The oldest; nothing, too, while somebody puts one in: they ring when they have done so.
     pub(super) fn take(&self) -> Option<T> {
-        self.0.try_lock().ok()?.as_mut()?.pop_front()
+        try_locked(&self.0)?.as_mut()?.pop_front()
     }
 
     /// Whether [`Mailbox::take`] would give nothing now.
     pub(super) fn is_empty(&self) -> bool {
-        let inside = self.0.try_lock().ok();
+        let inside = try_locked(&self.0);
         let inside = inside.as_ref().and_then(|inside| inside.as_ref());
         inside.is_none_or(VecDeque::is_empty)
     }
 
     /// Drops what is in it, and takes nothing any more.
     pub(super) fn close(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *locked(&self.0) = None;
+    }
+}
+
+/// Locks what a thread that panicked may have left: it was whole before each change and is after it.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// As [`locked`], without waiting: `None` where another thread has it.
+pub(super) fn try_locked<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(free) => Some(free),
+        Err(TryLockError::Poisoned(broken)) => Some(broken.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
     }
 }
 

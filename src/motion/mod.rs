@@ -86,6 +86,14 @@ pub enum State {
     Faulted,
 }
 
+impl State {
+    /// Returns whether a motion is under way, be it held or coming to a stop.
+    #[must_use]
+    pub const fn is_under_way(self) -> bool {
+        matches!(self, Self::Moving | Self::Held | Self::Stopping)
+    }
+}
+
 /// What the arm's thread knows, as of its last tick.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -154,7 +162,7 @@ impl StopReport {
     #[must_use]
     pub fn braked_ms(&self) -> Option<f64> {
         let still_ms = self.standstill_ms?;
-        Some(still_ms - self.lift_ms.unwrap_or(0.0))
+        Some(self.lift_ms.map_or(still_ms, |lift_ms| still_ms - lift_ms))
     }
 }
 
@@ -176,13 +184,26 @@ pub enum Outcome {
     Faulted(String),
 }
 
-/// What was read while the arm stood over a visited point, or where its tip came to touch.
+/// A reading at a visited point.
 #[derive(Clone, Debug)]
 pub struct Visited {
     /// Which point, as the plan counts them.
     pub item: usize,
+    /// What the arm did there.
+    pub kind: VisitKind,
     /// Where the joints were read to be.
     pub position_rad: Joints,
+}
+
+/// What an arm did at a visited point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VisitKind {
+    /// It stood over the point.
+    Dwell,
+    /// Its tip came to touch, after it had moved freely.
+    Contact,
+    /// Its tip touched before it had moved freely: where the contact began is not known.
+    EarlyContact,
 }
 
 /// Counts stops from another thread, without the handle.
@@ -270,9 +291,8 @@ impl Motion {
             heart,
             thread: Some(thread),
         };
-        answer
-            .recv()
-            .unwrap_or_else(|_| Err("the arm's thread ended at once".to_owned()))?;
+        let attached = answer.recv();
+        attached.map_err(|_| "the arm's thread ended at once")??;
         Ok(motion)
     }
 

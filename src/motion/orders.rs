@@ -16,6 +16,8 @@ use crate::units::Instant;
 
 const LIMP: &str = "its torque is not on, or was lost: only a reset switches it on again";
 
+const OTHER_ZEROS: &str = "it was planned with other zeros or limits than the arm was attached with: start the node again";
+
 const NOTHING_TO_HOLD: &str = "nothing moves that could be held";
 
 const HELD_ALREADY: &str =
@@ -85,6 +87,9 @@ impl Worker {
                 "the arm is busy with another motion; `sense` shows it, `stop` stops it".to_owned(),
             );
         }
+        if !proof.scene().arm.counts_like(&self.own.arm) {
+            return Err(OTHER_ZEROS.to_owned());
+        }
         let Some(link) = self.link.as_mut() else {
             return Err(self
                 .snapshot
@@ -101,6 +106,10 @@ impl Worker {
                 .await
                 .map_err(|error| error.to_string())?;
         }
+        self.driver
+            .limit_torque(link.as_mut(), proof.torque_limit())
+            .await
+            .map_err(|error| error.to_string())?;
         let deadline = self.own.clock.now().after(PERIOD * 5);
         let measured = self
             .driver

@@ -96,7 +96,9 @@ impl Worker {
             .copied()
             .enumerate()
             .max_by(|a, b| a.1.total_cmp(&b.1));
-        let (joint, by) = worst.unwrap_or_default();
+        let Some((joint, by)) = worst else {
+            return "no joint of the arm was read at its goal".to_owned();
+        };
         format!(
             "{} stopped {:.1}° short of its goal ({:.1}° is allowed): something holds it, or its servo is too weak",
             self.own.arm.joint_name(joint),
@@ -117,6 +119,10 @@ impl Worker {
     }
 
     /// Ends a motion that broke, now that it stands or has had its time.
+    #[expect(
+        clippy::expect_used,
+        reason = "a fault says why before it ends a motion"
+    )]
     pub(super) fn end_failed(&mut self) {
         // Before the answer.
         if let Some(latch) = self.latching.take() {
@@ -124,7 +130,7 @@ impl Worker {
         }
         if let Some(mut job) = self.job.take() {
             self.driver.halt(Halt::Hold);
-            let why = job.failing.take().unwrap_or_default();
+            let why = job.failing.take().expect("why the motion broke");
             self.answers.push(job.end(Outcome::Faulted(why)));
         }
     }

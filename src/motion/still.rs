@@ -69,22 +69,23 @@ impl Still {
         (seconds > 0.0).then(|| to.distance_max(from) / seconds)
     }
 
-    /// The largest change of any joint within the window.
+    /// The largest change of any joint within the window; infinite where one was not read in all of
+    /// it.
     fn moved_counts(&self) -> f64 {
-        let mut most = 0.0_f64;
-        for (joint, count_rad) in self.count_rad.iter().enumerate() {
-            let seen = self.readings.iter().map(|(_, q)| q.get(joint).copied());
-            let seen = seen.map(|angle| angle.unwrap_or(f64::NAN));
-            let (low, high) = seen.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| {
-                (low.min(at), high.max(at))
-            });
-            most = most.max((high - low) / count_rad);
+        let is_whole = |q: &Joints| q.len() == self.count_rad.len() && q.is_finite();
+        if !self.readings.iter().all(|(_, q)| is_whole(q)) {
+            return f64::INFINITY;
         }
-        if most.is_finite() {
-            most
-        } else {
-            f64::INFINITY
-        }
+        let spread = |pick: fn(f64, f64) -> f64| {
+            let all = self.readings.iter().map(|(_, q)| *q);
+            all.reduce(|one, other| one.zip(&other, pick))
+        };
+        let (Some(low), Some(high)) = (spread(f64::min), spread(f64::max)) else {
+            return f64::INFINITY;
+        };
+        let moved = high.zip(&low, |high, low| high - low);
+        let counts = moved.zip(&self.count_rad, |moved, count_rad| moved / count_rad);
+        counts.iter().copied().fold(0.0, f64::max)
     }
 }
 
@@ -154,5 +155,30 @@ mod tests {
         }
         assert!(still.stands(now));
         assert!(!still.stands(now.after(Duration::from_millis(1))));
+    }
+
+    /// What was not read was left out of the comparison, and all the rest stood.
+    #[test]
+    fn a_reading_without_a_joint_is_no_standstill() {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let whole = scene.rest_rad;
+        let short = Joints::from_slice(whole.get(1..).unwrap());
+        let unknown = whole.map(|joint, at| if joint == 2 { f64::NAN } else { at });
+        for strange in [short, unknown] {
+            for strange_at in [3, 9] {
+                let mut still = Still::new(&scene.arm);
+                let mut now = Instant::ZERO;
+                for tick in 0..=9_u32 {
+                    now = Instant::ZERO.after(Duration::from_millis(10) * tick);
+                    still.note(&Measured {
+                        at: now,
+                        position_rad: if tick == strange_at { strange } else { whole },
+                        velocity_rad_s: whole,
+                        servos: Vec::new(),
+                    });
+                }
+                assert!(!still.stands(now), "{strange:?} at {strange_at}");
+            }
+        }
     }
 }

@@ -40,7 +40,7 @@ impl Lift {
         if lifts {
             self.began.get_or_insert(now);
         } else if let Some(began) = self.began.take() {
-            self.ms = Some(self.ms.unwrap_or(0.0) + ms_since(now, began));
+            *self.ms.get_or_insert(0.0) += ms_since(now, began);
         }
     }
 }

@@ -270,6 +270,27 @@ async fn a_panic_on_the_arms_thread_is_a_fault() {
     assert_eq!(bench.motion.stopped(ticket).await, None);
 }
 
+/// Not on the wire, but in the loop itself, in the middle of a motion.
+#[tokio::test]
+async fn a_panic_in_the_middle_of_a_motion_is_a_fault() {
+    let bench = Bench::new();
+    let snapshots = bench.motion.watch();
+    bench.motion.set_heartbeat(Box::new(move || {
+        let progress = snapshots.borrow().progress;
+        assert!(progress.is_none_or(|at| at.sample < 20), "it breaks");
+    }));
+    let ended = bench.motion.run(bench.proof(bench.permit()), 0).await;
+    assert!(ended.is_err(), "{ended:?}");
+    bench.until(|seen| seen.state == State::Faulted).await;
+    let latched = bench.motion.permits().latched();
+    assert!(matches!(latched, Some(Latch::Fault(_))), "{latched:?}");
+    let stands = bench.sim.truth();
+    pause(bench.motion.clock(), 500).await;
+    assert!(bench.sim.truth().distance_max(&stands) < 0.05);
+    let now = bench.motion.clock().now();
+    assert!(bench.motion.permits().ask(&bench.scene, now).is_err());
+}
+
 impl Bench {
     /// The default drawing, allowed by `permit`.
     fn drawing(&self, permit: Permit) -> CheckedTrajectory {
@@ -344,7 +365,9 @@ async fn leave_that_ends_holds_at_the_strokes_end() {
     let (bench, _) = rough(Clock::simulated_at(RATE), Permits::none());
     let (permits, clock) = (bench.motion.permits(), bench.motion.clock());
     let lasts = Duration::from_secs(40);
-    permits.enable(&bench.scene, clock.now(), Some(lasts));
+    permits
+        .enable(&bench.scene, clock.now(), Some(lasts))
+        .unwrap();
     let mut outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
     bench.until(draws).await;
     bench.motion.hold(HoldAt::Once).await.unwrap().unwrap();
@@ -353,7 +376,9 @@ async fn leave_that_ends_holds_at_the_strokes_end() {
     clock.jump_to(clock.now().after(lasts));
     assert!(permits.ask(&bench.scene, clock.now()).is_err());
     // What was read before the jump is old now; going on reads first.
-    permits.enable(&bench.scene, clock.now(), Some(Duration::from_millis(400)));
+    permits
+        .enable(&bench.scene, clock.now(), Some(Duration::from_millis(400)))
+        .unwrap();
     let permit = bench.permit();
     bench.motion.resume(permit).await.unwrap().unwrap();
     // Simulated time passes fast: a state that lasts less than a second may not be seen.
@@ -368,7 +393,7 @@ async fn leave_that_ends_holds_at_the_strokes_end() {
         "{held:?}"
     );
     assert!(bench.height_mm() > bench.scene.heights.lift_mm - 1.0);
-    permits.enable(&bench.scene, clock.now(), None);
+    permits.enable(&bench.scene, clock.now(), None).unwrap();
     bench.motion.resume(bench.permit()).await.unwrap().unwrap();
     let ended = (&mut outcome).await.unwrap();
     assert!(matches!(ended, Outcome::Reached { .. }), "{ended:?}");

@@ -215,10 +215,9 @@ impl Worker {
         while !(self.ending && self.is_idle()) {
             self.released().await;
             self.wait().await;
-            let span = self.job.as_ref().map(|job| job.span.clone());
-            self.turn()
-                .instrument(span.unwrap_or_else(Span::none))
-                .await;
+            let job = self.job.as_ref();
+            let span = job.map_or_else(Span::none, |job| job.span.clone());
+            self.turn().instrument(span).await;
             if let Some(heart) = self.own.heart.get() {
                 heart();
             }
@@ -243,7 +242,9 @@ impl Worker {
         let Some(slept) = self.own.clock.slept() else {
             return;
         };
-        let before = self.slept.replace(slept).unwrap_or(slept);
+        let Some(before) = self.slept.replace(slept) else {
+            return;
+        };
         let for_ = slept.saturating_sub(before);
         if for_ <= SLEPT {
             return;
@@ -296,6 +297,10 @@ impl Worker {
     }
 
     /// Until the next tick; an arm that stands is also woken by orders. A stop always wakes.
+    #[expect(
+        clippy::expect_used,
+        reason = "without a timer ticks would follow each other as fast as the bus lets them, and the arm be that much faster than its plan"
+    )]
     async fn wait(&mut self) {
         let asleep = self.own.clock.is_simulated() && (self.is_idle() || self.is_held());
         let idle = self.is_idle() || asleep;
@@ -337,7 +342,7 @@ impl Worker {
                     }
                 }
                 fired = fired => {
-                    if let Err(error) = fired { tracing::error!("the tick's timer failed: {error}"); }
+                    fired.expect("the tick's timer");
                     break;
                 }
             }

@@ -23,15 +23,20 @@ const STARVED: &str = "this machine did not run the arm's thread in time; give i
 const BEHIND: &str = ", or the node leave for a real-time priority";
 
 impl Worker {
+    #[expect(
+        clippy::expect_used,
+        reason = "a motion begins with a reading, and only another takes its place"
+    )]
     pub(super) async fn tick(&mut self) {
         let now = self.own.clock.now();
         self.mind_leave(now);
-        let step = match (&mut self.job, &self.snapshot.measured) {
-            (Some(job), Some(measured)) => {
+        let step = match &mut self.job {
+            Some(job) => {
+                let measured = self.snapshot.measured.as_ref();
                 job.execution.wait(!job.is_released());
-                job.execution.next(measured, now)
+                job.execution.next(measured.expect("a reading"), now)
             }
-            _ => Ok(Step::Hold),
+            None => Ok(Step::Hold),
         };
         let sent = match &step {
             Ok(Step::Go(setpoint)) => self.cycle(Some(setpoint)).await,

@@ -4,6 +4,7 @@
 //! operator enabled gives one. Enabling names a revision, so that a design swapped afterwards is
 //! not enabled.
 
+mod interlock;
 mod keeper;
 mod kept;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use serde::Serialize;
 use crate::scene::{Revision, Scene};
 use crate::units::Instant;
 
+pub use interlock::{ArmInterlock, Obstruction};
 use keeper::Keeper;
 
 /// What may move on one node. One for all threads.
@@ -28,6 +30,8 @@ pub struct Permits {
     withdrawn: AtomicU64,
     /// What keeps an emergency stop beyond this process.
     keeper: OnceLock<Keeper>,
+    /// The node's other arms that this one can touch.
+    interlock: OnceLock<ArmInterlock>,
 }
 
 #[derive(Debug, Default)]
@@ -120,6 +124,9 @@ pub enum Denied {
     /// Something broke, and nobody has reset it.
     #[error("the arm has a fault: {0}; mend it, then call `reset`")]
     Fault(String),
+    /// Another arm of the node can be touched, and is in the way; the text names it.
+    #[error("{0}")]
+    OtherArm(String),
 }
 
 fn who(who: Who) -> &'static str {
@@ -181,11 +188,34 @@ impl Permits {
             state: Mutex::new(state),
             withdrawn: AtomicU64::new(0),
             keeper: OnceLock::new(),
+            interlock: OnceLock::new(),
+        }
+    }
+
+    /// Joins the other arms of a node, once: from now on this arm is enabled only while none that it can touch is in the
+    /// way. What was enabled without asking, as on an embedded simulator, is taken back where there is one.
+    pub fn interlock(&self, interlock: ArmInterlock) {
+        let is_beside_others = interlock.is_beside_others();
+        if self.interlock.set(interlock).is_ok() && is_beside_others {
+            self.disable();
         }
     }
 
     /// Enables a scene as it is now. A second time for the same scene replaces the first.
-    pub fn enable(&self, scene: &Scene, now: Instant, for_: Option<Duration>) {
+    ///
+    /// # Errors
+    /// [`Denied::OtherArm`] names the arm of the same node that is in the way.
+    pub fn enable(
+        &self,
+        scene: &Scene,
+        now: Instant,
+        for_: Option<Duration>,
+    ) -> Result<(), Denied> {
+        // Until the grant is there, no other arm of the node is enabled.
+        let _turn = match self.interlock.get() {
+            Some(interlock) => Some(interlock.clear_for(scene)?),
+            None => None,
+        };
         let grant = Grant {
             scene: scene.name.clone(),
             overlay: scene.overlay.clone(),
@@ -197,6 +227,7 @@ impl Permits {
             .grants
             .retain(|old| (&old.scene, &old.overlay) != (&grant.scene, &grant.overlay));
         state.grants.push(grant);
+        Ok(())
     }
 
     /// Takes back all that was enabled, on a simulator too.
@@ -235,6 +266,9 @@ impl Permits {
     /// # Errors
     /// [`Denied`] says what an operator or caller must do first.
     pub fn ask(&self, scene: &Scene, now: Instant) -> Result<Permit, Denied> {
+        if let Some(interlock) = self.interlock.get() {
+            interlock.check_reach(scene)?;
+        }
         let state = self.state();
         match &state.latch {
             None => state.grant(scene, now),

@@ -47,7 +47,7 @@ fn an_operator_resets_in_a_scene_that_was_changed_since() {
     let (permits, was) = (Permits::none(), scene());
     let mut is = was.as_ref().clone();
     is.revision = crate::scene::Revision([9; 32]);
-    permits.enable(&is, Instant::ZERO, None);
+    permits.enable(&is, Instant::ZERO, None).unwrap();
     permits.latch(Latch::Stopped(Who::Operator));
     let reset = permits.ask_reset(&was, Who::Operator, Instant::ZERO);
     assert!(permits.unlatch(&reset.unwrap()));

@@ -43,8 +43,6 @@ pub(super) struct What {
 /// Where the arm stands between movements.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stand {
-    /// Anywhere.
-    Unknown,
     /// Over the sheet, at the height of travel.
     Sheet([f64; 2]),
     /// Over a point in space, the pen pointing down.
@@ -54,8 +52,8 @@ pub(super) enum Stand {
 pub(super) struct Build<'a> {
     pub(super) scene: &'a Scene,
     pub(super) hands: Vec<Hand<'a>>,
-    pub(super) stand: Stand,
-    pub(super) pen: Option<usize>,
+    /// The pen in use and where its tip stands; before the first is taken the arm is anywhere.
+    pub(super) in_use: Option<(usize, Stand)>,
     pub(super) refusals: Vec<Refusal>,
     /// Where the part begins that does not depend on the start.
     pub(super) hover_from: Option<usize>,
@@ -68,8 +66,7 @@ pub(super) struct Build<'a> {
 pub(super) struct Mark {
     samples: usize,
     spans: usize,
-    stand: Stand,
-    pen: Option<usize>,
+    in_use: Option<(usize, Stand)>,
     hover_from: Option<usize>,
 }
 
@@ -90,8 +87,7 @@ impl<'a> Build<'a> {
         Ok(Self {
             scene,
             hands: scene.pens.iter().map(|pen| Hand::new(scene, pen)).collect(),
-            stand: Stand::Unknown,
-            pen: None,
+            in_use: None,
             refusals: Vec::new(),
             hover_from: None,
             samples: vec![*start],
@@ -112,8 +108,18 @@ impl<'a> Build<'a> {
         self.watch.progress(done, of);
     }
 
+    #[expect(
+        clippy::expect_used,
+        reason = "it begins with the start, and no mark is before that"
+    )]
     pub(super) fn here(&self) -> Joints {
-        self.samples.last().copied().unwrap_or(self.scene.rest_rad)
+        *self.samples.last().expect("the start")
+    }
+
+    /// The pen with which the arm stands over a place of the plan, and where.
+    pub(super) fn stand_with(&self, pen: usize) -> Option<Stand> {
+        let (in_use, stand) = self.in_use?;
+        (in_use == pen).then_some(stand)
     }
 
     pub(super) fn hand(&self, pen: usize) -> Result<Hand<'a>, Cause> {
@@ -133,8 +139,7 @@ impl<'a> Build<'a> {
         Mark {
             samples: self.samples.len(),
             spans: self.spans.len(),
-            stand: self.stand,
-            pen: self.pen,
+            in_use: self.in_use,
             hover_from: self.hover_from,
         }
     }
@@ -145,7 +150,7 @@ impl<'a> Build<'a> {
         if let Some(last) = self.spans.last_mut() {
             last.end = last.end.min(mark.samples);
         }
-        (self.stand, self.pen, self.hover_from) = (mark.stand, mark.pen, mark.hover_from);
+        (self.in_use, self.hover_from) = (mark.in_use, mark.hover_from);
     }
 
     /// Appends samples; neighbours of one kind and item are one span.
@@ -216,7 +221,7 @@ impl<'a> Build<'a> {
         let mut tilt_rad: f64 = 0.0;
         for course in courses {
             self.check_wanted().map_err(|_| nowhere(Cause::Cancelled))?;
-            let asked = self.careful(what.pen, course, asked);
+            let asked = self.careful(&hand, course, asked);
             let knots = trace(&hand, &self.scene.surface, course, &self.here())?;
             tilt_rad = knots
                 .iter()
@@ -255,15 +260,14 @@ impl<'a> Build<'a> {
     }
 
     /// A needle near the surface is slow.
-    fn careful(&self, pen: usize, course: &Course, asked: Asked) -> Asked {
-        let needle = |pen: &crate::scene::Pen| pen.kind == ToolKind::Needle;
+    fn careful(&self, hand: &Hand<'_>, course: &Course, asked: Asked) -> Asked {
         let height_mm = |place: Place| self.scene.surface.project(&place.point_m).height_mm;
         let ends = |piece: &Piece| {
             let at = |t| height_mm(piece.at(&self.scene.surface, t));
             at(0.0).min(at(1.0))
         };
         let lowest_mm = course.iter().map(ends).fold(f64::INFINITY, f64::min);
-        if self.scene.pens.get(pen).is_some_and(needle) && lowest_mm < NEEDLE_NEAR_MM {
+        if hand.pen.kind == ToolKind::Needle && lowest_mm < NEEDLE_NEAR_MM {
             Asked {
                 speed_m_s: asked.speed_m_s.min(NEEDLE_M_S),
                 ..asked
@@ -275,7 +279,12 @@ impl<'a> Build<'a> {
 
     /// Stands still where the arm is.
     pub(super) fn wait(&mut self, what: What, seconds: f64) -> Result<(), Cause> {
-        let count = super::course::whole((seconds / PERIOD_S).ceil().max(0.0));
+        if !(seconds >= 0.0 && seconds.is_finite()) {
+            return Err(Cause::Unfit {
+                why: format!("cannot be stood at for {seconds} s"),
+            });
+        }
+        let count = super::course::whole((seconds / PERIOD_S).ceil());
         if count > SAMPLES_MAX {
             return Err(Cause::TooLong {
                 waypoints: count,
@@ -337,14 +346,14 @@ impl<'a> Build<'a> {
     }
 
     fn swing_straight(&mut self, what: What, to: &Joints) -> Result<(), Cause> {
-        let samples = self.swing_samples(&self.here(), to);
+        let samples = self.swing_samples(&self.here(), to)?;
         self.append(what, &samples)
     }
 
-    fn swing_samples(&self, from: &Joints, to: &Joints) -> Vec<Joints> {
+    fn swing_samples(&self, from: &Joints, to: &Joints) -> Result<Vec<Joints>, Cause> {
         let tips: Vec<_> = self.hands.iter().map(|hand| hand.tip).collect();
         let speed_m_s = self.scene.limits.travel_mm_s / 1e3;
-        let samples = swing::swing(&self.scene.arm, &tips, from, to, speed_m_s);
+        let samples = swing::swing(&self.scene.arm, &tips, from, to, speed_m_s)?;
         let needle = self
             .scene
             .pens
@@ -353,7 +362,7 @@ impl<'a> Build<'a> {
         if needle && samples.iter().any(|q| self.lowest(q).0 < NEEDLE_NEAR_MM) {
             return swing::swing(&self.scene.arm, &tips, from, to, speed_m_s.min(NEEDLE_M_S));
         }
-        samples
+        Ok(samples)
     }
 
     /// Swings to a pose, over vias above both ends where the straight way comes too low.
@@ -362,11 +371,11 @@ impl<'a> Build<'a> {
             return Ok(());
         }
         let mut height_mm = f64::NEG_INFINITY;
-        let straight = std::iter::once(Some(vec![*to]));
+        let straight = std::iter::once(Some(Vec::new()));
         let from = self.here();
         let over = OVER_MM.map(|mm| self.over(what.pen, &from, to, mm));
         for vias in straight.chain(over).flatten() {
-            let (samples, lowest_mm) = self.way(&vias);
+            let (samples, lowest_mm) = self.way(&vias, to)?;
             if lowest_mm >= 0.0 {
                 return self.append(what, &samples);
             }
@@ -384,27 +393,26 @@ impl<'a> Build<'a> {
     }
 
     /// A way over poses, and how much higher its lowest point is than it must be.
-    fn way(&self, vias: &[Joints]) -> (Vec<Joints>, f64) {
+    fn way(&self, vias: &[Joints], to: &Joints) -> Result<(Vec<Joints>, f64), Cause> {
         let from = self.here();
-        let end = vias.last().copied().unwrap_or(from);
         let least_mm = self
             .least_mm()
             .min(self.lowest(&from).0 - DIP_MM)
-            .min(self.lowest(&end).0 - DIP_MM);
+            .min(self.lowest(to).0 - DIP_MM);
         let mut samples = Vec::new();
         let mut at = from;
-        for via in vias {
-            samples.extend(self.swing_samples(&at, via));
+        for via in vias.iter().chain([to]) {
+            samples.extend(self.swing_samples(&at, via)?);
             at = *via;
         }
         let lowest_mm = samples
             .iter()
             .map(|q| self.lowest(q).0)
             .fold(f64::INFINITY, f64::min);
-        (samples, lowest_mm - least_mm)
+        Ok((samples, lowest_mm - least_mm))
     }
 
-    /// The poses of a way that first rises and last descends.
+    /// The poses between which a way goes that first rises and last descends.
     fn over(&self, pen: usize, from: &Joints, to: &Joints, by_mm: f64) -> Option<Vec<Joints>> {
         let hand = self.hand(pen).ok()?;
         let raised = |q: &Joints| {
@@ -417,28 +425,25 @@ impl<'a> Build<'a> {
             };
             hand.reach(&higher, q).ok().map(|found| found.q_rad)
         };
-        Some(vec![raised(from)?, raised(to)?, *to])
+        Some(vec![raised(from)?, raised(to)?])
     }
 
-    /// From where the arm stands to above a point: over the sheet along the sheet, otherwise up,
-    /// across and down.
-    pub(super) fn travel_to(&mut self, what: What, to: Stand) -> Result<(), Stuck> {
+    /// From where the pen's tip stands to above a point: over the sheet along the sheet, otherwise
+    /// up, across and down.
+    pub(super) fn travel(&mut self, what: What, from: Stand, to: Stand) -> Result<(), Stuck> {
         let asked = self.travelling();
-        let courses = self.way_over(self.stand, to);
+        let courses = self.way_over(from, to);
         self.follow(what, &courses, asked)?;
-        self.stand = to;
+        self.in_use = Some((what.pen, to));
         Ok(())
     }
 
-    pub(super) fn place_of(&self, stand: Stand) -> Option<Place> {
+    pub(super) fn place_of(&self, stand: Stand) -> Place {
         match stand {
-            Stand::Unknown => None,
-            Stand::Sheet(at_mm) => Some(Place::over(
-                &self.scene.surface,
-                at_mm,
-                self.scene.heights.lift_mm,
-            )),
-            Stand::Space(point_m) => Some(Place::above(point_m)),
+            Stand::Sheet(at_mm) => {
+                Place::over(&self.scene.surface, at_mm, self.scene.heights.lift_mm)
+            }
+            Stand::Space(point_m) => Place::above(point_m),
         }
     }
 
@@ -453,9 +458,7 @@ impl<'a> Build<'a> {
             };
             return if apart { vec![vec![along]] } else { Vec::new() };
         }
-        let (Some(from), Some(to)) = (self.place_of(from), self.place_of(to)) else {
-            return Vec::new();
-        };
+        let (from, to) = (self.place_of(from), self.place_of(to));
         let top_m = self.top_m(&from, &to);
         let above = |place: Place| Place {
             point_m: place.point_m + Vector3::z() * (top_m - place.point_m.z),

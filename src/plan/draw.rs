@@ -1,5 +1,10 @@
 //! Drawing: every stroke lowered to, drawn and lifted from, with dips where the pen needs ink.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every index is a stroke of the order, a pen that the build has, or an ink of one"
+)]
+
 use nalgebra::Vector3;
 
 use super::build::{Build, Stand, What, nowhere};
@@ -94,9 +99,7 @@ fn attempt_strokes(
     };
     for (done, turn) in turns.iter().enumerate() {
         drawing.build.check_wanted()?;
-        if let Some(tidied) = tidied.get(turn.stroke) {
-            drawing.turn(turn, tidied);
-        }
+        drawing.turn(turn, &tidied[turn.stroke]);
         drawing.build.progress(done + 1, turns.len());
         if drawing.build.refusals.len() >= REFUSALS_MAX {
             break;
@@ -130,6 +133,9 @@ fn check(strokes: &[SheetStroke]) -> Result<(), PlanError> {
         return unfit(None, "the design", why);
     }
     for (index, stroke) in strokes.iter().enumerate() {
+        if stroke.points_mm.is_empty() {
+            return unfit(Some(index), &stroke.source, "has no points".to_owned());
+        }
         if stroke.points_mm.iter().flatten().any(|v| !v.is_finite()) {
             let why = "has a point that is not finite".to_owned();
             return unfit(Some(index), &stroke.source, why);
@@ -183,7 +189,7 @@ impl Drawing<'_> {
 
     fn report(&mut self, turn: &Turn, tidied: &Tidied, stroke: SheetStroke, lies: Lies) {
         self.reports.push(StrokeReport {
-            stroke: tidied.parts.first().copied().unwrap_or(0),
+            stroke: tidied.parts[0],
             parts: tidied.parts.clone(),
             source: stroke.source.clone(),
             pen: stroke.pen,
@@ -253,7 +259,9 @@ impl Drawing<'_> {
         let courses = bend::courses(&stroke.points_mm, -heights.press_mm);
         let points = &stroke.points_mm;
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
-            return Ok(Lies::default());
+            return Err(nowhere(Cause::Unfit {
+                why: "has no points".to_owned(),
+            }));
         };
         self.go_above(item, stroke, *first, retake)?;
         let what = |kind| What {
@@ -270,7 +278,7 @@ impl Drawing<'_> {
         let raise = rise(*last, press, lift);
         self.build
             .follow(what(SpanKind::Lift), &[vec![raise]], travelling)?;
-        self.build.stand = Stand::Sheet(*last);
+        self.build.in_use = Some((stroke.pen, Stand::Sheet(*last)));
         Ok(Lies { tilt_rad, stretch })
     }
 
@@ -278,6 +286,7 @@ impl Drawing<'_> {
     /// the stretch otherwise.
     fn fits_surface(&self, stroke: &SheetStroke) -> Result<f64, Stuck> {
         let scene = self.build.scene;
+        let pen = self.build.hand(stroke.pen).map_err(nowhere)?.pen;
         let lie = scene.surface.lie(&stroke.points_mm);
         if lie.stretch > scene.limits.stretch_max {
             return Err(Stuck {
@@ -288,16 +297,16 @@ impl Drawing<'_> {
                 },
             });
         }
-        match scene.pens.get(stroke.pen) {
-            Some(pen) if lie.turn_rad_mm > pen.turn_rad_mm => Err(Stuck {
+        if lie.turn_rad_mm > pen.turn_rad_mm {
+            return Err(Stuck {
                 at_mm: Some(lie.turned_at_mm),
                 cause: Cause::Turns {
                     turn_deg_mm: lie.turn_rad_mm.to_degrees(),
                     most_deg_mm: pen.turn_rad_mm.to_degrees(),
                 },
-            }),
-            _ => Ok(lie.stretch),
+            });
         }
+        Ok(lie.stretch)
     }
 
     /// To above a stroke's beginning, by way of the ink where that is due.
@@ -315,10 +324,13 @@ impl Drawing<'_> {
             Some(ink) => Stand::Space(self.above(ink)),
             None => hover,
         };
-        if self.build.pen == Some(pen) && !retake {
-            let kind = SpanKind::Travel;
-            let item = Some(item);
-            self.build.travel_to(What { kind, item, pen }, first)?;
+        let travel = What {
+            kind: SpanKind::Travel,
+            item: Some(item),
+            pen,
+        };
+        if let Some(from) = self.build.stand_with(pen).filter(|_| !retake) {
+            self.build.travel(travel, from, first)?;
         } else {
             // The whole of the stroke, and where others of this pen will lie.
             let mut serves = self.along(stroke);
@@ -329,21 +341,17 @@ impl Drawing<'_> {
         }
         if let Some(ink) = due {
             self.dip(item, pen, &ink)?;
-            let kind = SpanKind::Travel;
-            let item = Some(item);
-            self.build.travel_to(What { kind, item, pen }, hover)?;
+            self.build.travel(travel, first, hover)?;
         }
-        if let Some(since) = self.since_dip_mm.get_mut(pen) {
-            *since += length_mm;
-        }
+        self.since_dip_mm[pen] += length_mm;
         Ok(())
     }
 
     fn ink_due(&self, pen: usize, length_mm: f64) -> Option<Ink> {
         let scene = self.build.scene;
-        let ink = scene.inks.get(scene.pens.get(pen)?.ink?)?;
-        let since = self.since_dip_mm.get(pen)?;
-        (since + length_mm > ink.dip_every_mm && *since > 0.0).then(|| ink.clone())
+        let ink = &scene.inks[scene.pens[pen].ink?];
+        let since = self.since_dip_mm[pen];
+        (since + length_mm > ink.dip_every_mm && since > 0.0).then(|| ink.clone())
     }
 
     fn above(&self, ink: &Ink) -> nalgebra::Point3<f64> {
@@ -360,12 +368,10 @@ impl Drawing<'_> {
         };
         self.build.lift_if_low(kind)?;
         let hand = self.build.hand(pen).map_err(nowhere)?;
-        let Some(place) = self.build.place_of(to) else {
-            return Ok(());
-        };
+        let place = self.build.place_of(to);
         let at_mm = match to {
             Stand::Sheet(at_mm) => Some(at_mm),
-            _ => None,
+            Stand::Space(_) => None,
         };
         let pose = self
             .best_way(&hand, &place, serves)
@@ -374,8 +380,7 @@ impl Drawing<'_> {
         self.build
             .swing_to(What { kind, item, pen }, &pose)
             .map_err(|cause| Stuck { at_mm, cause })?;
-        self.build.pen = Some(pen);
-        self.build.stand = to;
+        self.build.in_use = Some((pen, to));
         if !begun {
             self.build.hover_from = Some(self.build.mark_samples());
         }
@@ -383,18 +388,15 @@ impl Drawing<'_> {
     }
 
     /// The way of holding the pen that serves all places, one after the other, best.
+    #[expect(clippy::expect_used, reason = "`ways` refuses a place without one")]
     fn best_way(&self, hand: &Hand<'_>, place: &Place, serves: &[Place]) -> Result<Joints, Cause> {
-        let scene = self.build.scene;
-        let ways = hand.ways(place, &[scene.ready_rad])?;
-        let mut best: Option<(f64, Joints)> = None;
-        for way in ways.iter().take(WAYS_MAX) {
+        let ways = hand.ways(place, &[self.build.scene.ready_rad])?;
+        let costs = ways.iter().take(WAYS_MAX).map(|way| {
             let cost = self.cost(hand, way, serves);
-            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                best = Some((cost, way.q_rad));
-            }
-        }
-        best.map(|(_, q)| q)
-            .ok_or(Cause::OutOfReach { by_mm: f64::NAN })
+            (cost, way.q_rad)
+        });
+        let best = costs.min_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(best.expect("a way").1)
     }
 
     /// Smaller is better: places missed, or met with too much lean or by a jump, then lean, then
@@ -465,9 +467,7 @@ impl Drawing<'_> {
         self.build.wait(what, ink.wait_s).map_err(nowhere)?;
         self.build.follow(what, &[leg(below, above)], asked)?;
         self.dips += 1;
-        if let Some(since) = self.since_dip_mm.get_mut(pen) {
-            *since = 0.0;
-        }
+        self.since_dip_mm[pen] = 0.0;
         Ok(())
     }
 }

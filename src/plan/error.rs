@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::trace::JUMP_RAD;
+use crate::units::{apart, short};
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -154,40 +155,55 @@ impl fmt::Display for Cause {
             ),
             Self::OutOfReach { by_mm } => write!(
                 f,
-                "is beyond reach by {by_mm:.1} mm; move the sheet or make the design smaller"
+                "is beyond reach by {} mm; move the sheet or make the design smaller",
+                short(*by_mm)
             ),
-            Self::Tilt { tilt_deg, cone_deg } => write!(
-                f,
-                "makes the tool lean {tilt_deg:.1}°, and its cone is {cone_deg:.1}°; move the sheet or mount the tool at another angle"
-            ),
+            Self::Tilt { tilt_deg, cone_deg } => {
+                let (tilt, cone) = apart(*tilt_deg, *cone_deg);
+                write!(
+                    f,
+                    "makes the tool lean {tilt}°, and its cone is {cone}°; move the sheet or mount the tool at another angle"
+                )
+            }
             Self::Stretched {
                 by_percent,
                 most_percent,
-            } => write!(
-                f,
-                "is stretched by {by_percent:.1} % on the surface, and limits.stretch allows {most_percent:.1} %; make the design narrower or lay it wrapped"
-            ),
+            } => {
+                let (by, most) = apart(*by_percent, *most_percent);
+                write!(
+                    f,
+                    "is stretched by {by} % on the surface, and limits.stretch allows {most} %; make the design narrower or lay it wrapped"
+                )
+            }
             Self::Turns {
                 turn_deg_mm,
                 most_deg_mm,
-            } => write!(
-                f,
-                "follows a surface that turns {turn_deg_mm:.1}° in a millimetre, and the pen may {most_deg_mm:.1}°; draw along it or on something rounder"
-            ),
+            } => {
+                let (turn, most) = apart(*turn_deg_mm, *most_deg_mm);
+                write!(
+                    f,
+                    "follows a surface that turns {turn}° in a millimetre, and the pen may {most}°; draw along it or on something rounder"
+                )
+            }
             Self::Jump { by_deg, joint } => write!(
                 f,
-                "would make {joint} jump by {by_deg:.1}°; move the sheet away from there"
+                "would make {joint} jump by {}°; move the sheet away from there",
+                short(*by_deg)
             ),
             Self::NoWay {
                 height_mm,
                 least_mm,
-            } => write!(
-                f,
-                "cannot be gone to with the tip {least_mm:.1} mm above the surface, it would come to {height_mm:.1} mm; choose another pose"
-            ),
+            } => {
+                let (height, least) = apart(*height_mm, *least_mm);
+                write!(
+                    f,
+                    "cannot be gone to with the tip {least} mm above the surface, it would come to {height} mm; choose another pose"
+                )
+            }
             Self::TooFast { ratio } => write!(
                 f,
-                "asks a joint for {ratio:.2} times what it can do, however slowly the line is drawn: the arm is too near to where it cannot follow; move the sheet or the design"
+                "asks a joint for {} times what it can do, however slowly the line is drawn: the arm is too near to where it cannot follow; move the sheet or the design",
+                apart(*ratio, 1.0).0
             ),
             Self::Unfit { why } => write!(f, "{why}"),
             Self::Cancelled => write!(f, "was cancelled"),
@@ -206,7 +222,8 @@ impl fmt::Display for Refusal {
             write!(f, " (stroke {})", stroke + 1)?;
         }
         if let Some([x, y]) = self.at_mm {
-            write!(f, " at ({x:.1}, {y:.1}) mm")?;
+            let [x, y] = [x, y].map(|at| short((at * 10.0).round() / 10.0));
+            write!(f, " at ({x}, {y}) mm")?;
         }
         write!(f, " {}", self.cause)
     }

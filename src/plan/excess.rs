@@ -1,5 +1,10 @@
 //! Where the samples of a course pass a limit, by differences, and by how much.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every index is cut to the last sample, and each has its joints, tip and waypoint"
+)]
+
 use super::PERIOD_S;
 use super::hand::Hand;
 use super::timed::{Asked, Run};
@@ -21,35 +26,34 @@ impl Run {
     /// Where a limit is passed: the waypoint and the ratio. What grows with the speed's square is
     /// left as it is and speeds are squared, so that slowing by the ratio's root is enough.
     pub(super) fn excesses(&self, hand: &Hand<'_>, asked: Asked) -> Vec<(usize, f64)> {
-        let count = isize::try_from(self.joints.len()).unwrap_or(0);
-        let fours = (0..=count).filter_map(|index| self.four(index));
-        let ratios = fours.filter_map(|four| {
+        let last = self.joints.len().saturating_sub(1);
+        let indices = if self.joints.is_empty() {
+            0..0
+        } else {
+            0..last + 2
+        };
+        let ratios = indices.map(|index| self.four(index, last)).map(|four| {
             let ratio = joint_ratio(hand.arm, &four.joints)
                 .max(self.tip_ratio(&four, asked))
                 .max(self.bow_ratio(hand, &four));
             let [_, _, at, _] = four.index;
-            Some((*self.knots.get(at)?, ratio))
+            (self.knots[at], ratio)
         });
         ratios.filter(|(_, ratio)| *ratio > 1.0).collect()
     }
 
-    fn four(&self, index: isize) -> Option<Four<'_>> {
-        let last = self.joints.len().checked_sub(1)?;
-        let within = |index: isize| usize::try_from(index).unwrap_or(0).min(last);
-        let index = [index - 2, index - 1, index, index + 1].map(within);
-        let [a, b, c, d] = index;
-        let at = |index: usize| self.joints.get(index);
-        Some(Four {
-            joints: [at(a)?, at(b)?, at(c)?, at(d)?],
+    /// Before the first sample and behind the last one the course stands still.
+    fn four(&self, index: usize, last: usize) -> Four<'_> {
+        let before = [2, 1].map(|by| index.saturating_sub(by));
+        let index = [before[0], before[1], index, index + 1].map(|index| index.min(last));
+        Four {
+            joints: index.map(|index| &self.joints[index]),
             index,
-        })
+        }
     }
 
     fn tip_ratio(&self, four: &Four<'_>, asked: Asked) -> f64 {
-        let [_, p, q, r] = four.index.map(|index| self.points.get(index));
-        let (Some(p), Some(q), Some(r)) = (p, q, r) else {
-            return 0.0;
-        };
+        let [_, p, q, r] = four.index.map(|index| self.points[index]);
         let speed = (r - q).norm() / (PERIOD_S * asked.speed_m_s);
         let bend = (r - q) - (q - p);
         let pull = bend.norm() / (PERIOD_S * PERIOD_S * asked.acceleration_m_s2);
@@ -59,25 +63,20 @@ impl Run {
     /// Joints go straight from one sample to the next; the tip then does not.
     fn bow_ratio(&self, hand: &Hand<'_>, four: &Four<'_>) -> f64 {
         let [_, _, b, c] = four.joints;
-        let [_, _, q, r] = four.index.map(|index| self.points.get(index));
-        let (Some(q), Some(r)) = (q, r) else {
-            return 0.0;
-        };
         if b.distance_max(c) < BOW_RAD {
             return 0.0;
         }
+        let [_, _, q, r] = four.index.map(|index| self.points[index]);
         let middle = b.zip(c, f64::midpoint);
-        (hand.point(&middle) - nalgebra::center(q, r)).norm() / BOW_M
+        (hand.point(&middle) - nalgebra::center(&q, &r)).norm() / BOW_M
     }
 }
 
 /// By how much the joints pass a limit where one course's last samples meet the next one's first.
 pub(super) fn seam_ratio(arm: &Arm, samples: &[Joints]) -> f64 {
-    let fours = samples.windows(4).filter_map(|four| match four {
-        [z, a, b, c] => Some(joint_ratio(arm, &[z, a, b, c])),
-        _ => None,
-    });
-    fours.fold(0.0, f64::max)
+    let fours = samples.windows(4);
+    let ratios = fours.map(|of| joint_ratio(arm, &[&of[0], &of[1], &of[2], &of[3]]));
+    ratios.fold(0.0, f64::max)
 }
 
 fn joint_ratio(arm: &Arm, [z, a, b, c]: &[&Joints; 4]) -> f64 {

@@ -13,6 +13,7 @@ use crate::units::Joints;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hand<'a> {
     pub(super) arm: &'a Arm,
+    pub(super) pen: &'a Pen,
     pub(super) tip: Tip,
     pub(super) cone_rad: f64,
 }
@@ -21,9 +22,10 @@ pub(super) struct Hand<'a> {
 const RESTARTS: usize = 60;
 
 impl<'a> Hand<'a> {
-    pub(super) fn new(scene: &'a Scene, pen: &Pen) -> Self {
+    pub(super) fn new(scene: &'a Scene, pen: &'a Pen) -> Self {
         Self {
             arm: &scene.arm,
+            pen,
             tip: Tip {
                 point_m: pen.tip_m,
                 axis: pen.axis,
@@ -47,8 +49,14 @@ impl<'a> Hand<'a> {
         self.arm.chain.solve(&self.tip, &then_axis(place), seed)
     }
 
-    /// All ways of being there that can be told apart, the most upright first, then the one
-    /// farthest from its limits.
+    /// The way of being there that is the most upright, then the one farthest from its limits.
+    #[expect(clippy::expect_used, reason = "`ways` refuses a place without one")]
+    pub(super) fn best_way(&self, place: &Place, seeds: &[Joints]) -> Result<Solution, Cause> {
+        let ways = self.ways(place, seeds)?;
+        Ok(ways.into_iter().next().expect("a way"))
+    }
+
+    /// All ways of being there that can be told apart, the best first; one at the least.
     pub(super) fn ways(&self, place: &Place, seeds: &[Joints]) -> Result<Vec<Solution>, Cause> {
         let chain = &self.arm.chain;
         let others = chain.beginnings(RESTARTS);

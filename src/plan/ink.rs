@@ -11,11 +11,12 @@ const PARTS_MAX: usize = 10_000;
 const DIP_EVERY_MM_MIN: f64 = 1.0;
 
 /// Divides what pens with ink cannot draw with one dip into even parts, each beginning where the
-/// one before ended.
+/// one before ended. A pen that the scene has not is refused when it is to be taken.
+#[expect(clippy::indexing_slicing, reason = "a pen's ink is one of the scene's")]
 pub(super) fn divide(scene: &Scene, strokes: &mut Vec<Tidied>) {
     let lasts_mm = |pen: usize| {
         let ink = scene.pens.get(pen)?.ink?;
-        Some(scene.inks.get(ink)?.dip_every_mm.max(DIP_EVERY_MM_MIN))
+        Some(scene.inks[ink].dip_every_mm.max(DIP_EVERY_MM_MIN))
     };
     let mut divided = Vec::with_capacity(strokes.len());
     for tidied in strokes.drain(..) {

@@ -4,7 +4,7 @@ use nalgebra::Vector3;
 
 use super::build::{Build, What, nowhere};
 use super::course::{Piece, Place};
-use super::error::PlanError;
+use super::error::{Cause, PlanError};
 use super::timed::Asked;
 use super::trace::Stuck;
 use super::trajectory::SpanKind;
@@ -50,6 +50,23 @@ pub fn jog(
     report::without_ink(build)
 }
 
+/// Refuses a step of a joint that the arm has not, and one of no size.
+fn check(step: Step, joints: usize) -> Result<(), Cause> {
+    let why = match step {
+        Step::Joint { joint, .. } if joint >= joints => {
+            format!("is of joint {joint}; the arm has {joints}, counted from 0")
+        }
+        Step::Joint { by_rad, .. } if !by_rad.is_finite() => {
+            format!("is {by_rad} rad, which is not finite")
+        }
+        Step::Tip { by_mm } if by_mm.iter().any(|by| !by.is_finite()) => {
+            format!("is {by_mm:?} mm, which is not finite")
+        }
+        Step::Joint { .. } | Step::Tip { .. } => return Ok(()),
+    };
+    Err(Cause::Unfit { why })
+}
+
 fn one(build: &mut Build<'_>, step: Step, pen: usize) -> Result<(), Stuck> {
     let what = What {
         kind: SpanKind::Jog,
@@ -57,12 +74,14 @@ fn one(build: &mut Build<'_>, step: Step, pen: usize) -> Result<(), Stuck> {
         pen,
     };
     let speed_m_s = SPEED_SHARE * JOG_MM_S.min(build.scene.limits.travel_mm_s) / 1e3;
+    check(step, build.scene.arm.dof()).map_err(nowhere)?;
     match step {
         Step::Joint { joint, by_rad } => {
             let from = build.here();
             let to = from.map(|other, q| if other == joint { q + by_rad } else { q });
             let tips: Vec<_> = build.hands.iter().map(|hand| hand.tip).collect();
             let samples = swing::swing(&build.scene.arm, &tips, &from, &to, speed_m_s);
+            let samples = samples.map_err(nowhere)?;
             build.append(what, &samples).map_err(nowhere)
         }
         Step::Tip { by_mm } => {

@@ -63,6 +63,7 @@ impl Piece {
 
 /// Without lines that were drawn before, by the same pen in either direction. A stroke all of
 /// which was drawn before is gone; one that is too short to have lines stays.
+#[expect(clippy::indexing_slicing, reason = "pieces are those of all strokes")]
 pub(super) fn once(strokes: Vec<Tidied>) -> Vec<Tidied> {
     let pieces: Vec<Piece> = strokes.iter().flat_map(pieces).collect();
     let left = left(&pieces);
@@ -80,7 +81,7 @@ pub(super) fn once(strokes: Vec<Tidied>) -> Vec<Tidied> {
             continue;
         }
         let spans = own.clone().map(|index| left.get(&index));
-        let own = pieces.get(own.clone()).unwrap_or(&[]);
+        let own = &pieces[own.clone()];
         let runs = runs(own, spans.collect());
         kept.extend(runs.into_iter().map(|run| cut(&tidied, own, run)));
     }
@@ -101,19 +102,20 @@ fn pieces(tidied: &Tidied) -> impl Iterator<Item = Piece> {
 }
 
 /// What stays of each piece of which something was drawn before.
+#[expect(clippy::indexing_slicing, reason = "pairs are of these pieces")]
 fn left(pieces: &[Piece]) -> HashMap<usize, Vec<Span>> {
     let mut left: HashMap<usize, Vec<Span>> = HashMap::new();
     for pair in pairs(pieces) {
         let (later, earlier) = (pair.0 as usize, pair.1 as usize);
-        let (Some(one), Some(other)) = (pieces.get(earlier), pieces.get(later)) else {
-            continue;
-        };
+        let (one, other) = (&pieces[earlier], &pieces[later]);
         let Some(shared) = Shared::of(one, other) else {
             continue;
         };
         // Only ink covers: what was itself left out may lie a little farther off.
-        let whole = || vec![[0.0, one.length_mm]];
-        let inked = left.get(&earlier).cloned().unwrap_or_else(whole);
+        let inked = match left.get(&earlier) {
+            Some(stays) => stays.clone(),
+            None => vec![[0.0, one.length_mm]],
+        };
         let stays = left
             .entry(later)
             .or_insert_with(|| vec![[0.0, other.length_mm]]);

@@ -61,7 +61,9 @@ pub fn order(strokes: &[SheetStroke], how: Order) -> Vec<Turn> {
             for pen in pens(strokes) {
                 let mut tour = Tour::nearest_first(strokes, pen, from);
                 tour.improve();
-                from = tour.end().unwrap_or(from);
+                if let Some(end) = tour.end() {
+                    from = end;
+                }
                 turns.extend(tour.turns());
             }
             turns
@@ -277,12 +279,12 @@ impl Awake {
 struct Chance(u64);
 
 impl Chance {
-    /// From 0 to below `most`.
+    /// From 0 to below `most`, which is above 0.
     fn below(&mut self, most: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 32).unwrap_or(0) % most.max(1)
+        (self.0 >> 32) as usize % most
     }
 }
 

@@ -4,6 +4,11 @@
 //! `|u·a + x·b| ≤ c`. A pass backwards finds the largest `x` from which the end can still be
 //! reached, a pass forwards takes the largest `u` that stays below it (TOPP-RA).
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every index is a station, and `pace` refuses limits that lack one for a station"
+)]
+
 /// A limit both ways: `|u·a + x·b| ≤ c`, with `c ≥ 0`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Row {
@@ -34,8 +39,19 @@ const ROUNDING: f64 = 1e-12;
 
 /// The squared speed at each station, from rest to rest. Zeros where there are fewer than three
 /// stations: a path needs one between its ends to move at all.
+///
+/// # Panics
+/// When a station lacks a limit: it must not be taken for one without limits.
 #[must_use]
 pub fn pace(limits: &Limits) -> Vec<f64> {
+    let stations = limits.s.len();
+    assert!(
+        limits.x_max.len() == stations && limits.rows.len() == stations * limits.stride,
+        "{} speeds and {} limits for {stations} stations with {} limits each",
+        limits.x_max.len(),
+        limits.rows.len(),
+        limits.stride
+    );
     let ceilings = backwards(limits);
     let mut speeds = Vec::with_capacity(ceilings.len());
     let mut x = 0.0;
@@ -56,11 +72,8 @@ fn backwards(limits: &Limits) -> Vec<f64> {
     let mut ceilings = vec![0.0; count];
     let mut next = 0.0;
     for index in (0..count.saturating_sub(1)).rev() {
-        let most = limits.x_max.get(index).copied().unwrap_or(0.0);
-        next = Stretch::of(limits, index, next).fastest(most);
-        if let Some(to) = ceilings.get_mut(index) {
-            *to = next;
-        }
+        next = Stretch::of(limits, index, next).fastest(limits.x_max[index]);
+        ceilings[index] = next;
     }
     ceilings
 }
@@ -85,13 +98,12 @@ impl<'a> Stretch<'a> {
     fn of(limits: &'a Limits, index: usize, next: f64) -> Self {
         let at = |index: usize| {
             let first = index * limits.stride;
-            limits.rows.get(first..first + limits.stride).unwrap_or(&[])
+            &limits.rows[first..first + limits.stride]
         };
-        let s = |index: usize| limits.s.get(index).copied().unwrap_or(0.0);
         Self {
             here: at(index),
             there: at(index + 1),
-            length: s(index + 1) - s(index),
+            length: limits.s[index + 1] - limits.s[index],
             next,
         }
     }
@@ -160,11 +172,6 @@ impl<'a> Stretch<'a> {
 }
 
 #[cfg(test)]
-#[allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a failing test may panic"
-)]
 mod tests {
     use super::*;
 
@@ -206,6 +213,19 @@ mod tests {
     fn a_short_path_never_reaches_its_speed() {
         let limits = straight(0.01, 101, 0.5, 1.0);
         assert!((duration(&limits) - 0.2).abs() < 1e-4);
+    }
+
+    /// What a station lacked was taken as no limit at all, or as one of 0.
+    #[test]
+    fn refuses_a_station_without_a_limit() {
+        let whole = straight(1.0, 11, 0.5, 1.0);
+        let mut lacking = [whole.clone(), whole.clone(), whole];
+        lacking[0].rows.pop();
+        lacking[1].x_max.pop();
+        lacking[2].s.push(1.1);
+        for limits in lacking {
+            assert!(std::panic::catch_unwind(|| pace(&limits)).is_err());
+        }
     }
 
     #[test]

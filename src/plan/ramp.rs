@@ -1,5 +1,7 @@
 //! From rest to rest over a way in one number, as soon as speed, acceleration and jerk allow.
 
+#![expect(clippy::indexing_slicing, reason = "everything has one dimension")]
+
 use rsruckig::prelude::{DataArrayOrVec, InputParameter, Ruckig, ThrowErrorHandler, Trajectory};
 
 /// What may not be exceeded along the way; all above 0.
@@ -20,10 +22,10 @@ impl Ramp {
     /// `None` where a number makes no sense; for lengths above 0 there always is one otherwise.
     pub(super) fn new(length: f64, most: Most) -> Option<Self> {
         let mut input = InputParameter::<1>::new(None);
-        *input.target_position.first_mut()? = length;
-        *input.max_velocity.first_mut()? = most.speed;
-        *input.max_acceleration.first_mut()? = most.acceleration;
-        *input.max_jerk.first_mut()? = most.jerk;
+        input.target_position[0] = length;
+        input.max_velocity[0] = most.speed;
+        input.max_acceleration[0] = most.acceleration;
+        input.max_jerk[0] = most.jerk;
         let mut trajectory = Trajectory::<1>::new(None);
         Ruckig::<1, ThrowErrorHandler>::new(None, super::PERIOD_S)
             .calculate(&input, &mut trajectory)
@@ -48,11 +50,7 @@ impl Ramp {
             &mut none(),
             &mut None,
         );
-        position
-            .first()
-            .copied()
-            .unwrap_or(0.0)
-            .clamp(0.0, self.length)
+        position[0].clamp(0.0, self.length)
     }
 }
 

@@ -147,24 +147,27 @@ pub(super) fn look(
         let Ok(up) = hand.reach(&lifted, &down.q_rad) else {
             continue;
         };
-        let spot = spot(hand, &down, &up);
-        let cost = spot.tilt_deg.unwrap_or(90.0) - spot.margin_deg.min(MARGIN_WORTH_DEG) * 0.1;
+        let (tilt_deg, margin_deg) = tilt_margin_deg(hand, &down, &up);
+        let spot = Spot {
+            tilt_deg: Some(tilt_deg),
+            margin_deg,
+        };
+        let cost = tilt_deg - margin_deg.min(MARGIN_WORTH_DEG) * 0.1;
         if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
             best = Some((cost, spot, down.q_rad));
         }
-        if spot.tilt_deg.is_some_and(|tilt| tilt < 0.1) {
+        if tilt_deg < 0.1 {
             break;
         }
     }
     best.map(|(_, spot, q)| (spot, q))
 }
 
-fn spot(hand: &Hand<'_>, down: &Solution, up: &Solution) -> Spot {
+/// The worse lean and the lesser margin of both.
+fn tilt_margin_deg(hand: &Hand<'_>, down: &Solution, up: &Solution) -> (f64, f64) {
     let margin = hand.margin_rad(&down.q_rad).min(hand.margin_rad(&up.q_rad));
-    Spot {
-        tilt_deg: Some(down.off_rad.max(up.off_rad).to_degrees()),
-        margin_deg: margin.to_degrees(),
-    }
+    let tilt = down.off_rad.max(up.off_rad);
+    (tilt.to_degrees(), margin.to_degrees())
 }
 
 /// What a whole sheet out of reach costs, against a degree of lean.
@@ -225,6 +228,7 @@ const SAME_MM: f64 = 1e-3;
 
 impl Reach {
     /// Row by row, each spot from its neighbours' joints.
+    #[expect(clippy::indexing_slicing, reason = "every index is a row and a column")]
     fn look_everywhere(
         &mut self,
         scene: &Scene,
@@ -246,9 +250,8 @@ impl Reach {
                 let at_mm = self.point_mm(column, row);
                 if faces(&scene.surface, at_mm)
                     && let Some((spot, q)) = look(scene, hand, at_mm, &Vector3::zeros(), seeds)
-                    && let (Some(to), Some(way)) = (self.spots.get_mut(index), known.get_mut(index))
                 {
-                    (*to, *way) = (spot, Some(q));
+                    (self.spots[index], known[index]) = (spot, Some(q));
                 }
             }
             watch.progress(row + 1, rows);
@@ -290,7 +293,8 @@ impl Reach {
 
     /// The best place, if it is worth moving the sheet there.
     fn suggest(&self, scene: &Scene, cone_deg: f64) -> Option<Suggestion> {
-        let most = i64::try_from(whole(AROUND_MM / self.step_mm)).unwrap_or(0);
+        #[expect(clippy::cast_possible_truncation, reason = "20 at the most")]
+        let most = (AROUND_MM / self.step_mm) as i64;
         let here = self.under(scene, [0, 0]).cost(cone_deg, 0.0);
         let mut best = (here - WORTH, [0, 0]);
         for dy in -most..=most {

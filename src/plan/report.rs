@@ -159,6 +159,7 @@ fn times(report: &mut Report, trajectory: &Trajectory) {
 fn tips(report: &mut Report, scene: &Scene, trajectory: &Trajectory) {
     let (mut drawn_mm, mut at_speed_mm) = (0.0, 0.0);
     for span in &trajectory.spans {
+        // Only what stands still is without one: what moves was planned for a pen of the scene.
         let Some(pen) = scene.pens.get(span.pen) else {
             continue;
         };
@@ -166,11 +167,8 @@ fn tips(report: &mut Report, scene: &Scene, trajectory: &Trajectory) {
             point_m: pen.tip_m,
             axis: pen.axis,
         };
-        let samples = trajectory
-            .samples
-            .get(span.first.saturating_sub(1)..span.end)
-            .unwrap_or(&[]);
-        let points: Vec<_> = samples
+        let points: Vec<_> = trajectory
+            .samples_of(span, 1)
             .iter()
             .map(|q| scene.arm.chain.tip(q, &tip).0)
             .collect();
@@ -208,9 +206,9 @@ fn joints(report: &mut Report, scene: &Scene, trajectory: &Trajectory, hover_fro
     }
     let mut most = (0.0, 0);
     for span in &trajectory.spans {
-        let samples = trajectory.samples.get(span.first..span.end).unwrap_or(&[]);
         if span.kind == SpanKind::Draw {
-            most = samples
+            most = trajectory
+                .samples_of(span, 0)
                 .windows(3)
                 .fold(most, |most, three| nearest_limit(scene, three, most));
         }

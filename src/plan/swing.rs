@@ -4,6 +4,7 @@ use nalgebra::Point3;
 
 use super::PERIOD_S;
 use super::course::whole;
+use super::error::Cause;
 use super::ramp::{Most, Ramp};
 use crate::arm::Arm;
 use crate::kin::Tip;
@@ -16,26 +17,34 @@ const SAMPLES_MAX: usize = 6_000;
 const ROUNDS_MAX: usize = 40;
 
 /// Samples after the first. No joint passes its limits, no tip passes `tip_m_s`.
+///
+/// # Errors
+/// When it takes longer than [`SAMPLES_MAX`] samples, or its limits make no sense.
 pub(super) fn swing(
     arm: &Arm,
     tips: &[Tip],
     from: &Joints,
     to: &Joints,
     tip_m_s: f64,
-) -> Vec<Joints> {
+) -> Result<Vec<Joints>, Cause> {
+    if !(tip_m_s > 0.0 && from.is_finite() && to.is_finite()) {
+        return Err(Cause::Unfit {
+            why: format!("cannot be timed from {from:?} to {to:?} rad at {tip_m_s} m/s"),
+        });
+    }
     let mut most = most(arm, from, to);
-    let mut samples = sampled(from, to, most);
+    let mut samples = sampled(from, to, most)?;
     for _ in 0..ROUNDS_MAX {
         let fastest = fastest_m_s(arm, tips, from, &samples);
-        if fastest <= tip_m_s || samples.len() >= SAMPLES_MAX {
+        if fastest <= tip_m_s {
             break;
         }
         // A short way may never be as fast as it might be.
         let reached = most.speed.min(share_s(from, to, &samples));
         most.speed = reached / (fastest / tip_m_s).max(1.01);
-        samples = sampled(from, to, most);
+        samples = sampled(from, to, most)?;
     }
-    samples
+    Ok(samples)
 }
 
 /// The limits of the way as a whole, its length being 1.
@@ -58,14 +67,20 @@ fn most(arm: &Arm, from: &Joints, to: &Joints) -> Most {
     }
 }
 
-fn sampled(from: &Joints, to: &Joints, most: Most) -> Vec<Joints> {
-    let Some(ramp) = Ramp::new(1.0, most) else {
-        return vec![*to];
-    };
+fn sampled(from: &Joints, to: &Joints, most: Most) -> Result<Vec<Joints>, Cause> {
+    let ramp = Ramp::new(1.0, most).ok_or_else(|| Cause::Unfit {
+        why: format!("cannot be timed from {from:?} to {to:?} rad with {most:?} of the way"),
+    })?;
     let periods = (ramp.duration_s() / PERIOD_S).ceil().max(1.0);
-    let count = whole(periods).clamp(1, SAMPLES_MAX);
+    let count = whole(periods);
+    if count > SAMPLES_MAX {
+        return Err(Cause::TooLong {
+            waypoints: count,
+            most: SAMPLES_MAX,
+        });
+    }
     let rate = ramp.duration_s() / periods;
-    (1..=count)
+    let samples = (1..=count)
         .map(|n| {
             if n == count {
                 return *to;
@@ -74,7 +89,8 @@ fn sampled(from: &Joints, to: &Joints, most: Most) -> Vec<Joints> {
             let share = ramp.at(n as f64 * rate);
             from.zip(to, |a, b| a + (b - a) * share)
         })
-        .collect()
+        .collect();
+    Ok(samples)
 }
 
 /// The most of the way that a second takes, the way's length being 1.

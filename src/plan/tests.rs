@@ -720,11 +720,98 @@ proptest! {
             let most_m_s = scene.limits.travel_mm_s / 1e3;
             let from = scene.ready_rad;
             let to = from.map(|joint, q| q + far_rad * turned[joint]);
-            let samples = swing::swing(&scene.arm, &[tip], &from, &to, most_m_s);
+            let samples = swing::swing(&scene.arm, &[tip], &from, &to, most_m_s).unwrap();
             let way = std::iter::once(&from).chain(&samples);
             let steps = way.zip(&samples).map(|(a, b)| (place(b) - place(a)).norm());
             let fastest_m_s = steps.fold(0.0, f64::max) / PERIOD_S;
             prop_assert!(fastest_m_s <= most_m_s, "{fastest_m_s} m/s");
         }
+    }
+}
+
+fn refused(planned: Result<Plan, PlanError>) -> String {
+    planned.map(|plan| plan.report).unwrap_err().to_string()
+}
+
+/// A joint that the arm has not did not turn, and the step was reached; a step of no size was one of
+/// a billionth.
+#[test]
+fn refuses_a_step_that_is_none() {
+    let scene = so101();
+    let step = |step| refused(jog(&scene, &scene.rest_rad, step, 0, &Patient));
+    let said = step(Step::Joint {
+        joint: 5,
+        by_rad: 0.01,
+    });
+    assert!(said.contains("joint 5; the arm has 5"), "{said}");
+    for by in [f64::NAN, f64::INFINITY] {
+        let turned = Step::Joint {
+            joint: 1,
+            by_rad: by,
+        };
+        for one in [
+            turned,
+            Step::Tip {
+                by_mm: [0.0, by, 0.0],
+            },
+        ] {
+            let said = step(one);
+            assert!(said.contains("not finite"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn refuses_a_stroke_without_points() {
+    let scene = so101();
+    for how in [Order::AsDrawn, Order::Fastest] {
+        let mut strokes = drawing();
+        strokes[1].points_mm.clear();
+        let said = refused(draw_strokes(
+            &scene,
+            &scene.rest_rad,
+            &strokes,
+            how,
+            &Patient,
+        ));
+        assert!(said.contains("(stroke 2) has no points"), "{said}");
+    }
+}
+
+/// The way was cut off after a minute, and its last sample was at its end all the same.
+#[test]
+fn refuses_a_swing_that_takes_longer_than_can_be_planned() {
+    let mut scene = so101();
+    scene.limits.travel_mm_s = 0.5;
+    let said = refused(go_to(&scene, &scene.rest_rad, &[scene.ready_rad], &Patient));
+    assert!(said.contains("waypoints, and"), "{said}");
+}
+
+/// Without a ramp the joints were to be at its end in one sample.
+#[test]
+fn refuses_a_swing_that_cannot_be_timed() {
+    for travel_mm_s in [0.0, f64::NAN] {
+        let mut scene = so101();
+        scene.limits.travel_mm_s = travel_mm_s;
+        let said = refused(go_to(&scene, &scene.rest_rad, &[scene.ready_rad], &Patient));
+        assert!(said.contains("cannot be timed"), "{said}");
+    }
+}
+
+#[test]
+fn refuses_a_dwell_that_is_no_time() {
+    let scene = so101();
+    for dwell_s in [f64::NAN, -1.0] {
+        let point = Visit {
+            name: "here".to_owned(),
+            target: VisitTarget::Sheet {
+                at_mm: [10.0, 10.0],
+                height_mm: 5.0,
+            },
+            pen: 0,
+            dwell_s,
+        };
+        let said = refused(visit(&scene, &scene.rest_rad, &[point], &Patient));
+        assert!(said.contains("here") && said.contains(" s"), "{said}");
     }
 }

@@ -75,6 +75,7 @@ impl<'a> Ends<'a> {
     }
 
     /// The free stroke that carries on most smoothly behind `end`, turned so that it begins there.
+    #[expect(clippy::indexing_slicing, reason = "`at` and `free` are of `all`")]
     fn take(&mut self, pen: usize, before: [f64; 2], end: [f64; 2]) -> Option<Tidied> {
         let [column, row] = cell(end, JOIN_MM);
         let mut best: Option<(f64, usize, Vec<[f64; 2]>)> = None;
@@ -83,11 +84,10 @@ impl<'a> Ends<'a> {
             .filter_map(|cell| self.at.get(&(pen, cell)))
             .flatten()
         {
-            let is_free = self.free.get(*index).copied().unwrap_or(false);
-            let Some(tidied) = self.all.get(*index).filter(|_| is_free) else {
+            if !self.free[*index] {
                 continue;
-            };
-            let mut points = tidied.stroke.points_mm.clone();
+            }
+            let mut points = self.all[*index].stroke.points_mm.clone();
             if *last {
                 points.reverse();
             }
@@ -103,12 +103,19 @@ impl<'a> Ends<'a> {
             }
         }
         let (_, index, points_mm) = best?;
-        if let Some(free) = self.free.get_mut(index) {
-            *free = false;
-        }
-        let mut taken = self.all.get(index)?.clone();
+        self.free[index] = false;
+        let mut taken = self.all[index].clone();
         taken.stroke.points_mm = points_mm;
         Some(taken)
+    }
+
+    /// Takes a stroke as it is; whether it was still free.
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "`free` is of the strokes that are joined"
+    )]
+    fn take_whole(&mut self, index: usize) -> bool {
+        std::mem::replace(&mut self.free[index], false)
     }
 }
 
@@ -117,11 +124,8 @@ fn join(strokes: &[Tidied]) -> Vec<Tidied> {
     let mut ends = Ends::new(strokes);
     let mut joined = Vec::new();
     for (index, tidied) in strokes.iter().enumerate() {
-        if !ends.free.get(index).copied().unwrap_or(false) {
+        if !ends.take_whole(index) {
             continue;
-        }
-        if let Some(free) = ends.free.get_mut(index) {
-            *free = false;
         }
         let mut chain = tidied.clone();
         // Each pass carries on behind the last point; the second pass is the first point's.

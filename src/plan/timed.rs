@@ -1,6 +1,11 @@
 //! A course made samples: paced, sampled at the fixed rate, checked by differences, and slowed
 //! where and for as long as a difference passes its limit.
 
+#![expect(
+    clippy::indexing_slicing,
+    reason = "every index is a waypoint, and a traced course has three or more"
+)]
+
 use nalgebra::Point3;
 
 use super::PERIOD_S;
@@ -113,7 +118,10 @@ fn ramped(
         let periods = (ramp.duration_s() / PERIOD_S).ceil().max(1.0);
         let samples = whole(periods);
         if samples > SAMPLES_MAX {
-            return Err(Cause::TooFast { ratio: worst });
+            return Err(Cause::TooLong {
+                waypoints: samples,
+                most: SAMPLES_MAX,
+            });
         }
         let rate = ramp.duration_s() / periods;
         #[expect(clippy::cast_precision_loss, reason = "below 2^53")]
@@ -147,10 +155,14 @@ fn place_at(knots: &[Knot], s_m: f64) -> (usize, f64) {
         .partition_point(|knot| knot.s_m <= s_m)
         .saturating_sub(1)
         .min(last);
-    match knots.get(knot..knot + 2) {
-        Some([a, b]) if b.s_m > a.s_m => (knot, ((s_m - a.s_m) / (b.s_m - a.s_m)).clamp(0.0, 1.0)),
-        _ => (knot, 1.0),
-    }
+    let (a, b) = (knots[knot].s_m, knots[knot + 1].s_m);
+    // Waypoints at one place are passed at once.
+    let share = if b > a {
+        ((s_m - a) / (b - a)).clamp(0.0, 1.0)
+    } else {
+        1.0
+    };
+    (knot, share)
 }
 
 fn slow(ease: &mut [f64], knot: usize, ratio: f64) {
@@ -186,10 +198,8 @@ impl Timing {
         let mut now = 0.0;
         at_s.push(now);
         for (s, v) in limits.s.windows(2).zip(speed_m_s.windows(2)) {
-            if let ([a, b], [from, to]) = (s, v) {
-                now += 2.0 * (b - a) / (from + to);
-                at_s.push(now);
-            }
+            now += 2.0 * (s[1] - s[0]) / (v[0] + v[1]);
+            at_s.push(now);
         }
         let periods = (now * stretch / PERIOD_S).ceil().max(1.0);
         let samples = whole(periods);
@@ -216,10 +226,7 @@ impl Timing {
             .partition_point(|at| *at <= t)
             .saturating_sub(1)
             .min(last);
-        let pair = |of: &[f64]| match of.get(knot..knot + 2) {
-            Some([a, b]) => (*a, *b),
-            _ => (0.0, 0.0),
-        };
+        let pair = |of: &[f64]| (of[knot], of[knot + 1]);
         let ((begin, end), (from, to)) = (pair(&self.at_s), pair(&self.speed_m_s));
         let share = ((t - begin) / (end - begin)).clamp(0.0, 1.0);
         // Evenly accelerated, and so of the distance:
@@ -248,15 +255,10 @@ fn limits(hand: &Hand<'_>, knots: &[Knot], asked: Asked, ease: &[f64]) -> Limits
             .powi(2)
             .min(ACROSS * asked.acceleration_m_s2 / slope.bend.max(1e-9));
         for joint in 0..joints {
-            let of = |all: &Joints| all.get(joint).copied().unwrap_or(0.0);
-            let (first, second) = (of(&slope.first), of(&slope.second));
-            x_max = x_max.min((of(&most.velocity_rad_s) / first.abs().max(1e-9)).powi(2));
-            let c = of(&most.acceleration_rad_s2) * ease;
-            limits.rows.push(Row {
-                a: first,
-                b: second,
-                c,
-            });
+            let (a, b) = (slope.first[joint], slope.second[joint]);
+            x_max = x_max.min((most.velocity_rad_s[joint] / a.abs().max(1e-9)).powi(2));
+            let c = most.acceleration_rad_s2[joint] * ease;
+            limits.rows.push(Row { a, b, c });
         }
         let c = asked.acceleration_m_s2 * ease;
         let b = slope.bend * TOGETHER;
@@ -301,15 +303,8 @@ struct Slope {
 impl Slope {
     /// By the parabola through three neighbours.
     fn at(knots: &[Knot], index: usize) -> Self {
-        let middle = index.clamp(1, knots.len().saturating_sub(2).max(1));
-        let Some([a, b, c]) = knots.get(middle - 1..middle + 2) else {
-            let none = Joints::zeros(0);
-            return Self {
-                first: none,
-                second: none,
-                bend: 0.0,
-            };
-        };
+        let middle = index.clamp(1, knots.len() - 2);
+        let (a, b, c) = (&knots[middle - 1], &knots[middle], &knots[middle + 1]);
         let (before, after) = ((b.s_m - a.s_m).max(1e-12), (c.s_m - b.s_m).max(1e-12));
         let second_of =
             |a: f64, b: f64, c: f64| 2.0 * ((c - b) / after - (b - a) / before) / (before + after);
@@ -360,9 +355,7 @@ impl Run {
             knots: Vec::with_capacity(count),
         };
         for (n, (knot, share)) in places.enumerate() {
-            let Some([from, to]) = knots.get(knot..knot + 2) else {
-                continue;
-            };
+            let (from, to) = (&knots[knot], &knots[knot + 1]);
             let (q, point) = match (n, n + 1 == count) {
                 (0, _) => (from.q, from.point_m),
                 (_, true) => (to.q, to.point_m),
@@ -385,10 +378,7 @@ fn between(
     share: f64,
 ) -> Result<(Joints, Point3<f64>), Cause> {
     let begin = if from.piece == to.piece { from.t } else { 0.0 };
-    let piece = course
-        .get(to.piece)
-        .ok_or(Cause::OutOfReach { by_mm: 0.0 })?;
-    let place = piece.at(surface, begin + (to.t - begin) * share);
+    let place = course[to.piece].at(surface, begin + (to.t - begin) * share);
     let seed = from.q.zip(&to.q, |a, b| a + (b - a) * share);
     let found = hand
         .reach(&place, &seed)

@@ -37,7 +37,8 @@ const KNOTS_MAX: usize = 400_000;
 /// From one waypoint to the next, no joint may turn more.
 pub(super) const JUMP_RAD: f64 = 0.2;
 
-/// Solves a course from `start`, which must hold the tip at the course's beginning.
+/// Solves a course from `start`, which must hold the tip at the course's beginning. There is a
+/// waypoint between its ends, however short it is.
 pub(super) fn trace(
     hand: &Hand<'_>,
     surface: &Surface,
@@ -54,13 +55,17 @@ pub(super) fn trace(
             },
         });
     }
+    assert!(!course.is_empty(), "a course is one of pieces");
     let mut knots = Vec::with_capacity(waypoints + 1);
-    knots.push(first(hand, surface, course, start));
+    let mut last = first(hand, surface, course, start);
+    let mut before = None;
+    knots.push(last);
     for (index, piece) in course.iter().enumerate() {
         let ends = (index == 0, index + 1 == course.len());
         for t in shares(piece.steps(), ends) {
-            let knot = next(hand, surface, &knots, (index, piece), t)?;
+            let knot = next(hand, surface, (before.as_ref(), &last), (index, piece), t)?;
             knots.push(knot);
+            before = Some(std::mem::replace(&mut last, knot));
         }
     }
     Ok(knots)
@@ -120,7 +125,7 @@ fn first(hand: &Hand<'_>, surface: &Surface, course: &Course, start: &Joints) ->
 fn next(
     hand: &Hand<'_>,
     surface: &Surface,
-    before: &[Knot],
+    (before, last): (Option<&Knot>, &Knot),
     (index, piece): (usize, &Piece),
     t: f64,
 ) -> Result<Knot, Stuck> {
@@ -129,11 +134,8 @@ fn next(
         at_mm: (!matches!(piece, Piece::Across { .. })).then(|| piece.on_sheet(t)),
         cause,
     };
-    let (Some(last), seed) = (before.last(), seed(before, &place.point_m)) else {
-        return Err(stuck(Cause::OutOfReach { by_mm: 0.0 }));
-    };
     let found = hand
-        .reach(&place, &seed)
+        .reach(&place, &seed(before, last, &place.point_m))
         .or_else(|_| hand.reach(&place, &last.q))
         .map_err(|missed| {
             stuck(Cause::OutOfReach {
@@ -153,22 +155,27 @@ fn next(
 }
 
 /// The last two waypoints' joints carried on in a straight line.
-fn seed(before: &[Knot], to: &Point3<f64>) -> Joints {
+fn seed(before: Option<&Knot>, last: &Knot, to: &Point3<f64>) -> Joints {
     match before {
-        [.., a, b] if b.s_m > a.s_m => {
-            let share = ((to - b.point_m).norm() / (b.s_m - a.s_m)).min(1.0);
-            b.q.zip(&a.q, |now, then| now + (now - then) * share)
+        Some(before) if last.s_m > before.s_m => {
+            let share = ((to - last.point_m).norm() / (last.s_m - before.s_m)).min(1.0);
+            last.q
+                .zip(&before.q, |now, then| now + (now - then) * share)
         }
-        [.., b] => b.q,
-        [] => Joints::zeros(0),
+        _ => last.q,
     }
 }
 
 fn judge(hand: &Hand<'_>, piece: &Piece, found: &Solution, last: &Knot) -> Result<(), Cause> {
     let turns = found.q_rad.zip(&last.q, |to, from| (to - from).abs());
-    let most = turns.iter().copied().fold(0.0, f64::max);
+    let turns = turns.iter().copied().enumerate();
+    let (joint, most) = turns.fold(
+        (0, 0.0),
+        |most, turn| {
+            if turn.1 > most.1 { turn } else { most }
+        },
+    );
     if most > JUMP_RAD {
-        let joint = turns.iter().position(|turn| *turn >= most).unwrap_or(0);
         return Err(Cause::Jump {
             by_deg: most.to_degrees(),
             joint: hand.arm.joint_name(joint),

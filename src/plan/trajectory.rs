@@ -59,10 +59,22 @@ pub enum SpanKind {
 impl Trajectory {
     /// From the first sample to the last.
     #[must_use]
+    #[expect(
+        clippy::expect_used,
+        reason = "2^32 samples are 256 GB; the gate takes a million"
+    )]
     pub fn duration(&self) -> Duration {
         let steps = self.samples.len().saturating_sub(1);
-        self.period
-            .saturating_mul(u32::try_from(steps).unwrap_or(u32::MAX))
+        self.period * u32::try_from(steps).expect("samples that fit into memory")
+    }
+
+    /// The samples of one of its spans, with those `before` it that exist.
+    ///
+    /// # Panics
+    /// At a span of another trajectory.
+    #[expect(clippy::indexing_slicing, reason = "a span ends within its trajectory")]
+    pub(super) fn samples_of(&self, span: &Span, before: usize) -> &[Joints] {
+        &self.samples[span.first.saturating_sub(before)..span.end]
     }
 
     /// The span that a sample belongs to.

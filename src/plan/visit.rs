@@ -10,7 +10,7 @@ use super::trace::Stuck;
 use super::trajectory::SpanKind;
 use super::{Plan, Watch};
 use crate::scene::Scene;
-use crate::units::Joints;
+use crate::units::{Joints, short};
 
 /// A point to stand still at.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,9 +72,9 @@ pub fn visit(
 }
 
 fn one(build: &mut Build<'_>, item: usize, visit: &Visit) -> Result<(), Stuck> {
-    if !visit.dwell_s.is_finite() {
+    if !(visit.dwell_s.is_finite() && visit.dwell_s >= 0.0) {
         return Err(nowhere(Cause::Unfit {
-            why: format!("cannot be stood at for {} s", visit.dwell_s),
+            why: format!("cannot be stood at for {} s", short(visit.dwell_s)),
         }));
     }
     let (above, down, up) = legs(build.scene, &visit.target);
@@ -96,7 +96,7 @@ fn one(build: &mut Build<'_>, item: usize, visit: &Visit) -> Result<(), Stuck> {
         .wait(what(SpanKind::Dwell), visit.dwell_s)
         .map_err(nowhere)?;
     build.follow(what(SpanKind::Lift), &leg(up), asked)?;
-    build.stand = above;
+    build.in_use = Some((visit.pen, above));
     Ok(())
 }
 
@@ -133,8 +133,8 @@ pub(super) fn go_above(
     to: Stand,
 ) -> Result<(), Stuck> {
     let what = |kind, item| What { kind, item, pen };
-    if build.pen == Some(pen) {
-        return build.travel_to(what(SpanKind::Travel, Some(item)), to);
+    if let Some(from) = build.stand_with(pen) {
+        return build.travel(what(SpanKind::Travel, Some(item)), from, to);
     }
     let begun = build.hover_from.is_some();
     let (kind, item) = if begun {
@@ -144,20 +144,12 @@ pub(super) fn go_above(
     };
     build.lift_if_low(kind)?;
     let hand = build.hand(pen).map_err(nowhere)?;
-    let Some(place) = build.place_of(to) else {
-        return Ok(());
-    };
-    let ways = hand
-        .ways(&place, &[build.scene.ready_rad])
-        .map_err(nowhere)?;
-    let Some(best) = ways.first() else {
-        return Ok(());
-    };
+    let place = build.place_of(to);
+    let best = hand.best_way(&place, &[build.scene.ready_rad]);
     build
-        .swing_to(what(kind, item), &best.q_rad)
+        .swing_to(what(kind, item), &best.map_err(nowhere)?.q_rad)
         .map_err(nowhere)?;
-    build.pen = Some(pen);
-    build.stand = to;
+    build.in_use = Some((pen, to));
     if !begun {
         build.hover_from = Some(build.mark_samples());
     }

@@ -7,6 +7,7 @@ use nalgebra::{Point3, Unit, Vector3};
 use super::fiducials::{self, Fiducials};
 use super::file::{BoxFile, CornersFile, DesignFile, InkFile, LimitsFile, PenFile, SceneFile};
 use super::outside::{Found, Outside};
+use super::standing::check_keep_outs;
 use super::{
     Corners, Heights, Ink, KeepOut, Page, Pen, Revision, Scene, SceneLimits, SheetStroke, SizeFrom,
     Surface, ToolKind,
@@ -25,8 +26,9 @@ pub const JOG_MM_S: f64 = 25.0;
 pub const PROBE_MM_S: f64 = 2.0;
 
 /// How high over the sheet, as it is believed to lie, such a way begins, in mm: high enough to learn
-/// what the servos say while nothing is touched.
-pub const PROBE_FROM_MM: f64 = 5.0;
+/// what the servos say while nothing is touched, and then to find a sheet that lies as much higher as
+/// one that lies [`PROBE_DEPTH_MM`] lower.
+pub const PROBE_FROM_MM: f64 = PROBE_DEPTH_MM + 3.0;
 
 /// How deep below the sheet, as it is believed to lie, it is given up, in mm.
 pub const PROBE_DEPTH_MM: f64 = 5.0;
@@ -61,19 +63,19 @@ pub(super) fn scene(file: &SceneFile, parts: Parts) -> Result<Scene, Wrong> {
         .collect();
     let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
     let heights = keep(heights(file), &mut wrong);
-    let rest_rad = keep(
-        pose("rest_rad", &file.poses.rest_rad, &parts.arm),
-        &mut wrong,
-    );
-    let ready_rad = keep(
-        pose("ready_rad", &file.poses.ready_rad, &parts.arm),
-        &mut wrong,
-    );
-    let keep_outs = file
+    let [rest_rad, ready_rad] = [
+        ("rest_rad", &file.poses.rest_rad),
+        ("ready_rad", &file.poses.ready_rad),
+    ]
+    .map(|(name, said)| keep(pose(name, said, &parts.arm), &mut wrong));
+    let keep_outs: Vec<KeepOut> = file
         .keep_outs
         .iter()
         .filter_map(|b| keep(keep_out(b), &mut wrong))
         .collect();
+    if let Some(rest_rad) = &rest_rad {
+        wrong.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
+    }
     check_needle(file, &mut wrong);
     if let (Some(surface), Some(limits)) = (&surface, &limits) {
         keep(check_sheet(surface, &limits.workspace), &mut wrong);
@@ -244,7 +246,7 @@ fn limits(file: &LimitsFile, arm: &Arm) -> Result<SceneLimits, String> {
 
 /// The arm stands on a table at z = 0; a pen that is pressed onto paper there gives way by this
 /// much. Where the table is lower, the scene writes its workspace out.
-const TABLE_M: f64 = 0.003;
+pub(super) const TABLE_M: f64 = 0.003;
 
 /// Whether a whole sheet lies in the workspace.
 fn check_sheet(surface: &Surface, workspace: &Corners) -> Result<(), String> {
@@ -319,14 +321,8 @@ fn pose(name: &str, angles: &[Finite], arm: &Arm) -> Result<Joints, String> {
         ));
     }
     let pose = Joints::from_slice(&angles.iter().map(|angle| angle.get()).collect::<Vec<_>>());
-    for (index, angle) in pose.iter().enumerate() {
-        let (lower, upper) = (
-            arm.limits.lower_rad.get(index),
-            arm.limits.upper_rad.get(index),
-        );
-        let (Some(lower), Some(upper)) = (lower, upper) else {
-            continue;
-        };
+    let limits = arm.limits.lower_rad.iter().zip(arm.limits.upper_rad.iter());
+    for (index, (angle, (lower, upper))) in pose.iter().zip(limits).enumerate() {
         if !(*lower..=*upper).contains(angle) {
             let joint = arm.joint_name(index);
             return Err(format!(

@@ -216,8 +216,8 @@ pub struct PenFile {
     pub ink: Option<String>,
 }
 
-fn finite(value: f64) -> Finite {
-    Finite::new(value).unwrap_or_default()
+const fn finite(value: f64) -> Finite {
+    Finite::literal(value)
 }
 
 fn cone_deg_default() -> Finite {

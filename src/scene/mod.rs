@@ -12,12 +12,14 @@ use crate::arm::Arm;
 use crate::units::Joints;
 
 mod build;
+mod corners;
 mod embedded;
 mod fiducials;
 pub mod file;
 mod fill;
 mod library;
 mod outside;
+mod standing;
 mod surface;
 
 pub use build::{JOG_MM_S, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, TIP_MM_S_MAX};
@@ -25,6 +27,7 @@ pub use fiducials::Fiducials;
 pub use file::{FillKind, Lay, Order, SceneFile, ToolKind};
 pub use library::{Drawing, Library, SceneError};
 pub use outside::{Outline, Outside};
+pub use standing::{CLEARANCE_M, PEN_RADIUS_M};
 pub use surface::{Contact, Lie, Projected, Shape, Surface, pose};
 
 /// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.
@@ -210,6 +213,16 @@ impl Scene {
             Some(overlay) => format!("{} + {overlay}", self.name),
             None => self.name.clone(),
         }
+    }
+
+    /// Returns how far from the base frame's origin any point of the arm or of a mounted pen can be, in metres.
+    #[must_use]
+    pub fn reach_m(&self) -> f64 {
+        let pens = self
+            .pens
+            .iter()
+            .map(|pen| self.arm.tool_reach_m(&pen.tip_m));
+        pens.fold(self.arm.reach_m(), f64::max)
     }
 
     /// The pen of an index; every scene has at least one, and indices come from the scene itself.

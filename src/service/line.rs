@@ -184,7 +184,7 @@ impl<D: Dialect> Voice<D> {
         D::encode(&mut request, Request::Ping(id));
         let began = self.0.clock.now();
         let reply = self.ask(link, &request, id, D::PING_LENGTH).await?;
-        Ok(reply.map(|_| self.0.clock.now().since(began)))
+        Ok(reply.map(|_| self.0.heard_at.since(began)))
     }
 
     async fn read(

@@ -170,6 +170,26 @@ async fn each_cause_is_told_from_the_others() {
 }
 
 #[tokio::test]
+async fn a_scan_finds_a_servo_of_low_voltage_and_none_that_is_an_echo() {
+    for echo in [false, true] {
+        for low in [2, 4] {
+            let bench = Bench::at("so101", 1_000_000);
+            bench.sim.break_it(Fault::Echo(echo));
+            bench.sim.break_it(Fault::Silence(3));
+            bench.sim.break_it(Fault::ErrorBits { id: low, bits: 1 });
+            let scan = bench.scan(false).await;
+            let ids: Vec<u8> = scan.found.iter().map(|found| found.servo.id).collect();
+            assert_eq!(ids, [1, 2, 4, 5, 6], "echo: {echo}");
+            assert_eq!(scan.heard.echoes > 0, echo);
+            assert_eq!(
+                causes(&bench.diagnose(Some(&so101())).await),
+                [Cause::MissingServo]
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_adapter_that_holds_replies_back_is_told_from_a_dead_bus() {
     let bench = Bench::new("so101");
     let by = Duration::from_millis(16);

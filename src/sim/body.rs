@@ -1,5 +1,5 @@
 //! How the simulated arm moves: servos that follow their goals, gears with play, and an arm that
-//! may be blocked.
+//! may be blocked, or held back by the sheet that its tip presses on.
 //!
 //! Everything happens on a grid of one millisecond of the clock, so that what the arm does never
 //! depends on how often somebody looks. A servo follows its goal with a first-order lag, within the
@@ -8,6 +8,7 @@
 use std::f64::consts::TAU;
 use std::time::Duration;
 
+use super::contact::{Contact, Holding, Reaction};
 use crate::arm::{Arm, Servo};
 use crate::units::{Instant, Joints};
 
@@ -91,8 +92,9 @@ pub(crate) struct Body {
     dead_band_ticks: f64,
     play_rad: f64,
     pub(crate) supply_v: f64,
-    /// What the sheet asks of each joint's servos, as a share of their torque.
-    press: Joints,
+    /// What the sheet does to the joints, and how fast it turns them back.
+    reaction: Reaction,
+    back_rad_s: Joints,
     now: Instant,
 }
 
@@ -122,7 +124,8 @@ impl Body {
             dead_band_ticks: f64::from(simulation.dead_band_ticks),
             play_rad: simulation.backlash_deg.get().to_radians().max(0.0),
             supply_v,
-            press: Joints::zeros(arm.dof()),
+            reaction: no_reaction(arm.dof()),
+            back_rad_s: Joints::zeros(arm.dof()),
             now: Instant::ZERO,
         }
     }
@@ -132,11 +135,16 @@ impl Body {
         self.units.iter().map(|unit| unit.servo)
     }
 
-    /// Moves on to the last whole step before `to`; `each` sees the true joints after every step
-    /// in which something moved, and says what a touched sheet then asks of each joint.
-    pub(crate) fn advance(&mut self, to: Instant, mut each: impl FnMut(&Joints) -> Option<Joints>) {
+    /// Moves on to the last whole step before `to`; `each` sees where the joints were sent to after
+    /// every step in which something moved, and says how a tip then presses on the sheet.
+    pub(crate) fn advance(
+        &mut self,
+        to: Instant,
+        mut each: impl FnMut(&Joints) -> Option<Contact>,
+    ) {
         while to.since(self.now) >= STEP {
             if self.is_still() {
+                self.back_rad_s = Joints::zeros(self.dof);
                 self.rest(to);
                 return;
             }
@@ -145,8 +153,14 @@ impl Body {
             }
             self.warm(STEP_S);
             self.now = self.now.after(STEP);
-            let press = each(&self.truth_rad());
-            self.press = press.unwrap_or_else(|| Joints::zeros(self.dof));
+            let contact = each(&self.sent_rad());
+            let reaction = match contact {
+                Some(contact) => contact.reaction(&self.holding()),
+                None => no_reaction(self.dof),
+            };
+            let before = std::mem::replace(&mut self.reaction, reaction);
+            let rate = |now: f64, before: f64| (now - before) / STEP_S;
+            self.back_rad_s = reaction.back_rad.zip(&before.back_rad, rate);
         }
     }
 
@@ -156,8 +170,14 @@ impl Body {
         self.now
     }
 
-    /// Where the joints really are, play included.
+    /// Where the joints really are, play and what holds them back included.
     pub(crate) fn truth_rad(&self) -> Joints {
+        let back_rad = self.reaction.back_rad;
+        self.sent_rad().zip(&back_rad, |sent, back| sent + back)
+    }
+
+    /// Where the joints would be if no sheet held them back, play included.
+    fn sent_rad(&self) -> Joints {
         let joints: Vec<f64> = self
             .axles
             .iter()
@@ -177,6 +197,8 @@ impl Body {
             return false;
         };
         (turned.angle_rad, turned.joint_rad, turned.velocity_rad_s) = (to_rad, to_rad, 0.0);
+        let back_rad = &mut self.reaction.back_rad;
+        *back_rad = back_rad.map(|of, back| if of == axle { 0.0 } else { back });
         true
     }
 
@@ -186,27 +208,54 @@ impl Body {
         let axle = self.axles.get(unit.axle)?;
         let since_s = at.seconds_since(self.now).min(STEP_S);
         let scale = ticks_a_radian(unit.servo);
-        let angle_rad = axle.angle_rad + axle.velocity_rad_s * since_s;
-        let all_a: f64 = self.units.iter().map(current_a).sum();
+        let of = |joints: &Joints| joints.get(unit.axle).copied().unwrap_or(0.0);
+        let velocity_rad_s = axle.velocity_rad_s + of(&self.back_rad_s);
+        let angle_rad = axle.angle_rad + of(&self.reaction.back_rad) + velocity_rad_s * since_s;
+        let all_a: f64 = self.units.iter().map(|unit| self.current_a(unit)).sum();
         Some(Felt {
             ticks: f64::from(unit.servo.zero_tick) + scale * angle_rad,
-            speed_ticks_s: scale * axle.velocity_rad_s,
+            speed_ticks_s: scale * velocity_rad_s,
             load_ratio: self.load_ratio(unit),
-            current_a: current_a(unit),
+            current_a: self.current_a(unit),
             voltage_v: (self.supply_v - SUPPLY_OHM * all_a).max(0.0),
             temperature_c: unit.temperature_c,
-            moving: axle.velocity_rad_s.abs() > 1e-9,
+            moving: velocity_rad_s.abs() > 1e-9,
         })
     }
 
     /// What a servo pushes with, a touched sheet included.
     fn load_ratio(&self, unit: &Unit) -> f64 {
         let most = unit.drive.torque_ratio;
-        let against = self.press.get(unit.axle).copied().unwrap_or(0.0);
+        let against = self.reaction.load_ratio.get(unit.axle);
+        let against = against.copied().unwrap_or(0.0);
         if !unit.drive.torque_on {
             return unit.load_ratio;
         }
         (unit.load_ratio + f64::from(unit.servo.sign) * against).clamp(-most, most)
+    }
+
+    fn current_a(&self, unit: &Unit) -> f64 {
+        let (full_a, idle_a) = CURRENT_A;
+        idle_a + (full_a - idle_a) * self.load_ratio(unit).abs()
+    }
+
+    /// How each joint is held: by its energised servos, the weakest of which says how hard.
+    fn holding(&self) -> Vec<Holding> {
+        let of = |axle: usize| {
+            let units = self.units.iter().filter(move |unit| unit.axle == axle);
+            let on = units.filter(|unit| unit.drive.torque_on);
+            let none = Holding {
+                servos: 0.0,
+                give_rad: 0.0,
+                torque_ratio: f64::INFINITY,
+            };
+            on.fold(none, |held, unit| Holding {
+                servos: held.servos + 1.0,
+                give_rad: FULL_LOAD_TICKS / ticks_a_radian(unit.servo).abs(),
+                torque_ratio: held.torque_ratio.min(unit.drive.torque_ratio),
+            })
+        };
+        (0..self.dof).map(of).collect()
     }
 
     /// Tells the servo at `place` what to do.
@@ -341,8 +390,13 @@ impl Body {
 
     fn warm(&mut self, for_s: f64) {
         let share = 1.0 - (-for_s / HEATING_S).exp();
-        for unit in &mut self.units {
-            let towards_c = AMBIENT_C + HEATING_C * unit.load_ratio * unit.load_ratio;
+        let loads: Vec<f64> = self
+            .units
+            .iter()
+            .map(|unit| self.load_ratio(unit))
+            .collect();
+        for (unit, load_ratio) in self.units.iter_mut().zip(loads) {
+            let towards_c = AMBIENT_C + HEATING_C * load_ratio * load_ratio;
             unit.temperature_c += (towards_c - unit.temperature_c) * share;
         }
     }
@@ -374,9 +428,11 @@ fn held_servo(id: u8) -> Servo {
     }
 }
 
-fn current_a(unit: &Unit) -> f64 {
-    let (full_a, idle_a) = CURRENT_A;
-    idle_a + (full_a - idle_a) * unit.load_ratio.abs()
+fn no_reaction(dof: usize) -> Reaction {
+    Reaction {
+        load_ratio: Joints::zeros(dof),
+        back_rad: Joints::zeros(dof),
+    }
 }
 
 /// Signed by the servo's sense of rotation.

@@ -29,8 +29,16 @@ const CURRENT_STEPS: f64 = 1193.0;
 const ERROR_INSTRUCTION: u8 = 2;
 const ERROR_CRC: u8 = 3;
 const ERROR_LENGTH: u8 = 5;
+const ERROR_LIMIT: u8 = 6;
 const ERROR_ACCESS: u8 = 7;
 const ALERT: u8 = 0x80;
+
+/// The share of its voltage that a servo may use, and the most that may be asked for.
+const GOAL_PWM: usize = 100;
+const PWM_LIMIT: usize = 36;
+
+/// All of its voltage.
+const PWM_STEPS: f64 = 885.0;
 
 /// The first firmware that answers a fast sync read.
 const FAST_FIRMWARE: u8 = 46;
@@ -40,7 +48,7 @@ const WATCHDOG_STEP: Duration = Duration::from_millis(20);
 const TRIPPED: u8 = 0xFF;
 
 /// Memory as a servo leaves the factory, then set up for an arm: address, value.
-const FACTORY: [(usize, u8); 20] = [
+const FACTORY: [(usize, u8); 22] = [
     (0, 0xFC),
     (1, 0x03),
     (6, 48),
@@ -61,6 +69,8 @@ const FACTORY: [(usize, u8); 20] = [
     (68, 2),
     (80, 0x20),
     (81, 0x03),
+    (100, 0x75),
+    (101, 0x03),
 ];
 
 /// One servo.
@@ -370,6 +380,8 @@ impl Model for Servo {
         let level = self.memory.byte(68);
         self.memory.forget(KEPT);
         self.memory.set(68, &[level]);
+        let pwm_limit = self.memory.word(PWM_LIMIT);
+        self.memory.set(GOAL_PWM, &pwm_limit.to_le_bytes());
         self.hardware_error = 0;
         self.pending = None;
         self.watchdog_due = None;
@@ -522,7 +534,12 @@ impl Servo {
             return Err(ERROR_LENGTH);
         }
         let was_on = self.memory.byte(64) == 1;
+        let before = self.memory;
         self.memory.set(first, data);
+        if touches(GOAL_PWM) && self.memory.word(GOAL_PWM) > self.memory.word(PWM_LIMIT) {
+            self.memory = before;
+            return Err(ERROR_LIMIT);
+        }
         if touches(64)
             && self.memory.byte(64) == 1
             && self.hardware_error & self.memory.byte(63) != 0
@@ -563,7 +580,7 @@ impl Servo {
                 goal_ticks: f64::from(goal),
                 speed_ticks_s: or_unlimited(self.memory.long(112), VELOCITY_TICKS_S),
                 acceleration_ticks_s2: or_unlimited(self.memory.long(108), ACCELERATION_TICKS_S2),
-                torque_ratio: 1.0,
+                torque_ratio: f64::from(self.memory.word(GOAL_PWM)) / PWM_STEPS,
             },
         );
     }

@@ -2,6 +2,7 @@
 
 use nalgebra::{Point3, Vector3};
 
+use super::contact::Contact;
 use super::view::{Held, rgb};
 use crate::kin::Chain;
 use crate::units::Joints;
@@ -11,11 +12,6 @@ const POINT_APART_MM: f64 = 0.01;
 
 /// More points than this are not kept.
 const POINTS_MAX: usize = 4_000_000;
-
-/// Share of a servo's torque that presses a pen by a millimetre into its holder, over a lever of
-/// [`LEVER_MM`].
-const SPRING_PER_MM: f64 = 0.1;
-const LEVER_MM: f64 = 250.0;
 
 /// How long a pen is.
 const PEN_LENGTH_M: f64 = 0.12;
@@ -95,10 +91,11 @@ impl Desk {
         self.pens.iter().map(of).collect()
     }
 
-    /// The arm now stands like this. What the sheet then asks of each joint, where a tip touches.
-    pub(crate) fn trace(&mut self, chain: &Chain, joints_rad: &Joints) -> Option<Joints> {
+    /// Draws with the tips that touch while the arm stands like this, and returns the contact of the
+    /// one that presses deepest.
+    pub(crate) fn trace(&mut self, chain: &Chain, joints_rad: &Joints) -> Option<Contact> {
         let paper = self.paper.as_ref()?;
-        let mut press = None;
+        let mut deepest: Option<Contact> = None;
         let mount = chain.forward(joints_rad);
         for pen in 0..self.pens.len() {
             let Some(tip) = self
@@ -115,9 +112,11 @@ impl Desk {
             if let Some(drawing) = self.drawing.get_mut(pen) {
                 *drawing = touched.is_some();
             }
-            if let Some((_, height_mm)) = touched {
+            if let Some((_, height_mm)) = touched
+                && deepest.is_none_or(|contact| height_mm < contact.height_mm)
+            {
                 let tip_m = self.pens.get(pen).map_or([0.0; 3], |pen| pen.tip_m);
-                press = Some(pressed(&**paper, chain, joints_rad, tip_m, height_mm));
+                deepest = Some(contact(&**paper, chain, joints_rad, tip_m, height_mm));
             }
             if let Some((at_mm, _)) = touched
                 && self.points < POINTS_MAX
@@ -125,28 +124,30 @@ impl Desk {
                 self.points += mark(&mut self.ink, pen, at_mm, was_drawing);
             }
         }
-        press
+        deepest
     }
 }
 
-/// What each joint is asked for, as a share of its torque and in its own sense, to press a pen that
-/// gives way so far into its holder: the spring lifts the tip, and the servos push it down.
-fn pressed(
+/// Returns how a tip presses, with the lever by which each joint lifts it.
+fn contact(
     paper: &dyn Paper,
     chain: &Chain,
     joints_rad: &Joints,
     tip_m: [f64; 3],
     height_mm: f64,
-) -> Joints {
+) -> Contact {
     let height = |joints_rad: &Joints| {
         let tip = chain.forward(joints_rad) * Point3::from(tip_m);
         paper.touch(tip.coords.into()).map(|(_, mm)| mm)
     };
-    joints_rad.map(|joint, _| {
+    let lever_mm = joints_rad.map(|joint, _| {
         let moved = joints_rad.map(|other, q| if other == joint { q + TURN_RAD } else { q });
-        let lever_mm = height(&moved).map_or(0.0, |mm| (mm - height_mm) / TURN_RAD);
-        SPRING_PER_MM * height_mm * lever_mm / LEVER_MM
-    })
+        height(&moved).map_or(0.0, |mm| (mm - height_mm) / TURN_RAD)
+    });
+    Contact {
+        height_mm,
+        lever_mm,
+    }
 }
 
 /// How many points were added: none where the pen has hardly moved.

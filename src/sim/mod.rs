@@ -15,6 +15,7 @@ use crate::units::{Instant, Joints};
 use crate::vision::{Eye, Frame, FrameError};
 
 mod body;
+mod contact;
 mod device;
 mod dynamixel;
 mod fault;

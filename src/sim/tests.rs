@@ -5,7 +5,7 @@
     reason = "a failing test may panic"
 )]
 
-use super::body::{Drive, STEP};
+use super::body::{Drive, Felt, STEP};
 use super::*;
 
 fn arm(change: impl Fn(&mut crate::arm::ArmFile)) -> Arm {
@@ -148,4 +148,67 @@ fn the_pen_draws_where_it_touches_and_lifts_between_lines() {
         length > 0.05 * reach_mm && length < 0.15 * reach_mm,
         "{length} of {reach_mm}"
     );
+}
+
+/// Presses the tool down on a solid sheet that is met at once, by two joints, `ticks` beyond it; what
+/// the first of them feels, and where the tool is from the sheet.
+fn pressed(ticks: f64, torque_ratio: f64) -> (Felt, f64) {
+    let arm = arm(|_| {});
+    let stretched = Joints::from_slice(&[0.0, 0.2, -0.2, 0.0, 0.0]);
+    let height_m = |q: &Joints| arm.chain.forward(q).translation.z;
+    let mut body = Body::new(&arm, &stretched, SUPPLY_V);
+    let goal = |place: usize| body.felt(place, Instant::ZERO).unwrap().ticks;
+    let (lift, elbow) = (goal(1), goal(2));
+    let sheet_m = height_m(&stretched);
+    let mut desk = Desk::default();
+    let pen = SimPen {
+        tip_m: [0.0; 3],
+        colour: "black".to_owned(),
+        width_mm: 0.5,
+    };
+    desk.lay(Box::new(Level(sheet_m)), vec![pen]);
+    let down = |joint: usize| {
+        let moved = stretched.map(|other, q| if other == joint { q + 0.01 } else { q });
+        let sign = arm.servos().find(|(of, _)| *of == joint).unwrap().1.sign;
+        f64::from(sign) * (sheet_m - height_m(&moved)).signum()
+    };
+    for (place, from) in [(1, lift), (2, elbow)] {
+        let drive = Drive {
+            torque_on: true,
+            goal_ticks: from + ticks * down(place),
+            speed_ticks_s: 500.0,
+            acceleration_ticks_s2: 20_000.0,
+            torque_ratio,
+        };
+        body.drive(place, drive);
+    }
+    body.advance(after(3000), |joints| desk.trace(&arm.chain, joints));
+    let truth_mm = (height_m(&body.truth_rad()) - sheet_m) * 1e3;
+    (body.felt(1, after(3000)).unwrap(), truth_mm)
+}
+
+#[test]
+fn a_tip_that_presses_beyond_its_spring_holds_the_joints_back_and_loads_the_servos() {
+    let (gentle, _) = pressed(4.0, 1.0);
+    let (hard, hard_mm) = pressed(40.0, 1.0);
+    // The pen slides 2 mm into its holder, and the sheet gives way by next to nothing.
+    assert!((-3.0..=-2.0).contains(&hard_mm), "{hard_mm}");
+    assert!(hard.load_ratio.abs() > 0.15, "{hard:?}");
+    assert!(
+        hard.current_a > 2.0 * gentle.current_a,
+        "{hard:?} {gentle:?}"
+    );
+    // As a servo that follows its goal like a spring does: what it is behind is what it pushes.
+    let (harder, harder_mm) = pressed(80.0, 1.0);
+    assert!(harder.load_ratio.abs() > hard.load_ratio.abs() + 0.2);
+    assert!(harder_mm > -3.0, "{harder_mm}");
+}
+
+#[test]
+fn a_servo_at_its_torque_limit_yields_to_a_solid_sheet() {
+    let (strong, _) = pressed(80.0, 1.0);
+    let (weak, weak_mm) = pressed(80.0, 0.2);
+    assert!((weak.load_ratio.abs() - 0.2).abs() < 1e-9, "{weak:?}");
+    assert!(strong.load_ratio.abs() > 0.3, "{strong:?}");
+    assert!((-3.0..=-2.0).contains(&weak_mm), "{weak_mm}");
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::answer::Reply;
 use super::dispatch::{Order, Request};
 use super::{Node, Seat};
-use crate::caller::Standing;
+use crate::caller::{Role, Standing};
 use crate::catalogue::{Effect, Tool};
 use crate::permit::Who;
 use crate::units::Instant;
@@ -16,6 +16,7 @@ use crate::units::Instant;
 impl Node {
     /// Whether the caller's token allows this call now.
     pub(super) fn admits(&self, tool: &Tool, request: &Request) -> Result<(), Box<Reply>> {
+        may_write(tool, request)?;
         let Some(standing) = &request.standing else {
             return Ok(());
         };
@@ -69,6 +70,29 @@ impl Node {
             .first()
             .map_or(Instant::ZERO, |seat| seat.motion.clock().now())
     }
+}
+
+/// Refuses what changes the node's own record to everybody but operators: a planner does not choose what it is examined by,
+/// and each new case ends the certificates of all.
+fn may_write(tool: &Tool, request: &Request) -> Result<(), Box<Reply>> {
+    let role = request.standing.as_ref().map(|standing| standing.role);
+    let is_operator = match role {
+        Some(role) => role == Role::Operator,
+        None => request.who == Who::Operator,
+    };
+    if !tool.writes || is_operator {
+        return Ok(());
+    }
+    let who = match &request.standing {
+        Some(standing) => format!("the token `{}` is a {}'s", standing.name, standing.role),
+        None => "this caller has no token that says who it is".to_owned(),
+    };
+    Err(Reply::failed(format!(
+        "{} writes into this node's record, which is for operators alone, and {who}: call it with an operator's token, or let the operator run `steadyhand exam cases add`; nothing was written",
+        tool.name
+    ))
+    .with("code", "role")
+    .boxed())
 }
 
 impl Seat {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use nalgebra::Point3;
 
 use super::answer::Reply;
+use super::calibrated;
 use super::carry::{self, Errand, Trouble, tip_mm};
 use super::dispatch::Order;
 use super::pictures;
@@ -39,6 +40,7 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
 async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let scene = order.scene(seat)?;
+    calibrated::refuse_other_zeros(seat, &scene)?;
     let (touches, read) = (order.is("touch"), reading::read(order));
     if let Some(read_mm) = read {
         if touches {

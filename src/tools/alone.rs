@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::answer::Reply;
 use super::carry::{Errand, Trouble};
 use super::job::{Card, Claim, Job};
-use super::{Node, Seat, record};
+use super::{Node, Seat, calibrated, record};
 use crate::job::Accepted;
 use crate::motion::StopReport;
 use crate::permit::{Permit, Who};
@@ -41,7 +41,7 @@ impl Alone {
     /// Begins a job, as soon as the arm's last one has ended.
     ///
     /// # Errors
-    /// When another one is under way, or this one cannot be journalled.
+    /// When the arm's file has other zeros than it was attached with, another job is under way, or this one cannot be journalled.
     pub(crate) async fn begin(
         node: &Arc<Node>,
         seat: &Arc<Seat>,
@@ -49,6 +49,7 @@ impl Alone {
         scene: &Scene,
         seen_stops: u64,
     ) -> Result<Self, String> {
+        calibrated::same_zeros(seat, scene)?;
         let id = node.book.next_id();
         let job = free(seat, &id, tool, scene).await?;
         let accepted = Accepted {

@@ -73,6 +73,28 @@ impl Reply {
         self
     }
 
+    /// Says these words where the answer said that nothing moved, which was not the whole truth.
+    pub(super) fn instead_of_nothing_moved(mut self, words: &str) -> Self {
+        self.text = reworded(&self.text, words);
+        let said = ["message", "usage_hints"];
+        for (_, value) in self
+            .structured
+            .iter_mut()
+            .filter(|(key, _)| said.contains(&key.as_str()))
+        {
+            match value {
+                Value::String(text) => *text = reworded(text, words),
+                Value::Array(texts) => texts.iter_mut().for_each(|value| {
+                    if let Value::String(text) = value {
+                        *text = reworded(text, words);
+                    }
+                }),
+                _ => {}
+            }
+        }
+        self
+    }
+
     /// On the heap, as the error of a step.
     pub(super) fn boxed(self) -> Box<Self> {
         Box::new(self)
@@ -96,6 +118,21 @@ impl Reply {
         }
         self
     }
+}
+
+/// Of the whole node, as refusals say it.
+const NOTHING_MOVED: &str = "nothing moved";
+/// Of one call, while others go on.
+pub(super) const NOTHING_FOR_THIS_CALL: &str = "nothing moved for this call";
+/// Of a sequence in which an earlier step may have moved.
+pub(super) const NOTHING_IN_THIS_STEP: &str = "nothing moved in this step";
+/// Of a job with several motions, one of which was carried out.
+pub(super) const MOVED_BEFORE: &str = "the arm had moved before that and stands now";
+
+fn reworded(text: &str, words: &str) -> String {
+    // What is narrower already is not narrowed twice.
+    text.replace(NOTHING_FOR_THIS_CALL, NOTHING_MOVED)
+        .replace(NOTHING_MOVED, words)
 }
 
 fn repair_line(repair: &Repair) -> String {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::carry::{Errand, Trouble};
+use super::stroke::same_hash;
 use super::{Node, pictures};
 use crate::permit::Who;
 use crate::plan::Plan;
@@ -72,7 +73,10 @@ impl Node {
                 names.join(", ")
             ));
         };
-        if all.get(at).is_none_or(|waiting| waiting.plan != plan) {
+        if all
+            .get(at)
+            .is_none_or(|waiting| waiting.plan != same_hash(plan))
+        {
             return Err(format!(
                 "{job} has another plan by now; look at it and approve that"
             ));

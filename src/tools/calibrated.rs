@@ -5,7 +5,7 @@
 
 use super::answer::Reply;
 use super::{Node, Seat};
-use crate::calib::{self, Store};
+use crate::calib::{self, CalibrationOrigin, Store};
 use crate::config::ArmEntry;
 use crate::scene::Scene;
 
@@ -18,18 +18,14 @@ pub(super) fn check(node: &Node, seat: &Seat, scene: &Scene) -> Result<(), Box<R
             .boxed()
     };
     let stale = |why| refused("stale_calibration", why);
-    if !is_attached(seat, scene) {
-        return Err(stale(format!(
-            "the file of arm {} has other zeros than the node attached it with: start the node again",
-            scene.arm.file.name
-        )));
-    }
+    same_zeros(seat, scene).map_err(stale)?;
     let history = Store::of_state(&node.state).history();
     let history = history.map_err(|error| stale(error.to_string()))?;
-    if let Some(why) = calib::stale(&history, scene) {
+    let origin = origin(node, seat);
+    if let Some(why) = calib::stale(&history, scene, &origin) {
         return Err(stale(why));
     }
-    let missing = calib::missing(&history, scene);
+    let missing = calib::missing(&history, scene, &origin);
     if missing.is_empty() || !entry(node, seat).is_some_and(must_be_calibrated) {
         return Ok(());
     }
@@ -48,7 +44,7 @@ fn not_calibrated(seat: &Seat, missing: &[String]) -> String {
 pub(super) fn words(node: &Node, seat: &Seat, scene: &Scene) -> Option<&'static str> {
     let history = Store::of_state(&node.state).history().unwrap_or_default();
     let entry = entry(node, seat)?;
-    let is_missing = !calib::missing(&history, scene).is_empty();
+    let is_missing = !calib::missing(&history, scene, &origin(node, seat)).is_empty();
     is_missing.then_some(match entry.is_simulated() {
         true => "not calibrated: the arm is simulated, and is taken for what the files say",
         false => "calibrated elsewhere, as the node file says",
@@ -63,8 +59,38 @@ fn must_be_calibrated(entry: &ArmEntry) -> bool {
     !entry.is_simulated() && entry.calibrated.is_none()
 }
 
-/// Whether the arm counts as the scene's arm does.
-fn is_attached(seat: &Seat, scene: &Scene) -> bool {
-    let attached = seat.motion.arm();
-    scene.arm.servos().eq(attached.servos())
+/// Refuses a scene whose arm's file has other zeros or limits than the node attached its arm with: what the node measures and what
+/// would be planned do not belong together. Whatever moves, records or enables asks this first; a stop does not.
+///
+/// # Errors
+/// What differs, and that the node is to be started again.
+pub(crate) fn same_zeros(seat: &Seat, scene: &Scene) -> Result<(), String> {
+    if scene.arm.counts_like(seat.motion.arm()) {
+        return Ok(());
+    }
+    Err(format!(
+        "the file of arm {} has other zeros or limits than the node attached it with; start the node again: until then nothing is enabled, moved or touched by that file",
+        scene.arm.file.name
+    ))
+}
+
+/// Refuses as [`same_zeros`] does, as a tool's answer.
+pub(super) fn refuse_other_zeros(seat: &Seat, scene: &Scene) -> Result<(), Box<Reply>> {
+    same_zeros(seat, scene).map_err(|why| {
+        Reply::failed(format!("{why}; nothing moved"))
+            .with("code", "stale_calibration")
+            .boxed()
+    })
+}
+
+/// Returns what arm a calibration is made on that is made here and now.
+pub(crate) fn origin(node: &Node, seat: &Seat) -> CalibrationOrigin {
+    let identity = &seat.motion.snapshot().identity;
+    let fingerprints = identity
+        .iter()
+        .map(|one| (one.servo.id.to_string(), one.fingerprint()));
+    CalibrationOrigin {
+        simulated: entry(node, seat).map(ArmEntry::is_simulated),
+        servos: calib::servos_of(&fingerprints.collect()),
+    }
 }

@@ -9,7 +9,9 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::answer::Reply;
+use super::answer::{MOVED_BEFORE, Reply};
+use super::calibrated;
+use super::caught::{InternalError, catch_panic};
 use super::job::{Card, Claim, Job};
 use super::record;
 use super::sighted;
@@ -39,6 +41,8 @@ pub(super) enum Trouble {
     Denied(Denied),
     /// There is no plan.
     Plan(PlanError),
+    /// Planning or judging panicked; nothing moved.
+    Broken(InternalError),
     /// Rules said no.
     Gate(gate::Refused),
     /// It did not begin; nothing moved.
@@ -95,6 +99,7 @@ pub(super) struct Errand {
 impl Errand {
     /// Leave to move in a scene.
     pub(super) fn ask(&self, scene: &Scene) -> Result<Permit, Trouble> {
+        calibrated::refuse_other_zeros(&self.seat, scene).map_err(Trouble::Said)?;
         self.seat
             .permits()
             .ask(scene, self.seat.motion.clock().now())
@@ -131,14 +136,11 @@ impl Errand {
         self.await_approval(scene, plan).await?;
         self.look(scene).await?;
         let start = self.start()?;
-        let checked = gate::check(
-            scene,
-            permit,
-            &start,
-            motion.clock().now(),
-            plan.trajectory.clone(),
-        )
-        .map_err(Trouble::Gate)?;
+        let judged = catch_panic("the plan is judged", || {
+            let now = motion.clock().now();
+            gate::check(scene, permit, &start, now, plan.trajectory.clone())
+        });
+        let checked = judged.map_err(Trouble::Broken)?.map_err(Trouble::Gate)?;
         let keeper = self.keep(scene, plan).await?;
         self.job.update(|card| {
             card.state = "moving";
@@ -160,6 +162,8 @@ impl Errand {
         if matches!(outcome, Ok(Outcome::Refused(_))) {
             // It did not move in this scene: which way is up is still the other's to say.
             self.seat.moved_back_to(before);
+        } else {
+            self.job.moved();
         }
         let arm_time_s = motion.clock().now().seconds_since(began);
         let Kept { drawn, failure } = kept;
@@ -312,7 +316,7 @@ where
                 tracing::debug!("the planner keeps its priority: {error}");
             }
             // A caller that is gone wants no plan.
-            let _ = done.send(plan(&watch));
+            let _ = done.send(catch_panic("planning", || plan(&watch)));
         });
     if let Err(error) = thread {
         return Err(Trouble::Refused(format!(
@@ -320,9 +324,9 @@ where
         )));
     }
     match answer.await {
-        Ok(planned) => planned.map_err(Trouble::Plan),
+        Ok(planned) => planned.map_err(Trouble::Broken)?.map_err(Trouble::Plan),
         Err(_) => Err(Trouble::Refused(
-            "the planner failed on this design; nothing moved".to_owned(),
+            "the planner's thread ended without an answer".to_owned(),
         )),
     }
 }
@@ -423,7 +427,16 @@ where
             )
         }
     };
+    let reply = if job.has_moved() {
+        reply.instead_of_nothing_moved(MOVED_BEFORE)
+    } else {
+        reply
+    };
     let card = job.card();
+    let reply = match node.kept_apart(&seat) {
+        Some(words) => reply.with("apart", words),
+        None => reply,
+    };
     let reply = reply.with("arm", seat.title()).with(
         "job",
         Card {
@@ -596,6 +609,7 @@ impl Trouble {
                 "refused",
                 refused("gate_refused", &error.to_string()).with("refusals", &error.0),
             ),
+            Self::Broken(error) => ("refused", refused("internal_error", &error.to_string())),
             Self::Refused(why) => ("refused", refused("refused", &why)),
             Self::Said(reply) => ("refused", *reply),
             Self::Stopped(report, drawn) => ("stopped", stopped(&report, drawn)),
@@ -635,6 +649,7 @@ fn denied_reply(denied: &Denied) -> Reply {
         Denied::Stopped(_) | Denied::OperatorMustReset => "needs_reset",
         Denied::Emergency => "emergency_stop",
         Denied::Fault(_) => "fault",
+        Denied::OtherArm(_) => "other_arm",
     };
     refused(code, &denied.to_string())
 }
@@ -664,4 +679,86 @@ fn stopped(report: &StopReport, drawn: Drawn) -> Reply {
 pub(super) fn tip_mm(scene: &Scene, pen: usize, q_rad: &Joints) -> Option<[f64; 3]> {
     let tip = scene.arm.chain.forward(q_rad) * scene.pen(pen)?.tip_m;
     Some([tip.x * 1e3, tip.y * 1e3, tip.z * 1e3])
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::link::memory::MemoryLink;
+    use crate::link::{Link, LinkError};
+    use crate::motion::{Motion, Opener};
+    use crate::permit::Permits;
+    use crate::scene::Library;
+    use crate::sim::Simulator;
+
+    fn seat() -> Seat {
+        let scene = Library::new(None).scene("default", None).unwrap();
+        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+        let open: Opener = Box::new(move |clock| {
+            let link = MemoryLink::new(sim.clone(), clock, "bench").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn Link>)
+        });
+        let permits = Arc::new(Permits::everything());
+        let arm = Arc::clone(&scene.arm);
+        Seat::new(
+            "arm",
+            Motion::start(arm, Clock::simulated(), permits, open).unwrap(),
+            None,
+        )
+    }
+
+    /// The planner, broken: it goes beyond the end of a list.
+    fn breaks(watch: &dyn crate::plan::Watch) -> Result<Plan, PlanError> {
+        let strokes: Vec<Plan> = Vec::new();
+        watch.progress(0, strokes.len());
+        Ok(strokes.into_iter().next().expect("a stroke"))
+    }
+
+    /// The answer said that the planner failed on the design, and neither why nor what to do.
+    #[tokio::test]
+    async fn a_planner_that_panics_is_a_refusal_that_says_what_to_report() {
+        let seat = seat();
+        let planning = Planning {
+            job: None,
+            asks: seat.motion.asks(),
+            seen_stops: 0,
+            cancelled: CancellationToken::new(),
+        };
+        let Err(trouble) = on_planner(planning, breaks).await else {
+            panic!("a plan");
+        };
+        let (state, reply) = trouble.reply();
+        assert_eq!(state, "refused");
+        for said in [
+            "internal error while planning: a stroke",
+            "report it",
+            "nothing moved",
+        ] {
+            assert!(reply.text.contains(said), "{said}: {}", reply.text);
+        }
+        let code = reply.structured.get("code").and_then(|code| code.as_str());
+        assert_eq!((reply.is_error, code), (true, Some("internal_error")));
+        assert_eq!(seat.motion.stops_asked(), 0);
+        assert!(seat.permits().latched().is_none());
+    }
+
+    /// Each takes one of two turns, and none would be left.
+    #[tokio::test]
+    async fn previews_that_panic_leave_their_turn_to_the_next() {
+        let seat = seat();
+        for _ in 0..5 {
+            let watch = Watch::nobody();
+            let planned = preview(&seat, &watch, breaks).await;
+            assert!(matches!(planned, Err(Trouble::Broken(_))));
+        }
+        let planned = preview(&seat, &Watch::nobody(), |_| Ok(7)).await;
+        assert!(matches!(planned, Ok(7)));
+    }
 }

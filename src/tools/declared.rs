@@ -8,8 +8,8 @@ use super::shape::shape;
 use crate::args::name::Resolution;
 use crate::args::{self, Class, Policy, Profile, Received, Shape, Unit};
 use crate::catalogue::{
-    self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, Effect, Field, FieldKind, Here, Kind, Parameter,
-    TOOLS, Tool,
+    self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, Effect, Field, FieldKind, Here, Kind, PREVIEW_NAMES,
+    Parameter, TOOLS, Tool,
 };
 use crate::config::toml::FileError;
 use crate::config::{
@@ -40,6 +40,8 @@ pub(super) enum Deed {
         server: ServerEntry,
         /// The name of its tool.
         tool: String,
+        /// Its arguments are declared, and so read; otherwise they go out as they came.
+        reads: bool,
     },
 }
 
@@ -118,6 +120,11 @@ impl Declared {
         Arc::clone(&self.tools)
     }
 
+    /// Returns whether the tool of this exact name passes its arguments on as they came.
+    pub(super) fn is_unread(&self, name: &str) -> bool {
+        matches!(self.deed(name), Some(Deed::Abroad { reads: false, .. }))
+    }
+
     /// What the tool of this exact name does.
     pub(super) fn deed(&self, name: &str) -> Option<&Deed> {
         let index = self.tools.iter().position(|tool| tool.name == name)?;
@@ -146,6 +153,13 @@ impl Step {
         parameter(self.tool, name).is_some_and(|one| !self.fixed.contains_key(&one.name))
     }
 
+    /// Whether nothing moves in this step where `given` asks for a dry run.
+    pub(super) fn stands_still(&self, given: &Map<String, Value>) -> bool {
+        let arguments = self.arguments(given);
+        let is_asked = |name: &&str| arguments.get(*name) == Some(&Value::Bool(true));
+        self.tool.effect != Effect::Moves || PREVIEW_NAMES.iter().any(is_asked)
+    }
+
     /// For people: `stroke {"scene":"letters"}`.
     pub(super) fn words(&self) -> String {
         if self.fixed.is_empty() {
@@ -171,9 +185,8 @@ impl Declaring<'_> {
         let before = self.problems.len();
         self.name(entry, path);
         let deed = self.deed(entry, path);
-        let parameters: Vec<Parameter> = entry
-            .arguments
-            .iter()
+        let declared = entry.arguments.iter().flatten();
+        let parameters: Vec<Parameter> = declared
             .enumerate()
             .filter_map(|(index, argument)| {
                 let path = format!("{path}.arguments[{index}]");
@@ -218,6 +231,7 @@ impl Declaring<'_> {
             return Some(Deed::Abroad {
                 server: server.clone(),
                 tool: tool.clone(),
+                reads: entry.arguments.is_some(),
             });
         }
         if let Some(calls) = &entry.calls {
@@ -437,6 +451,7 @@ fn card(entry: &ToolEntry, parameters: Vec<Parameter>, deed: &Deed) -> Tool {
     when.truncate(WHEN_LINES_MAX);
     let steps = deed.steps();
     let effect = deed.effect(entry.effect);
+    let unlisted = unlisted(entry, &parameters, steps);
     Tool {
         name: entry.name.clone(),
         title: entry.title.clone().unwrap_or_else(|| title(&entry.name)),
@@ -445,7 +460,9 @@ fn card(entry: &ToolEntry, parameters: Vec<Parameter>, deed: &Deed) -> Tool {
         effect,
         writes: false,
         does: does.to_owned(),
+        default_action: format!("runs `{}` with its defaults", entry.name),
         parameters,
+        unlisted,
         examples: Vec::new(),
         when,
         fields: deed.fields(),
@@ -456,6 +473,46 @@ fn card(entry: &ToolEntry, parameters: Vec<Parameter>, deed: &Deed) -> Tool {
         idempotent: !steps.is_empty() && steps.iter().all(|step| step.tool.idempotent),
         open_world: matches!(deed, Deed::Abroad { .. }),
     }
+}
+
+/// The kind of a step's parameter, where a tool takes it.
+type KindOf<'a> = &'a dyn Fn(&Step, &Parameter) -> Option<Kind>;
+
+/// What a tool takes beside its declared arguments: where none are declared, whatever its steps take; and what is fixed,
+/// with its one value, so that a caller who wants another is told.
+fn unlisted(entry: &ToolEntry, listed: &[Parameter], steps: &[Step]) -> Vec<Parameter> {
+    let mut found: Vec<Parameter> = Vec::new();
+    let passed = |step: &Step, one: &Parameter| {
+        let is_passed = entry.arguments.is_none() && step.takes(&one.name);
+        is_passed.then(|| one.kind.clone())
+    };
+    let fixed = |step: &Step, one: &Parameter| {
+        let value = step.fixed.get(&one.name)?;
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        Some(Kind::Choice(vec![text]))
+    };
+    let kinds: [KindOf<'_>; 2] = [&passed, &fixed];
+    for kind in kinds {
+        for step in steps {
+            for one in &step.tool.parameters {
+                let is_known = listed
+                    .iter()
+                    .chain(&found)
+                    .any(|known| known.name == one.name);
+                if let Some(kind) = kind(step, one).filter(|_| !is_known) {
+                    found.push(Parameter {
+                        kind,
+                        required: false,
+                        default: None,
+                        ..one.clone()
+                    });
+                }
+            }
+        }
+    }
+    found
 }
 
 /// `draw_sign` is "Draw sign" for people.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError};
 
 use futures::future::BoxFuture;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 use tracing::Instrument as _;
 
 use super::answer::Reply;
@@ -94,22 +94,6 @@ impl Node {
         }
     }
 
-    /// Stops at once if a tool of this name stops; its call is still to come, and reports. A stop that plainly names
-    /// another node leaves this one alone.
-    pub fn hurry(&self, tool: &str, arguments: &Received, who: Who) {
-        if let Some(tool) = resolve(tool, self.declared.tools())
-            && !self.spares_us(arguments)
-        {
-            self.stop_if_meant(tool, who);
-        }
-    }
-
-    /// Whether a tool of this name stops.
-    #[must_use]
-    pub fn stops(&self, tool: &str) -> bool {
-        resolve(tool, self.declared.tools()).is_some_and(|tool| tool.effect == Effect::Stops)
-    }
-
     /// Whether a call only shows what is in memory: it opens no file, asks no node, paints nothing and has nothing to be
     /// read, so that handing it to another thread would take longer than doing it.
     #[must_use]
@@ -128,11 +112,10 @@ impl Node {
         tool == "list_nodes" && self.fleet.is_none() && self.scenes.folder().is_none()
     }
 
-    fn stop_if_meant(&self, tool: &Tool, who: Who) {
-        if tool.effect == Effect::Stops {
-            self.stop_all(who, false);
-            self.courses.cancel();
-        }
+    /// Returns whether a tool of this name writes into the node's own record.
+    #[must_use]
+    pub fn writes(&self, tool: &str) -> bool {
+        resolve(tool, self.declared.tools()).is_some_and(|tool| tool.writes)
     }
 
     /// Does a call. The future must be run to its end: a caller that gives up says so with `watch`.
@@ -156,7 +139,7 @@ impl Node {
         let looks = TOOLS.iter().find(exact);
         let looks = looks.is_some_and(|tool| tool.effect == Effect::Reads);
         let reply = Arc::clone(&self).carry(request, watch).await;
-        let reply = self.refusals.judge(&asked, reply);
+        let reply = self.refusals.judge(&asked, self.truthful(reply));
         if looks {
             self.audit.note_behind("call", asked.told(&reply));
         } else {
@@ -174,8 +157,8 @@ impl Node {
     }
 
     async fn carry(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
-        let Some(tool) = resolve(&request.tool, self.declared.tools()) else {
-            return unknown_tool(&request.tool, self.declared.tools());
+        let Some(tool) = self.tool_for(&request.tool) else {
+            return self.unknown_tool(&request, &watch).await;
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
         if request.hop.is_some() || !self.spares_us(&request.arguments) {
@@ -185,7 +168,7 @@ impl Node {
         if let Err(reply) = admitted.and_then(|()| self.offers(tool, &request)) {
             return *reply;
         }
-        match self.way(tool, &request) {
+        let reply = match self.way(tool, &request) {
             Way::Here => self.here_alone(tool, &request, &watch).await,
             Way::There(peer) => self.pass_on(&peer, tool, &request, &watch).await,
             Way::Nowhere(reply) => *reply,
@@ -194,7 +177,8 @@ impl Node {
                 let (own, others) = futures::join!(own, self.stop_others(tool, &request));
                 self.stopped_everywhere(own, others, unknown.as_deref())
             }
-        }
+        };
+        self.named_otherwise(tool, &request, reply)
     }
 
     async fn here_alone(self: &Arc<Self>, tool: &Tool, request: &Request, watch: &Watch) -> Reply {
@@ -252,7 +236,7 @@ impl Node {
     }
 
     fn read(&self, tool: &Tool, request: &Request) -> Result<Reading, (Box<Refusal>, Advice)> {
-        let policy = self.policy(tool.effect);
+        let policy = self.policy(tool);
         let outcome = match self.said_nothing(tool, request, &policy) {
             Some(reading) => Ok(reading),
             None => self.read_whole(tool, request, &policy),
@@ -266,6 +250,9 @@ impl Node {
         request: &Request,
         policy: &Policy,
     ) -> Result<Reading, Box<Refusal>> {
+        if self.declared.is_unread(&tool.name) {
+            return args::pass_on(&request.arguments);
+        }
         let mut here = self.known();
         if let Some(hop) = &request.hop {
             let here = Arc::make_mut(&mut here);
@@ -320,12 +307,14 @@ impl Node {
         .boxed())
     }
 
-    fn policy(&self, effect: Effect) -> Policy {
+    fn policy(&self, tool: &Tool) -> Policy {
         let only_default =
             |seat: &Arc<Seat>| seat.permits().is_only("default", seat.motion.clock().now());
+        // Which scene a declared tool means, or whether it means one, its own name says.
+        let is_built_in = self.declared.deed(&tool.name).is_none();
         Policy {
-            default_is_all_enabled: self.seats.iter().all(only_default),
-            ..Policy::new(strictness(effect), self.profile())
+            default_is_all_enabled: is_built_in && self.seats.iter().all(only_default),
+            ..Policy::new(strictness(tool.effect), self.profile())
         }
     }
 }
@@ -375,6 +364,9 @@ impl Order<'_> {
         let mut understood = self.reading.understood.clone();
         understood.remove("again");
         understood.remove("debug");
+        if let Some(plan) = self.plan_hash() {
+            understood.insert("plan".to_owned(), plan.into());
+        }
         let key = format!("{tool} {} {}", Value::Object(understood), scene.revision);
         let accepted = Accepted {
             tool: tool.to_owned(),
@@ -443,7 +435,7 @@ fn everywhere(nodes: &[String]) -> Vec<String> {
 }
 
 /// The tool that a name means, form aside.
-fn resolve<'a>(name: &str, declared: &'a [Tool]) -> Option<&'a Tool> {
+pub(super) fn resolve<'a>(name: &str, declared: &'a [Tool]) -> Option<&'a Tool> {
     let all = || TOOLS.iter().chain(declared);
     let exactly = |tool: &&Tool| tool.names().any(|own| own == name);
     if let Some(tool) = all().find(exactly) {
@@ -465,33 +457,26 @@ fn resolve<'a>(name: &str, declared: &'a [Tool]) -> Option<&'a Tool> {
     }
 }
 
-fn unknown_tool(name: &str, declared: &[Tool]) -> Reply {
-    let names = TOOLS.iter().chain(declared).map(|tool| tool.name.as_str());
-    let nearest = args::nearest(name, names).join(", ");
-    let name: String = name.chars().take(80).collect();
-    Reply::failed(format!(
-        "there is no tool {name:?}; the tools, nearest first: {nearest}; nothing moved"
-    ))
-    .with("code", "unknown_tool")
-}
-
 pub(super) fn refused(tool: &Tool, refusal: &Refusal, advice: Advice) -> Reply {
-    let corrected = Value::Object(refusal.corrected.clone());
-    let advice = match advice {
-        Advice::Mend => format!("corrected call: {} {corrected}", tool.name),
-        Advice::AskTheOperator => format!(
-            "this failed the same way before: ask the operator; corrected call: {} {corrected}",
-            tool.name
-        ),
-    };
-    let mut call = Map::new();
-    call.insert("tool".to_owned(), tool.name.as_str().into());
-    call.insert("arguments".to_owned(), corrected);
-    Reply::failed(format!("{refusal}; {advice}; nothing moved"))
+    let corrected = refusal.corrected.clone().map(Value::Object);
+    let mut told = vec![refusal.to_string()];
+    if advice == Advice::AskTheOperator {
+        told.push("this failed the same way before: ask the operator".to_owned());
+    }
+    let call = corrected.as_ref();
+    told.extend(call.map(|call| format!("corrected call: {} {call}", tool.name)));
+    told.extend(Some(refusal.guidance.clone()).filter(|words| !words.is_empty()));
+    let reply = Reply::failed(format!("{}; nothing moved", told.join("; ")))
         .with("code", "arguments_refused")
         .with("complaints", &refusal.complaints)
-        .with("corrected_call", call)
         .with("repairs", &refusal.repairs)
         .with("understood", &refusal.good)
-        .with("moved", false)
+        .with("moved", false);
+    match corrected {
+        Some(call) => reply.with(
+            "corrected_call",
+            json!({"tool": tool.name, "arguments": call}),
+        ),
+        None => reply,
+    }
 }

@@ -1,5 +1,6 @@
 //! Motions that outlast their call: what is being done, how far it is, how it ended.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ pub(super) struct Job {
     card: Mutex<Card>,
     reply: watch::Sender<Option<Arc<Reply>>>,
     ended: Mutex<Option<Instant>>,
+    /// Whether one of its motions was carried out, wholly or in part.
+    has_moved: AtomicBool,
 }
 
 /// An arm's present or last job.
@@ -88,6 +91,15 @@ impl Job {
             .await
             .ok()
             .and_then(|reply| reply.clone())
+    }
+
+    /// Remembers that the arm moved for it.
+    pub(super) fn moved(&self) {
+        self.has_moved.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_moved(&self) -> bool {
+        self.has_moved.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -152,6 +164,7 @@ impl Board {
             card: Mutex::new(card()),
             reply: watch::Sender::new(None),
             ended: Mutex::default(),
+            has_moved: AtomicBool::new(false),
         });
         *board = Some(Arc::clone(&job));
         Claim::Mine(job)

@@ -84,7 +84,7 @@ fn own(node: &Node) -> Value {
 fn arm(node: &Node, seat: &Seat) -> Value {
     let snapshot = seat.motion.snapshot();
     let job = seat.board.job().filter(|job| !job.is_over());
-    json!({
+    let mut told = json!({
         "name": seat.name,
         "arm": seat.title(),
         "simulated": seat.studio.is_some(),
@@ -99,7 +99,11 @@ fn arm(node: &Node, seat: &Seat) -> Value {
             look(seat, &job);
             job.card()
         }),
-    })
+    });
+    if let Some(told) = told.as_object_mut() {
+        told.extend(node.beside(seat));
+    }
+    told
 }
 
 /// The last time that `align` was carried out to its end with this arm.

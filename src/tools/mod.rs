@@ -9,16 +9,19 @@ mod approve;
 mod audit;
 mod calibrated;
 mod carry;
+mod caught;
 mod declared;
 mod dispatch;
 mod eyes;
 mod helper;
+mod interlock;
 mod job;
 mod list_nodes;
 mod metrics;
 mod node;
 mod photograph;
 mod pictures;
+mod preempt;
 mod preview;
 mod qualified;
 mod record;
@@ -40,12 +43,15 @@ pub use abroad::{Abroad, Errand};
 pub(crate) use alone::{Alone, Short};
 pub use answer::Reply;
 pub use approve::Pending;
+pub(crate) use calibrated::origin;
+pub use caught::{InternalError, catch_panic};
 pub use declared::Declared;
 pub use dispatch::{Request, here, shown};
 pub use eyes::Exposure;
 pub use helper::{Helped, Helpers};
+pub use interlock::{ArmSeparation, separations};
 pub use metrics::metrics;
-pub use node::{Node, Recorder, Seat, State, Studio};
+pub use node::{AT_REST_RAD, Node, Recorder, Seat, State, Studio};
 pub use pictures::{
     ink as ink_picture, outside as outside_picture, preview as preview_picture,
     reach as reach_picture,

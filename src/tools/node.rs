@@ -13,11 +13,13 @@ use crate::job::{Audit, Book, Keep};
 use crate::motion::Motion;
 use crate::permit::{Permits, Who};
 use crate::scene::{Library, Scene, SceneError};
+use crate::units::Measured;
 use crate::vision::{Eye, Frame};
 
 use super::abroad::Abroad;
 use super::declared::Declared;
 use super::eyes::{self, Exposure, Watcher};
+use super::interlock::{self, ArmSeparation};
 use super::job::Board;
 use super::photograph::Photograph;
 use super::relay::Courses;
@@ -49,6 +51,9 @@ pub trait Recorder: Send + Sync {
     /// No longer. All that was written is in the file afterwards; this waits for the disk.
     fn end(&self);
 }
+
+/// How near to its rest pose every joint of an arm must be that stands at rest.
+pub const AT_REST_RAD: f64 = 0.03;
 
 /// One arm of a node.
 pub struct Seat {
@@ -96,6 +101,7 @@ pub struct Node {
     pub(super) approvals: super::approve::Approvals,
     pub(super) previews: super::stroke::Previews,
     selftest: Mutex<Option<serde_json::Value>>,
+    pub(super) separations: Vec<ArmSeparation>,
     pub(super) rates: Rates,
     /// The names that exist here, where no file can change them.
     pub(super) known: OnceLock<Arc<Here>>,
@@ -191,6 +197,19 @@ impl Seat {
             .clone()
     }
 
+    /// Returns whether the arm was read to stand where the scene that it last moved in rests it.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        let (scene, seen) = (self.last_scene(), self.motion.snapshot().measured);
+        let off_rad = |(scene, seen): (Arc<Scene>, Arc<Measured>)| {
+            seen.position_rad.distance_max(&scene.rest_rad)
+        };
+        scene
+            .zip(seen)
+            .map(off_rad)
+            .is_some_and(|off_rad| off_rad < AT_REST_RAD)
+    }
+
     /// Remembers the scene that the arm moves in.
     pub fn moved_in(&self, scene: &Arc<Scene>) {
         *self
@@ -237,6 +256,7 @@ impl Node {
     ) -> Self {
         Self {
             cameras: eyes::of(&file),
+            separations: interlock::join(&file, &scenes, &seats),
             file,
             scenes,
             seats,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::gate;
 use crate::plan::{self, Attempt, Plan, PlanError, Report, Watch};
 use crate::scene::{Scene, SheetStroke};
-use crate::units::Joints;
+use crate::units::{Joints, short};
 
 /// What a drawing would be.
 #[derive(Clone, Debug)]
@@ -160,7 +160,10 @@ impl Complaint {
         let rule = serde_json::to_value(refusal.rule).unwrap_or_default();
         let place = refusal.at_mm.map(rounded);
         let name = stroke.map(|stroke| format!("{} (stroke {})", stroke.source, stroke.stroke + 1));
-        let at = place.map(|[x, y]| format!(" at ({x:.1}, {y:.1}) mm"));
+        let at = place.map(|at| {
+            let [x, y] = at.map(|at| short((at * 10.0).round() / 10.0));
+            format!(" at ({x}, {y}) mm")
+        });
         let why = match name {
             Some(name) => format!("{name}{}: {}", at.unwrap_or_default(), refusal.why),
             None => refusal.why.clone(),

@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::Reply;
+use super::answer::{NOTHING_IN_THIS_STEP, Reply};
 use super::declared::{Deed, Step};
 use super::dispatch::{Order, Request};
 use super::{Node, Watch, abroad, helper};
 use crate::args::Received;
-use crate::catalogue::{Effect, Tool};
+use crate::catalogue::{Effect, PREVIEW_NAMES, Tool};
 use crate::permit::Who;
 use crate::units::Instant;
 
@@ -37,7 +37,7 @@ pub(super) async fn call(order: &Order<'_>, tool: &Tool) -> Reply {
         }
         Some(Deed::Sequence(steps)) => sequence(order, tool, steps).await,
         Some(Deed::Helps) => helper::call(order, tool).await,
-        Some(Deed::Abroad { server, tool }) => abroad::call(order, server, tool).await,
+        Some(Deed::Abroad { server, tool, .. }) => abroad::call(order, server, tool).await,
         None => Reply::failed(format!("the tool `{}` does nothing", tool.name)),
     }
 }
@@ -180,6 +180,12 @@ impl Course {
 async fn sequence(order: &Order<'_>, tool: &Tool, steps: &[Step]) -> Reply {
     let node = order.node;
     let given = &order.reading.understood;
+    let asks = |name: &&str| given.get(*name) == Some(&Value::Bool(true));
+    if PREVIEW_NAMES.iter().any(asks)
+        && let Some(step) = steps.iter().find(|step| !step.stands_still(given))
+    {
+        return no_dry_run(tool, step);
+    }
     let key = key(node, steps, given);
     let course = match node.courses.claim(tool, key, &End::now(node)) {
         Claim::Busy(words) => {
@@ -202,6 +208,17 @@ async fn sequence(order: &Order<'_>, tool: &Tool, steps: &[Step]) -> Reply {
         }
     };
     wait(node, &course, steps.len(), order.watch).await
+}
+
+/// Refuses a dry run of a sequence with a step that would move all the same.
+fn no_dry_run(tool: &Tool, step: &Step) -> Reply {
+    Reply::failed(format!(
+        "`{}` can do no dry run: its step `{}` moves the arm and takes no dry_run; call `stroke` with dry_run to see its plan; nothing moved",
+        tool.name,
+        step.words()
+    ))
+    .with("code", "no_dry_run")
+    .with("moved", false)
 }
 
 /// What makes two calls of a sequence the same: what it is given, and what its scenes are made of now.
@@ -308,7 +325,13 @@ impl Run {
             told.push(summary(step, &last));
             if last.is_error {
                 let why = last.text.clone();
-                return ended(&place, &format!("failed: {why}"), told, last);
+                let is_first = told.len() == 1;
+                let reply = ended(&place, &format!("failed: {why}"), told, last);
+                return if is_first {
+                    reply
+                } else {
+                    reply.instead_of_nothing_moved(NOTHING_IN_THIS_STEP)
+                };
             }
         }
         self.course.tell(of, "done".to_owned());

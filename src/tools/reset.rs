@@ -45,8 +45,8 @@ fn scene(order: &Order<'_>) -> Result<Arc<Scene>, Box<Reply>> {
     let asked = order.text("scene");
     match (seat.last_scene(), asked) {
         (Some(last), Some(asked)) if last.name != asked => Err(Reply::failed(format!(
-            "the arm last moved in scene `{}`, so only that one says which way is up; corrected call: reset {{\"scene\":\"{}\"}}; nothing moved",
-            last.name, last.name
+            "the arm last moved in scene `{}`, so only that one says which way is up; call reset without `scene`; nothing moved",
+            last.name
         ))
         .with("code", "other_scene")
         .boxed()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::dispatch::Order;
@@ -18,21 +18,16 @@ pub(super) const OVERLAP_MM: f64 = 3.0;
 /// `stroke` with `resume`.
 pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, Box<Reply>> {
     check_is_one_thing(order)?;
-    let past = order.node.book.unfinished(&seat.name).ok_or_else(|| {
-        Reply::failed(
-            "no drawing of this arm was left half done; call stroke without resume; nothing moved",
-        )
-        .with("code", "nothing_to_resume")
-        .boxed()
-    })?;
+    let past = order.node.book.unfinished(&seat.name);
+    let past = past.ok_or_else(|| nothing_to_resume(order.node, seat).boxed())?;
+    check_means(order, &past)?;
     let scene = same_scene(order.node, seat, &past)?;
     calibrated::check(order.node, seat, &scene)?;
     let drawing = Drawing {
         rest: Some(past.left(OVERLAP_MM)),
-        plan: order.text("plan").map(str::to_owned),
+        plan: order.plan_hash(),
     };
-    let mut understood = order.reading.understood.clone();
-    understood.insert("scene".to_owned(), past.scene.as_str().into());
+    let understood = understood(order, &past);
     let reply = if order.is("dry_run") {
         stroke::dry_run(order, &scene, drawing).await
     } else {
@@ -40,7 +35,9 @@ pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, B
         sighted::check(order.node, seat, &scene).await?;
         let mut call = order.job("stroke", &scene, false);
         call.accepted.resumes.clone_from(&past.id);
-        call.key = format!("{} {}", call.key, past.id);
+        call.accepted.understood = Value::Object(understood.clone()).to_string();
+        // The same job, however it was named.
+        call.key = format!("stroke resume {} {}", drawing_key(&understood), past.id);
         let work = {
             let scene = Arc::clone(&scene);
             move |errand| stroke::draw(errand, scene, drawing)
@@ -50,6 +47,103 @@ pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, B
     Ok(reply
         .with("understood", understood)
         .with("resumed", about(&past)))
+}
+
+/// The arguments as they are used: the scene, its overlay and the arm are the unfinished job's.
+fn understood(order: &Order<'_>, past: &Past) -> Map<String, Value> {
+    let mut understood = order.reading.understood.clone();
+    for (name, value) in drawn_by(past) {
+        match value {
+            Some(value) => understood.insert(name.to_owned(), value.into()),
+            None => understood.shift_remove(name),
+        };
+    }
+    understood
+}
+
+/// What two calls must have in common to be the same one.
+fn drawing_key(understood: &Map<String, Value>) -> Value {
+    let mut key = understood.clone();
+    key.remove("debug");
+    Value::Object(key)
+}
+
+/// The arguments that say what is drawn and by which arm, as the unfinished job has them.
+fn drawn_by(past: &Past) -> [(&'static str, Option<&str>); 3] {
+    let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
+    [
+        ("scene", Some(past.scene.as_str())),
+        ("meta", overlay),
+        ("arm", Some(past.arm.as_str())),
+    ]
+}
+
+/// Refuses a call that names another scene, overlay or arm than the unfinished job's. The corrected call shows what is left and
+/// moves nothing; what else was asked stays in it.
+fn check_means(order: &Order<'_>, past: &Past) -> Result<(), Box<Reply>> {
+    let given = &order.reading.given;
+    let differs = |(name, value): &(&str, Option<&str>)| {
+        let named = given.get(*name).and_then(Value::as_str);
+        named.is_some_and(|named| Some(named) != *value)
+    };
+    let others: Vec<_> = drawn_by(past).into_iter().filter(differs).collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<String> = others
+        .iter()
+        .map(|(name, _)| format!("{name} {}", given.get(*name).unwrap_or(&Value::Null)))
+        .collect();
+    let mut resume = given.clone();
+    others
+        .iter()
+        .for_each(|(name, _)| drop(resume.shift_remove(*name)));
+    // It was for the drawing that was named.
+    resume.shift_remove("plan");
+    let words = Value::Object(resume.clone());
+    resume.insert("dry_run".to_owned(), true.into());
+    let shown = Value::Object(resume.clone());
+    let draws = if order.is("dry_run") {
+        String::new()
+    } else {
+        format!(", stroke {words} draws that")
+    };
+    Err(Reply::failed(format!(
+        "`resume` goes on with {}, which draws {} with arm {} ({}), and this call names {}; corrected call: stroke {shown} shows what is left of it{draws}; nothing moved",
+        past.id,
+        title(past),
+        past.arm,
+        past.words(),
+        named.join(", "),
+    ))
+    .with("code", "resume_differs")
+    .with("unfinished", about(past))
+    .with("corrected_call", json!({"tool": "stroke", "arguments": resume}))
+    .boxed())
+}
+
+/// The scene of a job, and the overlay on it, for people.
+fn title(past: &Past) -> String {
+    match past.overlay.as_str() {
+        "" => format!("scene {:?}", past.scene),
+        overlay => format!("scene {:?} with overlay {overlay:?}", past.scene),
+    }
+}
+
+/// Says which other arms have something to go on with.
+fn nothing_to_resume(node: &Node, seat: &Seat) -> Reply {
+    let others: Vec<String> = node
+        .seats
+        .iter()
+        .filter_map(|seat| node.book.unfinished(&seat.name))
+        .map(|past| format!("; arm {:?} left {}", past.arm, title(&past)))
+        .collect();
+    Reply::failed(format!(
+        "no drawing of arm {:?} was left half done{}; call stroke without resume; nothing moved",
+        seat.name,
+        others.concat()
+    ))
+    .with("code", "nothing_to_resume")
 }
 
 /// Of two things that disagree none is chosen.
@@ -93,8 +187,9 @@ fn same_scene(node: &Node, seat: &Seat, past: &Past) -> Result<Arc<Scene>, Box<R
 pub(super) fn check_none_cut_short(order: &Order<'_>, seat: &Seat) -> Result<(), Box<Reply>> {
     match order.node.book.interrupted(&seat.name) {
         Some(past) if past.is_unfinished() && !order.is("again") => Err(Reply::failed(format!(
-            "{} was interrupted: {}; corrected call: stroke {{\"resume\":true}} goes on with it, stroke {{\"again\":true}} draws anew; nothing moved",
+            "{} was interrupted, which draws {}: {}; stroke with `resume` true goes on with it, and this call with `again` true draws anew what it names; nothing moved",
             past.id,
+            title(&past),
             past.words()
         ))
         .with("code", "interrupted")
@@ -109,6 +204,7 @@ fn about(past: &Past) -> Value {
     json!({
         "job": past.id,
         "scene": past.scene,
+        "meta": Some(&past.overlay).filter(|overlay| !overlay.is_empty()),
         "interrupted": past.interrupted,
         "strokes_done": past.drawn.strokes,
         "strokes": past.strokes.len(),

@@ -1,7 +1,7 @@
 //! From the catalogue's entry of a tool to what the reader of arguments wants to know.
 
 use crate::args::{self, Param, Range, Shape, Unit};
-use crate::catalogue::{Effect, Here, Kind, PREVIEW, Parameter, Tool, Vocabulary};
+use crate::catalogue::{Effect, Here, Kind, PREVIEW_NAMES, Parameter, Tool, Vocabulary};
 
 /// How strictly a tool's arguments are read.
 #[must_use]
@@ -16,19 +16,25 @@ pub fn strictness(effect: Effect) -> args::Effect {
 /// The shape of a tool's arguments on this node now.
 #[must_use]
 pub fn shape(tool: &Tool, here: &Here) -> Shape {
-    let own: Vec<&str> = tool.parameters.iter().flat_map(names).collect();
+    let taken = || tool.parameters.iter().chain(&tool.unlisted);
+    let own: Vec<&str> = taken().flat_map(names).collect();
     let foreign = here
         .tools()
         .flat_map(|other| &other.parameters)
         .flat_map(names)
         .filter(|name| !own.contains(name));
-    let params = tool
-        .parameters
-        .iter()
-        .map(|parameter| param(parameter, here));
+    let params = taken().map(|parameter| param(parameter, here));
     Shape::new(params.collect())
         .with_foreign(foreign)
+        .with_known_names(known_names(here))
         .with_tool_names(tool.names())
+        .with_default_action(&tool.default_action)
+}
+
+/// Names that a value means wherever it stands. A single arm needs no name, so the word for it is none.
+fn known_names(here: &Here) -> impl Iterator<Item = &String> {
+    let arms = here.arms.iter().filter(|_| here.arms.len() > 1);
+    here.scenes.iter().chain(&here.overlays).chain(arms)
 }
 
 /// Every name that a parameter answers to.
@@ -43,7 +49,10 @@ fn param(parameter: &Parameter, here: &Here) -> Param {
         aliases: parameter.aliases.clone(),
         required: parameter.required,
         default: parameter.default.clone(),
-        cautious: (parameter.name == PREVIEW).then_some(true.into()),
+        cautious: PREVIEW_NAMES
+            .contains(&parameter.name.as_str())
+            .then_some(true.into()),
+        selects_motion: parameter.kind == Kind::Name(Vocabulary::Scenes),
         ..Param::new(&parameter.name, kind(&parameter.kind, here))
     }
 }
@@ -60,7 +69,9 @@ pub(super) fn open_shape(tool: &Tool, here: &Here) -> Shape {
         }
         param
     });
-    Shape::new(params.collect()).with_tool_names(tool.names())
+    Shape::new(params.collect())
+        .with_tool_names(tool.names())
+        .with_default_action(&tool.default_action)
 }
 
 fn kind(kind: &Kind, here: &Here) -> args::Kind {
@@ -79,15 +90,15 @@ fn kind(kind: &Kind, here: &Here) -> args::Kind {
             range,
             unit: known(unit),
         },
-        Kind::Texts => args::Kind::List(Box::new(args::Kind::Text)),
+        Kind::Texts => args::Kind::list(args::Kind::Text),
         Kind::Numbers { names, unit } => args::Kind::Object {
             fields: names.iter().map(|name| number(name, unit)).collect(),
             open: false,
         },
-        Kind::Objects => args::Kind::List(Box::new(args::Kind::Object {
+        Kind::Objects => args::Kind::list(args::Kind::Object {
             fields: Vec::new(),
             open: true,
-        })),
+        }),
     }
 }
 

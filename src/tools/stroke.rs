@@ -28,7 +28,7 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     let scene = order.scene(seat)?;
     let drawing = Drawing {
         rest: None,
-        plan: order.text("plan").map(str::to_owned),
+        plan: order.plan_hash(),
     };
     if order.is("dry_run") {
         return Ok(dry_run(order, &scene, drawing).await);
@@ -42,6 +42,18 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     let call = order.job("stroke", &scene, order.is("again"));
     let work = move |errand| draw(errand, scene, drawing);
     Ok(carry::as_job(order.node, seat, call, order.watch, work).await)
+}
+
+impl Order<'_> {
+    /// Returns the hash of the only plan that may be drawn; capitals and blanks around it are form.
+    pub(super) fn plan_hash(&self) -> Option<String> {
+        self.text("plan").map(same_hash)
+    }
+}
+
+/// Returns a plan's hash as plans have it.
+pub(super) fn same_hash(written: &str) -> String {
+    written.trim().to_lowercase()
 }
 
 /// What of a scene is drawn.
@@ -147,7 +159,7 @@ pub(super) fn check_previewed(order: &Order<'_>) -> Result<(), Box<Reply>> {
         return Ok(());
     }
     Err(Reply::failed(
-        "this node draws only what was previewed: call stroke {\"dry_run\":true}, then stroke {\"plan\":\"<its plan_hash>\"}; nothing moved",
+        "this node draws only what was previewed: send this call with `dry_run` true, then with the `plan_hash` of its result as `plan`; nothing moved",
     )
     .with("code", "needs_preview")
     .boxed())
@@ -242,7 +254,7 @@ fn another(errand: &Errand, wanted: &str, scene: &Scene, plan: &Plan) -> Box<Rep
     let wanted: String = wanted.chars().take(64).collect();
     let changed = errand.node.previews.changed(&wanted, scene, plan);
     let mut reply = Reply::failed(format!(
-        "plan {wanted:?} cannot be drawn: {changed}; call stroke {{\"dry_run\":true}} to see the plan as it is; nothing moved"
+        "plan {wanted:?} cannot be drawn: {changed}; this call with `dry_run` true and without `plan` shows the plan as it is; nothing moved"
     ))
     .with("code", "plan_changed");
     facts(&mut reply, plan);

@@ -134,6 +134,70 @@ fn it_is_asked_of_one_token_alone_where_the_node_does_not_ask() {
 }
 
 #[test]
+fn a_token_that_is_sent_proves_its_certificate_where_none_is_wanted() {
+    let node = Post::new("qualified = \"stroke\"\n");
+    let (examined, other) = (node.token("examined", &[]), node.token("other", &[]));
+    let id = node.certificate();
+    assert!(node.attach(&id, "examined").status.success());
+    let served = node.serve();
+    let (code, why) = moves(&served, &examined);
+    assert_eq!(code, Value::Null, "{why}");
+    let (code, why) = moves(&served, &other);
+    assert_eq!(code, "needs_qualification", "{why}");
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "reset", "arguments": {}}});
+    let (_, without) = post(&served, "", &body.to_string());
+    let code = &without["result"]["structuredContent"]["code"];
+    assert_eq!(code, "needs_qualification", "{without}");
+}
+
+/// A case more ends every certificate.
+#[test]
+fn refuses_cases_from_callers_that_are_no_operators() {
+    for wants in ["require_tokens = true\n", ""] {
+        let node = Post::new(&format!("{wants}toolsets = [\"exam\"]\n"));
+        let tokens = ["viewer", "planner", "operator"];
+        let tokens = tokens.map(|role| node.token(role, &["--role", role]));
+        let served = node.serve();
+        let case = json!({"name": "mine", "query": "Lay the short lines down on paper", "expected_tool": "stroke",
+            "expected_params": {"scene": "short"}});
+        let saves = |headers: &str, tool: &str| {
+            let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": tool, "arguments": {"cases": [case]}}});
+            let (status, answer) = post(&served, headers, &body.to_string());
+            (status, answer["result"]["structuredContent"].clone())
+        };
+        let own = || node.run(&["exam", "cases", "export", "--own"]).stdout;
+        let [viewer, planner, operator] = tokens
+            .each_ref()
+            .map(|token| format!("Authorization: Bearer {token}\r\n"));
+        for headers in [viewer.as_str(), &planner, ""] {
+            if headers.is_empty() && !wants.is_empty() {
+                continue;
+            }
+            for tool in ["save_case", "saveCase()"] {
+                let (status, refused) = saves(headers, tool);
+                assert_eq!(
+                    (status, &refused["code"]),
+                    (200, &json!("role")),
+                    "{refused}"
+                );
+                let why = refused["message"].as_str().unwrap();
+                assert!(
+                    why.contains("operator") && why.contains("nothing was written"),
+                    "{why}"
+                );
+            }
+            // What only reads is still theirs.
+            assert_eq!(saves(headers, "validate_case").1["success"], true);
+        }
+        assert!(own().is_empty());
+        let (_, saved) = saves(&operator, "save_case");
+        assert_eq!(saved["saved"], json!(["mine"]), "{saved}");
+        assert!(!own().is_empty());
+    }
+}
+
+#[test]
 fn a_change_or_another_key_voids_a_certificate() {
     let node = Post::new("qualified = \"stroke\"\n");
     let id = node.certificate();

@@ -11,6 +11,7 @@
 
 mod slow;
 mod small;
+mod stricter;
 
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
@@ -274,7 +275,7 @@ fn how_far_a_link_is_outside_is_said_in_millimetres() {
     let outside = said.iter().find(|one| one.rule == Rule::Workspace).unwrap();
     let excess = outside.excess.unwrap();
     assert!((excess.value - 4.0).abs() < 0.05, "{outside:?}");
-    assert!(outside.why.contains("4.0 mm outside"), "{outside:?}");
+    assert!(outside.why.contains("4 mm outside"), "{outside:?}");
 }
 
 #[test]
@@ -587,6 +588,7 @@ fn case() -> impl Strategy<Value = Case> {
             3 => Just(SpanKind::Lower),
             3 => Just(SpanKind::Travel),
             1 => Just(SpanKind::Jog),
+            2 => Just(SpanKind::Pose),
             1 => Just(SpanKind::Probe),
         ],
         prop::collection::vec(bump, 0..3),
@@ -688,18 +690,10 @@ fn random_motions_pass_only_where_a_second_judge_finds_nothing() {
         let scene = case.scene();
         let plan = case.plan(&scene);
         let slow = Slow::judge(&scene, &plan);
-        let begins = Slow::judge(
-            &scene,
-            &only(SpanKind::Travel, 10, vec![plan.samples[0]; 2]),
-        );
         let said = refusals(scene, &plan);
         let count = if said.is_empty() { &passed } else { &refused };
         count.set(count.get() + 1);
         for (rule, found) in &slow.found {
-            // What begins too near may get away: the second judge does not know that.
-            if begins.found.get(rule).is_some_and(|found| found.possibly) {
-                continue;
-            }
             let by_gate = said
                 .iter()
                 .any(|refusal| format!("{:?}", refusal.rule) == *rule);

@@ -126,9 +126,24 @@ fn to_box(point: &Point3<f64>, corners: &Corners) -> f64 {
     }
 }
 
+/// What one thing was over the samples so far, and is let out from: how far beyond its limit it
+/// was at the least, at the most and surely; both are far within for what came clear.
+#[derive(Clone, Copy)]
+struct Past {
+    at_most: f64,
+    at_least: f64,
+}
+
+const CLEAR: Past = Past {
+    at_most: f64::NEG_INFINITY,
+    at_least: f64::NEG_INFINITY,
+};
+
 #[derive(Default)]
 pub(crate) struct Slow {
     pub(crate) found: BTreeMap<String, Found>,
+    /// By rule, and by what is judged on its own: a part and a box, two parts, a part and a side.
+    past: BTreeMap<(String, [usize; 3]), Past>,
 }
 
 impl Slow {
@@ -136,12 +151,48 @@ impl Slow {
     pub(crate) fn judge(scene: &Scene, plan: &Trajectory) -> Self {
         let mut slow = Self::default();
         slow.rates(scene, plan);
+        let away = [SpanKind::Lift, SpanKind::Pose, SpanKind::Jog];
+        let is_let_out = plan.spans.iter().all(|span| away.contains(&span.kind));
         for (sample, q) in plan.samples.iter().enumerate() {
             let kind = plan.span_at(sample).unwrap().kind;
             slow.tip(scene, plan, sample, kind);
-            slow.body(scene, q);
+            slow.body(scene, q, is_let_out);
         }
         slow
+    }
+
+    /// The same of something that may begin beyond its limit and then only come back: it is held
+    /// against what it was itself before, and against nothing else.
+    fn returns(&mut self, rule: Rule, of: [usize; 3], value: f64, limit: f64, doubt: f64) {
+        let key = (format!("{rule:?}"), of);
+        let past = self.past.get(&key).copied();
+        let now = past.unwrap_or(Past {
+            at_most: f64::INFINITY,
+            at_least: f64::INFINITY,
+        });
+        let slack = limit.abs() * 2e-3 + 1e-7;
+        // Clear for sure, whatever the rounding; or clear perhaps.
+        let (sure, perhaps) = (value + doubt <= limit - slack, value <= limit + slack);
+        let next = Past {
+            at_most: if sure {
+                CLEAR.at_most
+            } else {
+                now.at_most.min(value + doubt)
+            },
+            at_least: if perhaps {
+                CLEAR.at_least
+            } else {
+                now.at_least.min(value)
+            },
+        };
+        self.past.insert(key, next);
+        let found = self.found.entry(format!("{rule:?}")).or_default();
+        if past.is_some() {
+            let deeper = value > now.at_most + slack;
+            found.surely |= deeper && value > limit + doubt.abs() * 0.01 + slack;
+            let perhaps_deeper = value + doubt > now.at_least - slack;
+            found.possibly |= perhaps_deeper && value + doubt > limit - limit.abs() * 1e-3 - 1e-7;
+        }
     }
 
     /// Notes a value that must not be above a limit; it is known to within `doubt` upwards.
@@ -176,8 +227,9 @@ impl Slow {
                 let jerk = (d - 3.0 * c + 3.0 * b - a).abs() / t.powi(3);
                 let most = limits.jerk_rad_s3[joint];
                 self.above(Rule::JointJerk, jerk, most * 1.02, most * 0.02);
-                self.above(Rule::JointLimit, a, limits.upper_rad[joint], 2e-6);
-                self.above(Rule::JointLimit, -a, -limits.lower_rad[joint], 2e-6);
+                let of = |side| [joint, side, 0];
+                self.returns(Rule::JointLimit, of(0), a, limits.upper_rad[joint], 2e-6);
+                self.returns(Rule::JointLimit, of(1), -a, -limits.lower_rad[joint], 2e-6);
             }
         }
     }
@@ -200,12 +252,7 @@ impl Slow {
             let off = tip(scene, 0, &half) - (now.coords + then.coords) * 0.5;
             self.above(Rule::Midpoint, off.coords.norm() * 1e3, 0.1, 0.0);
         }
-        self.above(
-            Rule::Workspace,
-            to_box(&now, &scene.limits.workspace),
-            0.0,
-            0.0,
-        );
+        self.inside(scene, [usize::MAX, 0], &now, 0.0);
         let down = matches!(
             kind,
             SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell | SpanKind::Probe
@@ -221,7 +268,9 @@ impl Slow {
                 _ if down => scene.heights.press_mm,
                 _ => 0.0,
             };
-            self.above(Rule::Sheet, -height, deep + 0.25, 0.0);
+            self.returns(Rule::Sheet, [0; 3], -height, deep + 0.25, 0.0);
+        } else {
+            self.past.insert(("Sheet".to_owned(), [0; 3]), CLEAR);
         }
         if down {
             self.above(Rule::Condition, condition(scene, 0, q), 30.0, 0.1);
@@ -234,47 +283,71 @@ impl Slow {
         }
     }
 
-    fn body(&mut self, scene: &Scene, q: &Joints) {
+    fn body(&mut self, scene: &Scene, q: &Joints, is_let_out: bool) {
         let parts = dots(scene, q);
         let half = STEP_M / 2.0;
-        for part in &parts {
-            for keep_out in &scene.keep_outs {
+        for (of, part) in parts.iter().enumerate() {
+            // What never moves comes into no keep-out.
+            let keep_outs = scene.keep_outs.iter().enumerate().filter(|_| part.link > 0);
+            for (which, keep_out) in keep_outs {
                 let near = part
                     .points
                     .iter()
                     .map(|point| to_box(point, &keep_out.corners));
                 let near = near.fold(f64::INFINITY, f64::min) - part.radius_m;
-                self.above(Rule::KeepOut, -near, -CLEARANCE_M, half);
+                if is_let_out {
+                    self.returns(Rule::KeepOut, [of, which, 0], -near, -CLEARANCE_M, half);
+                } else {
+                    self.above(Rule::KeepOut, -near, -CLEARANCE_M, half);
+                }
             }
             let ends = [part.points[0], part.points[part.points.len() - 1]];
             if part.link > 0 && !part.is_pen {
-                for end in ends {
-                    let out = to_box(&end, &scene.limits.workspace) + part.radius_m;
-                    self.above(Rule::Workspace, out, 0.0, 0.0);
+                for (end, point) in ends.iter().enumerate() {
+                    self.inside(scene, [of, end], point, part.radius_m);
                 }
             }
             if !part.is_pen {
-                self.over_sheet(scene, part);
+                self.over_sheet(scene, of, part);
             }
         }
         self.against_itself(scene, &parts);
     }
 
-    fn over_sheet(&mut self, scene: &Scene, part: &Dots) {
+    /// Each side of the workspace on its own.
+    fn inside(&mut self, scene: &Scene, [of, end]: [usize; 2], at: &Point3<f64>, radius_m: f64) {
+        let Corners { min_m, max_m } = scene.limits.workspace;
+        for axis in 0..3 {
+            let side = |which| [of, end, 2 * axis + which];
+            let (low, high) = (min_m[axis], max_m[axis]);
+            self.returns(Rule::Workspace, side(0), radius_m - at[axis], -low, 0.0);
+            self.returns(Rule::Workspace, side(1), radius_m + at[axis], high, 0.0);
+        }
+    }
+
+    fn over_sheet(&mut self, scene: &Scene, of: usize, part: &Dots) {
         let [width, depth] = scene.surface.size_mm();
+        let low = |height_mm: f64| -(height_mm / 1e3 - part.radius_m);
+        let (mut over_m, mut beside_m) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         for point in &part.points {
             let ([x, y], height_mm) = over(scene, point);
             let beyond = (-x).max(x - width).max(-y).max(y - depth);
-            let low = -(height_mm / 1e3 - part.radius_m);
             if beyond < BORDER_MM - 1e-6 {
-                self.above(Rule::Body, low, -CLEARANCE_M, STEP_M / 2.0);
+                over_m = over_m.max(low(height_mm));
             } else if beyond < BORDER_MM + STEP_M * 1e3 {
                 // A place between two points may be over the sheet, or just not.
-                let mut aside = Self::default();
-                aside.above(Rule::Body, low, -CLEARANCE_M, STEP_M);
-                let possibly = aside.found.values().any(|found| found.possibly);
-                self.found.entry("Body".to_owned()).or_default().possibly |= possibly;
+                beside_m = beside_m.max(low(height_mm));
             }
+        }
+        let doubt = (beside_m + STEP_M - over_m).max(STEP_M / 2.0);
+        if over_m.is_finite() {
+            self.returns(Rule::Body, [of, 0, 0], over_m, -CLEARANCE_M, doubt);
+        } else if beside_m.is_finite() {
+            let possibly = beside_m + STEP_M > -CLEARANCE_M * 1.001;
+            self.found.entry("Body".to_owned()).or_default().possibly |= possibly;
+            self.past.insert(("Body".to_owned(), [of, 0, 0]), CLEAR);
+        } else {
+            self.past.insert(("Body".to_owned(), [of, 0, 0]), CLEAR);
         }
     }
 
@@ -284,7 +357,7 @@ impl Slow {
         links.dedup();
         assert!(scene.arm.file.may_touch.is_empty());
         for (index, one) in parts.iter().enumerate() {
-            for other in &parts[..index] {
+            for (second, other) in parts[..index].iter().enumerate() {
                 let (low, high) = (one.link.min(other.link), one.link.max(other.link));
                 if !links.iter().any(|link| (low + 1..high).contains(link)) {
                     continue;
@@ -294,7 +367,8 @@ impl Slow {
                     .iter()
                     .flat_map(|a| other.points.iter().map(move |b| (a - b).norm()));
                 let near = pairs.fold(f64::INFINITY, f64::min) - one.radius_m - other.radius_m;
-                self.above(Rule::SelfCollision, -near, -CLEARANCE_M, STEP_M);
+                let of = [index, second, 0];
+                self.returns(Rule::SelfCollision, of, -near, -CLEARANCE_M, STEP_M);
             }
         }
     }

@@ -154,8 +154,10 @@ async fn invariant_19_a_stalled_joint_is_given_up_in_300_ms_and_the_tool_is_lift
             .0;
         let furthest = behind.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap().0;
         let took = furthest.since(far);
+        // A reading is judged a cycle later, and the goal brakes for up to four. On which side of a cycle
+        // that ends depends on when the motion began.
         assert!(
-            took <= STALL + 5 * PERIOD,
+            took <= STALL + 6 * PERIOD,
             "{family:?}: pushed on for {took:?}"
         );
         let tip = rig.scene.arm.chain.forward(&rig.sim.truth()) * rig.scene.pens[0].tip_m;

@@ -15,7 +15,7 @@ const GROWTH_MIB_MAX: f64 = 24.0;
 /// How soon a stop is answered meanwhile, on a machine that is busy with the flood itself.
 const STOP_MAX: Duration = Duration::from_secs(5);
 
-fn bearer(token: &str) -> String {
+pub(super) fn bearer(token: &str) -> String {
     format!("Authorization: Bearer {token}\r\n")
 }
 
@@ -62,7 +62,7 @@ fn wrong_secrets_cost_little_memory_and_keep_no_stop_waiting() {
     assert_eq!(node.call(Some(&operator), "reset").0, 200);
 }
 
-const STREAMS: &str = "Accept: application/json, text/event-stream\r\n";
+pub(super) const STREAMS: &str = "Accept: application/json, text/event-stream\r\n";
 
 fn hello() -> String {
     json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -72,7 +72,7 @@ fn hello() -> String {
 }
 
 /// Opens a session: its status and its name.
-fn session(served: &Served, headers: &str) -> (u16, Option<String>) {
+pub(super) fn session(served: &Served, headers: &str) -> (u16, Option<String>) {
     let (mut stream, host) = connect(served);
     let body = hello();
     let request = format!(

@@ -110,12 +110,7 @@ impl Bench {
         all.extend(args);
         let mut command = self.command(&all);
         command.envs(environment.iter().copied());
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let lines = lines(child.stderr.take().unwrap());
-        let child = Running(child);
-        let line = wait_for(&lines, "MCP at ");
-        let url = line.rsplit("MCP at ").next().unwrap().trim().to_owned();
-        Served { child, url, lines }
+        served(command)
     }
 
     /// A simulated arm on a pseudo-terminal, and its path.
@@ -133,6 +128,16 @@ impl Bench {
         let path = lines.recv_timeout(PATIENCE).unwrap();
         (child, path)
     }
+}
+
+/// Waits until a node that serves HTTP says where.
+pub(crate) fn served(mut command: Command) -> Served {
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let lines = lines(child.stderr.take().unwrap());
+    let child = Running(child);
+    let line = wait_for(&lines, "MCP at ");
+    let url = line.rsplit("MCP at ").next().unwrap().trim().to_owned();
+    Served { child, url, lines }
 }
 
 /// A node's words for an arm on a port, which is calibrated though nobody did it here, and for its state.

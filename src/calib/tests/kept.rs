@@ -55,6 +55,7 @@ impl Hand<'_> {
                     asked_mm: None,
                     number: 0,
                     at_ms: 1,
+                    zeros: String::new(),
                 };
             }
         }
@@ -105,7 +106,25 @@ pub(super) fn hand(truth: &Scene, seed: u64) -> Hand<'_> {
     }
 }
 
-pub(super) fn session(kind: Kind, scene: &Scene, touches: Vec<Contact>) -> Session {
+fn practice() -> CalibrationOrigin {
+    CalibrationOrigin {
+        simulated: Some(true),
+        servos: String::new(),
+    }
+}
+
+fn on_port(servos: &str) -> CalibrationOrigin {
+    CalibrationOrigin {
+        simulated: Some(false),
+        servos: servos.to_owned(),
+    }
+}
+
+pub(super) fn session(kind: Kind, scene: &Scene, mut touches: Vec<Contact>) -> Session {
+    let zeros = zeros_of(&scene.arm.file);
+    touches
+        .iter_mut()
+        .for_each(|touch| touch.zeros.clone_from(&zeros));
     Session {
         kind,
         scene: scene.name.clone(),
@@ -116,6 +135,7 @@ pub(super) fn session(kind: Kind, scene: &Scene, touches: Vec<Contact>) -> Sessi
         probed: false,
         read_mm: None,
         seen: None,
+        origin: practice(),
         touches,
     }
 }
@@ -172,6 +192,22 @@ fn a_bent_pen_is_found_on_five_joints() {
         page.contains("difference [") && !page.contains("http"),
         "{page}"
     );
+}
+
+/// A joint without an angle was read as one at zero, and its touch was fitted with the others.
+#[test]
+fn refuses_a_touch_that_leaves_out_a_joint() {
+    let believed = scene();
+    let good = hand(&believed, 22).sheet();
+    let (mut short, mut odd) = (good.clone(), good);
+    short[2].joints_rad.pop();
+    odd[2].joints_rad[1] = f64::NAN;
+    for touches in [short, odd] {
+        let said = assess(&session(Kind::Sheet, &believed, touches), &believed, None);
+        let said = said.unwrap_err().to_string();
+        assert!(said.contains("touch 3 has"), "{said}");
+        assert!(said.contains("needs 5 finite ones"), "{said}");
+    }
 }
 
 #[test]
@@ -266,9 +302,9 @@ fn a_new_tool_makes_the_sheet_stale_and_a_hand_edit_does_not() {
     // As if what was touched were what the file says.
     assessed.new = assessed.old.clone();
     let history = [record(1, session, &assessed)];
-    assert_eq!(stale(&history, &believed), None);
+    assert_eq!(stale(&history, &believed, &practice()), None);
     let other = with_tip(&believed, [0.0, 0.0, 1.0]);
-    let said = stale(&history, &other).unwrap();
+    let said = stale(&history, &other, &practice()).unwrap();
     assert!(
         said.contains("steadyhand calibrate touch sheet --scene default"),
         "{said}"
@@ -277,7 +313,11 @@ fn a_new_tool_makes_the_sheet_stale_and_a_hand_edit_does_not() {
     moved[0]
         .new
         .insert("origin_m".to_owned(), vec![0.0, 0.0, 0.0]);
-    assert_eq!(stale(&moved, &other), None);
+    assert_eq!(stale(&moved, &other, &practice()), None);
+    // What was found on another arm is not this one's to go stale.
+    moved[0].new.clone_from(&moved[0].old);
+    assert!(stale(&moved, &other, &practice()).is_some());
+    assert_eq!(stale(&moved, &other, &on_port("12345678")), None);
 }
 
 #[test]
@@ -293,7 +333,7 @@ fn what_was_never_calibrated_is_named_in_the_order_in_which_it_is_done() {
     zeros.session.kind = Kind::Zeros;
     let tool = as_it_is(Kind::Tool, Vec::new());
     let sheet = as_it_is(Kind::Sheet, Vec::new());
-    let all = missing(&[], &believed);
+    let all = missing(&[], &believed, &practice());
     let words = [
         "calibrate joints --arm so101",
         "calibrate touch tool",
@@ -303,22 +343,140 @@ fn what_was_never_calibrated_is_named_in_the_order_in_which_it_is_done() {
     for (word, said) in words.iter().zip(&all) {
         assert!(said.contains(word), "{said}");
     }
-    assert_eq!(missing(&[zeros.clone()], &believed), all[1..]);
-    assert_eq!(missing(&[tool.clone(), zeros.clone()], &believed), all[2..]);
+    assert_eq!(missing(&[zeros.clone()], &believed, &practice()), all[1..]);
+    assert_eq!(
+        missing(&[tool.clone(), zeros.clone()], &believed, &practice()),
+        all[2..]
+    );
     let history = [zeros, tool, sheet];
-    assert!(missing(&history, &believed).is_empty());
+    assert!(missing(&history, &believed, &practice()).is_empty());
     // In a scene of another name they count while it says the same, and rests on the same.
     let mut other = believed.clone();
     other.name = "other".to_owned();
-    assert!(missing(&history, &other).is_empty());
+    assert!(missing(&history, &other, &practice()).is_empty());
     let changed = with_tip(&other, [0.0, 0.0, 1.0]);
-    assert_eq!(missing(&history, &changed).len(), 2);
+    assert_eq!(missing(&history, &changed, &practice()).len(), 2);
     let mut elsewhere = history;
     elsewhere
         .iter_mut()
         .for_each(|one| one.session.arm = "another".to_owned());
     // What was found of another arm says nothing of this one, but what the scene's own name goes by.
-    assert_eq!(missing(&elsewhere, &believed), all);
+    assert_eq!(missing(&elsewhere, &believed, &practice()), all);
+}
+
+/// Zeros, tool and sheet as the files have them, accepted on such an arm.
+fn all_of_it(believed: &Scene, first: u64, origin: &CalibrationOrigin) -> Vec<Record> {
+    let kinds = [Kind::Zeros, Kind::Tool, Kind::Sheet];
+    let records = (first..).zip(kinds).map(|(number, kind)| {
+        let as_what = if kind == Kind::Zeros {
+            Kind::Tool
+        } else {
+            kind
+        };
+        let of = session(as_what, believed, Vec::new());
+        let mut assessed = assess(&of, believed, None).unwrap();
+        assessed.new = assessed.old.clone();
+        if kind == Kind::Zeros {
+            assessed.new = [("zero_tick of servo 1".to_owned(), vec![2048.0])].into();
+        }
+        let mut record = record(number, of, &assessed);
+        record.session.kind = kind;
+        record.session.origin = origin.clone();
+        record
+    });
+    records.collect()
+}
+
+#[test]
+fn refuses_practice_other_servos_and_an_unknown_arm_as_calibration_of_an_arm_on_a_port() {
+    let believed = scene();
+    let here = on_port("12345678");
+    for (origin, words) in [
+        (practice(), "was practice, on a simulated arm"),
+        (on_port("87654321"), "was made with other servos"),
+        (on_port(""), "does not say which arm it was made on"),
+        (
+            CalibrationOrigin::default(),
+            "`steadyhand calibrate restore 3`",
+        ),
+    ] {
+        let history = all_of_it(&believed, 1, &origin);
+        let said = missing(&history, &believed, &here);
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert!(said[2].contains(words), "{said:?}");
+        assert!(said[2].contains("steadyhand teach sheet"), "{said:?}");
+    }
+    let history = all_of_it(&believed, 1, &here);
+    assert!(missing(&history, &believed, &here).is_empty());
+    // Nor does what was found on a port count for practice, or anything for an arm that is not known.
+    assert_eq!(missing(&history, &believed, &practice()).len(), 3);
+    let nowhere = CalibrationOrigin::default();
+    assert_eq!(missing(&history, &believed, &nowhere).len(), 3);
+}
+
+#[test]
+fn practice_after_a_calibration_takes_nothing_from_it_while_the_file_says_the_same() {
+    let believed = scene();
+    let here = on_port("12345678");
+    let mut history = all_of_it(&believed, 1, &here);
+    history.extend(all_of_it(&believed, 4, &practice()));
+    assert!(missing(&history, &believed, &here).is_empty());
+    // What practice wrote into the files is not what was found on the port.
+    history[0]
+        .new
+        .insert("zero_tick of servo 1".to_owned(), vec![2051.0]);
+    history[2]
+        .new
+        .insert("origin_m".to_owned(), vec![0.0, 0.0, 0.0]);
+    let said = missing(&history, &believed, &here);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].contains("calibration 4 was practice"), "{said:?}");
+    assert!(said[1].contains("calibration 6 was practice"), "{said:?}");
+}
+
+#[test]
+fn practice_is_kept_beside_the_calibration_of_an_arm_and_not_in_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::of_state(folder.path());
+    let believed = scene();
+    let lock = store.lock().unwrap();
+    let here = on_port("12345678");
+    let sheet = |origin: &CalibrationOrigin| all_of_it(&believed, 1, origin).pop().unwrap();
+    let practised = sheet(&practice());
+    store.keep(&sheet(&here), &lock).unwrap();
+    for number in 4..=KEPT_MAX as u64 + 10 {
+        let record = Record {
+            number,
+            ..practised.clone()
+        };
+        store.keep(&record, &lock).unwrap();
+    }
+    let history = store.history().unwrap();
+    assert_eq!(history[0].session.origin, here);
+    assert!(history.len() <= KEPT_MAX + 1, "{}", history.len());
+}
+
+#[test]
+fn refuses_to_judge_touches_that_were_measured_with_different_zeros() {
+    let believed = scene();
+    let good = session(Kind::Sheet, &believed, hand(&believed, 26).sheet());
+    assert!(assess(&good, &believed, None).is_ok());
+    for zeros in ["", "12345678"] {
+        let mut mixed = good.clone();
+        mixed.touches[3].zeros = zeros.to_owned();
+        let said = assess(&mixed, &believed, None).unwrap_err().to_string();
+        let parts = ["touch 4", "other zeros", "steadyhand calibrate discard"];
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    }
+}
+
+#[test]
+fn a_joint_that_would_turn_the_other_way_is_named() {
+    let believed = scene();
+    let of = |sign: f64| Values::from([("sign of servo 3".to_owned(), vec![sign])]);
+    assert!(flipped_joints(&believed.arm, &of(1.0)).is_empty());
+    assert_eq!(flipped_joints(&believed.arm, &of(-1.0)), ["elbow_flex"]);
+    assert!(flipped_joints(&believed.arm, &Values::new()).is_empty());
 }
 
 #[test]

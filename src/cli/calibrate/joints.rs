@@ -179,6 +179,9 @@ async fn save(
         show::line(&format!("not accepted: {why}"));
         return Ok(Exit::Refused);
     }
+    if !place.keeps_signs(&args.arm, &found.new, args.consent.change.overridden)? {
+        return Ok(Exit::Refused);
+    }
     let question = "write this into the arm's file?";
     if !person.agrees(question, args.consent.yes).await? {
         // Where it was moved by hand it is limp now, whatever it was when this began.

@@ -82,6 +82,7 @@ async fn one(place: &Place, kind: Kind, name: &str, args: &TeachArgs) -> anyhow:
         asked_mm: None,
         number: 0,
         at_ms,
+        zeros: calib::zeros_of(&scene.arm.file),
     };
     let record = Record {
         number: place.store.next_number(),
@@ -103,6 +104,7 @@ async fn one(place: &Place, kind: Kind, name: &str, args: &TeachArgs) -> anyhow:
             probed: false,
             read_mm: None,
             seen: None,
+            origin: place.origin(&scene.arm.file),
             touches: vec![touch],
         },
     };

@@ -37,10 +37,10 @@ pub(super) fn report(
 
 /// Writes a report in all three forms, and says where.
 pub(super) fn files(node: &NodeArgs, report: &Report) -> anyhow::Result<Vec<String>> {
-    let folder = node
-        .output
-        .clone()
-        .unwrap_or_else(super::open::own_temporary);
+    let folder = match node.output.clone() {
+        Some(folder) => folder,
+        None => super::open::own_temporary()?,
+    };
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make {}", folder.display()))?;
     let forms = [

@@ -42,13 +42,22 @@ pub enum Instruction {
     FastSyncRead = 0x8A,
 }
 
-/// Appends a frame; parameters beyond [`PARAMETERS_MAX`] do not fit and are never passed.
+/// Appends a frame.
+///
+/// # Panics
+/// With more than [`PARAMETERS_MAX`] bytes of parameters: cut, the frame would say something else.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "stuffed, at most 4/3 of PARAMETERS_MAX"
+)]
 pub fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+    let count = parameters.len();
+    assert!(count <= PARAMETERS_MAX, "{count} parameters for a frame");
     let begin = out.len();
     out.extend(HEADER);
     out.extend([id, 0, 0, instruction as u8]);
     let mut run = 0;
-    for byte in parameters.iter().take(PARAMETERS_MAX) {
+    for byte in parameters {
         out.push(*byte);
         run = after(run, *byte);
         if run == 3 {
@@ -56,11 +65,12 @@ pub fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &
             run = 0;
         }
     }
-    let length = u16::try_from(out.len() + 2 - begin - PREFIX).unwrap_or(u16::MAX);
+    let length = (out.len() + 2 - begin - PREFIX) as u16;
     for (slot, byte) in out.iter_mut().skip(begin + 5).zip(length.to_le_bytes()) {
         *slot = byte;
     }
-    let crc = CHECK.checksum(out.get(begin..).unwrap_or_default());
+    let (_, frame) = out.split_at(begin);
+    let crc = CHECK.checksum(frame);
     out.extend(crc.to_le_bytes());
 }
 
@@ -204,6 +214,13 @@ mod tests {
         ] {
             assert_eq!(made, hex(known));
         }
+    }
+
+    /// What did not fit was left out, and the servos that it was for were not told.
+    #[test]
+    #[should_panic = "1001 parameters for a frame"]
+    fn refuses_a_frame_that_would_be_cut() {
+        let _ = frame(BROADCAST, Instruction::SyncWrite, &[0; PARAMETERS_MAX + 1]);
     }
 
     fn status(id: u8, parameters: &[u8]) -> Vec<u8> {

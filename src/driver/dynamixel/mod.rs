@@ -8,6 +8,7 @@ use crate::driver::bus::Status;
 use crate::driver::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting};
 use crate::driver::error::{Ailment, ServoName};
 use crate::driver::map::Entry;
+use crate::gate::TorqueLimit;
 
 pub mod codec;
 pub mod registers;
@@ -40,6 +41,7 @@ impl Dialect for Dynamixel {
         registers::BUS_WATCHDOG,
         registers::SUPPLY,
     ];
+    const TORQUE_LIMIT: Register = registers::GOAL_PWM;
     // A tripped watchdog makes goals read-only until it is cleared.
     const PREPARE: &'static [Setting] = &[(registers::BUS_WATCHDOG, 0)];
     const ARM: &'static [Setting] = &[(registers::BUS_WATCHDOG, registers::WATCHDOG_STEPS)];
@@ -122,6 +124,14 @@ impl Dialect for Dynamixel {
     fn voltage_limits_v(status: &Status) -> (f64, f64) {
         let volts = |at| f64::from(status.word(at)) / 10.0;
         (volts(settings::VOLTAGE_MIN), volts(settings::VOLTAGE_MAX))
+    }
+
+    fn torque_limit(limit: TorqueLimit, settings: &Status) -> i32 {
+        let most = i32::from(settings.word(settings::PWM_LIMIT));
+        match limit {
+            TorqueLimit::Work => most,
+            TorqueLimit::Touch => most.min(registers::PWM_MAX / 2),
+        }
     }
 
     fn learn(index: usize, status: &Status, known: &mut Known) -> Option<Ailment> {

@@ -27,6 +27,9 @@ pub const TORQUE_ENABLE: Register = register("torque enable", 64, 1);
 pub const TORQUE_STATE: Register = register("torque state", 64, 7);
 /// Stops the servo when nobody speaks to the bus, in steps of 20 ms.
 pub const BUS_WATCHDOG: Register = register("bus watchdog", 98, 1);
+/// Share of the supply's voltage that a servo may use, and so of its torque, in [`PWM_MAX`]ths. A
+/// servo wakes up with [`settings::PWM_LIMIT`] there and takes no more than that.
+pub const GOAL_PWM: Register = register("goal PWM", 100, 2);
 /// Profile acceleration, profile velocity and goal position: written together, and read back,
 /// whenever a cap changes.
 pub const GOAL: Register = register("goal", 108, 12);
@@ -57,11 +60,16 @@ pub mod settings {
     pub const VOLTAGE_MAX: usize = 32;
     /// Least voltage in 0.1 V, a word.
     pub const VOLTAGE_MIN: usize = 34;
+    /// Greatest share of the supply's voltage, a word.
+    pub const PWM_LIMIT: usize = 36;
     /// Greatest position, four bytes.
     pub const POSITION_MAX: usize = 48;
     /// Least position, four bytes.
     pub const POSITION_MIN: usize = 52;
 }
+
+/// All of the supply's voltage.
+pub const PWM_MAX: i32 = 885;
 
 /// In the drive mode: profiles are counted in time, not in velocity.
 pub const DRIVE_MODE_TIME_BASED: u8 = 0x04;

@@ -14,6 +14,9 @@ pub const PARAMETERS_MAX: usize = 250;
 
 const HEADER: u8 = 0xFF;
 
+/// Where a servo keeps its own id, in one byte.
+const ID_ADDRESS: u8 = 5;
+
 /// What a servo is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -30,20 +33,22 @@ pub enum Instruction {
     SyncWrite = 0x83,
 }
 
-/// Appends a frame; parameters beyond [`PARAMETERS_MAX`] do not fit and are never passed.
+/// Appends a frame.
+///
+/// # Panics
+/// With more than [`PARAMETERS_MAX`] bytes of parameters: cut, the frame would say something else.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "cut to PARAMETERS_MAX, which fits"
+    reason = "refused above PARAMETERS_MAX"
 )]
 pub fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
-    let fitting = parameters
-        .get(..parameters.len().min(PARAMETERS_MAX))
-        .unwrap_or_default();
-    let length = fitting.len() as u8 + 2;
+    let count = parameters.len();
+    assert!(count <= PARAMETERS_MAX, "{count} parameters for a frame");
     let begin = out.len() + 2;
-    out.extend([HEADER, HEADER, id, length, instruction as u8]);
-    out.extend(fitting);
-    out.push(checksum(out.get(begin..).unwrap_or_default()));
+    out.extend([HEADER, HEADER, id, count as u8 + 2, instruction as u8]);
+    out.extend(parameters);
+    let (_, counted) = out.split_at(begin);
+    out.push(checksum(counted));
 }
 
 /// The inverted eight-bit sum.
@@ -51,10 +56,10 @@ fn checksum(bytes: &[u8]) -> u8 {
     !bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte))
 }
 
-/// A magnitude with its sign in bit `sign_bit`, as Feetech counts; not two's complement.
+/// A magnitude with its sign in bit `sign_bit`, below 16, as Feetech counts; not two's complement.
 #[must_use]
 pub fn from_sign_magnitude(word: u16, sign_bit: u32) -> i32 {
-    let sign = 1_u16.checked_shl(sign_bit).unwrap_or(0);
+    let sign = 1_u16 << sign_bit;
     let magnitude = i32::from(word & !sign);
     if word & sign == 0 {
         magnitude
@@ -66,8 +71,8 @@ pub fn from_sign_magnitude(word: u16, sign_bit: u32) -> i32 {
 /// The reverse of [`from_sign_magnitude`]; magnitudes that do not fit are cut to the largest.
 #[must_use]
 pub fn to_sign_magnitude(value: i32, sign_bit: u32) -> u16 {
-    let sign = 1_u16.checked_shl(sign_bit).unwrap_or(0);
-    let largest = sign.saturating_sub(1);
+    let sign = 1_u16 << sign_bit;
+    let largest = sign - 1;
     let magnitude = u16::try_from(value.unsigned_abs()).map_or(largest, |m| m.min(largest));
     if value < 0 {
         magnitude | sign
@@ -116,6 +121,19 @@ impl Shape for Sts {
         };
         plain.extend(parameters);
         Some((*id, *error))
+    }
+
+    /// A reply has its error byte where a request has its instruction. So a ping equals its reply with the voltage bit, and
+    /// a read of two bytes its reply with the encoder's bit and two certain bytes.
+    fn distinct(request: &[u8]) -> Option<Vec<u8>> {
+        let id = match request {
+            [_, _, id, 2, instruction, _] if *instruction == Instruction::Ping as u8 => *id,
+            [_, _, id, 4, instruction, _, 2, _] if *instruction == Instruction::Read as u8 => *id,
+            _ => return None,
+        };
+        let mut other = Vec::new();
+        encode(&mut other, id, Instruction::Read, &[ID_ADDRESS, 1]);
+        Some(other)
     }
 }
 
@@ -210,6 +228,13 @@ mod tests {
         assert_eq!(decoder.corrupt(), 1);
     }
 
+    /// What did not fit was left out, and the servos that it was for were not told.
+    #[test]
+    #[should_panic = "251 parameters for a frame"]
+    fn refuses_a_frame_that_would_be_cut() {
+        let _ = frame(BROADCAST, Instruction::SyncWrite, &[0; PARAMETERS_MAX + 1]);
+    }
+
     #[test]
     fn minus_zero_and_the_extremes_have_one_meaning() {
         for (word, bit, value) in [
@@ -229,6 +254,30 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_reply_has_the_bytes_of_a_request_that_is_said_to_be_distinct(
+            id in 0_u8..=253, address: u8, length in 1_u8..=64, error: u8, data in proptest::collection::vec(any::<u8>(), 64)
+        ) {
+            let reply = |length: u8| {
+                let mut reply = vec![0xFF, 0xFF, id, length + 2, error];
+                reply.extend(&data[..usize::from(length)]);
+                reply.push(checksum(&reply[2..]));
+                reply
+            };
+            let ping = frame(id, Instruction::Ping, &[]);
+            prop_assert_eq!(reply(0) == ping, error == Instruction::Ping as u8);
+            prop_assert!(Sts::distinct(&ping).is_some());
+            let read = frame(id, Instruction::Read, &[address, length]);
+            match Sts::distinct(&read) {
+                None => prop_assert_ne!(reply(length), read),
+                Some(other) => {
+                    prop_assert_eq!(length, 2);
+                    prop_assert!(Sts::distinct(&other).is_none());
+                    prop_assert_ne!(reply(1), other);
+                }
+            }
+        }
+
         #[test]
         fn never_panics_and_always_finds_the_reply_behind(
             noise in proptest::collection::vec(any::<u8>(), 0..64),

@@ -8,6 +8,7 @@ use crate::driver::bus::Status;
 use crate::driver::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting};
 use crate::driver::error::{Ailment, ServoName};
 use crate::driver::map::Entry;
+use crate::gate::TorqueLimit;
 
 pub mod codec;
 pub mod registers;
@@ -24,6 +25,9 @@ const ACCELERATION_HEADROOM: f64 = 2.0;
 /// torque enable alone would then read as if nothing had happened.
 const TORQUE_LIMIT_PERMILLE: i32 = 950;
 
+/// The same for a tip that looks for something: half, and no round number, for the same reason.
+const TORQUE_LIMIT_TOUCH_PERMILLE: i32 = 475;
+
 /// The STS dialect.
 #[derive(Debug)]
 pub struct Feetech;
@@ -39,7 +43,8 @@ impl Dialect for Feetech {
     const SAME_FIRMWARE: bool = true;
     const PRESENT: Register = registers::PRESENT;
     const STATES: &'static [Register] = &[registers::TORQUE_STATE];
-    const PREPARE: &'static [Setting] = &[(registers::TORQUE_LIMIT, TORQUE_LIMIT_PERMILLE)];
+    const TORQUE_LIMIT: Register = registers::TORQUE_LIMIT;
+    const PREPARE: &'static [Setting] = &[];
     const ARM: &'static [Setting] = &[];
     const DISARM: &'static [Setting] = &[];
     const POSITIONS: RangeInclusive<i32> = registers::POSITIONS;
@@ -131,11 +136,19 @@ impl Dialect for Feetech {
         (volts(settings::VOLTAGE_MIN), volts(settings::VOLTAGE_MAX))
     }
 
+    fn torque_limit(limit: TorqueLimit, _settings: &Status) -> i32 {
+        match limit {
+            TorqueLimit::Work => TORQUE_LIMIT_PERMILLE,
+            TorqueLimit::Touch => TORQUE_LIMIT_TOUCH_PERMILLE,
+        }
+    }
+
     fn learn(_index: usize, status: &Status, known: &mut Known) -> Option<Ailment> {
         let limit = i32::from(status.word(registers::TORQUE_LIMIT_AT));
         let on = status.byte(0) == 1;
         known.torque_on = Some(on);
-        (!on || limit != TORQUE_LIMIT_PERMILLE).then_some(Ailment::TorqueLost)
+        let is_ours = [TORQUE_LIMIT_PERMILLE, TORQUE_LIMIT_TOUCH_PERMILLE].contains(&limit);
+        (!on || !is_ours).then_some(Ailment::TorqueLost)
     }
 
     fn complaint(error: u8, _known: &Known) -> Option<Ailment> {

@@ -46,6 +46,16 @@ pub enum Complaint {
         /// As many as the arm has.
         arm: usize,
     },
+    /// It did not come to rest when torque was switched on.
+    #[error(
+        "did not come to rest within {within_ms} ms after torque was switched on; it is {mode:?}: look at what it does by itself, then `reset`"
+    )]
+    Busy {
+        /// What it is doing.
+        mode: Mode,
+        /// How long it was waited for.
+        within_ms: u128,
+    },
     /// A limit of its is narrower than what the arm is sent.
     #[error("is too strict for {joint}: {what}")]
     Limit {
@@ -123,12 +133,24 @@ impl From<Mismatch> for Complaint {
 }
 
 impl Complaint {
-    /// A refusal, with the name of the joint that it is about.
-    pub(super) fn refused(ack: &SegmentAck, name: impl Fn(usize) -> ServoName) -> Self {
-        let names_one = ack.joint != firmware_protocol::message::NO_JOINT;
+    /// A refusal, with the name of the joint that it is about; `names` are those of the arm's.
+    pub(super) fn refused<'a>(
+        ack: &SegmentAck,
+        mut names: impl Iterator<Item = &'a ServoName>,
+    ) -> Self {
+        let named = match ack.joint {
+            firmware_protocol::message::NO_JOINT => None,
+            joint => Some(match names.nth(usize::from(joint)) {
+                Some(name) => name.clone(),
+                None => ServoName {
+                    id: joint,
+                    name: "which this arm does not have".to_owned(),
+                },
+            }),
+        };
         Self::Refused {
             status: ack.status,
-            joint: names_one.then(|| name(usize::from(ack.joint))),
+            joint: named,
         }
     }
 }

@@ -139,7 +139,8 @@ impl Firmware {
         if !self.session.until(link, GREETING, known).await? {
             return Err(Complaint::NoPosition.into());
         }
-        let round_us = self.session.host.clock().round_trip_us().unwrap_or(0);
+        let round_us = self.session.host.clock().round_trip_us();
+        let round_us = round_us.ok_or_else(|| self.silent(GREETING))?;
         warnings.extend(late(round_us));
         Ok(Attached {
             measured: self.measured()?,
@@ -156,11 +157,25 @@ impl Firmware {
         if let Some(mismatch) = self.session.mismatch() {
             return Err(mismatch.into());
         }
-        let silent = Complaint::Silent {
+        let paired = self.session.host.paired().copied();
+        Ok(paired.ok_or_else(|| self.silent(GREETING))?)
+    }
+
+    fn silent(&self, within: Duration) -> Complaint {
+        Complaint::Silent {
             baud: self.baud,
-            within_ms: GREETING.as_millis(),
-        };
-        Ok(*self.session.host.paired().ok_or(silent)?)
+            within_ms: within.as_millis(),
+        }
+    }
+
+    /// Refuses a STATE that is not of this arm's joints: one that is left out stands nowhere.
+    fn check_joints(&self, state: &State) -> Result<(), Complaint> {
+        let (device, arm) = (state.joints.len(), self.map.entries.len());
+        if device == arm {
+            Ok(())
+        } else {
+            Err(Complaint::Joints { device, arm })
+        }
     }
 
     fn identities(&self, ack: &HelloAck) -> Vec<Identity> {
@@ -195,13 +210,18 @@ impl Firmware {
         self.session.command(link, Message::Torque(true)).await?;
         let ready = |session: &Session| session.mode() == Mode::Idle;
         if !self.session.until(link, REST, ready).await? {
-            return Err(self.broken().unwrap_or(Complaint::Limp).into());
+            let busy = Complaint::Busy {
+                mode: self.session.mode(),
+                within_ms: REST.as_millis(),
+            };
+            return Err(self.broken().map_or(busy, |why| why).into());
         }
+        let measured = self.measured()?;
+        let (state, _) = self.session.state().ok_or_else(|| self.silent(REST))?;
+        let joints = state.joints.iter();
+        self.found_urad = joints.map(|joint| joint.measured_urad).collect();
         self.phase = Phase::Resting;
-        let state = self.session.state();
-        let joints = state.map(|(state, _)| state.joints).unwrap_or_default();
-        self.found_urad = joints.iter().map(|joint| joint.measured_urad).collect();
-        self.measured()
+        Ok(measured)
     }
 
     /// Brings the controller to rest with nothing queued and nothing latched.
@@ -219,13 +239,11 @@ impl Firmware {
         let at_rest =
             |session: &Session| session.state().is_some_and(|(state, _)| !is_moving(state));
         self.session.until(link, REST, at_rest).await?;
-        let (nonce, faults) = self
-            .session
-            .state()
-            .map_or((0, 0), |(state, _)| (state.nonce, state.drive_faults));
-        if faults != 0 {
+        let (state, _) = self.session.state().ok_or_else(|| self.silent(REST))?;
+        if state.drive_faults != 0 {
             return Err(self.latched().into());
         }
+        let nonce = state.nonce;
         self.session.command(link, Message::ClearFault(nonce)).await
     }
 
@@ -322,14 +340,12 @@ impl Firmware {
 
     /// What the last STATE says, at the moment at which it was true.
     fn measured(&self) -> Result<Measured, DriverError> {
-        let silent = Complaint::Silent {
-            baud: self.baud,
-            within_ms: STALE.as_millis(),
-        };
-        let (state, at) = self.session.state().ok_or(silent.clone())?;
+        let silent = || self.silent(STALE);
+        let (state, at) = self.session.state().ok_or_else(silent)?;
         if self.session.clock.now().since(at) > STALE {
-            return Err(silent.into());
+            return Err(silent().into());
         }
+        self.check_joints(state)?;
         if !is_measured(state) {
             return Err(Complaint::NoPosition.into());
         }

@@ -99,9 +99,9 @@ impl Session {
         u32::try_from(device_us & u64::from(u32::MAX)).ok()
     }
 
-    /// The time in which segments are scheduled, now.
+    /// The time in which segments are scheduled, now; `None` until the controller has said it.
     pub(super) fn path_us(&self) -> Option<u32> {
-        let shift_us = self.state.map_or(0, |state| state.shift_us);
+        let shift_us = self.state?.shift_us;
         Some(self.device_us()?.wrapping_sub(shift_us))
     }
 
@@ -130,7 +130,7 @@ impl Session {
         let mut buffer = [0_u8; 1024];
         loop {
             let count = self.host.transmit(&mut buffer);
-            let bytes = buffer.get(..count).unwrap_or_default();
+            let (bytes, _) = buffer.split_at(count);
             if bytes.is_empty() {
                 return Ok(());
             }
@@ -158,8 +158,8 @@ impl Session {
             }
             heard += count;
             let now_us = self.now_us();
-            self.host
-                .receive(buffer.get(..count).unwrap_or_default(), now_us);
+            let (bytes, _) = buffer.split_at(count);
+            self.host.receive(bytes, now_us);
             self.take_events();
             if suffices(self) {
                 break;
@@ -243,8 +243,7 @@ impl Session {
         // A clock that is not known well may make a STATE a little younger than new.
         let age_us = if age_us > u32::MAX / 2 { 0 } else { age_us };
         let age = Duration::from_micros(u64::from(age_us));
-        let at = now.as_nanos().saturating_sub(nanos(age));
-        self.state_at = Instant::from_nanos(at);
+        self.state_at = now.before(age);
         self.state = Some(state);
     }
 
@@ -284,11 +283,12 @@ impl Session {
         match self.state.map(|state| state.result) {
             Some(CommandResult::Done) => Ok(()),
             Some(CommandResult::NoPosition) => Err(Complaint::NoPosition.into()),
-            result => Err(Complaint::Disobeyed {
+            Some(result) => Err(Complaint::Disobeyed {
                 command: verb(&message),
-                result: result.unwrap_or(CommandResult::WrongMode),
+                result,
             }
             .into()),
+            None => Err(Complaint::Unanswered(verb(&message)).into()),
         }
     }
 }
@@ -296,10 +296,6 @@ impl Session {
 /// A moment in whole microseconds.
 fn micros(at: Instant) -> u64 {
     at.as_nanos() / 1_000
-}
-
-fn nanos(of: Duration) -> u64 {
-    u64::try_from(of.as_nanos()).unwrap_or(u64::MAX)
 }
 
 const fn verb(message: &Message) -> &'static str {

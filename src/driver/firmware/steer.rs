@@ -110,12 +110,15 @@ impl Firmware {
     }
 
     /// Anchors a motion where the controller's set-points stand.
+    #[expect(clippy::expect_used, reason = "a STATE has no more joints than it may")]
     fn open(&mut self) -> Result<(), DriverError> {
         let Some((device_us, (state, _))) = self.session.device_us().zip(self.session.state())
         else {
             return Ok(());
         };
-        let here = firmware_protocol::Joints::from_slice(&knots_here(state)).unwrap_or_default();
+        self.check_joints(state)?;
+        let here = firmware_protocol::Joints::from_slice(&knots_here(state));
+        let here = here.expect("the joints of a STATE");
         self.stream.begin(here.as_slice());
         self.tail_us = device_us.wrapping_add(LEAD_US);
         let now_us = self.session.now_us();
@@ -157,11 +160,16 @@ impl Firmware {
     }
 
     /// Sends goals that wait, but never far ahead.
+    #[expect(
+        clippy::expect_used,
+        reason = "as many knots as a motion was opened with"
+    )]
     fn feed(&mut self) {
         while self.ahead_us().is_some_and(|ahead| ahead < AHEAD_MAX_US)
             && let Some(end) = self.stream.next()
         {
-            let knots = firmware_protocol::Joints::from_slice(&end).unwrap_or_default();
+            let knots = firmware_protocol::Joints::from_slice(&end);
+            let knots = knots.expect("the joints of a motion");
             let now_us = self.session.now_us();
             let pushed = self
                 .session
@@ -214,7 +222,10 @@ impl Firmware {
             return Ok(());
         }
         let complaint = match refused {
-            Some(ack) => Some(Complaint::refused(&ack, |place| self.map.name(place))),
+            Some(ack) => {
+                let names = self.map.entries.iter().map(|entry| &entry.name);
+                Some(Complaint::refused(&ack, names))
+            }
             None => self.broken(),
         };
         let Some(complaint) = complaint else {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::driver::identity;
+use crate::driver::map::Entry;
 
 /// Readings of a position that are compared before the first is believed.
 const FIRST_READINGS: u32 = 4;
@@ -21,7 +22,7 @@ impl<D: Dialect> Servos<D> {
         identity::check(&self.arm, &servos)?;
         self.bus.learn_latency(latency);
         let delays = servos.iter().map(|servo| servo.return_delay);
-        self.bus.return_delay = delays.max().unwrap_or_default();
+        self.bus.return_delay = delays.fold(Duration::ZERO, Duration::max);
         let readings = self.first_readings(link).await?;
         self.probe_fast(link).await?;
         // Supply and heat are known before anybody switches torque on.
@@ -51,6 +52,8 @@ impl<D: Dialect> Servos<D> {
         self.bus.echoes = false;
         self.fast = false;
         self.goals = None;
+        self.torque_limits.clear();
+        self.torque_limit = None;
         self.known.fill(Known::default());
         for ailments in [&mut self.suspected, &mut self.doubted, &mut self.ailing] {
             ailments.fill(None);
@@ -94,7 +97,7 @@ impl<D: Dialect> Servos<D> {
             };
             let replies = self.bus.ask(link, &request, expect).await?;
             if matches!(replies.first(), Some(Some(_))) {
-                return Ok(Some(self.bus.clock.now().since(began)));
+                return Ok(Some(self.bus.heard_at.since(began)));
             }
         }
         Ok(None)
@@ -136,13 +139,17 @@ impl<D: Dialect> Servos<D> {
         let settings = self.read(link, place, D::SETTINGS).await?;
         let servo = self.map.name(place);
         let identity = D::identify(&settings, servo.clone(), &self.ids);
+        let fits = fits_turn::<D>(&self.map.entries[place]);
+        let identity = identity.and_then(|identity| fits.map(|()| identity));
         let mut identity = identity.map_err(|what| DriverError::Setup { servo, what })?;
         let torque = self.read(link, place, D::TORQUE_ENABLE).await?;
+        let limits = [TorqueLimit::Work, TorqueLimit::Touch];
+        self.torque_limits
+            .push(limits.map(|limit| D::torque_limit(limit, &settings)));
         identity.torque_on = torque.byte(0) != 0;
-        if let Some(known) = self.known.get_mut(place) {
-            known.torque_on = Some(identity.torque_on);
-            known.voltage_limits_v = D::voltage_limits_v(&settings);
-        }
+        let known = &mut self.known[place];
+        known.torque_on = Some(identity.torque_on);
+        known.voltage_limits_v = D::voltage_limits_v(&settings);
         Ok(identity)
     }
 
@@ -218,6 +225,22 @@ impl<D: Dialect> Servos<D> {
             })
             .collect()
     }
+}
+
+/// Refuses a joint that would be sent to positions that its servo does not count within one turn:
+/// it would fault there in the middle of a motion.
+fn fits_turn<D: Dialect>(entry: &Entry) -> Result<(), String> {
+    let Some((least, most)) = entry.range_ticks() else {
+        return Ok(());
+    };
+    if D::POSITIONS.contains(&least) && D::POSITIONS.contains(&most) {
+        return Ok(());
+    }
+    Err(format!(
+        "its joint's limits are {least} to {most} ticks, which leaves one turn, {} to {}: set its homing offset so that the middle of the joint's range is near the middle of the turn, and calibrate it; or narrow the joint in the arm's file",
+        D::POSITIONS.start(),
+        D::POSITIONS.end()
+    ))
 }
 
 /// Waiting before each reply costs more than a tenth of a cycle.

@@ -40,6 +40,7 @@ impl<D: Dialect> Servos<D> {
         let readings = self.read_present(link, Vec::new(), PATIENT).await?;
         self.find_ailment(&readings, &self.measure(&readings))?;
         self.set_all(link, D::PREPARE).await?;
+        self.write_torque_limit(link, TorqueLimit::Work).await?;
         self.aim_here(link, limp).await?;
         self.set_all(link, &[(D::TORQUE_ENABLE, 1)]).await?;
         self.set_all(link, D::ARM).await?;
@@ -59,25 +60,27 @@ impl<D: Dialect> Servos<D> {
     /// Makes where every servo stands its goal. What was read a moment ago may not be true any more
     /// of a limp joint that somebody holds: it is read again, or torque would pull it back.
     async fn aim_here(&mut self, link: &mut dyn Link, limp: &[usize]) -> Result<(), DriverError> {
-        let mut turned = None;
-        for _ in 0..AIMS_MAX {
+        let mut tries = 0;
+        loop {
+            tries += 1;
             let readings = self.read_present(link, Vec::new(), PATIENT).await?;
             self.found_ticks = readings.iter().map(|reading| reading.ticks).collect();
             self.write_goals_here(link, &readings).await?;
             let after = self.read_present(link, Vec::new(), PATIENT).await?;
             let moved = |place: &&usize| {
-                let (aim, is) = (readings.get(**place), after.get(**place));
-                aim.zip(is)
-                    .is_none_or(|(aim, is)| (is.ticks - aim.ticks).abs() > GOAL_APART_TICKS)
+                let (aim, is) = (readings[**place].ticks, after[**place].ticks);
+                (is - aim).abs() > GOAL_APART_TICKS
             };
-            turned = limp.iter().find(moved).copied();
-            if turned.is_none() {
-                return Ok(());
+            match limp.iter().find(moved) {
+                None => return Ok(()),
+                Some(turned) if tries == AIMS_MAX => {
+                    return Err(DriverError::Turned {
+                        servo: self.map.name(*turned),
+                    });
+                }
+                Some(_) => {}
             }
         }
-        Err(DriverError::Turned {
-            servo: self.map.name(turned.unwrap_or_default()),
-        })
     }
 
     fn goals_here(&self) -> Vec<Goal> {
@@ -105,26 +108,18 @@ impl<D: Dialect> Servos<D> {
             let status = self.read(link, place, D::GOAL).await?;
             let found = D::goal_ticks(&status);
             self.expect(place, D::GOAL, reading.ticks, found, GOAL_APART_TICKS)?;
-            self.expect_caps(place, goals.get(place), &status)?;
+            self.expect_caps(place, goals[place], &status)?;
         }
         Ok(())
     }
 
     /// The caps beside a goal that was read back are the ones that were written.
-    fn expect_caps(
-        &self,
-        place: usize,
-        goal: Option<&Goal>,
-        status: &Status,
-    ) -> Result<(), DriverError> {
-        let Some((entry, goal)) = self.map.entries.get(place).zip(goal) else {
-            return Ok(());
-        };
+    fn expect_caps(&self, place: usize, goal: Goal, status: &Status) -> Result<(), DriverError> {
         let same_goal = Goal {
             ticks: D::goal_ticks(status),
-            ..*goal
+            ..goal
         };
-        let wanted = D::goal_block(entry, same_goal);
+        let wanted = D::goal_block(&self.map.entries[place], same_goal);
         let differs = wanted.iter().zip(&status.data).find(|(a, b)| a != b);
         let (wanted, found) = differs.map_or((0, 0), |(a, b)| (i32::from(*a), i32::from(*b)));
         self.expect(place, D::GOAL, wanted, found, 0)
@@ -139,12 +134,10 @@ impl<D: Dialect> Servos<D> {
             return Err(DriverError::NoReboot { id });
         };
         self.bus.tell(link, &request).await?;
-        if let Some(known) = self.known.get_mut(place) {
-            *known = Known {
-                voltage_limits_v: known.voltage_limits_v,
-                ..Known::default()
-            };
-        }
+        self.known[place] = Known {
+            voltage_limits_v: self.known[place].voltage_limits_v,
+            ..Known::default()
+        };
         let until = self.bus.clock.now().after(REBOOT);
         while self.bus.clock.now() < until {
             if self.ping(link, place).await?.is_some() {
@@ -155,6 +148,48 @@ impl<D: Dialect> Servos<D> {
             servo: self.map.name(place),
             tries: RETRIES_MAX + 1,
         })
+    }
+
+    /// Limits the torque of every servo for the motion that follows, if that is not its limit already.
+    pub(crate) async fn limit_torque(
+        &mut self,
+        link: &mut dyn Link,
+        limit: TorqueLimit,
+    ) -> Result<(), DriverError> {
+        if self.torque_limit == Some(limit) {
+            return Ok(());
+        }
+        self.write_torque_limit(link, limit).await
+    }
+
+    /// Writes each servo's torque limit, all in one frame, and reads it back.
+    async fn write_torque_limit(
+        &mut self,
+        link: &mut dyn Link,
+        limit: TorqueLimit,
+    ) -> Result<(), DriverError> {
+        self.torque_limit = None;
+        let of = |[work, touch]: &[i32; 2]| match limit {
+            TorqueLimit::Work => *work,
+            TorqueLimit::Touch => *touch,
+        };
+        let limits: Vec<i32> = self.torque_limits.iter().map(of).collect();
+        if limits.len() != self.ids.len() {
+            return Err(DriverError::Limp);
+        }
+        let all = self.ids.iter().zip(&limits);
+        let blocks: Vec<_> = all
+            .map(|(id, value)| (*id, bytes_of(D::TORQUE_LIMIT, *value)))
+            .collect();
+        let mut frame = Vec::new();
+        D::encode(&mut frame, Request::SyncWrite(D::TORQUE_LIMIT, &blocks));
+        self.bus.tell(link, &frame).await?;
+        for (place, wanted) in limits.iter().enumerate() {
+            let found = self.read(link, place, D::TORQUE_LIMIT).await?.number();
+            self.expect(place, D::TORQUE_LIMIT, *wanted, found, 0)?;
+        }
+        self.torque_limit = Some(limit);
+        Ok(())
     }
 
     /// Writes the same to every servo, in one frame each, and reads it back.
@@ -181,10 +216,9 @@ impl<D: Dialect> Servos<D> {
         value: i32,
         places: &[usize],
     ) -> Result<(), DriverError> {
-        let bytes = value.to_le_bytes();
-        let bytes = bytes.get(..usize::from(register.length)).unwrap_or(&bytes);
-        let ids = places.iter().filter_map(|place| self.ids.get(*place));
-        let blocks: Vec<_> = ids.map(|id| (*id, bytes.to_vec())).collect();
+        let bytes = bytes_of(register, value);
+        let ids = places.iter().map(|place| self.ids[*place]);
+        let blocks: Vec<_> = ids.map(|id| (id, bytes.clone())).collect();
         let mut frame = Vec::new();
         D::encode(&mut frame, Request::SyncWrite(register, &blocks));
         self.bus.tell(link, &frame).await
@@ -240,9 +274,7 @@ impl<D: Dialect> Servos<D> {
                 Err(error @ (DriverError::Read(_) | DriverError::Write(_))) => return Err(error),
                 Err(error) => Err(error),
             };
-            if let Some(known) = self.known.get_mut(*place) {
-                known.torque_on = result.is_ok().then_some(false);
-            }
+            self.known[*place].torque_on = result.is_ok().then_some(false);
             match result {
                 Ok(()) => released.off.push(servo),
                 Err(error) => released.failed.push((servo, error)),
@@ -253,7 +285,8 @@ impl<D: Dialect> Servos<D> {
 
     pub(super) fn state_is_due(&self, deadline: Instant) -> bool {
         let now = self.bus.clock.now();
-        let count = u32::try_from(D::STATES.len()).unwrap_or(1).max(1);
+        #[expect(clippy::cast_possible_truncation, reason = "a few registers")]
+        let count = D::STATES.len() as u32;
         now.since(self.state_read) >= STATES_EVERY / count && now < deadline
     }
 
@@ -264,9 +297,7 @@ impl<D: Dialect> Servos<D> {
         link: &mut dyn Link,
         deadline: Instant,
     ) -> Result<(), DriverError> {
-        let Some(register) = D::STATES.get(self.state_next).copied() else {
-            return Ok(());
-        };
+        let register = D::STATES[self.state_next];
         // In one packet where they can; one after another where that came to nothing.
         let replies = if self.fast && !self.state_missed {
             self.fast_read(link, Vec::new(), register, deadline).await?
@@ -283,7 +314,7 @@ impl<D: Dialect> Servos<D> {
             }
         }
         if !doubt {
-            self.state_next = (self.state_next + 1) % D::STATES.len().max(1);
+            self.state_next = (self.state_next + 1) % D::STATES.len();
             self.state_read = self.bus.clock.now();
         }
         Ok(())
@@ -291,16 +322,10 @@ impl<D: Dialect> Servos<D> {
 
     /// Whether something was found wrong for the first time.
     fn learn(&mut self, place: usize, status: &Status) -> bool {
-        let Some(known) = self.known.get_mut(place) else {
-            return false;
-        };
+        let known = &mut self.known[place];
         let mut found = *known;
         let ailment = D::learn(self.state_next, status, &mut found);
-        let Some((doubted, ailing)) = self.doubted.get_mut(place).zip(self.ailing.get_mut(place))
-        else {
-            return false;
-        };
-        let before = std::mem::replace(doubted, ailment);
+        let before = std::mem::replace(&mut self.doubted[place], ailment);
         if ailment.is_some() && before != ailment && self.goals.is_some() {
             // A name alone ends nothing: what it names has been reported twice by then.
             known.hardware_error = found.hardware_error;
@@ -309,8 +334,17 @@ impl<D: Dialect> Servos<D> {
         *known = found;
         // A limp arm has no torque to lose.
         if ailment.is_some() && self.goals.is_some() {
-            *ailing = ailment;
+            self.ailing[place] = ailment;
         }
         false
     }
+}
+
+/// The bytes of a register that holds a number, the lowest first.
+fn bytes_of(register: Register, value: i32) -> Vec<u8> {
+    let bytes = value.to_le_bytes();
+    bytes
+        .into_iter()
+        .take(usize::from(register.length))
+        .collect()
 }

@@ -325,6 +325,49 @@ async fn an_adapter_that_echoes_changes_nothing() {
     assert!(bench.driver.counts().echoes >= 200);
 }
 
+/// Whether the adapter echoes is not known at first, and a ping's reply with the voltage bit has the bytes of the ping.
+#[tokio::test]
+async fn a_low_voltage_is_told_as_such_through_every_adapter() {
+    for echo in [false, true] {
+        for ids in [&[1][..], &[2], &[6], &[1, 2, 3, 4, 5, 6]] {
+            let mut bench = Bench::new("so101");
+            bench.sim.break_it(Fault::Echo(echo));
+            for id in ids {
+                bench.sim.break_it(Fault::ErrorBits { id: *id, bits: 1 });
+            }
+            let attached = bench.driver.attach(&mut bench.link).await.unwrap();
+            // A reply counts from when it came, not from when it was known to be one.
+            assert!(
+                attached.latency < Duration::from_millis(2),
+                "{:?}",
+                attached.latency
+            );
+            for (servo, id) in attached.servos.iter().zip(1..) {
+                assert_eq!(servo.error_bits & 1 != 0, ids.contains(&id), "{id}");
+            }
+            assert_eq!(bench.driver.counts().echoes > 0, echo);
+            let error = bench.cycle(None).await.unwrap_err();
+            let voltage = Ailment::Voltage;
+            assert!(
+                matches!(&error, DriverError::Device { ailment, .. } if *ailment == voltage),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_servo_that_is_silent_does_not_answer_by_an_echo() {
+    for silent in [1, 2, 6] {
+        let mut bench = Bench::new("so101");
+        bench.sim.break_it(Fault::Echo(true));
+        bench.sim.break_it(Fault::Silence(silent));
+        let error = bench.driver.attach(&mut bench.link).await.unwrap_err();
+        assert!(matches!(error, DriverError::NoReply { .. }), "{error}");
+        assert_eq!(error.servo().unwrap().id, silent);
+    }
+}
+
 #[tokio::test]
 async fn an_unplugged_adapter_comes_back_without_a_movement() {
     let mut bench = Bench::energised("so101").await;
@@ -395,5 +438,20 @@ async fn a_bad_cable_costs_retries_and_never_a_wrong_position() {
         let deadline = bench.clock.now().after(PERIOD);
         let lost = bench.driver.follow(&mut link, None, deadline).await;
         assert!(lost.unwrap_err().is_unplugged());
+    }
+}
+
+/// The joint's limits reach beyond the turn that the servo counts: it came to light in the middle of
+/// a motion.
+#[tokio::test]
+async fn refuses_a_joint_that_leaves_its_servos_turn() {
+    for name in ["so101", "widowx250s"] {
+        let mut bench = Bench::new(name);
+        let mut file = bench.arm.file.clone();
+        file.joints[1].servos[0].zero_tick = 3900;
+        let mut driver = Driver::new(&Arm::new(file).unwrap(), &bench.clock);
+        let said = driver.attach(&mut bench.link).await;
+        let said = said.unwrap_err().to_string();
+        assert!(said.contains("leaves one turn"), "{said}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::driver::firmware::Complaint;
-use firmware_protocol::message::Cause;
+use firmware_protocol::message::{Cause, Message};
 
 /// So many ticks pass between a goal and its being reached, with room for the drives' lag.
 const LAG_TICKS: usize = 14;
@@ -299,4 +299,65 @@ async fn what_is_sent_again_and_cycles_without_a_reading_are_counted() {
     }
     let servo = &bench.driver.counts().servos[1];
     assert!(servo.blind > 0 && servo.blind_time > PERIOD, "{servo:?}");
+}
+
+/// A wire at whose far end a controller leaves its last joint out of what it says of them all.
+struct Shortened<'a>(&'a mut MemoryLink<Simulator>, firmware_protocol::Decoder);
+
+impl Shortened<'_> {
+    fn shorten(&mut self, mut said: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while !said.is_empty() {
+            let firmware_protocol::Received::Frame(frame) = self.1.take(&mut said) else {
+                continue;
+            };
+            let mut message = Message::decode(&frame).unwrap();
+            if let Message::State(state) = &mut message {
+                let joints = state.joints.as_slice();
+                state.joints =
+                    firmware_protocol::Joints::from_slice(&joints[..joints.len() - 1]).unwrap();
+            }
+            bytes.extend_from_slice(message.encode(frame.sequence).as_slice());
+        }
+        bytes
+    }
+}
+
+impl Link for Shortened<'_> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> crate::link::LinkFuture<'a, ()> {
+        self.0.send(bytes)
+    }
+
+    fn receive<'a>(
+        &'a mut self,
+        into: &'a mut [u8],
+        until: Instant,
+    ) -> crate::link::LinkFuture<'a, usize> {
+        Box::pin(async move {
+            let mut raw = vec![0; into.len() / 2];
+            let count = self.0.receive(&mut raw, until).await?;
+            let said = self.shorten(&raw[..count]);
+            into[..said.len()].copy_from_slice(&said);
+            Ok(said.len())
+        })
+    }
+
+    fn discard_input(&mut self) -> Result<(), crate::link::LinkError> {
+        self.0.discard_input()
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+}
+
+/// The joint that was left out was read as one at zero.
+#[tokio::test]
+async fn refuses_a_state_that_leaves_out_a_joint() {
+    let mut bench = Bench::new("custom");
+    let mut link = Shortened(&mut bench.link, firmware_protocol::Decoder::new());
+    let said = bench.driver.attach(&mut link).await;
+    let said = said.map(|attached| attached.measured.position_rad);
+    let why = said.unwrap_err().to_string();
+    assert!(why.contains("4 joints and the arm's file has 5"), "{why}");
 }

@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use super::super::Rule;
 use super::super::clearance::tip_m;
 use super::super::tests::{begun, drawing, in_a_stroke, seen};
+use super::super::{Rule, TorqueLimit};
 use super::*;
 use crate::plan::{self, Trajectory};
 use crate::scene::{Library, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S};
@@ -149,6 +149,18 @@ fn only_what_stalls_on_the_path_goes_back() {
     };
     assert!(matches!(wish_after(&stalled, |_| {}), Wish::Back(_)));
     assert_eq!(wish_after(&stalled, Execution::halt), Wish::Halt);
+    // Of which a joint is not known, nowhere.
+    for unseen in [
+        Joints::zeros(0),
+        Joints::zeros(4),
+        going(0.0)
+            .goal_rad
+            .map(|joint, q| if joint == 3 { f64::NAN } else { q }),
+    ] {
+        let mut execution = going(0.0);
+        execution.end_after(&stalled, &seen(unseen, Instant::ZERO));
+        assert_eq!(execution.wish, Wish::Halt, "{unseen:?}");
+    }
     let upward = |going: &mut Execution| {
         going.phase = Phase::Line(Line {
             from_rad: *going.goal_rad(),
@@ -244,7 +256,7 @@ fn a_stop_where_the_tip_is_as_high_as_a_lift_brings_it_is_done_there() {
     let mut execution = going(0.0);
     let stops = &execution.checked.stops;
     let is_up = |sample: &usize| {
-        let by_rad = stops.lift_rad(*sample);
+        let by_rad = stops.lift(*sample).map(|lift| lift.by_rad);
         by_rad.is_some_and(|by| by.iter().all(|by| by.abs() < 1e-12))
     };
     let up = (0..drawing().1.samples.len()).find(is_up).unwrap();
@@ -287,6 +299,30 @@ fn heights(execution: &mut Execution, mut act: impl FnMut(&mut Execution)) -> Ve
 
 fn deepest(heights: &[f64]) -> f64 {
     heights.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+#[test]
+fn a_tip_that_looks_for_something_has_a_low_torque_limit_and_a_height() {
+    let (scene, probe) = probing();
+    let execution = begun(&scene, &probe);
+    let goal_rad = *execution.goal_rad();
+    assert_eq!(
+        execution.tip_height_mm(&goal_rad),
+        Some(height_mm(&execution))
+    );
+    let step = plan::Step::Tip {
+        by_mm: [0.0, 0.0, 1.0],
+    };
+    let jog = plan::jog(&scene, &scene.ready_rad, step, 0, &plan::Patient).unwrap();
+    let pose = plan::go_to(&scene, &scene.ready_rad, &[scene.rest_rad], &plan::Patient);
+    for (trajectory, limit) in [
+        (probe, TorqueLimit::Touch),
+        (jog.trajectory, TorqueLimit::Touch),
+        (pose.unwrap().trajectory, TorqueLimit::Work),
+    ] {
+        let execution = begun(&scene, &trajectory);
+        assert_eq!(execution.checked().torque_limit(), limit);
+    }
 }
 
 #[test]

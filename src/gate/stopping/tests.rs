@@ -38,15 +38,15 @@ const TOUCHES: &[SpanKind] = &[SpanKind::Draw, SpanKind::Lower, SpanKind::Lift];
 fn every_sample_at_the_sheet_has_a_lift_and_none_at_height() {
     let (scene, trajectory) = drawing();
     let stops = proof(scene, trajectory).unwrap();
-    assert!(samples_of(TOUCHES).all(|at| stops.lift_rad(at).is_some()));
+    assert!(samples_of(TOUCHES).all(|at| stops.lift(at).is_some()));
     for at in samples_of(&[SpanKind::Draw]) {
-        let by = stops.lift_rad(at).unwrap();
+        let by = stops.lift(at).unwrap().by_rad;
         let up = sample(at).zip(&by, |from, by| from + by);
         let short_mm = (height_of(scene, &up) - scene.heights.lift_mm).abs();
         assert!(short_mm < LIFTED_MM, "{at}: {short_mm} mm");
     }
     let high = samples_of(&[SpanKind::Travel]).filter(|at| height_of(scene, sample(*at)) > 7.6);
-    assert!(high.filter(|at| stops.lift_rad(*at).is_some()).count() == 0);
+    assert!(high.filter(|at| stops.lift(*at).is_some()).count() == 0);
 }
 
 /// Each is for some samples in a row, and for no more than were looked at.
@@ -78,8 +78,8 @@ fn a_way_that_is_lower_than_travels_has_a_lift_too() {
         })
         .unwrap();
     let under_mm = drawing().0.heights.lift_mm - height_of(&drawing().0, sample(lowest));
-    assert!(at(0.9 * UP_MM - under_mm).lift_rad(lowest).is_none());
-    assert!(at(1.1 * UP_MM - under_mm).lift_rad(lowest).is_some());
+    assert!(at(0.9 * UP_MM - under_mm).lift(lowest).is_none());
+    assert!(at(1.1 * UP_MM - under_mm).lift(lowest).is_some());
 }
 
 /// Where an arm only passes, no lift need be possible.
@@ -171,7 +171,7 @@ fn a_lift_goes_straight_up_to_the_height_of_travels() {
     // From there it is nothing, and from above too.
     for more_mm in [0.0, 3.0] {
         let target = high + normal.scale((more_mm + 0.1) / 1e3);
-        let higher = reach(scene, 0, &up, &target).unwrap();
+        let higher = reach(scene, 0, &up, &target, Still::NONE).unwrap();
         let none = lift(&mut around, 0, &higher).unwrap();
         assert!(none.iter().all(|by| by.abs() <= 0.0), "{none:?}");
     }
@@ -184,12 +184,12 @@ fn a_pose_is_found_for_a_tip_within_reach_and_for_no_other() {
     let tip = tip_m(scene, 0, from).unwrap();
     for by in [[0.0, 0.0, 0.012], [0.01, 0.0, 0.004], [0.0, -0.01, 0.0]] {
         let target = tip + Vector3::from(by);
-        let found = reach(scene, 0, from, &target).unwrap();
+        let found = reach(scene, 0, from, &target, Still::NONE).unwrap();
         let short = (target - tip_m(scene, 0, &found).unwrap()).norm();
         assert!(short < 2.0 * THERE_M, "{by:?}: {short}");
     }
     let far = tip + Vector3::new(0.0, 0.0, 2.0);
-    let why = reach(scene, 0, from, &far).unwrap_err();
+    let why = reach(scene, 0, from, &far, Still::NONE).unwrap_err();
     let short = why.split_once('(').unwrap().1;
     let short_mm: f64 = short.split_once(" mm short").unwrap().0.parse().unwrap();
     assert!((1_200.0..2_000.0).contains(&short_mm), "{why}");
@@ -198,38 +198,88 @@ fn a_pose_is_found_for_a_tip_within_reach_and_for_no_other() {
         0,
         from,
         &(tip + Vector3::new(0.9 * THERE_M, 0.0, 0.0)),
+        Still::NONE,
     );
     assert_eq!(there, Ok(None));
-    let none = reach(scene, 9, from, &tip);
+    let none = reach(scene, 9, from, &tip, Still::NONE);
     assert_eq!(none.unwrap_err(), "there is no such pen");
 }
 
-/// A joint at its limit is turned no further; one that is beyond it is not brought further out.
+/// A joint that stays is not turned, whatever the others do.
 #[test]
-fn a_pose_is_within_the_limits() {
+fn a_pose_is_found_with_joints_that_stay() {
+    let scene = &drawing().0;
+    let from = sample(in_a_stroke());
+    let target = tip_m(scene, 0, from).unwrap() + Vector3::new(0.0, 0.0, 0.006);
+    let all: Vec<Still> = Still::all(from.len()).collect();
+    assert_eq!(all.len(), 5 + 10);
+    let singles = all.iter().take(5).map(|still| still.0);
+    assert_eq!(singles.collect::<Vec<_>>(), [1, 2, 4, 8, 16]);
+    let mut found = 0;
+    for still in all.into_iter().chain([Still::NONE]) {
+        let Ok(to) = reach(scene, 0, from, &target, still) else {
+            continue;
+        };
+        found += 1;
+        for (joint, (to, from)) in to.iter().zip(from.iter()).enumerate() {
+            let stays = (to - from).abs() <= 0.0;
+            assert!(stays || !still.holds(joint), "{:b} {joint}", still.0);
+        }
+        assert!((tip_m(scene, 0, &to).unwrap() - target).norm() < LIFTED_MM / 1e3);
+    }
+    assert!(found > 5, "{found}");
+    assert!(!(0..8).any(|joint| Still::NONE.holds(joint)));
+}
+
+/// The default scene, one joint or two in it unable to turn any way that the lift takes.
+fn stiff(joints: &[usize]) -> Scene {
     let mut scene = Scene::clone(&drawing().0);
     let from = sample(in_a_stroke());
-    let tip = tip_m(&scene, 0, from).unwrap();
-    let target = tip + Vector3::new(0.0, 0.0, 0.012);
-    let free = reach(&scene, 0, from, &target).unwrap();
     let mut arm = crate::arm::Arm::clone(&scene.arm);
-    let (low, high) = (free.zip(from, f64::min), free.zip(from, f64::max));
-    // Half the way that it would take is allowed.
-    let half = low.zip(&high, f64::midpoint);
-    arm.limits.lower_rad = low;
-    arm.limits.upper_rad = half;
-    scene.arm = std::sync::Arc::new(arm);
-    let Ok(found) = reach(&scene, 0, from, &target) else {
-        return;
-    };
-    for (joint, q) in found.iter().enumerate() {
-        let most = half.get(joint).unwrap().max(*from.get(joint).unwrap());
-        assert!(*q <= most + 1e-12 && *q >= low.get(joint).unwrap() - 1e-12);
+    for joint in joints {
+        let at = *from.get(*joint).unwrap();
+        *arm.limits.lower_rad.get_mut(*joint).unwrap() = at - 1e-4;
+        *arm.limits.upper_rad.get_mut(*joint).unwrap() = at + 1e-4;
     }
+    scene.arm = std::sync::Arc::new(arm);
+    scene
+}
+
+#[test]
+fn a_lift_is_found_with_joints_that_are_at_their_limits() {
+    let from = sample(in_a_stroke());
+    let free = lift(&mut Around::new(&drawing().0), 0, from).unwrap();
+    let (mut one, mut two) = (0, 0);
+    for joints in [vec![1], vec![2], vec![3], vec![2, 4], vec![3, 0]] {
+        let scene = stiff(&joints);
+        let turns = joints
+            .iter()
+            .any(|joint| free.get(*joint).unwrap().abs() > 2e-4);
+        let Ok(by) = lift(&mut Around::new(&scene), 0, from) else {
+            continue;
+        };
+        let turned = joints.iter().map(|joint| by.get(*joint).unwrap().abs());
+        assert!(turned.fold(0.0, f64::max) < 1.1e-4);
+        one += usize::from(turns && joints.len() == 1);
+        two += usize::from(turns && joints.len() == 2);
+    }
+    assert!(one > 0 && two > 0, "{one} {two}");
+    // Where none is possible, it is said why all joints together cannot.
+    let why = lift(&mut Around::new(&stiff(&[0, 1, 2, 3, 4])), 0, from).unwrap_err();
+    assert!(why.contains("are allowed"), "{why}");
 }
 
 fn bent(from: &Joints, joint: usize, by: f64) -> Joints {
     from.map(|at, q| if at == joint { q + by } else { q })
+}
+
+fn stays_clear(walk: &mut Walk<'_, '_>, q: &Joints) -> Result<(), String> {
+    let stance = walk.around.body().at(q);
+    walk.stays_clear(&stance)
+}
+
+fn rises(walk: &Walk<'_, '_>, q: &Joints, before: f64) -> Result<f64, String> {
+    walk.rises(&walk.around.body().at(q), before)
 }
 
 /// A way that would bring the body to the sheet, or the joint beyond its range, is no lift.
@@ -239,10 +289,10 @@ fn a_way_that_comes_too_near_is_no_lift() {
     let from = sample(in_a_stroke());
     let mut around = Around::new(scene);
     let mut walk = Walk::new(&mut around, 0, from).unwrap();
-    assert_eq!(walk.stays_clear(from), Ok(()));
+    assert_eq!(stays_clear(&mut walk, from), Ok(()));
     let said: Vec<String> = (1..4)
         .flat_map(|joint| [(joint, -0.3), (joint, 0.3)])
-        .filter_map(|(joint, by)| walk.stays_clear(&bent(from, joint, by)).err())
+        .filter_map(|(joint, by)| stays_clear(&mut walk, &bent(from, joint, by)).err())
         .collect();
     assert!(
         said.iter().any(|why| why.ends_with("mm of the sheet")),
@@ -256,22 +306,97 @@ fn a_way_that_brings_the_arm_to_itself_is_no_lift() {
     let from = sample(in_a_stroke());
     let mut around = Around::new(scene);
     let mut walk = Walk::new(&mut around, 0, from).unwrap();
+    assert_eq!(walk.begun.own, []);
     let (mut near, mut clear) = (0, 0);
     for (one, other) in [(1, 2), (2, 3), (1, 3)] {
         for by in [-2.0, -1.0, 0.0, 1.0, 2.0] {
-            let stance = walk
-                .around
-                .body()
-                .at(&bent(&bent(from, one, by), other, by));
-            let two = walk.around.body().nearest_two(&stance);
-            let is_near = two.is_some_and(|(_, _, metres)| metres < walk.own_m - 1e-6);
-            let said = walk.clear_of_itself(&stance);
-            assert_eq!(said.is_err(), is_near, "{one} {other} {by}: {said:?}");
-            near += usize::from(is_near);
+            let q = bent(&bent(from, one, by), other, by);
+            let body = walk.around.body();
+            let found = body.near_itself(&body.at(&q)).near;
+            let low = !body.over_sheet(&body.at(&q)).is_empty();
+            let is_near = found.iter().any(|near| near.metres < CLEARANCE_M - 1e-6);
+            let said = stays_clear(&mut walk, &q).err();
+            if !low {
+                let own = said.filter(|why| !why.contains("workspace"));
+                assert_eq!(own.is_some(), is_near, "{one} {other} {by}: {own:?}");
+                near += usize::from(is_near);
+            }
             clear += usize::from(!is_near);
         }
     }
     assert!(near > 0 && clear > 0, "{near} {clear}");
+}
+
+/// What stands in a keep-out, or out of the workspace, does not let anything else there.
+#[test]
+fn refuses_a_lift_into_what_another_part_stands_in() {
+    let from = sample(in_a_stroke());
+    let scene = Scene::clone(&drawing().0);
+    let named = |name: &str| {
+        let mut capsules = scene.arm.capsules.iter();
+        capsules.position(|capsule| capsule.name == name).unwrap()
+    };
+    let (upper, gripper) = (named("upper arm"), named("gripper"));
+    let highest = |q: &Joints, part: usize| {
+        let body = crate::gate::body::Body::new(&scene);
+        let ends = body.ends(&body.at(q));
+        let radius = scene.arm.capsules.get(part).unwrap().radius_m;
+        let ends = ends.iter().skip(2 * part).take(2);
+        ends.map(|end| end.z + radius).fold(f64::MIN, f64::max)
+    };
+    // The wrist turns the gripper up, and nothing else.
+    let up = [-0.5, 0.5].map(|by| bent(from, 3, by));
+    let up = up
+        .iter()
+        .max_by(|a, b| highest(a, gripper).total_cmp(&highest(b, gripper)));
+    let up = up.unwrap();
+    let ceiling = f64::midpoint(highest(from, gripper), highest(up, gripper));
+    assert!(highest(from, gripper) < ceiling - 0.005 && highest(from, upper) > ceiling + 0.03);
+    // A ceiling that the upper arm stands through, and that the gripper comes to.
+    let mut low = scene.clone();
+    low.limits.workspace.max_m.z = ceiling;
+    let mut lid = scene.clone();
+    lid.keep_outs.push(KeepOut {
+        name: "lid".to_owned(),
+        corners: crate::scene::Corners {
+            min_m: Point3::new(-1.0, -1.0, ceiling + CLEARANCE_M),
+            max_m: Point3::new(1.0, 1.0, 1.0),
+        },
+    });
+    for (scene, place) in [(low, "out of the workspace"), (lid, "keep-out `lid`")] {
+        let mut around = Around::new(&scene);
+        let mut walk = Walk::new(&mut around, 0, from).unwrap();
+        assert_eq!(stays_clear(&mut walk, from), Ok(()));
+        let why = stays_clear(&mut walk, up).unwrap_err();
+        assert!(!why.contains("arm") && why.ends_with(place), "{why}");
+    }
+}
+
+/// A lift of the sample before does where the own one does not.
+#[test]
+fn a_sample_takes_the_lift_of_one_before_it_where_its_own_is_none() {
+    let (scene, trajectory) = drawing();
+    let at = in_a_stroke();
+    let span = trajectory.span_at(at).unwrap();
+    let found = |at: usize| earlier_lift(&mut Around::new(scene), trajectory, span, at);
+    let lift = found(at).unwrap();
+    assert_eq!((lift.first, lift.end), (at, at + 1));
+    let own = super::lift(&mut Around::new(scene), 0, sample(at - 1)).unwrap();
+    assert_eq!(lift.by_rad, own);
+    let due = seconds_min_of(scene, 0, sample(at), &own).unwrap();
+    assert!((lift.seconds_min - due).abs() < 1e-12);
+    // None of a stretch before this one is taken, nor one that does not do from here.
+    assert!(found(span.first).is_none());
+    let mut wild = trajectory.clone();
+    for before in 1..LIFT_EVERY {
+        *wild.samples.get_mut(at - before).unwrap() = bent(sample(at), 1, 0.4);
+    }
+    assert!(earlier_lift(&mut Around::new(scene), &wild, span, at).is_none());
+    *wild.samples.get_mut(at + 1 - LIFT_EVERY).unwrap() = *sample(at);
+    assert!(earlier_lift(&mut Around::new(scene), &wild, span, at).is_some());
+    *wild.samples.get_mut(at + 1 - LIFT_EVERY).unwrap() = bent(sample(at), 1, 0.4);
+    *wild.samples.get_mut(at - LIFT_EVERY).unwrap() = *sample(at);
+    assert!(earlier_lift(&mut Around::new(scene), &wild, span, at).is_none());
 }
 
 /// By the longest of its pieces, from where it begins upwards.
@@ -289,7 +414,7 @@ fn a_lift_takes_as_long_as_its_fastest_piece_asks_for() {
     let pen = scene.pens.first().unwrap().kind;
     let limit_mm_s = tip_limit_mm_s(scene, pen, SpanKind::Lift, &tip(0));
     let due = SMOOTH_PEAK * UNEVEN * longest_mm * SWEEP_POINTS as f64 / limit_mm_s;
-    let found = seconds_min(scene, 0, from, &by).unwrap();
+    let found = seconds_min_of(scene, 0, from, &by).unwrap();
     assert!((found / due - 1.0).abs() < 1e-9, "{found} {due}");
 }
 
@@ -337,15 +462,15 @@ fn a_lift_rises_all_the_way_and_hardly_strays() {
     let by = lift(&mut around, 0, from).unwrap();
     let up = from.zip(&by, |from, by| from + by);
     let walk = Walk::new(&mut around, 0, from).unwrap();
-    let height = walk.rises(&up, 0.0).unwrap();
+    let height = rises(&walk, &up, 0.0).unwrap();
     let due_mm = scene.heights.lift_mm - height_of(scene, from);
     assert!((height * 1e3 - due_mm).abs() < 0.02, "{height}");
-    assert!(walk.rises(&up, height + 5e-7).is_ok());
-    assert!(walk.rises(&up, height + 2e-6).is_err());
+    assert!(rises(&walk, &up, height + 5e-7).is_ok());
+    assert!(rises(&walk, &up, height + 2e-6).is_err());
     // About the foot the tip goes aside alone.
     let tip = |q: &Joints| tip_m(scene, 0, q).unwrap();
     let radius_mm = (tip(&bent(&up, 0, 0.01)) - tip(&up)).norm() * 1e5;
-    let aside = |mm: f64| walk.rises(&bent(&up, 0, mm / radius_mm), 0.0);
+    let aside = |mm: f64| rises(&walk, &bent(&up, 0, mm / radius_mm), 0.0);
     assert!(aside(1.9).is_ok() && aside(-1.9).is_ok());
     let why = aside(2.2).unwrap_err();
     assert!(why.contains("stray 2.2 mm"), "{why}");
@@ -391,11 +516,15 @@ fn lid(scene: &Scene, over_mm: f64) -> Scene {
 
 #[test]
 fn what_stands_near_already_may_come_no_nearer() {
-    assert!(too_near(1.0 - 2e-6, 1.0) && !too_near(1.0 - 5e-7, 1.0) && !too_near(1.0, 1.0));
-    let near = |metres| Near { part: 0, metres };
-    assert!((floor(None) - CLEARANCE_M).abs() < 1e-12);
-    assert!((floor(Some(near(CLEARANCE_M / 2.0))) - CLEARANCE_M / 2.0).abs() < 1e-12);
-    assert!((floor(Some(near(CLEARANCE_M * 2.0))) - CLEARANCE_M).abs() < 1e-12);
+    let near = |of: usize, metres: f64| Near { of, metres };
+    let begun = [near(1, 0.5), near(2, -0.25)];
+    let found = |of: usize, metres: f64| nearer(&[near(of, metres)], &begun, 1.0);
+    for (of, least) in [(1, 0.5), (2, -0.25), (3, 1.0)] {
+        assert_eq!(found(of, least - 2e-6), Some(near(of, least - 2e-6)));
+        assert_eq!((found(of, least - 5e-7), found(of, least)), (None, None));
+    }
+    let both = [near(1, 0.6), near(2, -0.3)];
+    assert_eq!(nearer(&both, &begun, 1.0), Some(near(2, -0.3)));
     let said = brought_near("a link", 0.0123, "the lid");
     assert_eq!(
         said,

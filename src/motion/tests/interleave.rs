@@ -219,7 +219,7 @@ impl Shared {
             }
             Op::Enable(ticks) => {
                 let lasts = ticks.map(|ticks| plan::PERIOD * u32::from(ticks));
-                self.permits.enable(&self.scene, now, lasts);
+                self.permits.enable(&self.scene, now, lasts).unwrap();
             }
             Op::Disable => self.permits.disable(),
             Op::Silence(true) => self.sim.break_it(Fault::Silence(2)),
@@ -371,7 +371,8 @@ impl Bench {
         bench
             .shared
             .permits
-            .enable(scene, Instant::ZERO, Some(Duration::from_secs(3600)));
+            .enable(scene, Instant::ZERO, Some(Duration::from_secs(3600)))
+            .unwrap();
         bench.old = bench.proof(|permits, scene| permits.ask(scene, Instant::ZERO).ok());
         bench
     }

@@ -12,7 +12,8 @@ struct Sheet(Surface, f64);
 impl Paper for Sheet {
     fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)> {
         let seen = self.0.project(&Point3::from(tip_m));
-        Some((seen.at_mm, seen.height_mm - self.1))
+        let lies = self.0.holds(seen.at_mm);
+        lies.then_some((seen.at_mm, seen.height_mm - self.1))
     }
 }
 
@@ -56,7 +57,7 @@ fn is_up(bench: &Bench) -> bool {
 
 #[tokio::test]
 async fn a_sheet_is_felt_where_it_lies() {
-    for higher_mm in [1.5, 0.0, -1.5] {
+    for higher_mm in [4.5, 1.5, 0.0, -1.5] {
         let bench = Bench::with(Clock::simulated());
         laid(&bench, higher_mm);
         let outcome = probe(&bench, plan_of(&bench)).await;
@@ -66,12 +67,54 @@ async fn a_sheet_is_felt_where_it_lies() {
         let [felt] = visits.as_slice() else {
             panic!("{visits:?}")
         };
+        assert_eq!(felt.kind, VisitKind::Contact);
         let at_mm = height_mm(&bench, &felt.position_rad);
         // Two counts of a servo are a millimetre at this reach.
         assert!((at_mm - higher_mm).abs() < 1.0, "{higher_mm}: {at_mm}");
         assert!(is_up(&bench));
         assert!(bench.motion.permits().latched().is_none());
     }
+}
+
+/// How deep the arm would be in the sheet if it gave way.
+fn crush_mm(bench: &Bench, higher_mm: f64) -> f64 {
+    higher_mm - height_mm(bench, &bench.sim.truth())
+}
+
+/// Before, what a tip felt that pressed all the while passed for air, and it was pressed on.
+#[tokio::test]
+async fn refuses_a_contact_that_began_before_the_tip_moved_freely() {
+    for higher_mm in [6.0, 9.0, 12.0] {
+        let bench = Bench::with(Clock::simulated());
+        laid(&bench, higher_mm);
+        let trajectory = plan_of(&bench);
+        let outcome = probe(&bench, trajectory).await;
+        let Outcome::Reached { visits, .. } = outcome else {
+            panic!("{higher_mm}: {outcome:?}");
+        };
+        let [felt] = visits.as_slice() else {
+            panic!("{visits:?}")
+        };
+        assert_eq!(felt.kind, VisitKind::EarlyContact, "{higher_mm}");
+        // The pen gives way by 2 mm; the sheet does not.
+        let at_mm = height_mm(&bench, &felt.position_rad);
+        assert!(at_mm > higher_mm - 3.0, "{higher_mm}: {at_mm}");
+        assert!(bench.motion.permits().latched().is_none());
+    }
+}
+
+/// A sheet that is in the way of a drawing is pressed on, and the arm stalls on it.
+#[tokio::test]
+async fn a_drawing_on_a_sheet_that_lies_much_higher_stalls_on_it() {
+    let bench = Bench::with(Clock::simulated());
+    laid(&bench, 80.0);
+    let proof = bench.drawing(bench.permit());
+    let outcome = bench.motion.run(proof, 0).await.unwrap();
+    let Outcome::Faulted(why) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert!(why.contains("behind its goal"), "{why}");
+    assert!(crush_mm(&bench, 80.0) < 3.0);
 }
 
 #[tokio::test]

@@ -3,12 +3,14 @@
 use serde_json::Value;
 
 use super::told;
-use crate::calib::{self, Aligned, Assessed, Contact, Kind, Session, Store, report};
+use crate::calib::{self, Aligned, Assessed, Kind, Session, Store, report};
 use crate::scene::Scene;
 use crate::tools::answer::Reply;
+use crate::tools::calibrated;
 use crate::tools::dispatch::Order;
 use crate::tools::eyes::Look;
 use crate::tools::sighted;
+use crate::tools::{Node, Seat};
 use crate::vision::Moved;
 
 /// Where the cross was read to be, from its place, along the sheet's x and y.
@@ -29,7 +31,7 @@ pub(super) fn propose(
 ) -> Result<Reply, Box<Reply>> {
     let session = Session {
         read_mm: Some(read_mm),
-        ..session(scene, Vec::new())?
+        ..session(order.node, order.seat()?, scene)?
     };
     let [dx, dy] = read_mm;
     let what = format!("the cross was read {dx:+.2}, {dy:+.2} mm from its place");
@@ -47,7 +49,7 @@ pub(in crate::tools) fn propose_seen(
     let glimpse = glimpse.ok_or_else(|| refused("the sheet was not seen").boxed())?;
     let session = Session {
         seen: Some(glimpse),
-        ..session(scene, Vec::new())?
+        ..session(order.node, order.seat()?, scene)?
     };
     let what = format!(
         "camera {} sees the sheet {} from where it was taught",
@@ -87,7 +89,7 @@ fn refused(why: &str) -> Reply {
 }
 
 /// A session of the scene's sheet with its first pen.
-pub(super) fn session(scene: &Scene, touches: Vec<Contact>) -> Result<Session, Box<Reply>> {
+pub(super) fn session(node: &Node, seat: &Seat, scene: &Scene) -> Result<Session, Box<Reply>> {
     let pen = scene.pen(0).map(|pen| pen.name.clone()).unwrap_or_default();
     let basis = calib::basis_of(Kind::Sheet, scene, &pen)
         .map_err(|error| Reply::failed(error.to_string()).boxed())?;
@@ -101,7 +103,8 @@ pub(super) fn session(scene: &Scene, touches: Vec<Contact>) -> Result<Session, B
         probed: false,
         read_mm: None,
         seen: None,
-        touches,
+        origin: calibrated::origin(node, seat),
+        touches: Vec::new(),
     })
 }
 

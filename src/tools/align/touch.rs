@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::super::carry::{Errand, Trouble, tip_mm};
 use super::super::stroke::rounded;
 use super::{INSET_MM, reading, report};
-use crate::calib::{Aligned, AlignedPoint, Assessed, Contact, Finding, Role, Session, Store};
+use crate::calib::{self, Aligned, AlignedPoint, Assessed, Contact, Finding, Role, Session, Store};
+use crate::motion::VisitKind;
 use crate::plan;
-use crate::scene::{PROBE_DEPTH_MM, Scene, ToolKind};
+use crate::scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
 use crate::tools::answer::Reply;
 use crate::units::Joints;
 
@@ -29,12 +30,16 @@ pub(super) async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Tr
     let places = places(&scene);
     let mut session = Session {
         probed: true,
-        ..reading::session(&scene, Vec::new()).map_err(Trouble::Said)?
+        ..reading::session(&errand.node, &errand.seat, &scene).map_err(Trouble::Said)?
     };
     for (index, place) in places.iter().enumerate() {
         for _ in 0..TOUCHES {
-            let Some(joints_rad) = probe(&errand, &scene, place).await? else {
-                return Ok(not_felt(&errand, &scene, place, &session, &places));
+            let joints_rad = match probe(&errand, &scene, place).await? {
+                Probed::Contact(joints_rad) => joints_rad,
+                missed => {
+                    let said = missed_words(&scene, place, &missed);
+                    return Ok(not_measured(&errand, &scene, said, &session, &places));
+                }
             };
             session.touches.push(Contact {
                 role: place.role,
@@ -42,6 +47,7 @@ pub(super) async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Tr
                 asked_mm: None,
                 number: index,
                 at_ms: crate::clock::calendar_ms(),
+                zeros: calib::zeros_of(&errand.seat.motion.arm().file),
             });
         }
         let of = places.len();
@@ -104,19 +110,28 @@ fn places(scene: &Scene) -> Vec<Place> {
     ]
 }
 
-/// Where the joints were when the tip came to touch; `None` where it touched nothing.
-async fn probe(
-    errand: &Errand,
-    scene: &Arc<Scene>,
-    place: &Place,
-) -> Result<Option<Joints>, Trouble> {
+/// What a probe came to.
+enum Probed {
+    /// The tip came to touch, after it had moved freely; where the joints were then.
+    Contact(Joints),
+    /// The tip touched before it had moved freely; where the joints were when that was sure.
+    EarlyContact(Joints),
+    /// The tip touched nothing, down to where a probe is given up.
+    Nothing,
+}
+
+async fn probe(errand: &Errand, scene: &Arc<Scene>, place: &Place) -> Result<Probed, Trouble> {
     let permit = errand.ask(scene)?;
     let (planned, start, at_mm) = (Arc::clone(scene), errand.start()?, place.at_mm);
     let plan = errand
         .plan(move |watch| plan::probe(&planned, &start.position_rad, at_mm, 0, watch))
         .await?;
     let done = errand.run(scene, permit, &plan).await?;
-    Ok(done.visits.first().map(|felt| felt.position_rad))
+    Ok(match done.visits.first() {
+        Some(felt) if felt.kind == VisitKind::Contact => Probed::Contact(felt.position_rad),
+        Some(felt) => Probed::EarlyContact(felt.position_rad),
+        None => Probed::Nothing,
+    })
 }
 
 /// The disk is not waited for among the node's other work.
@@ -174,18 +189,34 @@ fn points(
     places.iter().enumerate().filter_map(point).collect()
 }
 
-/// The answer where a probe came to its end and nothing was felt.
-fn not_felt(
+/// The code and the reason of a probe that measured nothing.
+fn missed_words(scene: &Scene, place: &Place, missed: &Probed) -> (&'static str, String) {
+    let name = place.name;
+    let Probed::EarlyContact(joints_rad) = missed else {
+        let why = format!(
+            "nothing was felt at `{name}` down to {PROBE_DEPTH_MM} mm below where the sheet is believed: it lies lower, or it is not there; the tip is up again"
+        );
+        return ("no_contact", why);
+    };
+    let tip = tip_mm(scene, 0, joints_rad).map(nalgebra::Point3::from);
+    let stood = tip.map_or_else(String::new, |tip| {
+        let height_mm = scene.surface.project(&(tip / 1e3)).height_mm;
+        format!(", the tip {height_mm:.1} mm above where the sheet is believed")
+    });
+    let why = format!(
+        "the sheet lies higher than the scene says: at `{name}` the tip touched before it had moved freely{stood}; at most {PROBE_DEPTH_MM} mm higher can be measured. The tip went back to {PROBE_FROM_MM} mm above where the sheet is believed, and may still touch it"
+    );
+    ("early_contact", why)
+}
+
+/// The answer where a probe came to its end and nothing was measured: `said` is its code and why.
+fn not_measured(
     errand: &Errand,
     scene: &Scene,
-    place: &Place,
+    (code, why): (&'static str, String),
     session: &Session,
     places: &[Place],
 ) -> Reply {
-    let why = format!(
-        "nothing was felt at `{}` down to {PROBE_DEPTH_MM} mm below where the sheet is believed: it lies lower, or it is not there",
-        place.name
-    );
     let mut finding = Finding::good();
     finding.redo(why.clone());
     let found = Aligned {
@@ -198,6 +229,6 @@ fn not_felt(
         ),
         finding,
     };
-    let reply = Reply::failed(format!("{why}; the tip is up again")).with("code", "no_contact");
+    let reply = Reply::failed(why).with("code", code);
     report(errand, scene, &found, reply)
 }

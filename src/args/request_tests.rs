@@ -1,0 +1,459 @@
+//! What a call asks for beside its arguments: words around them, keys that no parameter answers to, and dry runs.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::result_large_err,
+    reason = "a failing test may panic"
+)]
+
+use super::{Effect, Kind, Param, Policy, Profile, Reading, Received, Refusal, Shape, read};
+use serde_json::{Value, json};
+
+/// A drawing tool that can do a dry run, as `stroke` is.
+fn stroke() -> Shape {
+    Shape::new(vec![
+        Param::new("scene", Kind::name(["default", "letters", "short"])).default("default"),
+        Param::new("meta", Kind::name(["crosses", "leaf"])),
+        Param::new("dry_run", Kind::Bool)
+            .alias("preview")
+            .default(false)
+            .cautious(Value::from(true)),
+        Param::new("resume", Kind::Bool).default(false),
+        Param::new("debug", Kind::Bool).default(false),
+        Param::new("note", Kind::Text),
+    ])
+    .with_foreign(["num_plys"])
+    .with_known_names(["default", "letters", "short", "crosses", "leaf"])
+    .with_tool_names(["stroke", "robot_stroke"])
+}
+
+/// A tool that moves and can do no dry run, as `reset` is.
+fn reset() -> Shape {
+    Shape::new(vec![Param::new(
+        "scene",
+        Kind::name(["default", "letters"]),
+    )])
+    .with_foreign(["dry_run", "preview"])
+    .with_tool_names(["reset"])
+}
+
+fn moves(profile: Profile, text: &str) -> Result<Reading, Box<Refusal>> {
+    let policy = Policy::new(Effect::Moves, profile);
+    read(&stroke(), &policy, Received::Text(text.into()))
+}
+
+/// Whether the call would draw.
+fn draws(profile: Profile, text: &str) -> bool {
+    moves(profile, text).is_ok_and(|reading| reading.understood["dry_run"] == false)
+}
+
+/// The codes of what is refused; empty where the call runs.
+fn codes(profile: Profile, text: &str) -> Vec<&'static str> {
+    let complaints = moves(profile, text).err().map(|refusal| refusal.complaints);
+    complaints.iter().flatten().map(|one| one.code).collect()
+}
+
+const LETTERS: &str = r#"{"scene":"letters"}"#;
+
+#[test]
+fn refuses_words_around_the_arguments() {
+    for around in [
+        "{}⏎dry_run: true",
+        "{} --dry-run",
+        "<dry_run>{}</dry_run>",
+        "{} but only as a dry run",
+        "Do not run: {}",
+        "I will not call {}",
+        "<!-- {} -->",
+        "<think>{}</think>",
+        "<think>{}",
+        "// {}",
+        "# {}",
+        "/* {} */",
+        "-- {}",
+        "~~{}~~",
+        "> {}",
+        "```dry_run⏎{}⏎```",
+        "```diff⏎{}⏎```",
+        "<|dry_run|>{}<|eom_id|>",
+        "<foo>{}</foo>",
+        "<preview>{}</preview>",
+        "<example>{}</example>",
+        "Tomorrow: {}",
+        "For example: {}",
+        "{} if the operator agrees",
+        "The user did not ask for this: {}",
+        "assert not {}",
+        "{} # only as a dry run",
+        "{} // not yet",
+        "dry run⏎Action: stroke⏎Action Input: {}",
+        "Action: stroke⏎Action Input: {}⏎Observation: dry_run: true",
+        "const dry_run = {};",
+        "simulate(stroke({}))",
+        "dry_run({})",
+        "dry_run.stroke({})",
+        "if False: stroke(scene='letters')",
+        "if False: stroke({})",
+        "<tool_call>do not run <scene>letters</scene></tool_call>",
+        "<tool_call><scene>letters</scene> dry run</tool_call>",
+        "<dry_run><stroke scene=\"letters\"/></dry_run>",
+        "<stroke><dry_run><scene>letters</scene></dry_run></stroke>",
+        "<stroke><maybe><scene>letters</scene></maybe></stroke>",
+        "http://arm/dry_run/stroke?scene=letters",
+    ] {
+        let text = around.replace("{}", LETTERS).replace('⏎', "\n");
+        assert!(!draws(Profile::Guarded, &text), "{text}");
+    }
+}
+
+#[test]
+fn refuses_a_dry_run_in_words_in_either_profile() {
+    for around in [
+        "{}⏎dry_run: true",
+        "{} --dry-run",
+        "<dry_run>{}</dry_run>",
+        "{} but only as a dry run",
+        "Do not run: {}",
+        "I will not call {}",
+        "if False: stroke(scene='letters')",
+        "{} // dry run",
+        "{} (simulation)",
+        "Trockenlauf: {}",
+        "预览：{}",
+        "ドライラン {}",
+        "{} ｄｒｙ＿ｒｕｎ",
+        "{} dri_run",
+        "Vorschau {}",
+        "{} sin mover el brazo",
+        "Simulação: {}",
+        "пробный запуск {}",
+        "dry_run({})",
+        "dry_run.stroke({})",
+        "<dry_run><stroke scene=\"letters\"/></dry_run>",
+        "http://arm/dry_run/stroke?scene=letters",
+        "{\"scene\":\"letters\" /* dry run */}",
+        "{\"scene\":\"letters\", // \"dry_run\": true⏎}",
+        "scene: letters⏎# dry run",
+        "just a dry run, please",
+        "do not draw anything",
+        "\"dry run\"",
+    ] {
+        let text = around.replace("{}", LETTERS).replace('⏎', "\n");
+        for profile in [Profile::Lenient, Profile::Guarded] {
+            assert!(!draws(profile, &text), "{profile:?}: {text}");
+        }
+    }
+}
+
+#[test]
+fn known_packaging_is_skipped() {
+    for around in [
+        "{}",
+        "Sure! Here is the call: {} Let me know.",
+        "Here are the arguments: {}⏎Let me know if this works.",
+        "```json⏎{}⏎```",
+        "Sure! ```json⏎{}⏎``` Done.",
+        "~~~json⏎{}⏎~~~",
+        "```javascript⏎{};⏎```",
+        "<tool_call>⏎{}⏎</tool_call>",
+        "<stroke>{}</stroke>",
+        "<function=stroke>{}</function>",
+        "<seed:tool_call>{}</seed:tool_call>",
+        "<think>I should not draw. A dry run?</think>{}",
+        "I should not draw.⏎</think>⏎{}",
+        "Thought: not as a dry run⏎Action: stroke⏎Action Input: {}",
+        "Action: stroke⏎Action Input: {}⏎Observation:",
+        "<|channel|>analysis<|message|>Not a dry run.<|end|><|start|>assistant<|channel|>commentary to=functions.stroke <|constrain|>json<|message|>{}<|call|>",
+        "<|channel|>commentary to=functions.stroke <|constrain|>json<|message|>{}<|call|>",
+        "<｜tool▁call▁begin｜>function<｜tool▁sep｜>stroke⏎```json⏎{}⏎```<｜tool▁call▁end｜>",
+        "[TOOL_CALLS]stroke[ARGS]{}",
+        "<|im_start|>assistant⏎{}<|im_end|>",
+        "const args = {};",
+        "return {};",
+        "export default {}",
+        "Result: {}",
+        "Arguments: {}",
+        "stroke: {}",
+        "I will call `stroke` with `{}`",
+        "# the letters⏎{}",
+        "{} // done",
+        "{} # letters",
+        "Calling: stroke(scene=\"letters\")",
+        "**{}**",
+        "\"{}\"",
+        "`{}`",
+    ] {
+        let text = around.replace("{}", LETTERS).replace('⏎', "\n");
+        assert!(
+            draws(Profile::Guarded, &text),
+            "{text}: {:?}",
+            moves(Profile::Guarded, &text)
+        );
+    }
+}
+
+#[test]
+fn refuses_an_unknown_key_that_may_change_the_act() {
+    for text in [
+        // Its value names something known that is not used.
+        r#"{"artwork":"letters"}"#,
+        r#"{"escena":"letters"}"#,
+        r#"{"场景":"letters"}"#,
+        r#"{"0":"letters"}"#,
+        r#"{"scene":"short","artwork":"letters"}"#,
+        r#"{"scene":"short","extra":{"what":["Letters"]}}"#,
+        r#"{"scene":"short","with":"crosses"}"#,
+        r#"{"scene":"short","letters":true}"#,
+        // It is near a parameter, or its meaning in another language.
+        r#"{"scene":"letters","trockenlauf":"ja"}"#,
+        r#"{"scene":"letters","预览":true}"#,
+        r#"{"scene":"letters","what_if":true}"#,
+        r#"{"scene":"letters","pretend":true}"#,
+        r#"{"scene":"letters","noop":true}"#,
+        r#"{"scene":"letters","validate":true}"#,
+        r#"{"scene":"letters","fortsetzen":true}"#,
+        r#"{"scene":"letters","resum":true}"#,
+        r#"{"scene":"letters","tiefe":2}"#,
+        // Its value is false, a negation or a condition.
+        r#"{"scene":"letters","real":false}"#,
+        r#"{"scene":"letters","bold":false}"#,
+        r#"{"scene":"letters","style":{"bold":"no"}}"#,
+        r#"{"scene":"letters","confirm":"not yet"}"#,
+        r#"{"scene":"letters","when":"tomorrow"}"#,
+        r#"{"scene":"letters","if":true}"#,
+        r#"{"scene":"letters","hint":"18:30"}"#,
+        r#"{"scene":"letters","comment":"don't move the arm"}"#,
+        r#"{"scene":"letters","comment":"ne le fais pas"}"#,
+        r#"{"scene":"letters","comment":"erst morgen"}"#,
+        r#"{"scene":"letters","comment":"不要动"}"#,
+        // It is all that the caller said.
+        r#"{"num_plys":4}"#,
+        r#"{"design":"cat.svg"}"#,
+        r#"{"style":"bold"}"#,
+        r#"{"style":"bold","debug":true}"#,
+        r#"{"scene":"","style":"bold"}"#,
+    ] {
+        assert!(!draws(Profile::Guarded, text), "{text}");
+    }
+}
+
+#[test]
+fn an_unknown_key_beside_arguments_that_say_what_to_do_is_ignored() {
+    for text in [
+        r#"{"scene":"letters","colour":"x"}"#,
+        r#"{"scene":"letters","style":"bold"}"#,
+        r#"{"scene":"letters","style":"default"}"#,
+        r#"{"scene":"letters","user":"anna","source":"chat","level":3}"#,
+        r#"{"scene":"letters","artwork":"Letters"}"#,
+        r#"{"scene":"letters","extra":null,"more":{}}"#,
+        r#"{"scene":"letters","confirm":true}"#,
+        r#"{"scene":"letters","comment":"please draw it nicely"}"#,
+    ] {
+        for profile in [Profile::Lenient, Profile::Guarded] {
+            assert!(
+                draws(profile, text),
+                "{profile:?} {text}: {:?}",
+                codes(profile, text)
+            );
+        }
+        assert!(
+            !moves(Profile::Guarded, text).unwrap().repairs.is_empty(),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn keys_of_frameworks_and_of_presentation_say_nothing() {
+    for text in [
+        r#"{"ctx":{"a":false}}"#,
+        r#"{"_meta":{"progressToken":1}}"#,
+        r#"{"temperature":0}"#,
+        r#"{"thought":"I must not draw the short one, maybe later"}"#,
+        r#"{"tool_call_id":"letters"}"#,
+        r#"{"verbose":false,"stream":false,"wait":"no","async":true,"cache":"never","images":0}"#,
+        r#"{"debug":true,"timeout_s":30}"#,
+    ] {
+        for profile in [Profile::Lenient, Profile::Guarded] {
+            let reading = moves(profile, text).unwrap_or_else(|why| panic!("{text}: {why}"));
+            assert_eq!(reading.understood["scene"], "default", "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_asks_for_a_dry_run_never_moves_in_either_profile() {
+    for text in [
+        r#"{"scene":"letters","dry-run":"true"}"#,
+        r#"{"scene":"letters","DRYRUN":1}"#,
+        r#"{"scene":"letters","isDryRun":true}"#,
+        r#"{"scene":"letters","dri_run":true}"#,
+        r#"{"scene":"letters","drurun":true}"#,
+        r#"{"scene":"letters","ｄｒｙ＿ｒｕｎ":true}"#,
+        r#"{"scene":"letters","dry\u200b_run":true}"#,
+        r#"{"scene":"letters","dry_run_mode":"full"}"#,
+        r#"{"scene":"letters","simulate":true}"#,
+        r#"{"scene":"letters","simulaçao":"sim"}"#,
+        r#"{"scene":"letters","Vorschau":"ja"}"#,
+        r#"{"scene":"letters","プレビュー":1}"#,
+        r#"{"scene":"letters","options":{"dry_run":true}}"#,
+        r#"{"scene":"letters","options":[{"a":{"dryRun":"maybe"}}]}"#,
+        r#"{"scene":"letters","options":"{\"dry_run\": true}"}"#,
+        r#"{"scene":"letters","ctx":{"dry_run":true}}"#,
+        r#"{"scene":"letters","_meta":{"dry_run":true}}"#,
+        r#"{"scene":"letters","dry_run":false,"options":{"dry_run":true}}"#,
+        r#"{"scene":"letters","dry_run":{}}"#,
+        r#"{"scene":"letters","dry_run":[]}"#,
+        r#"{"scene":"letters","dry_run":""}"#,
+        r#"{"scene":"letters","dry_run":"perhaps"}"#,
+        r#"{"scene":"letters","mode":"dry run"}"#,
+        r#"{"scene":"letters","comment":"only as a dry run"}"#,
+        r#"{"scene":"letters","do_not_draw":true}"#,
+        r#"{"scene":"letters","execute":false}"#,
+        r#"{"scene":"letters","real":"no"}"#,
+        r#"{"scene":"letters","stop":true}"#,
+        r#"{"action":"preview","scene":"letters"}"#,
+        r#"{"type":"dry_run","arguments":{"scene":"letters"}}"#,
+        r#"{"name":"stroke","dry_run":true,"arguments":{"scene":"letters"}}"#,
+        r#"{"name":"stroke","mode":"simulation","arguments":"{\"scene\":\"letters\"}"}"#,
+        r#"["dry run"]"#,
+        r#"{"input":"a dry run"}"#,
+        r#"{"input":"scene=letters but as a dry run"}"#,
+        r#"{"input":{"args":{"data":{"kwargs":{"params":{"dry_run":true}}}}}}"#,
+        "stroke --scene letters --no-motion",
+        "<tool_call dry_run=\"true\">{\"scene\":\"letters\"}</tool_call>",
+        "<parameter name=\"scene\" type=\"dry_run\">letters</parameter>",
+        "<tool_call id=\"dry_run\"><scene>letters</scene></tool_call>",
+    ] {
+        for profile in [Profile::Lenient, Profile::Guarded] {
+            assert!(!draws(profile, text), "{profile:?}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_can_do_no_dry_run_refuses_to_move_for_one() {
+    for text in [
+        r#"{"dry_run":true}"#,
+        r#"{"scene":"letters","dry_run":true}"#,
+        r#"{"scene":"letters","preview":"yes"}"#,
+        r#"{"scene":"letters","options":{"simulate":1}}"#,
+        "{\"scene\":\"letters\"} as a dry run",
+    ] {
+        for profile in [Profile::Lenient, Profile::Guarded] {
+            let policy = Policy::new(Effect::Moves, profile);
+            let outcome = read(&reset(), &policy, Received::Text(text.into()));
+            let refusal = outcome.unwrap_err();
+            assert!(
+                refusal.complaints.iter().any(|one| one.code == "withheld"),
+                "{text}: {refusal}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_that_is_understood_is_done_however_often_it_is_asked_for() {
+    for text in [
+        r#"{"scene":"letters","dry_run":true,"simulate":true,"options":{"dryRun":1}}"#,
+        r#"{"scene":"letters","preview":"yes","mode":"dry run"}"#,
+        "stroke --scene letters --dry-run",
+        "scene: letters\ndry_run: yes",
+        "scene=letters&dryRun=1",
+        "stroke(scene='letters', dry_run=True) # a dry run",
+    ] {
+        for profile in [Profile::Lenient, Profile::Guarded] {
+            let reading = moves(profile, text).unwrap_or_else(|why| panic!("{text}: {why}"));
+            assert_eq!(reading.given["dry_run"], true, "{text}");
+        }
+    }
+    let text = r#"{"scene":"letters","dry_run":true} as a dry run"#;
+    assert_eq!(
+        moves(Profile::Lenient, text).unwrap().given["dry_run"],
+        true
+    );
+}
+
+#[test]
+fn text_that_is_data_is_never_searched() {
+    for note in [
+        "a dry run",
+        "do not move",
+        "simulation only, if tomorrow",
+        "预览",
+        "{\"dry_run\": true}",
+    ] {
+        for profile in [Profile::Lenient, Profile::Guarded] {
+            let text = json!({"scene": "letters", "note": note}).to_string();
+            assert!(draws(profile, &text), "{text}");
+            let wrapped = json!({"arguments": text}).to_string();
+            assert!(draws(profile, &wrapped), "{wrapped}");
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_reads_or_stops_is_not_kept_from_it() {
+    for text in [
+        "Do not run: {\"scene\":\"letters\"}",
+        r#"{"scene":"letters","options":{"dry_run":true},"real":false}"#,
+        "just a dry run",
+    ] {
+        for effect in [Effect::Reads, Effect::Stops] {
+            let policy = Policy::new(effect, Profile::Guarded);
+            assert!(
+                read(&stroke(), &policy, Received::Text(text.into())).is_ok(),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_hundred_calls_with_extra_keys_and_a_scene_still_run() {
+    let extras = [
+        json!("x"),
+        json!(1),
+        json!(true),
+        json!(["a", "b"]),
+        json!({"a": "b"}),
+    ];
+    let keys = [
+        "extra",
+        "colour",
+        "style",
+        "user",
+        "source",
+        "comment",
+        "tag",
+        "priority_class",
+        "level",
+        "request",
+        "origin",
+        "quality",
+        "reason",
+        "title",
+        "label",
+        "who",
+        "version",
+        "client",
+        "kind",
+        "flavour",
+    ];
+    let mut runs = 0;
+    for key in keys {
+        for value in &extras {
+            let call = json!({"scene": "letters", key: value});
+            let policy = Policy::new(Effect::Moves, Profile::Guarded);
+            let outcome = read(&stroke(), &policy, Received::Value(call.clone()));
+            let reading = outcome.unwrap_or_else(|why| panic!("{call}: {why}"));
+            assert_eq!(
+                Value::Object(reading.given),
+                json!({"scene": "letters"}),
+                "{call}"
+            );
+            runs += 1;
+        }
+    }
+    assert_eq!(runs, 100);
+}

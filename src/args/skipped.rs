@@ -1,0 +1,327 @@
+//! Text of a call that is no argument and is skipped: known packaging is, other words are not.
+
+use super::{
+    name, tags,
+    vocabulary::{Vocabulary, vocabulary},
+    words::FoldedText,
+};
+
+/// A piece of text that was skipped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SkippedText {
+    pub(super) text: String,
+    pub(super) place: SkippedPlace,
+}
+
+/// The place of skipped text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SkippedPlace {
+    /// Before, between or after the arguments, where only packaging may stand.
+    Around,
+    /// A comment, or a name that the form asks for, as of a variable: any words, as long as they ask for nothing.
+    Remark,
+}
+
+/// What skipped text says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SkippedMeaning {
+    /// Nothing.
+    Packaging,
+    /// Something.
+    Words,
+    /// That nothing is to move, or to be done.
+    Refusal,
+}
+
+impl SkippedText {
+    /// Judges what the text says; `tools` are the names of the tool that is called.
+    pub(super) fn meaning(&self, tools: &[String]) -> SkippedMeaning {
+        let known = vocabulary();
+        let folded = FoldedText::new(&self.text);
+        if is_tool(&self.text, tools) {
+            SkippedMeaning::Packaging
+        } else if known.dry_run.is_near(&folded) || known.negations.is_in(&folded) {
+            SkippedMeaning::Refusal
+        } else if match self.place {
+            SkippedPlace::Around => Packaging::new(&self.text, tools).takes_all(),
+            SkippedPlace::Remark => !known.conditions.is_in(&folded),
+        } {
+            SkippedMeaning::Packaging
+        } else {
+            SkippedMeaning::Words
+        }
+    }
+}
+
+/// Whether a word is a name of the tool; where that has no known name, any may be.
+fn may_be_tool(word: &str, tools: &[String]) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
+    is_tool(word, tools) || (tools.is_empty() && word.chars().all(is_name))
+}
+
+/// Whether a name is one of the tool's.
+fn is_tool(received: &str, tools: &[String]) -> bool {
+    matches!(
+        name::resolve(received, tools),
+        name::Resolution::Resolved { .. } | name::Resolution::Ambiguous { .. }
+    )
+}
+
+/// A scanner over the text around a call.
+struct Packaging<'a> {
+    rest: &'a str,
+    tools: &'a [String],
+    known: &'static Vocabulary,
+    /// Words since the last mark that parts phrases.
+    words: Vec<String>,
+}
+
+impl<'a> Packaging<'a> {
+    fn new(text: &'a str, tools: &'a [String]) -> Self {
+        Self {
+            rest: text,
+            tools,
+            known: vocabulary(),
+            words: Vec::new(),
+        }
+    }
+
+    /// Whether all of the text is packaging.
+    fn takes_all(mut self) -> bool {
+        while let Some(c) = self.rest.chars().next() {
+            if !self.step(c) {
+                return false;
+            }
+        }
+        self.is_phrase()
+    }
+
+    /// Takes the next piece; `false` where it is not packaging.
+    fn step(&mut self, c: char) -> bool {
+        match c {
+            '<' => self.is_phrase() && self.tag(),
+            '[' => self.is_phrase() && self.bracketed("[", "]"),
+            '/' | '#' => self.is_phrase() && self.comment(),
+            '~' | '`' if self.fence() => true,
+            _ if c.is_alphanumeric() => self.word(),
+            ' ' | '\t' | '*' | '"' | '\'' | '`' | '“' | '”' | '’' | '\u{feff}' => {
+                self.skip(c)
+            }
+            '\n' | '\r' | ':' | '：' | '.' | ',' | ';' | '!' | '…' => {
+                self.is_phrase() && self.skip(c)
+            }
+            '-' | '•' | '$' => self.is_bullet() && self.skip(c),
+            '%' => self.rest == "%" && self.skip(c),
+            '\u{1b}' => self.colour(),
+            _ => c.is_whitespace() && self.skip(c),
+        }
+    }
+
+    fn skip(&mut self, c: char) -> bool {
+        self.rest = self.rest.get(c.len_utf8()..).unwrap_or_default();
+        true
+    }
+
+    /// A terminal's code for a colour.
+    fn colour(&mut self) -> bool {
+        let code = self.rest.strip_prefix("\u{1b}[");
+        let rest =
+            code.map(|code| code.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
+        let rest = rest.and_then(|rest| rest.strip_prefix('m'));
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// A hyphen or a prompt before a blank, once.
+    fn is_bullet(&self) -> bool {
+        self.words.is_empty() && self.rest.chars().nth(1).is_none_or(char::is_whitespace)
+    }
+
+    /// A word, joined as names of tools are: `robot_stroke`, `functions.stroke`.
+    fn word(&mut self) -> bool {
+        let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'' | '’' | '▁');
+        let end = self.rest.find(|c| !is_inside(c)).unwrap_or(self.rest.len());
+        let (word, rest) = self.rest.split_at(end);
+        let word = word.trim_end_matches(['.', '\'', '’']);
+        self.rest = self.rest.get(word.len()..).unwrap_or(rest);
+        let is_number = word.chars().all(|c| c.is_ascii_digit());
+        if is_number && self.rest.starts_with(['.', ')']) && self.words.is_empty() {
+            return self.skip('.');
+        }
+        self.words.push(word.to_owned());
+        true
+    }
+
+    /// Whether the words since the last mark are known phrases, one after another; takes them.
+    fn is_phrase(&mut self) -> bool {
+        let words = std::mem::take(&mut self.words);
+        let mut rest = words.as_slice();
+        while !rest.is_empty() {
+            let phrases = self.known.lead_ins.iter();
+            let longest = phrases
+                .filter(|phrase| self.begins_with(rest, phrase))
+                .map(Vec::len)
+                .max();
+            let Some(after) = longest.and_then(|length| rest.get(length..)) else {
+                return false;
+            };
+            rest = after;
+        }
+        true
+    }
+
+    fn begins_with(&self, words: &[String], phrase: &[String]) -> bool {
+        let is_same = |(word, known): (&String, &String)| match known.as_str() {
+            "{}" => may_be_tool(word, self.tools),
+            known => FoldedText::new(word).letters() == known,
+        };
+        words.len() >= phrase.len() && words.iter().zip(phrase).all(is_same)
+    }
+
+    /// A code fence with the name it carries.
+    fn fence(&mut self) -> bool {
+        let marks =
+            ['`', '~'].map(|mark| self.rest.len() - self.rest.trim_start_matches(mark).len());
+        let Some(length) = marks.into_iter().max().filter(|length| *length >= 3) else {
+            return false;
+        };
+        let rest = self.rest.get(length..).unwrap_or_default();
+        let end = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(rest.len());
+        let name = rest.get(..end).unwrap_or_default().to_ascii_lowercase();
+        let is_known = name.is_empty() || self.known.fence_names.contains(&name);
+        if is_known && self.is_phrase() {
+            self.rest = rest.get(end..).unwrap_or_default();
+        }
+        is_known
+    }
+
+    /// A call's tag or a chat template's token; its attributes say no more than the tool's name.
+    fn tag(&mut self) -> bool {
+        if self.rest.starts_with("<|") || self.rest.starts_with("<｜") {
+            return self.bracketed("<|", "|>") || self.bracketed("<｜", "｜>");
+        }
+        let Some((inside, rest)) = self.rest.get(1..).and_then(|rest| rest.split_once('>')) else {
+            return false;
+        };
+        let inside = inside.trim_start_matches('/').trim_end_matches('/').trim();
+        let (name, attribute) = inside.split_once(['=', ' ']).unwrap_or((inside, ""));
+        let name = name.rsplit(':').next().unwrap_or(name);
+        let called = attribute.trim().trim_start_matches("name=");
+        let called = called.trim_matches(['"', '\'']);
+        self.rest = rest;
+        let is_named = tags::is_wrapper(name) || may_be_tool(name, self.tools);
+        is_named && (called.is_empty() || may_be_tool(called, self.tools))
+    }
+
+    /// A token between marks: `<|im_end|>`, `[ARGS]`.
+    fn bracketed(&mut self, open: &str, close: &str) -> bool {
+        let inside = self.rest.strip_prefix(open);
+        let Some((token, rest)) = inside.and_then(|inside| inside.split_once(close)) else {
+            return false;
+        };
+        let token = FoldedText::new(&token.replace('▁', " "));
+        let is_known = |word: &str| self.known.token_words.iter().any(|known| known == word);
+        let is_token = token
+            .words()
+            .all(|word| is_known(word) || may_be_tool(word, self.tools));
+        if is_token {
+            self.rest = rest;
+        }
+        is_token
+    }
+
+    /// A comment that ends before the arguments begin. One that does not has the arguments in it.
+    fn comment(&mut self) -> bool {
+        let end = if self.rest.starts_with("/*") {
+            self.rest.find("*/").map(|at| at + 2)
+        } else if self.rest.starts_with("//") || self.rest.starts_with('#') {
+            self.rest.find('\n')
+        } else {
+            None
+        };
+        let Some((comment, rest)) = end.and_then(|end| self.rest.split_at_checked(end)) else {
+            return false;
+        };
+        self.rest = rest;
+        !self.known.conditions.is_in(&FoldedText::new(comment))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meaning(text: &str) -> SkippedMeaning {
+        let skipped = SkippedText {
+            text: text.to_owned(),
+            place: SkippedPlace::Around,
+        };
+        skipped.meaning(&["stroke".to_owned()])
+    }
+
+    #[test]
+    fn packaging_says_nothing() {
+        for text in [
+            "",
+            " \n",
+            "Sure! Here is the call: ",
+            "I'll call `stroke` with ",
+            "functions.stroke: ",
+            "1. ",
+            "- ",
+            "```json\n",
+            "\n```",
+            "~~~\n",
+            "</tool_call>",
+            "<seed:tool_call>",
+            "<stroke>",
+            "<function=stroke>",
+            "<function name=\"stroke\">",
+            "<|im_start|>assistant\n",
+            "stroke[ARGS]",
+            "# the fish\n",
+            "/* fish */ ",
+        ] {
+            assert_eq!(meaning(text), SkippedMeaning::Packaging, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_words_and_marks_say_something() {
+        for text in [
+            "Hello ",
+            "Sure, I draw: ",
+            "align: ",
+            "<!-- ",
+            "-->",
+            "// ",
+            "/* ",
+            "# ",
+            "~~",
+            "> ",
+            "-- ",
+            "$x ",
+            "<foo>",
+            "<function=align>",
+            "```diff\n",
+            "<|later|>",
+            "[draft]",
+            "(",
+            "❌",
+            "# tomorrow\n",
+        ] {
+            assert_eq!(meaning(text), SkippedMeaning::Words, "{text}");
+        }
+        for text in [
+            "don't: ",
+            "as a dry run",
+            "<dry_run>",
+            "# dry run\n",
+            "不要",
+        ] {
+            assert_eq!(meaning(text), SkippedMeaning::Refusal, "{text}");
+        }
+    }
+}

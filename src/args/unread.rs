@@ -1,0 +1,62 @@
+//! Arguments that nobody here reads: one JSON object, passed on as it came.
+
+use super::{
+    arguments::whole_text,
+    node::{self, Node},
+    outcome::{self, Reading, Refusal},
+    read::Received,
+    rules::{Class, Rule},
+    strict,
+};
+use serde_json::{Map, Value};
+
+/// Returns the object that was sent, unread; nothing sent is an empty one.
+///
+/// # Errors
+/// Anything else: what is not read here cannot be mended here.
+pub fn pass_on(received: &Received) -> Result<Reading, Box<Refusal>> {
+    let sent = match received {
+        Received::Absent | Received::Value(Value::Null) => Some(Map::new()),
+        Received::Value(Value::Object(object)) => Some(object.clone()),
+        Received::Text(text) | Received::Value(Value::String(text)) => object_of(text),
+        Received::Value(_) => None,
+    };
+    let understood = sent.ok_or_else(|| Box::new(refusal(received)))?;
+    Ok(Reading {
+        given: understood.clone(),
+        understood,
+        repairs: Vec::new(),
+        loss: Class::L0,
+    })
+}
+
+/// The object that a text is, to the letter of JSON.
+fn object_of(text: &str) -> Option<Map<String, Value>> {
+    if text.trim().is_empty() {
+        return Some(Map::new());
+    }
+    let node = strict::parse(text).filter(|node| !node.contradicts_itself())?;
+    match node.to_value() {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
+}
+
+fn refusal(received: &Received) -> Refusal {
+    let shown = match received {
+        Received::Absent => String::new(),
+        Received::Text(text) => node::shown(text),
+        Received::Value(value) => node::shown_node(&Node::from(value.clone())),
+    };
+    let why = "this tool passes its arguments on unread, so they must be one JSON object";
+    let trouble = whole_text(Rule::Unplaceable, "not_an_object", why).received(shown);
+    Refusal {
+        complaints: outcome::complaints(&[trouble]),
+        corrected: None,
+        guidance: String::new(),
+        good: Map::new(),
+        repairs: Vec::new(),
+        kind: Rule::Unplaceable,
+        must_mend: Vec::new(),
+    }
+}

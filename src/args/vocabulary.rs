@@ -1,0 +1,194 @@
+//! The words that the reader knows, out of `vocabulary.txt`: closed lists of keys, and words in the languages that callers write.
+
+use super::words::{FoldedText, WordTable};
+use std::{collections::HashMap, sync::LazyLock};
+
+/// Everything in the file.
+pub(super) struct Vocabulary {
+    /// Keys that frameworks and language-model APIs add, and keys of presentation and transport: harmless whatever their value.
+    harmless: Vec<String>,
+    /// Words of keys that withhold the act where they are not true: `confirm`, `execute`.
+    assents: Vec<String>,
+    /// Words of keys that withhold the act unless they are false: `cancel`, `test_mode`.
+    dissents: Vec<String>,
+    /// Words of keys that withhold the act together with one of `acts`: `do_not_draw`, `plan_only`.
+    limits: Vec<String>,
+    acts: Vec<String>,
+    /// Words of keys that say when or on what condition.
+    when_keys: Vec<String>,
+    /// Words of keys which say that something physical is meant: how far, how fast, how often, with what.
+    physical: Vec<String>,
+    /// The same in other languages.
+    physical_abroad: WordTable,
+    /// Requests for a dry run, in a key or in text.
+    pub(super) dry_run: WordTable,
+    /// Whole values that ask for one.
+    dry_run_values: Vec<String>,
+    /// Negations and refusals.
+    pub(super) negations: WordTable,
+    /// Conditions, times and limits: what makes "now, and all of it" something else.
+    pub(super) conditions: WordTable,
+    /// What parameters are called in other languages, and in other words, by their names.
+    meanings: Vec<(String, Vec<String>)>,
+    /// What stands around a call and says nothing, as words; `{}` is the tool's name.
+    pub(super) lead_ins: Vec<Vec<String>>,
+    /// Names that code fences carry.
+    pub(super) fence_names: Vec<String>,
+    /// Words that the special tokens of chat templates are made of.
+    pub(super) token_words: Vec<String>,
+}
+
+/// The vocabulary, read once.
+pub(super) fn vocabulary() -> &'static Vocabulary {
+    static VOCABULARY: LazyLock<Vocabulary> =
+        LazyLock::new(|| Vocabulary::new(&sections(include_str!("vocabulary.txt"))));
+    &VOCABULARY
+}
+
+/// The entries of each section by its name.
+fn sections(file: &'static str) -> HashMap<&'static str, Vec<String>> {
+    let parts = file.split("\n[").skip(1);
+    let section = |part: &'static str| {
+        let (name, body) = part.split_once("]\n")?;
+        let lines: Vec<&str> = body.lines().filter(|line| !line.starts_with('#')).collect();
+        let text = lines.join(" ");
+        let entries = text.split(',').map(str::trim);
+        let entries = entries.filter(|entry| !entry.is_empty());
+        Some((name, entries.map(str::to_owned).collect()))
+    };
+    parts.filter_map(section).collect()
+}
+
+impl Vocabulary {
+    fn new(sections: &HashMap<&str, Vec<String>>) -> Self {
+        let list = |name: &str| sections.get(name).cloned().unwrap_or_default();
+        let table = |name: &str| WordTable::new(&list(name));
+        let meaning = |(name, words): (&&str, &Vec<String>)| {
+            let words = words.iter().map(|word| FoldedText::new(word).letters());
+            let name = name.strip_prefix("meaning ")?;
+            Some((name.to_owned(), words.collect()))
+        };
+        let words = |phrase: &String| phrase.split(' ').map(str::to_owned).collect();
+        Self {
+            harmless: [list("framework_keys"), list("presentation_keys")].concat(),
+            assents: list("assents"),
+            dissents: list("dissents"),
+            limits: list("limits"),
+            acts: list("acts"),
+            when_keys: list("when_keys"),
+            physical: list("physical"),
+            physical_abroad: table("physical_abroad"),
+            dry_run: table("dry_run"),
+            dry_run_values: list("dry_run_values"),
+            negations: table("negations"),
+            conditions: table("conditions"),
+            meanings: sections.iter().filter_map(meaning).collect(),
+            lead_ins: list("lead_ins").iter().map(words).collect(),
+            fence_names: list("fence_names"),
+            token_words: list("token_words"),
+        }
+    }
+
+    /// Whether a value asks for a dry run.
+    pub(super) fn asks_for_dry_run(&self, value: &FoldedText) -> bool {
+        let words: Vec<&str> = value.words().collect();
+        let words = words.join(" ");
+        self.dry_run.is_in(value) || self.dry_run_values.contains(&words)
+    }
+
+    /// Whether a key is one that frameworks add, or one of presentation and transport.
+    pub(super) fn is_harmless(&self, key: &FoldedText) -> bool {
+        self.harmless.contains(&key.letters())
+    }
+
+    /// Whether a key withholds the act where its value is false.
+    pub(super) fn assents(&self, key: &FoldedText) -> bool {
+        has_word(key, &self.assents)
+    }
+
+    /// Whether a key withholds the act unless its value is false.
+    pub(super) fn dissents(&self, key: &FoldedText) -> bool {
+        has_word(key, &self.dissents) || (has_word(key, &self.limits) && has_word(key, &self.acts))
+    }
+
+    /// Whether a key says when, or on what condition.
+    pub(super) fn is_conditional(&self, key: &FoldedText) -> bool {
+        has_word(key, &self.when_keys) || self.conditions.is_in(key)
+    }
+
+    /// Whether a key says that something physical is meant.
+    pub(super) fn is_physical(&self, key: &FoldedText) -> bool {
+        has_word(key, &self.physical) || self.physical_abroad.is_in(key)
+    }
+
+    /// Whether a key means the parameter of this name in another language.
+    pub(super) fn means(&self, key: &FoldedText, name: &str) -> bool {
+        let letters = key.letters();
+        let mut meanings = self.meanings.iter();
+        meanings.any(|(known, words)| known == name && words.contains(&letters))
+    }
+}
+
+fn has_word(key: &FoldedText, words: &[String]) -> bool {
+    let letters = key.letters();
+    key.words()
+        .chain(std::iter::once(letters.as_str()))
+        .any(|word| words.iter().any(|known| known == word))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_section_is_read() {
+        let sections = sections(include_str!("vocabulary.txt"));
+        for name in [
+            "framework_keys",
+            "presentation_keys",
+            "assents",
+            "dissents",
+            "limits",
+            "acts",
+            "when_keys",
+            "physical",
+            "physical_abroad",
+            "dry_run",
+            "negations",
+            "conditions",
+            "lead_ins",
+            "fence_names",
+            "token_words",
+        ] {
+            assert!(sections.get(name).unwrap().len() > 10, "{name}");
+        }
+        assert!(sections.get("meaning scene").unwrap().len() > 20);
+        assert!(
+            sections.keys().all(|name| name.len() < 20),
+            "{:?}",
+            sections.keys()
+        );
+    }
+
+    /// Else a lead-in would hide what it asks for.
+    #[test]
+    fn no_lead_in_asks_for_anything() {
+        for words in &vocabulary().lead_ins {
+            let text = FoldedText::new(&words.join(" "));
+            let known = vocabulary();
+            assert!(!known.dry_run.is_near(&text), "{words:?}");
+            assert!(!known.negations.is_in(&text), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn no_harmless_key_asks_for_a_dry_run() {
+        for key in &vocabulary().harmless {
+            assert!(
+                !vocabulary().dry_run.is_in_key(&FoldedText::new(key)),
+                "{key}"
+            );
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Requests for a dry run, or not to move: in keys at any depth, in values that are no data, in words around the arguments.
+//!
+//! A call with one never moves: it is understood as a dry run, or it is refused.
+
+use super::{
+    arguments::Call,
+    candidates,
+    limits::UNWRAP_MAX,
+    meaning,
+    node::{self, Node},
+    outcome::Trouble,
+    rules::{Rule, UnknownKeys},
+    shape::Kind,
+    skipped::{SkippedMeaning, SkippedText},
+    values::dropped,
+    vocabulary::vocabulary,
+    words::FoldedText,
+};
+
+/// A request that is answered when all arguments are read.
+#[derive(Debug)]
+pub(super) struct WithheldRequest {
+    trouble: Trouble,
+    /// The rule that it comes under where nothing moves anyway.
+    otherwise: Rule,
+}
+
+impl Call<'_> {
+    /// Whether keys and words that belong to no parameter are judged.
+    pub(super) fn judges(&self) -> bool {
+        self.policy.unknown_keys == UnknownKeys::Judged
+    }
+
+    /// Keeps a key or value as a request not to move, if it is one, and says so.
+    pub(super) fn is_withheld(&mut self, key: &str, node: &Node) -> bool {
+        let asks = self.judges() && asks(key, node, true, UNWRAP_MAX);
+        if asks {
+            self.withhold(&node::shown(key), node::shown_node(node), Rule::Meaningless);
+        }
+        asks
+    }
+
+    fn withhold(&mut self, path: &str, received: String, otherwise: Rule) {
+        let why = "this asks for a dry run, or that nothing is to move, and is not understood as an argument";
+        let names = self
+            .shape
+            .params
+            .iter()
+            .filter(|param| param.cautious.is_some());
+        let names: Vec<String> = names.map(|param| param.name.clone()).collect();
+        let expected = match names.first() {
+            Some(name) => format!("{name}: true at the top for a dry run, or nothing of the kind"),
+            None => "a call without it: this tool can do no dry run".to_owned(),
+        };
+        let trouble = Trouble::new(Rule::Withheld, "withheld", path, why);
+        self.withheld.push(WithheldRequest {
+            trouble: trouble.received(received).expected(expected).in_doubt(true),
+            otherwise,
+        });
+    }
+
+    /// Judges what was skipped around and between the arguments.
+    pub(super) fn judge_skipped(&mut self, skipped: &[SkippedText]) {
+        if !self.judges() {
+            return;
+        }
+        for piece in skipped {
+            let received = node::shown(piece.text.trim());
+            match piece.meaning(&self.shape.tool_names) {
+                SkippedMeaning::Packaging => {}
+                SkippedMeaning::Words => self.other_text(received),
+                SkippedMeaning::Refusal => self.withhold("", received, Rule::OtherText),
+            }
+        }
+    }
+
+    fn other_text(&mut self, received: String) {
+        let why = "there is other text around the arguments";
+        let trouble = Trouble::new(Rule::OtherText, "other_text", "", why);
+        let node = Node::Text(received.clone());
+        let expected = "the arguments alone, as one JSON object";
+        let trouble = trouble.received(received).expected(expected);
+        self.trouble(trouble.in_doubt(true), &node);
+    }
+
+    /// Whether a text or value without arguments may lead to defaults, so that its words count.
+    pub(super) fn searches_what_is_unread(&self) -> bool {
+        self.judges()
+            && self.policy.refuses(Rule::Withheld)
+            && !self.policy.refuses(Rule::NoArguments)
+    }
+
+    /// Searches a text or value out of which no arguments could be read.
+    pub(super) fn search_unread(&mut self, text: &str, node: &Node) {
+        if !self.searches_what_is_unread() {
+            return;
+        }
+        let folded = FoldedText::new(text);
+        let known = vocabulary();
+        let says_no = known.dry_run.is_near(&folded) || known.dissents(&folded);
+        if says_no || asks("", node, true, UNWRAP_MAX) {
+            let received = if text.is_empty() {
+                node::shown_node(node)
+            } else {
+                node::shown(text)
+            };
+            self.withhold("", received, Rule::NoArguments);
+        }
+    }
+
+    /// Searches what a parameter's own object holds beside its fields.
+    pub(super) fn search_fields(&mut self, kind: &Kind, node: &Node) {
+        match (kind, node) {
+            (
+                Kind::Object {
+                    fields,
+                    open: false,
+                },
+                Node::Map(pairs),
+            ) => {
+                for (key, inner) in pairs {
+                    match fields.iter().find(|field| field.name == *key) {
+                        Some(field) => self.search_fields(&field.kind, inner),
+                        None => _ = self.is_withheld(key, inner),
+                    }
+                }
+            }
+            (Kind::Object { open: false, .. }, Node::Text(text)) => {
+                for inner in candidates::of_inner_text(text) {
+                    self.search_fields(kind, &inner.node);
+                }
+            }
+            (Kind::List { item: kind, .. }, Node::List(items)) => {
+                items.iter().for_each(|item| self.search_fields(kind, item));
+            }
+            _ => {}
+        }
+    }
+
+    /// Refuses what was asked, unless nothing moves: then it is noted.
+    pub(super) fn answer_withheld(&mut self) {
+        let is_cautious = self.shape.is_cautious(&self.given);
+        for WithheldRequest { trouble, otherwise } in std::mem::take(&mut self.withheld) {
+            let received = Node::Text(trouble.complaint.received.clone());
+            if !is_cautious {
+                self.trouble(trouble, &received);
+            } else if otherwise == Rule::Meaningless {
+                let why = "nothing moves with these arguments";
+                let path = &trouble.complaint.path;
+                let repair = dropped(path, &received, "withheld", otherwise, why);
+                self.coercer.repairs.push(repair);
+            } else {
+                let rule = otherwise;
+                self.trouble(Trouble { rule, ..trouble }, &received);
+            }
+        }
+    }
+}
+
+/// Returns whether a key could ask for a dry run or for no motion, whatever its value is.
+pub(super) fn may_ask_not_to_move(key: &str) -> bool {
+    let (key, known) = (FoldedText::new(key), vocabulary());
+    known.dry_run.is_in_key(&key) || known.assents(&key) || known.dissents(&key)
+}
+
+/// Whether a key beside a call's arguments, or anything inside its value, asks for a dry run or not to move.
+pub(super) fn asks_beside(key: &str, node: &Node) -> bool {
+    asks(key, node, true, UNWRAP_MAX)
+}
+
+/// Whether a key, its value or anything inside asks for a dry run or not to move. Texts of keys that are harmless are not read.
+fn asks(key: &str, node: &Node, reads_texts: bool, left: usize) -> bool {
+    let folded = FoldedText::new(key);
+    let reads_texts = reads_texts && !meaning::is_harmless(key);
+    key_asks(&folded, node, reads_texts) || value_asks(node, reads_texts, left)
+}
+
+fn key_asks(key: &FoldedText, node: &Node, is_judged: bool) -> bool {
+    let known = vocabulary();
+    if known.dry_run.is_in_key(key) {
+        return !is_clear_no(node);
+    }
+    if !is_judged || node.is_empty() {
+        return false;
+    }
+    let says_no = is_clear_no(node) || is_negation(node);
+    if says_no {
+        known.assents(key)
+    } else {
+        known.dissents(key)
+    }
+}
+
+fn value_asks(node: &Node, reads_texts: bool, left: usize) -> bool {
+    match node {
+        Node::Map(pairs) => pairs
+            .iter()
+            .any(|(key, inner)| asks(key, inner, reads_texts, left)),
+        Node::List(items) => items.iter().any(|item| value_asks(item, reads_texts, left)),
+        Node::Text(text) | Node::Word(text) => match opened(text, left) {
+            Some(inner) => value_asks(&inner, reads_texts, left.saturating_sub(1)),
+            None => reads_texts && vocabulary().asks_for_dry_run(&FoldedText::new(text)),
+        },
+        _ => false,
+    }
+}
+
+/// The object or list that a text holds.
+fn opened(text: &str, left: usize) -> Option<Node> {
+    let may_hold = left > 0 && text.trim_start().starts_with(['{', '[']);
+    let found = may_hold.then(|| candidates::of_inner_text(text).pop());
+    let node = found.flatten()?.node;
+    matches!(node, Node::Map(_) | Node::List(_)).then_some(node)
+}
+
+/// False, a word for it, or null: what is said clearly enough for a dry run not to be meant.
+fn is_clear_no(node: &Node) -> bool {
+    match node {
+        Node::Null => true,
+        Node::Bool(value) => !value,
+        Node::Number(number) => number.as_f64() == Some(0.0),
+        Node::Text(text) | Node::Word(text) => {
+            let word = text.trim().to_ascii_lowercase();
+            let is_no = matches!(word.as_str(), "false" | "no" | "off" | "0" | "never");
+            is_no || (!word.is_empty() && node::is_nothing(&word))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a text says no in some language.
+pub(super) fn is_negation(node: &Node) -> bool {
+    matches!(node, Node::Text(text) | Node::Word(text) if vocabulary().negations.is_in(&FoldedText::new(text)))
+}

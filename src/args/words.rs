@@ -1,0 +1,229 @@
+//! Words compared in any spelling: width, accents, case, camel case, apostrophes and invisible characters are form.
+
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+
+/// Longest text that is searched for words. A longer one may say anything.
+pub(super) const SEARCHED_BYTES_MAX: usize = 16 * 1024;
+/// Most words of a text that are compared letter by letter.
+const NEAR_WORDS_MAX: usize = 64;
+/// Shortest table word that another may be near.
+const NEAR_CHARS_MIN: usize = 6;
+
+/// A text as words in lower case, without accents; two spellings where camel case may or may not part words.
+pub(super) struct FoldedText {
+    /// With a blank before, between and after words: ` dry run `.
+    split: String,
+    /// The same with camel case as one word: ` dryrun `.
+    whole: String,
+    is_too_long: bool,
+}
+
+impl FoldedText {
+    /// Folds a text; of one that is too long to be searched nothing is kept.
+    pub(super) fn new(text: &str) -> Self {
+        let is_too_long = text.len() > SEARCHED_BYTES_MAX;
+        let text = if is_too_long { "" } else { text };
+        Self {
+            split: folded(text, true),
+            whole: folded(text, false),
+            is_too_long,
+        }
+    }
+
+    /// All letters without what parts them.
+    pub(super) fn letters(&self) -> String {
+        self.whole.replace(' ', "")
+    }
+
+    /// Returns the words, camel case parted.
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.split.split_whitespace()
+    }
+}
+
+fn folded(text: &str, splits_camel_case: bool) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push(' ');
+    let mut before_lower = false;
+    for c in text.nfkd().filter(|c| !is_ignored(*c)) {
+        if splits_camel_case && c.is_uppercase() && before_lower {
+            part(&mut out);
+        }
+        before_lower = c.is_lowercase();
+        if c.is_alphabetic() {
+            out.extend(c.to_lowercase());
+        } else {
+            part(&mut out);
+        }
+    }
+    part(&mut out);
+    out
+}
+
+fn part(out: &mut String) {
+    if !out.ends_with(' ') {
+        out.push(' ');
+    }
+}
+
+/// Marks on letters, apostrophes, and characters that nobody sees.
+fn is_ignored(c: char) -> bool {
+    is_combining_mark(c)
+        || matches!(
+            c,
+            '\'' | '’' | 'ʼ' | '`' | '\u{ad}' | '\u{feff}' | '\u{180e}'
+        )
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+}
+
+/// Whether words of this script are written without blanks between them.
+fn is_unspaced(c: char) -> bool {
+    matches!(c, '\u{e00}'..='\u{eff}' | '\u{1100}'..='\u{11ff}' | '\u{3040}'..='\u{30ff}'
+        | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
+}
+
+/// Words and phrases that texts and keys are searched for. In a table `*` at an end of an entry stands for more letters.
+pub(super) struct WordTable {
+    /// As they are looked for in a folded text, with a blank where a word ends.
+    patterns: Vec<String>,
+    /// Whole words and phrases without blanks, as letters: what a slip of the pen may be near to.
+    joined: Vec<String>,
+    /// Single words that are found inside longer ones of a key.
+    parts: Vec<String>,
+}
+
+impl WordTable {
+    pub(super) fn new<S: AsRef<str>>(entries: &[S]) -> Self {
+        let entries = || entries.iter().map(AsRef::as_ref);
+        let joined = entries().map(|entry| FoldedText::new(entry).letters());
+        let mut joined: Vec<String> = joined.collect();
+        joined.sort_unstable();
+        joined.dedup();
+        let is_part = |word: &&str| !word.contains(' ') && word.chars().count() >= NEAR_CHARS_MIN;
+        let parts = entries()
+            .filter(is_part)
+            .map(|word| FoldedText::new(word).letters());
+        Self {
+            parts: parts.collect(),
+            patterns: entries().flat_map(patterns).collect(),
+            joined,
+        }
+    }
+
+    /// Whether one of the words is in the text. A text too long to be searched may have any.
+    pub(super) fn is_in(&self, text: &FoldedText) -> bool {
+        let is_there = |pattern: &String| {
+            text.split.contains(pattern.as_str()) || text.whole.contains(pattern.as_str())
+        };
+        text.is_too_long || self.patterns.iter().any(is_there)
+    }
+
+    /// The same, or a word or two together differ from one of them by a slip of the pen.
+    pub(super) fn is_near(&self, text: &FoldedText) -> bool {
+        self.is_in(text) || {
+            let words: Vec<&str> = text.words().take(NEAR_WORDS_MAX).collect();
+            let pairs = words.windows(2).map(<[&str]>::concat);
+            let singles = words.iter().map(|word| (*word).to_owned());
+            let whole = text.whole.split_whitespace().take(NEAR_WORDS_MAX);
+            singles
+                .chain(pairs)
+                .chain(whole.map(str::to_owned))
+                .any(|word| self.is_slip(&word))
+        }
+    }
+
+    /// Whether a key holds one of the words, whatever parts its letters, or is near to one.
+    pub(super) fn is_in_key(&self, key: &FoldedText) -> bool {
+        let letters = key.letters();
+        let is_part = |word: &String| letters.contains(word.as_str());
+        self.is_near(key) || self.parts.iter().any(is_part) || self.is_slip(&letters)
+    }
+
+    fn is_slip(&self, word: &str) -> bool {
+        let length = word.chars().count();
+        let slips_max = |known: usize| if known < 9 { 1 } else { 2 };
+        let is_near = |known: &&String| {
+            let known_length = known.chars().count();
+            known_length >= NEAR_CHARS_MIN
+                && known_length.abs_diff(length) <= slips_max(known_length)
+                && strsim::osa_distance(known, word) <= slips_max(known_length)
+        };
+        self.joined.iter().any(|known| is_near(&known))
+    }
+}
+
+/// An entry as it is looked for: as it stands, and with its words written as one.
+fn patterns(entry: &str) -> Vec<String> {
+    let is_unspaced = entry.chars().any(is_unspaced);
+    let (before, after) = (entry.starts_with('*'), entry.ends_with('*'));
+    let folded = FoldedText::new(entry).whole;
+    let bounded = |words: &str| {
+        let start = if before || is_unspaced { "" } else { " " };
+        let end = if after || is_unspaced { "" } else { " " };
+        format!("{start}{words}{end}")
+    };
+    let words = folded.trim();
+    let mut forms = vec![bounded(words)];
+    if words.contains(' ') {
+        forms.push(bounded(&words.replace(' ', "")));
+    }
+    forms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> WordTable {
+        WordTable::new(&[
+            "dry run",
+            "dryrun",
+            "simula*",
+            "no",
+            "預覽",
+            "*محاكاة",
+            "прогон",
+        ])
+    }
+
+    #[test]
+    fn words_are_found_in_any_spelling() {
+        for text in [
+            "a dry run, please",
+            "dry-run",
+            "dryRun",
+            "DRY_RUN",
+            "ｄｒｙ　ｒｕｎ",
+            "dry\u{200b}run",
+            "Simulação",
+            "simulating",
+            "No!",
+            "請預覽一下",
+            "المحاكاة",
+            "Прогон.",
+        ] {
+            assert!(table().is_in(&FoldedText::new(text)), "{text}");
+        }
+        for text in ["", "note", "laundry runner", "now", "dry", "run dry", "5"] {
+            assert!(!table().is_in(&FoldedText::new(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn slips_are_found_where_they_are_asked_for() {
+        for text in ["dri run", "dryrn", "drry_run"] {
+            assert!(table().is_near(&FoldedText::new(text)), "{text}");
+        }
+        for key in ["isdryrunmode", "dri_run", "DRU_RUN", "dry1run"] {
+            assert!(table().is_in_key(&FoldedText::new(key)), "{key}");
+        }
+        assert!(!table().is_near(&FoldedText::new("any run")));
+        assert!(!table().is_in_key(&FoldedText::new("nonsense")));
+    }
+
+    #[test]
+    fn a_text_too_long_to_be_searched_may_say_anything() {
+        let long = "a ".repeat(SEARCHED_BYTES_MAX);
+        assert!(table().is_in(&FoldedText::new(&long)));
+    }
+}

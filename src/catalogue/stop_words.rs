@@ -1,0 +1,295 @@
+//! Words for stopping, in the languages that callers write: a table kept as data, and the words of a tool's name.
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+
+/// The table; its own first lines say what is in it and where from.
+const TABLE: &str = include_str!("stop_words.txt");
+
+/// Letters of a name that are looked at. A longer one is a text and no name.
+const NAME_CHARS_MAX: usize = 200;
+
+/// Letters that a word must have for one edit in it to be a slip of the pen.
+const SLIP_CHARS_MIN: usize = 5;
+
+static WORDS: LazyLock<StopWords> = LazyLock::new(|| StopWords::read(TABLE));
+
+/// Returns whether a tool's name holds a word for stopping, in any of the table's languages.
+#[must_use]
+pub fn says_stop(name: &str) -> bool {
+    let words = words_of(name);
+    let whole = words.concat();
+    WORDS.is_all_of(&whole) || words.iter().any(|word| WORDS.has(word))
+}
+
+/// The table, read.
+#[derive(Debug, Default)]
+struct StopWords {
+    /// Words that count wherever they stand in a name.
+    anywhere: HashSet<&'static str>,
+    /// Words that count only where they are the whole name.
+    alone: HashSet<&'static str>,
+    /// Ordinary words that are one edit from a word for stopping.
+    ordinary: HashSet<&'static str>,
+}
+
+impl StopWords {
+    fn read(table: &'static str) -> Self {
+        let mut read = Self::default();
+        for line in table.lines().filter(|line| !line.starts_with('#')) {
+            if let Some(ordinary) = line.strip_prefix("- ") {
+                read.ordinary.extend(ordinary.split_whitespace());
+            } else if let Some((_, words)) = line.split_once(':') {
+                let (anywhere, alone) = words.split_once('|').unwrap_or((words, ""));
+                read.anywhere.extend(anywhere.split_whitespace());
+                read.alone.extend(alone.split_whitespace());
+            }
+        }
+        read
+    }
+
+    fn is_all_of(&self, name: &str) -> bool {
+        self.alone.contains(name) || self.anywhere.contains(name)
+    }
+
+    fn has(&self, word: &str) -> bool {
+        if self.anywhere.contains(word) {
+            return true;
+        }
+        if word.chars().any(is_written_without_blanks) {
+            return self.anywhere.iter().any(|stop| is_part(stop, word));
+        }
+        is_long(word)
+            && !self.ordinary.contains(word)
+            && self.anywhere.iter().any(|stop| is_slip_of(word, stop))
+    }
+}
+
+fn is_long(word: &str) -> bool {
+    word.chars().count() >= SLIP_CHARS_MIN
+}
+
+fn is_slip_of(word: &str, stop: &str) -> bool {
+    // Bytes first: letters that differ by more are not compared.
+    word.len().abs_diff(stop.len()) <= char::MAX.len_utf8()
+        && is_long(stop)
+        && strsim::osa_distance(word, stop) <= 1
+}
+
+/// In a script without blanks a word is found inside what stands around it, if it has two letters or more.
+fn is_part(stop: &str, word: &str) -> bool {
+    let has_two = stop.chars().nth(1).is_some();
+    has_two && stop.chars().all(is_written_without_blanks) && word.contains(stop)
+}
+
+/// Thai, Hangul, kana and Han.
+fn is_written_without_blanks(c: char) -> bool {
+    matches!(c, '\u{0e00}'..='\u{0e7f}' | '\u{1100}'..='\u{11ff}' | '\u{3040}'..='\u{30ff}'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
+}
+
+/// Returns the words of a name in lower case: split at blanks, digits, signs and changes of case.
+fn words_of(name: &str) -> Vec<String> {
+    let letters: Vec<char> = name
+        .chars()
+        .take(NAME_CHARS_MAX)
+        .filter(|c| !is_invisible(*c))
+        .nfkc()
+        .collect();
+    let mut words = vec![String::new()];
+    for (at, c) in letters.iter().copied().enumerate() {
+        let before = at.checked_sub(1).and_then(|before| letters.get(before));
+        let begins = begins_word(before.copied(), c, letters.get(at + 1).copied());
+        let is_letter = c.is_alphabetic() || is_combining_mark(c);
+        if begins || !is_letter {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| is_letter) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// `stopNow` begins one at `N`, `STOPNow` too.
+fn begins_word(before: Option<char>, c: char, after: Option<char>) -> bool {
+    let is = |c: Option<char>, test: fn(char) -> bool| c.is_some_and(test);
+    c.is_uppercase()
+        && (is(before, char::is_lowercase)
+            || (is(before, char::is_uppercase) && is(after, char::is_lowercase)))
+}
+
+/// Joiners, marks of direction and other characters that nobody sees.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::{EXAM_TOOLS, Effect, TOOLS};
+
+    #[test]
+    fn hears_stop_in_any_language_case_and_width() {
+        for name in [
+            "stop_now",
+            "cancel",
+            "стоп",
+            "ＳＴＯＰ",
+            "stop_robot",
+            "pause",
+            "停止",
+            "Anhalten",
+            "robot_estop",
+            "STOPNow",
+            "stopRobot",
+            "eStop2",
+            "EMERGENCY-STOP",
+            "robot.stop!",
+            "Arrêter",
+            "arreter",
+            "ARRÊTEZ LE BRAS",
+            "detener_brazo",
+            "¡Pare!",
+            "para",
+            "Alto",
+            "fermati",
+            "立即停止",
+            "ロボットを止めて",
+            "로봇정지",
+            "멈춰줘",
+            "หยุด",
+            "หยุดเดี๋ยวนี้",
+            "रुको",
+            "रद्द",
+            "توقف",
+            "עצור",
+            "ایست",
+            "dừng_lại",
+            "berhenti",
+            "DUR",
+            "İptal",
+            "STÓJ",
+            "zastav",
+            "állj",
+            "остановить_робота",
+            "Зупинись",
+            "ΣΤΑΜΑΤΑ",
+            "cancle",
+            "abbort",
+            "freezee",
+            "nödstopp",
+            "pysäytä",
+            "s\u{200b}top",
+            "hold",
+            "notaus",
+            "停",
+            "Not-Aus",
+            "ｓｔｏｐ＿ｒｏｂｏｔ",
+            "sto\u{70}\u{301} stop",
+        ] {
+            assert!(says_stop(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn does_not_hear_it_in_ordinary_words() {
+        for name in [
+            "",
+            "_",
+            "draw",
+            "unstoppable",
+            "nonstop",
+            "stopwatch",
+            "backstop",
+            "threshold",
+            "hold_pen",
+            "step",
+            "top",
+            "shop",
+            "para_todos",
+            "set_dur",
+            "alt_text",
+            "altitude",
+            "about",
+            "parse_svg",
+            "setup",
+            "stats",
+            "stepper_position",
+            "cause",
+            "is_stopped",
+            "is_paused",
+            "params",
+            "form",
+            "forma",
+            "start",
+            "resume",
+            "park",
+            "wait",
+            "list_scenes",
+            "calibrate",
+            "kill_count",
+            "end_effector",
+            "line_break",
+            "off_axis",
+            "export",
+            "report",
+            "continue",
+            "weiter",
+            "dessiner",
+            "рисовать",
+            "画",
+            "描く",
+            "그리기",
+            "วาด",
+        ] {
+            assert!(!says_stop(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn no_tool_that_does_not_stop_is_taken_for_a_stop() {
+        for tool in TOOLS.iter().chain(EXAM_TOOLS.iter()) {
+            for name in tool
+                .names()
+                .chain(tool.parameters.iter().map(|one| one.name.as_str()))
+            {
+                assert!(tool.effect == Effect::Stops || !says_stop(name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_is_in_normal_form_and_in_twenty_languages_or_more() {
+        let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
+        let languages = lines
+            .clone()
+            .filter(|line| line.as_bytes().get(2) == Some(&b':'));
+        assert!(languages.count() >= 20);
+        let all = || {
+            WORDS
+                .anywhere
+                .iter()
+                .chain(&WORDS.alone)
+                .chain(&WORDS.ordinary)
+        };
+        for word in all() {
+            assert_eq!(words_of(word), [*word], "one word, in NFKC and lower case");
+        }
+        assert!(WORDS.anywhere.is_disjoint(&WORDS.alone));
+        for word in &WORDS.ordinary {
+            let is_needed = WORDS.anywhere.iter().any(|stop| is_slip_of(word, stop));
+            assert!(is_needed, "{word} is one edit from no word for stopping");
+        }
+    }
+
+    #[test]
+    fn a_long_name_is_looked_at_no_further_than_a_name_goes() {
+        assert!(!says_stop(&format!("{} stop", "x".repeat(NAME_CHARS_MAX))));
+        assert!(says_stop(&format!("stop {}", "x ".repeat(1 << 20))));
+    }
+}

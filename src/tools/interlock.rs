@@ -1,0 +1,365 @@
+//! Arms over one table: which of a node's arms can touch each other, and so are enabled one at a time.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use super::calibrated::same_zeros;
+use super::node::AT_REST_RAD;
+use super::{Node, Seat};
+use crate::config::{ArmEntry, NodeFile};
+use crate::permit::{ArmInterlock, Obstruction};
+use crate::scene::{Library, Scene};
+use crate::units::Joints;
+
+/// The least that must stay between the spheres that two arms can reach, in metres: for a pen's own thickness and for what a
+/// person measures wrongly between two bases.
+const SEPARATION_M: f64 = 0.1;
+
+/// By how much a tool may come out longer than all were at the node's start, in metres, as one does that is calibrated anew.
+const TOOL_GROWTH_M: f64 = 0.02;
+
+/// Two arms of a node, and what keeps them from touching.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmSeparation {
+    /// The names of both.
+    pub arms: [String; 2],
+    /// What keeps them apart.
+    pub kind: Separation,
+}
+
+/// What keeps two arms from touching.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Separation {
+    /// A person's word: `apart = true` of this arm.
+    ByWord(String),
+    /// Their bases stand farther apart than both can reach.
+    ByDistance {
+        /// Between the bases, in metres.
+        apart_m: f64,
+        /// What both reach from their bases, in metres.
+        reach_m: [f64; 2],
+    },
+    /// Only that one of them is enabled at a time.
+    OneAtATime(String),
+}
+
+impl ArmSeparation {
+    /// Returns whether one of the two must not be enabled while the other is.
+    #[must_use]
+    pub fn is_one_at_a_time(&self) -> bool {
+        matches!(self.kind, Separation::OneAtATime(_))
+    }
+
+    fn other(&self, arm: &str) -> Option<&str> {
+        match &self.arms {
+            [one, other] if one == arm => Some(other),
+            [other, one] if one == arm => Some(other),
+            _ => None,
+        }
+    }
+
+    fn is_between(&self, seats: &[&Arc<Seat>]) -> bool {
+        let has = |arm: &String| seats.iter().any(|seat| seat.name == *arm);
+        self.arms.iter().all(has)
+    }
+}
+
+impl fmt::Display for ArmSeparation {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [one, other] = &self.arms;
+        match &self.kind {
+            Separation::ByWord(arm) => write!(
+                to,
+                "`{one}` and `{other}` are out of each other's reach by the word of the node file (`apart = true` of `{arm}`)"
+            ),
+            Separation::ByDistance { apart_m, reach_m } => write!(
+                to,
+                "`{one}` and `{other}` are out of each other's reach: their bases stand {apart_m:.2} m apart, and they reach {:.2} m and {:.2} m",
+                reach_m[0], reach_m[1]
+            ),
+            Separation::OneAtATime(why) => {
+                write!(
+                    to,
+                    "`{one}` or `{other}`, one of them at a time, may be enabled: {why}"
+                )
+            }
+        }
+    }
+}
+
+/// Returns what keeps each two arms of a node apart. Simulated arms without a place stand on tables of their own.
+#[must_use]
+pub fn separations(file: &NodeFile, library: &Library) -> Vec<ArmSeparation> {
+    let is_there = |entry: &&ArmEntry| !entry.is_simulated() || entry.base_m.is_some();
+    let arms: Vec<&ArmEntry> = file.arms.iter().filter(is_there).collect();
+    let is_placed = |entry: &&&ArmEntry| entry.base_m.is_some();
+    // Only where places are compared does it matter how far the arms reach: that reads every scene.
+    let are_compared = arms.iter().filter(is_placed).count() > 1;
+    let reach_m: Vec<Option<f64>> = arms
+        .iter()
+        .map(|entry| reach_m(entry, library).filter(|_| are_compared))
+        .collect();
+    let all: Vec<_> = arms.iter().zip(&reach_m).collect();
+    let mut separations = Vec::new();
+    for (index, (one, one_m)) in all.iter().enumerate() {
+        for (other, other_m) in all.iter().skip(index + 1) {
+            separations.push(ArmSeparation {
+                arms: [one.name.clone(), other.name.clone()],
+                kind: separation([one, other], [**one_m, **other_m]),
+            });
+        }
+    }
+    separations
+}
+
+/// Returns what keeps two arms apart that reach so far, where that is known.
+fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> Separation {
+    if let Some(arm) = arms.iter().find(|arm| arm.apart) {
+        return Separation::ByWord(arm.name.clone());
+    }
+    let [Some(one_m), Some(other_m)] = arms.map(|arm| arm.base_m) else {
+        return Separation::OneAtATime(
+            "the node file says neither where the bases of both stand (`base_m`) nor that they are out of each other's reach (`apart = true`)".to_owned(),
+        );
+    };
+    let [Some(one_reach_m), Some(other_reach_m)] = reach_m else {
+        return Separation::OneAtATime("how far they reach is not known".to_owned());
+    };
+    let square_m2: f64 = one_m
+        .iter()
+        .zip(other_m)
+        .map(|(a, b)| (a - b).powi(2))
+        .sum();
+    let apart_m = square_m2.sqrt();
+    let needed_m = one_reach_m + other_reach_m + SEPARATION_M;
+    // So that no number at all is refused too.
+    if apart_m >= needed_m {
+        Separation::ByDistance {
+            apart_m,
+            reach_m: [one_reach_m, other_reach_m],
+        }
+    } else {
+        Separation::OneAtATime(format!(
+            "their bases stand {apart_m:.2} m apart, and it takes {needed_m:.2} m to be out of reach ({one_reach_m:.2} m, {other_reach_m:.2} m and {SEPARATION_M:.2} m between)"
+        ))
+    }
+}
+
+/// Returns how far an arm can reach from its base with any tool of any scene, in metres; `None` where its file cannot be read.
+/// A scene that cannot be read cannot be enabled either.
+fn reach_m(entry: &ArmEntry, library: &Library) -> Option<f64> {
+    let arm = library.arm(&entry.model).ok()?;
+    let scenes = scenes_of(&arm.file.name, library);
+    let reaches = scenes.iter().map(|scene| scene.reach_m());
+    Some(reaches.fold(arm.reach_m(), f64::max) + TOOL_GROWTH_M)
+}
+
+/// Returns every scene for an arm, with each overlay and without.
+fn scenes_of(model: &str, library: &Library) -> Vec<Arc<Scene>> {
+    let overlays: Vec<String> = library.overlays();
+    let overlays = || std::iter::once(None).chain(overlays.iter().map(|name| Some(name.as_str())));
+    let names = library.scenes_for(&[model]);
+    let each = names
+        .iter()
+        .flat_map(|name| overlays().map(move |overlay| (name, overlay)));
+    each.filter_map(|(name, overlay)| library.scene(name, overlay).ok())
+        .filter(|scene| scene.arm.file.name == model)
+        .collect()
+}
+
+/// Joins the arms of a node, so that those that can touch each other are enabled one at a time.
+pub(super) fn join(file: &NodeFile, library: &Library, seats: &[Arc<Seat>]) -> Vec<ArmSeparation> {
+    let separations = separations(file, library);
+    let turn = Arc::new(Mutex::new(()));
+    for seat in seats {
+        let mine = || {
+            separations
+                .iter()
+                .filter(|pair| pair.other(&seat.name).is_some())
+        };
+        let obstructions = mine()
+            .filter(|pair| pair.is_one_at_a_time())
+            .flat_map(|pair| {
+                let others = seats
+                    .iter()
+                    .filter(|other| pair.other(&seat.name) == Some(&other.name));
+                others.map(|other| obstruction(&seat.name, pair, other, library))
+            });
+        let reach_m = mine().filter_map(|pair| pair.reach_m(&seat.name)).next();
+        let interlock = ArmInterlock::new(Arc::clone(&turn), obstructions.collect(), reach_m);
+        seat.permits().interlock(interlock);
+    }
+    separations
+}
+
+impl ArmSeparation {
+    /// Returns the reach of an arm by which it was found to be apart from the other, in metres.
+    fn reach_m(&self, arm: &str) -> Option<f64> {
+        let Separation::ByDistance { reach_m, .. } = &self.kind else {
+            return None;
+        };
+        let mut both = self.arms.iter().zip(reach_m);
+        both.find(|(name, _)| *name == arm)
+            .map(|(_, reach_m)| *reach_m)
+    }
+}
+
+/// Returns the look at another arm that says why it is in the way of `arm`, if it is.
+fn obstruction(
+    arm: &str,
+    pair: &ArmSeparation,
+    other: &Arc<Seat>,
+    library: &Library,
+) -> Obstruction {
+    let model = &other.motion.arm().file.name;
+    let scenes = library.scenes_for(&[model.as_str()]);
+    let scenes = scenes
+        .iter()
+        .filter_map(|name| library.scene(name, None).ok());
+    let rests: Vec<Joints> = scenes
+        .filter(|scene| scene.arm.file.name == *model)
+        .map(|scene| scene.rest_rad)
+        .collect();
+    let (arm, pair, name) = (arm.to_owned(), pair.to_string(), other.name.clone());
+    let other: Weak<Seat> = Arc::downgrade(other);
+    Box::new(move || {
+        let found = match other.upgrade() {
+            Some(other) => in_the_way(&other, &rests)?,
+            None => "it is not attached any more: start the node again".to_owned(),
+        };
+        Some(format!(
+            "`{arm}` is not enabled because of `{name}`: {found} ({pair})"
+        ))
+    })
+}
+
+/// Returns why an arm is in the way of those that can touch it, and what to do about it. One without torque lies where a
+/// person left it, and that person enables the other.
+fn in_the_way(seat: &Seat, rests: &[Joints]) -> Option<String> {
+    let now = seat.motion.clock().now();
+    let seen = seat.motion.snapshot();
+    if seat.permits().any(now) {
+        return Some(format!(
+            "it is enabled for {}; bring it to rest with `steadyhand reset --arm {}`, then `steadyhand disable` takes that back",
+            seat.permits().enabled(now),
+            seat.name
+        ));
+    }
+    if seen.state.is_under_way() {
+        return Some("its motion is still under way: `steadyhand stop` first".to_owned());
+    }
+    let rests_at = |measured: &Joints| {
+        let mut poses = rests.iter();
+        poses.any(|rest_rad| measured.distance_max(rest_rad) < AT_REST_RAD)
+    };
+    let is_at_rest = seat.is_at_rest()
+        || seen
+            .measured
+            .is_some_and(|seen| rests_at(&seen.position_rad));
+    (seen.energised && !is_at_rest).then(|| {
+        format!(
+            "its torque is on and it does not stand at rest: enable it, and `steadyhand reset --arm {}` brings it there, then `steadyhand disable`; or `steadyhand torque-off` lets every arm drop",
+            seat.name
+        )
+    })
+}
+
+impl Node {
+    /// Enables a scene on every arm that it is for, or on the one that is named; returns these arms.
+    ///
+    /// # Errors
+    /// Why no arm, or not every one of them, was enabled.
+    pub fn enable(
+        &self,
+        scene: &Scene,
+        arm: Option<&str>,
+        for_: Option<Duration>,
+    ) -> Result<Vec<&Arc<Seat>>, String> {
+        let seats = self.meant(scene, arm)?;
+        let together = |pair: &&ArmSeparation| pair.is_one_at_a_time() && pair.is_between(&seats);
+        if let Some(pair) = self.separations.iter().find(together) {
+            return Err(format!(
+                "scene {} is for several arms, and {pair}; name one of them with `--arm`; nothing was enabled",
+                scene.title()
+            ));
+        }
+        for seat in &seats {
+            same_zeros(seat, scene).map_err(|why| format!("{why}; nothing was enabled"))?;
+        }
+        let mut done: Vec<&str> = Vec::new();
+        for seat in &seats {
+            let enabled = seat
+                .permits()
+                .enable(scene, seat.motion.clock().now(), for_);
+            enabled.map_err(|denied| match done.as_slice() {
+                [] => format!("{denied}; nothing was enabled"),
+                done => format!("{denied}; enabled: {}", done.join(", ")),
+            })?;
+            done.push(&seat.name);
+        }
+        Ok(seats)
+    }
+
+    /// Returns the arms that a scene is for, or the one of them that is named.
+    fn meant(&self, scene: &Scene, arm: Option<&str>) -> Result<Vec<&Arc<Seat>>, String> {
+        let model = &scene.arm.file.name;
+        let is_for = |seat: &&Arc<Seat>| seat.motion.arm().file.name == *model;
+        let mut seats: Vec<_> = self.seats.iter().filter(is_for).collect();
+        if seats.is_empty() {
+            return Err(format!(
+                "scene {} is for the arm {model}, which this node does not have",
+                scene.title()
+            ));
+        }
+        let names: Vec<&str> = seats.iter().map(|seat| seat.name.as_str()).collect();
+        let names = names.join(", ");
+        seats.retain(|seat| arm.is_none_or(|arm| seat.name == arm));
+        match (seats.is_empty(), arm) {
+            (true, Some(arm)) => Err(format!(
+                "scene {} is for the arm {model}, and this node has no such arm `{arm}`; valid: {names}; nothing was enabled",
+                scene.title()
+            )),
+            _ => Ok(seats),
+        }
+    }
+
+    /// Returns the person's word on which an arm is taken to be out of the others' reach, where it rests on that.
+    #[must_use]
+    pub fn kept_apart(&self, seat: &Seat) -> Option<String> {
+        let by_word = |pair: &&ArmSeparation| {
+            pair.other(&seat.name).is_some() && matches!(pair.kind, Separation::ByWord(_))
+        };
+        let words: Vec<String> = self
+            .separations
+            .iter()
+            .filter(by_word)
+            .map(ToString::to_string)
+            .collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// Returns what lists of arms say of those beside an arm; nothing where there are none.
+    pub(super) fn beside(&self, seat: &Seat) -> Map<String, Value> {
+        let mut said = Map::new();
+        if let Some(words) = self.kept_apart(seat) {
+            said.insert("apart".to_owned(), words.into());
+        }
+        let exclusive = self
+            .separations
+            .iter()
+            .filter(|pair| pair.is_one_at_a_time());
+        let others: Vec<&str> = exclusive
+            .filter_map(|pair| pair.other(&seat.name))
+            .collect();
+        if !others.is_empty() {
+            said.insert("one_at_a_time_with".to_owned(), json!(others));
+        }
+        said
+    }
+}
+
+#[cfg(test)]
+mod tests;

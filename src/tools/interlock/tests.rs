@@ -1,0 +1,421 @@
+//! Two arms over one table: which pairs are found to be apart, and that of the others one at a time is enabled.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use nalgebra::Point3;
+use proptest::prelude::*;
+
+use super::*;
+use crate::args::Received;
+use crate::clock::Clock;
+use crate::config::SIMULATOR_PORT;
+use crate::fleet::Watch;
+use crate::gate;
+use crate::link::memory::MemoryLink;
+use crate::link::{Link, LinkError};
+use crate::motion::{Motion, Opener, Outcome};
+use crate::permit::{Denied, Permits, Who};
+use crate::plan;
+use crate::sim::Simulator;
+use crate::tools::{Request, State};
+use crate::units::Instant;
+
+/// A node whose arms are simulated in this process, and are on ports as far as it knows.
+struct Table {
+    node: Arc<Node>,
+    scene: Arc<Scene>,
+    _folder: tempfile::TempDir,
+}
+
+fn entry(name: &str) -> ArmEntry {
+    ArmEntry {
+        name: name.to_owned(),
+        port: format!("/dev/pts/of-{name}"),
+        ..NodeFile::default().arms.remove(0)
+    }
+}
+
+fn standing(name: &str, base_m: [f64; 3]) -> ArmEntry {
+    ArmEntry {
+        base_m: Some(base_m),
+        ..entry(name)
+    }
+}
+
+fn scene() -> Arc<Scene> {
+    Library::new(None).scene("default", None).unwrap()
+}
+
+fn table(arms: Vec<ArmEntry>) -> Table {
+    let scene = scene();
+    let seat = |entry: &ArmEntry| {
+        let device = Simulator::new(&scene.arm, &scene.rest_rad);
+        let open: Opener = Box::new(move |clock| {
+            let link = MemoryLink::new(device.clone(), clock, "table").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn Link>)
+        });
+        let permits = match entry.is_simulated() {
+            true => Permits::everything(),
+            false => Permits::none(),
+        };
+        let clock = Clock::simulated();
+        let motion = Motion::start(Arc::clone(&scene.arm), clock, Arc::new(permits), open);
+        Arc::new(Seat::new(&entry.name, motion.unwrap(), None))
+    };
+    let seats = arms.iter().map(seat).collect();
+    let file = NodeFile {
+        arms,
+        ..NodeFile::default()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let state = State::open(folder.path().to_owned(), &file).unwrap();
+    let output = folder.path().to_owned();
+    let node = Node::new(file, Library::new(None), seats, output, state);
+    Table {
+        node: Arc::new(node),
+        scene,
+        _folder: folder,
+    }
+}
+
+impl Table {
+    fn enable(&self, arm: &str) -> Result<(), String> {
+        self.node.enable(&self.scene, Some(arm), None).map(drop)
+    }
+
+    fn seat(&self, arm: &str) -> &Arc<Seat> {
+        self.node.seat(Some(arm)).unwrap()
+    }
+
+    fn is_enabled(&self, arm: &str) -> bool {
+        let seat = self.seat(arm);
+        seat.permits().any(seat.motion.clock().now())
+    }
+
+    async fn go_to(&self, arm: &str, pose: &Joints) {
+        let (seat, scene) = (self.seat(arm), &self.scene);
+        let start = seat.motion.snapshot().measured.unwrap();
+        let plan = plan::go_to(scene, &start.position_rad, &[*pose], &plan::Patient).unwrap();
+        let now = seat.motion.clock().now();
+        let permit = seat.permits().ask(scene, now).unwrap();
+        let proof = gate::check(scene, permit, &start, now, plan.trajectory).unwrap();
+        seat.moved_in(scene);
+        let outcome = seat.motion.run(proof, seat.motion.stops_asked()).await;
+        assert!(
+            matches!(outcome, Ok(Outcome::Reached { .. })),
+            "{outcome:?}"
+        );
+    }
+}
+
+fn refused(enabled: Result<(), String>, words: &[&str]) {
+    let said = enabled.unwrap_err();
+    for words in words {
+        assert!(said.contains(words), "{words:?} is not in {said:?}");
+    }
+}
+
+#[test]
+fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
+    let table = table(vec![entry("left"), entry("right")]);
+    let both = table.node.enable(&table.scene, None, None).map(drop);
+    refused(
+        both,
+        &[
+            "`left`",
+            "`right`",
+            "base_m",
+            "apart = true",
+            "--arm",
+            "nothing was enabled",
+        ],
+    );
+    table.enable("left").unwrap();
+    // The same arm again is no second one.
+    table.enable("left").unwrap();
+    refused(
+        table.enable("right"),
+        &[
+            "because of `left`",
+            "enabled for default",
+            "nothing was enabled",
+        ],
+    );
+    let seat = table.seat("right");
+    let now = seat.motion.clock().now();
+    assert!(matches!(
+        seat.permits().ask(&table.scene, now),
+        Err(Denied::NeedsEnabling { .. })
+    ));
+    let denied = seat.permits().enable(&table.scene, now, None);
+    assert!(matches!(denied, Err(Denied::OtherArm(_))), "{denied:?}");
+    table.seat("left").permits().disable();
+    table.enable("right").unwrap();
+    refused(table.enable("left"), &["because of `right`"]);
+    refused(
+        table.enable("middle"),
+        &["no such arm `middle`", "left, right"],
+    );
+}
+
+#[tokio::test]
+async fn refuses_an_arm_while_the_other_holds_itself_up_over_the_table() {
+    let table = table(vec![
+        standing("left", [0.0; 3]),
+        standing("right", [0.3, 0.0, 0.0]),
+    ]);
+    table.enable("left").unwrap();
+    table.go_to("left", &table.scene.ready_rad).await;
+    table.seat("left").permits().disable();
+    refused(
+        table.enable("right"),
+        &[
+            "because of `left`",
+            "torque is on",
+            "does not stand at rest",
+        ],
+    );
+    table.enable("left").unwrap();
+    table.go_to("left", &table.scene.rest_rad).await;
+    refused(table.enable("right"), &["enabled for default"]);
+    table.seat("left").permits().disable();
+    table.enable("right").unwrap();
+}
+
+#[tokio::test]
+async fn a_person_s_word_keeps_two_arms_apart_and_is_quoted_in_results() {
+    let word = ArmEntry {
+        apart: true,
+        ..entry("right")
+    };
+    let table = table(vec![entry("left"), word]);
+    assert_eq!(
+        table.node.enable(&table.scene, None, None).unwrap().len(),
+        2
+    );
+    let request = Request {
+        tool: "reset".to_owned(),
+        arguments: Received::Value(json!({"scene": "default"})),
+        caller: "test".to_owned(),
+        who: Who::Operator,
+        standing: None,
+        hop: None,
+        is_step: false,
+    };
+    let reply = Arc::clone(&table.node).call(request, Watch::nobody()).await;
+    assert!(!reply.is_error, "{}", reply.text);
+    let quoted = reply.structured["apart"].as_str().unwrap();
+    assert!(quoted.contains("`apart = true` of `right`"), "{quoted}");
+    assert!(table.node.beside(table.seat("left")).contains_key("apart"));
+}
+
+#[test]
+fn simulated_arms_stay_apart_unless_they_are_given_places_within_reach() {
+    let simulated = |entry: ArmEntry| ArmEntry {
+        port: SIMULATOR_PORT.to_owned(),
+        ..entry
+    };
+    let free = table(vec![
+        simulated(entry("left")),
+        simulated(entry("right")),
+        entry("metal"),
+    ]);
+    assert!(free.is_enabled("left") && free.is_enabled("right"));
+    assert!(free.node.separations.is_empty());
+    free.node.enable(&free.scene, None, None).unwrap();
+    let near = [
+        standing("left", [0.0; 3]),
+        standing("right", [0.0, 0.4, 0.0]),
+    ];
+    let near = table(near.map(simulated).into());
+    assert!(!near.is_enabled("left") && !near.is_enabled("right"));
+    near.enable("left").unwrap();
+    refused(near.enable("right"), &["because of `left`"]);
+    let said = near.node.beside(near.seat("right"));
+    assert_eq!(said["one_at_a_time_with"], json!(["left"]));
+    let far = [
+        standing("left", [0.0; 3]),
+        standing("right", [0.0, 4.0, 0.0]),
+    ];
+    let far = table(far.map(simulated).into());
+    assert!(far.is_enabled("left") && far.is_enabled("right"));
+}
+
+#[test]
+fn refuses_a_scene_whose_pen_reaches_farther_than_the_arms_stand_apart_by() {
+    let table = table(vec![
+        standing("left", [0.0; 3]),
+        standing("right", [3.0, 0.0, 0.0]),
+    ]);
+    assert_eq!(
+        table.node.enable(&table.scene, None, None).unwrap().len(),
+        2
+    );
+    let mut longer = table.scene.as_ref().clone();
+    longer.pens[0].tip_m = Point3::new(0.0, 0.0, 1.5);
+    let now = Instant::ZERO;
+    let permits = table.seat("left").permits();
+    for denied in [
+        permits.enable(&longer, now, None).unwrap_err(),
+        permits.ask(&longer, now).unwrap_err(),
+    ] {
+        assert!(
+            denied.to_string().contains("start the node again"),
+            "{denied}"
+        );
+    }
+}
+
+#[test]
+fn an_arm_that_overlaps_with_one_of_three_excludes_only_that_one() {
+    let table = table(vec![
+        standing("left", [0.0; 3]),
+        standing("right", [0.5, 0.0, 0.0]),
+        standing("far", [5.0, 0.0, 0.0]),
+    ]);
+    table.enable("far").unwrap();
+    table.enable("left").unwrap();
+    refused(table.enable("right"), &["because of `left`"]);
+    // Neither of the two that exclude each other is enabled where both are meant.
+    let all = table.node.enable(&table.scene, None, None).map(drop);
+    refused(all, &["`left` or `right`"]);
+}
+
+fn kind(base_m: [f64; 3], reach_m: [f64; 2]) -> Separation {
+    let arms = [standing("a", [0.0; 3]), standing("b", base_m)];
+    let found = separation([&arms[0], &arms[1]], reach_m.map(Some));
+    let turned = separation([&arms[1], &arms[0]], [Some(reach_m[1]), Some(reach_m[0])]);
+    let is_apart = |kind: &Separation| matches!(kind, Separation::ByDistance { .. });
+    assert_eq!(is_apart(&found), is_apart(&turned));
+    found
+}
+
+fn is_apart(base_m: [f64; 3], reach_m: [f64; 2]) -> bool {
+    matches!(kind(base_m, reach_m), Separation::ByDistance { .. })
+}
+
+#[test]
+fn refuses_what_no_number_says_is_apart() {
+    assert!(is_apart([1.2, 0.0, 0.0], [0.5, 0.6 - 1e-9]));
+    assert!(!is_apart([1.2, 0.0, 0.0], [0.5, 0.6 + 1e-9]));
+    for bad in [f64::NAN, f64::INFINITY] {
+        assert!(!is_apart([1.2, 0.0, 0.0], [0.5, bad]));
+        assert!(!is_apart([f64::NAN, 0.0, 0.0], [0.5, 0.5]));
+    }
+    let (one, other) = (standing("a", [0.0; 3]), standing("b", [9.0, 0.0, 0.0]));
+    let unknown = separation([&one, &other], [Some(0.5), None]);
+    assert!(matches!(unknown, Separation::OneAtATime(_)));
+    let unplaced = separation([&one, &entry("b")], [Some(0.5), Some(0.5)]);
+    assert!(matches!(unplaced, Separation::OneAtATime(_)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn nothing_of_an_arm_is_farther_from_its_base_than_it_reaches(at in prop::array::uniform7(0.0..1.0_f64)) {
+        let scene = scene();
+        let limits = &scene.arm.limits;
+        let ranges = limits.lower_rad.iter().zip(limits.upper_rad.iter()).zip(at);
+        let angles: Vec<f64> = ranges.map(|((low, high), at)| low + (high - low) * at).collect();
+        let joints = Joints::from_slice(&angles);
+        let frames = scene.arm.chain.frames(&joints);
+        let capsules = scene.arm.capsules.iter().flat_map(|capsule| {
+            let frame = frames.get(capsule.joints_before).unwrap();
+            [capsule.from_m, capsule.to_m].map(|end| (frame * end).coords.norm() + capsule.radius_m)
+        });
+        let arm_m = capsules.fold(0.0, f64::max);
+        prop_assert!(arm_m <= scene.arm.reach_m(), "{arm_m}");
+        let tips = scene.pens.iter().map(|pen| (frames.tool * pen.tip_m).coords.norm());
+        let tip_m = tips.fold(arm_m, f64::max);
+        prop_assert!(tip_m <= scene.reach_m(), "{tip_m}");
+    }
+
+    #[test]
+    fn what_both_can_reach_never_meets_where_two_arms_are_found_apart(
+        base in prop::array::uniform3(-3.0..3.0_f64), reach in prop::array::uniform2(0.1..1.5_f64),
+        one in prop::array::uniform3(-1.0..1.0_f64), other in prop::array::uniform3(-1.0..1.0_f64),
+        more in 0.0..1.0_f64
+    ) {
+        let of = |at: [f64; 3], reach_m: f64| {
+            let at = Point3::from(at).coords;
+            Point3::from(at / at.norm().max(1.0) * reach_m)
+        };
+        let apart_m = (of(one, reach[0]) - (of(other, reach[1]) + Point3::from(base).coords)).norm();
+        let longer = [reach[0] + more, reach[1]];
+        let farther = base.map(|at| at * (1.0 + more));
+        if is_apart(base, reach) {
+            prop_assert!(apart_m >= SEPARATION_M - 1e-12, "{apart_m}");
+            prop_assert!(is_apart(farther, reach));
+        } else {
+            prop_assert!(!is_apart(base, longer));
+        }
+    }
+}
+
+/// What an operator does to one of three arms in a row, the middle one within reach of both others.
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Enable(usize, Option<u64>),
+    Disable(usize),
+    Wait(u64),
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let lasts = prop::option::of(1..30_u64);
+    prop_oneof![
+        3 => (0..3_usize, lasts).prop_map(|(arm, lasts)| Operation::Enable(arm, lasts)),
+        1 => (0..3_usize).prop_map(Operation::Disable),
+        1 => (1..30_u64).prop_map(Operation::Wait),
+    ]
+}
+
+#[test]
+fn no_order_of_enabling_leaves_two_arms_enabled_that_can_touch() {
+    const NAMES: [&str; 3] = ["left", "middle", "right"];
+    let places = [[0.0, 0.0, 0.0], [0.8, 0.0, 0.0], [1.6, 0.0, 0.0]];
+    let arms = NAMES.into_iter().zip(places);
+    let table = table(arms.map(|(name, place)| standing(name, place)).collect());
+    let exclusive: Vec<&ArmSeparation> = table
+        .node
+        .separations
+        .iter()
+        .filter(|pair| pair.is_one_at_a_time())
+        .collect();
+    assert_eq!(exclusive.len(), 2, "{:?}", table.node.separations);
+    let config = ProptestConfig::with_cases(300);
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let operations = prop::collection::vec(operation(), 1..40);
+    let ran = runner.run(&operations, |operations| {
+        NAMES
+            .iter()
+            .for_each(|name| table.seat(name).permits().disable());
+        for operation in operations {
+            match operation {
+                Operation::Enable(arm, lasts) => {
+                    let lasts = lasts.map(Duration::from_secs);
+                    let before = NAMES.map(|name| table.is_enabled(name));
+                    let enabled = table.node.enable(&table.scene, Some(NAMES[arm]), lasts);
+                    let beside = if arm == 1 {
+                        before[0] || before[2]
+                    } else {
+                        before[1]
+                    };
+                    prop_assert_eq!(enabled.is_err(), beside);
+                }
+                Operation::Disable(arm) => table.seat(NAMES[arm]).permits().disable(),
+                Operation::Wait(s) => NAMES.iter().for_each(|name| {
+                    let clock = table.seat(name).motion.clock();
+                    clock.jump_to(clock.now().after(Duration::from_secs(s)));
+                }),
+            }
+            let now = NAMES.map(|name| table.is_enabled(name));
+            prop_assert!(!(now[1] && (now[0] || now[2])), "{:?}", now);
+        }
+        Ok(())
+    });
+    ran.unwrap();
+}

@@ -1,0 +1,148 @@
+//! Stops that wait for nothing: before their call is done, without any call, and under a name that no tool has.
+
+use serde_json::json;
+
+use super::answer::{NOTHING_FOR_THIS_CALL, Reply};
+use super::dispatch::{Request, resolve};
+use super::route::Way;
+use super::{Node, Seat, Watch};
+use crate::args::{self, Received};
+use crate::catalogue::{Effect, TOOLS, Tool, says_stop};
+use crate::motion::State;
+use crate::permit::{Latch, Who};
+
+impl Node {
+    /// Stops at once if a tool of this name stops; its call is still to come, and reports. A stop that plainly names
+    /// another node leaves this one alone.
+    pub fn hurry(&self, tool: &str, arguments: &Received, who: Who) {
+        if let Some(tool) = self.tool_for(tool)
+            && !self.spares_us(arguments)
+        {
+            self.stop_if_meant(tool, who);
+        }
+    }
+
+    /// Stops every arm at once if a tool of this name stops, and returns whether it does. No call comes after it: the
+    /// message that named it is none.
+    pub fn stray_stop(&self, name: &str, who: Who) -> bool {
+        if !self.stops(name) {
+            return false;
+        }
+        self.stop_all(who, false);
+        self.courses.cancel();
+        let name: String = name.chars().take(80).collect();
+        let heard =
+            json!({"by": who, "tool": name, "message": "a stop in a message that is no call"});
+        self.audit.note("call", heard.to_string());
+        true
+    }
+
+    /// Returns whether a tool of this name stops.
+    #[must_use]
+    pub fn stops(&self, tool: &str) -> bool {
+        self.tool_for(tool)
+            .is_some_and(|tool| tool.effect == Effect::Stops)
+    }
+
+    /// Returns the tool that a call means: the one of this name, form aside; otherwise `stop` while an arm moves, where
+    /// the name holds a word for stopping.
+    pub(super) fn tool_for(&self, name: &str) -> Option<&Tool> {
+        resolve(name, self.declared.tools()).or_else(|| {
+            let is_stop = self.seats.iter().any(|seat| seat.may_move_on()) && says_stop(name);
+            stop_tool().filter(|_| is_stop)
+        })
+    }
+
+    pub(super) fn stop_if_meant(&self, tool: &Tool, who: Who) {
+        if tool.effect == Effect::Stops {
+            self.stop_all(who, false);
+            self.courses.cancel();
+        }
+    }
+
+    /// Answers a call of a tool that does not exist. Where its name holds a word for stopping, another node that it
+    /// names judges it by what moves there, and here `stop` is the first name that is offered.
+    pub(super) async fn unknown_tool(&self, request: &Request, watch: &Watch) -> Reply {
+        let unknown = unknown(&request.tool, self.declared.tools());
+        let Some(stop) = stop_tool().filter(|_| says_stop(&request.tool)) else {
+            return unknown;
+        };
+        let as_named = Tool {
+            name: request.tool.clone(),
+            ..stop.clone()
+        };
+        match self.way(stop, request) {
+            Way::There(peer) => self.pass_on(&peer, &as_named, request, watch).await,
+            Way::Everywhere(name) => {
+                let others = self.stop_others(&as_named, request).await;
+                self.stopped_everywhere(unknown, others, name.as_deref())
+            }
+            Way::Here | Way::Nowhere(_) => unknown,
+        }
+    }
+
+    /// Returns the answer to a stop under a name that no tool has with a note of that.
+    pub(super) fn named_otherwise(&self, tool: &Tool, request: &Request, reply: Reply) -> Reply {
+        if tool.effect != Effect::Stops || resolve(&request.tool, self.declared.tools()).is_some() {
+            return reply;
+        }
+        let name: String = request.tool.chars().take(80).collect();
+        reply.hint(&format!(
+            "there is no tool {name:?}; because an arm moved it was taken as `{}`",
+            tool.name
+        ))
+    }
+
+    /// Returns the answer to a call as it may be said: that nothing moved is said of the whole node only where no other
+    /// call moves one of its arms.
+    pub(super) fn truthful(&self, reply: Reply) -> Reply {
+        if self.seats.iter().any(|seat| seat.is_moving()) {
+            reply.instead_of_nothing_moved(NOTHING_FOR_THIS_CALL)
+        } else {
+            reply
+        }
+    }
+}
+
+impl Seat {
+    /// Returns whether this arm moves, or a job is under way that may move it.
+    fn is_moving(&self) -> bool {
+        let moves = matches!(
+            self.motion.snapshot().state,
+            State::Moving | State::Held | State::Stopping
+        );
+        moves || self.under_way().is_some()
+    }
+
+    /// The same, and whether it stands because it was stopped: the stop may have been heard by its name before its call
+    /// came to its turn, and is then answered as one.
+    fn may_move_on(&self) -> bool {
+        let is_stopped = || {
+            matches!(
+                self.permits().latched(),
+                Some(Latch::Stopped(_) | Latch::Emergency(_))
+            )
+        };
+        let is_asked = || self.motion.stops_asked() > self.motion.snapshot().stops_done;
+        self.is_moving() || is_asked() || is_stopped()
+    }
+}
+
+fn stop_tool() -> Option<&'static Tool> {
+    TOOLS.iter().find(|tool| tool.effect == Effect::Stops)
+}
+
+fn unknown(name: &str, declared: &[Tool]) -> Reply {
+    let names = TOOLS.iter().chain(declared).map(|tool| tool.name.as_str());
+    let mut nearest = args::nearest(name, names);
+    if says_stop(name) {
+        // The sort keeps the order of the others.
+        nearest.sort_by_key(|name| name != "stop");
+    }
+    let nearest = nearest.join(", ");
+    let name: String = name.chars().take(80).collect();
+    Reply::failed(format!(
+        "there is no tool {name:?}; the tools, nearest first: {nearest}; nothing moved"
+    ))
+    .with("code", "unknown_tool")
+}

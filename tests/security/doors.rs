@@ -1,0 +1,257 @@
+//! Bytes at the door: requests that go nowhere, whose a session is, and what a token means where none is wanted.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::flood::{STREAMS, bearer, session};
+use super::support::{Bench, Served, answer, connect, post};
+use super::{Guarded, call, result, untouched};
+
+/// Sooner than any wait for a body ends.
+const AT_ONCE: Duration = Duration::from_secs(10);
+
+/// Sends bytes, and nothing behind them: the status, and the body as JSON where it is.
+fn bytes(served: &Served, bytes: &str) -> (u16, Value) {
+    let (mut stream, _) = connect(served);
+    stream.write_all(bytes.as_bytes()).unwrap();
+    answer(&mut stream)
+}
+
+/// A stroke sent to `target` with these headers.
+fn stroke(served: &Served, target: &str, headers: &str) -> (u16, Value) {
+    let body = call("stroke", &json!({"scene": "short", "dry_run": true}));
+    let head = format!(
+        "POST {target} HTTP/1.1\r\n{headers}Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    bytes(served, &(head + &body))
+}
+
+#[test]
+fn refuses_two_hosts_and_a_uri_that_names_another() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let host = served.host();
+    let ours = format!("Host: {host}\r\n");
+    let evil = "Host: evil.example\r\n";
+    for (target, headers, wanted) in [
+        ("/mcp".to_owned(), ours.clone(), 200),
+        (format!("http://{host}/mcp"), ours.clone(), 200),
+        ("/mcp".to_owned(), format!("{ours}{ours}"), 400),
+        ("/mcp".to_owned(), format!("{ours}{evil}"), 400),
+        ("/mcp".to_owned(), format!("{evil}{ours}"), 400),
+        ("http://evil.example/mcp".to_owned(), ours, 403),
+        (format!("http://{host}/mcp"), evil.to_owned(), 403),
+    ] {
+        let (status, told) = stroke(&served, &target, &headers);
+        assert_eq!(status, wanted, "{target} {headers}: {told}");
+        if wanted != 200 {
+            assert!(told["error"]["message"].is_string(), "{told}");
+        }
+    }
+    untouched(&served, "");
+}
+
+#[test]
+fn refuses_what_another_site_made_unless_its_page_may_call() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let own = format!("Origin: http://{}\r\n", served.host());
+    for (site, alone) in [
+        ("same-origin", 200),
+        ("none", 200),
+        ("same-site", 403),
+        ("cross-site", 403),
+    ] {
+        let site = format!("Sec-Fetch-Site: {site}\r\n");
+        let body = call("stroke", &json!({"dry_run": true, "scene": "short"}));
+        let (status, told) = post(&served, &site, &body);
+        assert_eq!(status, alone, "{site}{told}");
+        assert_eq!(
+            post(&served, &format!("{site}{own}"), &body).0,
+            200,
+            "{site}"
+        );
+        let (mut stream, host) = connect(&served);
+        let head =
+            format!("GET /readyz HTTP/1.1\r\nHost: {host}\r\n{site}Connection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        assert_eq!(answer(&mut stream).0, alone, "{site}");
+    }
+    untouched(&served, "");
+}
+
+#[test]
+fn refuses_a_body_announced_as_too_long_before_it_is_read() {
+    let node = Guarded::new();
+    let operator = bearer(&node.tokens[2]);
+    let host = node.served.host();
+    for (path, length) in [
+        ("/mcp", 4 * 1024 * 1024 + 1),
+        ("/mcp", usize::MAX / 2),
+        ("/operator", 64 * 1024 + 1),
+    ] {
+        for more in ["", "Expect: 100-continue\r\n"] {
+            let began = Instant::now();
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nHost: {host}\r\n{operator}{more}Content-Length: {length}\r\nConnection: close\r\n\r\n"
+            );
+            // Nothing of the body is ever sent.
+            let (status, told) = bytes(&node.served, &head);
+            assert_eq!(status, 413, "{path} {length} {more}: {told}");
+            assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+            let why = told["error"]["message"].as_str().unwrap();
+            assert!(why.contains("longer than"), "{why}");
+        }
+    }
+    untouched(&node.served, &operator);
+}
+
+fn in_session(served: &Served, method: &str, id: &str, headers: &str) -> u16 {
+    let (mut stream, host) = connect(served);
+    let body = match method {
+        "POST" => {
+            json!({"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": {}}).to_string()
+        }
+        _ => String::new(),
+    };
+    let request = format!(
+        "{method} /mcp HTTP/1.1\r\nHost: {host}\r\n{STREAMS}{headers}Mcp-Session-Id: {id}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    answer(&mut stream).0
+}
+
+fn open(served: &Served, headers: &str) -> String {
+    let (status, id) = session(served, headers);
+    assert_eq!(status, 200);
+    let id = id.unwrap();
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    let own = format!("{STREAMS}{headers}Mcp-Session-Id: {id}\r\n");
+    assert_eq!(post(served, &own, &ready).0, 202);
+    id
+}
+
+#[test]
+fn refuses_a_session_to_another_token_and_keeps_it_for_its_own() {
+    let node = Guarded::new();
+    let [viewer, planner, operator] = node.tokens.each_ref().map(|token| bearer(token));
+    let id = open(&node.served, &planner);
+    let listed = |headers: &str| in_session(&node.served, "POST", &id, headers);
+    assert_eq!(listed(&planner), 200);
+    for other in [&viewer, &operator] {
+        for method in ["POST", "GET", "DELETE"] {
+            assert_eq!(
+                in_session(&node.served, method, &id, other),
+                404,
+                "{method}"
+            );
+        }
+        // No more is told than of a session that never was.
+        assert_eq!(
+            in_session(&node.served, "POST", "no-such-session", other),
+            404
+        );
+    }
+    assert_eq!(listed(""), 401);
+    assert_eq!(listed(&planner), 200, "it lives on for its own");
+    // The same name with a new secret is another token.
+    node.token("revoke", "planner");
+    let again = bearer(&node.made("planner", &["--role", "planner"]));
+    assert_eq!(listed(&planner), 401);
+    assert_eq!(listed(&again), 404);
+}
+
+#[test]
+fn a_token_that_is_sent_counts_where_none_is_wanted() {
+    let bench = Bench::new();
+    let state = bench.state();
+    let token = |role: &str| {
+        let made = bench.run(&["token", "add", role, "--role", role, "--state", &state]);
+        assert!(made.status.success(), "{made:?}");
+        bearer(String::from_utf8(made.stdout).unwrap().trim())
+    };
+    let [viewer, planner] = ["viewer", "planner"].map(token);
+    let served = bench.serve(&["--state", &state]);
+    let reset = call("reset", &json!({}));
+    let (_, refused) = post(&served, &viewer, &reset);
+    assert_eq!(result(&refused)["code"], "role", "{refused}");
+    for unknown in [bearer("sth_nobody_has_this"), bearer("")] {
+        assert_eq!(post(&served, &unknown, &reset).0, 401);
+    }
+    untouched(&served, "");
+    let (_, done) = post(&served, &planner, &reset);
+    assert_eq!(result(&done)["success"], true, "{done}");
+    // The arm is that token's now, and another caller's no more than any token's.
+    let (_, refused) = post(&served, "", &reset);
+    assert_eq!(result(&refused)["code"], "leased", "{refused}");
+    assert_eq!(result(&refused)["holder"], "token planner", "{refused}");
+    // A session is its token's here as well, and one without a token is of those without.
+    let (with, without) = (open(&served, &planner), open(&served, ""));
+    for (id, headers, wanted) in [
+        (&with, planner.as_str(), 200),
+        (&with, "", 404),
+        (&with, &viewer, 404),
+        (&without, "", 200),
+        (&without, &planner, 404),
+    ] {
+        assert_eq!(
+            in_session(&served, "POST", id, headers),
+            wanted,
+            "{headers}"
+        );
+    }
+    // Operators' verbs stay where tokens are wanted.
+    let host = served.host();
+    let verb = format!(
+        "POST /operator HTTP/1.1\r\nHost: {host}\r\n{planner}Content-Length: 2\r\nConnection: close\r\n\r\n{{}}"
+    );
+    assert_eq!(bytes(&served, &verb).0, 404);
+}
+
+#[test]
+fn refuses_a_temporary_folder_that_is_a_link_or_anothers() {
+    let bench = Bench::new();
+    let user = rustix::process::geteuid().as_raw();
+    let (shared, aimed) = (bench.path("shared"), bench.path("aimed"));
+    std::fs::create_dir(&shared).unwrap();
+    std::fs::create_dir(&aimed).unwrap();
+    let folder = shared.join(format!("steadyhand-{user}"));
+    let said = |args: &[&str]| {
+        let mut command = bench.command(args);
+        command.env("TMPDIR", &shared).env_remove("XDG_RUNTIME_DIR");
+        let output = command.output().unwrap();
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
+    };
+    let refused = |why: &str| {
+        // A node's state, the socket that it opens, and the one that operators' commands look for.
+        let state = bench.state();
+        let serve = ["--state", &state, "serve", "--http", "127.0.0.1:0"];
+        for args in [&["call", "sense"][..], &serve, &["status"]] {
+            let (done, told) = said(args);
+            assert!(!done && told.contains(why), "{args:?}: {told}");
+        }
+    };
+    std::os::unix::fs::symlink(&aimed, &folder).unwrap();
+    refused("is a link");
+    assert_eq!(std::fs::read_dir(&aimed).unwrap().count(), 0);
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).unwrap();
+    refused("may be written to by other users");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o700)).unwrap();
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&folder, Some(65_534), None).unwrap();
+        refused("belongs to another user");
+        std::os::unix::fs::chown(&folder, Some(0), None).unwrap();
+    }
+    let (done, told) = said(&["call", "sense"]);
+    assert!(done, "{told}");
+}
