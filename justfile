@@ -12,12 +12,13 @@ test:
 # The same with the tests that are marked as slow.
 slow:
     STEADYHAND_CASES=1000000 STEADYHAND_MINUTES=10 cargo test --workspace --release -- --include-ignored
+    cargo test --release --test stop_bounds
 
 # Random trouble in so many rounds, from a seed; 200 are in `test`.
 chaos rounds="2000" seed="20261121":
     STEADYHAND_CHAOS_ROUNDS={{rounds}} STEADYHAND_CHAOS_SEED={{seed}} cargo test --test chaos -- --nocapture
 
-# A thousand stops for each bound, as histograms; a hundred are in `test`.
+# A thousand stops for each bound, as histograms; a hundred are in `slow`.
 stops count="1000":
     STEADYHAND_STOPS={{count}} cargo test --test stop_bounds -- --nocapture
 
