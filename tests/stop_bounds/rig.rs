@@ -20,11 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::far_end::{self, Family};
 
 /// How an arm says that the machine, or the simulated one's thread, was not run in time.
-const TOO_BUSY: [&str; 3] = [
-    "did not run the arm's thread",
-    "no reply from servo",
-    "servos answers",
-];
+const TOO_BUSY: [&str; 2] = ["did not run the arm's thread", "no reply from servo"];
 
 type Heard = Arc<Mutex<Vec<(Instant, Vec<u8>)>>>;
 
