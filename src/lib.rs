@@ -1,34 +1,31 @@
 //! Steadyhand: a robot-arm MCP server that forgives how a caller writes and never forgives physics.
 //!
-//! Each module is a room of `ARCHITECTURE.md`; `tests/tidy.rs` holds who may import whom.
+//! Each module is a crate of `src/`, described in `ARCHITECTURE.md`; cargo holds which of them depends on which.
 
-pub mod args;
-pub mod arm;
-pub mod calib;
-pub mod caller;
-pub mod camera;
-pub mod catalogue;
-pub mod cli;
-pub mod clock;
-pub mod config;
-pub mod design;
-pub mod disk;
-pub mod driver;
-pub mod exam;
-pub mod fleet;
-pub mod gate;
-pub mod job;
-pub mod link;
-pub mod mcp;
-pub mod motion;
-pub mod permit;
-pub mod picture;
-pub mod plan;
-pub mod scene;
-pub mod service;
-pub mod sim;
-pub mod tools;
-pub mod vision;
-
-/// Two rooms are a crate of their own, `src/kin`: it is fast where the rest is small.
-pub use steadyhand_kin::{self as kin, units};
+pub use args;
+pub use arm;
+pub use base::{clock, disk, units};
+pub use calib;
+pub use caller;
+pub use camera;
+pub use catalogue;
+pub use cli;
+pub use config;
+pub use design;
+pub use driver;
+pub use exam;
+pub use fleet;
+pub use gate;
+pub use job;
+pub use kin;
+pub use link;
+pub use mcp;
+pub use motion;
+pub use permit;
+pub use picture;
+pub use plan;
+pub use scene;
+pub use service;
+pub use sim;
+pub use tools;
+pub use vision;

@@ -12,7 +12,7 @@
 //! taken from a substring, a text parameter is looked into.
 //!
 //! ```
-//! use steadyhand::args::{Effect, Kind, Param, Policy, Profile, Received, Shape, read};
+//! use steadyhand_args::{Effect, Kind, Param, Policy, Profile, Received, Shape, read};
 //!
 //! let shape = Shape::new(vec![
 //!     Param::new("scene", Kind::name(["default", "koi"])).default("default").selects_motion(),

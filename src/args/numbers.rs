@@ -8,7 +8,7 @@ use super::{
     unit::{self, Unit},
     values::{At, Coerced, Coercer, repair, unplaceable},
 };
-use crate::units;
+use base::units;
 use serde_json::{Number, Value};
 
 /// Largest double that counts whole numbers one by one.

@@ -1,7 +1,7 @@
 //! What a tool's arguments look like: its parameters, what each may hold, and whose parameters are not its own.
 
 use super::unit::Unit;
-use crate::units;
+use base::units;
 use serde_json::{Map, Number, Value};
 
 /// The arguments of one tool.

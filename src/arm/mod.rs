@@ -8,8 +8,8 @@ use nalgebra::{Isometry3, Point3, Translation3, Unit, UnitQuaternion, Vector3};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kin::{Chain, Joint};
-use crate::units::{Finite, JOINTS_MAX, Joints, SERVOS_MAX};
+use base::units::{Finite, JOINTS_MAX, Joints, SERVOS_MAX};
+use kin::{Chain, Joint};
 
 pub mod urdf;
 

@@ -9,8 +9,8 @@ use nalgebra::{Point3, Unit, Vector3};
 use proptest::prelude::*;
 
 use super::Arm;
-use crate::kin::{Chain, Goal, Tip};
-use crate::units::Joints;
+use base::units::Joints;
+use kin::{Chain, Goal, Tip};
 
 fn arm(text: &str) -> Arm {
     Arm::new(toml::from_str(text).unwrap()).unwrap()

@@ -13,7 +13,7 @@ use super::{
     Arm, ArmFile, CapsuleFile, Family, Frame, JointFile, Servo, Simulation, margin_rad_default,
     ticks_per_turn_default,
 };
-use crate::units::{Finite, JOINTS_MAX};
+use base::units::{Finite, JOINTS_MAX};
 
 mod shapes;
 mod xml;

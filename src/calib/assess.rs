@@ -14,10 +14,10 @@ use super::{
     TOUCHES_EACH, Target, Touch, Verdict, curvature, frame, judge_pivot, judge_plane,
     judge_reading, judge_rolled, judge_zeros, pivot_robust, plane_robust, rolled_robust, zeros,
 };
-use crate::arm::JointFile;
-use crate::kin::Tip;
-use crate::scene::{Pen, Scene, Surface};
-use crate::units::Joints;
+use arm::JointFile;
+use base::units::Joints;
+use kin::Tip;
+use scene::{Pen, Scene, Surface};
 
 /// Touches of a tool in poses nearer than this are one place, touched again.
 const AGAIN_RAD: f64 = 0.03;

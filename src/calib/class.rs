@@ -1,6 +1,6 @@
 //! How good a calibration must be, for arms that count finely and for those that do not.
 
-use crate::arm::Arm;
+use arm::Arm;
 
 /// How finely an arm counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

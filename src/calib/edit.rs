@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use super::record::{Kind, Session, Values};
-use crate::arm::{Arm, Servo};
+use arm::{Arm, Servo};
 
 /// Why a file's text cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::edit::zero_key;
 use super::record::Values;
-use crate::arm::{Arm, JointFile, Servo};
+use arm::{Arm, JointFile, Servo};
 
 /// A joint in a present file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

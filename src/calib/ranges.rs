@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::edit::{sign_key, zero_key};
 use super::record::Values;
-use crate::arm::{Arm, Servo};
+use arm::{Arm, Servo};
 
 /// Counts by servo.
 pub type Ticks = BTreeMap<u8, i32>;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, Verdict};
-use crate::arm::ArmFile;
+use arm::ArmFile;
 
 /// What a calibration is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

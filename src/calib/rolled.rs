@@ -12,7 +12,7 @@ use super::frame::{SQUARE_MAX_RAD, scale};
 use super::record::Role;
 use super::stats::{Each, Outlier, Rows, largest, outlier, rms};
 use super::{Asked, FitError};
-use crate::scene::{Surface, pose};
+use scene::{Surface, pose};
 
 /// Fewer touches are not fitted: each gives a height, and origin, +x and +y four numbers more.
 pub const ROLLED_TOUCHES_MIN: usize = 6;

@@ -9,7 +9,7 @@ use nalgebra::{Isometry3, Point3, Vector3};
 use super::Finding;
 use super::assess::{Assessed, one};
 use super::record::{Change, Glimpse, Kind, Record, Values};
-use crate::scene::pose;
+use scene::pose;
 
 /// Corners that are further off than this are no longer good.
 const RMS_PX_GOOD: f64 = 0.6;
@@ -196,7 +196,7 @@ mod tests {
     use nalgebra::UnitQuaternion;
 
     use super::*;
-    use crate::calib::Verdict;
+    use crate::Verdict;
 
     fn glimpse(origin_m: [f64; 3], turn_deg: f64, lean_deg: f64) -> Glimpse {
         let turn = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), turn_deg.to_radians());

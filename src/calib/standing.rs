@@ -2,8 +2,8 @@
 
 use super::assess::{basis_of, said_now};
 use super::record::{CalibrationOrigin, Kind, OriginMismatch, Record, Session, Values};
-use crate::arm::Family;
-use crate::scene::Scene;
+use arm::Family;
+use scene::Scene;
 
 /// The calibration that a drawing of this scene must not rest on, with the command that mends it.
 ///

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::record::{Record, Session};
-use crate::disk;
+use base::disk;
 
 /// Older records are thrown away.
 pub const KEPT_MAX: usize = 50;

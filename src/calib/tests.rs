@@ -17,10 +17,10 @@ use std::f64::consts::TAU;
 use nalgebra::{Isometry3, Point3, Rotation3, Translation3, Unit, UnitQuaternion, Vector3};
 
 use super::*;
-use crate::kin::{Goal, Tip};
-use crate::scene::Library;
-use crate::units::Joints;
+use base::units::Joints;
 use chance::Chance;
+use kin::{Goal, Tip};
+use scene::Library;
 
 const TIP_M: [f64; 3] = [0.01, 0.02, 0.12];
 const POINT_M: [f64; 3] = [0.3, 0.0, 0.05];
@@ -396,7 +396,7 @@ fn a_frame_is_made_and_wrong_ones_are_named() {
 
 /// Poses of an SO-101 within reach, and what it really does at them.
 struct Arms {
-    chain: crate::kin::Chain,
+    chain: kin::Chain,
     tip: Tip,
     ready_rad: Joints,
 }

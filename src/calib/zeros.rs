@@ -12,8 +12,8 @@ use nalgebra::{DMatrix, DVector, Matrix3, Point3, Vector3};
 
 use super::FitError;
 use super::stats::{Outlier, is_unlike, rms};
-use crate::kin::{Chain, Tip};
-use crate::units::Joints;
+use base::units::Joints;
+use kin::{Chain, Tip};
 
 /// Fewer touches are not fitted.
 pub const ZEROS_TOUCHES_MIN: usize = 8;

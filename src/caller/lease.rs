@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::units::Instant;
+use base::units::Instant;
 
 /// The lease of one arm.
 #[derive(Debug, Default)]

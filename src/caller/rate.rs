@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::Standing;
-use crate::units::Instant;
+use base::units::Instant;
 
 /// So many seconds' worth of calls may come at once.
 const BURST_S: f64 = 10.0;

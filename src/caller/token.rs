@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::wrong::Wrong;
 use super::{Role, Standing};
-use crate::disk;
+use base::disk;
 
 /// What every token begins with, so that people and scanners of leaked secrets know it.
 const PREFIX: &str = "sth_";

@@ -13,9 +13,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::jpeg::JPEG_BYTES_MAX;
 use super::{Raw, Why};
-use crate::clock::Clock;
-use crate::units::Instant;
-use crate::vision::{Frame, PIXELS_MAX};
+use base::clock::Clock;
+use base::units::Instant;
+use vision::{Frame, PIXELS_MAX};
 
 /// The major number of every video device: nothing else is opened, least of all an arm's port.
 const VIDEO_MAJOR: u32 = 81;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::jpeg::JPEG_BYTES_MAX;
-use crate::vision::FrameError;
+use vision::FrameError;
 
 /// Why a camera gave no picture.
 #[derive(Debug, thiserror::Error)]

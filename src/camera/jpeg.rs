@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use super::Why;
-use crate::vision::{Frame, PIXELS_MAX};
+use vision::{Frame, PIXELS_MAX};
 
 /// Longer files are not read.
 pub const JPEG_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::clock::{Clock, calendar_ms};
-use crate::units::Instant;
-use crate::vision::Frame;
+use base::clock::{Clock, calendar_ms};
+use base::units::Instant;
+use vision::Frame;
 
 mod device;
 mod error;

@@ -216,7 +216,7 @@ fn a_sheet_is_found_in_the_bare_pixels_of_a_device() {
     let off = frame.rgb().iter().zip(sheet.rgb());
     let off: u64 = off.map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
     assert!(off / 921_600 < 6, "{off}");
-    let mut ids: Vec<u16> = crate::vision::find(&frame, crate::vision::Family::Tag36h11)
+    let mut ids: Vec<u16> = vision::find(&frame, vision::Family::Tag36h11)
         .unwrap()
         .iter()
         .map(|tag| tag.id)

@@ -131,7 +131,7 @@ fn is_invisible(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::{EXAM_TOOLS, Effect, TOOLS};
+    use crate::{EXAM_TOOLS, Effect, TOOLS};
 
     #[test]
     fn hears_stop_in_any_language_case_and_width() {

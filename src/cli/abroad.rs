@@ -12,10 +12,10 @@ use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::Mutex;
 
 use super::exam;
-use crate::config::ServerEntry;
-use crate::mcp::client::{self, Client, ClientError};
-use crate::mcp::{self, CallWatch, Progress, ProgressSender, Received, ToolCard};
-use crate::tools::{Abroad, Answer, Errand, Watch};
+use config::ServerEntry;
+use mcp::client::{self, Client, ClientError};
+use mcp::{self, CallWatch, Progress, ProgressSender, Received, ToolCard};
+use tools::{Abroad, Answer, Errand, Watch};
 
 /// Connections by server; at most as many as there are declared tools.
 #[derive(Default)]
@@ -189,7 +189,7 @@ async fn started(command: &str) -> Result<Open, String> {
         url: None,
         command: Some(program.clone()),
         args: words.collect(),
-        timeout_s: crate::config::TIMEOUT_S,
+        timeout_s: config::TIMEOUT_S,
     };
     let child = spawned(&server, &program, Stdio::piped());
     let mut child = child.map_err(|error| error.to_string())?;

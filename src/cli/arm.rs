@@ -7,9 +7,9 @@ use anyhow::{Context, anyhow, bail};
 use clap::{Args, Subcommand};
 
 use super::{Exit, show};
-use crate::arm::urdf::{self, Ask};
-use crate::arm::{Arm, ArmFile, Family};
-use crate::config::toml as strict;
+use arm::urdf::{self, Ask};
+use arm::{Arm, ArmFile, Family};
+use config::toml as strict;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ArmCommand {
@@ -116,7 +116,7 @@ fn loaded(text: &str) -> anyhow::Result<Arm> {
 fn save(out: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     if let Some(folder) = out.parent() {
-        crate::disk::folder(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        base::disk::folder(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
     let mut file = std::fs::File::create_new(out).with_context(|| {
         format!(

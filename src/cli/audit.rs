@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::{Exit, show};
-use crate::job;
 
 pub(super) fn verify(file: &Path, key: Option<&str>) -> anyhow::Result<Exit> {
     let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;

@@ -8,15 +8,15 @@ use clap::{Args, Subcommand};
 use tokio::signal::ctrl_c;
 
 use super::{Exit, NodeArgs, open, show};
-use crate::clock::Clock;
-use crate::link::serial::SerialLink;
-use crate::link::{Link, LinkError};
-use crate::service::host::Host;
-use crate::service::look::{self, Seen};
-use crate::service::reboot::reboot;
-use crate::service::scan::{self, Effort, Found, Scan, Way};
-use crate::service::setup::{self, Change, Step};
-use crate::service::{Line, SLACK, ServiceError};
+use base::clock::Clock;
+use link::serial::SerialLink;
+use link::{Link, LinkError};
+use service::host::Host;
+use service::look::{self, Seen};
+use service::reboot::reboot;
+use service::scan::{self, Effort, Found, Scan, Way};
+use service::setup::{self, Change, Step};
+use service::{Line, SLACK, ServiceError};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BusCommand {

@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use super::control::{Told, Verb};
 use super::{AtArgs, Exit, NodeArgs, open, operate, show, state};
-use crate::arm::ArmFile;
-use crate::calib::{
+use arm::ArmFile;
+use base::clock;
+use calib::{
     self, Assessed, CalibrationOrigin, Contact, Glimpse, Kind, Record, Role, Session, Store,
     Values, Verdict, lerobot, report,
 };
-use crate::clock;
-use crate::config::ArmEntry;
-use crate::motion::State;
-use crate::scene::{Library, Scene};
-use crate::tools::{self, Node};
+use config::ArmEntry;
+use motion::State;
+use scene::{Library, Scene};
+use tools::{self, Node};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CalibrateCommand {
@@ -577,7 +577,7 @@ impl Place {
         let assessed = self.assess(&session)?;
         let text = serde_json::to_string_pretty(&assessed)?;
         if let Some(folder) = out {
-            crate::disk::folder(folder)?;
+            base::disk::folder(folder)?;
             calib::put(
                 &folder.join("report.html"),
                 &report::html(&session, &assessed),
@@ -707,7 +707,7 @@ impl Place {
         let path = folder.join(&name);
         let was_there = path.exists();
         if let Some(folder) = path.parent() {
-            crate::disk::folder(folder)?;
+            base::disk::folder(folder)?;
         }
         let mut text = calib::write(&old, session, &record.new)?;
         if let Some(servos) = servos {
@@ -894,7 +894,7 @@ const fn torque(energised: bool) -> &'static str {
 }
 
 /// A record of an arm's zeros that no touch was made for.
-fn of_arm(place: &Place, arm: &crate::arm::Arm, method: &str) -> Record {
+fn of_arm(place: &Place, arm: &arm::Arm, method: &str) -> Record {
     Record {
         number: place.store.next_number(),
         at_ms: clock::calendar_ms(),

@@ -16,10 +16,10 @@ use super::open::{self, Pace};
 use super::peers::read_token;
 use super::serve::{self, Leaves};
 use super::{CallArgs, Exit, NodeArgs, park, show};
-use crate::mcp::client::{self, Client, ClientError};
-use crate::mcp::{Answer, CallWatch, Progress, ProgressSender, Received};
-use crate::permit::Who;
-use crate::tools::Node;
+use mcp::client::{self, Client, ClientError};
+use mcp::{Answer, CallWatch, Progress, ProgressSender, Received};
+use permit::Who;
+use tools::Node;
 
 pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit> {
     let at = node;

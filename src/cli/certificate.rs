@@ -6,8 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 
-use crate::config::NodeFile;
-use crate::mcp::tls::{self, Acceptor};
+use config::NodeFile;
+use mcp::tls::{self, Acceptor};
 
 /// Longest file that is read: a chain of certificates has a few thousand bytes.
 const BYTES_MAX: u64 = 1024 * 1024;

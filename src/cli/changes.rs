@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::NodeArgs;
-use crate::caller::Book;
-use crate::disk;
-use crate::tools::Node;
+use base::disk;
+use caller::Book;
+use tools::Node;
 
 /// How often a running node looks.
 const LOOK: Duration = Duration::from_secs(1);
@@ -145,9 +145,8 @@ fn walk(folder: &Path, depth: usize, into: &mut Vec<PathBuf>) {
 /// Names and roles; the file's hashes of secrets stay where they are.
 fn tokens(state: &Path) -> BTreeMap<String, String> {
     let cards = Book::at(state).list().unwrap_or_default();
-    let words = |card: &crate::caller::Card| {
-        format!("{}, {} calls a minute", card.role, card.calls_per_minute)
-    };
+    let words =
+        |card: &caller::Card| format!("{}, {} calls a minute", card.role, card.calls_per_minute);
     cards
         .iter()
         .map(|card| (card.name.clone(), words(card)))

@@ -6,13 +6,11 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 
 use super::{Exit, NodeArgs, certificate, open, peers, show, state};
-use crate::clock::Clock;
-use crate::config::{ArmEntry, NodeFile};
-use crate::gate;
-use crate::link::serial::SerialLink;
-use crate::plan::{self, Patient};
-use crate::scene::Library;
-use crate::tools;
+use base::clock::Clock;
+use config::{ArmEntry, NodeFile};
+use link::serial::SerialLink;
+use plan::{self, Patient};
+use scene::Library;
 
 /// What was looked at, and what is wrong with it.
 #[derive(Default)]

@@ -16,10 +16,10 @@ use tokio::net::{UnixListener, UnixStream};
 use super::jog::JOG;
 use super::open::users_temporary;
 use super::{selftest, verbs, work};
-use crate::args::{self, Received};
-use crate::disk;
-use crate::permit::Who;
-use crate::tools::{Node, Request, Seat, Watch};
+use args::{self, Received};
+use base::disk;
+use permit::Who;
+use tools::{Node, Request, Seat, Watch};
 
 /// What an operator asks.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -117,7 +117,7 @@ impl Verb {
     /// Reads a verb. A text that is none but names a stop is one: an emergency stop where it says so.
     pub(super) fn read(node: &Node, text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text).or_else(|error| {
-            let names = crate::mcp::named(text);
+            let names = mcp::named(text);
             let meant = names.iter().find(|name| node.stops(name));
             let is_emergency =
                 |name: &String| EMERGENCY.contains(&args::name::normalise(name).as_str());

@@ -9,17 +9,16 @@ use tokio::sync::broadcast;
 
 use super::resources::{self, Resources};
 use super::{door, notice, work};
-use crate::args::{self, envelope};
-use crate::caller::Role;
-use crate::catalogue::{self, PROMPTS, Prompt};
-use crate::fleet;
-use crate::mcp::{
+use args::{self, envelope};
+use caller::Role;
+use catalogue::{self, PROMPTS, Prompt};
+use mcp::{
     self, Answer, Call, CallWatch, Change, Completion, Desk, Hints, Offers, Progress, PromptCard,
     PromptParameter, PromptText, Received, Repair, Repaired, ResourceCard, ResourceText,
     TemplateCard, ToolCard, Unknown, Via,
 };
-use crate::permit::Who;
-use crate::tools::{self, Node, Reply, Request};
+use permit::Who;
+use tools::{self, Node, Reply, Request};
 
 /// A node behind the protocol.
 pub(super) struct NodeDesk {

@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::bus::opener;
 use super::{Exit, NodeArgs, open, show};
-use crate::arm::{Arm, Family};
-use crate::clock::Clock;
-use crate::service::Speech;
-use crate::service::diagnose::{self, Diagnosis, Expected, diagnose};
-use crate::service::host::Host;
+use arm::{Arm, Family};
+use base::clock::Clock;
+use service::Speech;
+use service::diagnose::{self, Diagnosis, Expected, diagnose};
+use service::host::Host;
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {

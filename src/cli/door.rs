@@ -7,11 +7,11 @@ use anyhow::bail;
 
 use super::control::{self, Told, Verb};
 use super::{Exit, NodeArgs, TokenCommand, open, show, state};
-use crate::caller::{Book, Denied, Role, Standing};
-use crate::clock::calendar_ms;
-use crate::mcp::http::Operate;
-use crate::mcp::{Doorkeeper, Hop, Identity};
-use crate::tools::Node;
+use base::clock::calendar_ms;
+use caller::{Book, Denied, Role, Standing};
+use mcp::http::Operate;
+use mcp::{Doorkeeper, Hop, Identity};
+use tools::Node;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 

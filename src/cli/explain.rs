@@ -7,8 +7,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use super::{Exit, ExplainArgs, ExplainFormat, NodeArgs, show};
-use crate::args::{self, Shape};
-use crate::tools;
+use args::{self, Shape};
 
 pub(super) fn run(node: &NodeArgs, args: &ExplainArgs) -> anyhow::Result<Exit> {
     match (&args.schema, &args.tool) {

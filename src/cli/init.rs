@@ -9,12 +9,12 @@ use clap::Args;
 use rustix::fs::{Gid, fchown};
 
 use super::{Exit, NodeArgs, bus, open, show};
-use crate::arm::Family;
-use crate::config::{NodeFile, SIMULATOR_PORT};
-use crate::scene::Library;
-use crate::service::Speech;
-use crate::service::host::Host;
-use crate::service::scan::Found;
+use arm::Family;
+use config::{NodeFile, SIMULATOR_PORT};
+use scene::Library;
+use service::Speech;
+use service::host::Host;
+use service::scan::Found;
 
 /// The file that ships, of which four values are replaced.
 const TEMPLATE: &str = include_str!("../../systemd/node.toml");

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::control::{self, Verb};
 use super::{AtArgs, Exit, NodeArgs, open, operate, show, state};
-use crate::job::{LogError, Past};
-use crate::tools::job_record;
+use job::{LogError, Past};
+use tools::job_record;
 
 /// Jobs that a list shows, the newest.
 const LISTED_MAX: usize = 40;
@@ -32,7 +32,7 @@ pub(super) fn told(state: &Path, id: Option<&str>, json: bool) -> control::Told 
     let Some(id) = id else {
         return list(state, json);
     };
-    match crate::job::past(state, id) {
+    match job::past(state, id) {
         Ok(past) => control::Told::done(if json {
             serde_json::to_string_pretty(&job_record(&past)).unwrap_or_default()
         } else {
@@ -45,7 +45,7 @@ pub(super) fn told(state: &Path, id: Option<&str>, json: bool) -> control::Told 
 }
 
 fn list(state: &Path, json: bool) -> control::Told {
-    let pasts = match crate::job::pasts(state) {
+    let pasts = match job::pasts(state) {
         Ok(pasts) => pasts,
         Err(error) => {
             return control::Told::failed(format!("no jobs in {}: {error}", state.display()));
@@ -142,7 +142,7 @@ fn card(state: &Path, past: &Past) -> String {
 
 /// What a later job did with what this one had left.
 fn took_over(state: &Path, past: &Past) -> &'static str {
-    let later = crate::job::past(state, &past.settled);
+    let later = job::past(state, &past.settled);
     match later {
         Ok(later) if later.resumes != past.id => "drawn anew by",
         _ => "taken over by",
@@ -181,7 +181,7 @@ fn figures(answer: &str) -> String {
 
 /// Where the job's bytes are, if they were kept.
 fn bytes(folder: &Path) -> String {
-    let path = folder.join(crate::job::BYTES);
+    let path = folder.join(job::BYTES);
     let kept =
         std::fs::metadata(&path).map(|about| format!("{} ({} bytes)", path.display(), about.len()));
     kept.unwrap_or_default()

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::control::{Told, Verb};
 use super::{AtArgs, Exit, operate, show};
-use crate::plan::{self, Step};
-use crate::scene::Scene;
-use crate::tools::{self, Alone, Node, Seat};
+use plan::{self, Step};
+use scene::Scene;
+use tools::{self, Alone, Node, Seat};
 
 /// Larger steps are not jogged.
 const STEP_MAX: f64 = 10.0;
@@ -233,7 +233,7 @@ fn stance(node: &Node, scene: &Scene) -> Result<Stance, String> {
     let tip = arm.chain.point(q, &tip_m);
     let joints = q.iter().enumerate().map(|(joint, q)| {
         let deg =
-            |limits: &crate::units::Joints| limits.get(joint).copied().unwrap_or(0.0).to_degrees();
+            |limits: &base::units::Joints| limits.get(joint).copied().unwrap_or(0.0).to_degrees();
         let ids: Vec<u8> = arm
             .servos()
             .filter(|(of, _)| *of == joint)

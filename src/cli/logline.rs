@@ -13,7 +13,7 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::clock::calendar_ms;
+use base::clock::calendar_ms;
 
 /// Longer values are cut: a log is read by people, and holds no pictures.
 const VALUE_CHARS_MAX: usize = 2_000;

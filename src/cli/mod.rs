@@ -54,7 +54,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::caller::Role;
+use caller::Role;
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
 #[derive(Debug, Parser)]
@@ -271,7 +271,7 @@ enum TokenCommand {
         expires: Option<u32>,
         /// Its holder moves the arm only with a certificate of this level, whatever the node file says
         #[arg(long, value_name = "LEVEL")]
-        qualified: Option<crate::exam::Level>,
+        qualified: Option<::exam::Level>,
     },
     /// Show names, roles, when they end, and certificates
     List,
@@ -594,7 +594,7 @@ mod tests {
 
     #[test]
     fn no_cause_is_said_twice() {
-        let lost = || crate::driver::DriverError::Read(crate::link::LinkError::Unplugged);
+        let lost = || driver::DriverError::Read(link::LinkError::Unplugged);
         let said = why(&anyhow::Error::new(lost()));
         assert_eq!(said, lost().to_string());
         let said = why(&anyhow::Error::new(lost()).context("nothing was saved"));

@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use tokio::sync::broadcast;
 
-use crate::catalogue::Here;
-use crate::mcp::Change;
-use crate::tools::Node;
+use catalogue::Here;
+use mcp::Change;
+use tools::Node;
 
 /// How often the folder of scenes is looked at.
 const LOOK: Duration = Duration::from_secs(1);

@@ -9,22 +9,22 @@ use nalgebra::Point3;
 use super::abroad::Servers;
 use super::exam::{Examined, Helping};
 use super::{NodeArgs, peers, selftest, state};
-use crate::arm::Arm;
-use crate::clock::Clock;
-use crate::config::{ANSWER_WITHIN_S_MAX, ArmEntry, Calibrated, NodeFile};
-use crate::disk;
-use crate::link::memory::MemoryLink;
-use crate::link::record::{self, RecordLink};
-use crate::link::serial::SerialLink;
-use crate::link::tap::{Tap, TapLink};
-use crate::link::{Link, LinkError};
-use crate::motion::{Motion, Opener};
-use crate::permit::{Latch, Permits};
-use crate::scene::{Library, Scene, Surface};
-use crate::sim::{Laid, Light, PRINTED, Paper, SimPen, Simulator};
-use crate::tools::{self, Declared, Exposure, Node, Recorder, Seat, State, Studio};
-use crate::units::Joints;
-use crate::vision::{Eye, Frame};
+use arm::Arm;
+use base::clock::Clock;
+use base::disk;
+use base::units::Joints;
+use config::{ANSWER_WITHIN_S_MAX, ArmEntry, Calibrated, NodeFile};
+use link::memory::MemoryLink;
+use link::record::{self, RecordLink};
+use link::serial::SerialLink;
+use link::tap::{Tap, TapLink};
+use link::{Link, LinkError};
+use motion::{Motion, Opener};
+use permit::{Latch, Permits};
+use scene::{Library, Scene, Surface};
+use sim::{Laid, Light, PRINTED, Paper, SimPen, Simulator};
+use tools::{self, Declared, Exposure, Node, Recorder, Seat, State, Studio};
+use vision::{Eye, Frame};
 
 /// How an embedded simulated arm's time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,7 +179,7 @@ fn simulated(
     let device = simulator.clone();
     let open: Opener = Box::new(move |clock| {
         let link = MemoryLink::new(device.clone(), clock, "simulated arm")
-            .map_err(crate::link::LinkError::Read)?;
+            .map_err(link::LinkError::Read)?;
         Ok(Box::new(link) as Box<dyn Link>)
     });
     let permits = Arc::new(Permits::everything());

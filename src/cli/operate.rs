@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 
 use super::control::{self, Told, Verb};
 use super::{AtArgs, Exit, NodeArgs, show};
-use crate::mcp::http_client;
+use mcp::http_client;
 
 /// Whether a node that runs is asked, and not a folder.
 pub(super) fn is_meant(node: &NodeArgs, at: &AtArgs) -> bool {

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::Clock;
-use crate::motion::Care;
-use crate::permit::{Latch, Permit, Who};
-use crate::plan::{self, Plan};
-use crate::scene::Scene;
-use crate::tools::{AT_REST_RAD, Alone, Node, Seat, catch_panic};
-use crate::units::{Instant, Joints, Measured};
+use base::clock::Clock;
+use base::units::{Instant, Joints, Measured};
+use motion::Care;
+use permit::{Latch, Permit, Who};
+use plan::{self, Plan};
+use scene::Scene;
+use tools::{AT_REST_RAD, Alone, Node, Seat, catch_panic};
 
 /// How long the way to rest may take of an arm that is left; a longer one is not begun.
 const PARK: Duration = Duration::from_secs(5);
@@ -289,26 +289,25 @@ async fn cooler(node: &Arc<Node>, seat: &Arc<Seat>) -> Result<Parked, String> {
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 pub(super) mod tests {
     use super::*;
-    use crate::config::NodeFile;
-    use crate::gate;
-    use crate::link::memory::MemoryLink;
-    use crate::link::{Link, LinkError};
-    use crate::motion::{Motion, Opener, Outcome};
-    use crate::permit::Permits;
-    use crate::scene::Library;
-    use crate::sim::{Fault, Simulator};
-    use crate::tools::State as NodeState;
+    use config::NodeFile;
+    use link::memory::MemoryLink;
+    use link::{Link, LinkError};
+    use motion::{Motion, Opener, Outcome};
+    use permit::Permits;
+    use scene::Library;
+    use sim::{Fault, Simulator};
+    use tools::State as NodeState;
 
     /// A node with a simulated arm in the default scene.
-    pub(in crate::cli) struct House {
-        pub(in crate::cli) node: Arc<Node>,
-        pub(in crate::cli) seat: Arc<Seat>,
-        pub(in crate::cli) sim: Simulator,
-        pub(in crate::cli) scene: Arc<Scene>,
+    pub(crate) struct House {
+        pub(crate) node: Arc<Node>,
+        pub(crate) seat: Arc<Seat>,
+        pub(crate) sim: Simulator,
+        pub(crate) scene: Arc<Scene>,
         _folder: tempfile::TempDir,
     }
 
-    pub(in crate::cli) fn house(clock: Clock) -> House {
+    pub(crate) fn house(clock: Clock) -> House {
         let scene = Library::new(None).scene("default", None).unwrap();
         let sim = Simulator::new(&scene.arm, &scene.rest_rad);
         let device = sim.clone();

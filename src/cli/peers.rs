@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use crate::args::Received;
-use crate::config::{FleetEntry, NodeFile, PeerEntry};
-use crate::fleet::{Answer, Failure, Fleet, Letter, Peer, Reach, Rules, Watch};
-use crate::mcp::{self, Parcel, PassError};
+use args::Received;
+use config::{FleetEntry, NodeFile, PeerEntry};
+use fleet::{Answer, Failure, Fleet, Letter, Peer, Reach, Rules, Watch};
+use mcp::{self, Parcel, PassError};
 
 use super::abroad::{from_abroad, hear};
 

@@ -8,11 +8,10 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::{Exit, NodeArgs, open, scenes, show};
-use crate::design;
-use crate::plan::{Patient, PlanError, Report};
-use crate::scene::{Drawing, Library, Outside, Scene, SceneError, SheetStroke, SizeFrom};
-use crate::tools::{self, Preview};
-use crate::units::Finite;
+use base::units::Finite;
+use plan::{Patient, PlanError, Report};
+use scene::{Drawing, Library, Outside, Scene, SceneError, SheetStroke, SizeFrom};
+use tools::{self, Preview};
 
 /// Files of a folder; more are not looked at.
 const DESIGNS_MAX: usize = 100_000;

@@ -6,11 +6,11 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::{Exit, NodeArgs, open, show};
-use crate::arm::Family;
-use crate::link::memory::FarEnd;
-use crate::link::record::{Direction, Event};
-use crate::sim::Simulator;
-use crate::units::{Instant, Joints};
+use arm::Family;
+use base::units::{Instant, Joints};
+use link::memory::FarEnd;
+use link::record::{Direction, Event};
+use sim::Simulator;
 
 #[derive(Debug, Args)]
 pub(super) struct ReplayArgs {

@@ -7,9 +7,8 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Exit, NodeArgs, open, scenes, show};
-use crate::plan::{self, Patient, Reach};
-use crate::scene::Scene;
-use crate::tools;
+use plan::{self, Patient, Reach};
+use scene::Scene;
 
 #[derive(Debug, Args)]
 pub(super) struct ReachArgs {

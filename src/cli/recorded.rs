@@ -7,17 +7,17 @@ use anyhow::{Context, bail};
 
 use super::replay::APART_MM_MAX;
 use super::{Exit, open, show};
-use crate::arm::Family;
-use crate::clock::Clock;
-use crate::design::compare::deviation_mm;
-use crate::driver::Driver;
-use crate::job::{self, Past};
-use crate::link::memory::{FarEnd, MemoryLink};
-use crate::link::record::{Direction, Event};
-use crate::link::tap::CUT;
-use crate::scene::Scene;
-use crate::sim::Simulator;
-use crate::units::{Instant, Joints};
+use arm::Family;
+use base::clock::Clock;
+use base::units::{Instant, Joints};
+use design::compare::deviation_mm;
+use driver::Driver;
+use job::{self, Past};
+use link::memory::{FarEnd, MemoryLink};
+use link::record::{Direction, Event};
+use link::tap::CUT;
+use scene::Scene;
+use sim::Simulator;
 
 /// What a stopped job may have drawn more or less than its journal knew.
 const UNSURE_MM: f64 = 5.5;

@@ -5,17 +5,16 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 
 use super::{Exit, NodeArgs, open, recorded, show, state};
-use crate::clock::Clock;
-use crate::gate;
-use crate::job::{self, Past};
-use crate::link::memory::MemoryLink;
-use crate::link::{Link, LinkError};
-use crate::motion::{Motion, Opener, Outcome};
-use crate::permit::Permits;
-use crate::plan::{self, Patient, Plan};
-use crate::scene::{Order, Scene};
-use crate::sim::Simulator;
-use crate::units::Joints;
+use base::clock::Clock;
+use base::units::Joints;
+use job::{self, Past};
+use link::memory::MemoryLink;
+use link::{Link, LinkError};
+use motion::{Motion, Opener, Outcome};
+use permit::Permits;
+use plan::{self, Patient, Plan};
+use scene::{Order, Scene};
+use sim::Simulator;
 
 /// Ink further from the job's strokes than this is another drawing.
 pub(super) const APART_MM_MAX: f64 = 1.0;
@@ -96,7 +95,7 @@ fn told(id: &str, past: &Past, plan: &Plan, ink: &[Vec<[f64; 2]>]) -> Exit {
         .iter()
         .map(|stroke| stroke.points_mm.clone())
         .collect();
-    let apart = crate::design::compare::deviation_mm(&strokes, ink);
+    let apart = design::compare::deviation_mm(&strokes, ink);
     let same = plan.hash == past.plan_hash;
     let near = apart.max_mm <= APART_MM_MAX;
     show::line(&format!(

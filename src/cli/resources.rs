@@ -7,11 +7,10 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::args;
-use crate::catalogue::{self, Here};
-use crate::mcp::{Completion, ResourceBody, ResourceCard, ResourceText, TemplateCard, Unknown};
-use crate::permit::Who;
-use crate::tools::{Node, Request, Watch};
+use catalogue::{self, Here};
+use mcp::{Completion, ResourceBody, ResourceCard, ResourceText, TemplateCard, Unknown};
+use permit::Who;
+use tools::{Node, Request, Watch};
 
 /// The longest that a preview may take to plan.
 const PREVIEW_MAX: Duration = Duration::from_secs(20);

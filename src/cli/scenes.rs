@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::plan::PlanArgs;
 use super::{Exit, NodeArgs, SceneCommand, open, show};
-use crate::scene::{Library, Scene, SceneError, SceneFile};
+use scene::{Library, Scene, SceneError, SceneFile};
 
 pub(super) fn run(args: &NodeArgs, what: SceneCommand) -> anyhow::Result<Exit> {
     match what {

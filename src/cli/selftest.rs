@@ -11,14 +11,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::control::Told;
-use crate::disk;
-use crate::permit::{Latch, Who};
-use crate::scene::Scene;
-use crate::tools::{Alone, Node, Seat, Short, catch_panic};
-use crate::units::Instant;
+use base::disk;
+use base::units::Instant;
 use busy::{Bare, Busy};
 use caller::Caller;
 use measured::{Measured, Series, Stopped};
+use permit::{Latch, Who};
+use scene::Scene;
+use tools::{Alone, Node, Seat, Short, catch_panic};
 use way::Way;
 
 const SOMEBODY_ELSE: &str = "somebody else stopped it";
@@ -252,8 +252,8 @@ fn release(seat: &Seat, scene: &Scene, now: Instant, by: Who) -> Result<(), Stri
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::cli::park::tests::{House, house};
-    use crate::clock::Clock;
+    use crate::park::tests::{House, house};
+    use base::clock::Clock;
 
     /// Its own stop is under way when the node stops for another reason: that one counts.
     #[tokio::test(flavor = "multi_thread")]

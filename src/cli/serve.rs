@@ -13,11 +13,11 @@ use super::desk::{self, repair};
 use super::open::{self, Pace};
 use super::systemd::Sockets;
 use super::{Exit, HttpAt, NodeArgs, ServeArgs, certificate, control, door, park, systemd};
-use crate::clock::{CALENDAR_OFFSET, calendar_offset_ms};
-use crate::mcp::http::{self, HttpConfig, Listening};
-use crate::mcp::{Desk, session_key, stdio};
-use crate::permit::Who;
-use crate::tools::{self, Node, Seat};
+use base::clock::{CALENDAR_OFFSET, calendar_offset_ms};
+use mcp::http::{self, HttpConfig, Listening};
+use mcp::{Desk, session_key, stdio};
+use permit::Who;
+use tools::{self, Node, Seat};
 
 /// An arm that was not read for so long is not ready.
 const READING_AGE_S_MAX: f64 = 2.0;

@@ -9,7 +9,7 @@ use anyhow::bail;
 use serde_json::{Map, Value};
 
 use super::{Exit, NodeArgs, open};
-use crate::catalogue::{Format, Here};
+use catalogue::{Format, Here};
 
 /// A line on standard output. A reader that has seen enough and closed it is no error.
 pub(super) fn line(text: &str) {
@@ -59,7 +59,7 @@ pub(super) fn here(args: &NodeArgs) -> anyhow::Result<Here> {
     let file = open::file(args)?;
     let library = open::library(args, &file)?;
     let declared = open::declared(&file, &library)?;
-    Ok(crate::tools::here(&file, &library, &declared))
+    Ok(tools::here(&file, &library, &declared))
 }
 
 /// Facts of a result that have a line of their own, with what stands before and after the value.

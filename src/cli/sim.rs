@@ -10,14 +10,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::{Exit, NodeArgs, SimArgs, open, show};
-use crate::arm::Arm;
-use crate::clock::Clock;
-use crate::link::memory::FarEnd;
-use crate::link::pty;
-use crate::scene::{Library, Scene};
-use crate::sim::Simulator;
-use crate::tools;
-use crate::units::Instant;
+use arm::Arm;
+use base::clock::Clock;
+use base::units::Instant;
+use link::memory::FarEnd;
+use link::pty;
+use scene::{Library, Scene};
+use sim::Simulator;
 
 /// How often the picture is looked at.
 const LOOK: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::NodeArgs;
-use crate::config::NodeFile;
+use config::NodeFile;
 
 /// Where the node is that systemd's units start: its file, and its state. Operators' verbs find both as they find its control
 /// socket.
@@ -70,7 +70,7 @@ pub(super) fn is_practice(args: &NodeArgs, file: &NodeFile) -> bool {
     args.config.is_none()
         && args.state.is_none()
         && file.state.is_none()
-        && file.arms.iter().all(crate::config::ArmEntry::is_simulated)
+        && file.arms.iter().all(config::ArmEntry::is_simulated)
 }
 
 /// The folder of a node of this name, where nothing else is said; it need not exist.

@@ -11,10 +11,10 @@ use std::time::Duration;
 use anyhow::bail;
 use listenfd::ListenFd;
 
-use crate::clock::Clock;
-use crate::motion::{Snapshot, State};
-use crate::permit::Latch;
-use crate::tools::{Node, Seat};
+use base::clock::Clock;
+use motion::{Snapshot, State};
+use permit::Latch;
+use tools::{Node, Seat};
 
 /// Arms that can be minded.
 const ARMS_MAX: usize = 64;

@@ -8,11 +8,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
 use super::{Exit, NodeArgs, open, show};
-use crate::catalogue::{Effect, Here};
-use crate::config::{
+use base::disk;
+use catalogue::{Effect, Here};
+use config::{
     ArgumentEntry, EffectEntry, NodeFile, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry, edit,
 };
-use crate::disk;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolsCommand {
@@ -295,5 +295,5 @@ fn check(node: &NodeArgs, path: &Path, text: &str) -> anyhow::Result<()> {
 
 /// The tools for the end of a command's help.
 pub(super) fn help() -> String {
-    crate::catalogue::help(&Here::default())
+    catalogue::help(&Here::default())
 }

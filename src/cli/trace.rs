@@ -7,11 +7,11 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Exit, NodeArgs, open, show};
-use crate::clock::Clock;
-use crate::link::Link;
-use crate::link::pty::Pty;
-use crate::link::record::{self, RecordLink};
-use crate::link::serial::SerialLink;
+use base::clock::Clock;
+use link::Link;
+use link::pty::Pty;
+use link::record::{self, RecordLink};
+use link::serial::SerialLink;
 
 #[derive(Debug, Args)]
 pub(super) struct TraceArgs {

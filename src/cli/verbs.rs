@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control::Told;
-use crate::gate::HoldAt;
-use crate::motion::{State, StopReport};
-use crate::permit::{Latch, Who};
-use crate::tools::{Node, Seat, stop_line};
+use gate::HoldAt;
+use motion::{State, StopReport};
+use permit::{Latch, Who};
+use tools::{Node, Seat, stop_line};
 
 /// How long a hold at once is waited for.
 const HELD: Duration = Duration::from_secs(3);
@@ -189,8 +189,8 @@ async fn limp(seat: &Arc<Seat>) -> Result<String, String> {
 mod tests {
     use super::super::park::tests::house;
     use super::*;
-    use crate::clock::Clock;
-    use crate::sim::Fault;
+    use base::clock::Clock;
+    use sim::Fault;
 
     #[tokio::test]
     async fn an_emergency_stop_that_nobody_can_verify_is_latched_and_says_so() {

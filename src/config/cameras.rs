@@ -271,7 +271,6 @@ pub(super) fn problems(cameras: &[CameraEntry], arms: &[ArmEntry]) -> Vec<Proble
 mod tests {
     use super::super::NodeFile;
     use super::{PIXELS_MAX, SIDE_PX_MAX};
-    use crate::vision;
 
     const GOOD: &str =
         "[[cameras]]\nname = \"top\"\nsource = \"/dev/video0\"\nsize_px = [1280, 960]\n";

@@ -220,7 +220,7 @@ fn value(json: &Json, long: bool) -> Option<Value> {
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::config::NodeFile;
+    use crate::NodeFile;
 
     const TEXT: &str = r#"# My node.
 name = "bench" # the one by the window

@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use crate::clock::Clock;
-use crate::driver::BusCounts;
-use crate::driver::error::DriverError;
-use crate::driver::framing::{Framing, Reply};
-use crate::link::Link;
-use crate::units::Instant;
+use crate::BusCounts;
+use crate::error::DriverError;
+use crate::framing::{Framing, Reply};
+use base::clock::Clock;
+use base::units::Instant;
+use link::Link;
 
 /// Bits on the wire for one byte: start, eight, stop.
 const BITS_A_BYTE: u64 = 10;
@@ -19,16 +19,16 @@ const BITS_A_BYTE: u64 = 10;
 const BYTES_MAX: usize = 4096;
 
 /// The longest that an adapter is given to pass a reply on, before it has been measured.
-pub(crate) const SLACK_UNKNOWN: Duration = Duration::from_millis(34);
+pub const SLACK_UNKNOWN: Duration = Duration::from_millis(34);
 
 /// The shortest that an adapter is given, however quick it was.
 const SLACK_MIN: Duration = Duration::from_millis(2);
 
 /// A reply that was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Status {
-    pub(crate) error: u8,
-    pub(crate) data: Vec<u8>,
+pub struct Status {
+    pub error: u8,
+    pub data: Vec<u8>,
 }
 
 impl Status {
@@ -41,7 +41,7 @@ impl Status {
         clippy::indexing_slicing,
         reason = "a place within the register that was asked for"
     )]
-    pub(crate) fn byte(&self, at: usize) -> u8 {
+    pub fn byte(&self, at: usize) -> u8 {
         self.data[at]
     }
 
@@ -49,7 +49,7 @@ impl Status {
     ///
     /// # Panics
     /// When it has more than four bytes.
-    pub(crate) fn number(&self) -> i32 {
+    pub fn number(&self) -> i32 {
         assert!(
             self.data.len() <= 4,
             "{} bytes of a number",
@@ -63,44 +63,44 @@ impl Status {
     }
 
     /// Four bytes of the reply as a little-endian number.
-    pub(crate) fn long(&self, at: usize) -> i32 {
+    pub fn long(&self, at: usize) -> i32 {
         let bytes = [at, at + 1, at + 2, at + 3].map(|at| self.byte(at));
         i32::from_le_bytes(bytes)
     }
 
     /// A little-endian word of the reply.
-    pub(crate) fn word(&self, at: usize) -> u16 {
+    pub fn word(&self, at: usize) -> u16 {
         u16::from_le_bytes([self.byte(at), self.byte(at + 1)])
     }
 }
 
 /// What is awaited in answer to one request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Expect<'a> {
+pub struct Expect<'a> {
     /// Who answers, in this order.
-    pub(crate) ids: &'a [u8],
+    pub ids: &'a [u8],
     /// Parameter bytes of each reply.
-    pub(crate) parameters: usize,
+    pub parameters: usize,
     /// When to stop waiting at the latest.
-    pub(crate) until: Instant,
+    pub until: Instant,
 }
 
 /// The near end of a servo bus.
-pub(crate) struct Bus<F> {
+pub struct Bus<F> {
     framing: F,
-    pub(crate) clock: Clock,
-    pub(crate) baud: u32,
-    pub(crate) return_delay: Duration,
-    pub(crate) slack: Duration,
+    pub clock: Clock,
+    pub baud: u32,
+    pub return_delay: Duration,
+    pub slack: Duration,
     /// Whether the adapter was heard to return what it is sent.
-    pub(crate) echoes: bool,
+    pub echoes: bool,
     /// When the last bytes came in answer to what was asked last.
-    pub(crate) heard_at: Instant,
-    pub(crate) counts: BusCounts,
+    pub heard_at: Instant,
+    pub counts: BusCounts,
 }
 
 impl<F: Framing> Bus<F> {
-    pub(crate) fn new(framing: F, clock: &Clock, baud: u32, counts: BusCounts) -> Self {
+    pub fn new(framing: F, clock: &Clock, baud: u32, counts: BusCounts) -> Self {
         Self {
             framing,
             clock: clock.clone(),
@@ -114,12 +114,12 @@ impl<F: Framing> Bus<F> {
     }
 
     /// Adapts the waiting to the slowest turn-round seen so far.
-    pub(crate) fn learn_latency(&mut self, worst: Duration) {
+    pub fn learn_latency(&mut self, worst: Duration) {
         self.slack = (2 * worst + Duration::from_millis(1)).clamp(SLACK_MIN, SLACK_UNKNOWN);
     }
 
     /// Sends `request` and gathers the replies; `None` where one did not come.
-    pub(crate) async fn ask(
+    pub async fn ask(
         &mut self,
         link: &mut dyn Link,
         request: &[u8],
@@ -212,11 +212,7 @@ impl<F: Framing> Bus<F> {
     }
 
     /// Sends a request that nobody answers.
-    pub(crate) async fn tell(
-        &mut self,
-        link: &mut dyn Link,
-        request: &[u8],
-    ) -> Result<(), DriverError> {
+    pub async fn tell(&mut self, link: &mut dyn Link, request: &[u8]) -> Result<(), DriverError> {
         link.discard_input().map_err(DriverError::Read)?;
         self.framing.clear();
         self.counts.transactions += 1;
@@ -233,7 +229,7 @@ impl<F: Framing> Bus<F> {
     }
 
     /// How long so many bytes take on the wire.
-    pub(crate) fn wire_time(&self, bytes: usize) -> Duration {
+    pub fn wire_time(&self, bytes: usize) -> Duration {
         let bits = bytes as u64 * BITS_A_BYTE;
         Duration::from_nanos(bits * 1_000_000_000 / u64::from(self.baud))
     }

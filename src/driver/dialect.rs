@@ -3,12 +3,12 @@
 
 use std::ops::RangeInclusive;
 
-use crate::driver::Identity;
-use crate::driver::bus::Status;
-use crate::driver::error::{Ailment, ServoName};
-use crate::driver::framing::Framing;
-use crate::driver::map::Entry;
-use crate::gate::TorqueLimit;
+use crate::Identity;
+use crate::bus::Status;
+use crate::error::{Ailment, ServoName};
+use crate::framing::Framing;
+use crate::map::Entry;
+use gate::TorqueLimit;
 
 /// A place in a servo's memory: address and length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Register {
 
 /// A request to servos.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Request<'a> {
+pub enum Request<'a> {
     /// Answer.
     Ping(u8),
     /// One servo's register.
@@ -41,31 +41,31 @@ pub(crate) enum Request<'a> {
 
 /// Where a servo shall go, and the cap that travels with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Goal {
-    pub(crate) ticks: i32,
-    pub(crate) speed_ticks_s: f64,
+pub struct Goal {
+    pub ticks: i32,
+    pub speed_ticks_s: f64,
 }
 
 /// The present state of one servo as it was read.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Reading {
-    pub(crate) ticks: i32,
-    pub(crate) speed_ticks_s: f64,
-    pub(crate) load_ratio: f64,
-    pub(crate) voltage_v: Option<f64>,
-    pub(crate) temperature_c: Option<f64>,
-    pub(crate) error: u8,
+pub struct Reading {
+    pub ticks: i32,
+    pub speed_ticks_s: f64,
+    pub load_ratio: f64,
+    pub voltage_v: Option<f64>,
+    pub temperature_c: Option<f64>,
+    pub error: u8,
 }
 
 /// What is known of a servo from slower readings.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Known {
-    pub(crate) torque_on: Option<bool>,
-    pub(crate) voltage_v: Option<f64>,
-    pub(crate) temperature_c: Option<f64>,
+pub struct Known {
+    pub torque_on: Option<bool>,
+    pub voltage_v: Option<f64>,
+    pub temperature_c: Option<f64>,
     /// Latched hardware error bits, where the family keeps them in a register.
-    pub(crate) hardware_error: u8,
-    pub(crate) voltage_limits_v: (f64, f64),
+    pub hardware_error: u8,
+    pub voltage_limits_v: (f64, f64),
 }
 
 impl Default for Known {
@@ -81,10 +81,10 @@ impl Default for Known {
 }
 
 /// A register and what is written to it in every servo.
-pub(crate) type Setting = (Register, i32);
+pub type Setting = (Register, i32);
 
 /// One family's bytes.
-pub(crate) trait Dialect: Send + 'static {
+pub trait Dialect: Send + 'static {
     /// Its frames.
     type Framing: Framing + Default;
 

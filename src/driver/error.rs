@@ -1,8 +1,8 @@
 //! What can go wrong with servos, by phase; each message names the servo, the cause and a fix.
 
-use crate::driver::firmware::Complaint;
-use crate::link::LinkError;
-use crate::units::{Measured, short};
+use crate::firmware::Complaint;
+use base::units::{Measured, short};
+use link::LinkError;
 
 /// A servo by its id and by the joint it turns.
 #[derive(Clone, Debug, PartialEq, Eq)]

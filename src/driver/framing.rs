@@ -151,8 +151,8 @@ impl<S: Shape> Framing for Decoder<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::driver::dynamixel::codec::Protocol2;
-    use crate::driver::feetech::codec::Sts;
+    use crate::dynamixel::codec::Protocol2;
+    use crate::feetech::codec::Sts;
 
     /// Room that is taken after so many pieces of garbage, half of them beginnings of frames.
     fn room<S: Shape>(decoder: &mut Decoder<S>, pieces: u32) -> usize {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::arm::{ArmFile, IDENTITY_DIGITS};
-use crate::driver::error::{DriverError, ServoName};
+use crate::error::{DriverError, ServoName};
+use arm::{ArmFile, IDENTITY_DIGITS};
 
 /// What a servo is, read when the driver attaches. Nothing in it changes while it is attached.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -78,8 +78,8 @@ const BEND_ROUNDING: f64 = 2.0;
 )]
 mod tests {
     use super::*;
-    use crate::arm::Arm;
-    use crate::driver::map::ServoMap;
+    use crate::map::ServoMap;
+    use arm::Arm;
     use proptest::prelude::*;
 
     fn pan() -> Entry {

@@ -8,18 +8,18 @@
 
 use std::f64::consts::TAU;
 
-use crate::arm::{Arm, Servo};
-use crate::driver::error::{DriverError, ServoName};
-use crate::driver::{BusCounts, ServoCounts};
-use crate::units::Joints;
+use crate::error::{DriverError, ServoName};
+use crate::{BusCounts, ServoCounts};
+use arm::{Arm, Servo};
+use base::units::Joints;
 
 /// Where the joints shall go, and how fast at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Command {
     /// Goal of each joint.
-    pub(crate) goal_rad: Joints,
+    pub goal_rad: Joints,
     /// Speed cap of each joint on its way there, above 0.
-    pub(crate) velocity_cap_rad_s: Joints,
+    pub velocity_cap_rad_s: Joints,
 }
 
 /// How far a goal may lie beyond a limit for rounding's sake.
@@ -27,20 +27,20 @@ const ROUNDING_RAD: f64 = 1e-6;
 
 /// A servo of the arm.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) name: ServoName,
+pub struct Entry {
+    pub name: ServoName,
     /// The joint that it turns; `None` for one that only holds.
-    pub(crate) turns: Option<(usize, Servo)>,
-    pub(crate) velocity_max_ticks_s: f64,
-    pub(crate) acceleration_max_ticks_s2: f64,
+    pub turns: Option<(usize, Servo)>,
+    pub velocity_max_ticks_s: f64,
+    pub acceleration_max_ticks_s2: f64,
     lower_rad: f64,
     upper_rad: f64,
 }
 
 /// Every servo on the port, in the arm file's order, the held ones last.
 #[derive(Clone, Debug)]
-pub(crate) struct ServoMap {
-    pub(crate) entries: Vec<Entry>,
+pub struct ServoMap {
+    pub entries: Vec<Entry>,
     dof: usize,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct ServoMap {
 const HELD_TICKS: (f64, f64) = (200.0, 1000.0);
 
 impl ServoMap {
-    pub(crate) fn new(arm: &Arm) -> Self {
+    pub fn new(arm: &Arm) -> Self {
         let turning = arm
             .servos()
             .map(|(joint, servo)| turning(arm, joint, servo));
@@ -69,15 +69,15 @@ impl ServoMap {
         }
     }
 
-    pub(crate) fn ids(&self) -> Vec<u8> {
+    pub fn ids(&self) -> Vec<u8> {
         self.entries.iter().map(|entry| entry.name.id).collect()
     }
 
-    pub(crate) fn name(&self, place: usize) -> ServoName {
+    pub fn name(&self, place: usize) -> ServoName {
         self.entries[place].name.clone()
     }
 
-    pub(crate) fn counts(&self) -> BusCounts {
+    pub fn counts(&self) -> BusCounts {
         let servos = self.entries.iter().map(|entry| ServoCounts {
             id: entry.name.id,
             ..ServoCounts::default()
@@ -89,7 +89,7 @@ impl ServoMap {
     }
 
     /// Joints from one number a servo, the mean where two servos turn one joint.
-    pub(crate) fn joints(&self, of: impl Fn(usize, Servo) -> f64) -> Joints {
+    pub fn joints(&self, of: impl Fn(usize, Servo) -> f64) -> Joints {
         let mut sum = Joints::zeros(self.dof);
         let mut count = Joints::zeros(self.dof);
         for (place, entry) in self.entries.iter().enumerate() {
@@ -109,7 +109,7 @@ impl ServoMap {
     /// # Errors
     /// [`DriverError::Goal`] names the first servo whose goal or speed is outside, not a number, or
     /// missing.
-    pub(crate) fn goals(
+    pub fn goals(
         &self,
         command: &Command,
         found_ticks: &[i32],
@@ -136,7 +136,7 @@ impl ServoMap {
 
 impl Entry {
     /// The counts of the joint's limits, the lower first; `None` for a servo that only holds.
-    pub(crate) fn range_ticks(&self) -> Option<(i32, i32)> {
+    pub fn range_ticks(&self) -> Option<(i32, i32)> {
         let (_, servo) = self.turns?;
         let (a, b) = (servo.ticks(self.lower_rad), servo.ticks(self.upper_rad));
         Some((a.min(b), a.max(b)))
@@ -212,6 +212,6 @@ fn turning(arm: &Arm, joint: usize, servo: Servo) -> Entry {
     }
 }
 
-pub(crate) fn ticks_a_radian(servo: Servo) -> f64 {
+pub fn ticks_a_radian(servo: Servo) -> f64 {
     f64::from(servo.ticks_per_turn) / TAU
 }

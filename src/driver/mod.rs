@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use crate::arm::{Arm, Family};
-use crate::clock::Clock;
-use crate::gate::{Setpoint, TorqueLimit};
-use crate::link::Link;
-use crate::units::{Instant, Joints, Measured};
+use arm::{Arm, Family};
+use base::clock::Clock;
+use base::units::{Instant, Joints, Measured};
+use gate::{Setpoint, TorqueLimit};
+use link::Link;
 use servos::Servos;
 
 pub mod dynamixel;
@@ -19,8 +19,8 @@ pub mod feetech;
 pub mod firmware;
 pub mod framing;
 
-pub(crate) mod bus;
-pub(crate) mod dialect;
+pub mod bus;
+pub mod dialect;
 mod identity;
 mod lead;
 mod map;
@@ -214,7 +214,7 @@ impl Driver {
         self.follow(link, None, deadline).await
     }
 
-    pub(crate) async fn follow(
+    pub async fn follow(
         &mut self,
         link: &mut dyn Link,
         command: Option<&Command>,
@@ -273,12 +273,12 @@ impl Driver {
 
     /// Whether a joint that stands wants to be where it was last sent, and goes on wanting it. A
     /// controller that has halted wants nothing.
-    pub(crate) fn stands_at_its_goal(&self) -> bool {
+    pub fn stands_at_its_goal(&self) -> bool {
         !matches!(self.0, Kind::Firmware(_))
     }
 
     /// Whether a cycle sends goals: to servos that are known to have lost their torque it sends none.
-    pub(crate) fn has_goals(&self) -> bool {
+    pub fn has_goals(&self) -> bool {
         match &self.0 {
             Kind::Feetech(driver) => driver.has_goals(),
             Kind::Dynamixel(driver) => driver.has_goals(),

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::units::Instant;
+use base::units::Instant;
 
 /// Readings in a row that nothing explains before they count as real.
-pub(crate) const JUMPS_MAX: u32 = 3;
+pub const JUMPS_MAX: u32 = 3;
 
 /// Ticks that a reading may be off without any movement.
 const NOISE_TICKS: f64 = 4.0;
@@ -15,14 +15,14 @@ const PERIODS: f64 = 3.0;
 
 /// The positions of one servo that were believed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Filter {
+pub struct Filter {
     last: Option<(i32, Instant)>,
     jumps: u32,
 }
 
 /// What is to be thought of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// Movement explains it.
     Believed,
     /// It does not; ask again.
@@ -34,7 +34,7 @@ pub(crate) enum Verdict {
 impl Filter {
     /// Judges a reading taken at `at` of a servo that moves at most at `speed_ticks_s` and is read
     /// every `period`. Only what is believed is remembered.
-    pub(crate) fn judge(
+    pub fn judge(
         &mut self,
         ticks: i32,
         at: Instant,
@@ -65,7 +65,7 @@ impl Filter {
     }
 
     /// Takes a reading as the truth whatever was before.
-    pub(crate) fn believe(&mut self, ticks: i32, at: Instant) {
+    pub fn believe(&mut self, ticks: i32, at: Instant) {
         *self = Self {
             last: Some((ticks, at)),
             jumps: 0,
@@ -73,7 +73,7 @@ impl Filter {
     }
 
     /// Forgets everything: the next reading is the first.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         *self = Self::default();
     }
 }

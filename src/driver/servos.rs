@@ -10,18 +10,18 @@
 
 use std::time::Duration;
 
-use crate::arm::{Arm, ArmFile};
-use crate::clock::Clock;
-use crate::driver::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
-use crate::driver::dialect::{Dialect, Goal, Known, Reading, Register, Request};
-use crate::driver::error::{Ailment, DriverError, ServoName};
-use crate::driver::lead::{Aim, Lead};
-use crate::driver::map::{Command, ServoMap, ticks_a_radian};
-use crate::driver::plausible::{Filter, JUMPS_MAX, Verdict};
-use crate::driver::{Attached, BusCounts, Identity, RETRIES_MAX, Released};
-use crate::gate::TorqueLimit;
-use crate::link::Link;
-use crate::units::{Instant, Joints, Measured, ServoState};
+use crate::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
+use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request};
+use crate::error::{Ailment, DriverError, ServoName};
+use crate::lead::{Aim, Lead};
+use crate::map::{Command, ServoMap, ticks_a_radian};
+use crate::plausible::{Filter, JUMPS_MAX, Verdict};
+use crate::{Attached, BusCounts, Identity, RETRIES_MAX, Released};
+use arm::{Arm, ArmFile};
+use base::clock::Clock;
+use base::units::{Instant, Joints, Measured, ServoState};
+use gate::TorqueLimit;
+use link::Link;
 
 mod attach;
 mod torque;
@@ -40,7 +40,7 @@ const CAPS_EVERY: u64 = 50;
 const PATIENT: Instant = Instant::from_nanos(u64::MAX);
 
 /// A driver for the servos of one arm.
-pub(crate) struct Servos<D: Dialect> {
+pub struct Servos<D: Dialect> {
     arm: ArmFile,
     map: ServoMap,
     ids: Vec<u8>,
@@ -78,7 +78,7 @@ pub(crate) struct Servos<D: Dialect> {
 }
 
 impl<D: Dialect> Servos<D> {
-    pub(crate) fn new(arm: &Arm, clock: &Clock) -> Self {
+    pub fn new(arm: &Arm, clock: &Clock) -> Self {
         let map = ServoMap::new(arm);
         let count = map.entries.len();
         Self {
@@ -111,16 +111,16 @@ impl<D: Dialect> Servos<D> {
         }
     }
 
-    pub(crate) fn counts(&self) -> &BusCounts {
+    pub fn counts(&self) -> &BusCounts {
         &self.bus.counts
     }
 
     /// A servo that lost its torque needs energising again, whatever the others do.
-    pub(crate) fn is_energised(&self) -> bool {
+    pub fn is_energised(&self) -> bool {
         self.goals.is_some() && self.ailing.iter().all(Option::is_none)
     }
 
-    pub(crate) async fn cycle(
+    pub async fn cycle(
         &mut self,
         link: &mut dyn Link,
         command: Option<&Command>,
@@ -156,7 +156,7 @@ impl<D: Dialect> Servos<D> {
         found.map(|()| measured)
     }
 
-    pub(crate) fn has_goals(&self) -> bool {
+    pub fn has_goals(&self) -> bool {
         self.goals.is_some()
     }
 

@@ -9,8 +9,8 @@
 use std::time::Duration;
 
 use super::*;
-use crate::link::memory::MemoryLink;
-use crate::sim::{Fault, Simulator};
+use link::memory::MemoryLink;
+use sim::{Fault, Simulator};
 
 mod dynamixel;
 mod faults;
@@ -29,7 +29,10 @@ pub(super) struct Bench {
 }
 
 fn arm_file(name: &str) -> Arm {
-    let path = format!("{}/scenes/arms/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+    let path = format!(
+        "{}/scenes/arms/{name}.toml",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../..")
+    );
     let text = std::fs::read_to_string(path).unwrap();
     Arm::new(toml::from_str(&text).unwrap()).unwrap()
 }
@@ -83,7 +86,7 @@ impl Bench {
 pub(super) struct Tapped<'a>(pub(super) &'a mut MemoryLink<Simulator>, pub(super) Vec<u8>);
 
 impl Link for Tapped<'_> {
-    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> crate::link::LinkFuture<'a, ()> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         self.1.extend(bytes);
         self.0.send(bytes)
     }
@@ -92,11 +95,11 @@ impl Link for Tapped<'_> {
         &'a mut self,
         into: &'a mut [u8],
         until: Instant,
-    ) -> crate::link::LinkFuture<'a, usize> {
+    ) -> link::LinkFuture<'a, usize> {
         self.0.receive(into, until)
     }
 
-    fn discard_input(&mut self) -> Result<(), crate::link::LinkError> {
+    fn discard_input(&mut self) -> Result<(), link::LinkError> {
         self.0.discard_input()
     }
 
@@ -109,7 +112,7 @@ impl Link for Tapped<'_> {
 struct Turned<'a>(&'a mut MemoryLink<Simulator>, Simulator, u16, u16);
 
 impl Link for Turned<'_> {
-    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> crate::link::LinkFuture<'a, ()> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         self.2 += self.3;
         self.1.break_it(Fault::Position {
             id: 1,
@@ -122,11 +125,11 @@ impl Link for Turned<'_> {
         &'a mut self,
         into: &'a mut [u8],
         until: Instant,
-    ) -> crate::link::LinkFuture<'a, usize> {
+    ) -> link::LinkFuture<'a, usize> {
         self.0.receive(into, until)
     }
 
-    fn discard_input(&mut self) -> Result<(), crate::link::LinkError> {
+    fn discard_input(&mut self) -> Result<(), link::LinkError> {
         self.0.discard_input()
     }
 

@@ -24,7 +24,7 @@ impl Default for Durations {
 }
 
 impl Durations {
-    pub(crate) fn note(&mut self, took: Duration) {
+    pub fn note(&mut self, took: Duration) {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Toolbox, written};
-use crate::args::Received;
+use args::Received;
 
 /// One call, as it was made.
 #[derive(Clone, Debug, PartialEq)]

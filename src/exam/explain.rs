@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::acceptable::may_be_absent;
 use super::judge::chosen;
 use super::{Answer, Call, Card, Case, Classification, Judged, Toolbox};
-use crate::args::{self, Repair};
+use args::{self, Repair};
 
 /// An explanation is at least so long.
 pub(super) const EXPLANATION_CHARS_MIN: usize = 500;
@@ -295,8 +295,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::args::{Effect, Kind, Param, Policy, Profile, Shape};
-    use crate::exam::{Does, judge};
+    use crate::{Does, judge};
+    use args::{Effect, Kind, Param, Policy, Profile, Shape};
 
     fn tools() -> Toolbox {
         let scene = Kind::name(["default", "letters"]);

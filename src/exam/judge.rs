@@ -7,7 +7,7 @@ use super::acceptable::{is_one_of, may_be_absent};
 use super::advice::recommendations;
 use super::answer::Call;
 use super::{Answer, Card, Case, Hazard, Toolbox};
-use crate::args::{self, Policy, Reading, Received, Refusal, Shape};
+use args::{self, Policy, Reading, Received, Refusal, Shape};
 
 /// What an answer was, by its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

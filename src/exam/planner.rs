@@ -12,7 +12,7 @@ use super::record::{NewRun, Record};
 use super::rounds::Next;
 use super::run::{Exam, Outcome};
 use super::{Card, Case, ExamError, Settings, Toolbox, Turn, Verdict};
-use crate::clock::Clock;
+use base::clock::Clock;
 
 /// The first wait before another try; each further one is twice as long, up to the longest.
 const BACK_OFF: Duration = Duration::from_millis(500);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::acceptable::{may_be_absent, options};
 use super::{Answer, Call, Card, Case, ExamError, Toolbox, judge};
-use crate::args::Received;
+use args::Received;
 
 const SHIPPED: &str = include_str!("shipped.jsonl");
 

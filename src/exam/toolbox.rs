@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Call;
 use super::{Case, ExamError};
-use crate::args::name::{Resolution, normalise, resolve};
-use crate::args::{self, Policy, Reading, Received, Refusal, Shape};
+use args::name::{Resolution, normalise, resolve};
+use args::{self, Policy, Reading, Received, Refusal, Shape};
 
 /// What a tool does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::answer::{Call, args_of};
-use crate::args::Received;
+use args::Received;
 
 /// Most calls of one answer.
 pub(super) const CALLS_MAX: usize = 32;

@@ -15,7 +15,7 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::Received;
+use args::Received;
 
 pub use list::{Offset, Sighting};
 

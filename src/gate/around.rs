@@ -11,8 +11,8 @@
 
 use super::body::{Body, Looked, Stance};
 use super::escape::Near;
-use crate::scene::{CLEARANCE_M, Corners, Scene};
-use crate::units::{JOINTS_MAX, Joints};
+use base::units::{JOINTS_MAX, Joints};
+use scene::{CLEARANCE_M, Corners, Scene};
 
 /// More than the rounding in any distance, and than the search for the nearest point of a box may
 /// be off.
@@ -217,10 +217,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::gate::check::{CheckedBy, judged};
-    use crate::gate::clearance::tip_m;
-    use crate::plan::{self, Patient, Span, SpanKind, Trajectory};
-    use crate::scene::{KeepOut, Library};
+    use crate::check::{CheckedBy, judged};
+    use crate::clearance::tip_m;
+    use plan::{self, Patient, Span, SpanKind, Trajectory};
+    use scene::{KeepOut, Library};
 
     const SCENES: [&str; 4] = ["default", "two_pens", "bottle", "widowx"];
 

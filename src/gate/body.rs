@@ -7,10 +7,10 @@ use nalgebra::{IsometryMatrix3, Point3};
 use super::check::above;
 use super::clearance::{at_least_over_shape_m, height_mm, segment_over_sheet};
 use super::escape::Near;
-use crate::kin::Frames;
-use crate::kin::capsule::{Placed, nearest_pair, place};
-use crate::scene::{CLEARANCE_M, Corners, PEN_RADIUS_M, Scene};
-use crate::units::Joints;
+use base::units::Joints;
+use kin::Frames;
+use kin::capsule::{Placed, nearest_pair, place};
+use scene::{CLEARANCE_M, Corners, PEN_RADIUS_M, Scene};
 
 /// Farther than this, nothing is near: no margin is worked out.
 pub(super) const FAR_M: f64 = 0.05;
@@ -367,7 +367,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::scene::Library;
+    use scene::Library;
 
     fn scene(name: &str) -> Scene {
         Scene::clone(&Library::new(None).scene(name, None).unwrap())
@@ -516,7 +516,7 @@ mod tests {
         let mut scene = scene("default");
         let (mut none, mut more) = (0, 0);
         for step in 0..40_i32 {
-            let mut arm = crate::arm::Arm::clone(&scene.arm);
+            let mut arm = arm::Arm::clone(&scene.arm);
             for capsule in &mut arm.capsules {
                 capsule.radius_m = 0.001 + 0.003 * f64::from(step);
             }
@@ -546,7 +546,7 @@ mod tests {
     /// Moved parts by their ends over the plane of the sheet; the base stands beside it.
     #[test]
     fn the_arm_is_as_high_over_the_sheet_as_its_lowest_part() {
-        let (scene, trajectory) = crate::gate::tests::drawing();
+        let (scene, trajectory) = crate::tests::drawing();
         let body = Body::new(scene);
         let high_m = |end: &Point3<f64>| scene.surface.project(end).height_mm / 1e3;
         let mut near = 0;
@@ -570,7 +570,7 @@ mod tests {
         }
         assert!(near > 10, "{near}");
         let mut base = Scene::clone(scene);
-        let mut arm = crate::arm::Arm::clone(&base.arm);
+        let mut arm = arm::Arm::clone(&base.arm);
         arm.capsules.retain(|capsule| capsule.joints_before == 0);
         assert!(!arm.capsules.is_empty());
         base.arm = Arc::new(arm);
@@ -612,7 +612,7 @@ mod tests {
     #[test]
     fn a_lever_is_all_that_a_joint_moves_stretched_out() {
         let mut empty_handed = scene("default");
-        let mut arm = crate::arm::Arm::clone(&empty_handed.arm);
+        let mut arm = arm::Arm::clone(&empty_handed.arm);
         let dof = arm.dof();
         arm.capsules.retain(|capsule| capsule.joints_before < dof);
         empty_handed.arm = Arc::new(arm);
@@ -643,7 +643,7 @@ mod tests {
     fn parts_may_touch_where_the_arms_file_says_so_either_way_round() {
         let mut scene = scene("default");
         let may_touch = |scene: &mut Scene, pairs: &[[String; 2]]| {
-            let mut arm = crate::arm::Arm::clone(&scene.arm);
+            let mut arm = arm::Arm::clone(&scene.arm);
             arm.file.may_touch = pairs.to_vec();
             scene.arm = Arc::new(arm);
         };

@@ -13,18 +13,18 @@ use super::escape::{EscapeTracker, Ratchet};
 use super::rates::excess;
 use super::stopping::{Stops, touches};
 use super::{CheckedTrajectory, Excess, Refusal, Refused, Rule};
-use crate::kin::{Frames, Tip};
-use crate::permit::Permit;
-use crate::plan::{Span, SpanKind, Trajectory};
-use crate::scene::{
+use base::units::{Instant, Joints, Measured, apart, short};
+use kin::{Frames, Tip};
+use permit::Permit;
+use plan::{Span, SpanKind, Trajectory};
+use scene::{
     CLEARANCE_M, Ink, JOG_MM_S, PROBE_DEPTH_MM, PROBE_MM_S, Pen, Scene, TIP_MM_S_MAX, ToolKind,
 };
-use crate::units::{Instant, Joints, Measured, apart, short};
 
 /// Longer plans are refused: at 100 Hz this is more than two hours and a half.
 const SAMPLES_MAX: usize = 1_000_000;
 // What is planned at such length would be refused whole.
-const _: () = assert!(crate::plan::SAMPLES_MAX <= SAMPLES_MAX);
+const _: () = assert!(plan::SAMPLES_MAX <= SAMPLES_MAX);
 
 /// Which control periods make sense for hobby servos.
 const PERIOD: std::ops::RangeInclusive<Duration> =
@@ -626,7 +626,7 @@ pub(super) fn near(
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::scene::{Ink, Library};
+    use scene::{Ink, Library};
 
     fn standing(scene: &Scene) -> Trajectory {
         Trajectory {

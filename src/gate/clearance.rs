@@ -3,9 +3,9 @@
 use nalgebra::Point3;
 
 use super::check::above;
-use crate::kin::Frames;
-use crate::scene::{Pen, Projected, Scene};
-use crate::units::Joints;
+use base::units::Joints;
+use kin::Frames;
+use scene::{Pen, Projected, Scene};
 
 /// How far beyond its edges a sheet still counts as something to run into.
 const SHEET_BORDER_MM: f64 = 30.0;
@@ -126,10 +126,10 @@ fn lower(scene: &Scene, (from, to): (&Point3<f64>, &Point3<f64>), lowest: &mut f
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::scene::file::SheetFile;
-    use crate::scene::{Library, Surface};
-    use crate::units::Finite;
+    use base::units::Finite;
     use proptest::prelude::*;
+    use scene::file::SheetFile;
+    use scene::{Library, Surface};
 
     #[test]
     fn what_stands_upright_is_over_the_sheet_or_beside_it() {

@@ -12,10 +12,10 @@ use super::clearance::tip_m;
 use super::stopping::{Lift, SMOOTH_PEAK, touches};
 use super::watch::{self, Watch};
 use super::{CheckedTrajectory, Setpoint};
-use crate::permit::Permit;
-use crate::plan::{Span, SpanKind};
-use crate::scene::Scene;
-use crate::units::{Instant, Joints, Measured};
+use base::units::{Instant, Joints, Measured};
+use permit::Permit;
+use plan::{Span, SpanKind};
+use scene::Scene;
 
 /// A lift takes at least this long.
 const LIFT_TICKS_MIN: f64 = 10.0;

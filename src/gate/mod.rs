@@ -1,6 +1,6 @@
 //! The only mint of what hardware accepts. It refuses; it never repairs.
 //!
-//! [`check`] judges a whole [`Trajectory`](crate::plan::Trajectory) before motion and makes a
+//! [`check`] judges a whole [`Trajectory`](plan::Trajectory) before motion and makes a
 //! [`CheckedTrajectory`]; [`CheckedTrajectory::begin`] spends that proof and makes an
 //! [`Execution`]; each tick of it judges one frame against what was measured and makes one
 //! [`Setpoint`]. A driver's command takes nothing else, so there is no second door.
@@ -8,15 +8,15 @@
 //! A proof cannot be forged:
 //!
 //! ```compile_fail,E0451
-//! use steadyhand::gate::Setpoint;
-//! use steadyhand::units::Joints;
+//! use steadyhand_gate::Setpoint;
+//! use base::units::Joints;
 //! let forged = Setpoint { goal_rad: Joints::zeros(5), velocity_cap_rad_s: Joints::zeros(5) };
 //! ```
 //!
 //! It cannot be skipped: only a checked trajectory begins.
 //!
 //! ```compile_fail,E0599
-//! fn skip(unchecked: steadyhand::plan::Trajectory, seen: &steadyhand::units::Measured) {
+//! fn skip(unchecked: plan::Trajectory, seen: &base::units::Measured) {
 //!     let _ = unchecked.begin(seen, seen.at);
 //! }
 //! ```
@@ -24,7 +24,7 @@
 //! It is spent when it is used:
 //!
 //! ```compile_fail,E0382
-//! fn reuse(checked: steadyhand::gate::CheckedTrajectory, seen: &steadyhand::units::Measured) {
+//! fn reuse(checked: steadyhand_gate::CheckedTrajectory, seen: &base::units::Measured) {
 //!     let first = checked.begin(seen, seen.at);
 //!     let second = checked.begin(seen, seen.at);
 //! }
@@ -34,28 +34,28 @@
 //!
 //! ```compile_fail,E0277
 //! fn conjure<T: Default>() -> T { T::default() }
-//! let checked: steadyhand::gate::CheckedTrajectory = conjure();
+//! let checked: steadyhand_gate::CheckedTrajectory = conjure();
 //! ```
 //!
 //! ```compile_fail,E0277
-//! let checked: steadyhand::gate::CheckedTrajectory = serde_json::from_str("{}").unwrap();
+//! let checked: steadyhand_gate::CheckedTrajectory = serde_json::from_str("{}").unwrap();
 //! ```
 //!
 //! ```compile_fail,E0277
-//! let setpoint: steadyhand::gate::Setpoint = serde_json::from_str("{}").unwrap();
+//! let setpoint: steadyhand_gate::Setpoint = serde_json::from_str("{}").unwrap();
 //! ```
 //!
 //! An execution is made by spending a proof, and in no other way:
 //!
 //! ```compile_fail,E0277
 //! fn conjure<T: Default>() -> T { T::default() }
-//! let execution: steadyhand::gate::Execution = conjure();
+//! let execution: steadyhand_gate::Execution = conjure();
 //! ```
 //!
 //! And it cannot be copied:
 //!
 //! ```compile_fail,E0599
-//! fn copy(checked: steadyhand::gate::CheckedTrajectory) {
+//! fn copy(checked: steadyhand_gate::CheckedTrajectory) {
 //!     let second = checked.clone();
 //! }
 //! ```
@@ -75,10 +75,10 @@ mod watch;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::permit::Permit;
-use crate::plan::{Span, SpanKind, Trajectory};
-use crate::scene::{Revision, Scene};
-use crate::units::Joints;
+use base::units::Joints;
+use permit::Permit;
+use plan::{Span, SpanKind, Trajectory};
+use scene::{Revision, Scene};
 
 pub use check::{check, preview};
 pub use execute::{Broken, Execution, HoldAt, Progress, Step};

@@ -3,7 +3,7 @@
 use super::check::{Judge, SLACK, above};
 use super::escape::Ratchet;
 use super::{Excess, Rule};
-use crate::units::{Joints, apart, short};
+use base::units::{Joints, apart, short};
 
 /// Inverse kinematics leaves noise in third differences: rounding that is not held against a plan.
 const JERK_SLACK: f64 = 1.02;
@@ -109,8 +109,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::plan::Trajectory;
-    use crate::scene::Library;
+    use plan::Trajectory;
+    use scene::Library;
 
     #[test]
     fn a_joint_may_be_at_its_limit_and_a_rounding_beyond() {

@@ -20,10 +20,10 @@ use super::check::{above, tip_limit_mm_s};
 use super::clearance::{height_mm, tip_m};
 use super::escape::Near;
 use super::{Refusal, Rule};
-use crate::kin::Tip;
-use crate::plan::{Span, SpanKind, Trajectory};
-use crate::scene::{CLEARANCE_M, Scene};
-use crate::units::{JOINTS_MAX, Joints, apart, short};
+use base::units::{JOINTS_MAX, Joints, apart, short};
+use kin::Tip;
+use plan::{Span, SpanKind, Trajectory};
+use scene::{CLEARANCE_M, Scene};
 
 /// The share of a joint's acceleration that braking may add to what the path itself needs.
 const BRAKE_SHARE: f64 = 0.5;

@@ -11,10 +11,9 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
 use super::*;
-use crate::permit::Permits;
-use crate::plan;
-use crate::scene::Library;
-use crate::units::{Instant, Measured};
+use base::units::{Instant, Measured};
+use permit::Permits;
+use scene::Library;
 
 struct Wanted;
 
@@ -388,7 +387,7 @@ fn a_stalled_joint_is_let_go_and_lifted() {
             furthest = furthest.max((is.position_rad.first().unwrap() - at).abs());
             *is.position_rad.first_mut().unwrap() = at;
             let behind = (execution.goal_rad().first().unwrap() - at).abs();
-            is.servos = vec![crate::units::ServoState {
+            is.servos = vec![base::units::ServoState {
                 id: 1,
                 // A servo's push: all it has at three degrees.
                 load_ratio: Some((behind / 0.05).min(1.0)),

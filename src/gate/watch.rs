@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::TorqueLimit;
 use super::check::above;
 use super::execute::Broken;
-use crate::arm::Arm;
-use crate::units::{Instant, Joints, Measured};
+use arm::Arm;
+use base::units::{Instant, Joints, Measured};
 
 /// The goal is never further ahead of the measured joint than this much time at full speed, so
 /// that an arm that loses its host moves no further.
@@ -230,8 +230,8 @@ fn whole_degrees(rad: f64) -> u32 {
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::scene::Library;
-    use crate::units::ServoState;
+    use base::units::ServoState;
+    use scene::Library;
 
     const PERIOD: Duration = Duration::from_millis(10);
 

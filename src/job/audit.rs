@@ -25,7 +25,7 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
 use super::entry::sync_folder;
 use super::key::{self, bytes, hex};
-use crate::clock::calendar_ms;
+use base::clock::calendar_ms;
 
 const MAGIC: &str = "steadyhand audit 1";
 

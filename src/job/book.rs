@@ -14,7 +14,7 @@ use super::log::{self, Log, LogError};
 use super::past::Past;
 use super::record::{Kind, Record};
 use super::{JOBS, JOURNAL};
-use crate::clock::calendar_ms;
+use base::clock::calendar_ms;
 
 /// What is kept of jobs that have ended.
 #[derive(Clone, Copy, Debug)]

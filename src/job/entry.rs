@@ -7,9 +7,9 @@ use super::ink::Drawn;
 use super::log::{Log, LogError};
 use super::past::Past;
 use super::record::{Kind, Record, encode_strokes};
-use crate::clock::calendar_ms;
-use crate::plan::Plan;
-use crate::units::Joints;
+use base::clock::calendar_ms;
+use base::units::Joints;
+use plan::Plan;
 
 /// What is known of a job when it begins.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! How much line a motion has drawn at each of its samples, and what is left of a drawing.
 
-use crate::plan::{SpanKind, Trajectory};
-use crate::scene::{Scene, SheetStroke};
+use plan::{SpanKind, Trajectory};
+use scene::{Scene, SheetStroke};
 
 /// So many samples after its line a stroke counts as drawn: the joints have come to rest.
 const AFTER_SAMPLES: usize = 10;
@@ -80,11 +80,7 @@ impl InkTable {
 }
 
 /// Per sample of a stretch that draws, the share of its way that the tip has gone.
-fn shares(
-    scene: &Scene,
-    trajectory: &Trajectory,
-    span: &crate::plan::Span,
-) -> impl Iterator<Item = f64> {
+fn shares(scene: &Scene, trajectory: &Trajectory, span: &plan::Span) -> impl Iterator<Item = f64> {
     let first = span.first.saturating_sub(1);
     let samples = trajectory.samples.get(first..span.end).unwrap_or_default();
     let tip_m = scene.pen(span.pen).map(|pen| pen.tip_m).unwrap_or_default();
@@ -217,10 +213,8 @@ mod tests {
 
     #[test]
     fn the_table_follows_a_plan_from_nothing_to_all_of_its_line() {
-        let scene = crate::scene::Library::new(None)
-            .scene("default", None)
-            .unwrap();
-        let plan = crate::plan::draw(&scene, &scene.rest_rad, &crate::plan::Patient).unwrap();
+        let scene = scene::Library::new(None).scene("default", None).unwrap();
+        let plan = plan::draw(&scene, &scene.rest_rad, &plan::Patient).unwrap();
         let table = InkTable::new(&scene, &plan.trajectory, &plan.strokes);
         let samples = plan.trajectory.samples.len();
         assert_eq!(table.at(0), Drawn::default());

@@ -11,9 +11,9 @@ use tokio::sync::{oneshot, watch};
 use super::entry::Entry;
 use super::ink::{Drawn, InkTable};
 use super::log::LogError;
-use crate::motion::{Release, Snapshot, State};
-use crate::plan::Plan;
-use crate::scene::Scene;
+use motion::{Release, Snapshot, State};
+use plan::Plan;
+use scene::Scene;
 
 /// Line that may be drawn beyond what was last recorded as drawn. A crash leaves no more than this
 /// in doubt, and a stop's braking is within it.

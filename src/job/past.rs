@@ -2,8 +2,8 @@
 
 use super::ink::{Drawn, inked, left, length_mm};
 use super::record::{Kind, Record, decode_strokes};
-use crate::clock::calendar_ms;
-use crate::scene::SheetStroke;
+use base::clock::calendar_ms;
+use scene::SheetStroke;
 
 /// A job, read back from its journal.
 #[derive(Clone, Debug, Default, PartialEq)]

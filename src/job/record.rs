@@ -146,7 +146,7 @@ impl Record {
 
 /// Strokes as bytes, for [`Record::bytes`].
 #[must_use]
-pub(super) fn encode_strokes(strokes: &[crate::scene::SheetStroke]) -> Vec<u8> {
+pub(super) fn encode_strokes(strokes: &[scene::SheetStroke]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let count = |bytes: &mut Vec<u8>, count: usize| {
         bytes.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
@@ -165,7 +165,7 @@ pub(super) fn encode_strokes(strokes: &[crate::scene::SheetStroke]) -> Vec<u8> {
 
 /// Strokes from bytes; `None` where they are none.
 #[must_use]
-pub(super) fn decode_strokes(mut bytes: &[u8]) -> Option<Vec<crate::scene::SheetStroke>> {
+pub(super) fn decode_strokes(mut bytes: &[u8]) -> Option<Vec<scene::SheetStroke>> {
     fn number(bytes: &mut &[u8]) -> Option<usize> {
         let (number, rest) = bytes.split_first_chunk::<4>()?;
         *bytes = rest;
@@ -188,7 +188,7 @@ pub(super) fn decode_strokes(mut bytes: &[u8]) -> Option<Vec<crate::scene::Sheet
         for _ in 0..points {
             points_mm.push([values.next()?, values.next()?]);
         }
-        strokes.push(crate::scene::SheetStroke {
+        strokes.push(scene::SheetStroke {
             pen,
             source: String::from_utf8_lossy(source).into_owned(),
             points_mm,
@@ -228,7 +228,7 @@ mod tests {
             source in ".{0,12}",
             pen in 0_usize..4,
         ) {
-            let line = crate::scene::SheetStroke { pen, source, points_mm: points };
+            let line = scene::SheetStroke { pen, source, points_mm: points };
             let both = vec![line.clone(), line];
             prop_assert_eq!(decode_strokes(&encode_strokes(&both)), Some(both));
         }

@@ -16,16 +16,15 @@ use super::ink::length_mm;
 use super::log::{self, Log};
 use super::record::{Kind, Record};
 use super::*;
-use crate::clock::Clock;
-use crate::gate;
-use crate::link::memory::MemoryLink;
-use crate::link::{Link, LinkError};
-use crate::motion::{Motion, Opener, Outcome};
-use crate::permit::{Latch, Permits, Who};
-use crate::plan::{self, Patient, Plan};
-use crate::scene::{Library, Scene, SheetStroke};
-use crate::sim::{Ink, Paper, SimPen, Simulator};
+use base::clock::Clock;
+use link::memory::MemoryLink;
+use link::{Link, LinkError};
+use motion::{Motion, Opener, Outcome};
+use permit::{Latch, Permits, Who};
+use plan::{self, Patient, Plan};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use scene::{Library, Scene, SheetStroke};
+use sim::{Ink, Paper, SimPen, Simulator};
 
 const KEEP: Keep = Keep {
     jobs: 3,
@@ -33,7 +32,7 @@ const KEEP: Keep = Keep {
     days: 30,
 };
 
-struct Sheet(crate::scene::Surface);
+struct Sheet(scene::Surface);
 
 impl Paper for Sheet {
     fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)> {

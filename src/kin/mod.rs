@@ -6,7 +6,7 @@ use std::ops::Deref;
 
 use nalgebra::{Isometry3, IsometryMatrix3, Matrix3, Point3, SMatrix, SVector, Unit, Vector3};
 
-use crate::units::{JOINTS_MAX, Joints};
+use base::units::{JOINTS_MAX, Joints};
 
 pub mod capsule;
 mod exact;
@@ -14,8 +14,6 @@ mod folded;
 mod sines;
 mod solve;
 mod symmetric;
-#[path = "../units.rs"]
-pub mod units;
 
 pub use solve::{Goal, Missed, Solution};
 

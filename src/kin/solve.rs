@@ -17,7 +17,7 @@ use super::exact::{self, Leaning};
 use super::folded::Motion;
 use super::symmetric::{Factor, Symmetric};
 use super::{Chain, LENGTH_M, Tip};
-use crate::units::{JOINTS_MAX, Joints};
+use base::units::{JOINTS_MAX, Joints};
 
 /// What the tip shall do.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,8 @@
 //!
 //! What goes wrong inside an arm, the simulator breaks; this breaks what is between.
 
-use crate::link::{Link, LinkError, LinkFuture};
-use crate::units::Instant;
+use crate::{Link, LinkError, LinkFuture};
+use base::units::Instant;
 
 /// How bad a cable is. The default is a good one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use crate::clock::{Alarm, Clock};
-use crate::link::{Link, LinkError, LinkFuture};
-use crate::units::Instant;
+use crate::{Link, LinkError, LinkFuture};
+use base::clock::{Alarm, Clock};
+use base::units::Instant;
 
 /// A device at the far end of a wire. It has no thread: whoever holds the wire tells it the time.
 pub trait FarEnd: Send {

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 
-use crate::units::Instant;
+use base::units::Instant;
 
 pub mod fault;
 mod holder;

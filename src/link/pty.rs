@@ -12,9 +12,9 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use tokio::io::unix::AsyncFd;
 
-use crate::clock::{Alarm, Clock};
-use crate::link::memory::FarEnd;
-use crate::units::Instant;
+use crate::memory::FarEnd;
+use base::clock::{Alarm, Clock};
+use base::units::Instant;
 
 /// How often a silent device is looked at: it may have been unplugged.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);

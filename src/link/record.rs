@@ -11,10 +11,10 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use crate::clock::Clock;
-use crate::link::memory::FarEnd;
-use crate::link::{Link, LinkError, LinkFuture};
-use crate::units::Instant;
+use crate::memory::FarEnd;
+use crate::{Link, LinkError, LinkFuture};
+use base::clock::Clock;
+use base::units::Instant;
 
 /// Lines that may wait for the disk; what does not fit is left out, and said so.
 const WAITING_MAX: usize = 65_536;

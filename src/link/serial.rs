@@ -12,9 +12,9 @@ use rustix::fs::{Access, access};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_serial::{ClearBuffer, SerialPort, SerialStream};
 
-use crate::clock::{Alarm, Clock};
-use crate::link::{Link, LinkError, LinkFuture, holder};
-use crate::units::Instant;
+use crate::{Link, LinkError, LinkFuture, holder};
+use base::clock::{Alarm, Clock};
+use base::units::Instant;
 
 /// A port that takes no bytes for so long is broken: on it a stop would wait for ever.
 const SEND: Duration = Duration::from_millis(100);
@@ -152,7 +152,7 @@ fn why(path: &str, error: tokio_serial::Error) -> LinkError {
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::link::pty::Pty;
+    use crate::pty::Pty;
 
     #[tokio::test]
     async fn missing_busy_and_not_a_port_are_told_apart() {

@@ -13,10 +13,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use crate::clock::Clock;
-use crate::link::record::{Direction, Event};
-use crate::link::{Link, LinkError, LinkFuture};
-use crate::units::Instant;
+use crate::record::{Direction, Event};
+use crate::{Link, LinkError, LinkFuture};
+use base::clock::Clock;
+use base::units::Instant;
 
 /// What a record ends with that does not hold all bytes.
 pub const CUT: &str = "cut";

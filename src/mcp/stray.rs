@@ -172,7 +172,7 @@ mod tests {
     use futures::future::BoxFuture;
 
     use super::*;
-    use crate::mcp::{Answer, Call, CallWatch, ToolCard, never_repair};
+    use crate::{Answer, Call, CallWatch, ToolCard, never_repair};
 
     /// A desk that knows one tool.
     #[derive(Default)]

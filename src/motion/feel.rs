@@ -9,8 +9,8 @@
 //! no servo pushed harder at the end than at the beginning. Otherwise the tip pressed from the start,
 //! and where the sheet begins is not known.
 
-use crate::arm::Arm;
-use crate::units::{Instant, Joints, Measured};
+use arm::Arm;
+use base::units::{Instant, Joints, Measured};
 
 /// Readings that are let pass while the tip comes to its speed.
 const SETTLE: usize = 30;
@@ -257,8 +257,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::scene::Library;
-    use crate::units::ServoState;
+    use base::units::ServoState;
+    use scene::Library;
 
     const TICK: Duration = Duration::from_millis(10);
 

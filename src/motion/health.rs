@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
-use crate::arm::Arm;
-use crate::units::Measured;
+use arm::Arm;
+use base::units::Measured;
 
 /// From here on people are warned.
 const WARM_C: f64 = 55.0;

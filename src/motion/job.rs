@@ -5,9 +5,9 @@ use tokio::sync::oneshot;
 use super::feel::{Feeler, Felt, Reading};
 use super::herald::Answer;
 use super::{Outcome, Release, VisitKind, Visited};
-use crate::gate::{Execution, HoldAt};
-use crate::plan::SpanKind;
-use crate::units::{Instant, Joints, Measured};
+use base::units::{Instant, Joints, Measured};
+use gate::{Execution, HoldAt};
+use plan::SpanKind;
 
 pub(super) struct Job {
     pub(super) execution: Execution,

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use super::mailbox::Bell;
-use crate::permit::Who;
-use crate::units::Instant;
+use base::units::Instant;
+use permit::Who;
 
 /// A line that anybody may pull, at any time, as often as they like.
 #[derive(Debug)]

@@ -30,16 +30,16 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::{oneshot, watch};
 
-use crate::arm::Arm;
-use crate::clock::Clock;
-use crate::driver::{BusCounts, Identity, Released};
-use crate::gate::{CheckedTrajectory, HoldAt, Progress};
-use crate::link::{Link, LinkError};
-use crate::permit::{Latch, Permit, Permits, Who};
-use crate::units::{Instant, Joints, Measured};
+use arm::Arm;
+use base::clock::Clock;
+use base::units::{Instant, Joints, Measured};
+use driver::{BusCounts, Identity, Released};
+use gate::{CheckedTrajectory, HoldAt, Progress};
+use link::{Link, LinkError};
+use permit::{Latch, Permit, Permits, Who};
 
-pub use crate::driver::{Durations, ServoCounts};
 pub use ahead::go_ahead;
+pub use driver::{Durations, ServoCounts};
 pub use health::{Care, Health};
 use herald::Outbox;
 use line::StopLine;

@@ -8,11 +8,11 @@ use super::health::Care;
 use super::job::Job;
 use super::thread::{Worker, draws};
 use super::{Order, Outcome, State};
-use crate::driver::Released;
-use crate::gate::{CheckedTrajectory, Execution, HoldAt};
-use crate::permit::{Latch, Permit, Who};
-use crate::plan::PERIOD;
-use crate::units::Instant;
+use base::units::Instant;
+use driver::Released;
+use gate::{CheckedTrajectory, Execution, HoldAt};
+use permit::{Latch, Permit, Who};
+use plan::PERIOD;
 
 const LIMP: &str = "its torque is not on, or was lost: only a reset switches it on again";
 

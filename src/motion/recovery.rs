@@ -1,7 +1,7 @@
 //! What a person does about a servo that `reset` alone does not bring back, step by step.
 
-use crate::arm::Family;
-use crate::driver::Ailment;
+use arm::Family;
+use driver::Ailment;
 
 /// The last step of each is the `reset` that checks whether the others helped. Empty where `reset`
 /// alone is what to do.

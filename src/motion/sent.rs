@@ -1,8 +1,8 @@
 //! When something was really handed to the wire: a frame that was only meant to go stops nothing.
 
-use crate::clock::Clock;
-use crate::link::{Link, LinkError, LinkFuture};
-use crate::units::Instant;
+use base::clock::Clock;
+use base::units::Instant;
+use link::{Link, LinkError, LinkFuture};
 
 /// A link that notes when it first took bytes to the last one.
 pub(super) struct Sent<'a> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::thread::Worker;
 use super::{Outcome, STOP_LIMIT, State};
-use crate::driver::Halt;
+use driver::Halt;
 
 /// How long the joints may take to come to their last goal.
 const SETTLE: Duration = Duration::from_secs(1);

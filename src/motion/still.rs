@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use std::f64::consts::TAU;
 use std::time::Duration;
 
-use crate::arm::Arm;
-use crate::units::{Instant, Joints, Measured};
+use arm::Arm;
+use base::units::{Instant, Joints, Measured};
 
 /// How long joints are looked at. In it a joint that stands may show so many counts of difference:
 /// with 4096 counts a turn anything faster than 0.06 rad/s, 17 mm/s at 300 mm, shows more.
@@ -106,7 +106,7 @@ pub(super) fn counts_rad(arm: &Arm) -> Joints {
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::scene::Library;
+    use scene::Library;
 
     fn stands_at(speed_rad_s: f64) -> bool {
         let scene = Library::new(None).scene("default", None).unwrap();

@@ -4,9 +4,9 @@ use super::line::Asked;
 use super::ms_since;
 use super::thread::Worker;
 use super::{Outcome, State, StopReport};
-use crate::driver::Halt;
-use crate::permit::Latch;
-use crate::units::Instant;
+use base::units::Instant;
+use driver::Halt;
+use permit::Latch;
 
 /// A stop that has not come to its end.
 pub(super) struct Stopping {

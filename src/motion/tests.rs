@@ -10,12 +10,11 @@ mod interleave;
 mod probes;
 
 use super::*;
-use crate::gate;
-use crate::link::memory::MemoryLink;
-use crate::permit::{Latch, Permit};
-use crate::plan::{self, Plan};
-use crate::scene::{Library, Scene};
-use crate::sim::{Fault, Simulator};
+use link::memory::MemoryLink;
+use permit::{Latch, Permit};
+use plan::{self, Plan};
+use scene::{Library, Scene};
+use sim::{Fault, Simulator};
 
 /// So fast that tests are short, and so slow that what lasts a tenth of a second is seen.
 const RATE: u32 = 20;
@@ -172,7 +171,7 @@ struct Rough {
 }
 
 impl Link for Rough {
-    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> crate::link::LinkFuture<'a, ()> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         let (how, changed) = &*self.how;
         let mut now = how.lock().unwrap();
         while *now == Wire::Hangs {
@@ -188,7 +187,7 @@ impl Link for Rough {
         &'a mut self,
         into: &'a mut [u8],
         until: Instant,
-    ) -> crate::link::LinkFuture<'a, usize> {
+    ) -> link::LinkFuture<'a, usize> {
         self.inner.receive(into, until)
     }
 
@@ -313,7 +312,7 @@ impl Bench {
 }
 
 fn draws(snapshot: &Snapshot) -> bool {
-    use crate::plan::SpanKind;
+    use plan::SpanKind;
     snapshot
         .progress
         .is_some_and(|at| at.doing == SpanKind::Draw && at.item == Some(0))
@@ -389,7 +388,7 @@ async fn leave_that_ends_holds_at_the_strokes_end() {
     let held = bench.until(went_on).await;
     assert!(
         held.progress
-            .is_some_and(|at| at.doing != crate::plan::SpanKind::Draw),
+            .is_some_and(|at| at.doing != plan::SpanKind::Draw),
         "{held:?}"
     );
     assert!(bench.height_mm() > bench.scene.heights.lift_mm - 1.0);

@@ -18,14 +18,14 @@ use super::still::{Still, counts_rad};
 use super::stopping::Stopping;
 use super::wire::{self, Wire};
 use super::{Heartbeat, Opener, Order, Snapshot, State};
-use crate::arm::Arm;
-use crate::clock::{Alarm, Clock};
-use crate::driver::{Driver, Identity};
-use crate::gate::CheckedTrajectory;
-use crate::link::Link;
-use crate::permit::{Latch, Permits};
-use crate::plan::{PERIOD, SpanKind};
-use crate::units::Instant;
+use arm::Arm;
+use base::clock::{Alarm, Clock};
+use base::units::Instant;
+use driver::{Driver, Identity};
+use gate::CheckedTrajectory;
+use link::Link;
+use permit::{Latch, Permits};
+use plan::{PERIOD, SpanKind};
 
 /// How often a standing arm is read: twice within the 100 ms of a servo's own watchdog.
 const IDLE: Duration = Duration::from_millis(50);

@@ -8,10 +8,10 @@ use super::health::{Care, Health};
 use super::recovery::recovery;
 use super::sent::Sent;
 use super::thread::{Worker, draws};
-use crate::driver::{DriverError, Halt};
-use crate::gate::{Broken, Setpoint, Step};
-use crate::permit::Latch;
-use crate::units::{Instant, Measured};
+use base::units::{Instant, Measured};
+use driver::{DriverError, Halt};
+use gate::{Broken, Setpoint, Step};
+use permit::Latch;
 
 /// Failed readings in a row, while the arm stands, that are a fault.
 const IDLE_FAILURES_MAX: u32 = 20;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::arm::Family;
-use crate::driver::{Attached, BusCounts, Identity};
-use crate::plan::PERIOD;
-use crate::units::Instant;
+use arm::Family;
+use base::units::Instant;
+use driver::{Attached, BusCounts, Identity};
+use plan::PERIOD;
 
 /// How long the line is watched at least before it is judged.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -183,7 +183,7 @@ fn worst(before: &Sums, now: &Sums, servos: &[Identity]) -> String {
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::driver::ServoCounts;
+    use driver::ServoCounts;
 
     /// Looks, so many a second, of which these find so much wrong with each of six servos.
     fn warned(each: Duration, looks: u64, bad: &[u64]) -> Option<String> {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Denied;
-use crate::scene::Scene;
+use scene::Scene;
 
 /// Looks at another arm; returns the refusal, in words, where that arm is in the way.
 pub type Obstruction = Box<dyn Fn() -> Option<String> + Send + Sync>;

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::scene::{Revision, Scene};
-use crate::units::Instant;
+use base::units::Instant;
+use scene::{Revision, Scene};
 
 pub use interlock::{ArmInterlock, Obstruction};
 use keeper::Keeper;
@@ -308,8 +308,9 @@ impl Permits {
         self.withdrawn.load(Ordering::SeqCst) == permit.withdrawals
     }
 
-    #[cfg(test)]
-    pub(crate) fn withdrawals(&self) -> u64 {
+    /// Returns how often a latch or an operator took permits back.
+    #[must_use]
+    pub fn withdrawals(&self) -> u64 {
         self.withdrawn.load(Ordering::SeqCst)
     }
 
@@ -352,9 +353,9 @@ impl Permits {
         }
     }
 
-    /// While somebody looks at what is latched, and does not come to an end with it.
-    #[cfg(test)]
-    pub(crate) fn while_looked_at(&self, then: impl FnOnce()) {
+    /// Runs `then` while the lock on the latch is held, as by a reader that does not come to its end.
+    #[cfg(feature = "testing")]
+    pub fn while_looked_at(&self, then: impl FnOnce()) {
         let looking = self.state();
         then();
         drop(looking);

@@ -4,7 +4,7 @@
 use super::*;
 use std::sync::Arc;
 
-use crate::scene::Library;
+use scene::Library;
 
 fn scene() -> std::sync::Arc<Scene> {
     Library::new(None).scene("default", None).unwrap()
@@ -46,7 +46,7 @@ fn a_reset_ends_only_what_was_latched_before_it_was_allowed() {
 fn an_operator_resets_in_a_scene_that_was_changed_since() {
     let (permits, was) = (Permits::none(), scene());
     let mut is = was.as_ref().clone();
-    is.revision = crate::scene::Revision([9; 32]);
+    is.revision = scene::Revision::from_bytes([9; 32]);
     permits.enable(&is, Instant::ZERO, None).unwrap();
     permits.latch(Latch::Stopped(Who::Operator));
     let reset = permits.ask_reset(&was, Who::Operator, Instant::ZERO);
@@ -57,7 +57,7 @@ fn an_operator_resets_in_a_scene_that_was_changed_since() {
         assert!(matches!(denied, Err(Denied::NeedsEnabling { .. })));
     }
     is.name = "another".to_owned();
-    is.revision = crate::scene::Revision([8; 32]);
+    is.revision = scene::Revision::from_bytes([8; 32]);
     let denied = permits.ask_reset(&is, Who::Operator, Instant::ZERO);
     assert!(matches!(denied, Err(Denied::NeedsEnabling { .. })));
     assert!(permits.ask(&was, Instant::ZERO).is_err());

@@ -10,7 +10,7 @@ use tiny_skia::{
 };
 use tiny_skia::{Mask, Path, Stroke};
 
-use crate::design::letters;
+use design::letters;
 
 use super::{BYTES_MAX, PictureError, Rgb};
 
@@ -20,7 +20,7 @@ pub(super) const INK: Rgb = [38, 38, 46];
 pub(super) const QUIET: Rgb = [132, 132, 140];
 pub(super) const PALE: Rgb = [214, 213, 208];
 pub(super) const AIR: Rgb = [150, 184, 214];
-pub(super) const REFUSED: Rgb = [214, 40, 40];
+pub const REFUSED: Rgb = [214, 40, 40];
 
 /// At most so many points of a view are drawn; the rest changes nothing that could be seen.
 const POINTS_MAX: usize = 400_000;

@@ -7,8 +7,9 @@ mod reach;
 mod seen;
 mod sheet;
 
+pub use canvas::REFUSED;
 pub use drawn::ink_png;
-pub use plan::plan_png;
+pub use plan::{pixel_of, plan_png};
 pub use reach::reach_png;
 pub use seen::{PixelLine, SeenView, seen_png};
 

@@ -47,6 +47,13 @@ pub(super) struct Layout {
     charts: Vec<Area>,
 }
 
+/// Returns the pixel of `plan.png` (right, down) that shows a place of the sheet.
+#[must_use]
+pub fn pixel_of(view: &PlanView, at_mm: [f64; 2]) -> [f64; 2] {
+    let [x, y] = Layout::of(view).sheet.place(at_mm);
+    [f64::from(x), f64::from(y)]
+}
+
 impl Layout {
     /// Charts stand beside the sheet; below it where the sheet is much wider than high.
     pub(super) fn of(view: &PlanView) -> Self {

@@ -10,8 +10,8 @@ use super::timed::{self, Asked, Manner, NOISE};
 use super::trace::{Stuck, trace};
 use super::trajectory::{Span, SpanKind, Trajectory};
 use super::{PERIOD, PERIOD_S, SAMPLES_MAX, Watch, swing};
-use crate::scene::{Scene, ToolKind};
-use crate::units::Joints;
+use base::units::Joints;
+use scene::{Scene, ToolKind};
 
 /// Hardest acceleration of a tip that does not draw.
 const TRAVEL_M_S2: f64 = 1.0;

@@ -2,7 +2,7 @@
 
 use nalgebra::{Point3, Rotation3, Unit, Vector3};
 
-use crate::scene::Surface;
+use scene::Surface;
 
 /// Where a tip is and where it points.
 #[derive(Clone, Copy, Debug)]

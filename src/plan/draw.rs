@@ -17,9 +17,9 @@ use super::tidy::{Tidied, tidy};
 use super::trace::{JUMP_RAD, Stuck};
 use super::trajectory::SpanKind;
 use super::{Plan, Watch, bend, ink};
-use crate::kin::Solution;
-use crate::scene::{Ink, Order, Scene, SheetStroke};
-use crate::units::Joints;
+use base::units::Joints;
+use kin::Solution;
+use scene::{Ink, Order, Scene, SheetStroke};
 
 /// Strokes of one plan.
 const STROKES_MAX: usize = 100_000;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::trace::JUMP_RAD;
-use crate::units::{apart, short};
+use base::units::{apart, short};
 
 /// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

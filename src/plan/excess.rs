@@ -8,8 +8,8 @@
 use super::PERIOD_S;
 use super::hand::Hand;
 use super::timed::{Asked, Run};
-use crate::arm::Arm;
-use crate::units::Joints;
+use arm::Arm;
+use base::units::Joints;
 
 /// How far the tip may be from the straight way in the middle between two samples.
 const BOW_M: f64 = 1e-4;

@@ -4,10 +4,10 @@ use nalgebra::Point3;
 
 use super::course::Place;
 use super::error::Cause;
-use crate::arm::Arm;
-use crate::kin::{Goal, Missed, Solution, Tip};
-use crate::scene::{Pen, Scene};
-use crate::units::Joints;
+use arm::Arm;
+use base::units::Joints;
+use kin::{Goal, Missed, Solution, Tip};
+use scene::{Pen, Scene};
 
 /// An arm holding a pen.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use super::course::{between, distance, whole};
 use super::draw::length;
 use super::tidy::Tidied;
-use crate::scene::Scene;
+use scene::Scene;
 
 /// Parts of one stroke.
 const PARTS_MAX: usize = 10_000;

@@ -9,8 +9,8 @@ use super::timed::Asked;
 use super::trace::Stuck;
 use super::trajectory::SpanKind;
 use super::{Plan, Watch, report, swing};
-use crate::scene::{JOG_MM_S, Scene};
-use crate::units::Joints;
+use base::units::Joints;
+use scene::{JOG_MM_S, Scene};
 
 /// Rounding on the way to samples must not pass the limit.
 const SPEED_SHARE: f64 = 0.98;

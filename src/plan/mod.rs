@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::scene::SheetStroke;
+use scene::SheetStroke;
 
 mod bend;
 mod build;

@@ -8,8 +8,8 @@ use super::hand::Hand;
 use super::reach::{
     AROUND_MM, MARGIN_WORTH_DEG, MISSED_COST, Spot, Suggestion, Under, WORTH, look,
 };
-use crate::scene::Scene;
-use crate::units::Joints;
+use base::units::Joints;
+use scene::Scene;
 
 /// From one place to the next.
 const STEP_MM: f64 = 20.0;

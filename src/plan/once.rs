@@ -330,7 +330,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::scene::SheetStroke;
+    use scene::SheetStroke;
 
     fn strokes(of: &[Vec<Point>]) -> Vec<Tidied> {
         let stroke = |(index, points_mm): (usize, &Vec<Point>)| Tidied {

@@ -16,7 +16,7 @@
 use std::collections::VecDeque;
 
 use super::course::whole;
-use crate::scene::{Order, SheetStroke};
+use scene::{Order, SheetStroke};
 
 /// A stroke's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use super::trace::Stuck;
 use super::trajectory::SpanKind;
 use super::visit::go_above;
 use super::{Plan, Watch, report};
-use crate::scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, Scene};
-use crate::units::Joints;
+use base::units::Joints;
+use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, Scene};
 
 /// Rounding on the way to samples must not pass the limit.
 const SPEED_SHARE: f64 = 0.98;

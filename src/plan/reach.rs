@@ -9,9 +9,9 @@ use super::course::{Place, whole};
 use super::error::{Cause, PlanError, Refusal};
 use super::hand::Hand;
 use super::moved;
-use crate::kin::Solution;
-use crate::scene::{Scene, Surface};
-use crate::units::Joints;
+use base::units::Joints;
+use kin::Solution;
+use scene::{Scene, Surface};
 
 /// A map of the sheet's plane, or of the shape that it lies on, as far as that faces the same way.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -7,9 +7,9 @@ use super::error::PlanError;
 use super::hand::margin_rad;
 use super::trajectory::{SpanKind, Trajectory};
 use super::{PERIOD_S, Plan};
-use crate::kin::Tip;
-use crate::scene::{Scene, SheetStroke};
-use crate::units::Joints;
+use base::units::Joints;
+use kin::Tip;
+use scene::{Scene, SheetStroke};
 
 /// A plan in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -245,7 +245,7 @@ fn nearest_limit(scene: &Scene, three: &[Joints], mut most: (f64, usize)) -> (f6
 /// Over the scene's revision and all from the first hover pose on, in hexadecimal.
 fn hash(scene: &Scene, trajectory: &Trajectory, hover_from: usize) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&scene.revision.0);
+    hasher.update(scene.revision.as_bytes());
     let from = hover_from.saturating_sub(1);
     for value in trajectory.samples.iter().skip(from).flat_map(|q| q.iter()) {
         hasher.update(&value.to_le_bytes());

@@ -6,9 +6,9 @@ use super::PERIOD_S;
 use super::course::whole;
 use super::error::Cause;
 use super::ramp::{Most, Ramp};
-use crate::arm::Arm;
-use crate::kin::Tip;
-use crate::units::Joints;
+use arm::Arm;
+use base::units::Joints;
+use kin::Tip;
 
 /// How long a joint takes to reach its hardest acceleration, at the least.
 const RISE_S: f64 = 0.1;

@@ -12,13 +12,13 @@ use nalgebra::{Point3, Unit, Vector3};
 use proptest::prelude::*;
 
 use super::*;
-use crate::arm::Arm;
-use crate::kin::Tip;
-use crate::scene::file::{Lay, SheetFile};
-use crate::scene::{
+use arm::Arm;
+use base::units::{Finite, Joints};
+use kin::Tip;
+use scene::file::{Lay, SheetFile};
+use scene::{
     Corners, Heights, Ink, Order, Pen, Revision, Scene, SceneLimits, SheetStroke, Surface, ToolKind,
 };
-use crate::units::{Finite, Joints};
 
 mod laws;
 
@@ -62,7 +62,7 @@ fn scene(arm: &str, pens: Vec<Pen>, surface: Surface, ready: &[f64], rest: &[f64
         arm: Arc::new(Arm::new(toml::from_str(arm).unwrap()).unwrap()),
         strokes: Vec::new(),
         order: Order::Fastest,
-        page: crate::scene::Page::default(),
+        page: scene::Page::default(),
         notes: Vec::new(),
         surface,
         pens,
@@ -87,7 +87,7 @@ fn scene(arm: &str, pens: Vec<Pen>, surface: Surface, ready: &[f64], rest: &[f64
         },
         keep_outs: Vec::new(),
         attended: false,
-        revision: Revision([7; 32]),
+        revision: Revision::from_bytes([7; 32]),
     }
 }
 
@@ -691,7 +691,7 @@ fn a_rolled_sheet_is_told_where_it_would_lie_better() {
 
 #[test]
 fn every_shipped_scene_can_be_drawn_and_the_default_one_soon() {
-    let library = crate::scene::Library::new(None);
+    let library = scene::Library::new(None);
     for name in library.scenes() {
         let scene = library.scene(&name, None).unwrap();
         let plan = draw(&scene, &scene.rest_rad, &Patient).unwrap();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::course::{distance, turning};
 use super::once::once;
-use crate::scene::{Order, SheetStroke};
+use scene::{Order, SheetStroke};
 
 /// A stroke as it will be drawn.
 #[derive(Clone, Debug, PartialEq)]

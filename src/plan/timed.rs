@@ -15,8 +15,8 @@ use super::hand::Hand;
 use super::pace::{self, Limits, Row};
 use super::ramp::{Most, Ramp};
 use super::trace::Knot;
-use crate::scene::Surface;
-use crate::units::Joints;
+use base::units::Joints;
+use scene::Surface;
 
 /// What is asked of the tip.
 #[derive(Clone, Copy, Debug)]

@@ -5,9 +5,9 @@ use nalgebra::Point3;
 use super::course::{Course, Piece};
 use super::error::Cause;
 use super::hand::Hand;
-use crate::kin::Solution;
-use crate::scene::Surface;
-use crate::units::Joints;
+use base::units::Joints;
+use kin::Solution;
+use scene::Surface;
 
 /// A waypoint of a course.
 #[derive(Clone, Copy, Debug)]

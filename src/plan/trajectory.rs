@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::units::Joints;
+use base::units::Joints;
 
 /// Joint angles at a fixed rate, and what each stretch of them is for.
 #[derive(Clone, Debug, PartialEq)]

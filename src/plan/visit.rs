@@ -9,8 +9,8 @@ use super::report;
 use super::trace::Stuck;
 use super::trajectory::SpanKind;
 use super::{Plan, Watch};
-use crate::scene::Scene;
-use crate::units::{Joints, short};
+use base::units::{Joints, short};
+use scene::Scene;
 
 /// A point to stand still at.
 #[derive(Clone, Debug, PartialEq)]

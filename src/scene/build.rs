@@ -12,9 +12,9 @@ use super::{
     Corners, Heights, Ink, KeepOut, Page, Pen, Revision, Scene, SceneLimits, SheetStroke, SizeFrom,
     Surface, ToolKind,
 };
-use crate::arm::Arm;
-use crate::design::Design;
-use crate::units::{Finite, Joints};
+use arm::Arm;
+use base::units::{Finite, Joints};
+use design::Design;
 
 /// Fastest that any tip may ever be: ISO 10218's reduced speed.
 pub const TIP_MM_S_MAX: f64 = 250.0;

@@ -64,7 +64,7 @@ mod tests {
     fn every_file_of_the_scenes_folder_is_in_the_binary() {
         let mut there = Vec::new();
         walk(
-            &Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes"),
+            &Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("scenes"),
             "",
             &mut there,
         );

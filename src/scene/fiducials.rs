@@ -2,8 +2,8 @@
 
 use super::Surface;
 use super::file::{FiducialsFile, TagFile};
-use crate::units::Finite;
-use crate::vision::{Layout, TAGS_MAX, Tag};
+use base::units::Finite;
+use vision::{Layout, TAGS_MAX, Tag};
 
 /// A camera reads none that are smaller, and larger ones leave no room to draw.
 const SIZE_MM: [f64; 2] = [4.0, 300.0];
@@ -112,7 +112,7 @@ fn within(what: &str, value: Finite, [least, most]: [f64; 2]) -> Result<f64, Str
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::scene::Library;
+    use crate::Library;
 
     const TAG: &str = "id = 3\nat_mm = [20.0, 30.0]\nsize_mm = 14.0";
 

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::Finite;
-use crate::vision::Family;
+use base::units::Finite;
+use vision::Family;
 
 /// A scene file.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]

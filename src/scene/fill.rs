@@ -1,8 +1,8 @@
 //! How a scene asks for areas to be filled, in the design's own millimetres.
 
 use super::file::{DesignFile, FillKind};
-use crate::design::Fill;
-use crate::units::Finite;
+use base::units::Finite;
+use design::Fill;
 
 /// Between two lines on the sheet, where the scene does not say.
 const SPACING_MM: f64 = 1.0;

@@ -11,10 +11,10 @@ use super::file::{DesignFile, SceneFile};
 use super::fill;
 use super::outside::Outside;
 use super::{Revision, Scene, SizeFrom};
-use crate::arm::{Arm, ArmError, ArmFile};
-use crate::config::toml::{self as strict, FileError};
-use crate::design::{self, Caps, Design, DesignError, Fill};
-use crate::units::Finite;
+use arm::{Arm, ArmError, ArmFile};
+use base::units::Finite;
+use config::toml::{self as strict, FileError};
+use design::{self, Caps, Design, DesignError, Fill};
 
 /// Where scenes are found.
 #[derive(Clone, Debug, Default)]

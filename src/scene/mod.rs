@@ -8,8 +8,8 @@ use std::sync::Arc;
 use nalgebra::{Point3, Unit, Vector3};
 use serde::Serialize;
 
-use crate::arm::Arm;
-use crate::units::Joints;
+use arm::Arm;
+use base::units::Joints;
 
 mod build;
 mod corners;
@@ -32,7 +32,7 @@ pub use surface::{Contact, Lie, Projected, Shape, Surface, pose};
 
 /// A hash over everything that a scene depends on: its file, overlay, design's bytes, and arm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Revision(pub(crate) [u8; 32]);
+pub struct Revision([u8; 32]);
 
 /// A scene that has been checked.
 #[derive(Clone, Debug)]
@@ -233,6 +233,18 @@ impl Scene {
 }
 
 impl Revision {
+    /// Returns the hash.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Wraps a hash.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// All of it, in hexadecimal.
     #[must_use]
     pub fn hex(&self) -> String {

@@ -4,8 +4,8 @@ use nalgebra::Point3;
 
 use super::build::TABLE_M;
 use super::{KeepOut, Pen};
-use crate::arm::Arm;
-use crate::units::Joints;
+use arm::Arm;
+use base::units::Joints;
 
 /// How near an arm may come to the sheet and to itself, and anything that moves to a keep-out, in
 /// metres. More than what is passed between two samples at full speed.
@@ -106,7 +106,7 @@ fn standing<'a>(arm: &'a Arm, pens: &'a [Pen], rest_rad: &Joints) -> Vec<Standin
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::scene::{Corners, Library, Scene};
+    use crate::{Corners, Library, Scene};
 
     fn said(scene: &Scene, min_m: [f64; 3], max_m: [f64; 3]) -> Vec<String> {
         let keep_out = KeepOut {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use nalgebra::{Isometry3, Point3, Rotation3, Translation3, Unit, UnitQuaternion, Vector3};
 
 use super::file::{Lay, SheetFile};
-use crate::units::Finite;
+use base::units::Finite;
 
 /// What a sheet is laid on. Coordinates on it are millimetres from the sheet's lower left corner,
 /// x to the right, y up.

@@ -10,11 +10,11 @@ use super::host::Host;
 use super::line::{PATIENT, SLACK};
 use super::scan::{self, Effort, Found, Scan};
 use super::{Line, Open, ServiceError, Speech, look, stranger};
-use crate::arm::{Arm, ArmFile, Family};
-use crate::clock::Clock;
-use crate::driver::firmware::Complaint;
-use crate::driver::{self, Attached, Driver, DriverError};
-use crate::link::{Link, LinkError};
+use arm::{Arm, ArmFile, Family};
+use base::clock::Clock;
+use driver::firmware::Complaint;
+use driver::{self, Attached, Driver, DriverError};
+use link::{Link, LinkError};
 
 /// An adapter that holds replies back longer than this keeps an arm from its 100 Hz.
 const LATENCY_MAX: Duration = Duration::from_millis(4);

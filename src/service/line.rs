@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::clock::Clock;
-use crate::driver::bus::{Bus, Expect, Status};
-use crate::driver::dialect::{Dialect, Reading, Request};
-use crate::driver::dynamixel::Dynamixel;
-use crate::driver::feetech::Feetech;
-use crate::driver::{BusCounts, DriverError, RETRIES_MAX, Register};
-use crate::link::Link;
-use crate::units::Instant;
+use base::clock::Clock;
+use base::units::Instant;
+use driver::bus::{Bus, Expect, Status};
+use driver::dialect::{Dialect, Reading, Request};
+use driver::dynamixel::Dynamixel;
+use driver::feetech::Feetech;
+use driver::{BusCounts, DriverError, RETRIES_MAX, Register};
+use link::Link;
 
 /// How a servo speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]

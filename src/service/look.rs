@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::{Line, Speech, models};
-use crate::driver::bus::Status;
-use crate::driver::{DriverError, Register, dynamixel, feetech};
-use crate::link::Link;
+use driver::bus::Status;
+use driver::{DriverError, Register, dynamixel, feetech};
+use link::Link;
 
 /// A servo as it was read.
 #[derive(Clone, Debug, PartialEq, Serialize)]

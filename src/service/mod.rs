@@ -17,8 +17,8 @@ mod tests;
 
 pub use line::{IDS, Line, PATIENT, SLACK, Speech};
 
-use crate::driver::DriverError;
-use crate::link::{Link, LinkError};
+use driver::DriverError;
+use link::{Link, LinkError};
 
 /// Opens the port at a speed.
 pub type Open<'a> = dyn FnMut(u32) -> Result<Box<dyn Link>, LinkError> + Send + 'a;

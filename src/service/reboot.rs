@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use super::{Line, ServiceError};
-use crate::clock::Clock;
-use crate::driver::DriverError;
-use crate::link::Link;
+use base::clock::Clock;
+use driver::DriverError;
+use link::Link;
 
 /// A servo that has not come back by then does not.
 const BACK: Duration = Duration::from_secs(2);

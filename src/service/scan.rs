@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::line::IDS;
 use super::look::{self, Seen};
 use super::{Line, Open, PATIENT, ServiceError, Speech};
-use crate::clock::Clock;
-use crate::link::Link;
+use base::clock::Clock;
+use link::Link;
 
 /// A servo that answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -143,7 +143,7 @@ pub async fn at(
     let mut link = match open(baud) {
         Ok(link) => link,
         // Not every adapter can do every speed.
-        Err(crate::link::LinkError::Open { .. }) if baud != 1_000_000 => return Ok(()),
+        Err(link::LinkError::Open { .. }) if baud != 1_000_000 => return Ok(()),
         Err(error) => return Err(error.into()),
     };
     let link = link.as_mut();

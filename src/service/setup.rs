@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::line::IDS;
 use super::{Line, ServiceError, Speech};
-use crate::driver::{Register, dynamixel, feetech};
-use crate::link::Link;
+use driver::{Register, dynamixel, feetech};
+use link::Link;
 
 /// What shall be changed.
 #[derive(Clone, Debug, Default, PartialEq)]

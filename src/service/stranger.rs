@@ -7,8 +7,8 @@ use firmware_protocol::message::LostHost;
 use firmware_protocol::{Event, Host};
 
 use super::{Open, ServiceError};
-use crate::clock::Clock;
-use crate::link::Link;
+use base::clock::Clock;
+use link::Link;
 
 /// A controller answers HELLO well within this.
 const GREETING: Duration = Duration::from_millis(250);

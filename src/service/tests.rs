@@ -15,11 +15,11 @@ use super::reboot::reboot;
 use super::scan::{Effort, Scan, scan};
 use super::setup::{self, Change};
 use super::*;
-use crate::arm::Arm;
-use crate::clock::Clock;
-use crate::link::memory::{FarEnd, MemoryLink};
-use crate::sim::{Fault, Simulator};
-use crate::units::Joints;
+use arm::Arm;
+use base::clock::Clock;
+use base::units::Joints;
+use link::memory::{FarEnd, MemoryLink};
+use sim::{Fault, Simulator};
 
 struct Bench {
     clock: Clock,
@@ -33,8 +33,11 @@ impl Bench {
     }
 
     fn at(name: &str, baud: u32) -> Self {
-        let path = format!("{}/scenes/arms/{name}.toml", env!("CARGO_MANIFEST_DIR"));
-        let mut file: crate::arm::ArmFile =
+        let path = format!(
+            "{}/scenes/arms/{name}.toml",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../..")
+        );
+        let mut file: arm::ArmFile =
             toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         file.baud = baud;
         let arm = Arm::new(file).unwrap();
@@ -328,7 +331,7 @@ async fn settings_are_written_with_torque_off_read_back_and_locked_again() {
         ("widowx250s", Speech::Dynamixel2),
     ] {
         let bench = Bench::new(name);
-        let mut driver = crate::driver::Driver::new(&bench.arm, &bench.clock);
+        let mut driver = driver::Driver::new(&bench.arm, &bench.clock);
         let mut link = bench.link();
         driver.attach(link.as_mut()).await.unwrap();
         driver.energise(link.as_mut()).await.unwrap();
@@ -455,6 +458,6 @@ async fn what_keeps_a_node_from_a_servo_is_repaired() {
         ]
     );
     let mut link = bench.link();
-    let mut driver = crate::driver::Driver::new(&bench.arm, &bench.clock);
+    let mut driver = driver::Driver::new(&bench.arm, &bench.clock);
     driver.attach(link.as_mut()).await.unwrap();
 }

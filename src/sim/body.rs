@@ -9,8 +9,8 @@ use std::f64::consts::TAU;
 use std::time::Duration;
 
 use super::contact::{Contact, Holding, Reaction};
-use crate::arm::{Arm, Servo};
-use crate::units::{Instant, Joints};
+use arm::{Arm, Servo};
+use base::units::{Instant, Joints};
 
 /// The grid of simulated movement.
 pub(crate) const STEP: Duration = Duration::from_millis(1);

@@ -5,7 +5,7 @@
 //! holds like a spring, stiff enough to use all of its torque at its full error, until its torque
 //! limit is reached and it yields.
 
-use crate::units::Joints;
+use base::units::Joints;
 
 /// Share of a servo's torque that presses a pen by a millimetre into its holder, over a lever of
 /// [`LEVER_MM`].

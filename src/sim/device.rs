@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::sim::body::Body;
-use crate::units::Instant;
+use crate::body::Body;
+use base::units::Instant;
 
 /// A servo's answer on the wire, still to be sent.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use crate::sim::body::{Body, Drive, Felt};
-use crate::sim::device::Answer;
-use crate::sim::servos::{self, BROADCAST, Model, delay};
-use crate::units::Instant;
+use crate::body::{Body, Drive, Felt};
+use crate::device::Answer;
+use crate::servos::{self, BROADCAST, Model, delay};
+use base::units::Instant;
 
 const MEMORY: usize = 160;
 type Memory = servos::Memory<MEMORY>;

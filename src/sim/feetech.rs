@@ -2,10 +2,10 @@
 //!
 //! Written from the manual, apart from the driver, so that the two judge each other.
 
-use crate::sim::body::{Body, Drive, Felt};
-use crate::sim::device::Answer;
-use crate::sim::servos::{self, BROADCAST, Model, delay};
-use crate::units::Instant;
+use crate::body::{Body, Drive, Felt};
+use crate::device::Answer;
+use crate::servos::{self, BROADCAST, Model, delay};
+use base::units::Instant;
 
 const MEMORY: usize = 128;
 type Memory = servos::Memory<MEMORY>;

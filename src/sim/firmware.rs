@@ -7,10 +7,10 @@ use firmware_protocol::device::{self, DeviceConfig, Drives};
 use firmware_protocol::message::{JointLimits, Knot, Message, ResetCause};
 use firmware_protocol::{Decoder, Joints, MAX_JOINTS, Received};
 
-use crate::arm::Arm;
-use crate::sim::body::{Body, Drive};
-use crate::sim::device::{Answer, Device};
-use crate::units::Instant;
+use crate::body::{Body, Drive};
+use crate::device::{Answer, Device};
+use arm::Arm;
+use base::units::Instant;
 
 /// How often set-points are made.
 const TICK: Duration = Duration::from_millis(1);

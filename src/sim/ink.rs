@@ -4,8 +4,8 @@ use nalgebra::{Point3, Vector3};
 
 use super::contact::Contact;
 use super::view::{Held, rgb};
-use crate::kin::Chain;
-use crate::units::Joints;
+use base::units::Joints;
+use kin::Chain;
 
 /// Points closer than this to the one before are left out.
 const POINT_APART_MM: f64 = 0.01;

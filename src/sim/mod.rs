@@ -8,11 +8,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::arm::{Arm, Family};
-use crate::kin::Chain;
-use crate::link::memory::FarEnd;
-use crate::units::{Instant, Joints};
-use crate::vision::{Eye, Frame, FrameError};
+use arm::{Arm, Family};
+use base::units::{Instant, Joints};
+use kin::Chain;
+use link::memory::FarEnd;
+use vision::{Eye, Frame, FrameError};
 
 mod body;
 mod contact;

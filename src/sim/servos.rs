@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::sim::body::Body;
-use crate::sim::device::{Answer, Device};
-use crate::units::Instant;
+use crate::body::Body;
+use crate::device::{Answer, Device};
+use base::units::Instant;
 
 /// The id that all of them obey.
 pub(crate) const BROADCAST: u8 = 254;

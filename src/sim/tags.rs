@@ -1,7 +1,7 @@
 //! Printed tags: which cells of each are black. The first thirty of either family, as they are
 //! published; enough for any simulated sheet.
 
-use crate::vision::Family;
+use vision::Family;
 
 /// So many tags of a family the simulator can print.
 pub const PRINTED: u16 = 30;

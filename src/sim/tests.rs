@@ -8,15 +8,18 @@
 use super::body::{Drive, Felt, STEP};
 use super::*;
 
-fn arm(change: impl Fn(&mut crate::arm::ArmFile)) -> Arm {
-    let path = format!("{}/scenes/arms/so101.toml", env!("CARGO_MANIFEST_DIR"));
+fn arm(change: impl Fn(&mut arm::ArmFile)) -> Arm {
+    let path = format!(
+        "{}/scenes/arms/so101.toml",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../..")
+    );
     let mut file = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     change(&mut file);
     Arm::new(file).unwrap()
 }
 
-fn number(value: f64) -> crate::units::Finite {
-    crate::units::Finite::new(value).unwrap()
+fn number(value: f64) -> base::units::Finite {
+    base::units::Finite::new(value).unwrap()
 }
 
 fn go(body: &mut Body, place: usize, goal_ticks: f64) {

@@ -6,7 +6,7 @@ use nalgebra::{Isometry3, Matrix3, Point3, Vector3};
 use super::fault::Chance;
 use super::ink::{Ink, SimPen};
 use super::tags;
-use crate::vision::{Eye, Family, Frame, FrameError, Layout, Tag};
+use vision::{Eye, Family, Frame, FrameError, Layout, Tag};
 
 /// A sheet before a camera.
 #[derive(Clone, Debug, PartialEq)]

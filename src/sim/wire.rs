@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::units::Instant;
+use base::units::Instant;
 
 /// Bytes that may wait to be heard; beyond that the oldest are lost, as in an adapter.
 const WAITING_MAX: usize = 64 * 1024;

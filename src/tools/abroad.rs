@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::answer::Reply;
 use super::dispatch::Order;
-use crate::config::ServerEntry;
-use crate::fleet::{Answer, Watch};
+use config::ServerEntry;
+use fleet::{Answer, Watch};
 
 /// Whoever can call other servers.
 pub trait Abroad: Send + Sync {

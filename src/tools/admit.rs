@@ -8,10 +8,10 @@ use serde_json::json;
 use super::answer::Reply;
 use super::dispatch::{Order, Request};
 use super::{Node, Seat};
-use crate::caller::{Role, Standing};
-use crate::catalogue::{Effect, Tool};
-use crate::permit::Who;
-use crate::units::Instant;
+use base::units::Instant;
+use caller::{Role, Standing};
+use catalogue::{Effect, Tool};
+use permit::Who;
 
 impl Node {
     /// Whether the caller's token allows this call now.

@@ -16,10 +16,10 @@ use super::dispatch::Order;
 use super::pictures;
 use super::sighted;
 use super::stroke::rounded;
-use crate::calib::{Aligned, AlignedPoint, Class};
-use crate::motion::Visited;
-use crate::plan::{self, Visit, VisitTarget};
-use crate::scene::{Order as DrawingOrder, Scene, SheetStroke};
+use calib::{Aligned, AlignedPoint, Class};
+use motion::Visited;
+use plan::{self, Visit, VisitTarget};
+use scene::{Order as DrawingOrder, Scene, SheetStroke};
 
 /// How far from the sheet's edges its corners are visited.
 const INSET_MM: f64 = 8.0;

@@ -9,11 +9,11 @@ use super::answer::Reply;
 use super::carry::{Errand, Trouble};
 use super::job::{Card, Claim, Job};
 use super::{Node, Seat, calibrated, record};
-use crate::job::Accepted;
-use crate::motion::StopReport;
-use crate::permit::{Permit, Who};
-use crate::plan::Plan;
-use crate::scene::Scene;
+use job::Accepted;
+use motion::StopReport;
+use permit::{Permit, Who};
+use plan::Plan;
+use scene::Scene;
 
 /// How long it is waited for that the arm's last job is written to its end.
 const FREE_WITHIN: Duration = Duration::from_secs(2);
@@ -25,16 +25,16 @@ const LOOK: Duration = Duration::from_millis(20);
 const CALLER: &str = "the node";
 
 /// A job of the node's own, under way.
-pub(crate) struct Alone(Errand);
+pub struct Alone(Errand);
 
 /// Why a motion did not come to its end.
-pub(crate) struct Short {
+pub struct Short {
     /// The stop that ended it.
-    pub(crate) stop: Option<StopReport>,
+    pub stop: Option<StopReport>,
     /// What the journal calls it.
-    pub(crate) state: &'static str,
+    pub state: &'static str,
     /// In words.
-    pub(crate) why: String,
+    pub why: String,
 }
 
 impl Alone {
@@ -42,7 +42,7 @@ impl Alone {
     ///
     /// # Errors
     /// When the arm's file has other zeros than it was attached with, another job is under way, or this one cannot be journalled.
-    pub(crate) async fn begin(
+    pub async fn begin(
         node: &Arc<Node>,
         seat: &Arc<Seat>,
         tool: &'static str,
@@ -86,12 +86,7 @@ impl Alone {
     ///
     /// # Errors
     /// How it did not come to its end.
-    pub(crate) async fn run(
-        &self,
-        scene: &Arc<Scene>,
-        permit: Permit,
-        plan: &Plan,
-    ) -> Result<(), Short> {
+    pub async fn run(&self, scene: &Arc<Scene>, permit: Permit, plan: &Plan) -> Result<(), Short> {
         match self.0.run(scene, permit, plan).await {
             Ok(_) => Ok(()),
             Err(Trouble::Stopped(report, _)) => Err(Short {
@@ -111,12 +106,12 @@ impl Alone {
     }
 
     /// From now on these stops have been seen.
-    pub(crate) fn has_seen(&mut self, stops: u64) {
+    pub fn has_seen(&mut self, stops: u64) {
         self.0.seen_stops = stops;
     }
 
     /// Ends the job, in its journal first.
-    pub(crate) async fn end(self, state: &'static str, words: String) {
+    pub async fn end(self, state: &'static str, words: String) {
         let Errand {
             node,
             seat,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::args::{Reading, Repair};
+use args::{Reading, Repair};
 
 /// A tool's answer.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,9 +9,9 @@ use tokio::sync::oneshot;
 use super::carry::{Errand, Trouble};
 use super::stroke::same_hash;
 use super::{Node, pictures};
-use crate::permit::Who;
-use crate::plan::Plan;
-use crate::scene::Scene;
+use permit::Who;
+use plan::Plan;
+use scene::Scene;
 
 /// A plan that nobody has allowed by then is refused.
 const APPROVAL_WITHIN: Duration = Duration::from_secs(600);

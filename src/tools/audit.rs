@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::answer::Reply;
 use super::dispatch::Request;
 use super::{Node, record};
-use crate::permit::Who;
+use permit::Who;
 
 /// Arguments longer than this are cut in the audit log; a job's journal has more of them.
 const ARGUMENTS_CHARS_MAX: usize = 500;

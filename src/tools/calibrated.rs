@@ -5,9 +5,9 @@
 
 use super::answer::Reply;
 use super::{Node, Seat};
-use crate::calib::{self, CalibrationOrigin, Store};
-use crate::config::ArmEntry;
-use crate::scene::Scene;
+use calib::{self, CalibrationOrigin, Store};
+use config::ArmEntry;
+use scene::Scene;
 
 /// # Errors
 /// What is stale or missing, and what to do about it.
@@ -64,7 +64,7 @@ fn must_be_calibrated(entry: &ArmEntry) -> bool {
 ///
 /// # Errors
 /// What differs, and that the node is to be started again.
-pub(crate) fn same_zeros(seat: &Seat, scene: &Scene) -> Result<(), String> {
+pub fn same_zeros(seat: &Seat, scene: &Scene) -> Result<(), String> {
     if scene.arm.counts_like(seat.motion.arm()) {
         return Ok(());
     }
@@ -84,7 +84,7 @@ pub(super) fn refuse_other_zeros(seat: &Seat, scene: &Scene) -> Result<(), Box<R
 }
 
 /// Returns what arm a calibration is made on that is made here and now.
-pub(crate) fn origin(node: &Node, seat: &Seat) -> CalibrationOrigin {
+pub fn origin(node: &Node, seat: &Seat) -> CalibrationOrigin {
     let identity = &seat.motion.snapshot().identity;
     let fingerprints = identity
         .iter()

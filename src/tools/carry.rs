@@ -18,13 +18,12 @@ use super::sighted;
 use super::{Node, Seat, Watch};
 use tracing::Instrument as _;
 
-use crate::gate;
-use crate::job::{Accepted, BYTES, Drawn, Entry, Keeper, Kept};
-use crate::motion::{Asks, Outcome, State, StopReport, Visited};
-use crate::permit::{Denied, Latch, Permit, Who};
-use crate::plan::{Plan, PlanError};
-use crate::scene::Scene;
-use crate::units::{Joints, Measured};
+use base::units::{Joints, Measured};
+use job::{Accepted, BYTES, Drawn, Entry, Keeper, Kept};
+use motion::{Asks, Outcome, State, StopReport, Visited};
+use permit::{Denied, Latch, Permit, Who};
+use plan::{Plan, PlanError};
+use scene::Scene;
 
 /// Tools whose motions are over a sheet, and right only where it lies.
 const OVER_THE_SHEET: [&str; 2] = ["stroke", "align"];
@@ -114,7 +113,7 @@ impl Errand {
     /// Plans on a thread of its own; a stop cancels it.
     pub(super) async fn plan<F>(&self, plan: F) -> Result<Plan, Trouble>
     where
-        F: FnOnce(&dyn crate::plan::Watch) -> Result<Plan, PlanError> + Send + 'static,
+        F: FnOnce(&dyn plan::Watch) -> Result<Plan, PlanError> + Send + 'static,
     {
         let watch = Planning {
             job: Some(Arc::clone(&self.job)),
@@ -268,7 +267,7 @@ struct Planning {
     cancelled: CancellationToken,
 }
 
-impl crate::plan::Watch for Planning {
+impl plan::Watch for Planning {
     fn progress(&self, done: usize, of: usize) {
         if let Some(job) = &self.job {
             job.update(|card| (card.done, card.of) = (done, of));
@@ -283,7 +282,7 @@ impl crate::plan::Watch for Planning {
 /// Plans without a job: for a preview.
 pub(super) async fn preview<F, T>(seat: &Seat, watch: &Watch, plan: F) -> Result<T, Trouble>
 where
-    F: FnOnce(&dyn crate::plan::Watch) -> Result<T, PlanError> + Send + 'static,
+    F: FnOnce(&dyn plan::Watch) -> Result<T, PlanError> + Send + 'static,
     T: Send + 'static,
 {
     let planning = Planning {
@@ -305,7 +304,7 @@ where
 
 async fn on_planner<F, T>(watch: Planning, plan: F) -> Result<T, Trouble>
 where
-    F: FnOnce(&dyn crate::plan::Watch) -> Result<T, PlanError> + Send + 'static,
+    F: FnOnce(&dyn plan::Watch) -> Result<T, PlanError> + Send + 'static,
     T: Send + 'static,
 {
     let (done, answer) = oneshot::channel();
@@ -532,7 +531,7 @@ pub(super) fn look(seat: &Seat, job: &Job) {
         if matches!(card.state, "moving" | "held") {
             card.state = if held { "held" } else { "moving" };
             card.done = progress.item.unwrap_or(card.done);
-            card.eta_s = crate::plan::PERIOD.as_secs_f64() * left as f64;
+            card.eta_s = plan::PERIOD.as_secs_f64() * left as f64;
         }
     });
 }
@@ -690,13 +689,13 @@ pub(super) fn tip_mm(scene: &Scene, pen: usize, q_rad: &Joints) -> Option<[f64; 
 )]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
-    use crate::link::memory::MemoryLink;
-    use crate::link::{Link, LinkError};
-    use crate::motion::{Motion, Opener};
-    use crate::permit::Permits;
-    use crate::scene::Library;
-    use crate::sim::Simulator;
+    use base::clock::Clock;
+    use link::memory::MemoryLink;
+    use link::{Link, LinkError};
+    use motion::{Motion, Opener};
+    use permit::Permits;
+    use scene::Library;
+    use sim::Simulator;
 
     fn seat() -> Seat {
         let scene = Library::new(None).scene("default", None).unwrap();
@@ -715,7 +714,7 @@ mod tests {
     }
 
     /// The planner, broken: it goes beyond the end of a list.
-    fn breaks(watch: &dyn crate::plan::Watch) -> Result<Plan, PlanError> {
+    fn breaks(watch: &dyn plan::Watch) -> Result<Plan, PlanError> {
         let strokes: Vec<Plan> = Vec::new();
         watch.progress(0, strokes.len());
         Ok(strokes.into_iter().next().expect("a stroke"))

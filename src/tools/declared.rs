@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::shape::shape;
-use crate::args::name::Resolution;
-use crate::args::{self, Class, Policy, Profile, Received, Shape, Unit};
-use crate::catalogue::{
+use args::name::Resolution;
+use args::{self, Class, Policy, Profile, Received, Shape, Unit};
+use catalogue::{
     self, DESCRIPTION_CHARS_MAX, EXAM_TOOLS, Effect, Field, FieldKind, Here, Kind, PREVIEW_NAMES,
     Parameter, TOOLS, Tool,
 };
-use crate::config::toml::FileError;
-use crate::config::{
+use config::toml::FileError;
+use config::{
     ArgumentEntry, ArgumentType, EffectEntry, NodeFile, Problem, ServerEntry, StepEntry, ToolEntry,
     Toolset,
 };

@@ -15,17 +15,17 @@ use super::{
     Node, Seat, Watch, admit, align, audit, list_nodes, record, relay, reset, sense, stop, stroke,
     withhold,
 };
-use crate::args::name::Resolution;
-use crate::args::{self, Advice, Policy, Reading, Received, Refusal};
-use crate::caller::Standing;
-use crate::catalogue::{EVERYWHERE, Effect, Here, TOOLS, Tool};
-use crate::config::NodeFile;
-use crate::fleet::Hop;
-use crate::job::Accepted;
-use crate::permit::Who;
-use crate::scene::{Library, Scene};
+use args::name::Resolution;
+use args::{self, Advice, Policy, Reading, Received, Refusal};
+use caller::Standing;
+use catalogue::{EVERYWHERE, Effect, Here, TOOLS, Tool};
+use config::NodeFile;
+use fleet::Hop;
+use job::Accepted;
+use permit::Who;
+use scene::{Library, Scene};
 
-pub(super) use crate::args::Memory;
+pub(super) use args::Memory;
 
 /// A call as it came.
 #[derive(Clone, Debug)]

@@ -8,11 +8,11 @@ use futures::future::join_all;
 use nalgebra::{Isometry3, Point3, Vector3};
 
 use super::{Node, Seat};
-use crate::calib::{Glimpse, Store, camera_stands, is_out_of_date};
-use crate::camera::{Camera, Source};
-use crate::config::{CameraEntry, CameraSource, NodeFile, SimulatedCameraEntry};
-use crate::scene::{Fiducials, Scene, pose};
-use crate::vision::{Eye, Frame, Lens, Moved, Sighting, VisionError, find, locate, moved};
+use calib::{Glimpse, Store, camera_stands, is_out_of_date};
+use camera::{Camera, Source};
+use config::{CameraEntry, CameraSource, NodeFile, SimulatedCameraEntry};
+use scene::{Fiducials, Scene, pose};
+use vision::{Eye, Frame, Lens, Moved, Sighting, VisionError, find, locate, moved};
 
 /// An older picture proves nothing of where the sheet lies now.
 const FRESH: Duration = Duration::from_secs(3);
@@ -226,7 +226,7 @@ impl Watcher {
             camera: self.entry.name.clone(),
             frame: rendered.map_err(|why| wrong(&why))?,
             jpeg: None,
-            at_ms: crate::clock::calendar_ms(),
+            at_ms: base::clock::calendar_ms(),
             age: Duration::ZERO,
             sheet: None,
         })

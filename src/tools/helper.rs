@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::answer::Reply;
 use super::dispatch::Order;
-use crate::catalogue::{Here, Tool};
+use catalogue::{Here, Tool};
 
 /// Whoever knows exams.
 pub trait Helpers: Send + Sync {

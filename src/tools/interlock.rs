@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 use super::calibrated::same_zeros;
 use super::node::AT_REST_RAD;
 use super::{Node, Seat};
-use crate::config::{ArmEntry, NodeFile};
-use crate::permit::{ArmInterlock, Obstruction};
-use crate::scene::{Library, Scene};
-use crate::units::Joints;
+use base::units::Joints;
+use config::{ArmEntry, NodeFile};
+use permit::{ArmInterlock, Obstruction};
+use scene::{Library, Scene};
 
 /// The least that must stay between the spheres that two arms can reach, in metres: for a pen's own thickness and for what a
 /// person measures wrongly between two bases.

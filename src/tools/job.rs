@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::Node;
 use super::answer::Reply;
-use crate::units::Instant;
+use base::units::Instant;
 
 /// The same call within this time of a job's end returns that job.
 const REMEMBERED: Duration = Duration::from_secs(120);

@@ -8,8 +8,8 @@ use super::dispatch::Order;
 use super::sense::latch_words;
 use super::stroke::rounded;
 use super::{Node, Seat};
-use crate::clock::calendar_ms;
-use crate::fleet::{Offset, Sighting};
+use base::clock::calendar_ms;
+use fleet::{Offset, Sighting};
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
     let node = order.node;

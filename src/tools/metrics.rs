@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::Node;
-use crate::motion::{Durations, ServoCounts, Snapshot, State};
-use crate::plan::PERIOD;
-use crate::units::ServoState;
+use base::units::ServoState;
+use motion::{Durations, ServoCounts, Snapshot, State};
+use plan::PERIOD;
 
 /// A family of metrics: its name, kind and meaning.
 struct Metric {

@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::args::{Profile, Reading};
-use crate::caller::{Lease, Rates};
-use crate::catalogue::Here;
-use crate::config::{Forgiveness, NodeFile};
-use crate::fleet::Fleet;
-use crate::job::{Audit, Book, Keep};
-use crate::motion::Motion;
-use crate::permit::{Permits, Who};
-use crate::scene::{Library, Scene, SceneError};
-use crate::units::Measured;
-use crate::vision::{Eye, Frame};
+use args::{Profile, Reading};
+use base::units::Measured;
+use caller::{Lease, Rates};
+use catalogue::Here;
+use config::{Forgiveness, NodeFile};
+use fleet::Fleet;
+use job::{Audit, Book, Keep};
+use motion::Motion;
+use permit::{Permits, Who};
+use scene::{Library, Scene, SceneError};
+use vision::{Eye, Frame};
 
 use super::abroad::Abroad;
 use super::declared::Declared;
@@ -219,7 +219,7 @@ impl Seat {
     }
 
     /// Takes back [`Seat::moved_in`] after a motion that did not begin.
-    pub(crate) fn moved_back_to(&self, scene: Option<Arc<Scene>>) {
+    pub fn moved_back_to(&self, scene: Option<Arc<Scene>>) {
         *self
             .last_scene
             .lock()

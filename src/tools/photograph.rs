@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{Seat, pictures};
-use crate::scene::Scene;
-use crate::units::Instant;
+use base::units::Instant;
+use scene::Scene;
 
 /// While ink flows a picture is shown for so long, as a camera's is: ten in a second. Ink that has dried is never left out.
 const SHOWN: Duration = Duration::from_millis(100);

@@ -6,10 +6,10 @@ use nalgebra::Point3;
 
 use super::Node;
 use super::preview::{Preview, sum_up};
-use crate::picture::{InkView, Line, PlanView, PlannedStroke, ReachView, Strip};
-use crate::picture::{ink_png, plan_png, reach_png};
-use crate::plan::{Plan, Reach, SpanKind};
-use crate::scene::{Outside, Scene};
+use picture::{InkView, Line, PlanView, PlannedStroke, ReachView, Strip};
+use picture::{ink_png, plan_png, reach_png};
+use plan::{Plan, Reach, SpanKind};
+use scene::{Outside, Scene};
 
 /// Points of a strip: more are not seen.
 const STRIP_POINTS: usize = 800;
@@ -183,7 +183,7 @@ pub fn reach(scene: &Scene, pen: usize, map: &Reach) -> Option<Vec<u8>> {
     told(reach_png(&view))
 }
 
-fn told(picture: Result<Vec<u8>, crate::picture::PictureError>) -> Option<Vec<u8>> {
+fn told(picture: Result<Vec<u8>, picture::PictureError>) -> Option<Vec<u8>> {
     picture.map_err(|error| tracing::warn!("{error}")).ok()
 }
 
@@ -271,7 +271,7 @@ impl Walk {
     }
 }
 
-fn margin_rad(scene: &Scene, q: &crate::units::Joints) -> f64 {
+fn margin_rad(scene: &Scene, q: &base::units::Joints) -> f64 {
     let limits = &scene.arm.limits;
     let low = q.zip(&limits.lower_rad, |q, low| q - low);
     let high = limits.upper_rad.zip(q, |high, q| high - q);

@@ -6,10 +6,10 @@ use super::answer::{NOTHING_FOR_THIS_CALL, Reply};
 use super::dispatch::{Request, resolve};
 use super::route::Way;
 use super::{Node, Seat, Watch};
-use crate::args::{self, Received};
-use crate::catalogue::{Effect, TOOLS, Tool, says_stop};
-use crate::motion::State;
-use crate::permit::{Latch, Who};
+use args::{self, Received};
+use catalogue::{Effect, TOOLS, Tool, says_stop};
+use motion::State;
+use permit::{Latch, Who};
 
 impl Node {
     /// Stops at once if a tool of this name stops; its call is still to come, and reports. A stop that plainly names

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::gate;
-use crate::plan::{self, Attempt, Plan, PlanError, Report, Watch};
-use crate::scene::{Scene, SheetStroke};
-use crate::units::{Joints, short};
+use base::units::{Joints, short};
+use plan::{self, Attempt, Plan, PlanError, Report, Watch};
+use scene::{Scene, SheetStroke};
 
 /// What a drawing would be.
 #[derive(Clone, Debug)]

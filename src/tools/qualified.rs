@@ -2,9 +2,9 @@
 
 use super::answer::Reply;
 use super::dispatch::Order;
-use crate::caller::Role;
-use crate::catalogue::{Effect, Here, Tool};
-use crate::permit::Who;
+use caller::Role;
+use catalogue::{Effect, Here, Tool};
+use permit::Who;
 
 /// Knows tokens' certificates.
 pub trait Examiner: Send + Sync {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Node;
 use super::answer::Reply;
-use crate::args::Received;
-use crate::job::{Accepted, Entry};
+use args::Received;
+use job::{Accepted, Entry};
 
 /// Begins a job's journal.
 pub(super) async fn begin(node: &Arc<Node>, accepted: Accepted) -> Result<Arc<Entry>, String> {

@@ -13,10 +13,10 @@ use super::answer::{NOTHING_IN_THIS_STEP, Reply};
 use super::declared::{Deed, Step};
 use super::dispatch::{Order, Request};
 use super::{Node, Watch, abroad, helper};
-use crate::args::Received;
-use crate::catalogue::{Effect, PREVIEW_NAMES, Tool};
-use crate::permit::Who;
-use crate::units::Instant;
+use args::Received;
+use base::units::Instant;
+use catalogue::{Effect, PREVIEW_NAMES, Tool};
+use permit::Who;
 
 /// How often a waiting caller is told how far a sequence is.
 const LOOK: Duration = Duration::from_millis(200);

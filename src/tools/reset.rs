@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::answer::Reply;
 use super::carry::{self, Errand, Trouble};
 use super::dispatch::Order;
-use crate::permit::{Latch, Who};
-use crate::plan;
-use crate::scene::Scene;
+use permit::{Latch, Who};
+use scene::Scene;
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
     match begin(order).await {

@@ -8,8 +8,8 @@ use super::answer::Reply;
 use super::dispatch::Order;
 use super::stroke::{self, Drawing, rounded};
 use super::{Node, Seat, calibrated, carry, sighted};
-use crate::job::Past;
-use crate::scene::Scene;
+use job::Past;
+use scene::Scene;
 
 /// So much of the line that was drawn last is drawn again: servos lag behind what they are sent,
 /// and where the power failed the last of it may be missing.
@@ -234,7 +234,7 @@ impl Node {
     pub fn job_record(&self, id: &str) -> Option<Value> {
         let is_name =
             id.starts_with("job-") && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        let past = is_name.then(|| crate::job::past(&self.state, id).ok())??;
+        let past = is_name.then(|| job::past(&self.state, id).ok())??;
         Some(record(&past))
     }
 

@@ -9,10 +9,10 @@ use super::answer::Reply;
 use super::dispatch::{Request, refused};
 use super::shape::{open_shape, strictness};
 use super::{Node, Watch};
-use crate::args::{self, Policy, Reading, Received};
-use crate::catalogue::{EVERYWHERE, Effect, Kind, Tool, Vocabulary};
-use crate::fleet::{Answer, Deed, Failure, Fleet, Hop, Letter, Peer};
-use crate::permit::Who;
+use args::{self, Policy, Reading, Received};
+use catalogue::{EVERYWHERE, Effect, Kind, Tool, Vocabulary};
+use fleet::{Answer, Deed, Failure, Fleet, Hop, Letter, Peer};
+use permit::Who;
 
 /// Where a call is done.
 pub(super) enum Way {
@@ -110,8 +110,8 @@ impl Node {
     fn letter(&self, peer: &Peer, tool: &Tool, request: &Request) -> Letter {
         let role = match (&request.standing, request.who) {
             (Some(standing), _) => standing.role,
-            (None, Who::Operator) => crate::caller::Role::Operator,
-            (None, _) => crate::caller::Role::Planner,
+            (None, Who::Operator) => caller::Role::Operator,
+            (None, _) => caller::Role::Planner,
         };
         Letter {
             tool: tool.name.clone(),

@@ -11,9 +11,9 @@ use super::dispatch::Order;
 use super::photograph;
 use super::shot::{self, Shots};
 use super::stroke::rounded;
-use crate::motion::{Durations, Snapshot};
-use crate::permit::Latch;
-use crate::units::{Measured, ServoState};
+use base::units::{Measured, ServoState};
+use motion::{Durations, Snapshot};
+use permit::Latch;
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
     // Each camera has its own deadline, and one that gives nothing is a note.

@@ -1,7 +1,7 @@
 //! From the catalogue's entry of a tool to what the reader of arguments wants to know.
 
-use crate::args::{self, Param, Range, Shape, Unit};
-use crate::catalogue::{Effect, Here, Kind, PREVIEW_NAMES, Parameter, Tool, Vocabulary};
+use args::{self, Param, Range, Shape, Unit};
+use catalogue::{Effect, Here, Kind, PREVIEW_NAMES, Parameter, Tool, Vocabulary};
 
 /// How strictly a tool's arguments are read.
 #[must_use]

@@ -11,10 +11,10 @@ use super::eyes::{Look, Proof, SheetSeen};
 use super::sighted::far;
 use super::stroke::rounded;
 use super::{Seat, pictures};
-use crate::calib::stamp;
-use crate::job::Past;
-use crate::picture::{PixelLine, SeenView, seen_png};
-use crate::scene::Scene;
+use calib::stamp;
+use job::Past;
+use picture::{PixelLine, SeenView, seen_png};
+use scene::Scene;
 
 /// What is planned, over a picture.
 const PLANNED: [u8; 3] = [0, 90, 220];

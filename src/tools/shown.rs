@@ -5,7 +5,6 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::{Node, Watch, carry, pictures};
-use crate::plan;
 
 /// Journals that are listed; others can still be asked for by name.
 const JOURNALS_LISTED_MAX: usize = 20;

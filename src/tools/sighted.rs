@@ -7,8 +7,8 @@ use super::answer::Reply;
 use super::eyes::{Look, NO_CAMERA, Proof};
 use super::stroke::rounded;
 use super::{Node, Seat};
-use crate::scene::{Fiducials, Scene};
-use crate::vision::Moved;
+use scene::{Fiducials, Scene};
+use vision::Moved;
 
 /// Looks, now. A picture is taken for this one question and proves nothing afterwards.
 ///

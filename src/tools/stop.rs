@@ -7,7 +7,7 @@ use super::answer::Reply;
 use super::carry::tip_mm;
 use super::dispatch::Order;
 use super::stroke::rounded;
-use crate::motion::StopReport;
+use motion::StopReport;
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
     // Every arm of the node, all asked before any is waited for.
@@ -64,7 +64,7 @@ fn reply(reports: &[(&Arc<Seat>, Option<StopReport>)]) -> Reply {
 
 /// What became of one arm: which kind of stop, how soon its first frame and standstill came, how fast it
 /// was read to be, and where its tip is.
-pub(crate) fn line(seat: &Seat, report: Option<&StopReport>) -> String {
+pub fn line(seat: &Seat, report: Option<&StopReport>) -> String {
     let name = &seat.name;
     match report {
         None => format!(
@@ -146,16 +146,16 @@ mod tests {
     use super::super::carry::{Call, as_job};
     use super::super::{Node, Seat, State, Watch};
     use super::*;
-    use crate::args::Received;
-    use crate::clock::Clock;
-    use crate::config::NodeFile;
-    use crate::job::Accepted;
-    use crate::link::memory::MemoryLink;
-    use crate::link::{Link, LinkError};
-    use crate::motion::{Motion, Opener};
-    use crate::permit::{Latch, Permits, Who};
-    use crate::scene::Library;
-    use crate::sim::Simulator;
+    use args::Received;
+    use base::clock::Clock;
+    use config::NodeFile;
+    use job::Accepted;
+    use link::memory::MemoryLink;
+    use link::{Link, LinkError};
+    use motion::{Motion, Opener};
+    use permit::{Latch, Permits, Who};
+    use scene::Library;
+    use sim::Simulator;
 
     fn node(folder: &std::path::Path) -> Arc<Node> {
         let scenes = Library::new(None);

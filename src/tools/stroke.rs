@@ -8,10 +8,10 @@ use super::carry::{self, Done, Errand, Trouble};
 use super::dispatch::Order;
 use super::preview::Preview;
 use super::{calibrated, pictures, resume, sighted};
-use crate::design::compare::{Deviation, deviation_mm};
-use crate::plan::{self, Plan};
-use crate::scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
-use crate::units::Joints;
+use base::units::Joints;
+use design::compare::{Deviation, deviation_mm};
+use plan::{self, Plan};
+use scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
     match begin(order).await {

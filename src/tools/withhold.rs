@@ -3,9 +3,8 @@
 use super::answer::Reply;
 use super::dispatch::Request;
 use super::{Declared, Node, Seat};
-use crate::args;
-use crate::catalogue::{Effect, TOOLS, Tool};
-use crate::config::{NodeFile, Problem};
+use catalogue::{Effect, TOOLS, Tool};
+use config::{NodeFile, Problem};
 
 /// Why a tool is not offered here, if it is not.
 pub(super) fn withheld(file: &NodeFile, tool: &Tool) -> Option<&'static str> {

@@ -5,7 +5,7 @@ use roxmltree::Node;
 
 use super::xml::{inner, named, number, origin, three, wrong};
 use super::{UrdfError, finite, single};
-use crate::arm::CapsuleFile;
+use crate::CapsuleFile;
 
 /// Radius of what stands for a link without a shape.
 pub(super) const BONE_M: f64 = 0.03;

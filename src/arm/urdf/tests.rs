@@ -9,7 +9,7 @@ use nalgebra::{Isometry3, Point3, Vector3};
 use proptest::prelude::*;
 
 use super::*;
-use crate::units::Joints;
+use base::units::Joints;
 
 const ARM: &str = r#"<robot name="two_bones">
   <link name="world"/>
@@ -86,7 +86,7 @@ fn capsules_hold_the_whole_of_their_shapes() {
     for corner in 0..8_u8 {
         let side = |bit: u8, half: f64| if corner & bit == 0 { half } else { -half };
         let at = Point3::new(0.1 + side(1, 0.1), side(2, 0.015), side(4, 0.02));
-        let apart = crate::kin::capsule::segments_apart_m((&upper.from_m, &upper.to_m), (&at, &at));
+        let apart = kin::capsule::segments_apart_m((&upper.from_m, &upper.to_m), (&at, &at));
         assert!(apart <= upper.radius_m + 1e-12);
     }
 }

@@ -1,8 +1,8 @@
 //! Joints moved by hand, as recorded counts: what is found, and what is complained of.
 
-use crate::arm::Arm;
-use crate::calib::{Found, Ranges, Ticks};
-use crate::scene::Library;
+use crate::{Found, Ranges, Ticks};
+use arm::Arm;
+use scene::Library;
 use std::sync::Arc;
 
 fn arm() -> Arc<Arm> {

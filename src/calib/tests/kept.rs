@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use nalgebra::{Point3, Vector3};
 
 use super::Chance;
-use crate::calib::lerobot::{self, LeRobotError};
-use crate::calib::*;
-use crate::kin::{Goal, Tip};
-use crate::scene::{Library, Scene};
-use crate::units::Joints;
+use crate::lerobot::{self, LeRobotError};
+use crate::*;
+use base::units::Joints;
+use kin::{Goal, Tip};
+use scene::{Library, Scene};
 
 fn scene() -> Scene {
     Scene::clone(&*Library::default().scene("default", None).unwrap())

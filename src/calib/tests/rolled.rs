@@ -5,8 +5,8 @@ use nalgebra::{Isometry3, Point3, Translation3, UnitQuaternion, Vector3};
 use super::Chance;
 use super::kept::{hand, session};
 use super::{COVERED_RUNS, covered, seldom};
-use crate::calib::*;
-use crate::scene::{Library, Scene, Surface};
+use crate::*;
+use scene::{Library, Scene, Surface};
 
 /// A strip of 40 by 70 mm on a bottle of 90 mm across.
 fn bottle() -> Scene {

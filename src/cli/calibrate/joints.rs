@@ -13,10 +13,10 @@ use serde::Deserialize;
 
 use super::person::{Person, Said};
 use super::{ConsentArgs, Measured, Place, of_arm, torque};
-use crate::calib::{self, Found, Ranges, Record, Ticks, report};
-use crate::cli::control::Verb;
-use crate::cli::{AtArgs, Exit, NodeArgs, operate, show};
-use crate::clock::Clock;
+use crate::control::Verb;
+use crate::{AtArgs, Exit, NodeArgs, operate, show};
+use base::clock::Clock;
+use calib::{self, Found, Ranges, Record, Ticks, report};
 
 /// How often the table is drawn anew.
 const EVERY: Duration = Duration::from_millis(150);
@@ -25,7 +25,7 @@ const EVERY: Duration = Duration::from_millis(150);
 const LINES_MAX: usize = 200_000;
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct JointsArgs {
+pub(crate) struct JointsArgs {
     /// Which arm
     #[arg(long, default_value = "so101")]
     arm: String,

@@ -6,7 +6,7 @@ use anyhow::bail;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::cli::show;
+use crate::show;
 
 /// Who answers, or interrupts.
 pub(super) struct Person {

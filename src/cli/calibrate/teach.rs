@@ -4,12 +4,12 @@ use clap::{Args, Subcommand};
 
 use super::person::{Person, Said};
 use super::{ConsentArgs, HereArgs, Of, Place, Record, TouchArgs, Verdict, What, clock};
-use crate::calib::{self, Contact, Kind, Role, Session, TOUCHES_EACH, report};
-use crate::cli::{Exit, NodeArgs, show};
-use crate::units::Joints;
+use crate::{Exit, NodeArgs, show};
+use base::units::Joints;
+use calib::{self, Contact, Kind, Role, Session, TOUCHES_EACH, report};
 
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum TeachCommand {
+pub(crate) enum TeachCommand {
     /// A pose: `rest` or `ready`, from the joints as they are
     Pose {
         /// Which
@@ -38,14 +38,14 @@ pub(in crate::cli) enum TeachCommand {
 
 /// Where, and what a person says of it beforehand.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct TeachArgs {
+pub(crate) struct TeachArgs {
     #[command(flatten)]
     here: HereArgs,
     #[command(flatten)]
     consent: ConsentArgs,
 }
 
-pub(in crate::cli) async fn run(node: &NodeArgs, what: &TeachCommand) -> anyhow::Result<Exit> {
+pub(crate) async fn run(node: &NodeArgs, what: &TeachCommand) -> anyhow::Result<Exit> {
     let (kind, name, args) = match what {
         TeachCommand::Pose { name, args } => (Kind::Pose, name.as_str(), args),
         TeachCommand::Cap { name, args } => (Kind::Cap, name.as_str(), args),

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::read;
-use crate::exam::{self, Case, Record, Toolbox};
+use exam::{self, Case, Record, Toolbox};
 
 /// What is asked, and what else is to be known of it.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use clap::Subcommand;
 
 use super::helpers::to_ask;
 use super::{Exit, NodeArgs, show, toolbox, write};
-use crate::exam::generate::{self, Wanted};
-use crate::exam::{Asker, Case, Class, Record};
+use exam::generate::{self, Wanted};
+use exam::{Asker, Case, Class, Record};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CasesCommand {

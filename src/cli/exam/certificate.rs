@@ -9,13 +9,12 @@ use serde_json::{Value, json};
 use super::asked::Asked;
 use super::model_file::Hashes;
 use super::{Exit, NodeArgs, cards, instructions, open, print_json, show, state};
-use crate::caller::{Book, Card};
-use crate::catalogue::Here;
-use crate::clock::calendar_ms;
-use crate::config::{NodeFile, Qualified};
-use crate::exam::{self, Certificate, Exam, Held, Level, Record, Shown, Verdict};
-use crate::job;
-use crate::tools::Examiner;
+use base::clock::calendar_ms;
+use caller::{Book, Card};
+use catalogue::Here;
+use config::{NodeFile, Qualified};
+use exam::{self, Certificate, Exam, Held, Level, Record, Shown, Verdict};
+use tools::Examiner;
 
 /// The record of exams in a node's state folder.
 pub(super) const STORE: &str = "exam.db";
@@ -108,7 +107,7 @@ pub(super) fn issue(
         return Ok(None);
     };
     let here = here(node)?;
-    let tools = cards(&here, crate::args::Profile::Guarded);
+    let tools = cards(&here, args::Profile::Guarded);
     let asked = Asked::kept(&tools, &[], record)?.cases;
     if !exam.covers(&asked) {
         let why = "no certificate: it is given for all the cases that ship and your own, not for others alone";
@@ -160,7 +159,7 @@ fn here(node: &NodeArgs) -> anyhow::Result<Here> {
     let file = open::file(node)?;
     let library = open::library(node, &file)?;
     let declared = open::declared(&file, &library)?;
-    Ok(crate::tools::shown(&file, &library, &declared))
+    Ok(tools::shown(&file, &library, &declared))
 }
 
 fn at_node(node: &NodeArgs, record: &Record) -> anyhow::Result<Shown> {
@@ -251,7 +250,7 @@ fn line(one: &Value, is_whole: bool) {
 /// What a node shows and asks a planner, as numbers.
 fn shown(here: &Here, record: &Record) -> anyhow::Result<Shown> {
     // How leniently arguments are read is no part of what is shown.
-    let tools = cards(here, crate::args::Profile::Guarded);
+    let tools = cards(here, args::Profile::Guarded);
     Ok(Shown {
         prompt_hash: exam::prompt_hash(&instructions(here)),
         tools_hash: exam::tools_hash(&tools),
@@ -260,7 +259,7 @@ fn shown(here: &Here, record: &Record) -> anyhow::Result<Shown> {
 }
 
 /// What a serving node knows of its tokens' certificates.
-pub(in crate::cli) struct Examined {
+pub(crate) struct Examined {
     state: PathBuf,
     book: Book,
     wanted: Option<Qualified>,
@@ -268,7 +267,7 @@ pub(in crate::cli) struct Examined {
 }
 
 impl Examined {
-    pub(in crate::cli) fn at(state: &Path, file: &NodeFile) -> Self {
+    pub(crate) fn at(state: &Path, file: &NodeFile) -> Self {
         Self {
             state: state.to_owned(),
             book: Book::at(state),

@@ -3,11 +3,11 @@
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use crate::exam::{Endpoint, Response};
-use crate::mcp::http_client;
+use exam::{Endpoint, Response};
+use mcp::http_client;
 
 /// Where the key comes from: never the command line, which other users can see, and never a file of ours.
-pub(in crate::cli) const KEY: &str = "STEADYHAND_API_KEY";
+pub(crate) const KEY: &str = "STEADYHAND_API_KEY";
 
 /// What stands in place of a key in anything that is told.
 const HIDDEN: &str = "(key)";

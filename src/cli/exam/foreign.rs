@@ -5,9 +5,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use crate::exam::{AddressOf, Card, Does, Record, Server, Transport};
-use crate::mcp::ToolCard;
-use crate::mcp::client::{self, ClientError};
+use exam::{AddressOf, Card, Does, Record, Server, Transport};
+use mcp::ToolCard;
+use mcp::client::{self, ClientError};
 
 /// A server lists its tools within this time, or not at all.
 const LIST_MAX: Duration = Duration::from_secs(10);

@@ -11,14 +11,14 @@ use serde_json::{Map, Value};
 
 use super::endpoint::Http;
 use super::{cards, certificate};
-use crate::args::Profile;
-use crate::catalogue::Here;
-use crate::config::{ExamEntry, Forgiveness, NodeFile};
-use crate::exam::{AddressOf, Asker, Bench, ExamError, Helper, Limits, Settings};
-use crate::tools::{Helped, Helpers};
+use args::Profile;
+use catalogue::Here;
+use config::{ExamEntry, Forgiveness, NodeFile};
+use exam::{AddressOf, Asker, Bench, ExamError, Helper, Limits, Settings};
+use tools::{Helped, Helpers};
 
 /// The helpers of a node.
-pub(in crate::cli) struct Helping {
+pub(crate) struct Helping {
     bench: Arc<Bench>,
     profile: Profile,
 }
@@ -26,7 +26,7 @@ pub(in crate::cli) struct Helping {
 impl Helping {
     /// # Errors
     /// The address of the model to ask holds a key.
-    pub(in crate::cli) fn at(state: &Path, file: &NodeFile) -> anyhow::Result<Self> {
+    pub(crate) fn at(state: &Path, file: &NodeFile) -> anyhow::Result<Self> {
         let store = state.join(certificate::STORE);
         let bench = Bench::new(store, limits(&file.exam), asker(&file.exam)?);
         Ok(Self {

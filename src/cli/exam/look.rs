@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Exit, NodeArgs, ReportFormat, print_json, show, write};
-use crate::exam::{self, By, Comparison, Record, Report, Row, RunRow};
+use exam::{self, By, Comparison, Record, Report, Row, RunRow};
 
 pub(super) fn report(
     node: &NodeArgs,

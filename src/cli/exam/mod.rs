@@ -24,11 +24,10 @@ pub(super) use endpoint::KEY;
 pub(super) use helpers::Helping;
 
 use super::{Exit, NodeArgs, open, show, state};
-use crate::args::{Policy, Profile};
-use crate::catalogue::{self, Effect, Here, Tool};
-use crate::config::Forgiveness;
-use crate::exam::{Card, Does, Record, Toolbox};
-use crate::tools;
+use args::{Policy, Profile};
+use catalogue::{self, Effect, Here, Tool};
+use config::Forgiveness;
+use exam::{Card, Does, Record, Toolbox};
 
 #[derive(Debug, Args)]
 pub(super) struct ExamArgs {

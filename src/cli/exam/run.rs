@@ -10,7 +10,7 @@ use super::asked::Asked;
 use super::chosen::Asking;
 use super::endpoint::Http;
 use super::{Exit, NodeArgs, certificate, foreign, read, show, toolbox};
-use crate::exam::{
+use exam::{
     self, AddressOf, Exam, Level, Progress, Record, Replay, Report, Settings, Toolbox, Verdict,
 };
 

@@ -7,8 +7,8 @@ use clap::Subcommand;
 
 use super::foreign::Key;
 use super::{Exit, print_json, show};
-use crate::exam::{Record, Server, Status, Transport};
-use crate::mcp::client;
+use exam::{Record, Server, Status, Transport};
+use mcp::client;
 
 /// A server is looked for no longer than this: a whole check, the start of this program included, is to end within two seconds.
 const CHECK_MAX: Duration = Duration::from_millis(1_500);

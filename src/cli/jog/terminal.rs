@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 
 use super::view::{Key, View};
 use super::{JogArgs, look};
-use crate::cli::control::{Told, Verb};
-use crate::cli::{Exit, operate, show};
-use crate::clock::Clock;
+use crate::control::{Told, Verb};
+use crate::{Exit, operate, show};
+use base::clock::Clock;
 
 /// How often the arm is looked at.
 const EVERY: Duration = Duration::from_millis(100);

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::args::Received;
-use crate::clock::Clock;
-use crate::permit::Who;
-use crate::plan::{self, PlanError};
-use crate::scene::{Order, Scene, SheetStroke};
-use crate::tools::{Node, Request, Watch};
-use crate::units::{Instant, Joints};
+use args::Received;
+use base::clock::Clock;
+use base::units::{Instant, Joints};
+use permit::Who;
+use plan::{self, PlanError};
+use scene::{Order, Scene, SheetStroke};
+use tools::{Node, Request, Watch};
 
 /// Clients that ask at the same time, and how long each waits before it asks again.
 const CLIENTS: usize = 16;

@@ -13,13 +13,13 @@ use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::super::desk::repair;
-use crate::clock::Clock;
-use crate::mcp::http::{self, HttpConfig};
-use crate::mcp::{Answer, Call, CallWatch, Desk, ToolCard, Via, stdio};
-use crate::motion::Motion;
-use crate::permit::Who;
-use crate::tools::Seat;
-use crate::units::Instant;
+use base::clock::Clock;
+use base::units::Instant;
+use mcp::http::{self, HttpConfig};
+use mcp::{Answer, Call, CallWatch, Desk, ToolCard, Via, stdio};
+use motion::Motion;
+use permit::Who;
+use tools::Seat;
 
 /// A call comes in sooner than this, and is given up sooner.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -141,7 +141,11 @@ impl Waits {
     }
 }
 
-impl Desk for Arc<Waits> {
+/// The same desk for several connections.
+#[derive(Clone)]
+struct WaitingDesk(Arc<Waits>);
+
+impl Desk for WaitingDesk {
     fn list(&self) -> Vec<ToolCard> {
         Vec::new()
     }
@@ -153,15 +157,15 @@ impl Desk for Arc<Waits> {
     fn call(&self, _: Call, watch: CallWatch) -> BoxFuture<'static, Answer> {
         let own = Self::clone(self);
         Box::pin(async move {
-            own.begun.notify_one();
+            own.0.begun.notify_one();
             watch.cancelled.cancelled().await;
-            own.stops(Who::Planner, Motion::abandon);
+            own.0.stops(Who::Planner, Motion::abandon);
             Answer::default()
         })
     }
 
     fn give_up(&self) {
-        self.stops(Who::Planner, Motion::abandon);
+        self.0.stops(Who::Planner, Motion::abandon);
     }
 }
 
@@ -177,7 +181,7 @@ async fn connect(
     over: CancellationToken,
 ) -> io::Result<DuplexStream> {
     let (mut client, server) = tokio::io::duplex(PIPE_BYTES);
-    let desk: Arc<dyn Desk> = Arc::new(Arc::clone(desk));
+    let desk: Arc<dyn Desk> = Arc::new(WaitingDesk(Arc::clone(desk)));
     let streams = tokio::io::split(server);
     tokio::spawn(stdio::serve_on(
         desk,
@@ -207,7 +211,7 @@ async fn post(desk: &Arc<Waits>, over: CancellationToken) -> io::Result<TcpStrea
     let listening = http::listen(([127, 0, 0, 1], 0).into());
     let listening = listening.await.map_err(io::Error::other)?;
     let address = listening.address();
-    let desk: Arc<dyn Desk> = Arc::new(Arc::clone(desk));
+    let desk: Arc<dyn Desk> = Arc::new(WaitingDesk(Arc::clone(desk)));
     tokio::spawn(listening.serve(desk, HttpConfig::default(), repair, over));
     let body = call().to_string();
     let head = format!(
@@ -223,7 +227,7 @@ async fn post(desk: &Arc<Waits>, over: CancellationToken) -> io::Result<TcpStrea
 #[expect(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::cli::park::tests::{House, house};
+    use crate::park::tests::{House, house};
 
     /// One stop each, by whom it is due, and none for the end of what was given up already.
     #[tokio::test]

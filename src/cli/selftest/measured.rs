@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::caller::How;
-use crate::motion::StopReport;
+use motion::StopReport;
 
 /// What is promised: milliseconds from the request to the first frame of the stop, 99 of 100, on a
 /// machine that does nothing else.
@@ -315,7 +315,7 @@ mod tests {
         Stopped {
             report: StopReport {
                 kind: "stop",
-                by: crate::permit::Who::Node,
+                by: permit::Who::Node,
                 emergency: false,
                 first_frame_ms: Some(first_ms),
                 standstill_ms: Some(standstill_ms),

@@ -3,9 +3,9 @@
 
 use nalgebra::Point3;
 
-use crate::plan::{self, Patient, Plan, PlanError, SpanKind, Trajectory, Visit, VisitTarget};
-use crate::scene::Scene;
-use crate::units::Joints;
+use base::units::Joints;
+use plan::{self, Patient, Plan, PlanError, SpanKind, Trajectory, Visit, VisitTarget};
+use scene::Scene;
 
 /// How long it would stand at either end.
 const STANDS_S: f64 = 0.05;
@@ -94,7 +94,7 @@ fn speed_mm_s(scene: &Scene, pen: usize, trajectory: &Trajectory, sample: usize)
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::scene::Library;
+    use scene::Library;
 
     /// The bound is about a tip at 100 mm/s: that is what is stopped, and wherever it begins.
     #[test]

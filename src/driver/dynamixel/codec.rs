@@ -6,7 +6,7 @@
 
 use crc::{CRC_16_UMTS, Crc, Table};
 
-use crate::driver::framing::{self, Found, Shape};
+use crate::framing::{self, Found, Shape};
 
 /// The id that every servo obeys. Servos that answer together do it under this id.
 pub const BROADCAST: u8 = 0xFE;
@@ -159,7 +159,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::driver::framing::Framing;
+    use crate::framing::Framing;
 
     fn frame(id: u8, instruction: Instruction, parameters: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();

@@ -3,12 +3,12 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::driver::Identity;
-use crate::driver::bus::Status;
-use crate::driver::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting};
-use crate::driver::error::{Ailment, ServoName};
-use crate::driver::map::Entry;
-use crate::gate::TorqueLimit;
+use crate::Identity;
+use crate::bus::Status;
+use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting};
+use crate::error::{Ailment, ServoName};
+use crate::map::Entry;
+use gate::TorqueLimit;
 
 pub mod codec;
 pub mod registers;

@@ -1,6 +1,6 @@
 //! Where a Dynamixel X servo keeps what, under the manual's names.
 
-use crate::driver::dialect::Register;
+use crate::dialect::Register;
 
 const fn register(name: &'static str, address: u16, length: u16) -> Register {
     Register {

@@ -4,7 +4,7 @@
 //! from the id on. Eight bits of sum let one damaged frame in 256 pass: who uses a reply must
 //! also ask whether it is plausible.
 
-use crate::driver::framing::{self, Found, Shape};
+use crate::framing::{self, Found, Shape};
 
 /// The id that every servo obeys and none answers.
 pub const BROADCAST: u8 = 0xFE;
@@ -147,7 +147,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::driver::framing::Framing;
+    use crate::framing::Framing;
 
     fn frame(id: u8, instruction: Instruction, parameters: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();

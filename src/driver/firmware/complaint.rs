@@ -3,7 +3,7 @@
 use firmware_protocol::host::Mismatch;
 use firmware_protocol::message::{Cause, CommandResult, Mode, SegmentAck, SegmentStatus};
 
-use crate::driver::ServoName;
+use crate::ServoName;
 
 /// Why a controller cannot be used, or no longer does what it was told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -3,8 +3,8 @@
 use firmware_protocol::message::JointLimits;
 
 use super::complaint::Complaint;
-use crate::driver::error::DriverError;
-use crate::driver::map::{Entry, ServoMap};
+use crate::error::DriverError;
+use crate::map::{Entry, ServoMap};
 
 /// How much harder than the plan a segment may push: where full acceleration becomes full
 /// deceleration a cubic takes twice as much, and leading set-points onto the goals takes a little.

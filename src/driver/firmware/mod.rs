@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use firmware_protocol::message::{HelloAck, JointLimits, JointState, Knot, Message, Mode, State};
 
-use crate::arm::{Arm, ArmFile, Servo};
-use crate::clock::Clock;
-use crate::driver::error::DriverError;
-use crate::driver::map::{Command, ServoMap};
-use crate::driver::{Attached, BusCounts, Halt, Identity, Released, identity};
-use crate::link::Link;
-use crate::units::{Instant, Measured, ServoState};
+use crate::error::DriverError;
+use crate::map::{Command, ServoMap};
+use crate::{Attached, BusCounts, Halt, Identity, Released, identity};
+use arm::{Arm, ArmFile, Servo};
+use base::clock::Clock;
+use base::units::{Instant, Measured, ServoState};
+use link::Link;
 
 mod complaint;
 mod fit;
@@ -63,7 +63,7 @@ enum Phase {
 }
 
 /// A driver for one arm with a controller of its own.
-pub(crate) struct Firmware {
+pub struct Firmware {
     arm: ArmFile,
     map: ServoMap,
     session: Session,
@@ -79,7 +79,7 @@ pub(crate) struct Firmware {
 }
 
 impl Firmware {
-    pub(crate) fn new(arm: &Arm, clock: &Clock) -> Self {
+    pub fn new(arm: &Arm, clock: &Clock) -> Self {
         let map = ServoMap::new(arm);
         Self {
             arm: arm.file.clone(),
@@ -95,16 +95,16 @@ impl Firmware {
         }
     }
 
-    pub(crate) fn counts(&self) -> &BusCounts {
+    pub fn counts(&self) -> &BusCounts {
         &self.session.counts
     }
 
-    pub(crate) fn is_energised(&self) -> bool {
+    pub fn is_energised(&self) -> bool {
         !matches!(self.phase, Phase::Limp | Phase::Stopped) && self.halt.is_none()
     }
 
     /// Whether everything that was sent has been carried out, or dropped.
-    pub(crate) fn is_settled(&self) -> bool {
+    pub fn is_settled(&self) -> bool {
         let moving = self
             .session
             .state()
@@ -116,13 +116,13 @@ impl Firmware {
         }
     }
 
-    pub(crate) fn halt(&mut self, halt: Halt) {
+    pub fn halt(&mut self, halt: Halt) {
         if self.halt != Some(Halt::Emergency) {
             self.halt = Some(halt);
         }
     }
 
-    pub(crate) async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
+    pub async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
         self.session.forget();
         self.phase = Phase::Limp;
         self.halt = None;
@@ -197,7 +197,7 @@ impl Firmware {
             .collect()
     }
 
-    pub(crate) async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
+    pub async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
         self.phase = Phase::Limp;
         self.halt = None;
         self.stream = Stream::new(&self.limits);
@@ -253,7 +253,7 @@ impl Firmware {
         self.session.until(link, REST, idle).await.map(|_| ())
     }
 
-    pub(crate) async fn release(&mut self, link: &mut dyn Link) -> Result<Released, DriverError> {
+    pub async fn release(&mut self, link: &mut dyn Link) -> Result<Released, DriverError> {
         self.phase = Phase::Limp;
         self.stream = Stream::default();
         let mut released = Released::default();
@@ -296,7 +296,7 @@ impl Firmware {
         told.and(Err(Complaint::Unanswered("switch torque off").into()))
     }
 
-    pub(crate) async fn cycle(
+    pub async fn cycle(
         &mut self,
         link: &mut dyn Link,
         command: Option<&Command>,

@@ -8,11 +8,11 @@ use firmware_protocol::message::{
 use firmware_protocol::{Event, Host};
 
 use super::complaint::Complaint;
-use crate::clock::Clock;
-use crate::driver::BusCounts;
-use crate::driver::error::DriverError;
-use crate::link::Link;
-use crate::units::Instant;
+use crate::BusCounts;
+use crate::error::DriverError;
+use base::clock::Clock;
+use base::units::Instant;
+use link::Link;
 
 /// How long a command may take until it counts as unanswered.
 const ANSWER: Duration = Duration::from_millis(500);

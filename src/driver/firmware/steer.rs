@@ -7,9 +7,9 @@ use firmware_protocol::message::{Cause, Message, Mode};
 use super::complaint::Complaint;
 use super::stream::{self, STEP_US, Stream};
 use super::{Firmware, Phase, knots_here};
-use crate::driver::error::DriverError;
-use crate::driver::map::Command;
-use crate::units::Instant;
+use crate::error::DriverError;
+use crate::map::Command;
+use base::units::Instant;
 
 /// How much later than it was given a goal is reached, in microseconds.
 const LEAD_US: u32 = 100_000;

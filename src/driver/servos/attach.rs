@@ -1,8 +1,8 @@
 //! Who is on the bus, and whether each servo is set up as an arm needs it.
 
 use super::*;
-use crate::driver::identity;
-use crate::driver::map::Entry;
+use crate::identity;
+use crate::map::Entry;
 
 /// Readings of a position that are compared before the first is believed.
 const FIRST_READINGS: u32 = 4;
@@ -11,7 +11,7 @@ const FIRST_READINGS: u32 = 4;
 const FIRST_APART_TICKS: i32 = 40;
 
 impl<D: Dialect> Servos<D> {
-    pub(crate) async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
+    pub async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
         self.forget();
         let latency = self.ping_all(link).await?;
         let mut servos = Vec::with_capacity(self.ids.len());

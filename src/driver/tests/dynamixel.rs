@@ -1,7 +1,7 @@
 //! What only Dynamixel servos have: a watchdog, coupled servos, answers in one packet.
 
 use super::*;
-use crate::driver::error::Ailment;
+use crate::error::Ailment;
 
 #[tokio::test]
 async fn an_arm_is_attached_energised_and_follows_a_wave() {

@@ -1,8 +1,8 @@
 //! What users' buses do to a stroke: each fault is injected at the far end of the wire.
 
 use super::*;
-use crate::driver::error::Ailment;
-use crate::link::fault::{Badness, FaultLink};
+use crate::error::Ailment;
+use link::fault::{Badness, FaultLink};
 
 /// A swing of every joint about where the arm stands, well within its limits.
 fn swing(start: Joints, cycle: u32) -> Joints {

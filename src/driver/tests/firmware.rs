@@ -1,7 +1,7 @@
 //! The driver for self-built controllers, against the protocol crate's own device.
 
 use super::*;
-use crate::driver::firmware::Complaint;
+use crate::firmware::Complaint;
 use firmware_protocol::message::{Cause, Message};
 
 /// So many ticks pass between a goal and its being reached, with room for the drives' lag.
@@ -235,7 +235,7 @@ async fn release_switches_torque_off_and_says_so_of_every_joint() {
 async fn an_arm_that_is_too_fast_for_its_controller_is_not_attached() {
     let mut bench = Bench::new("custom");
     let mut file = bench.arm.file.clone();
-    file.joints[2].velocity_max_rad_s = crate::units::Finite::new(4.0).unwrap();
+    file.joints[2].velocity_max_rad_s = base::units::Finite::new(4.0).unwrap();
     let arm = Arm::new(file).unwrap();
     let mut driver = Driver::new(&arm, &bench.clock);
     let said = driver
@@ -324,7 +324,7 @@ impl Shortened<'_> {
 }
 
 impl Link for Shortened<'_> {
-    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> crate::link::LinkFuture<'a, ()> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         self.0.send(bytes)
     }
 
@@ -332,7 +332,7 @@ impl Link for Shortened<'_> {
         &'a mut self,
         into: &'a mut [u8],
         until: Instant,
-    ) -> crate::link::LinkFuture<'a, usize> {
+    ) -> link::LinkFuture<'a, usize> {
         Box::pin(async move {
             let mut raw = vec![0; into.len() / 2];
             let count = self.0.receive(&mut raw, until).await?;
@@ -342,7 +342,7 @@ impl Link for Shortened<'_> {
         })
     }
 
-    fn discard_input(&mut self) -> Result<(), crate::link::LinkError> {
+    fn discard_input(&mut self) -> Result<(), link::LinkError> {
         self.0.discard_input()
     }
 

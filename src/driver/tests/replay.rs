@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use crate::link::record::{Event, RecordLink, Replay};
+use link::record::{Event, RecordLink, Replay};
 
 /// A trace in memory that outlives the link that writes it.
 #[derive(Clone, Default)]

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::exam::similar::{shared, triples};
-use crate::exam::{Case, Toolbox};
+use crate::similar::{shared, triples};
+use crate::{Case, Toolbox};
 
 /// From here on a case is kept as it is.
 const PASS: f64 = 0.85;
@@ -47,7 +47,7 @@ impl Finding {
     }
 
     /// What somebody else says of it can only lower its score.
-    pub(in crate::exam) fn lower(&mut self, score: f64, why: String) {
+    pub(crate) fn lower(&mut self, score: f64, why: String) {
         self.costs(score, why);
     }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::args::Kind;
-use crate::exam::{Card, Toolbox};
+use crate::{Card, Toolbox};
+use args::Kind;
 
 /// Words by slot.
 pub(super) type Keywords = BTreeMap<&'static str, Vec<String>>;

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::exam::{Case, ExamError, Record};
+use crate::{Case, ExamError, Record};
 
 /// The file that waits beside a record.
 fn queue(store: &Path) -> PathBuf {

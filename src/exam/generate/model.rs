@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::check::check;
-use crate::exam::helper::Asker;
-use crate::exam::planner::say;
-use crate::exam::{Case, Toolbox};
+use crate::helper::Asker;
+use crate::planner::say;
+use crate::{Case, Toolbox};
 
 /// What a model made of cases.
 #[derive(Clone, Debug, Default, PartialEq)]

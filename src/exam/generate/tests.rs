@@ -4,8 +4,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::args::{Effect, Kind, Param, Policy, Profile, Shape};
-use crate::exam::{Card, Does, Record};
+use crate::{Card, Does, Record};
+use args::{Effect, Kind, Param, Policy, Profile, Shape};
 
 fn card(name: &str, does: Does) -> Card {
     let scene = Kind::Name {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::exam::{Class, ExamError, Rate, Record};
+use crate::{Class, ExamError, Rate, Record};
 
 /// So many classes are asked more of.
 const CLASSES: usize = 5;
@@ -30,7 +30,7 @@ pub fn weakest(record: &Record, run: Option<i64>) -> Result<Vec<Class>, ExamErro
 }
 
 /// The classes whose rate has the widest interval of 95 %, the widest first.
-pub(in crate::exam) fn widest(rates: impl Iterator<Item = (Class, Rate)>) -> Vec<Class> {
+pub(crate) fn widest(rates: impl Iterator<Item = (Class, Rate)>) -> Vec<Class> {
     let width = |rate: Rate| rate.interval().map_or(1.0, |(low, high)| high - low);
     let mut found: Vec<(Class, f64)> = rates.map(|(class, rate)| (class, width(rate))).collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1));

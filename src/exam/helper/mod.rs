@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 
 use super::run::tools_hash;
 use super::{Case, Endpoint, ExamError, Record, Settings, Toolbox};
-use crate::clock::Clock;
-use crate::units::Instant;
+use base::clock::Clock;
+use base::units::Instant;
 
 /// The first wait before another try; each further one is twice as long.
 const BACK_OFF: Duration = Duration::from_millis(100);

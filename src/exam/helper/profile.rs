@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{Helped, text};
-use crate::exam::{Class, ExamError, Record, RunRow, generate};
+use crate::{Class, ExamError, Record, RunRow, generate};
 
 /// Runs that are told, the newest first.
 const RUNS_MAX: usize = 10;

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{Helped, case_of, known, objects};
-use crate::exam::{Case, ExamError, Record, Toolbox, generate};
+use crate::{Case, ExamError, Record, Toolbox, generate};
 
 /// What was sent: worth saving, or why not.
 struct Sorted {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{Helped, case_of, flag, known, objects, text};
-use crate::exam::{Answer, Case, ExamError, Toolbox, explain, judge, score as worth};
+use crate::{Answer, Case, ExamError, Toolbox, explain, judge, score as worth};
 
 /// A score from here on is right in everything.
 const WHOLE: f64 = 1.0;

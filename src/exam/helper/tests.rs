@@ -10,8 +10,8 @@ use std::path::Path;
 use serde_json::json;
 
 use super::*;
-use crate::args::{Kind, Param, Policy, Profile, Shape};
-use crate::exam::{Card, Does, Exam, Replay, Response};
+use crate::{Card, Does, Exam, Replay, Response};
+use args::{Kind, Param, Policy, Profile, Shape};
 
 fn tools() -> Arc<Toolbox> {
     let card = |(name, does): (&str, Does)| {
@@ -19,7 +19,7 @@ fn tools() -> Arc<Toolbox> {
         Card {
             does,
             shape: Shape::new(vec![Param::new("scene", scene)]),
-            policy: Policy::new(crate::args::Effect::Moves, Profile::Guarded),
+            policy: Policy::new(args::Effect::Moves, Profile::Guarded),
             ..Card::named(name)
         }
     };

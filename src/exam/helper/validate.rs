@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Asker, Helped, case_of, flag, known, objects};
-use crate::exam::generate::{self, Finding};
-use crate::exam::{Case, ExamError, Toolbox};
+use crate::generate::{self, Finding};
+use crate::{Case, ExamError, Toolbox};
 
 /// What was found of one case.
 #[derive(Serialize)]

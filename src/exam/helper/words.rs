@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{Helped, text};
-use crate::exam::{Class, ExamError, Toolbox, generate};
+use crate::{Class, ExamError, Toolbox, generate};
 
 /// Difficulty where none is said.
 const MIDDLE: f64 = 5.0;

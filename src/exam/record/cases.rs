@@ -3,7 +3,7 @@
 use rusqlite::params;
 
 use super::{Record, now_ms};
-use crate::exam::{Case, ExamError, Hazard};
+use crate::{Case, ExamError, Hazard};
 
 impl Record {
     /// Adds cases, all or none; one of the same name is replaced.

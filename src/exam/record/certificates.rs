@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension as _, Row, params};
 
 use super::{Record, now_ms};
-use crate::exam::{Certificate, ExamError};
+use crate::{Certificate, ExamError};
 
 /// A certificate in the record. Whoever uses it checks the signature over `text` first.
 #[derive(Clone, Debug, PartialEq)]

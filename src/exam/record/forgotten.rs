@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::Record;
-use crate::exam::ExamError;
-use crate::exam::similar::label;
+use crate::ExamError;
+use crate::similar::label;
 
 impl Record {
     /// Deletes a run and what belongs to it: its settings, tools, cases, answers, results, and certificates that were revoked.
@@ -37,7 +37,7 @@ impl Record {
 
     /// By the name under which a run showed a tool its name beside other servers' tools: `SERVER/TOOL` as the server is called
     /// now, the node's own by their names.
-    pub(in crate::exam) fn labels(&self, run: i64) -> Result<HashMap<String, String>, ExamError> {
+    pub(crate) fn labels(&self, run: i64) -> Result<HashMap<String, String>, ExamError> {
         self.tried(|db| {
             let mut rows = db.prepare(
                 "SELECT t.name, coalesce(s.name, t.server), coalesce(t.own_name, t.name) FROM tools t \

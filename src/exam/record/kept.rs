@@ -5,9 +5,9 @@ use rusqlite::{Connection, Row, Transaction, params};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::exam::confidence::Confidence;
-use crate::exam::run::Outcome;
-use crate::exam::{Case, Hazard};
+use crate::confidence::Confidence;
+use crate::run::Outcome;
+use crate::{Case, Hazard};
 
 pub(super) fn insert(db: &Transaction<'_>, run: i64, outcome: &Outcome) -> rusqlite::Result<()> {
     let judged = &outcome.judged;

@@ -16,7 +16,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::run::{Exam, Outcome};
 use super::{ExamError, Settings, Verdict};
-use crate::disk;
+use base::disk;
 
 pub use certificates::Held;
 pub use servers::{Server, Status, Transport};
@@ -457,7 +457,7 @@ fn settings_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Settings> {
 
 /// Milliseconds since 1970, for lists that people read.
 pub(super) fn now_ms() -> i64 {
-    i64::try_from(crate::clock::calendar_ms()).unwrap_or(i64::MAX)
+    i64::try_from(base::clock::calendar_ms()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use rusqlite::params;
 use serde::Serialize;
 
 use super::{Record, now_ms};
-use crate::exam::{AddressOf, ExamError};
+use crate::{AddressOf, ExamError};
 
 /// How a server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -6,7 +6,7 @@
 )]
 
 use super::*;
-use crate::exam::{Card, Case, Certificate, Level, Replay, Shown, Toolbox};
+use crate::{Card, Case, Certificate, Level, Replay, Shown, Toolbox};
 
 fn exam() -> Exam {
     let cases = Case::read_lines(

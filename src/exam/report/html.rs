@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Report;
-use crate::exam::run::Outcome;
+use crate::run::Outcome;
 
 /// Longest part of an answer that is shown.
 const SHOWN_CHARS_MAX: usize = 400;

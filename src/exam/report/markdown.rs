@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Report;
-use crate::exam::run::Outcome;
+use crate::run::Outcome;
 
 /// Longest answer that is shown in a table.
 const SHOWN_CHARS_MAX: usize = 120;

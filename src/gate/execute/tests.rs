@@ -11,8 +11,8 @@ use super::super::clearance::tip_m;
 use super::super::tests::{begun, drawing, in_a_stroke, seen};
 use super::super::{Rule, TorqueLimit};
 use super::*;
-use crate::plan::{self, Trajectory};
-use crate::scene::{Library, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S};
+use plan::{self, Trajectory};
+use scene::{Library, PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S};
 
 /// In the middle of a stroke, at a rate.
 fn going(rate: f64) -> Execution {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::super::tests::{drawing, in_a_stroke};
 use super::*;
-use crate::scene::KeepOut;
+use scene::KeepOut;
 
 fn proof(scene: &Scene, trajectory: &Trajectory) -> Result<Stops, Refusal> {
     Stops::prove(Around::new(scene), trajectory)
@@ -235,7 +235,7 @@ fn a_pose_is_found_with_joints_that_stay() {
 fn stiff(joints: &[usize]) -> Scene {
     let mut scene = Scene::clone(&drawing().0);
     let from = sample(in_a_stroke());
-    let mut arm = crate::arm::Arm::clone(&scene.arm);
+    let mut arm = arm::Arm::clone(&scene.arm);
     for joint in joints {
         let at = *from.get(*joint).unwrap();
         *arm.limits.lower_rad.get_mut(*joint).unwrap() = at - 1e-4;
@@ -338,7 +338,7 @@ fn refuses_a_lift_into_what_another_part_stands_in() {
     };
     let (upper, gripper) = (named("upper arm"), named("gripper"));
     let highest = |q: &Joints, part: usize| {
-        let body = crate::gate::body::Body::new(&scene);
+        let body = crate::body::Body::new(&scene);
         let ends = body.ends(&body.at(q));
         let radius = scene.arm.capsules.get(part).unwrap().radius_m;
         let ends = ends.iter().skip(2 * part).take(2);
@@ -358,7 +358,7 @@ fn refuses_a_lift_into_what_another_part_stands_in() {
     let mut lid = scene.clone();
     lid.keep_outs.push(KeepOut {
         name: "lid".to_owned(),
-        corners: crate::scene::Corners {
+        corners: scene::Corners {
             min_m: Point3::new(-1.0, -1.0, ceiling + CLEARANCE_M),
             max_m: Point3::new(1.0, 1.0, 1.0),
         },
@@ -443,7 +443,7 @@ fn a_lift_is_inside_the_limits_but_for_rounding() {
 fn a_joint_beyond_its_limit_goes_no_further() {
     let mut scene = Scene::clone(&drawing().0);
     let from = sample(in_a_stroke());
-    let mut arm = crate::arm::Arm::clone(&scene.arm);
+    let mut arm = arm::Arm::clone(&scene.arm);
     arm.limits.lower_rad = from.map(|_, q| q + 0.1);
     arm.limits.upper_rad = from.map(|_, q| q + 0.2);
     scene.arm = std::sync::Arc::new(arm);
@@ -506,7 +506,7 @@ fn lid(scene: &Scene, over_mm: f64) -> Scene {
     let ([x0, y0], [x1, y1], z) = (corner(-0.2), corner(0.2), tip.z + 0.12 + over_mm / 1e3);
     scene.keep_outs.push(KeepOut {
         name: "lid".to_owned(),
-        corners: crate::scene::Corners {
+        corners: scene::Corners {
             min_m: Point3::new(x0, y0, z),
             max_m: Point3::new(x1, y1, z + 0.4),
         },

@@ -1,7 +1,7 @@
 //! How fast a tip is lifted and comes down again, and what is left of goals that cannot be reached.
 
 use super::*;
-use crate::scene::ToolKind;
+use scene::ToolKind;
 
 /// The default drawing, otherwise.
 fn other(change: impl FnOnce(&mut Scene)) -> (Arc<Scene>, Trajectory) {
@@ -156,7 +156,7 @@ fn a_way_back_that_nobody_sees_is_not_gone() {
             is = seen(*execution.goal_rad(), now);
             *is.position_rad.first_mut().unwrap() = stuck;
             let behind = (execution.goal_rad().first().unwrap() - stuck).abs();
-            is.servos = vec![crate::units::ServoState {
+            is.servos = vec![base::units::ServoState {
                 id: 1,
                 load_ratio: Some((behind / 0.05).min(1.0)),
                 ..<_>::default()

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::units::Joints;
+use base::units::Joints;
 
 /// Three degrees: with this a servo pushes with all that it has.
 const PRESSES_RAD: f64 = 0.0524;

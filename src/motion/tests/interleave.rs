@@ -16,12 +16,11 @@ use std::sync::{Mutex, MutexGuard, Weak};
 use proptest::prelude::*;
 
 use super::super::*;
-use crate::gate;
-use crate::link::memory::MemoryLink;
-use crate::permit::Latch;
-use crate::plan::{self, Patient};
-use crate::scene::{Library, Order as DrawingOrder, Scene, SheetStroke};
-use crate::sim::{Fault, Simulator};
+use link::memory::MemoryLink;
+use permit::Latch;
+use plan::{self, Patient};
+use scene::{Library, Order as DrawingOrder, Scene, SheetStroke};
+use sim::{Fault, Simulator};
 
 /// Frames in which a stop comes to its stand: brake and lift.
 const STAND_FRAMES: usize = 150;
@@ -283,7 +282,7 @@ struct Tapped {
 }
 
 impl Link for Tapped {
-    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> crate::link::LinkFuture<'a, ()> {
+    fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         if let Some(goals) = goals(bytes) {
             self.shared.frame(goals);
         }
@@ -294,7 +293,7 @@ impl Link for Tapped {
         &'a mut self,
         into: &'a mut [u8],
         until: Instant,
-    ) -> crate::link::LinkFuture<'a, usize> {
+    ) -> link::LinkFuture<'a, usize> {
         self.inner.receive(into, until)
     }
 

@@ -3,9 +3,9 @@
 use nalgebra::Point3;
 
 use super::*;
-use crate::scene::{PROBE_DEPTH_MM, Surface};
-use crate::sim::{Paper, SimPen};
-use crate::units::Joints;
+use base::units::Joints;
+use scene::{PROBE_DEPTH_MM, Surface};
+use sim::{Paper, SimPen};
 
 struct Sheet(Surface, f64);
 

@@ -1,12 +1,12 @@
 //! What holds for every plan: its ink is the design's, and what cannot be done well is refused.
 
 use super::*;
-use crate::kin::Solution;
-use crate::plan::build::{Build, What};
-use crate::plan::course::{Piece, Place};
-use crate::plan::hand::Hand;
-use crate::plan::timed::{Asked, Manner, Run};
-use crate::plan::trace::trace;
+use crate::build::{Build, What};
+use crate::course::{Piece, Place};
+use crate::hand::Hand;
+use crate::timed::{Asked, Manner, Run};
+use crate::trace::trace;
+use kin::Solution;
 
 fn line() -> impl Strategy<Value = Vec<[f64; 2]>> {
     proptest::collection::vec([15.0..85.0_f64, 15.0..85.0_f64], 2..5)
@@ -248,9 +248,7 @@ fn a_stroke_longer_than_its_ink_is_dipped_for_in_between() {
 
 #[test]
 fn a_filled_design_has_lines_as_far_apart_as_the_scene_says() {
-    let scene = crate::scene::Library::new(None)
-        .scene("hatched", None)
-        .unwrap();
+    let scene = scene::Library::new(None).scene("hatched", None).unwrap();
     let hatch: Vec<_> = scene
         .strokes
         .iter()

@@ -3,15 +3,15 @@
 use serde_json::Value;
 
 use super::told;
-use crate::calib::{self, Aligned, Assessed, Kind, Session, Store, report};
-use crate::scene::Scene;
-use crate::tools::answer::Reply;
-use crate::tools::calibrated;
-use crate::tools::dispatch::Order;
-use crate::tools::eyes::Look;
-use crate::tools::sighted;
-use crate::tools::{Node, Seat};
-use crate::vision::Moved;
+use crate::answer::Reply;
+use crate::calibrated;
+use crate::dispatch::Order;
+use crate::eyes::Look;
+use crate::sighted;
+use crate::{Node, Seat};
+use calib::{self, Aligned, Assessed, Kind, Session, Store, report};
+use scene::Scene;
+use vision::Moved;
 
 /// Where the cross was read to be, from its place, along the sheet's x and y.
 pub(super) fn read(order: &Order<'_>) -> Option<[f64; 2]> {
@@ -39,7 +39,7 @@ pub(super) fn propose(
 }
 
 /// Keeps what a camera saw as the proposal for the scene's sheet. Nothing moves.
-pub(in crate::tools) fn propose_seen(
+pub fn propose_seen(
     order: &Order<'_>,
     scene: &Scene,
     look: &Look,

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use super::super::carry::{Errand, Trouble, tip_mm};
 use super::super::stroke::rounded;
 use super::{INSET_MM, reading, report};
-use crate::calib::{self, Aligned, AlignedPoint, Assessed, Contact, Finding, Role, Session, Store};
-use crate::motion::VisitKind;
-use crate::plan;
-use crate::scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
-use crate::tools::answer::Reply;
-use crate::units::Joints;
+use crate::answer::Reply;
+use base::units::Joints;
+use calib::{self, Aligned, AlignedPoint, Assessed, Contact, Finding, Role, Session, Store};
+use motion::VisitKind;
+use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
 
 /// How often each point is touched.
 const TOUCHES: usize = 3;
@@ -46,7 +45,7 @@ pub(super) async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Tr
                 joints_rad: joints_rad.to_vec(),
                 asked_mm: None,
                 number: index,
-                at_ms: crate::clock::calendar_ms(),
+                at_ms: base::clock::calendar_ms(),
                 zeros: calib::zeros_of(&errand.seat.motion.arm().file),
             });
         }

@@ -9,19 +9,17 @@ use nalgebra::Point3;
 use proptest::prelude::*;
 
 use super::*;
-use crate::args::Received;
-use crate::clock::Clock;
-use crate::config::SIMULATOR_PORT;
-use crate::fleet::Watch;
-use crate::gate;
-use crate::link::memory::MemoryLink;
-use crate::link::{Link, LinkError};
-use crate::motion::{Motion, Opener, Outcome};
-use crate::permit::{Denied, Permits, Who};
-use crate::plan;
-use crate::sim::Simulator;
-use crate::tools::{Request, State};
-use crate::units::Instant;
+use crate::{Request, State};
+use args::Received;
+use base::clock::Clock;
+use base::units::Instant;
+use config::SIMULATOR_PORT;
+use fleet::Watch;
+use link::memory::MemoryLink;
+use link::{Link, LinkError};
+use motion::{Motion, Opener, Outcome};
+use permit::{Denied, Permits, Who};
+use sim::Simulator;
 
 /// A node whose arms are simulated in this process, and are on ports as far as it knows.
 struct Table {

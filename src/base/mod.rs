@@ -1,0 +1,5 @@
+//! Vocabulary and services that every other crate may use: quantities with units, the clock, files on disk.
+
+pub mod clock;
+pub mod disk;
+pub mod units;
