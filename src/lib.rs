@@ -21,6 +21,7 @@ pub use kin;
 pub use link;
 pub use mcp;
 pub use motion;
+pub use node;
 pub use permit;
 pub use picture;
 pub use plan;

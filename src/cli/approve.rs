@@ -4,8 +4,8 @@ use std::io::{BufRead, IsTerminal};
 
 use anyhow::bail;
 
-use super::control::Verb;
 use super::{AtArgs, Exit, operate, show};
+use node::control_socket::Verb;
 
 pub(super) async fn run(job: Option<String>, yes: bool, at: &AtArgs) -> anyhow::Result<Exit> {
     let told = operate::ask(at, &Verb::Pending { job: job.clone() }).await?;

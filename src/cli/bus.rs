@@ -7,10 +7,11 @@ use anyhow::bail;
 use clap::{Args, Subcommand};
 use tokio::signal::ctrl_c;
 
-use super::{Exit, NodeArgs, open, show};
+use super::{Exit, Options, show};
 use base::clock::Clock;
 use link::serial::SerialLink;
 use link::{Link, LinkError};
+use node::open;
 use service::host::Host;
 use service::look::{self, Seen};
 use service::reboot::reboot;
@@ -107,7 +108,7 @@ fn range(text: &str) -> Result<(i32, i32), String> {
     two.ok_or_else(|| "write two whole numbers, such as 500:3500".to_owned())
 }
 
-pub(super) async fn run(node: &NodeArgs, what: BusCommand) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &Options, what: BusCommand) -> anyhow::Result<Exit> {
     match what {
         BusCommand::Scan(args) => scan_port(node, &args).await,
         BusCommand::Monitor(args) => monitor(node, &args).await,
@@ -134,7 +135,7 @@ fn slack(port: &str) -> Duration {
 }
 
 pub(super) async fn look_for(
-    node: &NodeArgs,
+    node: &Options,
     port: &str,
     first: bool,
 ) -> Result<Vec<Found>, anyhow::Error> {
@@ -165,7 +166,7 @@ fn tell_damaged(port: &str, scan: &Scan) {
     }
 }
 
-async fn scan_port(node: &NodeArgs, args: &ScanArgs) -> anyhow::Result<Exit> {
+async fn scan_port(node: &Options, args: &ScanArgs) -> anyhow::Result<Exit> {
     let found = look_for(node, &args.port, args.first).await?;
     if args.json {
         show::line(&serde_json::to_string_pretty(&found)?);
@@ -206,7 +207,7 @@ fn unit(value: Option<f64>, unit: &str) -> String {
 /// The servos of a port and the line to speak to them: those at the first speed at which one with a
 /// usual id answers, or the one with the id that is meant.
 async fn reach(
-    node: &NodeArgs,
+    node: &Options,
     port: &str,
     clock: &Clock,
     meant: Option<u8>,
@@ -235,7 +236,7 @@ async fn reach(
 /// How often the table is shown.
 const EVERY: Duration = Duration::from_millis(200);
 
-async fn monitor(node: &NodeArgs, args: &MonitorArgs) -> anyhow::Result<Exit> {
+async fn monitor(node: &Options, args: &MonitorArgs) -> anyhow::Result<Exit> {
     let clock = Clock::real();
     let (mut link, mut line, ids) = reach(node, &args.port, &clock, None).await?;
     let mut alarm = clock.alarm()?;
@@ -310,7 +311,7 @@ fn seen_line(seen: &Seen) -> String {
     )
 }
 
-async fn configure(node: &NodeArgs, args: &ConfigureArgs) -> anyhow::Result<Exit> {
+async fn configure(node: &Options, args: &ConfigureArgs) -> anyhow::Result<Exit> {
     let change = Change {
         id: args.new_id,
         return_delay: args.return_delay_us.map(Duration::from_micros),
@@ -350,7 +351,7 @@ async fn configure(node: &NodeArgs, args: &ConfigureArgs) -> anyhow::Result<Exit
     Ok(Exit::Done)
 }
 
-async fn start_anew(node: &NodeArgs, args: &RebootArgs) -> anyhow::Result<Exit> {
+async fn start_anew(node: &Options, args: &RebootArgs) -> anyhow::Result<Exit> {
     let clock = Clock::real();
     let (mut link, mut line, _) = reach(node, &args.port, &clock, Some(args.id)).await?;
     if !args.yes && !agreed("This takes torque off", args.id)? {

@@ -10,10 +10,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use serde::{Deserialize, Serialize};
 
-use super::control::{Told, Verb};
-use super::{AtArgs, Exit, NodeArgs, open, operate, show, state};
+use super::{AtArgs, Exit, Options, operate, show};
 use arm::ArmFile;
 use base::clock;
 use calib::{
@@ -21,9 +19,10 @@ use calib::{
     Values, Verdict, lerobot, report,
 };
 use config::ArmEntry;
-use motion::State;
+use node::control_socket::Verb;
+use node::measurements::{Measured, MeasuredArm};
+use node::{open, state_folder};
 use scene::{Library, Scene};
-use tools::{self, Node};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CalibrateCommand {
@@ -219,88 +218,7 @@ fn number(said: &str) -> Option<f64> {
         .filter(|number: &f64| number.is_finite())
 }
 
-/// What a node says for calibrations.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Measured {
-    state: PathBuf,
-    scenes: Option<PathBuf>,
-    arms: Vec<MeasuredArm>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct MeasuredArm {
-    model: String,
-    joints_rad: Vec<f64>,
-    /// Moving, or about to stand: what it reads now is no touch.
-    is_moving: bool,
-    homing: Vec<(u8, i32)>,
-    /// What the servos count.
-    #[serde(default)]
-    ticks: calib::Ticks,
-    /// Who they are.
-    #[serde(default)]
-    identity: BTreeMap<u8, String>,
-    #[serde(default)]
-    energised: bool,
-    /// The zeros that it is measured with.
-    #[serde(default)]
-    zeros: String,
-    #[serde(default)]
-    origin: CalibrationOrigin,
-}
-
-/// Where the arms of a node are, and where it keeps things.
-pub(super) fn measured(node: &Node) -> Told {
-    let arms = node.seats.iter().filter_map(|seat| {
-        let seen = seat.motion.snapshot();
-        let offsets = seen.identity.iter();
-        let measured = seen.measured.as_ref()?;
-        let counts = measured.servos.iter();
-        let arm = &seat.motion.arm();
-        let is_named = |id: u8| {
-            let mut held = arm.file.held.iter();
-            arm.servos().any(|(_, servo)| servo.id == id) || held.any(|held| held.id == id)
-        };
-        Some(MeasuredArm {
-            ticks: counts
-                .filter_map(|servo| Some((servo.id, servo.position_ticks?)))
-                .collect(),
-            identity: seen
-                .identity
-                .iter()
-                .filter(|one| is_named(one.servo.id))
-                .map(|one| (one.servo.id, one.fingerprint()))
-                .collect(),
-            energised: seen.energised,
-            zeros: calib::zeros_of(&arm.file),
-            origin: tools::origin(node, seat),
-            model: seat.motion.arm().file.name.clone(),
-            joints_rad: measured.position_rad.to_vec(),
-            is_moving: matches!(seen.state, State::Moving | State::Stopping | State::Held),
-            homing: offsets
-                .map(|one| (one.servo.id, one.homing_offset_ticks))
-                .collect(),
-        })
-    });
-    let measured = Measured {
-        state: node.state.clone(),
-        scenes: node.scenes.folder().map(Path::to_path_buf),
-        arms: arms.collect(),
-    };
-    Told::done(serde_json::to_string(&measured).unwrap_or_default())
-}
-
-/// Where a camera of a node stands, by its picture of now.
-pub(super) async fn looked(node: &Node, scene: &str, camera: Option<&str>) -> Told {
-    let seen = node.camera_stands(scene, camera).await;
-    match seen.map(|glimpse| serde_json::to_string(&glimpse)) {
-        Ok(Ok(text)) => Told::done(text),
-        Ok(Err(error)) => Told::failed(error.to_string()),
-        Err(why) => Told::failed(why),
-    }
-}
-
-pub(super) async fn run(node: &NodeArgs, what: CalibrateCommand) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &Options, what: CalibrateCommand) -> anyhow::Result<Exit> {
     match what {
         CalibrateCommand::Joints(args) => joints::run(node, &args).await,
         CalibrateCommand::Touch(args) => Place::find(node, &args.here.at).await?.touch(&args),
@@ -352,7 +270,7 @@ struct Place {
 }
 
 impl Place {
-    async fn find(node: &NodeArgs, at: &AtArgs) -> anyhow::Result<Self> {
+    async fn find(node: &Options, at: &AtArgs) -> anyhow::Result<Self> {
         if let Some(url) = &at.node {
             bail!(
                 "a calibration is kept in the folders of the node's own machine: run this there, not for {url}"
@@ -375,13 +293,13 @@ impl Place {
             });
         }
         let file = open::file(node)?;
-        if state::is_practice(node, &file) {
+        if state_folder::is_practice(node, &file) {
             bail!(
                 "there is nowhere to keep a calibration: start the node, or say --state DIR or --config FILE"
             );
         }
         Ok(Self {
-            store: Store::of_state(&state::folder(node, &file)?),
+            store: Store::of_state(&state_folder::folder(node, &file)?),
             library: open::library(node, &file)?,
             arms: Vec::new(),
             entries: file.arms,

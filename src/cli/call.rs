@@ -9,19 +9,20 @@ use serde_json::Map;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::changes::Changes;
-use super::desk::NodeDesk;
 use super::keys::Keys;
-use super::open::{self, Pace};
-use super::peers::read_token;
-use super::serve::{self, Leaves};
-use super::{CallArgs, Exit, NodeArgs, park, show};
+use super::{CallArgs, Exit, Options, show};
 use mcp::client::{self, Client, ClientError};
 use mcp::{Answer, CallWatch, Progress, ProgressSender, Received};
+use node::config_changes::Changes;
+use node::mcp_service::NodeDesk;
+use node::open::{self, Pace};
+use node::parking;
+use node::peers::read_token;
+use node::serve::{self, Leaves};
 use permit::Who;
 use tools::Node;
 
-pub(super) async fn run(node: &NodeArgs, args: CallArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &Options, args: CallArgs) -> anyhow::Result<Exit> {
     let at = node;
     // The node, if it is ours, outlives the call: its arm is stopped when it goes.
     let own = match &args.node {
@@ -93,7 +94,7 @@ async fn end(node: &Arc<Node>, leaves: Option<&Leaves>) -> Exit {
     };
     serve::close(node).await;
     node.audit.flush();
-    for seat in node.seats.iter().filter(|seat| park::stays_up(seat)) {
+    for seat in node.seats.iter().filter(|seat| parking::stays_up(seat)) {
         show::note(&format!(
             "{}: the arm is still energised where it stands",
             seat.name

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-use super::{Exit, NodeArgs, certificate, open, peers, show, state};
+use super::{Exit, Options, show};
 use base::clock::Clock;
 use config::{ArmEntry, NodeFile};
 use link::serial::SerialLink;
+use node::{open, peers, state_folder, tls_identity};
 use plan::{self, Patient};
 use scene::Library;
 
@@ -29,7 +30,7 @@ impl Findings {
 }
 
 /// Looks at all of a node and moves nothing.
-pub(super) fn run(args: &NodeArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Options) -> anyhow::Result<Exit> {
     let mut findings = Findings::default();
     // Without its file nothing else is known.
     let file = match open::file(args) {
@@ -45,7 +46,7 @@ pub(super) fn run(args: &NodeArgs) -> anyhow::Result<Exit> {
     );
     folders(args, &file, &mut findings);
     if let Some(certificates) = &file.tls_cert {
-        let found = certificate::acceptor(&file).map_err(|error| format!("{error:#}"));
+        let found = tls_identity::acceptor(&file).map_err(|error| format!("{error:#}"));
         findings.note("tls", found.map(|_| certificates.display().to_string()));
     }
     secrets(args, &file, &mut findings);
@@ -83,7 +84,7 @@ pub(super) fn run(args: &NodeArgs) -> anyhow::Result<Exit> {
 }
 
 /// The tokens for other nodes: there, and nobody else's to read.
-fn secrets(args: &NodeArgs, file: &NodeFile, findings: &mut Findings) {
+fn secrets(args: &Options, file: &NodeFile, findings: &mut Findings) {
     for peer in &file.peers {
         let kept = match (&peer.token, &peer.token_file) {
             (Some(_), _) => args.config.as_deref().map(closed),
@@ -111,8 +112,8 @@ fn closed(path: &Path) -> Result<String, String> {
     }
 }
 
-fn folders(args: &NodeArgs, file: &NodeFile, findings: &mut Findings) {
-    let state = state::folder(args, file).map_err(|error| format!("{error:#}"));
+fn folders(args: &Options, file: &NodeFile, findings: &mut Findings) {
+    let state = state_folder::folder(args, file).map_err(|error| format!("{error:#}"));
     findings.note("state", state.and_then(|folder| own(&folder)));
     if let Some(output) = args.output.as_ref().or(file.output.as_ref()) {
         let made = std::fs::create_dir_all(output)
@@ -147,7 +148,7 @@ fn own(folder: &Path) -> Result<String, String> {
     }
 }
 
-fn with_scenes(args: &NodeArgs, file: &NodeFile, library: &Library, findings: &mut Findings) {
+fn with_scenes(args: &Options, file: &NodeFile, library: &Library, findings: &mut Findings) {
     for entry in &file.arms {
         let what = format!("arm {}", entry.name);
         let arm = library.arm(&entry.model).map_err(|error| error.to_string());
@@ -179,7 +180,7 @@ fn with_scenes(args: &NodeArgs, file: &NodeFile, library: &Library, findings: &m
     }
 }
 
-fn port(args: &NodeArgs, entry: &ArmEntry, baud: u32) -> Result<String, String> {
+fn port(args: &Options, entry: &ArmEntry, baud: u32) -> Result<String, String> {
     if entry.is_simulated() {
         return Ok(format!("{}, simulated in the node", entry.model));
     }

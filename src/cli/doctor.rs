@@ -8,9 +8,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::bus::opener;
-use super::{Exit, NodeArgs, open, show};
+use super::{Exit, Options, show};
 use arm::{Arm, Family};
 use base::clock::Clock;
+use node::open;
 use service::Speech;
 use service::diagnose::{self, Diagnosis, Expected, diagnose};
 use service::host::Host;
@@ -31,7 +32,7 @@ pub(super) struct DoctorArgs {
     json: bool,
 }
 
-pub(super) async fn run(node: &NodeArgs, args: &DoctorArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &Options, args: &DoctorArgs) -> anyhow::Result<Exit> {
     let host = Host {
         root: args.root.clone(),
     };

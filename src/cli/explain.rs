@@ -6,10 +6,10 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use super::{Exit, ExplainArgs, ExplainFormat, NodeArgs, show};
+use super::{Exit, ExplainArgs, ExplainFormat, Options, show};
 use args::{self, Shape};
 
-pub(super) fn run(node: &NodeArgs, args: &ExplainArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(node: &Options, args: &ExplainArgs) -> anyhow::Result<Exit> {
     match (&args.schema, &args.tool) {
         (Some(schema), _) => lines(schema),
         (None, Some(tool)) => {
@@ -24,7 +24,7 @@ pub(super) fn run(node: &NodeArgs, args: &ExplainArgs) -> anyhow::Result<Exit> {
     }
 }
 
-fn one(node: &NodeArgs, name: &str, text: &str, in_words: bool) -> anyhow::Result<Exit> {
+fn one(node: &Options, name: &str, text: &str, in_words: bool) -> anyhow::Result<Exit> {
     let here = show::here(node)?;
     let Some(tool) = here.find(name) else {
         let names = here.tools().map(|tool| tool.name.as_str());

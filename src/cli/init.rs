@@ -8,9 +8,10 @@ use anyhow::{Context, bail};
 use clap::Args;
 use rustix::fs::{Gid, fchown};
 
-use super::{Exit, NodeArgs, bus, open, show};
+use super::{Exit, Options, bus, show};
 use arm::Family;
 use config::{NodeFile, SIMULATOR_PORT};
+use node::open;
 use scene::Library;
 use service::Speech;
 use service::host::Host;
@@ -51,7 +52,7 @@ struct Choice {
     port: String,
 }
 
-pub(super) async fn run(node: &NodeArgs, args: InitArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &Options, args: InitArgs) -> anyhow::Result<Exit> {
     if args.out.exists() && !args.force {
         bail!(
             "{} is there already: name another with --out, or say --force",

@@ -1,60 +1,43 @@
 //! The command line: wiring only. Everything that a command does is done in another room.
 
-mod abroad;
 mod approve;
 mod arm;
 mod audit;
 mod bus;
 mod calibrate;
 mod call;
-mod certificate;
-mod changes;
 mod check;
-mod control;
-mod desk;
 mod doctor;
-mod door;
 mod exam;
 mod explain;
 mod init;
 mod jobs;
 mod jog;
 mod keys;
-mod log;
-mod logline;
-mod notice;
-mod open;
 mod operate;
-mod park;
-mod peers;
 mod plan;
 mod playback;
 mod reach;
 mod recorded;
 mod replay;
-mod resources;
 mod scenes;
-mod selftest;
-mod serve;
 mod show;
 mod sim;
-mod state;
-mod systemd;
+mod token;
 mod tools;
 mod trace;
-mod verbs;
-mod work;
 
-pub use desk::desk;
+pub use node::{Exit, desk};
 pub use show::harmless;
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
 use caller::Role;
+use node::serve::{HttpAt, ServeOptions};
+use node::{Options, control_socket, serve, systemd};
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
 #[derive(Debug, Parser)]
@@ -94,10 +77,47 @@ struct NodeArgs {
     trace: Option<PathBuf>,
     /// How the log is written [default: fields under systemd's journal, text elsewhere]
     #[arg(long, global = true, value_enum)]
-    log: Option<log::Form>,
+    log: Option<LogForm>,
     /// Drive a real serial port although this process runs as root
     #[arg(long, global = true)]
     allow_root: bool,
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum LogForm {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+    /// Fields in systemd's journal.
+    Journal,
+}
+
+impl From<LogForm> for node::log::Form {
+    fn from(form: LogForm) -> Self {
+        match form {
+            LogForm::Text => Self::Text,
+            LogForm::Json => Self::Json,
+            LogForm::Journal => Self::Journal,
+        }
+    }
+}
+
+impl From<NodeArgs> for Options {
+    fn from(args: NodeArgs) -> Self {
+        Self {
+            config: args.config,
+            scenes: args.scenes,
+            output: args.output,
+            state: args.state,
+            port: args.port,
+            calibrated_elsewhere: args.calibrated.is_some(),
+            trace: args.trace,
+            allow_root: args.allow_root,
+            exams: Some(&exam::NodeExams),
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -340,23 +360,15 @@ struct ServeArgs {
     socket: Option<PathBuf>,
 }
 
-/// Where HTTP is spoken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HttpAt {
-    Address(SocketAddr),
-    /// At a socket that systemd opened before this process began.
-    Systemd,
-}
-
-impl std::str::FromStr for HttpAt {
-    type Err = String;
-
-    fn from_str(said: &str) -> Result<Self, String> {
-        if said == "systemd" {
-            return Ok(Self::Systemd);
+impl From<ServeArgs> for ServeOptions {
+    fn from(args: ServeArgs) -> Self {
+        Self {
+            http: args.http,
+            stdio: args.stdio,
+            host: args.host,
+            enable: args.enable,
+            socket: args.socket,
         }
-        let address = said.parse().map(Self::Address);
-        address.map_err(|_| "write an address such as 127.0.0.1:8700, or systemd".to_owned())
     }
 }
 
@@ -444,33 +456,6 @@ struct SimArgs {
     unpaced: bool,
 }
 
-/// What a command came to; the process's exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// Done.
-    Done = 0,
-    /// The caller did not get what was asked; nothing broke.
-    Refused = 1,
-    /// Something broke, or the arm's standstill was not verified.
-    Broken = 70,
-    /// Told to end where an arm could not be brought to rest: it is still energised.
-    Energised = 71,
-    /// An arm's port is not there, or nobody answers on it as that arm: to be tried again later.
-    Absent = 75,
-}
-
-impl Exit {
-    /// What a command that failed for this comes to.
-    #[must_use]
-    pub fn of(error: &anyhow::Error) -> Self {
-        if error.is::<open::Absent>() {
-            Self::Absent
-        } else {
-            Self::Refused
-        }
-    }
-}
-
 /// Does what the command line says.
 ///
 /// # Errors
@@ -481,7 +466,9 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
         _ => systemd::Sockets::default(),
     };
     let quiet = !matches!(cli.command, Command::Serve(_) | Command::Sim(_));
-    log::begin(cli.node.log, quiet);
+    if let Err(error) = node::log::begin(cli.node.log.map(Into::into), quiet) {
+        show::note(&format!("the log cannot be set up: {error}"));
+    }
     // One thread hears everybody: with two, each message would wake both. What takes long is done
     // by others (`work`).
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -495,10 +482,10 @@ pub fn run(cli: Cli) -> anyhow::Result<Exit> {
 }
 
 async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
-    let node = cli.node;
+    let node = Options::from(cli.node);
     match cli.command {
         Command::Call(args) => call::run(&node, args).await,
-        Command::Serve(args) => serve::run(&node, args, sockets).await,
+        Command::Serve(args) => serve::run(&node, args.into(), sockets).await,
         Command::Tools { format, what } => tools::run(&node, &format, what.map(|what| *what)),
         Command::Scene(what) => scenes::run(&node, what),
         Command::Plan(args) => plan::run(&node, &args),
@@ -519,23 +506,23 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
             arm,
             at,
         } => operate::enable(&at, scenes, meta, for_, arm).await,
-        Command::Disable(at) => operate::verb(&at, control::Verb::Disable).await,
-        Command::Stop(at) => operate::verb(&at, control::Verb::Stop).await,
-        Command::Estop(at) => operate::verb(&at, control::Verb::Estop).await,
+        Command::Disable(at) => operate::verb(&at, control_socket::Verb::Disable).await,
+        Command::Stop(at) => operate::verb(&at, control_socket::Verb::Stop).await,
+        Command::Estop(at) => operate::verb(&at, control_socket::Verb::Estop).await,
         Command::Clear(at) => operate::clear(&at).await,
-        Command::Hold { now, at } => operate::verb(&at, control::Verb::Hold { now }).await,
-        Command::Resume(at) => operate::verb(&at, control::Verb::Resume).await,
+        Command::Hold { now, at } => operate::verb(&at, control_socket::Verb::Hold { now }).await,
+        Command::Resume(at) => operate::verb(&at, control_socket::Verb::Resume).await,
         Command::TorqueOff { yes, at } => operate::torque_off(&at, yes).await,
         Command::Selftest { scene, rounds, at } => {
-            operate::verb(&at, control::Verb::Selftest { scene, rounds }).await
+            operate::verb(&at, control_socket::Verb::Selftest { scene, rounds }).await
         }
         Command::Reset { scene, arm, at } => {
-            operate::verb(&at, control::Verb::Reset { scene, arm }).await
+            operate::verb(&at, control_socket::Verb::Reset { scene, arm }).await
         }
         Command::Init(args) => init::run(&node, args).await,
         Command::Check => check::run(&node),
-        Command::Token(command) => door::run(&node, command),
-        Command::Status(at) => operate::verb(&at, control::Verb::Status).await,
+        Command::Token(command) => token::run(&node, command),
+        Command::Status(at) => operate::verb(&at, control_socket::Verb::Status).await,
         Command::Jobs { id, json, at } => jobs::run(&node, id, json, &at).await,
         Command::Approve { job, yes, at } => approve::run(job, yes, &at).await,
         Command::Replay { job, bytes } => replay::run(&node, &job, bytes).await,

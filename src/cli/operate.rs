@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 
-use super::control::{self, Told, Verb};
-use super::{AtArgs, Exit, NodeArgs, show};
+use super::{AtArgs, Exit, Options, show};
 use mcp::http_client;
+use node::control_socket::{self, Told, Verb};
 
 /// Whether a node that runs is asked, and not a folder.
-pub(super) fn is_meant(node: &NodeArgs, at: &AtArgs) -> bool {
+pub(super) fn is_meant(node: &Options, at: &AtArgs) -> bool {
     let folder = node.state.is_some() || node.config.is_some();
-    at.socket.is_some() || at.node.is_some() || (!folder && control::only_socket().is_ok())
+    at.socket.is_some() || at.node.is_some() || (!folder && control_socket::only_socket().is_ok())
 }
 
 /// Asks the node that is meant.
 pub(super) async fn ask(at: &AtArgs, verb: &Verb) -> anyhow::Result<Told> {
     match (&at.node, &at.token_file) {
         (Some(url), Some(token)) => abroad(url, token, verb).await,
-        _ => control::ask(&socket(at)?, verb).await,
+        _ => control_socket::ask(&socket(at)?, verb).await,
     }
 }
 
@@ -61,7 +61,7 @@ fn address(said: &str) -> String {
 fn socket(at: &AtArgs) -> anyhow::Result<PathBuf> {
     match &at.socket {
         Some(path) => Ok(path.clone()),
-        None => control::only_socket(),
+        None => control_socket::only_socket(),
     }
 }
 

@@ -7,8 +7,9 @@ use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{Exit, NodeArgs, open, scenes, show};
+use super::{Exit, Options, scenes, show};
 use base::units::Finite;
+use node::open;
 use plan::{Patient, PlanError, Report};
 use scene::{Drawing, Library, Outside, Scene, SceneError, SheetStroke, SizeFrom};
 use tools::{self, Preview};
@@ -41,7 +42,7 @@ pub(super) struct PlanArgs {
     pub(super) json: bool,
 }
 
-pub(super) fn run(node: &NodeArgs, args: &PlanArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(node: &Options, args: &PlanArgs) -> anyhow::Result<Exit> {
     let library = open::library(node, &open::file(node)?)?;
     if args.size.is_some() && args.design.is_empty() {
         bail!("--size is the size of a --design; a scene's own is design.size_mm in its file");

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::{Exit, NodeArgs, open, show};
+use super::{Exit, Options, show};
 use arm::Family;
 use base::units::{Instant, Joints};
 use link::memory::FarEnd;
 use link::record::{Direction, Event};
+use node::open;
 use sim::Simulator;
 
 #[derive(Debug, Args)]
@@ -24,7 +25,7 @@ pub(super) struct ReplayArgs {
 /// Longer traces are cut off there.
 const LINES_MAX: usize = 10_000_000;
 
-pub(super) async fn run(node: &NodeArgs, args: &ReplayArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &Options, args: &ReplayArgs) -> anyhow::Result<Exit> {
     let library = open::library(node, &open::file(node)?)?;
     let arm = library.arm(&args.arm)?;
     let name = args.file.display();

@@ -6,7 +6,8 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Exit, NodeArgs, open, scenes, show};
+use super::{Exit, Options, scenes, show};
+use node::open;
 use plan::{self, Patient, Reach};
 use scene::Scene;
 
@@ -29,7 +30,7 @@ pub(super) struct ReachArgs {
     json: bool,
 }
 
-pub(super) fn run(node: &NodeArgs, args: &ReachArgs) -> anyhow::Result<Exit> {
+pub(super) fn run(node: &Options, args: &ReachArgs) -> anyhow::Result<Exit> {
     let library = open::library(node, &open::file(node)?)?;
     let scene = scenes::find(&library, &args.scene, args.meta.as_deref())?;
     let pen = pen(&scene, args.pen.as_deref())?;

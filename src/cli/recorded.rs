@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::replay::APART_MM_MAX;
-use super::{Exit, open, show};
+use super::{Exit, show};
 use arm::Family;
 use base::clock::Clock;
 use base::units::{Instant, Joints};
@@ -16,6 +16,7 @@ use job::{self, Past};
 use link::memory::{FarEnd, MemoryLink};
 use link::record::{Direction, Event};
 use link::tap::CUT;
+use node::open;
 use scene::Scene;
 use sim::Simulator;
 

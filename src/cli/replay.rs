@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
-use super::{Exit, NodeArgs, open, recorded, show, state};
+use super::{Exit, Options, recorded, show};
 use base::clock::Clock;
 use base::units::Joints;
 use job::{self, Past};
 use link::memory::MemoryLink;
 use link::{Link, LinkError};
 use motion::{Motion, Opener, Outcome};
+use node::{open, state_folder};
 use permit::Permits;
 use plan::{self, Patient, Plan};
 use scene::{Order, Scene};
@@ -19,9 +20,9 @@ use sim::Simulator;
 /// Ink further from the job's strokes than this is another drawing.
 pub(super) const APART_MM_MAX: f64 = 1.0;
 
-pub(super) async fn run(args: &NodeArgs, id: &str, bytes: bool) -> anyhow::Result<Exit> {
+pub(super) async fn run(args: &Options, id: &str, bytes: bool) -> anyhow::Result<Exit> {
     let file = open::file(args)?;
-    let folder = state::place(args, &file)?;
+    let folder = state_folder::place(args, &file)?;
     let past = job::past(&folder, id)?;
     let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
     let scene = open::library(args, &file)?.scene(&past.scene, overlay)?;

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::plan::PlanArgs;
-use super::{Exit, NodeArgs, SceneCommand, open, show};
+use super::{Exit, Options, SceneCommand, show};
+use node::open;
 use scene::{Library, Scene, SceneError, SceneFile};
 
-pub(super) fn run(args: &NodeArgs, what: SceneCommand) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Options, what: SceneCommand) -> anyhow::Result<Exit> {
     match what {
         SceneCommand::List => list(&open::library(args, &open::file(args)?)?),
         SceneCommand::Check { scene, meta } => planned(args, scene, meta, None),
@@ -23,7 +24,7 @@ pub(super) fn run(args: &NodeArgs, what: SceneCommand) -> anyhow::Result<Exit> {
 
 /// The same as `plan` with nothing but a scene.
 fn planned(
-    args: &NodeArgs,
+    args: &Options,
     scene: String,
     meta: Option<String>,
     out: Option<PathBuf>,

@@ -8,8 +8,10 @@ use std::io::Write;
 use anyhow::bail;
 use serde_json::{Map, Value};
 
-use super::{Exit, NodeArgs, open};
+use super::{Exit, Options};
 use catalogue::{Format, Here};
+use node::job_list::FACTS;
+use node::open;
 
 /// A line on standard output. A reader that has seen enough and closed it is no error.
 pub(super) fn line(text: &str) {
@@ -45,7 +47,7 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
 }
 
 /// The catalogue, as a model sees it.
-pub(super) fn tools(args: &NodeArgs, format: &str) -> anyhow::Result<Exit> {
+pub(super) fn tools(args: &Options, format: &str) -> anyhow::Result<Exit> {
     let Some((_, format)) = Format::ALL.into_iter().find(|(name, _)| *name == format) else {
         let names: Vec<&str> = Format::ALL.iter().map(|(name, _)| *name).collect();
         bail!("there is no format {format:?}; valid: {}", names.join(", "));
@@ -55,24 +57,12 @@ pub(super) fn tools(args: &NodeArgs, format: &str) -> anyhow::Result<Exit> {
 }
 
 /// What a node of this file knows by name, without its arms.
-pub(super) fn here(args: &NodeArgs) -> anyhow::Result<Here> {
+pub(super) fn here(args: &Options) -> anyhow::Result<Here> {
     let file = open::file(args)?;
     let library = open::library(args, &file)?;
     let declared = open::declared(&file, &library)?;
     Ok(tools::here(&file, &library, &declared))
 }
-
-/// Facts of a result that have a line of their own, with what stands before and after the value.
-pub(super) const FACTS: [(&str, &str, &str); 8] = [
-    ("arm", "arm", ""),
-    ("stroke_count", "strokes", ""),
-    ("pen_down_mm", "pen-down length", " mm"),
-    ("arm_time_s", "time", " s of arm time"),
-    ("deviation_mm_p95", "deviation, 95 %", " mm"),
-    ("deviation_mm_max", "largest deviation", " mm"),
-    ("tracking_error_mm_max", "largest tracking error", " mm"),
-    ("stopped_after_ms", "stopped after", " ms"),
-];
 
 /// One line per fact of a result.
 pub(super) fn facts(structured: &Map<String, Value>) {

@@ -9,19 +9,20 @@ use anyhow::bail;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use super::{Exit, NodeArgs, SimArgs, open, show};
+use super::{Exit, Options, SimArgs, show};
 use arm::Arm;
 use base::clock::Clock;
 use base::units::Instant;
 use link::memory::FarEnd;
 use link::pty;
+use node::open;
 use scene::{Library, Scene};
 use sim::Simulator;
 
 /// How often the picture is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-pub(super) async fn run(node: &NodeArgs, args: SimArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &Options, args: SimArgs) -> anyhow::Result<Exit> {
     let mut library = open::library(node, &open::file(node)?)?;
     let arm = library.arm(&args.arm)?;
     library.let_stand_in(&arm)?;

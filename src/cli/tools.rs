@@ -7,12 +7,13 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
-use super::{Exit, NodeArgs, open, show};
+use super::{Exit, Options, show};
 use base::disk;
 use catalogue::{Effect, Here};
 use config::{
     ArgumentEntry, EffectEntry, NodeFile, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry, edit,
 };
+use node::open;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ToolsCommand {
@@ -193,7 +194,7 @@ impl ToolArgs {
 }
 
 pub(super) fn run(
-    node: &NodeArgs,
+    node: &Options,
     format: &str,
     what: Option<ToolsCommand>,
 ) -> anyhow::Result<Exit> {
@@ -213,7 +214,7 @@ pub(super) fn run(
     }
 }
 
-fn list(node: &NodeArgs) -> anyhow::Result<Exit> {
+fn list(node: &Options) -> anyhow::Result<Exit> {
     let here = show::here(node)?;
     if here.declared.is_empty() {
         show::line("no tools are declared");
@@ -229,7 +230,7 @@ fn list(node: &NodeArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn add(node: &NodeArgs, args: &ToolArgs) -> anyhow::Result<Exit> {
+fn add(node: &Options, args: &ToolArgs) -> anyhow::Result<Exit> {
     let (path, text) = read(node)?;
     let is_new = !path.exists();
     put(node, path, &edit::add(&text, &args.entry()?)?)?;
@@ -242,7 +243,7 @@ fn add(node: &NodeArgs, args: &ToolArgs) -> anyhow::Result<Exit> {
     told(&args.name)
 }
 
-fn set(node: &NodeArgs, args: &ToolArgs) -> anyhow::Result<Exit> {
+fn set(node: &Options, args: &ToolArgs) -> anyhow::Result<Exit> {
     let (path, text) = read(node)?;
     let file = NodeFile::read(&path.display().to_string(), &text)?;
     let old = file.tools.into_iter().find(|tool| tool.name == args.name);
@@ -267,7 +268,7 @@ fn told(name: &str) -> anyhow::Result<Exit> {
 }
 
 /// The node file and its text; a file that does not exist yet is empty.
-fn read(node: &NodeArgs) -> anyhow::Result<(&Path, String)> {
+fn read(node: &Options) -> anyhow::Result<(&Path, String)> {
     let Some(path) = node.config.as_deref() else {
         bail!("say which node file to edit with --config FILE");
     };
@@ -279,14 +280,14 @@ fn read(node: &NodeArgs) -> anyhow::Result<(&Path, String)> {
 }
 
 /// Writes the file only if a node would start with it, and then whole or not at all.
-fn put(node: &NodeArgs, path: &Path, text: &str) -> anyhow::Result<()> {
+fn put(node: &Options, path: &Path, text: &str) -> anyhow::Result<()> {
     check(node, path, text).context("nothing was written")?;
     // Behind a link, the file that it leads to is replaced, not the link.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     disk::put(&target, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn check(node: &NodeArgs, path: &Path, text: &str) -> anyhow::Result<()> {
+fn check(node: &Options, path: &Path, text: &str) -> anyhow::Result<()> {
     let file = NodeFile::read(&path.display().to_string(), text)?;
     let library = open::library(node, &file)?;
     open::declared(&file, &library)?;

@@ -6,12 +6,13 @@ use std::time::Duration;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Exit, NodeArgs, open, show};
+use super::{Exit, Options, show};
 use base::clock::Clock;
 use link::Link;
 use link::pty::Pty;
 use link::record::{self, RecordLink};
 use link::serial::SerialLink;
+use node::open;
 
 #[derive(Debug, Args)]
 pub(super) struct TraceArgs {
@@ -28,7 +29,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The speed until a program sets one.
 const BAUD: u32 = 1_000_000;
 
-pub(super) async fn run(node: &NodeArgs, args: &TraceArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &Options, args: &TraceArgs) -> anyhow::Result<Exit> {
     open::check_user(&args.port, node.allow_root)?;
     let clock = Clock::real();
     let pty = Pty::open()?;

@@ -39,7 +39,7 @@ pub struct Entry {
 
 /// Every servo on the port, in the arm file's order, the held ones last.
 #[derive(Clone, Debug)]
-pub struct ServoMap {
+pub(crate) struct ServoMap {
     pub entries: Vec<Entry>,
     dof: usize,
 }
@@ -48,7 +48,7 @@ pub struct ServoMap {
 const HELD_TICKS: (f64, f64) = (200.0, 1000.0);
 
 impl ServoMap {
-    pub fn new(arm: &Arm) -> Self {
+    pub(crate) fn new(arm: &Arm) -> Self {
         let turning = arm
             .servos()
             .map(|(joint, servo)| turning(arm, joint, servo));
@@ -69,15 +69,15 @@ impl ServoMap {
         }
     }
 
-    pub fn ids(&self) -> Vec<u8> {
+    pub(crate) fn ids(&self) -> Vec<u8> {
         self.entries.iter().map(|entry| entry.name.id).collect()
     }
 
-    pub fn name(&self, place: usize) -> ServoName {
+    pub(crate) fn name(&self, place: usize) -> ServoName {
         self.entries[place].name.clone()
     }
 
-    pub fn counts(&self) -> BusCounts {
+    pub(crate) fn counts(&self) -> BusCounts {
         let servos = self.entries.iter().map(|entry| ServoCounts {
             id: entry.name.id,
             ..ServoCounts::default()
@@ -89,7 +89,7 @@ impl ServoMap {
     }
 
     /// Joints from one number a servo, the mean where two servos turn one joint.
-    pub fn joints(&self, of: impl Fn(usize, Servo) -> f64) -> Joints {
+    pub(crate) fn joints(&self, of: impl Fn(usize, Servo) -> f64) -> Joints {
         let mut sum = Joints::zeros(self.dof);
         let mut count = Joints::zeros(self.dof);
         for (place, entry) in self.entries.iter().enumerate() {
@@ -109,7 +109,7 @@ impl ServoMap {
     /// # Errors
     /// [`DriverError::Goal`] names the first servo whose goal or speed is outside, not a number, or
     /// missing.
-    pub fn goals(
+    pub(crate) fn goals(
         &self,
         command: &Command,
         found_ticks: &[i32],
@@ -212,6 +212,6 @@ fn turning(arm: &Arm, joint: usize, servo: Servo) -> Entry {
     }
 }
 
-pub fn ticks_a_radian(servo: Servo) -> f64 {
+pub(crate) fn ticks_a_radian(servo: Servo) -> f64 {
     f64::from(servo.ticks_per_turn) / TAU
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base::units::Instant;
 
 /// Readings in a row that nothing explains before they count as real.
-pub const JUMPS_MAX: u32 = 3;
+pub(crate) const JUMPS_MAX: u32 = 3;
 
 /// Ticks that a reading may be off without any movement.
 const NOISE_TICKS: f64 = 4.0;
@@ -15,14 +15,14 @@ const PERIODS: f64 = 3.0;
 
 /// The positions of one servo that were believed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Filter {
+pub(crate) struct Filter {
     last: Option<(i32, Instant)>,
     jumps: u32,
 }
 
 /// What is to be thought of a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Movement explains it.
     Believed,
     /// It does not; ask again.
@@ -34,7 +34,7 @@ pub enum Verdict {
 impl Filter {
     /// Judges a reading taken at `at` of a servo that moves at most at `speed_ticks_s` and is read
     /// every `period`. Only what is believed is remembered.
-    pub fn judge(
+    pub(crate) fn judge(
         &mut self,
         ticks: i32,
         at: Instant,
@@ -65,7 +65,7 @@ impl Filter {
     }
 
     /// Takes a reading as the truth whatever was before.
-    pub fn believe(&mut self, ticks: i32, at: Instant) {
+    pub(crate) fn believe(&mut self, ticks: i32, at: Instant) {
         *self = Self {
             last: Some((ticks, at)),
             jumps: 0,
@@ -73,7 +73,7 @@ impl Filter {
     }
 
     /// Forgets everything: the next reading is the first.
-    pub fn reset(&mut self) {
+    pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
 }

@@ -40,7 +40,7 @@ const CAPS_EVERY: u64 = 50;
 const PATIENT: Instant = Instant::from_nanos(u64::MAX);
 
 /// A driver for the servos of one arm.
-pub struct Servos<D: Dialect> {
+pub(crate) struct Servos<D: Dialect> {
     arm: ArmFile,
     map: ServoMap,
     ids: Vec<u8>,
@@ -78,7 +78,7 @@ pub struct Servos<D: Dialect> {
 }
 
 impl<D: Dialect> Servos<D> {
-    pub fn new(arm: &Arm, clock: &Clock) -> Self {
+    pub(crate) fn new(arm: &Arm, clock: &Clock) -> Self {
         let map = ServoMap::new(arm);
         let count = map.entries.len();
         Self {
@@ -111,16 +111,16 @@ impl<D: Dialect> Servos<D> {
         }
     }
 
-    pub fn counts(&self) -> &BusCounts {
+    pub(crate) fn counts(&self) -> &BusCounts {
         &self.bus.counts
     }
 
     /// A servo that lost its torque needs energising again, whatever the others do.
-    pub fn is_energised(&self) -> bool {
+    pub(crate) fn is_energised(&self) -> bool {
         self.goals.is_some() && self.ailing.iter().all(Option::is_none)
     }
 
-    pub async fn cycle(
+    pub(crate) async fn cycle(
         &mut self,
         link: &mut dyn Link,
         command: Option<&Command>,
@@ -156,7 +156,7 @@ impl<D: Dialect> Servos<D> {
         found.map(|()| measured)
     }
 
-    pub fn has_goals(&self) -> bool {
+    pub(crate) fn has_goals(&self) -> bool {
         self.goals.is_some()
     }
 

@@ -64,7 +64,7 @@ fn must_be_calibrated(entry: &ArmEntry) -> bool {
 ///
 /// # Errors
 /// What differs, and that the node is to be started again.
-pub fn same_zeros(seat: &Seat, scene: &Scene) -> Result<(), String> {
+pub(crate) fn same_zeros(seat: &Seat, scene: &Scene) -> Result<(), String> {
     if scene.arm.counts_like(seat.motion.arm()) {
         return Ok(());
     }

@@ -12,11 +12,12 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::person::{Person, Said};
-use super::{ConsentArgs, Measured, Place, of_arm, torque};
-use crate::control::Verb;
-use crate::{AtArgs, Exit, NodeArgs, operate, show};
+use super::{ConsentArgs, Place, of_arm, torque};
+use crate::{AtArgs, Exit, Options, operate, show};
 use base::clock::Clock;
 use calib::{self, Found, Ranges, Record, Ticks, report};
+use node::control_socket::Verb;
+use node::measurements::Measured;
 
 /// How often the table is drawn anew.
 const EVERY: Duration = Duration::from_millis(150);
@@ -49,7 +50,7 @@ struct Line {
     enter: bool,
 }
 
-pub(super) async fn run(node: &NodeArgs, args: &JointsArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &Options, args: &JointsArgs) -> anyhow::Result<Exit> {
     let place = Place::find(node, &args.at).await?;
     let arm = place.library.arm(&args.arm)?;
     let mut ranges = Ranges::new(&arm);

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::person::{Person, Said};
 use super::{ConsentArgs, HereArgs, Of, Place, Record, TouchArgs, Verdict, What, clock};
-use crate::{Exit, NodeArgs, show};
+use crate::{Exit, Options, show};
 use base::units::Joints;
 use calib::{self, Contact, Kind, Role, Session, TOUCHES_EACH, report};
 
@@ -45,7 +45,7 @@ pub(crate) struct TeachArgs {
     consent: ConsentArgs,
 }
 
-pub(crate) async fn run(node: &NodeArgs, what: &TeachCommand) -> anyhow::Result<Exit> {
+pub(crate) async fn run(node: &Options, what: &TeachCommand) -> anyhow::Result<Exit> {
     let (kind, name, args) = match what {
         TeachCommand::Pose { name, args } => (Kind::Pose, name.as_str(), args),
         TeachCommand::Cap { name, args } => (Kind::Cap, name.as_str(), args),
@@ -136,7 +136,7 @@ fn places(is_rolled: bool) -> Vec<(Of, &'static str)> {
 
 /// Touches asked for one after the other, each place so often that it is known how well they repeat; then it is shown, asked
 /// for and accepted.
-async fn sheet(node: &NodeArgs, args: &TeachArgs) -> anyhow::Result<Exit> {
+async fn sheet(node: &Options, args: &TeachArgs) -> anyhow::Result<Exit> {
     let TeachArgs { here, consent } = args;
     let place = Place::find(node, &here.at).await?;
     let scene = place.library.scene(&here.scene, None)?;
@@ -165,7 +165,7 @@ async fn sheet(node: &NodeArgs, args: &TeachArgs) -> anyhow::Result<Exit> {
 }
 
 /// Says what is left of it all: the touches, and an arm that holds or lies limp.
-async fn kept(node: &NodeArgs, here: &HereArgs, before: &str) -> anyhow::Result<Exit> {
+async fn kept(node: &Options, here: &HereArgs, before: &str) -> anyhow::Result<Exit> {
     let place = Place::find(node, &here.at).await?;
     let scene = place.library.scene(&here.scene, None)?;
     let left = place.left(&scene.arm.file.name);

@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 
 use super::helpers::to_ask;
-use super::{Exit, NodeArgs, show, toolbox, write};
+use super::{Exit, Options, show, toolbox, write};
 use exam::generate::{self, Wanted};
 use exam::{Asker, Case, Class, Record};
 
@@ -81,7 +81,7 @@ pub(super) enum CasesCommand {
 }
 
 pub(super) async fn run(
-    node: &NodeArgs,
+    node: &Options,
     what: CasesCommand,
     record: &mut Record,
     store: &Path,
@@ -138,7 +138,7 @@ fn all(record: &Record, own: bool) -> anyhow::Result<Vec<Case>> {
     Ok(shipped.into_iter().chain(record.cases()?).collect())
 }
 
-fn list(node: &NodeArgs, record: &Record, class: Option<&str>, own: bool) -> anyhow::Result<()> {
+fn list(node: &Options, record: &Record, class: Option<&str>, own: bool) -> anyhow::Result<()> {
     let (tools, _) = toolbox(node)?;
     let mut shown = 0;
     for case in all(record, own)? {
@@ -159,7 +159,7 @@ fn list(node: &NodeArgs, record: &Record, class: Option<&str>, own: bool) -> any
 }
 
 /// Adds cases that the node could examine: those whose own right call it would carry out.
-fn add(node: &NodeArgs, record: &mut Record, cases: Vec<Case>) -> anyhow::Result<()> {
+fn add(node: &Options, record: &mut Record, cases: Vec<Case>) -> anyhow::Result<()> {
     let (tools, _) = toolbox(node)?;
     let shipped = Case::shipped()?;
     let cases: Vec<Case> = cases.into_iter().map(named).collect();
@@ -211,7 +211,7 @@ struct Made {
 }
 
 async fn made(
-    node: &NodeArgs,
+    node: &Options,
     record: &Record,
     wanted: &Wanted,
     asker: Option<&Asker>,

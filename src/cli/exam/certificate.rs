@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 
 use super::asked::Asked;
 use super::model_file::Hashes;
-use super::{Exit, NodeArgs, cards, instructions, open, print_json, show, state};
+use super::{Exit, Options, cards, instructions, print_json, show};
 use base::clock::calendar_ms;
 use caller::{Book, Card};
 use catalogue::Here;
 use config::{NodeFile, Qualified};
 use exam::{self, Certificate, Exam, Held, Level, Record, Shown, Verdict};
+use node::{open, state_folder};
 use tools::Examiner;
 
 /// The record of exams in a node's state folder.
@@ -51,7 +52,7 @@ pub(super) enum CertificateCommand {
 }
 
 pub(super) fn run(
-    node: &NodeArgs,
+    node: &Options,
     what: CertificateCommand,
     record: &mut Record,
 ) -> anyhow::Result<Exit> {
@@ -87,17 +88,17 @@ pub(super) fn run(
 const NOTHING_KEPT: &str = "a node without a node file keeps no key, so it signs no certificate: say --config FILE, or --state DIR";
 
 /// The node's state folder, where it keeps one.
-fn lasting(node: &NodeArgs) -> anyhow::Result<Option<PathBuf>> {
+fn lasting(node: &Options) -> anyhow::Result<Option<PathBuf>> {
     let file = open::file(node)?;
-    if state::is_practice(node, &file) {
+    if state_folder::is_practice(node, &file) {
         return Ok(None);
     }
-    Ok(Some(state::folder(node, &file)?))
+    Ok(Some(state_folder::folder(node, &file)?))
 }
 
 /// A certificate for what a run has reached, or why there is none; nothing where nothing was reached.
 pub(super) fn issue(
-    node: &NodeArgs,
+    node: &Options,
     exam: &Exam,
     record: &mut Record,
     run: i64,
@@ -155,18 +156,18 @@ fn against(
 }
 
 /// The node's tools as it would show them.
-fn here(node: &NodeArgs) -> anyhow::Result<Here> {
+fn here(node: &Options) -> anyhow::Result<Here> {
     let file = open::file(node)?;
     let library = open::library(node, &file)?;
     let declared = open::declared(&file, &library)?;
     Ok(tools::shown(&file, &library, &declared))
 }
 
-fn at_node(node: &NodeArgs, record: &Record) -> anyhow::Result<Shown> {
+fn at_node(node: &Options, record: &Record) -> anyhow::Result<Shown> {
     shown(&here(node)?, record)
 }
 
-fn list(node: &NodeArgs, record: &Record, id: Option<&str>, json: bool) -> anyhow::Result<Exit> {
+fn list(node: &Options, record: &Record, id: Option<&str>, json: bool) -> anyhow::Result<Exit> {
     let held = match id {
         Some(id) => vec![record.certificate(id)?],
         None => record.certificates()?,
@@ -259,7 +260,7 @@ fn shown(here: &Here, record: &Record) -> anyhow::Result<Shown> {
 }
 
 /// What a serving node knows of its tokens' certificates.
-pub(crate) struct Examined {
+pub(super) struct Examined {
     state: PathBuf,
     book: Book,
     wanted: Option<Qualified>,
@@ -267,7 +268,7 @@ pub(crate) struct Examined {
 }
 
 impl Examined {
-    pub(crate) fn at(state: &Path, file: &NodeFile) -> Self {
+    pub(super) fn at(state: &Path, file: &NodeFile) -> Self {
         Self {
             state: state.to_owned(),
             book: Book::at(state),

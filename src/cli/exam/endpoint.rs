@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 use exam::{Endpoint, Response};
 use mcp::http_client;
 
-/// Where the key comes from: never the command line, which other users can see, and never a file of ours.
-pub(crate) const KEY: &str = "STEADYHAND_API_KEY";
+use node::remote_tools::EXAM_KEY_VARIABLE;
 
 /// What stands in place of a key in anything that is told.
 const HIDDEN: &str = "(key)";
@@ -29,7 +28,9 @@ impl Http {
             .trim_end_matches("/chat/completions");
         Self {
             base: base.to_owned(),
-            key: std::env::var(KEY).ok().filter(|key| !key.trim().is_empty()),
+            key: std::env::var(EXAM_KEY_VARIABLE)
+                .ok()
+                .filter(|key| !key.trim().is_empty()),
         }
     }
 

@@ -81,7 +81,7 @@ async fn ask(server: &Meant) -> anyhow::Result<Vec<ToolCard>> {
     match server.transport {
         Transport::Sse => bail!("sse is not supported, use streamable-http"),
         Transport::Stdio => {
-            let listed = super::super::abroad::tools(&server.url).await;
+            let listed = node::remote_tools::tools(&server.url).await;
             listed.map_err(anyhow::Error::msg)
         }
         Transport::StreamableHttp => {

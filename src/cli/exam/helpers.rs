@@ -9,8 +9,9 @@ use anyhow::Context;
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 
+use super::cards;
+use super::certificate;
 use super::endpoint::Http;
-use super::{cards, certificate};
 use args::Profile;
 use catalogue::Here;
 use config::{ExamEntry, Forgiveness, NodeFile};
@@ -18,7 +19,7 @@ use exam::{AddressOf, Asker, Bench, ExamError, Helper, Limits, Settings};
 use tools::{Helped, Helpers};
 
 /// The helpers of a node.
-pub(crate) struct Helping {
+pub(super) struct Helping {
     bench: Arc<Bench>,
     profile: Profile,
 }
@@ -26,7 +27,7 @@ pub(crate) struct Helping {
 impl Helping {
     /// # Errors
     /// The address of the model to ask holds a key.
-    pub(crate) fn at(state: &Path, file: &NodeFile) -> anyhow::Result<Self> {
+    pub(super) fn at(state: &Path, file: &NodeFile) -> anyhow::Result<Self> {
         let store = state.join(certificate::STORE);
         let bench = Bench::new(store, limits(&file.exam), asker(&file.exam)?);
         Ok(Self {

@@ -6,11 +6,11 @@ use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{Exit, NodeArgs, ReportFormat, print_json, show, write};
+use super::{Exit, Options, ReportFormat, print_json, show, write};
 use exam::{self, By, Comparison, Record, Report, Row, RunRow};
 
 pub(super) fn report(
-    node: &NodeArgs,
+    node: &Options,
     record: &Record,
     run: Option<i64>,
     format: ReportFormat,
@@ -36,10 +36,10 @@ pub(super) fn report(
 }
 
 /// Writes a report in all three forms, and says where.
-pub(super) fn files(node: &NodeArgs, report: &Report) -> anyhow::Result<Vec<String>> {
+pub(super) fn files(node: &Options, report: &Report) -> anyhow::Result<Vec<String>> {
     let folder = match node.output.clone() {
         Some(folder) => folder,
-        None => super::open::own_temporary()?,
+        None => node::open::own_temporary()?,
     };
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make {}", folder.display()))?;

@@ -13,21 +13,33 @@ mod run;
 mod servers;
 mod similar;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
-pub(super) use certificate::Examined;
-pub(super) use endpoint::KEY;
-pub(super) use helpers::Helping;
-
-use super::{Exit, NodeArgs, open, show, state};
+use super::{Exit, Options, show};
 use args::{Policy, Profile};
 use catalogue::{self, Effect, Here, Tool};
-use config::Forgiveness;
+use config::{Forgiveness, NodeFile};
 use exam::{Card, Does, Record, Toolbox};
+use node::{ExamServices, open, state_folder};
+use tools::{Examiner, Helpers};
+
+/// The exams' part of a running node.
+pub(super) struct NodeExams;
+
+impl ExamServices for NodeExams {
+    fn examiner(&self, state: &Path, file: &NodeFile) -> Arc<dyn Examiner> {
+        Arc::new(certificate::Examined::at(state, file))
+    }
+
+    fn helpers(&self, state: &Path, file: &NodeFile) -> anyhow::Result<Arc<dyn Helpers>> {
+        Ok(Arc::new(helpers::Helping::at(state, file)?))
+    }
+}
 
 #[derive(Debug, Args)]
 pub(super) struct ExamArgs {
@@ -90,7 +102,7 @@ enum ReportFormat {
     Answers,
 }
 
-pub(super) async fn run(node: &NodeArgs, args: ExamArgs) -> anyhow::Result<Exit> {
+pub(super) async fn run(node: &Options, args: ExamArgs) -> anyhow::Result<Exit> {
     let store = store(node, args.store)?;
     let mut record = Record::open(&store)?;
     match args.what {
@@ -111,21 +123,21 @@ pub(super) async fn run(node: &NodeArgs, args: ExamArgs) -> anyhow::Result<Exit>
 }
 
 /// Where exams are recorded. A node that keeps nothing keeps its exams all the same, in the user's own folder.
-fn store(node: &NodeArgs, said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+fn store(node: &Options, said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     if let Some(said) = said {
         return Ok(said);
     }
     let file = open::file(node)?;
-    let folder = if state::is_practice(node, &file) {
-        state::usual("exam")?
+    let folder = if state_folder::is_practice(node, &file) {
+        state_folder::usual("exam")?
     } else {
-        state::folder(node, &file)?
+        state_folder::folder(node, &file)?
     };
     Ok(folder.join(certificate::STORE))
 }
 
 /// The node's tools as a planner is shown them, and the words that go before them.
-fn toolbox(node: &NodeArgs) -> anyhow::Result<(Toolbox, String)> {
+fn toolbox(node: &Options) -> anyhow::Result<(Toolbox, String)> {
     let file = open::file(node)?;
     let library = open::library(node, &file)?;
     let declared = open::declared(&file, &library)?;

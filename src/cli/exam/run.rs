@@ -7,9 +7,10 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::asked::Asked;
+use super::certificate;
 use super::chosen::Asking;
 use super::endpoint::Http;
-use super::{Exit, NodeArgs, certificate, foreign, read, show, toolbox};
+use super::{Exit, Options, foreign, read, show, toolbox};
 use exam::{
     self, AddressOf, Exam, Level, Progress, Record, Replay, Report, Settings, Toolbox, Verdict,
 };
@@ -50,7 +51,7 @@ pub(super) struct RunArgs {
 }
 
 pub(super) async fn run(
-    node: &NodeArgs,
+    node: &Options,
     args: RunArgs,
     record: &mut Record,
 ) -> anyhow::Result<Exit> {
@@ -86,7 +87,7 @@ const NAME_ALONE: &str = "the model's file was not named (--model-file), so a ce
 
 /// Asks an endpoint.
 async fn examined(
-    node: &NodeArgs,
+    node: &Options,
     args: &RunArgs,
     resumed: Option<i64>,
     record: &mut Record,
@@ -112,7 +113,7 @@ async fn examined(
 
 /// An exam with the tools as they are now. Where one list of them cannot be had, that is a run that failed.
 async fn begun(
-    node: &NodeArgs,
+    node: &Options,
     args: &RunArgs,
     settings: &Settings,
     record: &mut Record,
@@ -135,7 +136,7 @@ async fn begun(
 }
 
 /// The node's tools and those of the servers that are named.
-async fn snapshot(node: &NodeArgs, args: &RunArgs, record: &Record) -> anyhow::Result<Toolbox> {
+async fn snapshot(node: &Options, args: &RunArgs, record: &Record) -> anyhow::Result<Toolbox> {
     let servers = foreign::meant(&args.servers, record)?;
     let others = foreign::tools(&servers).await?;
     let own = if args.only_servers {
@@ -147,7 +148,7 @@ async fn snapshot(node: &NodeArgs, args: &RunArgs, record: &Record) -> anyhow::R
 }
 
 /// The cases, the tools and the words of an exam.
-fn exam(node: &NodeArgs, args: &RunArgs, tools: Toolbox, record: &Record) -> anyhow::Result<Exam> {
+fn exam(node: &Options, args: &RunArgs, tools: Toolbox, record: &Record) -> anyhow::Result<Exam> {
     let (_, preamble) = toolbox(node)?;
     let servers = foreign::meant(&args.servers, record)?;
     let servers: Vec<String> = servers.into_iter().map(|server| server.name).collect();
@@ -242,7 +243,7 @@ struct Told {
 }
 
 /// The verdict, the reasons, the worst answers, and where the report is.
-fn tell(node: &NodeArgs, args: &RunArgs, record: &Record, told: &Told) -> anyhow::Result<Exit> {
+fn tell(node: &Options, args: &RunArgs, record: &Record, told: &Told) -> anyhow::Result<Exit> {
     let Told {
         run,
         verdict,

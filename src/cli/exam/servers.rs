@@ -130,7 +130,7 @@ async fn look(server: &Server) -> (Status, String) {
                     Err(error) => Err(key.out_of(&error.to_string())),
                 }
             }
-            Transport::Stdio => super::super::abroad::greet(&server.url).await,
+            Transport::Stdio => node::remote_tools::greet(&server.url).await,
         }
     };
     match tokio::time::timeout(CHECK_MAX, opening).await {

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::endpoint::Http;
-use super::{Exit, NodeArgs, foreign, print_json, read, show, toolbox};
+use super::{Exit, Options, foreign, print_json, read, show, toolbox};
 use exam::{AddressOf, Card, How, Pair, Record, Similar, THRESHOLD};
 
 /// An embedding model answers within this time, or not at all.
@@ -59,7 +59,7 @@ struct Which {
 }
 
 pub(super) async fn run(
-    node: &NodeArgs,
+    node: &Options,
     args: &SimilarArgs,
     record: &Record,
 ) -> anyhow::Result<Exit> {
@@ -174,7 +174,7 @@ fn tell(pair: &Pair, run: Option<i64>) {
     }
 }
 
-async fn cards(node: &NodeArgs, args: &Which, record: &Record) -> anyhow::Result<Vec<Card>> {
+async fn cards(node: &Options, args: &Which, record: &Record) -> anyhow::Result<Vec<Card>> {
     if let Some(file) = &args.file {
         return of_file(file);
     }

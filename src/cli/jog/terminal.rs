@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 
 use super::view::{Key, View};
 use super::{JogArgs, look};
-use crate::control::{Told, Verb};
 use crate::{Exit, operate, show};
 use base::clock::Clock;
+use node::control_socket::{Told, Verb};
 
 /// How often the arm is looked at.
 const EVERY: Duration = Duration::from_millis(100);

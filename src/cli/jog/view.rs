@@ -7,7 +7,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Cell, Paragraph, Row, Table};
 
-use super::{Axis, Stance, Wanted};
+use node::jog::{Axis, Stance, Wanted};
 
 /// What is chosen, and what was said last.
 #[derive(Debug, Default)]
@@ -171,8 +171,8 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    use super::super::Joint;
     use super::*;
+    use node::jog::Joint;
 
     fn view() -> View {
         let joint = |name: &str, deg| Joint {

@@ -11,7 +11,7 @@ const FIRST_READINGS: u32 = 4;
 const FIRST_APART_TICKS: i32 = 40;
 
 impl<D: Dialect> Servos<D> {
-    pub async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
+    pub(crate) async fn attach(&mut self, link: &mut dyn Link) -> Result<Attached, DriverError> {
         self.forget();
         let latency = self.ping_all(link).await?;
         let mut servos = Vec::with_capacity(self.ids.len());

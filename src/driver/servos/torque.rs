@@ -13,7 +13,7 @@ const AIMS_MAX: u32 = 3;
 const REBOOT: Duration = Duration::from_secs(2);
 
 impl<D: Dialect> Servos<D> {
-    pub async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
+    pub(crate) async fn energise(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
         let was_on = |known: &Known| known.torque_on == Some(true);
         let limp = self.known.iter().enumerate();
         let limp: Vec<usize> = limp
@@ -126,7 +126,7 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// Lets one servo start anew.
-    pub async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<(), DriverError> {
+    pub(crate) async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<(), DriverError> {
         let place = self.ids.iter().position(|known| *known == id);
         let mut request = Vec::new();
         let knows = D::encode(&mut request, Request::Reboot(id));
@@ -151,7 +151,7 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// Limits the torque of every servo for the motion that follows, if that is not its limit already.
-    pub async fn limit_torque(
+    pub(crate) async fn limit_torque(
         &mut self,
         link: &mut dyn Link,
         limit: TorqueLimit,
@@ -243,7 +243,7 @@ impl<D: Dialect> Servos<D> {
         })
     }
 
-    pub async fn release(&mut self, link: &mut dyn Link) -> Result<Released, DriverError> {
+    pub(crate) async fn release(&mut self, link: &mut dyn Link) -> Result<Released, DriverError> {
         self.goals = None;
         let all: Vec<usize> = (0..self.ids.len()).collect();
         let released = self.torque_off(link, &all).await?;

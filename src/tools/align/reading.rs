@@ -39,7 +39,7 @@ pub(super) fn propose(
 }
 
 /// Keeps what a camera saw as the proposal for the scene's sheet. Nothing moves.
-pub fn propose_seen(
+pub(super) fn propose_seen(
     order: &Order<'_>,
     scene: &Scene,
     look: &Look,

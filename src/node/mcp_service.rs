@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use tokio::sync::broadcast;
 
 use super::resources::{self, Resources};
-use super::{door, notice, work};
+use super::{http_auth, notices, worker_pool};
 use args::{self, envelope};
 use caller::Role;
 use catalogue::{self, PROMPTS, Prompt};
@@ -21,7 +21,7 @@ use permit::Who;
 use tools::{self, Node, Reply, Request};
 
 /// A node behind the protocol.
-pub(super) struct NodeDesk {
+pub struct NodeDesk {
     node: Arc<Node>,
     resources: Arc<Resources>,
     /// Told when lists change, where somebody watches.
@@ -37,7 +37,7 @@ pub fn desk(node: &Arc<Node>) -> (Arc<dyn Desk>, Repair) {
 
 impl NodeDesk {
     /// A desk whose lists nobody watches: for one call.
-    pub(super) fn new(node: &Arc<Node>) -> Self {
+    pub fn new(node: &Arc<Node>) -> Self {
         Self {
             node: Arc::clone(node),
             resources: Arc::new(Resources::new(Arc::clone(node))),
@@ -46,16 +46,16 @@ impl NodeDesk {
     }
 
     /// A desk that tells its clients when lists change.
-    pub(super) fn watched(node: &Arc<Node>) -> Self {
+    pub fn watched(node: &Arc<Node>) -> Self {
         Self {
-            changes: Some(notice::watch(node)),
+            changes: Some(notices::watch(node)),
             ..Self::new(node)
         }
     }
 }
 
 /// Reads a message that is not JSON.
-pub(super) fn repair(raw: &[u8]) -> Repaired {
+pub fn repair(raw: &[u8]) -> Repaired {
     match envelope::read(raw) {
         Ok(envelope) => Repaired::Message(envelope.message),
         Err(error) => Repaired::Hopeless(error.to_string()),
@@ -130,7 +130,7 @@ impl Desk for NodeDesk {
         if node.stops(&request.tool) || node.is_quick(&request) {
             return Box::pin(async move { answer(node.call(request, watch).await) });
         }
-        let working = work::spawn(node.call(request, watch));
+        let working = worker_pool::spawn(node.call(request, watch));
         Box::pin(async move {
             match working.await {
                 Ok(reply) => answer(reply),
@@ -163,7 +163,7 @@ impl Desk for NodeDesk {
 
     fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, Unknown>> {
         let resources = Arc::clone(&self.resources);
-        let reading = work::spawn(async move { resources.read(&uri).await });
+        let reading = worker_pool::spawn(async move { resources.read(&uri).await });
         Box::pin(async move {
             match reading.await {
                 Ok(read) => read,
@@ -200,7 +200,7 @@ impl Desk for NodeDesk {
 
 fn request(node: &Node, call: Call) -> Request {
     let standing = call.caller.identity.as_ref();
-    let standing = standing.map(|one| door::standing(one, call.caller.hop.as_ref()));
+    let standing = standing.map(|one| http_auth::standing(one, call.caller.hop.as_ref()));
     // A call in this process was typed by a person, who tries what a planner may do; what it writes is the person's.
     let is_typed = call.caller.via == Via::InProcess && node.writes(&call.tool);
     let is_person = standing

@@ -29,7 +29,7 @@ const JSON: &str = "application/json";
 const PNG: &str = "image/png";
 
 /// The resources of a node.
-pub(super) struct Resources {
+pub(crate) struct Resources {
     node: Arc<Node>,
     planning: Semaphore,
     /// By scene's revision, the latest last.
@@ -59,7 +59,7 @@ impl<'a> Address<'a> {
 }
 
 impl Resources {
-    pub(super) fn new(node: Arc<Node>) -> Self {
+    pub(crate) fn new(node: Arc<Node>) -> Self {
         Self {
             node,
             planning: Semaphore::new(PREVIEWS_AT_ONCE),
@@ -68,7 +68,7 @@ impl Resources {
     }
 
     /// Everything that can be read now.
-    pub(super) fn cards(&self) -> Vec<ResourceCard> {
+    pub(crate) fn cards(&self) -> Vec<ResourceCard> {
         let here = self.node.here();
         let mut cards = vec![card(
             "nodes://all",
@@ -105,7 +105,7 @@ impl Resources {
         cards
     }
 
-    pub(super) async fn read(&self, uri: &str) -> Result<ResourceText, Unknown> {
+    pub(crate) async fn read(&self, uri: &str) -> Result<ResourceText, Unknown> {
         let found = match Address::of(uri) {
             Some(address) => self.find(&address).await,
             None => None,
@@ -228,7 +228,7 @@ impl Resources {
     }
 
     /// Names that complete what was typed, for templates and for prompts' arguments.
-    pub(super) fn complete(&self, completion: &Completion) -> Vec<String> {
+    pub(crate) fn complete(&self, completion: &Completion) -> Vec<String> {
         let here = self.node.here();
         let typed = completion.typed.to_lowercase();
         let all = self.values(&here, &completion.of, &completion.argument);
@@ -260,7 +260,7 @@ impl Resources {
 }
 
 /// The families of resources.
-pub(super) fn templates() -> Vec<TemplateCard> {
+pub(crate) fn templates() -> Vec<TemplateCard> {
     let template = |uri: &str, name: &str, about: &str, mime: &str| TemplateCard {
         uri_template: uri.to_owned(),
         name: name.to_owned(),

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
-use super::jog::JOG;
+use super::jog::{self, JOG};
 use super::open::users_temporary;
-use super::{selftest, verbs, work};
-use args::{self, Received};
+use super::{job_list, measurements, operator_verbs, selftest, worker_pool};
+use args::Received;
 use base::disk;
 use permit::Who;
 use tools::{Node, Request, Seat, Watch};
@@ -24,7 +24,7 @@ use tools::{Node, Request, Seat, Watch};
 /// What an operator asks.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verb")]
-pub(super) enum Verb {
+pub enum Verb {
     /// Allow motion in a scene as it is now.
     Enable {
         /// The scene.
@@ -92,7 +92,7 @@ pub(super) enum Verb {
         /// In which scene.
         scene: String,
         /// What and how far.
-        step: super::jog::Wanted,
+        step: jog::Wanted,
     },
     /// How the arm of a scene is, for somebody who jogs it.
     Jogged {
@@ -135,18 +135,18 @@ const EMERGENCY: [&str; 2] = ["emergencystop", "estop"];
 
 /// What came of it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(super) struct Told {
+pub struct Told {
     /// Whether it was done.
-    pub(super) done: bool,
+    pub done: bool,
     /// In words.
-    pub(super) text: String,
+    pub text: String,
     /// The hash of the plan that it is about.
     #[serde(default)]
-    pub(super) plan: Option<String>,
+    pub plan: Option<String>,
 }
 
 impl Told {
-    pub(super) fn done(text: impl Into<String>) -> Self {
+    pub fn done(text: impl Into<String>) -> Self {
         Self {
             done: true,
             text: text.into(),
@@ -154,7 +154,7 @@ impl Told {
         }
     }
 
-    pub(super) fn failed(text: impl Into<String>) -> Self {
+    pub fn failed(text: impl Into<String>) -> Self {
         Self {
             done: false,
             ..Self::done(text)
@@ -166,7 +166,7 @@ impl Told {
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 
 /// An open control socket; its file goes with it, where this process has made it.
-pub(super) struct Door {
+pub struct Door {
     listener: UnixListener,
     path: Option<PathBuf>,
 }
@@ -184,7 +184,7 @@ impl Drop for Door {
 const SERVICE_FOLDER: &str = "/run/steadyhand";
 
 /// A socket that systemd opened; its file is systemd's.
-pub(super) fn adopt(listener: std::os::unix::net::UnixListener) -> anyhow::Result<Door> {
+pub fn adopt(listener: std::os::unix::net::UnixListener) -> anyhow::Result<Door> {
     listener.set_nonblocking(true)?;
     Ok(Door {
         listener: UnixListener::from_std(listener)?,
@@ -193,7 +193,7 @@ pub(super) fn adopt(listener: std::os::unix::net::UnixListener) -> anyhow::Resul
 }
 
 /// Where sockets are: the unit's runtime directory, the user's, or a folder of this user's own.
-pub(super) fn folder() -> PathBuf {
+pub fn folder() -> PathBuf {
     let own = std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from);
     let users =
         || std::env::var_os("XDG_RUNTIME_DIR").map(|dir| PathBuf::from(dir).join("steadyhand"));
@@ -201,7 +201,7 @@ pub(super) fn folder() -> PathBuf {
 }
 
 /// Opens the socket of a node.
-pub(super) fn open(path: Option<&Path>, node: &str) -> anyhow::Result<Door> {
+pub fn open(path: Option<&Path>, node: &str) -> anyhow::Result<Door> {
     let path = match path {
         Some(path) => path.to_path_buf(),
         None => in_folder(&folder(), node)?,
@@ -252,7 +252,7 @@ fn check_owner(folder: &Path) -> anyhow::Result<()> {
 }
 
 /// Answers operators until it is dropped.
-pub(super) async fn serve(door: &Door, node: &Arc<Node>) -> io::Result<()> {
+pub async fn serve(door: &Door, node: &Arc<Node>) -> io::Result<()> {
     loop {
         let (stream, _) = door.listener.accept().await?;
         let node = Arc::clone(node);
@@ -295,7 +295,7 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
 
 /// Whoever jogs watches. Once they have gone nobody does: what they may have asked to move stops, though it had not begun. What
 /// others are moving goes on.
-pub(super) fn leave_jog(node: &Node) {
+pub fn leave_jog(node: &Node) {
     let is_theirs = |seat: &&Arc<Seat>| seat.under_way().is_none_or(|tool| tool == JOG);
     node.seats.iter().filter(is_theirs).for_each(|seat| {
         seat.motion.abandon();
@@ -309,7 +309,7 @@ async fn gone(reader: &mut (impl tokio::io::AsyncRead + Unpin)) {
 }
 
 /// Does a verb for somebody who has proven to be an operator, and notes it.
-pub(super) async fn done_for(node: &Arc<Node>, caller: &str, verb: Verb) -> Told {
+pub async fn done_for(node: &Arc<Node>, caller: &str, verb: Verb) -> Told {
     tracing::info!(caller, ?verb, "operator");
     let words = format!("{caller}: {verb:?}");
     let told = if matches!(verb, Verb::Stop | Verb::Estop) {
@@ -317,7 +317,7 @@ pub(super) async fn done_for(node: &Arc<Node>, caller: &str, verb: Verb) -> Told
         act(node, verb).await
     } else {
         let here = Arc::clone(node);
-        let working = work::spawn(async move { act(&here, verb).await });
+        let working = worker_pool::spawn(async move { act(&here, verb).await });
         let broke = |_| Told::failed("the node broke while it did this; its log says why");
         working.await.unwrap_or_else(broke)
     };
@@ -350,11 +350,11 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
             )
         }
         Verb::Stop => call(node, "stop", Received::Absent).await,
-        Verb::Estop => verbs::estop(node).await,
-        Verb::Clear => verbs::clear(node),
-        Verb::Hold { now } => verbs::hold(node, now).await,
-        Verb::Resume => verbs::resume(node).await,
-        Verb::TorqueOff => verbs::torque_off(node).await,
+        Verb::Estop => operator_verbs::estop(node).await,
+        Verb::Clear => operator_verbs::clear(node),
+        Verb::Hold { now } => operator_verbs::hold(node, now).await,
+        Verb::Resume => operator_verbs::resume(node).await,
+        Verb::TorqueOff => operator_verbs::torque_off(node).await,
         Verb::Selftest { scene, rounds } => selftest::run(node, scene.as_deref(), rounds).await,
         Verb::Reset { scene, arm } => {
             let said = [("scene", scene), ("arm", arm)];
@@ -369,13 +369,11 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
             call(node, "reset", arguments).await
         }
         Verb::Status => call(node, "sense", Received::Absent).await,
-        Verb::Jobs { id, json } => super::jobs::told(&node.state, id.as_deref(), json),
-        Verb::Measured => super::calibrate::measured(node),
-        Verb::Look { scene, camera } => {
-            super::calibrate::looked(node, &scene, camera.as_deref()).await
-        }
-        Verb::Jog { scene, step } => super::jog::step(node, &scene, step).await,
-        Verb::Jogged { scene } => super::jog::stand(node, &scene),
+        Verb::Jobs { id, json } => job_list::told(&node.state, id.as_deref(), json),
+        Verb::Measured => measurements::measured(node),
+        Verb::Look { scene, camera } => measurements::looked(node, &scene, camera.as_deref()).await,
+        Verb::Jog { scene, step } => jog::step(node, &scene, step).await,
+        Verb::Jogged { scene } => jog::stand(node, &scene),
         Verb::Pending { job } => pending(node, job.as_deref()),
         Verb::Approve { job, plan } => match node.approve(&job, &plan) {
             Ok(text) => Told::done(text),
@@ -452,7 +450,7 @@ async fn call(node: &Arc<Node>, tool: &str, arguments: Received) -> Told {
 }
 
 /// Asks the node at a socket.
-pub(super) async fn ask(path: &Path, verb: &Verb) -> anyhow::Result<Told> {
+pub async fn ask(path: &Path, verb: &Verb) -> anyhow::Result<Told> {
     let missing = || format!("no node answers at {}; is it running?", path.display());
     let mut stream = UnixStream::connect(path).await.with_context(missing)?;
     let mut line = serde_json::to_vec(verb)?;
@@ -465,7 +463,7 @@ pub(super) async fn ask(path: &Path, verb: &Verb) -> anyhow::Result<Told> {
 }
 
 /// The one socket there is, where none is named: of this user's nodes, otherwise of the machine's service.
-pub(super) fn only_socket() -> anyhow::Result<PathBuf> {
+pub fn only_socket() -> anyhow::Result<PathBuf> {
     let folder = folder();
     if folder.exists() {
         check_owner(&folder)?;

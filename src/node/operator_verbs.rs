@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::control::Told;
+use super::control_socket::Told;
 use gate::HoldAt;
 use motion::{State, StopReport};
 use permit::{Latch, Who};
@@ -24,7 +24,7 @@ impl Told {
     }
 }
 
-pub(super) fn clear(node: &Node) -> Told {
+pub(crate) fn clear(node: &Node) -> Told {
     let is_latched = |seat: &Arc<Seat>| {
         let latched = seat.permits().latched();
         matches!(latched, Some(Latch::Emergency(_)))
@@ -44,7 +44,7 @@ pub(super) fn clear(node: &Node) -> Told {
     }
 }
 
-pub(super) async fn estop(node: &Node) -> Told {
+pub(crate) async fn estop(node: &Node) -> Told {
     let tickets: Vec<_> = node
         .seats
         .iter()
@@ -83,7 +83,7 @@ fn estopped(
     }
 }
 
-pub(super) async fn hold(node: &Node, now: bool) -> Told {
+pub(crate) async fn hold(node: &Node, now: bool) -> Told {
     let at = if now { HoldAt::Once } else { HoldAt::StrokeEnd };
     let mut lines = Vec::new();
     for seat in &node.seats {
@@ -122,7 +122,7 @@ async fn is_held(seat: &Seat) -> Result<String, String> {
     }
 }
 
-pub(super) async fn resume(node: &Node) -> Told {
+pub(crate) async fn resume(node: &Node) -> Told {
     let mut lines = Vec::new();
     for seat in &node.seats {
         lines.push(match go_on(seat).await {
@@ -145,7 +145,7 @@ async fn go_on(seat: &Seat) -> Result<(), String> {
 }
 
 /// Every servo of every arm is attempted, and each that may still hold is named.
-pub(super) async fn torque_off(node: &Node) -> Told {
+pub(crate) async fn torque_off(node: &Node) -> Told {
     let mut lines = Vec::new();
     for seat in &node.seats {
         let line = limp(seat).await;
@@ -187,7 +187,7 @@ async fn limp(seat: &Arc<Seat>) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::park::tests::house;
+    use super::super::parking::tests::house;
     use super::*;
     use base::clock::Clock;
     use sim::Fault;

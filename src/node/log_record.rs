@@ -19,10 +19,10 @@ use base::clock::calendar_ms;
 const VALUE_CHARS_MAX: usize = 2_000;
 
 /// Where the journal hears.
-pub(super) const JOURNAL: &str = "/run/systemd/journal/socket";
+pub(crate) const JOURNAL: &str = "/run/systemd/journal/socket";
 
 /// Where lines go.
-pub(super) enum Out<W> {
+pub(crate) enum Out<W> {
     /// One JSON object a line.
     Json(Mutex<W>),
     /// Fields for the journal.
@@ -30,7 +30,7 @@ pub(super) enum Out<W> {
 }
 
 /// Turns events, with the fields of the calls that they happen in, into lines.
-pub(super) struct Lines<W>(pub(super) Out<W>);
+pub(crate) struct Lines<W>(pub(super) Out<W>);
 
 /// The fields of one call, kept with its span.
 struct Kept(Fields);

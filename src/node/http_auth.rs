@@ -5,82 +5,15 @@ use std::sync::Arc;
 
 use anyhow::bail;
 
-use super::control::{self, Told, Verb};
-use super::{Exit, NodeArgs, TokenCommand, open, show, state};
+use super::control_socket::{self, Told, Verb};
 use base::clock::calendar_ms;
 use caller::{Book, Denied, Role, Standing};
 use mcp::http::Operate;
 use mcp::{Doorkeeper, Hop, Identity};
 use tools::Node;
 
-const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
-
-/// Makes, lists or revokes tokens.
-pub(super) fn run(args: &NodeArgs, command: TokenCommand) -> anyhow::Result<Exit> {
-    let args = &state::of_service(args);
-    let file = open::file(args)?;
-    if state::is_practice(args, &file) {
-        bail!(
-            "a node without a node file keeps nothing: say --config FILE, or --state DIR for `serve` as well"
-        );
-    }
-    let book = Book::at(&state::folder(args, &file)?);
-    match command {
-        TokenCommand::Add {
-            name,
-            role,
-            calls_per_minute,
-            expires,
-            qualified,
-        } => {
-            let days = expires.map(|days| u64::from(days) * DAY_MS);
-            let ends_ms = days.map(|ms| calendar_ms().saturating_add(ms));
-            let token = book.add(&name, role, calls_per_minute, ends_ms)?;
-            if let Some(level) = qualified {
-                book.qualify(&name, Some(level.word()))?;
-            }
-            show::note("this is shown once; give it as `Authorization: Bearer …`");
-            show::line(&token);
-        }
-        TokenCommand::List => list(&book)?,
-        TokenCommand::Revoke { name } => {
-            book.revoke(&name)?;
-            show::note(&format!("{name} is revoked, on a node that runs too"));
-        }
-    }
-    Ok(Exit::Done)
-}
-
-fn list(book: &Book) -> anyhow::Result<()> {
-    let cards = book.list()?;
-    if cards.is_empty() {
-        show::note("there are no tokens");
-    }
-    for card in cards {
-        let left = card.ends_ms.map(|ends| ends.saturating_sub(calendar_ms()));
-        let ends = match left {
-            None => String::new(),
-            Some(0) => ", ended".to_owned(),
-            Some(left) => format!(", ends within {} days", left.div_ceil(DAY_MS)),
-        };
-        show::line(&format!(
-            "{:24} {:10} {:6} calls a minute{ends}{}{}",
-            card.name,
-            card.role.to_string(),
-            card.calls_per_minute,
-            told(", wants level", card.qualified.as_deref()),
-            told(", certificate", card.certificate.as_deref()),
-        ));
-    }
-    Ok(())
-}
-
-fn told(what: &str, value: Option<&str>) -> String {
-    value.map_or_else(String::new, |value| format!("{what} {value}"))
-}
-
 /// Returns whether every request over HTTP needs a token.
-pub(super) fn wants_tokens(node: &Node, address: SocketAddr) -> bool {
+pub(crate) fn wants_tokens(node: &Node, address: SocketAddr) -> bool {
     !address.ip().is_loopback() || node.file.require_tokens
 }
 
@@ -89,7 +22,7 @@ pub(super) fn wants_tokens(node: &Node, address: SocketAddr) -> bool {
 /// # Errors
 /// The address can be reached from elsewhere and there is no token, so nobody could come in and
 /// anybody might think that they can.
-pub(super) fn keeper(node: &Arc<Node>, address: SocketAddr) -> anyhow::Result<Arc<dyn Doorkeeper>> {
+pub(crate) fn keeper(node: &Arc<Node>, address: SocketAddr) -> anyhow::Result<Arc<dyn Doorkeeper>> {
     let is_wanted = wants_tokens(node, address);
     let book = Book::at(&node.state);
     if is_wanted && book.list()?.is_empty() {
@@ -149,7 +82,7 @@ fn judged(found: Result<Standing, Denied>) -> Result<Identity, String> {
 }
 
 /// Operators' verbs over HTTP: as by the control socket, for operators' tokens alone, noted under the token's name.
-pub(super) fn operate(node: &Arc<Node>) -> Operate {
+pub(crate) fn operate(node: &Arc<Node>) -> Operate {
     let node = Arc::clone(node);
     Arc::new(move |identity, body| {
         let verb = Verb::read(&node, &body);
@@ -168,7 +101,7 @@ pub(super) fn operate(node: &Arc<Node>) -> Operate {
             let told = match verb {
                 Ok(verb) => {
                     let caller = format!("token {}", identity.name);
-                    control::done_for(&node, &caller, verb).await
+                    control_socket::done_for(&node, &caller, verb).await
                 }
                 Err(why) => Told::failed(why),
             };
@@ -199,12 +132,12 @@ impl Drop for Watch {
             return;
         };
         tracing::warn!("whoever jogged went away: the arm was told to stop");
-        control::leave_jog(node);
+        control_socket::leave_jog(node);
     }
 }
 
 /// What an identity that [`Keeper`] gave allows. Whoever passes a call on for somebody who may do less may do less.
-pub(super) fn standing(identity: &Identity, hop: Option<&Hop>) -> Standing {
+pub(crate) fn standing(identity: &Identity, hop: Option<&Hop>) -> Standing {
     // A word that is no role comes from no keeper of ours; it may look.
     let role = |word: &str| word.parse().unwrap_or(Role::Viewer);
     let own = role(&identity.role);

@@ -13,7 +13,7 @@ const THREADS: usize = 2;
 static WORK: OnceLock<Option<Runtime>> = OnceLock::new();
 
 /// Does `work` there; here, where the system gives no threads.
-pub(super) fn spawn<F>(work: F) -> JoinHandle<F::Output>
+pub(crate) fn spawn<F>(work: F) -> JoinHandle<F::Output>
 where
     F: Future<Output: Send> + Send + 'static,
 {

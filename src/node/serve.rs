@@ -1,6 +1,7 @@
 //! `serve`: the node over standard input and output, or over HTTP, until it is told to end.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -8,25 +9,56 @@ use futures::future::join_all;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::changes::Changes;
-use super::desk::{self, repair};
+use super::config_changes::Changes;
+use super::mcp_service::{self, repair};
 use super::open::{self, Pace};
 use super::systemd::Sockets;
-use super::{Exit, HttpAt, NodeArgs, ServeArgs, certificate, control, door, park, systemd};
+use super::{Exit, Options, control_socket, http_auth, parking, systemd, tls_identity};
 use base::clock::{CALENDAR_OFFSET, calendar_offset_ms};
 use mcp::http::{self, HttpConfig, Listening};
 use mcp::{Desk, session_key, stdio};
 use permit::Who;
 use tools::{self, Node, Seat};
 
+/// Where HTTP is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpAt {
+    Address(SocketAddr),
+    /// At a socket that systemd opened before this process began.
+    Systemd,
+}
+
+impl std::str::FromStr for HttpAt {
+    type Err = String;
+
+    fn from_str(said: &str) -> Result<Self, String> {
+        if said == "systemd" {
+            return Ok(Self::Systemd);
+        }
+        let address = said.parse().map(Self::Address);
+        address.map_err(|_| "write an address such as 127.0.0.1:8700, or systemd".to_owned())
+    }
+}
+
+/// How a node is served.
+#[derive(Clone, Debug, Default)]
+pub struct ServeOptions {
+    /// Streamable HTTP; standard input and output where absent.
+    pub http: Option<HttpAt>,
+    /// Standard input and output beside HTTP; their end is the node's.
+    pub stdio: bool,
+    /// Host names of this node beside localhost.
+    pub host: Vec<String>,
+    /// Scenes in which motion is enabled from the start.
+    pub enable: Vec<String>,
+    /// The control socket, instead of one named after the node in the runtime folder.
+    pub socket: Option<PathBuf>,
+}
+
 /// An arm that was not read for so long is not ready.
 const READING_AGE_S_MAX: f64 = 2.0;
 
-pub(super) async fn run(
-    args: &NodeArgs,
-    serve: ServeArgs,
-    sockets: Sockets,
-) -> anyhow::Result<Exit> {
+pub async fn run(args: &Options, serve: ServeOptions, sockets: Sockets) -> anyhow::Result<Exit> {
     let served = until_told(args, serve, sockets).await;
     if let Err(error) = &served {
         systemd::notify(&format!("STATUS=it cannot go on: {error:#}"));
@@ -35,8 +67,8 @@ pub(super) async fn run(
 }
 
 async fn until_told(
-    args: &NodeArgs,
-    mut serve: ServeArgs,
+    args: &Options,
+    mut serve: ServeOptions,
     mut sockets: Sockets,
 ) -> anyhow::Result<Exit> {
     let node = open::node(args, Pace::Real)?;
@@ -56,8 +88,8 @@ async fn until_told(
         );
     }
     let door = match sockets.control.take() {
-        Some(opened) => control::adopt(opened),
-        None => control::open(serve.socket.as_deref(), &node.file.name),
+        Some(opened) => control_socket::adopt(opened),
+        None => control_socket::open(serve.socket.as_deref(), &node.file.name),
     };
     let stop = CancellationToken::new();
     let parking = Arc::new(OnceLock::new());
@@ -67,7 +99,7 @@ async fn until_told(
         Arc::clone(&parking),
     ));
     for seat in &node.seats {
-        tokio::spawn(park::mind_heat(Arc::clone(&node), Arc::clone(seat)));
+        tokio::spawn(parking::mind_heat(Arc::clone(&node), Arc::clone(seat)));
     }
     systemd::watchdog(&node);
     match (&door, serve.http) {
@@ -97,7 +129,7 @@ async fn until_told(
 }
 
 /// However serving ended, the arm is brought to a stand before the reason is told.
-pub(super) async fn end(node: &Arc<Node>, parking: Option<&Leaves>) -> Exit {
+pub async fn end(node: &Arc<Node>, parking: Option<&Leaves>) -> Exit {
     match parking {
         Some(leaves) => park_all(node, leaves).await,
         None if !halt(node).await => Exit::Broken,
@@ -108,7 +140,7 @@ pub(super) async fn end(node: &Arc<Node>, parking: Option<&Leaves>) -> Exit {
 /// Nobody asked for parking: what still holds an arm in the air outlives this process.
 fn left_standing(node: &Node) -> Exit {
     let mut exit = Exit::Done;
-    for seat in node.seats.iter().filter(|seat| park::stays_up(seat)) {
+    for seat in node.seats.iter().filter(|seat| parking::stays_up(seat)) {
         tracing::error!(
             arm = seat.name,
             "the arm is still energised where it stands: its torque holds it until somebody switches it off"
@@ -122,21 +154,24 @@ fn left_standing(node: &Node) -> Exit {
 const WRITTEN: Duration = Duration::from_secs(1);
 
 /// Whatever was under way is written to its end before the process ends.
-pub(super) async fn close(node: &Node) {
+pub async fn close(node: &Node) {
     if !node.settle(WRITTEN).await {
         tracing::error!("the end of a job is not in its journal: the next start will ask about it");
     }
 }
 
-async fn operators(door: &anyhow::Result<control::Door>, node: &Arc<Node>) -> std::io::Result<()> {
+async fn operators(
+    door: &anyhow::Result<control_socket::Door>,
+    node: &Arc<Node>,
+) -> std::io::Result<()> {
     match door {
-        Ok(door) => control::serve(door, node).await,
+        Ok(door) => control_socket::serve(door, node).await,
         Err(_) => std::future::pending().await,
     }
 }
 
 /// Never returns: a lost socket does not keep the arm from its end.
-async fn heard_to_the_end(door: &anyhow::Result<control::Door>, node: &Arc<Node>) -> Exit {
+async fn heard_to_the_end(door: &anyhow::Result<control_socket::Door>, node: &Arc<Node>) -> Exit {
     if let Err(error) = operators(door, node).await {
         tracing::warn!("operators cannot reach this node any more: {error}");
     }
@@ -161,11 +196,11 @@ fn ready(node: &Arc<Node>) {
 
 async fn speak(
     node: &Arc<Node>,
-    serve: &ServeArgs,
+    serve: &ServeOptions,
     listening: Option<Listening>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let (desk, _) = desk::desk(node);
+    let (desk, _) = mcp_service::desk(node);
     for seat in &node.seats {
         let enabled = seat.permits().enabled(seat.motion.clock().now());
         tracing::info!(arm = seat.name, is = seat.title(), enabled, "attached");
@@ -174,15 +209,16 @@ async fn speak(
         ready(node);
         return by_pipe(node, desk, stop).await;
     };
-    let doorkeeper = door::keeper(node, listening.address())?;
+    let doorkeeper = http_auth::keeper(node, listening.address())?;
     let leaving = Arc::clone(node);
     let config = HttpConfig {
-        tls: certificate::acceptor(&node.file)?,
+        tls: tls_identity::acceptor(&node.file)?,
         left: Some(Arc::new(move |session| {
             leaving.left(&session_key(session));
         })),
         doorkeeper: Some(doorkeeper),
-        operate: door::wants_tokens(node, listening.address()).then(|| door::operate(node)),
+        operate: http_auth::wants_tokens(node, listening.address())
+            .then(|| http_auth::operate(node)),
         hosts: serve.host.clone(),
         metrics: Some(metrics(node)),
         ready: Some(readiness(node)),
@@ -254,12 +290,12 @@ fn seat_ready(seat: &Seat) -> Result<String, String> {
 }
 
 /// Each arm, as of the moment of the signal.
-pub(super) type Leaves = Vec<park::Leave>;
+pub type Leaves = Vec<parking::Leave>;
 
-pub(super) fn leaves(node: &Node) -> Leaves {
+pub fn leaves(node: &Node) -> Leaves {
     node.seats
         .iter()
-        .map(|seat| park::Leave::of(seat))
+        .map(|seat| parking::Leave::of(seat))
         .collect()
 }
 
@@ -314,8 +350,8 @@ async fn park_all(node: &Arc<Node>, leaves: &Leaves) -> Exit {
     for (seat, parked) in begun {
         let broke = |_| Err((Exit::Broken, "it broke".to_owned()));
         match parked.await.unwrap_or_else(broke) {
-            Ok(park::Parked::Limp) => {}
-            Ok(park::Parked::AtRest) => tracing::info!(
+            Ok(parking::Parked::Limp) => {}
+            Ok(parking::Parked::AtRest) => tracing::info!(
                 arm = seat.name,
                 "the arm is at rest and holds with its torque on"
             ),
@@ -336,12 +372,12 @@ async fn park_all(node: &Arc<Node>, leaves: &Leaves) -> Exit {
 async fn parked(
     node: Arc<Node>,
     seat: Arc<Seat>,
-    leave: park::Leave,
-) -> Result<park::Parked, (Exit, String)> {
+    leave: parking::Leave,
+) -> Result<parking::Parked, (Exit, String)> {
     if !halted(&seat).await {
-        return Err((Exit::Broken, park::UNVERIFIED.to_owned()));
+        return Err((Exit::Broken, parking::UNVERIFIED.to_owned()));
     }
-    let parked = park::park(&node, &seat, &leave).await;
+    let parked = parking::park(&node, &seat, &leave).await;
     parked.map_err(|why| (Exit::Energised, why))
 }
 

@@ -31,7 +31,7 @@ struct Watched {
 }
 
 /// Begins to watch a node for as long as it lives; whoever subscribes hears of changes.
-pub(super) fn watch(node: &Arc<Node>) -> broadcast::Sender<Change> {
+pub(crate) fn watch(node: &Arc<Node>) -> broadcast::Sender<Change> {
     let changes = broadcast::Sender::new(BEHIND_MAX);
     let watched = Watched {
         files: seen(node),

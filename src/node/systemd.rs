@@ -24,11 +24,11 @@ const STATUS_EVERY: Duration = Duration::from_millis(500);
 
 /// Sockets that systemd opened for this process.
 #[derive(Debug, Default)]
-pub(super) struct Sockets {
+pub struct Sockets {
     /// Where callers come in.
-    pub(super) http: Option<TcpListener>,
+    pub http: Option<TcpListener>,
     /// Where operators of this machine come in.
-    pub(super) control: Option<UnixListener>,
+    pub control: Option<UnixListener>,
 }
 
 /// Takes the sockets that systemd opened, by their kind: one for HTTP, one for operators. It changes the environment, so
@@ -36,7 +36,7 @@ pub(super) struct Sockets {
 ///
 /// # Errors
 /// One of them is of another kind, or there are two of a kind.
-pub(super) fn sockets() -> anyhow::Result<Sockets> {
+pub fn sockets() -> anyhow::Result<Sockets> {
     let mut opened = ListenFd::from_env();
     let mut sockets = Sockets::default();
     for index in 0..opened.len() {
@@ -58,7 +58,7 @@ pub(super) fn sockets() -> anyhow::Result<Sockets> {
 }
 
 /// Says how it is, in words, whenever that changes; for as long as the process lives.
-pub(super) fn status(node: &Arc<Node>) {
+pub fn status(node: &Arc<Node>) {
     if std::env::var_os("NOTIFY_SOCKET").is_none() {
         return;
     }
@@ -78,7 +78,7 @@ pub(super) fn status(node: &Arc<Node>) {
 }
 
 /// Every arm with what it is doing, and whether it may.
-pub(super) fn words(node: &Node) -> String {
+pub fn words(node: &Node) -> String {
     let arms: Vec<String> = node.seats.iter().map(|seat| of_arm(node, seat)).collect();
     arms.join("; ")
 }
@@ -117,7 +117,7 @@ fn doing(snapshot: &Snapshot) -> String {
 }
 
 /// Sends a state such as `READY=1`. Without a notify socket there is nobody to tell.
-pub(super) fn notify(state: &str) {
+pub fn notify(state: &str) {
     let Ok(socket) = std::env::var("NOTIFY_SOCKET") else {
         return;
     };
@@ -140,7 +140,7 @@ fn send(socket: &str, state: &str) -> std::io::Result<()> {
 
 /// Has the arms' threads, and nothing else, feed systemd's watchdog. When one of them hangs, the
 /// feeding ends and systemd ends the process; the arm then moves no further than its leash.
-pub(super) fn watchdog(node: &Node) {
+pub fn watchdog(node: &Node) {
     let Some(every) = asked_every() else {
         return;
     };

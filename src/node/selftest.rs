@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::control::Told;
+use super::control_socket::Told;
 use base::disk;
 use base::units::Instant;
 use busy::{Bare, Busy};
@@ -27,7 +27,7 @@ const SOMEBODY_ELSE: &str = "somebody else stopped it";
 const FILE: &str = "selftest.json";
 
 /// Measures every arm of a node, and keeps what was found.
-pub(super) async fn run(node: &Arc<Node>, scene: Option<&str>, rounds: u32) -> Told {
+pub(crate) async fn run(node: &Arc<Node>, scene: Option<&str>, rounds: u32) -> Told {
     let mut lines = Vec::new();
     let mut arms = Vec::new();
     let mut good = true;
@@ -58,7 +58,7 @@ pub(super) async fn run(node: &Arc<Node>, scene: Option<&str>, rounds: u32) -> T
 }
 
 /// Reads what an earlier node measured.
-pub(super) fn recall(node: &Node) {
+pub(crate) fn recall(node: &Node) {
     let text = std::fs::read(file(node)).unwrap_or_default();
     if let Ok(result) = serde_json::from_slice::<Value>(&text) {
         node.tested(result);
@@ -252,7 +252,7 @@ fn release(seat: &Seat, scene: &Scene, now: Instant, by: Who) -> Result<(), Stri
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::park::tests::{House, house};
+    use crate::parking::tests::{House, house};
     use base::clock::Clock;
 
     /// Its own stop is under way when the node stops for another reason: that one counts.

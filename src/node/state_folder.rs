@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::NodeArgs;
+use super::Options;
 use config::NodeFile;
 
 /// Where the node is that systemd's units start: its file, and its state. Operators' verbs find both as they find its control
@@ -18,14 +18,14 @@ const SERVICE_STATE: &str = "/var/lib/steadyhand";
 /// `XDG_STATE_HOME/steadyhand/NAME` (or `~/.local/state/…`). A node with nothing but embedded
 /// simulated arms and neither a node file nor `--state` is for trying out: its state is a
 /// temporary folder of this process.
-pub(super) fn folder(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<PathBuf> {
+pub fn folder(args: &Options, file: &NodeFile) -> anyhow::Result<PathBuf> {
     let folder = place(args, file)?;
     make(&folder).with_context(|| format!("cannot make the state folder {}", folder.display()))?;
     Ok(folder)
 }
 
 /// The folder that [`folder`] makes.
-pub(super) fn place(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<PathBuf> {
+pub fn place(args: &Options, file: &NodeFile) -> anyhow::Result<PathBuf> {
     match args.state.clone().or_else(|| file.state.clone()) {
         Some(said) => Ok(said),
         None if is_practice(args, file) => Ok(super::open::own_temporary()?.join("state")),
@@ -37,15 +37,15 @@ pub(super) fn place(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<PathBuf>
 }
 
 /// For whoever changes what a node keeps and says neither which node nor where: the machine's service, if it has one.
-pub(super) fn of_service(args: &NodeArgs) -> NodeArgs {
+pub fn of_service(args: &Options) -> Options {
     of_service_at(args, SERVICE_FILE)
 }
 
-fn of_service_at(args: &NodeArgs, file: &str) -> NodeArgs {
+fn of_service_at(args: &Options, file: &str) -> Options {
     let says_nothing = args.config.is_none() && args.state.is_none();
     // A file that others may not even see is told apart from none by what comes of reading it.
     let there = says_nothing && !is_absent(Path::new(file));
-    NodeArgs {
+    Options {
         config: args.config.clone().or(there.then(|| file.into())),
         ..args.clone()
     }
@@ -56,7 +56,7 @@ fn is_absent(file: &Path) -> bool {
     found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
-fn is_service(args: &NodeArgs, file: &str) -> bool {
+fn is_service(args: &Options, file: &str) -> bool {
     let said = args.config.as_deref().map(Path::canonicalize);
     matches!((said, Path::new(file).canonicalize()), (Some(Ok(said)), Ok(file)) if said == file)
 }
@@ -66,7 +66,7 @@ fn said(key: &str) -> bool {
 }
 
 /// Whether this node is for trying out, and keeps nothing.
-pub(super) fn is_practice(args: &NodeArgs, file: &NodeFile) -> bool {
+pub fn is_practice(args: &Options, file: &NodeFile) -> bool {
     args.config.is_none()
         && args.state.is_none()
         && file.state.is_none()
@@ -74,7 +74,7 @@ pub(super) fn is_practice(args: &NodeArgs, file: &NodeFile) -> bool {
 }
 
 /// The folder of a node of this name, where nothing else is said; it need not exist.
-pub(super) fn usual(name: &str) -> anyhow::Result<PathBuf> {
+pub fn usual(name: &str) -> anyhow::Result<PathBuf> {
     let set = |key: &str| std::env::var_os(key).filter(|value| !value.is_empty());
     if let Some(given) = set("STATE_DIRECTORY") {
         return Ok(PathBuf::from(given));
@@ -99,27 +99,29 @@ fn make(folder: &Path) -> std::io::Result<()> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use clap::Parser as _;
-
     use super::*;
-
-    fn args(said: &[&str]) -> NodeArgs {
-        super::super::Cli::parse_from([&["steadyhand", "check"], said].concat()).node
-    }
 
     #[test]
     fn the_machines_service_is_meant_where_nothing_is_said() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("node.toml");
         let file = file.to_str().unwrap();
-        assert_eq!(of_service_at(&args(&[]), file).config, None);
+        assert_eq!(of_service_at(&Options::default(), file).config, None);
         std::fs::write(file, "").unwrap();
-        let found = of_service_at(&args(&[]), file);
+        let found = of_service_at(&Options::default(), file);
         assert_eq!(found.config.as_deref(), Some(Path::new(file)));
         assert!(is_service(&found, file));
-        for said in [["--config", "/mine.toml"], ["--state", "/mine"]] {
-            let mine = of_service_at(&args(&said), file);
-            assert_eq!(mine.config, args(&said).config);
+        let config = Options {
+            config: Some(PathBuf::from("/mine.toml")),
+            ..Options::default()
+        };
+        let state = Options {
+            state: Some(PathBuf::from("/mine")),
+            ..Options::default()
+        };
+        for said in [config, state] {
+            let mine = of_service_at(&said, file);
+            assert_eq!(mine.config, said.config);
             assert!(!is_service(&mine, file));
         }
     }

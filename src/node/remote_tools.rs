@@ -11,7 +11,6 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::Mutex;
 
-use super::exam;
 use config::ServerEntry;
 use mcp::client::{self, Client, ClientError};
 use mcp::{self, CallWatch, Progress, ProgressSender, Received, ToolCard};
@@ -19,7 +18,10 @@ use tools::{Abroad, Answer, Errand, Watch};
 
 /// Connections by server; at most as many as there are declared tools.
 #[derive(Default)]
-pub(super) struct Servers(std::sync::Mutex<HashMap<ServerEntry, Slot>>);
+pub struct Servers(std::sync::Mutex<HashMap<ServerEntry, Slot>>);
+
+/// The environment variable of the key to the model under examination; other programs never see it.
+pub const EXAM_KEY_VARIABLE: &str = "STEADYHAND_API_KEY";
 
 /// One server's connection, if it is open. The lock is held while it is opened, so that two calls at once do not start a
 /// program twice; whoever calls another server does not wait for it.
@@ -77,7 +79,7 @@ async fn ask(
 }
 
 /// An answer as the tools know it.
-pub(super) fn from_abroad(answer: mcp::Answer) -> Answer {
+pub fn from_abroad(answer: mcp::Answer) -> Answer {
     Answer {
         structured: answer.structured,
         text: answer.text,
@@ -87,7 +89,7 @@ pub(super) fn from_abroad(answer: mcp::Answer) -> Answer {
 }
 
 /// Passes progress on for as long as the task lives.
-pub(super) fn hear(watch: Watch) -> (CallWatch, tokio::task::JoinHandle<()>) {
+pub fn hear(watch: Watch) -> (CallWatch, tokio::task::JoinHandle<()>) {
     let (sender, mut news) = ProgressSender::pair();
     let told = CallWatch {
         cancelled: watch.cancelled,
@@ -141,7 +143,7 @@ fn spawned(server: &ServerEntry, program: &str, errors: Stdio) -> Result<Child, 
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(errors)
-        .env_remove(exam::KEY)
+        .env_remove(EXAM_KEY_VARIABLE)
         .kill_on_drop(true)
         .spawn();
     spawned.map_err(|error| unreachable(program, &error.to_string()))
@@ -171,12 +173,12 @@ async fn opened(
 }
 
 /// Starts the program of a command line, opens the protocol with it, and ends it: what it calls itself, or why not.
-pub(super) async fn greet(command: &str) -> Result<String, String> {
+pub async fn greet(command: &str) -> Result<String, String> {
     Ok(started(command).await?.client.server().unwrap_or_default())
 }
 
 /// Starts the program of a command line, asks for its tools, and ends it.
-pub(super) async fn tools(command: &str) -> Result<Vec<ToolCard>, String> {
+pub async fn tools(command: &str) -> Result<Vec<ToolCard>, String> {
     let listed = started(command).await?.client.list().await;
     listed.map_err(|error| error.to_string())
 }

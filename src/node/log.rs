@@ -16,16 +16,16 @@ use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::{LevelFilter, Targets, filter_fn};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 
-use super::logline::{self, JOURNAL, Out};
+use super::log_record::{self, JOURNAL, Out};
 
 /// Lines that wait to be read.
 const LINES_MAX: usize = 1024;
 
 /// How the log is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Form {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
     /// For people.
     Text,
     /// One object a line.
@@ -35,7 +35,10 @@ pub(super) enum Form {
 }
 
 /// Sets the log up: in this form, or as fits where it goes.
-pub(super) fn begin(form: Option<Form>, quiet: bool) {
+///
+/// # Errors
+/// The process has a log already.
+pub fn begin(form: Option<Form>, quiet: bool) -> Result<(), TryInitError> {
     let level = if quiet { Level::ERROR } else { Level::INFO };
     let said = std::env::var("STEADYHAND_LOG").ok();
     let said = said.and_then(|said| said.parse::<Targets>().ok());
@@ -59,17 +62,14 @@ pub(super) fn begin(form: Option<Form>, quiet: bool) {
         plain.with_ansi(io::stderr().is_terminal()).boxed()
     };
     let layer = match (form, journal()) {
-        (Form::Journal, Some(socket)) => logline::Lines(Out::<Lines>::Journal(socket)).boxed(),
-        (Form::Json, _) => logline::Lines(Out::Json(Mutex::new(lines()))).boxed(),
+        (Form::Journal, Some(socket)) => log_record::Lines(Out::<Lines>::Journal(socket)).boxed(),
+        (Form::Json, _) => log_record::Lines(Out::Json(Mutex::new(lines()))).boxed(),
         _ => text(),
     };
-    let set = tracing_subscriber::registry()
+    tracing_subscriber::registry()
         .with(layer.with_filter(filter_fn(is_ours)))
         .with(filter)
-        .try_init();
-    if let Err(error) = set {
-        super::show::note(&format!("the log cannot be set up: {error}"));
-    }
+        .try_init()
 }
 
 /// Whether this may be logged at all: of libraries that see tokens and pictures on their way, only warnings.

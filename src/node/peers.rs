@@ -11,7 +11,7 @@ use config::{FleetEntry, NodeFile, PeerEntry};
 use fleet::{Answer, Failure, Fleet, Letter, Peer, Reach, Rules, Watch};
 use mcp::{self, Parcel, PassError};
 
-use super::abroad::{from_abroad, hear};
+use super::remote_tools::{from_abroad, hear};
 
 /// A token's file is no longer than this.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
@@ -23,7 +23,7 @@ struct Named {
 }
 
 /// The other nodes of a node file, if it names any.
-pub(super) fn fleet(file: &NodeFile) -> Option<Arc<Fleet>> {
+pub fn fleet(file: &NodeFile) -> Option<Arc<Fleet>> {
     if file.peers.is_empty() {
         return None;
     }
@@ -120,7 +120,7 @@ fn failure(error: PassError) -> Failure {
 ///
 /// # Errors
 /// Its file cannot be read; the message does not hold what is in it.
-pub(super) fn token(entry: &PeerEntry) -> Result<Option<String>, String> {
+pub fn token(entry: &PeerEntry) -> Result<Option<String>, String> {
     match (&entry.token, &entry.token_file) {
         (Some(token), _) => Ok(Some(token.reveal().trim().to_owned())),
         (None, Some(file)) => read_token(file).map(Some),
@@ -132,7 +132,7 @@ pub(super) fn token(entry: &PeerEntry) -> Result<Option<String>, String> {
 ///
 /// # Errors
 /// It cannot be read, or holds something else; the message does not hold what.
-pub(super) fn read_token(file: &Path) -> Result<String, String> {
+pub fn read_token(file: &Path) -> Result<String, String> {
     let shown = file.display();
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("the token cannot be read from {shown}: {error}"))?;

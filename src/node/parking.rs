@@ -24,7 +24,7 @@ const WRITTEN: Duration = Duration::from_millis(500);
 
 /// What became of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parked {
+pub enum Parked {
     /// It stands at rest, read back, with its torque on.
     AtRest,
     /// It had no torque: nothing holds it and nothing had to be moved.
@@ -33,7 +33,7 @@ pub(super) enum Parked {
 
 /// An arm at the moment when the node was told to end.
 #[derive(Clone, Debug)]
-pub(super) struct Leave {
+pub struct Leave {
     /// Shows how long ago that was.
     since: Clock,
     /// Why it may not be parked.
@@ -43,7 +43,7 @@ pub(super) struct Leave {
 }
 
 impl Leave {
-    pub(super) fn of(seat: &Seat) -> Self {
+    pub fn of(seat: &Seat) -> Self {
         let motion = &seat.motion;
         // A stop that is said from here on is counted; one from before is latched or under way.
         let stops_said = motion.stops_said();
@@ -66,11 +66,11 @@ impl Leave {
 
 /// Whether an arm holds itself up, away from its rest, when the process has gone; a simulated one
 /// goes with it.
-pub(super) fn stays_up(seat: &Seat) -> bool {
+pub fn stays_up(seat: &Seat) -> bool {
     seat.studio.is_none() && seat.motion.snapshot().energised && !seat.is_at_rest()
 }
 
-pub(super) const UNVERIFIED: &str = "its standstill could not be verified";
+pub const UNVERIFIED: &str = "its standstill could not be verified";
 
 const STOPPED: &str = "a stop is latched";
 
@@ -104,11 +104,7 @@ fn heat(latched: Option<&Latch>) -> Option<&'static str> {
 ///
 /// # Errors
 /// Why it stands where it is, energised.
-pub(super) async fn park(
-    node: &Arc<Node>,
-    seat: &Arc<Seat>,
-    leave: &Leave,
-) -> Result<Parked, String> {
+pub async fn park(node: &Arc<Node>, seat: &Arc<Seat>, leave: &Leave) -> Result<Parked, String> {
     let motion = &seat.motion;
     if !motion.snapshot().energised {
         return Ok(Parked::Limp);
@@ -251,7 +247,7 @@ fn ways(scene: &Scene, from: &Joints, longest: Duration) -> Result<Vec<Plan>, St
 }
 
 /// Parks an arm whose servos are too hot, once its stroke is done, as often as that happens.
-pub(super) async fn mind_heat(node: Arc<Node>, seat: Arc<Seat>) {
+pub async fn mind_heat(node: Arc<Node>, seat: Arc<Seat>) {
     let mut snapshots = seat.motion.watch();
     loop {
         let hot = snapshots
@@ -287,7 +283,7 @@ async fn cooler(node: &Arc<Node>, seat: &Arc<Seat>) -> Result<Parked, String> {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
-pub(super) mod tests {
+pub mod tests {
     use super::*;
     use config::NodeFile;
     use link::memory::MemoryLink;

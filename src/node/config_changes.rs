@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::NodeArgs;
+use super::Options;
 use base::disk;
 use caller::Book;
 use tools::Node;
@@ -31,7 +31,7 @@ struct Seen {
 }
 
 /// Looks at the configuration of a node and notes in its audit log what was changed.
-pub(super) struct Changes {
+pub struct Changes {
     node: Weak<Node>,
     state: PathBuf,
     file: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub(super) struct Changes {
 
 impl Changes {
     /// Notes at once what was changed since the last process on this state folder.
-    pub(super) fn since_last(node: &Arc<Node>, args: &NodeArgs) -> Self {
+    pub fn since_last(node: &Arc<Node>, args: &Options) -> Self {
         let kept = std::fs::read(node.state.join(SEEN)).ok();
         let known = kept.and_then(|bytes| serde_json::from_slice::<Seen>(&bytes).ok());
         let mut changes = Self {
@@ -61,7 +61,7 @@ impl Changes {
     }
 
     /// Looks until the process ends.
-    pub(super) async fn watch(mut self) {
+    pub async fn watch(mut self) {
         let mut clock = tokio::time::interval(LOOK);
         loop {
             clock.tick().await;

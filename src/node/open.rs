@@ -6,9 +6,8 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use nalgebra::Point3;
 
-use super::abroad::Servers;
-use super::exam::{Examined, Helping};
-use super::{NodeArgs, peers, selftest, state};
+use super::remote_tools::Servers;
+use super::{Options, peers, selftest, state_folder};
 use arm::Arm;
 use base::clock::Clock;
 use base::disk;
@@ -28,7 +27,7 @@ use vision::{Eye, Frame};
 
 /// How an embedded simulated arm's time passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
+pub enum Pace {
     /// As everybody's.
     Real,
     /// As fast as it can be computed, where every arm of the node is simulated.
@@ -40,13 +39,13 @@ pub(super) enum Pace {
 /// An arm on a port did not answer as itself: its port is not there, is another's, or nobody speaks there. That may change.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Absent(String);
+pub struct Absent(String);
 
 /// A drawing of half a minute passes in three seconds.
 const WATCHED_RATE: u32 = 10;
 
 /// The node file, with what the command line says instead.
-pub(super) fn file(args: &NodeArgs) -> anyhow::Result<NodeFile> {
+pub fn file(args: &Options) -> anyhow::Result<NodeFile> {
     let mut file = match &args.config {
         None => NodeFile::default(),
         Some(path) => {
@@ -59,14 +58,14 @@ pub(super) fn file(args: &NodeArgs) -> anyhow::Result<NodeFile> {
     if let (Some(port), Some(arm)) = (&args.port, file.arms.first_mut()) {
         arm.port.clone_from(port);
     }
-    if let (Some(_), Some(arm)) = (&args.calibrated, file.arms.first_mut()) {
+    if let (true, Some(arm)) = (args.calibrated_elsewhere, file.arms.first_mut()) {
         arm.calibrated = Some(Calibrated::Elsewhere);
     }
     Ok(file)
 }
 
 /// The node's scenes.
-pub(super) fn library(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<Library> {
+pub fn library(args: &Options, file: &NodeFile) -> anyhow::Result<Library> {
     let folder = args.scenes.clone().or_else(|| file.scenes.clone());
     if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
         bail!(
@@ -86,15 +85,16 @@ pub(super) fn library(args: &NodeArgs, file: &NodeFile) -> anyhow::Result<Librar
 }
 
 /// The tools that the node file declares.
-pub(super) fn declared(file: &NodeFile, library: &Library) -> anyhow::Result<Declared> {
+pub fn declared(file: &NodeFile, library: &Library) -> anyhow::Result<Declared> {
     let here = tools::here(file, library, &Declared::default());
     Ok(Declared::of(file, &here)?)
 }
 
 /// The node with its arms attached; nothing has moved.
-pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
+pub fn node(args: &Options, pace: Pace) -> anyhow::Result<Arc<Node>> {
     let mut file = file(args)?;
-    let state = State::open(state::folder(args, &file)?, &file).map_err(anyhow::Error::msg)?;
+    let state =
+        State::open(state_folder::folder(args, &file)?, &file).map_err(anyhow::Error::msg)?;
     if pace != Pace::Real {
         // Whoever has a node of their own waits for the end: it ends with them.
         file.answer_within_s = ANSWER_WITHIN_S_MAX;
@@ -120,15 +120,23 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
         keep_emergency(entry, &seat, state.folder())?;
         seats.push(Arc::new(seat));
     }
-    let examined = Arc::new(Examined::at(state.folder(), &file));
-    let helping = Arc::new(Helping::at(state.folder(), &file)?);
+    let exams = match args.exams {
+        Some(exams) => Some((
+            exams.examiner(state.folder(), &file),
+            exams.helpers(state.folder(), &file)?,
+        )),
+        None => None,
+    };
     let output = match args.output.clone().or_else(|| file.output.clone()) {
         Some(output) => output,
         None => own_temporary()?,
     };
     let fleet = peers::fleet(&file);
     let node = Node::new(file, library, seats, output, state);
-    let node = node.with_examiner(examined).with_helpers(helping);
+    let node = match exams {
+        Some((examiner, helpers)) => node.with_examiner(examiner).with_helpers(helpers),
+        None => node,
+    };
     let mut node = node.with_declared(declared, Arc::new(Servers::default()));
     if let Some(fleet) = fleet {
         node = node.with_fleet(fleet);
@@ -146,14 +154,14 @@ pub(super) fn node(args: &NodeArgs, pace: Pace) -> anyhow::Result<Arc<Node>> {
 ///
 /// # Errors
 /// The user's folder is a link, another user's, or others may write to it.
-pub(super) fn own_temporary() -> anyhow::Result<PathBuf> {
+pub fn own_temporary() -> anyhow::Result<PathBuf> {
     let users = users_temporary();
     disk::private_folder(&users)?;
     Ok(users.join(std::process::id().to_string()))
 }
 
 /// The folder of this user in the system's temporary one, where anybody may have made one of that name.
-pub(super) fn users_temporary() -> PathBuf {
+pub(crate) fn users_temporary() -> PathBuf {
     let user = rustix::process::geteuid().as_raw();
     std::env::temp_dir().join(format!("steadyhand-{user}"))
 }
@@ -164,7 +172,7 @@ fn simulated(
     arm: Arc<Arm>,
     clock: &Clock,
     library: &Library,
-    args: &NodeArgs,
+    args: &Options,
 ) -> anyhow::Result<Seat> {
     let truth = truth(entry)?;
     let as_it_is = match &truth {
@@ -238,7 +246,7 @@ fn first_scene(arm: &Arm, library: &Library) -> Option<Arc<Scene>> {
 }
 
 /// As root, another program that has the port is not kept out.
-pub(super) fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
+pub fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
     let is_pseudo_terminal = port.starts_with("/dev/pts/");
     if rustix::process::geteuid().is_root() && !is_pseudo_terminal && !allow_root {
         bail!(
@@ -253,7 +261,7 @@ fn on_port(
     entry: &ArmEntry,
     arm: Arc<Arm>,
     clock: &Clock,
-    args: &NodeArgs,
+    args: &Options,
 ) -> anyhow::Result<Seat> {
     if entry.truth.is_some() {
         bail!(
@@ -277,7 +285,7 @@ fn on_port(
 
 /// Writes down what passes, where the command line says so. The file's thread is made here: one that an arm's own
 /// thread made would go ahead of others as that does.
-fn traced(open: Opener, args: &NodeArgs) -> Result<Opener, LinkError> {
+fn traced(open: Opener, args: &Options) -> Result<Opener, LinkError> {
     let Some(path) = &args.trace else {
         return Ok(open);
     };
@@ -324,7 +332,7 @@ fn attach(
 }
 
 /// Enables scenes on every arm that they are for.
-pub(super) fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
+pub fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
     for name in scenes {
         let scene = node.scenes.scene(name, None)?;
         node.enable(&scene, None, None)
@@ -402,7 +410,7 @@ fn laid(scene: &Scene) -> Result<Laid, String> {
 }
 
 /// Lays a scene's sheet before a simulated arm and puts its pens into the holder.
-pub(super) fn lay(simulator: &Simulator, scene: &Scene) {
+pub fn lay(simulator: &Simulator, scene: &Scene) {
     let pens = scene.pens.iter().map(|pen| {
         let [r, g, b] = pen.colour;
         SimPen {

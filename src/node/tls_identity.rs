@@ -16,7 +16,7 @@ const BYTES_MAX: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// A file cannot be read or used, or others may read the key. The message names the file and the fix.
-pub(super) fn acceptor(file: &NodeFile) -> anyhow::Result<Option<Acceptor>> {
+pub fn acceptor(file: &NodeFile) -> anyhow::Result<Option<Acceptor>> {
     let (Some(certificates), Some(key)) = (&file.tls_cert, &file.tls_key) else {
         return Ok(None);
     };

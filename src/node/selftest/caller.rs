@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::super::desk::repair;
+use super::super::mcp_service::repair;
 use base::clock::Clock;
 use base::units::Instant;
 use mcp::http::{self, HttpConfig};
@@ -227,7 +227,7 @@ async fn post(desk: &Arc<Waits>, over: CancellationToken) -> io::Result<TcpStrea
 #[expect(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::park::tests::{House, house};
+    use crate::parking::tests::{House, house};
 
     /// One stop each, by whom it is due, and none for the end of what was given up already.
     #[tokio::test]

@@ -1,0 +1,74 @@
+//! `token`: makes, lists and revokes the tokens of callers from other machines.
+
+use anyhow::bail;
+
+use super::{Exit, Options, TokenCommand, show};
+use base::clock::calendar_ms;
+use caller::Book;
+use node::{open, state_folder};
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+/// Makes, lists or revokes tokens.
+pub(super) fn run(args: &Options, command: TokenCommand) -> anyhow::Result<Exit> {
+    let args = &state_folder::of_service(args);
+    let file = open::file(args)?;
+    if state_folder::is_practice(args, &file) {
+        bail!(
+            "a node without a node file keeps nothing: say --config FILE, or --state DIR for `serve` as well"
+        );
+    }
+    let book = Book::at(&state_folder::folder(args, &file)?);
+    match command {
+        TokenCommand::Add {
+            name,
+            role,
+            calls_per_minute,
+            expires,
+            qualified,
+        } => {
+            let days = expires.map(|days| u64::from(days) * DAY_MS);
+            let ends_ms = days.map(|ms| calendar_ms().saturating_add(ms));
+            let token = book.add(&name, role, calls_per_minute, ends_ms)?;
+            if let Some(level) = qualified {
+                book.qualify(&name, Some(level.word()))?;
+            }
+            show::note("this is shown once; give it as `Authorization: Bearer …`");
+            show::line(&token);
+        }
+        TokenCommand::List => list(&book)?,
+        TokenCommand::Revoke { name } => {
+            book.revoke(&name)?;
+            show::note(&format!("{name} is revoked, on a node that runs too"));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn list(book: &Book) -> anyhow::Result<()> {
+    let cards = book.list()?;
+    if cards.is_empty() {
+        show::note("there are no tokens");
+    }
+    for card in cards {
+        let left = card.ends_ms.map(|ends| ends.saturating_sub(calendar_ms()));
+        let ends = match left {
+            None => String::new(),
+            Some(0) => ", ended".to_owned(),
+            Some(left) => format!(", ends within {} days", left.div_ceil(DAY_MS)),
+        };
+        show::line(&format!(
+            "{:24} {:10} {:6} calls a minute{ends}{}{}",
+            card.name,
+            card.role.to_string(),
+            card.calls_per_minute,
+            told(", wants level", card.qualified.as_deref()),
+            told(", certificate", card.certificate.as_deref()),
+        ));
+    }
+    Ok(())
+}
+
+fn told(what: &str, value: Option<&str>) -> String {
+    value.map_or_else(String::new, |value| format!("{what} {value}"))
+}

@@ -1,0 +1,225 @@
+//! The list of jobs that a state folder holds, and the card of one of them.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::control_socket;
+use job::{LogError, Past};
+use tools::job_record;
+
+/// Facts of a result that have a line of their own, with what stands before and after the value.
+pub const FACTS: [(&str, &str, &str); 8] = [
+    ("arm", "arm", ""),
+    ("stroke_count", "strokes", ""),
+    ("pen_down_mm", "pen-down length", " mm"),
+    ("arm_time_s", "time", " s of arm time"),
+    ("deviation_mm_p95", "deviation, 95 %", " mm"),
+    ("deviation_mm_max", "largest deviation", " mm"),
+    ("tracking_error_mm_max", "largest tracking error", " mm"),
+    ("stopped_after_ms", "stopped after", " ms"),
+];
+
+/// Jobs that a list shows, the newest.
+const LISTED_MAX: usize = 40;
+
+/// What a state folder says of one job, or of the last ones.
+pub fn told(state: &Path, id: Option<&str>, json: bool) -> control_socket::Told {
+    let Some(id) = id else {
+        return list(state, json);
+    };
+    match job::past(state, id) {
+        Ok(past) => control_socket::Told::done(if json {
+            serde_json::to_string_pretty(&job_record(&past)).unwrap_or_default()
+        } else {
+            card(state, &past)
+        }),
+        Err(error) => control_socket::Told::failed(format!(
+            "no job {id:?} can be read: {error}; `steadyhand jobs` lists them"
+        )),
+    }
+}
+
+fn list(state: &Path, json: bool) -> control_socket::Told {
+    let pasts = match job::pasts(state) {
+        Ok(pasts) => pasts,
+        Err(error) => {
+            return control_socket::Told::failed(format!(
+                "no jobs in {}: {error}",
+                state.display()
+            ));
+        }
+    };
+    let newest = pasts.iter().rev().take(LISTED_MAX);
+    let text = if json {
+        let all: Vec<_> = newest.flatten().map(job_record).collect();
+        serde_json::to_string_pretty(&all).unwrap_or_default()
+    } else {
+        let lines: Vec<String> = newest.map(line).collect();
+        lines.join("\n")
+    };
+    control_socket::Told::done(if text.is_empty() {
+        "no jobs yet".to_owned()
+    } else {
+        text
+    })
+}
+
+fn line(past: &Result<Past, LogError>) -> String {
+    match past {
+        Err(error) => format!("unreadable: {error}"),
+        Ok(past) => format!(
+            "{:<9} {}  {:<7} {:<16} {:<8} {}",
+            past.id,
+            calendar(past.accepted_ms),
+            past.tool,
+            past.scene,
+            past.state,
+            past.message
+        ),
+    }
+}
+
+fn card(state: &Path, past: &Past) -> String {
+    let folder = state.join("jobs").join(&past.id);
+    let mut files: Vec<String> = std::fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "png"))
+        .map(|path| path.display().to_string())
+        .collect();
+    files.sort();
+    let scene = match past.overlay.as_str() {
+        "" => past.scene.clone(),
+        overlay => format!("{} + {overlay}", past.scene),
+    };
+    let revision: String = past.revision.chars().take(12).collect();
+    let rows = [
+        ("job", past.id.clone()),
+        ("state", past.state.clone()),
+        ("outcome", past.message.clone()),
+        ("tool", past.tool.clone()),
+        ("arm", past.arm.clone()),
+        ("scene", format!("{scene} (revision {revision})")),
+        ("caller", past.caller.clone()),
+        ("received", past.received.clone()),
+        ("understood", past.understood.clone()),
+        ("notes", notes(&past.repairs)),
+        ("accepted", calendar(past.accepted_ms)),
+        (
+            "ended",
+            if past.ended_ms == 0 {
+                "not yet".to_owned()
+            } else {
+                calendar(past.ended_ms)
+            },
+        ),
+        ("plan", past.plan_hash.clone()),
+        ("drawn", past.words()),
+        ("goes on with", past.resumes.clone()),
+        (took_over(state, past), past.settled.clone()),
+        (
+            "approved",
+            past.approved
+                .iter()
+                .map(|plan| format!("plan {plan} by a person"))
+                .collect::<Vec<_>>()
+                .join(", "),
+        ),
+        ("pictures", files.join(", ")),
+        ("bytes", bytes(&folder)),
+        ("figures", figures(&past.figures)),
+    ];
+    rows.iter()
+        .filter(|(_, value)| !matches!(value.as_str(), "" | "[]"))
+        .map(|(name, value)| format!("{name:<14}{value}"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// What a later job did with what this one had left.
+fn took_over(state: &Path, past: &Past) -> &'static str {
+    let later = job::past(state, &past.settled);
+    match later {
+        Ok(later) if later.resumes != past.id => "drawn anew by",
+        _ => "taken over by",
+    }
+}
+
+/// Repairs to the arguments, one after the other, for people.
+fn notes(repairs: &str) -> String {
+    let all: Vec<Map<String, Value>> = serde_json::from_str(repairs).unwrap_or_default();
+    let words = |repair: &Map<String, Value>| {
+        let said = ["field", "got", "used", "why"].map(|name| plain(repair.get(name)));
+        let [field, got, used, why] = said;
+        format!("{field}: {got} read as {used}: {why}")
+    };
+    all.iter().map(words).collect::<Vec<_>>().join("; ")
+}
+
+/// A value without the marks of JSON around it.
+fn plain(value: Option<&Value>) -> String {
+    match value {
+        None => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// The numbers of a job's answer, with the names and units that a call shows them with.
+fn figures(answer: &str) -> String {
+    let answer: Map<String, Value> = serde_json::from_str(answer).unwrap_or_default();
+    let known = FACTS.iter().filter_map(|(field, label, unit)| {
+        let number = answer.get(*field).filter(|value| value.is_number())?;
+        Some(format!("{label} {number}{unit}"))
+    });
+    known.collect::<Vec<_>>().join(", ")
+}
+
+/// Where the job's bytes are, if they were kept.
+fn bytes(folder: &Path) -> String {
+    let path = folder.join(job::BYTES);
+    let kept =
+        std::fs::metadata(&path).map(|about| format!("{} ({} bytes)", path.display(), about.len()));
+    kept.unwrap_or_default()
+}
+
+/// Milliseconds since 1970 as people write a moment, in UTC.
+fn calendar(ms: u64) -> String {
+    let seconds = ms / 1000;
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = date(days);
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}",
+        rest / 3600,
+        rest / 60 % 60,
+        rest % 60
+    )
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar: counted in
+/// eras of 400 years that begin with March.
+fn date(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year + era * 400 + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_those_of_the_calendar() {
+        assert_eq!(calendar(0), "1970-01-01 00:00:00");
+        assert_eq!(calendar(951_782_400_000), "2000-02-29 00:00:00");
+        assert_eq!(calendar(1_798_761_599_999), "2026-12-31 23:59:59");
+    }
+}

@@ -1,0 +1,245 @@
+//! One jogged step on the node's side: planned, judged by the gate and journalled like any motion.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::control_socket::Told;
+use plan::{self, Step};
+use scene::Scene;
+use tools::{Alone, Node, Seat};
+
+/// Larger steps are not jogged.
+const STEP_MAX: f64 = 10.0;
+
+/// What the job of a step is called.
+pub const JOG: &str = "jog";
+
+/// A step as a person says it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Wanted {
+    pub axis: Axis,
+    /// In millimetres, or degrees of a joint.
+    pub by: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    X,
+    Y,
+    Z,
+    /// From 0 at the base.
+    Joint(usize),
+}
+
+impl std::str::FromStr for Wanted {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no step: write x+1, z-0.1 or j2-1, up to {STEP_MAX}");
+        let at = text.find(['+', '-']).ok_or_else(wrong)?;
+        let (axis, by) = text.split_at(at);
+        let axis = match (axis, axis.strip_prefix('j')) {
+            ("x", _) => Axis::X,
+            ("y", _) => Axis::Y,
+            ("z", _) => Axis::Z,
+            (_, Some(number)) => {
+                let number: usize = number.parse().map_err(|_| wrong())?;
+                Axis::Joint(number.checked_sub(1).ok_or_else(wrong)?)
+            }
+            _ => return Err(wrong()),
+        };
+        let by: f64 = by.parse().map_err(|_| wrong())?;
+        let step = Self { axis, by };
+        if step.is_fit() {
+            Ok(step)
+        } else {
+            Err(wrong())
+        }
+    }
+}
+
+impl Wanted {
+    fn is_fit(self) -> bool {
+        self.by.is_finite() && self.by.abs() <= STEP_MAX
+    }
+
+    fn step(self) -> Step {
+        let by = self.by;
+        let tip = |by_mm| Step::Tip { by_mm };
+        match self.axis {
+            Axis::X => tip([by, 0.0, 0.0]),
+            Axis::Y => tip([0.0, by, 0.0]),
+            Axis::Z => tip([0.0, 0.0, by]),
+            Axis::Joint(joint) => Step::Joint {
+                joint,
+                by_rad: by.to_radians(),
+            },
+        }
+    }
+}
+
+/// How an arm is, for somebody who jogs it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stance {
+    /// What the arm is doing.
+    pub state: String,
+    pub energised: bool,
+    /// What keeps it from moving.
+    pub denied: Option<String>,
+    pub joints: Vec<Joint>,
+    pub tip_mm: [f64; 3],
+    /// Over the sheet, along its normal.
+    pub height_mm: f64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Joint {
+    pub name: String,
+    pub deg: f64,
+    pub lower_deg: f64,
+    pub upper_deg: f64,
+    /// Of its servo that pushes hardest, and of its hottest.
+    pub load: Option<f64>,
+    pub temperature_c: Option<f64>,
+}
+
+fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<Seat>, String> {
+    let model = &scene.arm.file.name;
+    let mut seats = node.seats.iter();
+    let found = seats.find(|seat| seat.motion.arm().file.name == *model);
+    found.ok_or_else(|| format!("this node has no arm {model}, for which the scene is"))
+}
+
+/// The node's side: one step, to its end.
+pub async fn step(node: &Arc<Node>, scene: &str, wanted: Wanted) -> Told {
+    match stepped(node, scene, wanted).await {
+        Ok(words) => Told::done(words),
+        Err(why) => Told::failed(format!("{why}; nothing moved on")),
+    }
+}
+
+async fn stepped(node: &Arc<Node>, scene: &str, wanted: Wanted) -> Result<String, String> {
+    if !wanted.is_fit() {
+        return Err(format!("a step is {STEP_MAX} at the most"));
+    }
+    let named = node.scenes.scene(scene, None);
+    let named = named.map_err(|error| error.to_string())?;
+    let seat = seat(node, &named)?;
+    let scene = node.scene(seat, scene, None)?;
+    let seen_stops = seat.motion.stops_asked();
+    let now = seat.motion.clock().now();
+    let permit = seat.permits().ask(&scene, now);
+    let permit = permit.map_err(|denied| denied.to_string())?;
+    let measured = seat.motion.snapshot().measured;
+    let start = measured
+        .ok_or("the arm has not been read yet")?
+        .position_rad;
+    let planned = tools::catch_panic("planning", || {
+        plan::jog(&scene, &start, wanted.step(), 0, &plan::Patient)
+    });
+    let planned = planned.map_err(|error| error.to_string())?;
+    let plan = planned.map_err(|error| error.to_string())?;
+    let job = Alone::begin(node, seat, JOG, &scene, seen_stops).await?;
+    match job.run(&scene, permit, &plan).await {
+        Ok(()) => {
+            job.end("reached", "one step".to_owned()).await;
+            let stance = stance(node, &scene)?;
+            let [x, y, z] = stance.tip_mm;
+            Ok(format!(
+                "the tip is at {x:.2} {y:.2} {z:.2} mm, {:.2} mm over the sheet",
+                stance.height_mm
+            ))
+        }
+        Err(short) => {
+            let why = short.why.clone();
+            job.end(short.state, short.why).await;
+            Err(why)
+        }
+    }
+}
+
+/// The node's side: how the arm is.
+pub fn stand(node: &Node, scene: &str) -> Told {
+    let scene = match node.scenes.scene(scene, None) {
+        Ok(scene) => scene,
+        Err(error) => return Told::failed(error.to_string()),
+    };
+    match stance(node, &scene) {
+        Ok(stance) => Told::done(serde_json::to_string(&stance).unwrap_or_default()),
+        Err(why) => Told::failed(why),
+    }
+}
+
+fn stance(node: &Node, scene: &Scene) -> Result<Stance, String> {
+    let seat = seat(node, scene)?;
+    let snapshot = seat.motion.snapshot();
+    let measured = snapshot.measured.ok_or("the arm has not been read yet")?;
+    let arm = seat.motion.arm();
+    let q = &measured.position_rad;
+    let tip_m = scene.pen(0).map(|pen| pen.tip_m).unwrap_or_default();
+    let tip = arm.chain.point(q, &tip_m);
+    let joints = q.iter().enumerate().map(|(joint, q)| {
+        let deg =
+            |limits: &base::units::Joints| limits.get(joint).copied().unwrap_or(0.0).to_degrees();
+        let ids: Vec<u8> = arm
+            .servos()
+            .filter(|(of, _)| *of == joint)
+            .map(|(_, servo)| servo.id)
+            .collect();
+        let own = || {
+            measured
+                .servos
+                .iter()
+                .filter(|servo| ids.contains(&servo.id))
+        };
+        Joint {
+            name: arm.joint_name(joint),
+            deg: q.to_degrees(),
+            lower_deg: deg(&arm.limits.lower_rad),
+            upper_deg: deg(&arm.limits.upper_rad),
+            load: own()
+                .filter_map(|s| s.load_ratio)
+                .map(f64::abs)
+                .reduce(f64::max),
+            temperature_c: own().filter_map(|s| s.temperature_c).reduce(f64::max),
+        }
+    });
+    let now = seat.motion.clock().now();
+    Ok(Stance {
+        state: format!("{:?}", snapshot.state).to_lowercase(),
+        energised: snapshot.energised,
+        denied: seat
+            .permits()
+            .ask(scene, now)
+            .err()
+            .map(|denied| denied.to_string()),
+        joints: joints.collect(),
+        tip_mm: [tip.x, tip.y, tip.z].map(|m| m * 1e3),
+        height_mm: scene.surface.project(&tip).height_mm,
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_read_and_nonsense_is_not() {
+        for (text, axis, by) in [
+            ("x+1", Axis::X, 1.0),
+            ("z-0.1", Axis::Z, -0.1),
+            ("j2-10", Axis::Joint(1), -10.0),
+            ("y+10", Axis::Y, 10.0),
+        ] {
+            assert_eq!(text.parse(), Ok(Wanted { axis, by }));
+        }
+        for text in [
+            "", "x", "x1", "+1", "j+1", "j0+1", "w+1", "x+11", "x+nan", "x+inf", "x+1+1",
+        ] {
+            assert!(text.parse::<Wanted>().is_err(), "{text}");
+        }
+    }
+}

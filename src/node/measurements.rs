@@ -1,0 +1,92 @@
+//! Measured joints and camera poses that calibrations ask a running node for.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::control_socket::Told;
+use calib::CalibrationOrigin;
+use motion::State;
+use tools::Node;
+
+/// What a node says for calibrations.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Measured {
+    pub state: PathBuf,
+    pub scenes: Option<PathBuf>,
+    pub arms: Vec<MeasuredArm>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct MeasuredArm {
+    pub model: String,
+    pub joints_rad: Vec<f64>,
+    /// Moving, or about to stand: what it reads now is no touch.
+    pub is_moving: bool,
+    pub homing: Vec<(u8, i32)>,
+    /// What the servos count.
+    #[serde(default)]
+    pub ticks: calib::Ticks,
+    /// Who they are.
+    #[serde(default)]
+    pub identity: BTreeMap<u8, String>,
+    #[serde(default)]
+    pub energised: bool,
+    /// The zeros that it is measured with.
+    #[serde(default)]
+    pub zeros: String,
+    #[serde(default)]
+    pub origin: CalibrationOrigin,
+}
+
+/// Where the arms of a node are, and where it keeps things.
+pub fn measured(node: &Node) -> Told {
+    let arms = node.seats.iter().filter_map(|seat| {
+        let seen = seat.motion.snapshot();
+        let offsets = seen.identity.iter();
+        let measured = seen.measured.as_ref()?;
+        let counts = measured.servos.iter();
+        let arm = &seat.motion.arm();
+        let is_named = |id: u8| {
+            let mut held = arm.file.held.iter();
+            arm.servos().any(|(_, servo)| servo.id == id) || held.any(|held| held.id == id)
+        };
+        Some(MeasuredArm {
+            ticks: counts
+                .filter_map(|servo| Some((servo.id, servo.position_ticks?)))
+                .collect(),
+            identity: seen
+                .identity
+                .iter()
+                .filter(|one| is_named(one.servo.id))
+                .map(|one| (one.servo.id, one.fingerprint()))
+                .collect(),
+            energised: seen.energised,
+            zeros: calib::zeros_of(&arm.file),
+            origin: tools::origin(node, seat),
+            model: seat.motion.arm().file.name.clone(),
+            joints_rad: measured.position_rad.to_vec(),
+            is_moving: matches!(seen.state, State::Moving | State::Stopping | State::Held),
+            homing: offsets
+                .map(|one| (one.servo.id, one.homing_offset_ticks))
+                .collect(),
+        })
+    });
+    let measured = Measured {
+        state: node.state.clone(),
+        scenes: node.scenes.folder().map(Path::to_path_buf),
+        arms: arms.collect(),
+    };
+    Told::done(serde_json::to_string(&measured).unwrap_or_default())
+}
+
+/// Where a camera of a node stands, by its picture of now.
+pub async fn looked(node: &Node, scene: &str, camera: Option<&str>) -> Told {
+    let seen = node.camera_stands(scene, camera).await;
+    match seen.map(|glimpse| serde_json::to_string(&glimpse)) {
+        Ok(Ok(text)) => Told::done(text),
+        Ok(Err(error)) => Told::failed(error.to_string()),
+        Err(why) => Told::failed(why),
+    }
+}

@@ -1,0 +1,30 @@
+//! A running node: its arms opened, served over MCP, HTTP and the control socket, stopped and parked.
+
+pub mod config_changes;
+pub mod control_socket;
+mod exit;
+mod http_auth;
+pub mod job_list;
+pub mod jog;
+pub mod log;
+mod log_record;
+pub mod mcp_service;
+pub mod measurements;
+mod notices;
+pub mod open;
+mod operator_verbs;
+mod options;
+pub mod parking;
+pub mod peers;
+pub mod remote_tools;
+mod resources;
+mod selftest;
+pub mod serve;
+pub mod state_folder;
+pub mod systemd;
+pub mod tls_identity;
+mod worker_pool;
+
+pub use exit::Exit;
+pub use mcp_service::desk;
+pub use options::{ExamServices, Options};
