@@ -1,8 +1,6 @@
-//! Holds the boundaries that the compiler does not: who imports whom, who reads JSON, how long
-//! files and functions are.
-//!
-//! Rust's modules may import each other in circles, and nothing else would notice. A row is
-//! changed in the commit that needs it, here and in `ARCHITECTURE.md`, with the reason.
+//! Holds what the compiler and cargo do not: who reads JSON, how long files and functions are, that
+//! pages name what exists. Which room depends on which is in the manifests of `src/`; the table in
+//! `ARCHITECTURE.md` repeats them with a reason.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -13,87 +11,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Every room, from the bottom up, and exactly what it imports of the others. Each imports only
-/// rooms above it in this list.
-const ROOMS: [(&str, &str); 31] = [
-    ("units", ""),
-    ("clock", "units"),
-    ("link", "clock units"),
-    ("config", ""),
-    ("disk", ""),
-    ("kin", "units"),
-    ("vision", ""),
-    ("camera", "clock units vision"),
-    ("design", ""),
-    ("arm", "kin units"),
-    ("scene", "arm config design units vision"),
-    ("calib", "arm disk kin scene units"),
-    ("plan", "arm kin scene units"),
-    ("permit", "scene units"),
-    ("gate", "arm kin permit plan scene units"),
-    ("driver", "arm clock gate link units"),
-    ("service", "arm clock driver link units"),
-    ("motion", "arm clock driver gate link permit plan units"),
-    ("sim", "arm kin link units vision"),
-    ("job", "clock motion plan scene units"),
-    ("args", "units"),
-    ("caller", "disk units"),
-    ("catalogue", ""),
-    ("picture", "design"),
-    ("fleet", "args clock"),
-    ("exam", "args clock disk units"),
-    (
-        "tools",
-        "args calib caller camera catalogue clock config design fleet gate job motion permit picture plan scene units vision",
-    ),
-    ("mcp", ""),
-    (
-        "cli",
-        "args arm calib caller catalogue clock config design disk driver exam fleet gate job link mcp motion permit plan scene service sim tools units vision",
-    ),
-    ("main", "cli"),
-    ("lib", ""),
-];
-
-/// What a room must never know, whatever else is added to its row: rooms, and crates.
-const NEVER: [(&str, &str); 13] = [
-    ("camera", "scene arm motion driver gate tools"),
-    ("vision", "scene arm kin sim tools clock"),
-    ("calib", "plan gate driver motion tools clock"),
-    ("job", "tools mcp catalogue args"),
-    ("gate", "motion driver tools mcp serde_json"),
-    ("motion", "tools mcp catalogue args serde_json"),
-    ("plan", "clock gate driver motion"),
-    ("driver", "plan scene motion"),
-    ("sim", "driver motion scene plan gate tools"),
-    ("kin", "scene plan"),
-    ("args", "catalogue tools mcp"),
-    ("exam", "link driver motion mcp tools"),
-    ("mcp", "motion gate driver link scene plan"),
-];
-
-/// Crates that have few homes.
-const CRATE_HOMES: [(&str, &str); 18] = [
-    ("apriltag", "vision"),
-    ("listenfd", "cli"),
-    ("ed25519_dalek", "job"),
-    ("getrandom", "caller job"),
-    ("rusqlite", "exam"),
-    ("rmcp", "mcp"),
-    ("axum", "mcp"),
-    ("hyper", "camera mcp"),
-    ("jpeg_decoder", "camera"),
-    ("linuxvideo", "camera"),
-    ("clap", "cli main"),
-    ("anyhow", "cli"),
-    ("indicatif", "cli"),
-    ("ratatui", "cli"),
-    ("tokio_serial", "link"),
-    ("usvg", "design"),
-    ("roxmltree", "arm"),
-    ("tiny_skia", "picture"),
-];
 
 /// Where JSON stops being text.
 const JSON_READERS: [&str; 5] = ["args", "cli", "design", "exam", "mcp"];
@@ -295,145 +212,9 @@ fn rooms() -> BTreeMap<String, Vec<(PathBuf, String)>> {
     rooms
 }
 
-/// What stands after each `prefix` that begins a path: one name, or the first names of a group.
-fn names_after(code: &str, prefix: &str) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for (at, _) in code.match_indices(prefix) {
-        if code[..at].ends_with(|c: char| is_word(c) || c == ':') {
-            continue;
-        }
-        let rest = code[at + prefix.len()..].trim_start();
-        match rest.strip_prefix('{') {
-            Some(group) => names.extend(group_heads(group)),
-            None => names.extend(head(rest)),
-        }
-    }
-    names
-}
-
 fn head(text: &str) -> Option<String> {
     let name: String = text.chars().take_while(|&c| is_word(c)).collect();
     (!name.is_empty()).then_some(name)
-}
-
-fn group_heads(group: &str) -> Vec<String> {
-    let (mut depth, mut heads, mut begins) = (1_usize, Vec::new(), true);
-    for (at, c) in group.char_indices() {
-        match c {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            ',' if depth == 1 => begins = true,
-            c if begins && !c.is_whitespace() => {
-                heads.extend(head(&group[at..]));
-                begins = false;
-            }
-            _ => {}
-        }
-        if depth == 0 {
-            break;
-        }
-    }
-    heads
-}
-
-/// How many modules deep a file is: `super` as often leaves its room.
-fn depth(path: &Path) -> usize {
-    let below = path.strip_prefix(root().join("src")).expect("in src");
-    let parts = below.components().count();
-    if below.ends_with("mod.rs") {
-        parts - 1
-    } else {
-        parts
-    }
-}
-
-fn imports(files: &[(PathBuf, String)], room: &str) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    for (path, code) in files {
-        found.extend(names_after(code, "crate::"));
-        found.extend(names_after(code, "steadyhand::"));
-        let leaving = "super::".repeat(depth(path));
-        assert!(
-            !code.contains(&leaving),
-            "{} leaves its room by `super`; write `crate::`",
-            shown(path)
-        );
-    }
-    found.remove(room);
-    found
-}
-
-#[test]
-fn every_room_imports_exactly_its_row() {
-    let rooms = rooms();
-    let known: BTreeSet<&str> = ROOMS.iter().map(|(room, _)| *room).collect();
-    for (room, row) in ROOMS {
-        let files = rooms
-            .get(room)
-            .unwrap_or_else(|| panic!("there is no room `{room}` in src"));
-        let found = imports(files, room);
-        assert_eq!(
-            found,
-            words(row),
-            "`{room}` imports the first, its row says the second"
-        );
-    }
-    for room in rooms.keys() {
-        assert!(
-            known.contains(room.as_str()),
-            "`{room}` has no row in tests/tidy.rs"
-        );
-    }
-}
-
-#[test]
-fn every_room_imports_only_rooms_above_it() {
-    let mut above = BTreeSet::new();
-    for (room, row) in ROOMS {
-        let below: Vec<String> = words(row).difference(&above).cloned().collect();
-        assert!(
-            below.is_empty(),
-            "`{room}` imports {below:?}, which stand below it"
-        );
-        above.insert(room.to_owned());
-    }
-}
-
-#[test]
-fn no_room_knows_what_it_must_never_know() {
-    let rooms = rooms();
-    for (room, never) in NEVER {
-        let files = rooms.get(room).expect("a room");
-        let known = imports(files, room);
-        for name in words(never) {
-            assert!(!known.contains(&name), "`{room}` must never know `{name}`");
-            for (path, code) in files.iter().filter(|_| name == "serde_json") {
-                assert!(!mentions(code, &name), "{} uses {name}", shown(path));
-            }
-        }
-    }
-}
-
-/// Whether a path begins with this crate.
-fn mentions(code: &str, name: &str) -> bool {
-    let path = format!("{name}::");
-    code.match_indices(&path)
-        .any(|(at, _)| !code[..at].ends_with(|c: char| is_word(c) || c == ':'))
-}
-
-#[test]
-fn crates_stay_in_their_rooms() {
-    for (room, files) in rooms() {
-        for (name, homes) in CRATE_HOMES {
-            for (path, code) in &files {
-                assert!(
-                    words(homes).contains(&room) || !mentions(code, name),
-                    "{} uses {name}, whose home is {homes}",
-                    shown(path)
-                );
-            }
-        }
-    }
 }
 
 #[test]
@@ -464,14 +245,44 @@ fn table() -> Vec<(String, BTreeSet<String>)> {
     .collect()
 }
 
+/// Names of the workspace's own crates that a room's manifest depends on, tests aside.
+fn dependencies(room: &str) -> BTreeSet<String> {
+    let manifest: toml::Table = read(&root().join("src").join(room).join("Cargo.toml"))
+        .parse()
+        .expect("a manifest");
+    let all = manifest.get("dependencies").and_then(|d| d.as_table());
+    let is_room = |name: &&String| root().join("src").join(name).is_dir();
+    all.into_iter()
+        .flat_map(toml::Table::keys)
+        .filter(is_room)
+        .cloned()
+        .collect()
+}
+
 #[test]
-fn the_architecture_page_has_the_same_rows() {
-    let held: Vec<(String, BTreeSet<String>)> = ROOMS
-        .iter()
-        .filter(|(room, _)| *room != "lib")
-        .map(|(room, row)| ((*room).to_owned(), words(row)))
+fn the_architecture_page_has_the_rows_of_the_manifests() {
+    let table = table();
+    let mut above = BTreeSet::new();
+    for (room, row) in &table {
+        assert_eq!(
+            *row,
+            dependencies(room),
+            "`{room}`: ARCHITECTURE.md on the left, its manifest on the right"
+        );
+        assert!(
+            row.is_subset(&above),
+            "`{room}` stands above what it imports"
+        );
+        above.insert(room.clone());
+    }
+    let rooms = fs::read_dir(root().join("src")).expect("src");
+    let rooms = rooms
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir());
+    let rooms: BTreeSet<String> = rooms
+        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
         .collect();
-    assert_eq!(table(), held, "ARCHITECTURE.md on the left");
+    assert_eq!(above, rooms, "rooms of ARCHITECTURE.md, and of src");
 }
 
 #[test]
@@ -622,12 +433,17 @@ fn nothing_names_somebodys_machine() {
 
 #[test]
 fn the_reader_of_code_is_not_fooled() {
-    let text = "use crate::{units::{Joints, Instant}, /* crate::b */ arm};\n\
+    let text = "use a::B; /* crate::b */\n\
                 // crate::c\nconst A: &str = \"crate::d\"; const Q: char = '\"'; use crate::e::F;\n\
                 const R: &str = r#\"crate::g \" \"#; fn h<'a>(x: &'a str) { crate::i::j(x) }\n\
                 #[cfg(test)]\n#[allow(dead_code)]\nmod tests { use crate::k; }\nuse crate::l;";
-    let found = names_after(&without_tests(&code(text)), "crate::");
-    assert_eq!(found, words("units arm e i l"));
+    let code = without_tests(&code(text));
+    let left: Vec<&str> = code
+        .split("crate::")
+        .skip(1)
+        .map(|rest| &rest[..1])
+        .collect();
+    assert_eq!(left, ["e", "i", "l"]);
     assert_eq!(
         functions("fn a() {\n}\nfn b();\nfn c() { {\n}\n}"),
         [("a".to_owned(), 2), ("c".to_owned(), 3)]
