@@ -12,15 +12,15 @@ test:
 # The same with the tests that are marked as slow.
 slow:
     STEADYHAND_CASES=1000000 STEADYHAND_MINUTES=10 cargo test --workspace --release -- --include-ignored
-    cargo test --release --test stop_bounds
+    cargo test --release --test timing stop_bounds::
 
 # Random trouble in so many rounds, from a seed; 200 are in `test`.
 chaos rounds="2000" seed="20261121":
-    STEADYHAND_CHAOS_ROUNDS={{rounds}} STEADYHAND_CHAOS_SEED={{seed}} cargo test --test chaos -- --nocapture
+    STEADYHAND_CHAOS_ROUNDS={{rounds}} STEADYHAND_CHAOS_SEED={{seed}} cargo test --test timing chaos:: -- --nocapture
 
 # A thousand stops for each bound, as histograms; a hundred are in `slow`.
 stops count="1000":
-    STEADYHAND_STOPS={{count}} cargo test --test stop_bounds -- --nocapture
+    STEADYHAND_STOPS={{count}} cargo test --test timing stop_bounds:: -- --nocapture
 
 # On a real arm: name its port in STEADYHAND_PORT. Somebody stands by the switch.
 metal:
@@ -62,7 +62,7 @@ icons:
 # The C firmware on an emulated Cortex-M3 (needs gcc-arm-none-eabi, make and qemu-system-arm).
 emulated:
     cargo test -p firmware-protocol --test emulated -- --ignored --test-threads 1
-    cargo test --test emulated -- --ignored --test-threads 1
+    cargo test --test node emulated:: -- --ignored --test-threads 1
 
 # Ten million fuzzed bytes for every decoder; a million are in `test`.
 fuzz-decoders:
@@ -78,11 +78,11 @@ package:
 
 # A minute of 32 callers while an arm draws, with the binary as it is installed.
 load: dist
-    STEADYHAND_BINARY=$PWD/target/dist/steadyhand STEADYHAND_LOAD_S=60 cargo test --test load thirty_two -- --nocapture
+    STEADYHAND_BINARY=$PWD/target/dist/steadyhand STEADYHAND_LOAD_S=60 cargo test --test timing load::thirty_two -- --nocapture
 
 # What a node costs at rest: its binary, its memory, its share of a processor, and how soon it is ready.
 footprint: dist
-    STEADYHAND_BINARY=$PWD/target/dist/steadyhand STEADYHAND_LOAD_S=20 cargo test --test load at_rest -- --nocapture
+    STEADYHAND_BINARY=$PWD/target/dist/steadyhand STEADYHAND_LOAD_S=20 cargo test --test timing load::at_rest -- --nocapture
 
 # The binary as it is installed.
 dist:

@@ -1,0 +1,468 @@
+//! Holds what the compiler and cargo do not: who reads JSON, how long files and functions are, that
+//! pages name what exists. Which room depends on which is in the manifests of `src/`; the table in
+//! `ARCHITECTURE.md` repeats them with a reason.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where JSON stops being text.
+const JSON_READERS: [&str; 5] = ["args", "cli", "design", "exam", "mcp"];
+const JSON_READS: [&str; 3] = [
+    "serde_json::from_str",
+    "serde_json::from_slice",
+    "serde_json::from_reader",
+];
+
+const FILE_LINES_MAX: usize = 1_000;
+const FUNCTION_LINES_MAX: usize = 70;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Every file below `folder` that has this ending, in order.
+fn files(folder: &Path, ending: &str, into: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() && name != "target" && name != ".git" {
+            files(&path, ending, into);
+        } else if path.is_file() && name.ends_with(ending) {
+            into.push(path);
+        }
+    }
+}
+
+fn rust_files(folders: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in folders.iter().map(|folder| root().join(folder)) {
+        if folder.is_dir() {
+            files(&folder, ".rs", &mut found);
+        }
+    }
+    assert!(!found.is_empty(), "no Rust file in {folders:?}");
+    found
+}
+
+fn shown(path: &Path) -> String {
+    let short = path.strip_prefix(root()).unwrap_or(path);
+    short.display().to_string()
+}
+
+fn room_of(path: &Path) -> String {
+    let below = path.strip_prefix(root().join("src")).expect("in src");
+    let first = below.components().next().expect("a name").as_os_str();
+    first.to_string_lossy().trim_end_matches(".rs").to_owned()
+}
+
+fn words(text: &str) -> BTreeSet<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The text with comments, strings and characters blanked out, so that what is left is code; lines
+/// stay where they are.
+fn code(text: &str) -> String {
+    let chars: Vec<char> = text.chars().collect();
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while at < chars.len() {
+        let end = blank_end(&chars, at);
+        if end == at {
+            out.push(chars[at]);
+            at += 1;
+            continue;
+        }
+        out.extend(
+            chars[at..end]
+                .iter()
+                .map(|&c| if c == '\n' { '\n' } else { ' ' }),
+        );
+        at = end;
+    }
+    out
+}
+
+/// Where a comment, string or character that begins at `at` ends; `at` itself if none does.
+fn blank_end(chars: &[char], at: usize) -> usize {
+    let rest = &chars[at..];
+    let after_word = at > 0 && is_word(chars[at - 1]);
+    let length = match rest {
+        ['/', '/', ..] => rest.iter().position(|&c| c == '\n').unwrap_or(rest.len()),
+        ['/', '*', ..] => block_comment(rest),
+        ['"', ..] => string(rest),
+        ['r', '"' | '#', ..] if !after_word => raw_string(rest),
+        ['b', 'r', '"' | '#', ..] if !after_word => 1 + raw_string(&rest[1..]),
+        ['\'', '\\', _, tail @ ..] => 3 + tail.iter().position(|&c| c == '\'').map_or(0, |i| i + 1),
+        ['\'', _, '\'', ..] => 3,
+        _ => 0,
+    };
+    at + length
+}
+
+fn block_comment(rest: &[char]) -> usize {
+    let (mut depth, mut at) = (0_usize, 0);
+    while at + 1 < rest.len() {
+        match (rest[at], rest[at + 1]) {
+            ('/', '*') => depth += 1,
+            ('*', '/') => depth -= 1,
+            _ => {
+                at += 1;
+                continue;
+            }
+        }
+        at += 2;
+        if depth == 0 {
+            return at;
+        }
+    }
+    rest.len()
+}
+
+fn string(rest: &[char]) -> usize {
+    let mut at = 1;
+    while at < rest.len() {
+        match rest[at] {
+            '\\' => at += 2,
+            '"' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    rest.len()
+}
+
+/// `rest` begins with `r`; a raw identifier such as `r#type` has no end of its own.
+fn raw_string(rest: &[char]) -> usize {
+    let hashes = rest[1..].iter().take_while(|&&c| c == '#').count();
+    if rest.get(1 + hashes) != Some(&'"') {
+        return 0;
+    }
+    let close: Vec<char> = std::iter::once('"')
+        .chain(std::iter::repeat_n('#', hashes))
+        .collect();
+    let body = 2 + hashes;
+    let found = rest[body..]
+        .windows(close.len())
+        .position(|window| window == close);
+    found.map_or(rest.len(), |i| body + i + close.len())
+}
+
+/// The end of the item that begins at `at`: its `;`, or the brace that closes its first one.
+fn item_end(code: &str, at: usize) -> usize {
+    let mut depth = 0_usize;
+    for (offset, c) in code[at..].char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth <= 1 => return at + offset + 1,
+            '}' => depth -= 1,
+            ';' if depth == 0 => return at + offset + 1,
+            _ => {}
+        }
+    }
+    code.len()
+}
+
+/// Code without its tests: they may stand on any room.
+fn without_tests(code: &str) -> String {
+    const MARK: &str = "#[cfg(test)]";
+    let mut out = String::new();
+    let mut rest = code;
+    while let Some(found) = rest.find(MARK) {
+        out.push_str(&rest[..found]);
+        let mut item = found + MARK.len();
+        // Further attributes belong to the same item.
+        while rest[item..].trim_start().starts_with("#[") {
+            item += rest[item..].find(']').expect("an attribute ends") + 1;
+        }
+        rest = &rest[item_end(rest, item)..];
+    }
+    out.push_str(rest);
+    out
+}
+
+fn is_test_file(path: &Path) -> bool {
+    path.components()
+        .any(|part| ["tests.rs", "tests"].iter().any(|t| part.as_os_str() == *t))
+}
+
+/// The code of every room, tests aside.
+fn rooms() -> BTreeMap<String, Vec<(PathBuf, String)>> {
+    let mut rooms: BTreeMap<String, Vec<(PathBuf, String)>> = BTreeMap::new();
+    let src = rust_files(&["src"]);
+    for path in src.into_iter().filter(|path| !is_test_file(path)) {
+        let text = without_tests(&code(&read(&path)));
+        rooms.entry(room_of(&path)).or_default().push((path, text));
+    }
+    rooms
+}
+
+fn head(text: &str) -> Option<String> {
+    let name: String = text.chars().take_while(|&c| is_word(c)).collect();
+    (!name.is_empty()).then_some(name)
+}
+
+#[test]
+fn json_stops_being_text_in_five_rooms() {
+    for (room, files) in rooms() {
+        for (path, code) in &files {
+            assert!(
+                JSON_READERS.contains(&room.as_str())
+                    || !JSON_READS.iter().any(|read| code.contains(read)),
+                "{} reads JSON, which is done in {JSON_READERS:?}",
+                shown(path)
+            );
+        }
+    }
+}
+
+/// The rows of the table under "Rooms": room and imports.
+fn table() -> Vec<(String, BTreeSet<String>)> {
+    let page = read(&root().join("ARCHITECTURE.md"));
+    let rooms = page.split("\n## Rooms\n").nth(1).expect("a part `Rooms`");
+    let rooms = rooms.split("\n## ").next().expect("its text");
+    let rows = rooms.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let imports = cells.get(3).expect("a cell `imports`").replace('`', " ");
+        (cells[1].replace('`', ""), words(&imports))
+    })
+    .collect()
+}
+
+/// Names of the workspace's own crates that a room's manifest depends on, tests aside.
+fn dependencies(room: &str) -> BTreeSet<String> {
+    let manifest: toml::Table = read(&root().join("src").join(room).join("Cargo.toml"))
+        .parse()
+        .expect("a manifest");
+    let all = manifest.get("dependencies").and_then(|d| d.as_table());
+    let is_room = |name: &&String| root().join("src").join(name).is_dir();
+    all.into_iter()
+        .flat_map(toml::Table::keys)
+        .filter(is_room)
+        .cloned()
+        .collect()
+}
+
+#[test]
+fn the_architecture_page_has_the_rows_of_the_manifests() {
+    let table = table();
+    let mut above = BTreeSet::new();
+    for (room, row) in &table {
+        assert_eq!(
+            *row,
+            dependencies(room),
+            "`{room}`: ARCHITECTURE.md on the left, its manifest on the right"
+        );
+        assert!(
+            row.is_subset(&above),
+            "`{room}` stands above what it imports"
+        );
+        above.insert(room.clone());
+    }
+    let rooms = fs::read_dir(root().join("src")).expect("src");
+    let rooms = rooms
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir());
+    let rooms: BTreeSet<String> = rooms
+        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(above, rooms, "rooms of ARCHITECTURE.md, and of src");
+}
+
+#[test]
+fn the_architecture_page_names_files_that_exist() {
+    let page = read(&root().join("ARCHITECTURE.md"));
+    let mut seen = 0;
+    for name in page.split('`').skip(1).step_by(2) {
+        let is_path = name.contains('/') && !name.contains([' ', '<', '*', ':', '…']);
+        let is_file = is_path
+            && [".rs", ".toml", ".md", "/"]
+                .iter()
+                .any(|e| name.ends_with(e));
+        if is_file {
+            seen += 1;
+            let here = root().join(name).exists() || root().join("src").join(name).exists();
+            assert!(here, "ARCHITECTURE.md names {name}, which does not exist");
+        }
+    }
+    assert!(seen > 20, "only {seen} files are named");
+}
+
+/// A bare target is not on every machine; that the crate asks for nothing beyond `core` can be seen
+/// without one.
+#[test]
+fn the_protocol_crate_needs_no_standard_library() {
+    let mut sources = Vec::new();
+    files(&root().join("firmware-protocol/src"), ".rs", &mut sources);
+    let texts: Vec<String> = sources.iter().map(|path| read(path)).collect();
+    let whole = texts.concat();
+    assert!(whole.contains("#![no_std]"));
+    let borrowed = whole.matches("extern crate").count();
+    let in_tests = whole.matches("#[cfg(test)]\nextern crate").count();
+    assert_eq!(borrowed, in_tests);
+    let manifest = read(&root().join("firmware-protocol/Cargo.toml"));
+    assert!(
+        !manifest.contains("\n[dependencies]"),
+        "it depends on nothing"
+    );
+}
+
+/// The safety contract has so many.
+const INVARIANTS: usize = 37;
+
+#[test]
+fn the_page_of_invariants_names_a_test_for_each() {
+    let page = read(&root().join("docs/invariants.md"));
+    let rows = page.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let mut numbers = Vec::new();
+    for row in rows {
+        let (mut file, mut tests) = (String::new(), 0);
+        for word in row.split('`').skip(1).step_by(2) {
+            if word.ends_with(".rs") {
+                file = read(&root().join(word));
+            } else if word.contains('_') {
+                let is_test = file.contains(&format!("fn {word}("));
+                assert!(is_test, "no test {word}: {row}");
+                tests += 1;
+            }
+        }
+        assert!(tests > 0, "{row}");
+        numbers.push(row.split('|').nth(1).unwrap().trim().to_owned());
+    }
+    let all: Vec<String> = (1..=INVARIANTS).map(|number| number.to_string()).collect();
+    assert_eq!(numbers, all);
+}
+
+#[test]
+fn every_file_says_first_what_it_is_for() {
+    for path in rust_files(&[
+        "src",
+        "tests",
+        "firmware-protocol/src",
+        "firmware-protocol/tests",
+    ]) {
+        assert!(
+            read(&path).starts_with("//! "),
+            "{} does not begin with `//! `",
+            shown(&path)
+        );
+    }
+}
+
+#[test]
+fn no_file_and_no_function_is_too_long() {
+    for path in rust_files(&[
+        "src",
+        "tests",
+        "firmware-protocol/src",
+        "firmware-protocol/tests",
+    ]) {
+        let text = read(&path);
+        let lines = text.lines().count();
+        assert!(
+            lines <= FILE_LINES_MAX,
+            "{} has {lines} lines; {FILE_LINES_MAX} are allowed",
+            shown(&path)
+        );
+        // A test may be a long table of cases.
+        let judged = if is_test_file(&path) {
+            String::new()
+        } else {
+            without_tests(&code(&text))
+        };
+        for (name, lines) in functions(&judged) {
+            assert!(
+                lines <= FUNCTION_LINES_MAX,
+                "fn {name} in {} has {lines} lines; {FUNCTION_LINES_MAX} are allowed",
+                shown(&path)
+            );
+        }
+    }
+}
+
+/// Every function with a body, and how many lines it has.
+fn functions(code: &str) -> Vec<(String, usize)> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("fn ") {
+        if code[..at].ends_with(is_word) {
+            continue;
+        }
+        let item = &code[at..item_end(code, at)];
+        if let Some(name) = head(&item[3..]).filter(|_| item.ends_with('}')) {
+            found.push((name, item.lines().count()));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_test_file_is_declared_in_its_program() {
+    for program in ["docs", "library", "node", "timing"] {
+        let folder = root().join("tests").join(program);
+        let main = read(&folder.join("main.rs"));
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+            let name = name.trim_end_matches(".rs");
+            let is_declared = name == "main" || main.contains(&format!("\nmod {name};"));
+            assert!(
+                is_declared,
+                "tests/{program}/main.rs declares no `mod {name};`"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_names_somebodys_machine() {
+    // Put together here, so that this file does not name them itself.
+    let homes = ["work", "home", "root", "Users"].map(|home| format!("/{home}/"));
+    let mut all = Vec::new();
+    for ending in [
+        ".rs", ".toml", ".md", ".json", ".service", ".rules", ".py", ".sh", "run", "justfile",
+    ] {
+        files(root(), ending, &mut all);
+    }
+    for path in all {
+        let Ok(text) = fs::read_to_string(&path) else {
+            continue;
+        };
+        for home in &homes {
+            assert!(!text.contains(home), "{} names {home}", shown(&path));
+        }
+    }
+}
+
+#[test]
+fn the_reader_of_code_is_not_fooled() {
+    let text = "use a::B; /* crate::b */\n\
+                // crate::c\nconst A: &str = \"crate::d\"; const Q: char = '\"'; use crate::e::F;\n\
+                const R: &str = r#\"crate::g \" \"#; fn h<'a>(x: &'a str) { crate::i::j(x) }\n\
+                #[cfg(test)]\n#[allow(dead_code)]\nmod tests { use crate::k; }\nuse crate::l;";
+    let code = without_tests(&code(text));
+    let left: Vec<&str> = code
+        .split("crate::")
+        .skip(1)
+        .map(|rest| &rest[..1])
+        .collect();
+    assert_eq!(left, ["e", "i", "l"]);
+    assert_eq!(
+        functions("fn a() {\n}\nfn b();\nfn c() { {\n}\n}"),
+        [("a".to_owned(), 2), ("c".to_owned(), 3)]
+    );
+}

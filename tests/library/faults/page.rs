@@ -1,0 +1,92 @@
+//! What came of every fault, as `docs/faults.md`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::case::{Done, Found, Row};
+use super::elsewhere::{ALSO, ELSEWHERE};
+use super::far_end::Family;
+
+const HEAD: &str = "# What an arm suffers, and what comes of it
+
+Written by `cargo test --test library faults::`, which does each of these to a simulated arm in the middle of a stroke, at the far end of
+the wire, and checks what is said here: `REWRITE_SNAPSHOTS=1 cargo test --test library faults::` writes this page anew.
+
+*Drawn* means that the stroke was finished and no goal stepped further than a joint's speed allows. *Fault* means that the result
+names the cause, within the time given, that nobody took torque off, that no goal leaves the port and nothing moves again without `reset`, and that after mending
+`reset` brings the arm to rest. *Refused* means that the arm is not energised at all. Where a fault is not done to a family here, a line says why
+and what holds instead; the test counts both.
+
+";
+
+/// The page, fault by fault.
+pub(crate) fn page(rows: &[(Row, Vec<Done>)]) -> String {
+    let mut text = HEAD.to_owned();
+    for (row, found) in rows {
+        let _ = writeln!(text, "## F{}: {}\n", row.number, row.meets);
+        if !found.is_empty() {
+            text.push_str("| family | what is done | what comes of it |\n|---|---|---|\n");
+        }
+        for (family, done, found) in found {
+            let name = name(*family);
+            let _ = writeln!(text, "| {name} | {done} | {} |", told(found));
+        }
+        reasons(&mut text, row.number, found.is_empty());
+        text.push('\n');
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+fn told(found: &Found) -> String {
+    let words = found.words.as_ref();
+    let words = words.map(|words| format!(": \"{}\"", words.replace('|', "/")));
+    format!("{}{}", found.short, words.unwrap_or_default())
+}
+
+/// Why a family has no row.
+fn reasons(text: &mut String, number: u32, alone: bool) {
+    let (told, also) = (ELSEWHERE.iter(), ALSO.iter());
+    let mut told: Vec<String> = told
+        .filter(|one| one.number == number)
+        .map(|one| {
+            let names: Vec<_> = one.families.iter().copied().map(name).collect();
+            format!("* {}: {}.", names.join(", "), one.why)
+        })
+        .collect();
+    let also = also.filter(|(of, _)| *of == number);
+    told.extend(also.map(|(_, why)| format!("* {why}.")));
+    if !alone && !told.is_empty() {
+        text.push('\n');
+    }
+    for line in told {
+        let _ = writeln!(text, "{line}");
+    }
+}
+
+const fn name(family: Family) -> &'static str {
+    match family {
+        Family::Sts => "Feetech STS",
+        Family::Dxl2 => "Dynamixel X",
+        Family::Firmware => "own controller",
+    }
+}
+
+/// That it is the page that is kept, or keeps it where that is asked for.
+pub(crate) fn check(text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/faults.md");
+    if std::env::var_os("REWRITE_SNAPSHOTS").is_some_and(|set| set == "1") {
+        std::fs::write(path, text).unwrap();
+        return;
+    }
+    let kept = std::fs::read_to_string(path).unwrap_or_default();
+    let differs = kept
+        .lines()
+        .zip(text.lines())
+        .find(|(kept, now)| kept != now);
+    assert!(
+        kept == text,
+        "docs/faults.md is not what it was: {differs:?}; read the difference after REWRITE_SNAPSHOTS=1"
+    );
+}

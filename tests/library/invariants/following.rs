@@ -1,0 +1,170 @@
+//! How far an arm goes on by itself, and what becomes of one that cannot follow.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use steadyhand::driver::Driver;
+use steadyhand::gate::{self, Step};
+use steadyhand::link::memory::MemoryLink;
+use steadyhand::motion::Outcome;
+use steadyhand::plan::{self, Patient};
+use steadyhand::sim::Fault;
+use steadyhand::units::{Instant, Joints};
+
+use super::joints;
+use crate::far_end::{Family, Hands, PERIOD, Rig};
+
+/// The goal is never further ahead than so much time at full speed.
+const LEASH_S: f64 = 0.15;
+
+/// Two periods between a reading and the truth, two counts of rounding and a dead band.
+const SEEN_LATER_S: f64 = 0.02;
+const ROUNDING_RAD: f64 = 4.0 * std::f64::consts::TAU / 4096.0;
+
+/// Where the joints were when each frame of goals left the port.
+type Truths = Arc<Mutex<Vec<(Instant, Joints)>>>;
+
+/// Draws two lines that are long enough to stay far behind on; from `block_at` on the first joint
+/// cannot pass. Where the joints were, by frame of goals.
+async fn drawn_against(family: Family, block_at: Option<usize>) -> (Rig, Outcome, Truths) {
+    let rig = Rig::with(family, |scene| {
+        let design = "polylines = [[[0.0, 0.0], [80.0, 0.0]], [[80.0, 12.0], [0.0, 12.0]]]";
+        let design: toml::Table = toml::from_str(design).unwrap();
+        scene.insert("design".to_owned(), design.into());
+    });
+    let motion = rig.attach().unwrap();
+    let trajectory = rig.plan(&motion);
+    let from = crate::far_end::middle_of_ink(&trajectory);
+    let (truths, mut before) = (Truths::default(), None);
+    let kept = Arc::clone(&truths);
+    let script = move |number: usize, hands: &mut Hands<'_>| {
+        let truth = hands.sim.truth();
+        kept.lock().unwrap().push((hands.clock.now(), truth));
+        if block_at.is_some_and(|later| number == from + later) {
+            let was: f64 = before.unwrap_or(truth[0]);
+            let at_rad = Some(truth[0] + 1e-4_f64.copysign(truth[0] - was));
+            hands.sim.break_it(Fault::Block { joint: 0, at_rad });
+        }
+        before = Some(truth[0]);
+    };
+    rig.wire.script(0, Box::new(script));
+    let proof = rig.check(&motion, rig.permit(), trajectory);
+    let outcome = motion.run(proof, motion.stops_asked()).await.unwrap();
+    rig.wire.mend();
+    (rig, outcome, truths)
+}
+
+#[tokio::test]
+async fn invariant_5_a_goal_is_never_further_ahead_than_the_leash() {
+    for family in Family::ALL {
+        for block_at in [None, Some(0), Some(20)] {
+            let (rig, _, truths) = drawn_against(family, block_at).await;
+            let goals = rig.wire.goals(family);
+            let truths = truths.lock().unwrap();
+            // Behind the end of the motion nobody listens any more.
+            assert!(truths.len() > 100 && goals.len() >= truths.len());
+            for (goals, (_, truth)) in goals.iter().zip(truths.iter()) {
+                let goal = joints(&rig.scene, goals);
+                for (joint, fastest) in rig.scene.arm.limits.velocity_rad_s.iter().enumerate() {
+                    let ahead = (goal[joint] - truth[joint]).abs();
+                    let most = fastest * (LEASH_S + SEEN_LATER_S) + ROUNDING_RAD;
+                    assert!(
+                        ahead <= most,
+                        "{family:?}, joint {joint}: {ahead} rad ahead"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Draws for so many cycles and then says nothing more, as a node that was killed; how far each
+/// joint went on.
+async fn killed_after(family: Family, cycles: usize) -> (Rig, Joints) {
+    let rig = Rig::new(family);
+    let mut link = MemoryLink::new(rig.sim.clone(), &rig.clock, "killed").unwrap();
+    let mut driver = Driver::new(&rig.scene.arm, &rig.clock);
+    driver.attach(&mut link).await.unwrap();
+    let mut measured = driver.energise(&mut link).await.unwrap();
+    let plan = plan::draw(&rig.scene, &measured.position_rad, &Patient).unwrap();
+    let now = rig.clock.now();
+    let proof = gate::check(&rig.scene, rig.permit(), &measured, now, plan.trajectory).unwrap();
+    let mut execution = proof.begin(&measured, now).unwrap();
+    for _ in 0..cycles {
+        let Ok(Step::Go(setpoint)) = execution.next(&measured, rig.clock.now()) else {
+            panic!("it did not go on");
+        };
+        let next = rig.clock.now().after(PERIOD);
+        let sent = driver.cycle(&mut link, Some(&setpoint), next).await;
+        measured = sent.unwrap();
+        rig.clock.jump_to(next);
+    }
+    let stands = rig.sim.truth();
+    rig.sim
+        .advance(rig.clock.now().after(Duration::from_secs(10)));
+    let went = rig.sim.truth().zip(&stands, |after, before| after - before);
+    (rig, went)
+}
+
+#[tokio::test]
+async fn invariant_5_an_arm_whose_node_was_killed_goes_no_further_than_the_leash() {
+    for family in [Family::Sts, Family::Dxl2, Family::Firmware] {
+        for cycles in [5, 25, 40, 60, 90, 130, 170] {
+            let (rig, went) = killed_after(family, cycles).await;
+            for (joint, fastest) in rig.scene.arm.limits.velocity_rad_s.iter().enumerate() {
+                let most = fastest * LEASH_S + ROUNDING_RAD;
+                assert!(
+                    went[joint].abs() <= most,
+                    "{family:?}, joint {joint}: {} rad after {cycles} cycles",
+                    went[joint]
+                );
+            }
+        }
+    }
+}
+
+/// The simulated servo pushes with 60 % when it is so far behind; three degrees are less.
+const PUSHES_RAD: f64 = 61.0 * std::f64::consts::TAU / 4096.0;
+
+/// A stall lasts so long before it is one.
+const STALL: Duration = Duration::from_millis(300);
+
+#[tokio::test]
+async fn invariant_19_a_stalled_joint_is_given_up_in_300_ms_and_the_tool_is_lifted() {
+    for family in Family::ALL {
+        let (rig, outcome, truths) = drawn_against(family, Some(10)).await;
+        let Outcome::Faulted(words) = outcome else {
+            panic!("{family:?}: {outcome:?}")
+        };
+        let name = rig.scene.arm.joint_name(0);
+        assert!(
+            words.starts_with(&name) && words.contains("behind"),
+            "{words}"
+        );
+        let goals = rig.wire.goals(family);
+        let truths = truths.lock().unwrap();
+        let behind: Vec<(Instant, f64)> = goals
+            .iter()
+            .zip(truths.iter())
+            .map(|(goals, (at, truth))| (*at, (joints(&rig.scene, goals)[0] - truth[0]).abs()))
+            .collect();
+        let far = behind.iter().find(|(_, behind)| *behind > PUSHES_RAD);
+        let far = far
+            .unwrap_or_else(|| panic!("{family:?}: never far behind"))
+            .0;
+        let furthest = behind.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap().0;
+        let took = furthest.since(far);
+        // A reading is judged a cycle later, and the goal brakes for up to four. On which side of a cycle
+        // that ends depends on when the motion began.
+        assert!(
+            took <= STALL + 6 * PERIOD,
+            "{family:?}: pushed on for {took:?}"
+        );
+        let tip = rig.scene.arm.chain.forward(&rig.sim.truth()) * rig.scene.pens[0].tip_m;
+        let height_mm = rig.scene.surface.project(&tip).height_mm;
+        assert!(
+            height_mm > 3.0,
+            "{family:?}: the pen stayed at {height_mm:.1} mm"
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! How fast the tip is, by the goals that leave the port.
+
+use nalgebra::Point3;
+use steadyhand::motion::Outcome;
+
+use super::{PERIOD_S, beside_a_hand, joints};
+use crate::far_end::{Family, Rig};
+
+/// A tip goes no faster than this.
+const TIP_MM_S: f64 = 250.0;
+
+/// A needle goes no faster than this, this near to the sheet.
+const NEEDLE_MM_S: f64 = 25.0;
+const NEAR_MM: f64 = 20.0;
+
+/// The tip's height is known to half a tick of each joint, half a millimetre together.
+const HEIGHT_MM: f64 = 0.5;
+
+/// Rounding and dead bands move both ends of a way by so much together.
+const UNSURE_MM: f64 = 1.5;
+
+/// Over so many cycles: in the longer, what is unsure of a way is 2.5 mm/s.
+const SPANS: [usize; 2] = [20, 60];
+
+/// A scene with speeds of its own, and two lines far from each other.
+pub(crate) fn scene(draw_mm_s: f64, travel_mm_s: f64) -> impl Fn(&mut toml::Table) {
+    move |text| {
+        let lines = "polylines = [[[0.0, 0.0], [60.0, 0.0]], [[0.0, 60.0], [60.0, 60.0]]]";
+        let design: toml::Table = toml::from_str(lines).unwrap();
+        text.insert("design".to_owned(), design.into());
+        let mut limits = toml::Table::new();
+        limits.insert("draw_mm_s".to_owned(), draw_mm_s.into());
+        limits.insert("travel_mm_s".to_owned(), travel_mm_s.into());
+        text.insert("limits".to_owned(), limits.into());
+    }
+}
+
+fn needle(text: &mut toml::Table) {
+    beside_a_hand(text);
+    text.insert("attended".to_owned(), true.into());
+    let pens = text["pens"].as_array_mut().unwrap();
+    let first = pens[0].as_table_mut().unwrap();
+    first.insert("kind".to_owned(), "needle".into());
+}
+
+/// Where the tip is sent, cycle by cycle, and how high above the sheet that is.
+async fn tips(rig: &Rig) -> Vec<(Point3<f64>, f64)> {
+    let motion = rig.attach().unwrap();
+    let outcome = rig.draw(&motion, None).await;
+    assert!(matches!(outcome, Outcome::Reached { .. }), "{outcome:?}");
+    let goals = rig.wire.goals(rig.family);
+    goals
+        .iter()
+        .map(|goals| {
+            let mount = rig.scene.arm.chain.forward(&joints(&rig.scene, goals));
+            let tip = mount * rig.scene.pens[0].tip_m;
+            (tip, rig.scene.surface.project(&tip).height_mm)
+        })
+        .collect()
+}
+
+/// The greatest share of what is allowed that the tip came to, over the spans.
+async fn fastest(rig: Rig, near_mm_s: f64, far_mm_s: f64) -> f64 {
+    let tips = tips(&rig).await;
+    let allowed_mm = |height_mm: f64| {
+        let is_near = height_mm < NEAR_MM - HEIGHT_MM;
+        PERIOD_S * if is_near { near_mm_s } else { far_mm_s }
+    };
+    let mut most = 0.0_f64;
+    for span in SPANS {
+        for way in tips.windows(span + 1) {
+            let went_mm = (way[span].0 - way[0].0).norm() * 1e3;
+            let may_mm: f64 = way[1..].iter().map(|(_, height)| allowed_mm(*height)).sum();
+            assert!(
+                went_mm <= may_mm + UNSURE_MM,
+                "{:?}: {went_mm:.2} mm in {span} cycles, {may_mm:.2} allowed, at {:.1} mm",
+                rig.family,
+                way[0].1
+            );
+            most = most.max(went_mm / may_mm);
+        }
+    }
+    most
+}
+
+#[tokio::test]
+async fn invariant_6_the_tip_is_never_faster_than_it_may_be() {
+    for family in Family::ALL {
+        // As fast as a scene may ask; faster is refused.
+        let asked = scene(TIP_MM_S, TIP_MM_S);
+        let most = fastest(Rig::with(family, asked), TIP_MM_S, TIP_MM_S).await;
+        assert!(most > 0.5, "{family:?}: {most} of 250 mm/s were reached");
+        let most = fastest(Rig::with(family, scene(40.0, 100.0)), 100.0, 100.0).await;
+        assert!(most > 0.8, "{family:?}: {most} of 100 mm/s were reached");
+        let sharp = |text: &mut toml::Table| {
+            scene(40.0, TIP_MM_S)(text);
+            needle(text);
+        };
+        let most = fastest(Rig::with(family, sharp), NEEDLE_MM_S, TIP_MM_S).await;
+        assert!(most > 0.8, "{family:?}: {most} of 25 mm/s were reached");
+    }
+}

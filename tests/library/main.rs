@@ -1,0 +1,24 @@
+//! The rooms together, in this process: bytes, planning, the gate, protocol.
+
+mod bus_pty;
+mod cameras;
+mod designs;
+mod faults;
+mod gate;
+mod gate_rules;
+mod invariants;
+mod mcp_wire;
+mod parking;
+mod refused_picture;
+mod stop_bytes;
+mod stop_invariants;
+mod vision;
+
+#[path = "../far_end/mod.rs"]
+mod far_end;
+#[path = "../mcp_desk/mod.rs"]
+mod mcp_desk;
+#[path = "../snapshots/mod.rs"]
+mod snapshots;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,225 @@
+//! `align` in its three parts, and what it proposes: read off the cross, or felt by the arm.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use serde_json::Value;
+use support::{Bench, SHORT_LINES, scene};
+
+/// A bench whose simulated arm works on sheets that lie elsewhere than its scenes say.
+struct Practice(Bench);
+
+impl Practice {
+    fn new(sheet_z_m: f64) -> Self {
+        let bench = Bench::new();
+        std::fs::create_dir_all(bench.path("truth/arms")).unwrap();
+        let truth = scene("short", SHORT_LINES)
+            .replace("-0.1731, 0.005]", &format!("-0.1731, {sheet_z_m}]"));
+        std::fs::write(bench.path("truth/short.toml"), truth).unwrap();
+        let node = format!(
+            "[[arms]]\nname = \"arm\"\nmodel = \"so101\"\nport = \"simulator\"\ntruth = {:?}\n",
+            bench.path("truth")
+        );
+        std::fs::write(bench.path("node.toml"), node).unwrap();
+        Self(bench)
+    }
+
+    fn run(&self, args: &[&str]) -> (i32, String) {
+        let (config, state) = (self.0.path("node.toml"), self.0.path("state"));
+        let mut all = vec![
+            "--config",
+            config.to_str().unwrap(),
+            "--state",
+            state.to_str().unwrap(),
+        ];
+        all.extend(args);
+        let output = self.0.run(&all);
+        let mut text = String::from_utf8(output.stdout).unwrap();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        (output.status.code().unwrap(), text)
+    }
+
+    fn align(&self, arguments: &str) -> Value {
+        let (_, text) = self.run(&["call", "--json", "align", arguments]);
+        serde_json::from_str(
+            text.get(..text.rfind('}').map_or(0, |end| end + 1))
+                .unwrap(),
+        )
+        .unwrap_or_else(|_| panic!("{text}"))
+    }
+
+    fn file(&self) -> String {
+        std::fs::read_to_string(self.0.path("scenes/short.toml")).unwrap()
+    }
+
+    /// The sheet's origin as the scene's file says it.
+    fn origin_m(&self) -> [f64; 3] {
+        let file: toml::Table = self.file().parse().unwrap();
+        let origin = file["sheet"]["origin_m"].as_array().unwrap();
+        [0, 1, 2].map(|axis| origin[axis].as_float().unwrap())
+    }
+}
+
+#[test]
+fn an_alignment_says_what_was_measured_what_it_is_worth_and_what_comes_next() {
+    let practice = Practice::new(0.005);
+    let result = practice.align(r#"{"scene": "short"}"#);
+    assert_eq!(result["success"], true, "{result:#}");
+    assert_eq!(result["verdict"], "good", "{result:#}");
+    assert_eq!(result["next"], "stroke draws the design");
+    let points = result["points"].as_array().unwrap();
+    assert_eq!(points.len(), 5);
+    for point in points {
+        assert!(
+            point["tracking_error_mm"].as_f64().unwrap() < 1.5,
+            "{point}"
+        );
+        assert_eq!(point["residual_mm"].as_array().unwrap().len(), 3, "{point}");
+    }
+    let files: Vec<&str> = result["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| f.as_str().unwrap())
+        .collect();
+    let html = files.iter().find(|f| f.ends_with("align.html")).unwrap();
+    let page = std::fs::read_to_string(html).unwrap();
+    assert!(page.contains("<svg") && page.contains("verdict: good") && !page.contains("http"));
+    let json = files.iter().find(|f| f.ends_with("align.json")).unwrap();
+    let told: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(told["points"], result["points"]);
+    assert_eq!(told["verdict"], "good");
+}
+
+#[test]
+fn a_read_cross_is_proposed_and_nothing_is_saved_until_it_is_accepted() {
+    let practice = Practice::new(0.005);
+    let before = practice.file();
+    let result =
+        practice.align(r#"{"scene": "short", "measured": {"dx": "0.8mm", "dy": "-0.3mm"}}"#);
+    assert_eq!(result["success"], true, "{result:#}");
+    assert_eq!(result["verdict"], "good", "{result:#}");
+    assert!(result.get("job").is_none(), "nothing moves: {result:#}");
+    assert!(
+        result["next"]
+            .as_str()
+            .unwrap()
+            .contains("steadyhand calibrate accept")
+    );
+    assert_eq!(practice.file(), before);
+    // x runs along -x of the base, y along -y: the cross was off by (-0.8, 0.3), the sheet is by the other way.
+    let (code, said) = practice.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{said}");
+    let [x, y, z] = practice.origin_m();
+    assert!(
+        (x - 0.0716).abs() < 1e-9 && (y + 0.1734).abs() < 1e-9,
+        "{x} {y}"
+    );
+    assert!((z - 0.005).abs() < 1e-9, "{z}");
+    let far = practice.align(r#"{"scene": "short", "measured": {"dx": 80}}"#);
+    assert_eq!(far["verdict"], "redo", "{far:#}");
+    let (code, said) = practice.run(&["calibrate", "accept"]);
+    assert!(code != 0 && said.contains("read it again"), "{said}");
+    let both = practice.align(r#"{"scene": "short", "touch": true, "measured": {"dx": 1}}"#);
+    assert_eq!(both["success"], false, "{both:#}");
+}
+
+#[test]
+fn a_sheet_is_felt_proposed_and_accepted() {
+    let practice = Practice::new(0.0035);
+    let before = practice.file();
+    let result = practice.align(r#"{"scene": "short", "touch": true}"#);
+    assert_eq!(result["success"], true, "{result:#}");
+    assert_ne!(result["verdict"], "redo", "{result:#}");
+    for point in result["points"].as_array().unwrap() {
+        let height = point["contact_height_mm"].as_f64().unwrap();
+        assert!((height + 1.5).abs() < 1.2, "{result:#}");
+        assert!(point["spread_mm"].as_f64().unwrap() <= 1.0, "{result:#}");
+    }
+    assert_eq!(result["points"].as_array().unwrap().len(), 6);
+    assert_eq!(practice.file(), before, "it saves nothing by itself");
+    let (code, said) = practice.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{said}");
+    let [_, _, z] = practice.origin_m();
+    assert!((z - 0.0035).abs() < 0.001, "{z}");
+    let (_, said) = practice.run(&["calibrate", "history"]);
+    assert!(said.contains("probes, 18 touches"), "{said}");
+}
+
+#[test]
+fn a_sheet_that_is_not_felt_is_said_to_be_missing() {
+    let practice = Practice::new(-0.0025);
+    let result = practice.align(r#"{"scene": "short", "touch": true}"#);
+    assert_eq!(result["success"], false, "{result:#}");
+    assert_eq!(result["verdict"], "redo", "{result:#}");
+    assert_eq!(result["code"], "no_contact", "{result:#}");
+    let next = result["next"].as_str().unwrap();
+    assert!(
+        next.contains("steadyhand calibrate touch sheet --scene short"),
+        "{next}"
+    );
+    let (code, said) = practice.run(&["calibrate", "show"]);
+    assert!(code != 0 && said.contains("nothing was touched"), "{said}");
+}
+
+#[test]
+fn a_persons_touches_are_not_replaced_by_the_arms() {
+    let practice = Practice::new(0.005);
+    let joints = "--joints=0.1,-0.2,0.3,1.2,0";
+    let (code, said) = practice.run(&["calibrate", "touch", "sheet", "--scene", "short", joints]);
+    assert_eq!(code, 0, "{said}");
+    for arguments in [
+        r#"{"scene": "short", "touch": true}"#,
+        r#"{"scene": "short", "measured": {"dx": 1}}"#,
+    ] {
+        let result = practice.align(arguments);
+        assert_eq!(result["success"], false, "{result:#}");
+        let message = result["message"].as_str().unwrap();
+        assert!(
+            message.contains("calibrate accept") && message.contains("nothing moved"),
+            "{message}"
+        );
+    }
+}
+
+/// A tip that presses from the start learns the sheet's resistance as if it were air.
+#[test]
+fn refuses_a_sheet_that_lies_higher_than_a_probe_can_tell_from_air() {
+    for higher_mm in [6.0, 9.0] {
+        let practice = Practice::new(0.005 + higher_mm / 1e3);
+        let result = practice.align(r#"{"scene": "short", "touch": true}"#);
+        assert_eq!(result["success"], false, "{higher_mm}: {result:#}");
+        assert_eq!(result["code"], "early_contact", "{higher_mm}: {result:#}");
+        assert_eq!(result["verdict"], "redo", "{higher_mm}: {result:#}");
+        let message = result["message"].as_str().unwrap();
+        let says = [
+            "the sheet lies higher than the scene says",
+            "`lower left`",
+            "5 mm",
+        ];
+        assert!(says.iter().all(|part| message.contains(part)), "{message}");
+        let next = result["next"].as_str().unwrap();
+        assert!(
+            next.contains("steadyhand calibrate touch sheet --scene short"),
+            "{next}"
+        );
+        let (code, said) = practice.run(&["calibrate", "show"]);
+        assert!(code != 0 && said.contains("nothing was touched"), "{said}");
+    }
+}
+
+/// Within reach of a probe that has moved freely, a higher sheet is measured as well as a lower one.
+#[test]
+fn measures_a_sheet_that_lies_higher_within_the_reach_of_a_probe() {
+    let practice = Practice::new(0.005 + 0.004);
+    let result = practice.align(r#"{"scene": "short", "touch": true}"#);
+    assert_eq!(result["success"], true, "{result:#}");
+    for point in result["points"].as_array().unwrap() {
+        let height = point["contact_height_mm"].as_f64().unwrap();
+        assert!((height - 4.0).abs() < 1.2, "{result:#}");
+    }
+}

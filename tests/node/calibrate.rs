@@ -1,0 +1,471 @@
+//! Joints by hand, teaching and jogging, by the commands that a technician gives.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+mod terminal;
+
+use crate::support;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::{Bench, PATIENCE, Served};
+
+fn run(bench: &Bench, args: &[&str]) -> (i32, String) {
+    let state = bench.path("state");
+    let mut all = vec!["--state", state.to_str().unwrap()];
+    all.extend(args);
+    let output = bench.run(&all);
+    let mut text = String::from_utf8(output.stdout).unwrap();
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    (output.status.code().unwrap(), text)
+}
+
+/// A recording of a hand that moves each of the five joints to its ends.
+fn recording(bench: &Bench, ends: [(i32, i32); 5]) -> PathBuf {
+    let mut lines = String::new();
+    let mut ticks = [2060; 5];
+    let mut say = |ticks: &[i32; 5], enter: bool| {
+        let by_id: Value = (1..=5)
+            .map(|id| (id.to_string(), json!(ticks[id - 1])))
+            .collect();
+        lines.push_str(&json!({"ticks": by_id, "enter": enter}).to_string());
+        lines.push('\n');
+    };
+    say(&ticks, true);
+    for (joint, (first, last)) in ends.into_iter().enumerate() {
+        for to in [first, last] {
+            while ticks[joint] != to {
+                ticks[joint] += (to - ticks[joint]).clamp(-200, 200);
+                say(&ticks, false);
+            }
+        }
+        say(&ticks, true);
+    }
+    let path = bench.path("hand.jsonl");
+    std::fs::write(&path, lines).unwrap();
+    path
+}
+
+#[test]
+fn joints_moved_by_hand_are_saved_with_their_file_s_comments() {
+    let bench = Bench::new();
+    let arm = bench.path("scenes/arms/so101.toml");
+    let shipped = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/scenes/arms/so101.toml"
+    ))
+    .unwrap();
+    std::fs::write(&arm, &shipped).unwrap();
+    let hand = recording(
+        &bench,
+        [
+            (1000, 3100),
+            (1000, 3100),
+            (3100, 1000),
+            (1500, 2700),
+            (600, 3500),
+        ],
+    );
+    let from = hand.to_str().unwrap();
+    let joints = ["calibrate", "joints", "--from", from];
+    // One of them turns the other way than the file says, which no arm does by itself.
+    let (code, said) = run(&bench, &[&joints[..], &["--yes"]].concat());
+    let loud: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("SIGN FLIP"))
+        .collect();
+    assert!(code != 0 && loud.len() == 1, "{said}");
+    assert!(
+        loud[0].contains("elbow_flex would turn the other way") && loud[0].contains("--override"),
+        "{said}"
+    );
+    assert_eq!(std::fs::read_to_string(&arm).unwrap(), shipped);
+    let joints = [&joints[..], &["--override"]].concat();
+    let (code, said) = run(&bench, &joints);
+    assert!(said.contains("SIGN FLIP: elbow_flex"), "{said}");
+    assert!(
+        code != 0 && said.contains("--yes"),
+        "nobody was asked: {said}"
+    );
+    assert_eq!(std::fs::read_to_string(&arm).unwrap(), shipped);
+    let (code, said) = run(&bench, &[&joints[..], &["--yes"]].concat());
+    assert_eq!(code, 0, "{said}");
+    for part in [
+        "shoulder_pan",
+        "1000 to 3100",
+        "zero_tick of servo 3: old [2048",
+        "sign of servo 3",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let written = std::fs::read_to_string(&arm).unwrap();
+    assert!(
+        written.starts_with(shipped.lines().next().unwrap()),
+        "its comments stay"
+    );
+    assert!(
+        written.contains("id = 3, sign = -1, zero_tick = 2060"),
+        "{written}"
+    );
+    let (_, history) = run(&bench, &["calibrate", "history"]);
+    assert!(history.contains("joints by hand"), "{history}");
+    let (code, said) = run(&bench, &["calibrate", "restore", "1"]);
+    assert_eq!(code, 0, "{said}");
+    // Taken back by hand, it is not restored over either.
+    std::fs::write(&arm, &shipped).unwrap();
+    let (code, said) = run(&bench, &["calibrate", "restore", "1"]);
+    assert!(code != 0 && said.contains("SIGN FLIP"), "{said}");
+    assert_eq!(std::fs::read_to_string(&arm).unwrap(), shipped);
+    let (code, said) = run(&bench, &["calibrate", "restore", "1", "--override"]);
+    assert!(code == 0 && said.contains("SIGN FLIP"), "{said}");
+}
+
+/// What an operator says to the node that serves: whether it was done, and its words.
+fn asked(bench: &Bench, args: &[&str]) -> (bool, String) {
+    let output = bench.run(args);
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), text)
+}
+
+fn called(served: &Served, tool: &str, arguments: &Value) -> Value {
+    let headers = format!(
+        "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
+    );
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": tool, "arguments": arguments, "_meta": meta}});
+    let (_, answer) = support::post(served, &headers, &body.to_string());
+    answer["result"]["structuredContent"].clone()
+}
+
+/// As accepting writes them, while the node goes on with the zeros that it was started with.
+#[test]
+fn refuses_all_that_moves_or_records_once_the_arms_file_has_other_zeros() {
+    let bench = Bench::new();
+    let state = bench.state();
+    let served = bench.serve(&["--state", &state]);
+    let (done, said) = asked(&bench, &["jog", "--scene", "short", "--step", "z+1"]);
+    assert!(done, "{said}");
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/arms/so101.toml");
+    let text = std::fs::read_to_string(shipped).unwrap();
+    let other = text.replacen("zero_tick = 2048", "zero_tick = 2098", 1);
+    std::fs::write(bench.path("scenes/arms/so101.toml"), other).unwrap();
+    let before = stance(&bench)["joints"].clone();
+    for args in [
+        &["enable", "--scene", "short"][..],
+        &["jog", "--scene", "short", "--step", "z+1"],
+        &["selftest", "--scene", "short"],
+        // In the scene last moved in.
+        &["selftest"],
+        &[
+            "calibrate",
+            "touch",
+            "sheet",
+            "--scene",
+            "short",
+            "--of",
+            "origin",
+        ],
+        &["calibrate", "touch", "tool", "--scene", "short"],
+        &["teach", "pose", "rest", "--scene", "short", "--yes"],
+    ] {
+        let (done, said) = asked(&bench, args);
+        assert!(!done, "{args:?}: {said}");
+        assert!(said.contains("start the node again"), "{args:?}: {said}");
+    }
+    for (tool, arguments) in [
+        ("align", json!({"scene": "short"})),
+        ("align", json!({"scene": "short", "touch": true})),
+        (
+            "align",
+            json!({"scene": "short", "measured": {"dx": 0.5, "dy": 0.5}}),
+        ),
+        ("stroke", json!({"scene": "short"})),
+    ] {
+        let refused = called(&served, tool, &arguments);
+        assert_eq!(refused["code"], "stale_calibration", "{tool}: {refused:#}");
+        let message = refused["message"].as_str().unwrap();
+        assert!(
+            message.contains("start the node again") && message.contains("nothing moved"),
+            "{message}"
+        );
+    }
+    assert_eq!(stance(&bench)["joints"], before, "nothing moved");
+    assert!(!bench.path("state/calibration/proposal.toml").exists());
+    // A stop stops, whatever the files say; and a node that was started again knows the zeros.
+    let (done, said) = asked(&bench, &["stop"]);
+    assert!(done, "{said}");
+    drop(served);
+    let _served = bench.serve(&["--state", &state]);
+    let (done, said) = asked(&bench, &["jog", "--scene", "short", "--step", "z+1"]);
+    assert!(done, "{said}");
+}
+
+#[test]
+fn a_joint_that_was_hardly_moved_is_to_be_moved_again() {
+    let bench = Bench::new();
+    let hand = recording(
+        &bench,
+        [
+            (1000, 3100),
+            (2000, 2100),
+            (1000, 3100),
+            (1500, 2700),
+            (600, 3500),
+        ],
+    );
+    let (code, said) = run(
+        &bench,
+        &[
+            "calibrate",
+            "joints",
+            "--from",
+            hand.to_str().unwrap(),
+            "--yes",
+        ],
+    );
+    assert!(
+        code != 0 && said.contains("redo: shoulder_lift was moved by"),
+        "{said}"
+    );
+    assert!(!bench.path("scenes/arms/so101.toml").exists());
+}
+
+const HERE: &str = "--joints=0.1,-0.3,0.4,1.2,0.05";
+
+#[test]
+fn poses_caps_and_the_calibrator_are_taught_and_kept() {
+    let bench = Bench::new();
+    let path = bench.path("scenes/short.toml");
+    let cap = "\n# Left of the sheet.\n[[inks]]\nname = \"black\"\nrim_m = [0.12, -0.2, 0.01] # by eye\ndepth_mm = 8.0\ndip_every_mm = 100.0\n";
+    let text = std::fs::read_to_string(&path).unwrap() + cap;
+    std::fs::write(&path, &text).unwrap();
+    let teach = |what: &[&str]| {
+        run(
+            &bench,
+            &[&["teach"], what, &["--scene", "short", HERE]].concat(),
+        )
+    };
+    let (code, said) = teach(&["pose", "ready"]);
+    assert!(
+        code != 0 && said.contains("difference") && said.contains("--yes"),
+        "{said}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        text,
+        "nobody agreed"
+    );
+    let (code, said) = teach(&["pose", "ready", "--yes"]);
+    assert_eq!(code, 0, "{said}");
+    let (code, said) = teach(&["cap", "black", "--yes", "--override"]);
+    assert_eq!(code, 0, "{said}");
+    let (code, said) = teach(&["calibrator", "--yes"]);
+    assert_eq!(code, 0, "{said}");
+    let taught = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        taught.contains("ready_rad = [0.1, -0.3, 0.4, 1.2, 0.05]"),
+        "{taught}"
+    );
+    assert!(
+        taught.contains("# Left of the sheet.") && taught.contains("] # by eye"),
+        "{taught}"
+    );
+    assert!(!taught.contains("rim_m = [0.12, -0.2"), "{taught}");
+    assert!(taught.contains("calibrator_m = ["), "{taught}");
+    let (_, history) = run(&bench, &["calibrate", "history"]);
+    for part in [
+        "pose",
+        "scene short, ready",
+        "cap",
+        "scene short, black",
+        "calibrator",
+        "taught",
+    ] {
+        assert!(history.contains(part), "{part}: {history}");
+    }
+    for (what, why) in [
+        (vec!["pose", "nowhere", "--yes"], "rest and ready"),
+        (vec!["cap", "blue", "--yes"], "black"),
+        (vec!["calibrator", "--pen", "brush", "--yes"], "fineliner"),
+    ] {
+        let (code, said) = teach(&what);
+        assert!(code != 0 && said.contains(why), "{why}: {said}");
+    }
+}
+
+#[test]
+fn a_cap_that_moves_far_needs_an_override() {
+    let bench = Bench::new();
+    let path = bench.path("scenes/short.toml");
+    let cap = "\n[[inks]]\nname = \"black\"\nrim_m = [0.3, 0.2, 0.01]\ndepth_mm = 8.0\ndip_every_mm = 100.0\n";
+    let text = std::fs::read_to_string(&path).unwrap() + cap;
+    std::fs::write(&path, &text).unwrap();
+    let (code, said) = run(
+        &bench,
+        &["teach", "cap", "black", "--scene", "short", HERE, "--yes"],
+    );
+    assert!(code != 0 && said.contains("--override"), "{said}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+fn socket(bench: &Bench) -> PathBuf {
+    bench.path("steadyhand/local.sock")
+}
+
+/// Says something to the node's control socket.
+fn say(bench: &Bench, verb: &Value) -> UnixStream {
+    let stream = UnixStream::connect(socket(bench)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    writeln!(&stream, "{verb}").unwrap();
+    stream
+}
+
+fn told(stream: &UnixStream) -> Value {
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+fn stance(bench: &Bench) -> Value {
+    let told = told(&say(bench, &json!({"verb": "jogged", "scene": "short"})));
+    serde_json::from_str(told["text"].as_str().unwrap()).unwrap()
+}
+
+fn tip_mm(bench: &Bench) -> [f64; 3] {
+    let stance = stance(bench);
+    [0, 1, 2].map(|axis| stance["tip_mm"][axis].as_f64().unwrap())
+}
+
+fn jog(bench: &Bench, step: &str) -> (i32, String) {
+    let output = bench.run(&["jog", "--scene", "short", "--step", step]);
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);
+    (output.status.code().unwrap(), text)
+}
+
+/// A node that serves, its arm in the ready pose's neighbourhood.
+fn served(bench: &Bench) -> Served {
+    bench.serve(&[])
+}
+
+#[test]
+fn steps_move_the_tip_by_as_much_and_are_judged_like_any_motion() {
+    let bench = Bench::new();
+    let _served = served(&bench);
+    for (step, axis, by) in [
+        ("z+10", 2, 10.0),
+        ("x-1", 0, -1.0),
+        ("z-0.1", 2, -0.1),
+        ("y-10", 1, -10.0),
+    ] {
+        let before = tip_mm(&bench);
+        let (code, said) = jog(&bench, step);
+        assert_eq!(code, 0, "{step}: {said}");
+        assert!(said.contains("mm over the sheet"), "{said}");
+        let after = tip_mm(&bench);
+        for other in 0..3 {
+            let wanted = if other == axis { by } else { 0.0 };
+            let moved = after[other] - before[other];
+            // Some counts of each servo.
+            assert!((moved - wanted).abs() < 1.5, "{step}: {before:?} {after:?}");
+        }
+    }
+    let before = stance(&bench)["joints"][1]["deg"].as_f64().unwrap();
+    let (code, said) = jog(&bench, "j2+1");
+    assert_eq!(code, 0, "{said}");
+    let after = stance(&bench)["joints"][1]["deg"].as_f64().unwrap();
+    assert!((after - before - 1.0).abs() < 0.2, "{before} {after}");
+    // Into the sheet, and beyond a joint's limit, nothing is jogged.
+    let refused = (0..60).find_map(|_| {
+        let (code, said) = jog(&bench, "z-10");
+        (code != 0).then_some(said)
+    });
+    let why = refused.unwrap();
+    assert!(why.contains("nothing moved on"), "{why}");
+    assert!(tip_mm(&bench)[2] > 0.0);
+}
+
+/// A step is asked for and then left: whoever holds the key is gone. How far the arm went.
+fn left_in_the_middle<T>(bench: &Bench, ask: impl FnOnce(&Value) -> T) -> f64 {
+    let verb = json!({"verb": "jog", "scene": "short", "step": {"axis": "y", "by": -10.0}});
+    let before = tip_mm(bench)[1];
+    let went_mm = || (tip_mm(bench)[1] - before).abs();
+    let asking = ask(&verb);
+    let began = Instant::now();
+    while went_mm() < 0.5 {
+        assert!(began.elapsed() < PATIENCE, "it never moved");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(asking);
+    while stance(bench)["state"] != "stopped" && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let stopped = stance(bench);
+    let why = stopped["denied"].as_str().unwrap_or_default();
+    assert!(why.contains("stop"), "{stopped:#}");
+    went_mm()
+}
+
+#[test]
+fn hands_off_in_the_middle_of_a_step_stops_the_arm() {
+    let bench = Bench::new();
+    let _served = served(&bench);
+    let (code, said) = jog(&bench, "z+10");
+    assert_eq!(code, 0, "{said}");
+    let went_mm = left_in_the_middle(&bench, |verb| say(&bench, verb));
+    assert!(went_mm < 9.5, "{went_mm}");
+}
+
+#[test]
+fn hands_off_over_http_stops_the_arm_too() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "require_tokens = true\n").unwrap();
+    let [state, config] = ["state", "node.toml"].map(|name| bench.path(name).display().to_string());
+    let at = ["--state", &state, "--config", &config];
+    let made = bench.run(&[&at[..], &["token", "add", "hand", "--role", "operator"]].concat());
+    assert!(made.status.success(), "{made:?}");
+    let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
+    let served = bench.serve(&at);
+    let (code, said) = jog(&bench, "z+10");
+    assert_eq!(code, 0, "{said}");
+    let went_mm = left_in_the_middle(&bench, |verb| {
+        let (mut stream, host) = support::connect(&served);
+        let body = verb.to_string();
+        let length = body.len();
+        write!(
+            stream,
+            "POST /operator HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        stream
+    });
+    assert!(went_mm < 9.5, "{went_mm}");
+}
+
+#[test]
+fn a_stop_ends_a_step_and_nothing_is_jogged_until_a_reset() {
+    let bench = Bench::new();
+    let _served = served(&bench);
+    let verb = json!({"verb": "jog", "scene": "short", "step": {"axis": "z", "by": 10.0}});
+    let asking = say(&bench, &verb);
+    let began = Instant::now();
+    while stance(&bench)["state"] != "moving" && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let stopped = told(&say(&bench, &json!({"verb": "stop"})));
+    assert_eq!(stopped["done"], true, "{stopped}");
+    let answer = told(&asking);
+    assert_eq!(answer["done"], false, "{answer}");
+    let (code, said) = jog(&bench, "z+1");
+    assert!(code != 0 && said.contains("reset"), "{said}");
+}

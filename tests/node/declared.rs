@@ -1,0 +1,724 @@
+//! Tools that a node file declares: each kind is called as a user would, and what is wrong is named with its line.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic, and tests wait for real"
+)]
+
+use crate::support;
+use serde_json::{Value, json};
+use steadyhand::mcp::{CallWatch, Received, client};
+use support::{Bench, SHORT_LINES, scene};
+use tokio_util::sync::CancellationToken;
+
+const TOOLS: &str = r#"name = "bench"
+
+# The drawing that is wanted most.
+[[tools]]
+name = "draw_short"
+description = "Draw the short lines."
+calls = "stroke"
+fixed = { scene = "short" }
+arguments = [{ name = "dry_run", type = "boolean", description = "true plans only", default = true }]
+
+[[tools]]
+name = "look_and_draw"
+description = "Look, then draw a scene."
+sequence = [{ calls = "sense" }, { calls = "stroke" }, { calls = "reset" }]
+arguments = [{ name = "scene", type = "string", description = "which", required = true }]
+"#;
+
+/// A bench with a node file, and the words that name it.
+fn bench(file: &str) -> Bench {
+    let bench = Bench::new();
+    bench.scene("default", &scene("default", SHORT_LINES));
+    std::fs::write(bench.path("node.toml"), file).unwrap();
+    bench
+}
+
+fn with(bench: &Bench, args: &[&str]) -> Vec<String> {
+    let path = |name: &str| bench.path(name).display().to_string();
+    let mut all = vec![
+        "--config".to_owned(),
+        path("node.toml"),
+        "--state".to_owned(),
+        path("state"),
+    ];
+    all.extend(args.iter().map(|arg| (*arg).to_owned()));
+    all
+}
+
+fn call(bench: &Bench, args: &[&str]) -> (i32, Value) {
+    let all = with(bench, args);
+    bench.call(&all.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Exit code, standard output and standard error.
+fn run(bench: &Bench, args: &[&str]) -> (i32, String, String) {
+    let all = with(bench, args);
+    let output = bench.run(&all.iter().map(String::as_str).collect::<Vec<_>>());
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+#[test]
+fn a_built_in_tool_is_called_with_its_fixed_arguments() {
+    let bench = bench(TOOLS);
+    let (code, planned) = call(&bench, &["draw_short"]);
+    assert_eq!(
+        (code, &planned["success"]),
+        (0, &json!(true)),
+        "{planned:#}"
+    );
+    assert!(
+        planned["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("planned, not drawn: 2 strokes")
+    );
+    let understood = &planned["understood"];
+    assert_eq!(
+        (&understood["scene"], &understood["dry_run"]),
+        (&json!("short"), &json!(true))
+    );
+    // Read as sloppily as any tool, and every repair is told.
+    let (_, drawn) = call(&bench, &["DrawShort", "{'dryRun': 'no',}"]);
+    assert!(
+        drawn["message"]
+            .as_str()
+            .unwrap()
+            .starts_with("drew 2 strokes"),
+        "{drawn:#}"
+    );
+    assert!(
+        !drawn["repairs"].as_array().unwrap().is_empty(),
+        "{drawn:#}"
+    );
+}
+
+#[test]
+fn a_sequence_ends_at_the_first_step_that_fails_and_says_which() {
+    let bench = bench(TOOLS);
+    let (code, done) = call(&bench, &["look_and_draw", r#"{"scene":"short"}"#]);
+    assert_eq!(code, 0, "{done:#}");
+    let steps = done["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 3);
+    assert_eq!(steps[1]["understood"]["scene"], "short");
+    assert_eq!(steps[1]["tool"], "stroke");
+    let beyond = scene("beyond", SHORT_LINES).replace("-0.1731, 0.005]", "-0.4731, 0.005]");
+    bench.scene("beyond", &beyond);
+    let (code, failed) = call(&bench, &["look_and_draw", r#"{"scene":"beyond"}"#]);
+    assert_eq!(code, 1);
+    let message = failed["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("step 2 of 3 (stroke) failed: "),
+        "{message}"
+    );
+    assert_eq!(
+        (
+            &failed["failed_step"],
+            failed["steps"].as_array().unwrap().len()
+        ),
+        (&json!(2), 2)
+    );
+    let (_, missing) = call(&bench, &["look_and_draw"]);
+    assert_eq!(missing["code"], "arguments_refused", "{missing:#}");
+    let (_, wrong) = call(&bench, &["look_and_draw", r#"{"scene":"shrt"}"#]);
+    // No other scene is offered than the caller's: the nearest is shown.
+    assert_eq!(wrong["complaints"][0]["valid"][0], "short", "{wrong:#}");
+    assert!(wrong.get("corrected_call").is_none(), "{wrong:#}");
+}
+
+#[test]
+fn what_is_sent_to_a_tool_without_declared_arguments_is_passed_on() {
+    let bench = bench(
+        r#"
+[[tools]]
+name = "draw"
+description = "Draw a scene"
+calls = "stroke"
+
+[[tools]]
+name = "draw_short"
+description = "Draw the short lines"
+calls = "stroke"
+fixed = { scene = "short" }
+
+[[tools]]
+name = "look_and_draw"
+description = "Look, then draw"
+sequence = [{ calls = "sense" }, { calls = "stroke" }]
+"#,
+    );
+    for (tool, sent) in [
+        ("draw", r#"{"scene":"short","dry_run":true}"#),
+        ("draw", "scene: Short, dryRun: yes"),
+        ("draw_short", r#"{"dry_run":true}"#),
+        ("draw_short", r#"{"scene":"short","dry_run":true}"#),
+    ] {
+        let (code, planned) = call(&bench, &[tool, sent]);
+        assert_eq!(code, 0, "{tool} {sent}: {planned:#}");
+        let message = planned["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("planned, not drawn: 2 strokes"),
+            "{message}"
+        );
+        assert_eq!(planned["understood"]["scene"], "short", "{planned:#}");
+    }
+    let (_, looked) = call(
+        &bench,
+        &["look_and_draw", r#"{"scene":"short","dry_run":true}"#],
+    );
+    let drawn = &looked["steps"][1];
+    assert_eq!(drawn["understood"]["scene"], "short", "{looked:#}");
+    assert!(
+        drawn["message"].as_str().unwrap().starts_with("planned"),
+        "{looked:#}"
+    );
+    // What is fixed stays as it is, and a caller who wants another is told.
+    let (code, refused) = call(&bench, &["draw_short", r#"{"scene":"default"}"#]);
+    assert_eq!(
+        (code, &refused["code"]),
+        (1, &json!("arguments_refused")),
+        "{refused:#}"
+    );
+    assert_eq!(
+        refused["complaints"][0]["valid"],
+        json!(["short"]),
+        "{refused:#}"
+    );
+}
+
+#[test]
+fn what_another_server_is_sent_is_passed_on_unread_or_refused() {
+    let here = bench("");
+    let served = here.serve(&[]);
+    let ask = |name: &str, more: &str| {
+        format!(
+            "[[tools]]\nname = \"{name}\"\ndescription = \"Ask the peer\"\nserver = {{ url = \"{}\" }}\ntool = \"sense\"\neffect = \"reads\"\n{more}",
+            served.url
+        )
+    };
+    let needs = "arguments = [{ name = \"node\", type = \"string\", description = \"which\", required = true }]\n";
+    let bench = bench(&format!("{}{}", ask("unread", ""), ask("needs", needs)));
+    let (code, more) = call(&bench, &["unread", r#"{"debug":true}"#]);
+    assert_eq!(code, 0, "{more:#}");
+    assert!(more["result"].get("bus").is_some(), "{more:#}");
+    assert_eq!(more["understood"], json!({"debug": true}));
+    // Not even a key's form is mended, so the other server judges it.
+    let (_, odd) = call(&bench, &["unread", r#"{"DEBUG":"yes"}"#]);
+    assert_eq!(odd["understood"], json!({"DEBUG": "yes"}), "{odd:#}");
+    for sent in ["[object Object]", "debug=true", "[1]", r#"{"a":1,"a":2}"#] {
+        let (code, refused) = call(&bench, &["unread", sent]);
+        assert_eq!(
+            (code, &refused["complaints"][0]["code"]),
+            (1, &json!("not_an_object")),
+            "{sent}"
+        );
+    }
+    // A lost payload is no leave to call without what is required.
+    let (code, refused) = call(&bench, &["needs", "[object Object]"]);
+    assert_eq!(
+        (code, &refused["complaints"][0]["path"]),
+        (1, &json!("node")),
+        "{refused:#}"
+    );
+    assert!(refused.get("result").is_none() && refused.get("corrected_call").is_none());
+}
+
+#[test]
+fn refuses_a_dry_run_that_a_declared_tool_cannot_do() {
+    let file = r#"name = "bench"
+
+[[tools]]
+name = "draw_it"
+description = "Draw the short lines."
+calls = "stroke"
+fixed = { scene = "short" }
+arguments = []
+
+[[tools]]
+name = "draw_and_park"
+description = "Draw a scene, then park."
+sequence = [{ calls = "stroke" }, { calls = "reset" }]
+arguments = [{ name = "dry_run", type = "boolean", description = "true plans only" }]
+"#;
+    let bench = bench(file);
+    for arguments in [
+        r#"{"dry_run":true}"#,
+        r#"{"preview":"yes"}"#,
+        r#"{"options":{"dryRun":1}}"#,
+        "{} as a dry run",
+    ] {
+        let (code, refused) = call(&bench, &["draw_it", arguments]);
+        assert_eq!(
+            (code, &refused["code"]),
+            (1, &json!("arguments_refused")),
+            "{refused:#}"
+        );
+        assert_eq!(refused["complaints"][0]["code"], "withheld", "{refused:#}");
+    }
+    let (code, refused) = call(&bench, &["draw_and_park", r#"{"dry_run":true}"#]);
+    assert_eq!(
+        (code, &refused["code"]),
+        (1, &json!("no_dry_run")),
+        "{refused:#}"
+    );
+    let message = refused["message"].as_str().unwrap();
+    assert!(
+        message.contains("`reset`") && message.contains("nothing moved"),
+        "{message}"
+    );
+    let (_, drawn) = call(&bench, &["draw_it"]);
+    let message = drawn["message"].as_str().unwrap();
+    assert!(message.starts_with("drew 2 strokes"), "{drawn:#}");
+}
+
+#[test]
+fn another_servers_tool_gets_the_arguments_and_its_answer_passes_through() {
+    let here = bench("");
+    let served = here.serve(&[]);
+    let program = env!("CARGO_BIN_EXE_steadyhand");
+    for server in [
+        format!("{{ url = \"{}\" }}", served.url),
+        format!("{{ command = \"{program}\", args = [\"serve\"] }}"),
+    ] {
+        let file = format!(
+            "[[tools]]\nname = \"ask_peer\"\ndescription = \"Ask the peer\"\nserver = {server}\ntool = \"sense\"\neffect = \"reads\"\narguments = [{{ name = \"debug\", type = \"boolean\", description = \"details\" }}]\n"
+        );
+        let bench = bench(&file);
+        let (code, plain) = call(&bench, &["ask_peer"]);
+        assert_eq!(code, 0, "{plain:#}");
+        assert_eq!(plain["result"]["arm"], "simulated so101", "{plain:#}");
+        assert!(plain["result"].get("bus").is_none());
+        let (_, more) = call(&bench, &["ask_peer", r#"{"debug":"yes"}"#]);
+        assert_eq!(more["understood"], json!({"debug": true}));
+        assert!(more["result"].get("bus").is_some(), "{more:#}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_a_clear_error_within_its_time() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = silent.local_addr().unwrap();
+    for (server, words) in [
+        (
+            "{ command = \"no-such-program\" }".to_owned(),
+            "no-such-program",
+        ),
+        (
+            "{ command = \"sleep\", args = [\"60\"], timeout_s = 1 }".to_owned(),
+            "did not answer within 1 s",
+        ),
+        (
+            format!("{{ url = \"http://{at}/mcp\", timeout_s = 1 }}"),
+            "did not answer within 1 s",
+        ),
+    ] {
+        let bench = bench(&format!(
+            "[[tools]]\nname = \"ask\"\ndescription = \"Ask\"\nserver = {server}\ntool = \"sense\"\n"
+        ));
+        let began = std::time::Instant::now();
+        let (code, failed) = call(&bench, &["ask"]);
+        assert!(began.elapsed() < support::PATIENCE);
+        let message = failed["message"].as_str().unwrap();
+        assert!(code == 1 && message.contains(words), "{message}");
+    }
+}
+
+#[test]
+fn a_wrong_declaration_is_named_at_start_with_its_line() {
+    let head = "name = \"bench\"\n\n[[tools]]\n";
+    let draw = "name = \"draw\"\ndescription = \"Draw\"\n";
+    for (body, line, words) in [
+        (
+            "name = \"Robot-Stroke\"\ndescription = \"x\"\ncalls = \"stroke\"\n".to_owned(),
+            4,
+            "is a name of the tool `stroke`",
+        ),
+        (
+            "name = \"halt\"\ndescription = \"x\"\ncalls = \"stroke\"\n".to_owned(),
+            4,
+            "is a name of the tool `stop`",
+        ),
+        (
+            "name = \"2 draw\"\ndescription = \"x\"\ncalls = \"stroke\"\n".to_owned(),
+            4,
+            "cannot be a name",
+        ),
+        (
+            format!("{draw}calls = \"stork\"\n"),
+            6,
+            "no built-in tool `stork`; nearest first: stroke",
+        ),
+        (
+            format!("{draw}calls = \"stroke\"\nfixed = {{ scen = \"short\" }}\n"),
+            7,
+            "`stroke` has no argument `scen`; nearest first: scene",
+        ),
+        (
+            format!("{draw}calls = \"stroke\"\nfixed = {{ scene = \"shrt\" }}\n"),
+            7,
+            "shrt",
+        ),
+        (
+            format!("{draw}calls = \"stroke\"\nfixed = {{ dry_run = \"perhaps\" }}\n"),
+            7,
+            "dry_run",
+        ),
+        (
+            format!("{draw}calls = \"stroke\"\nsequence = [{{ calls = \"sense\" }}]\n"),
+            3,
+            "exactly one of",
+        ),
+        (draw.to_owned(), 3, "exactly one of"),
+        (
+            format!(
+                "{draw}sequence = [\n  {{ calls = \"stop\" }},\n  {{ calls = \"reset\" }},\n]\n"
+            ),
+            7,
+            "can only be the last step",
+        ),
+        (
+            format!("{draw}server = {{ }}\ntool = \"x\"\n"),
+            6,
+            "either `url` or `command`",
+        ),
+        (
+            format!("{draw}calls = \"stroke\"\neffect = \"reads\"\n"),
+            7,
+            "is for the tool of a `server`",
+        ),
+        (
+            format!("{draw}calls = \"stroke\"\nspeed = 3\n"),
+            7,
+            "unknown key `tools[0].speed`",
+        ),
+        (
+            format!(
+                "{draw}calls = \"stroke\"\n[[tools.arguments]]\nname = \"scene\"\ntype = \"text\"\ndescription = \"x\"\n"
+            ),
+            9,
+            "is `text`, expected string",
+        ),
+        (
+            format!(
+                "{draw}calls = \"stroke\"\n[[tools.arguments]]\nname = \"scene\"\ntype = \"boolean\"\ndescription = \"x\"\n"
+            ),
+            9,
+            "takes a string",
+        ),
+        (
+            format!(
+                "{draw}calls = \"stroke\"\n[[tools.arguments]]\nname = \"speed\"\ntype = \"number\"\ndescription = \"x\"\n"
+            ),
+            8,
+            "no built-in tool of `draw` takes an argument `speed`",
+        ),
+        (
+            format!(
+                "{draw}calls = \"stroke\"\nfixed = {{ scene = \"short\" }}\n[[tools.arguments]]\nname = \"scene\"\ntype = \"string\"\ndescription = \"x\"\n"
+            ),
+            9,
+            "is fixed already",
+        ),
+        (
+            format!(
+                "{draw}server = {{ url = \"http://127.0.0.1:1/mcp\" }}\ntool = \"x\"\narguments = [\n  {{ name = \"a\", type = \"number\", description = \"x\", unit = \"parsec\" }},\n]\n"
+            ),
+            9,
+            "unit `parsec`",
+        ),
+        (
+            format!(
+                "{draw}server = {{ url = \"http://127.0.0.1:1/mcp\" }}\ntool = \"x\"\narguments = [\n  {{ name = \"a\", type = \"number\", description = \"x\" }},\n  {{ name = \"a\", type = \"string\", description = \"x\", default = 3 }},\n]\n"
+            ),
+            10,
+            "3 is no value of it",
+        ),
+    ] {
+        let bench = bench(&format!("{head}{body}"));
+        let (code, _, said) = run(&bench, &["tools"]);
+        assert_ne!(code, 0, "{body}");
+        assert!(
+            said.contains(&format!("line {line}: ")) && said.contains(words),
+            "{line} {words}\n{body}\n{said}"
+        );
+        assert!(said.contains("node.toml"), "{said}");
+    }
+}
+
+#[test]
+fn a_declaration_is_edited_from_the_command_line_and_comments_stay() {
+    let bench = bench(TOOLS);
+    let text = || std::fs::read_to_string(bench.path("node.toml")).unwrap();
+    let (code, _, said) = run(
+        &bench,
+        &[
+            "tools",
+            "add",
+            "sketch",
+            "--description",
+            "Plan a drawing",
+            "--calls",
+            "stroke",
+            "--fixed",
+            "dry_run=true",
+            "--argument",
+            r#"{name = "scene", type = "string", description = "which"}"#,
+        ],
+    );
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        text().contains("# The drawing that is wanted most.")
+            && text().contains("name = \"sketch\"")
+    );
+    let (_, planned) = call(&bench, &["sketch", r#"{"scene":"short"}"#]);
+    assert!(
+        planned["message"].as_str().unwrap().starts_with("planned"),
+        "{planned:#}"
+    );
+    let (code, _, _) = run(
+        &bench,
+        &[
+            "tools",
+            "set",
+            "sketch",
+            "--step",
+            "sense",
+            "--step",
+            "stroke dry_run=true",
+            "--no-arguments",
+        ],
+    );
+    assert_eq!(code, 0);
+    assert!(
+        text().contains("{ calls = \"stroke\", fixed = { dry_run = true } }"),
+        "{}",
+        text()
+    );
+    let before = text();
+    let (code, _, said) = run(&bench, &["tools", "set", "sketch", "--calls", "stork"]);
+    assert_ne!(code, 0);
+    assert!(
+        said.contains("nothing was written") && said.contains("stork"),
+        "{said}"
+    );
+    assert_eq!(text(), before);
+    let (_, listed, _) = run(&bench, &["tools", "list"]);
+    assert!(
+        listed.contains("sketch") && listed.contains("moves"),
+        "{listed}"
+    );
+    assert_eq!(run(&bench, &["tools", "remove", "sketch"]).0, 0);
+    assert_eq!(text(), TOOLS);
+}
+
+/// The page about declared tools, and its blocks of code in a language.
+fn page(language: &str) -> (String, Vec<String>) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/declared-tools.md");
+    let page = std::fs::read_to_string(path).unwrap();
+    let fence = format!("```{language}\n");
+    let blocks = page.split(&fence).skip(1);
+    let blocks = blocks.map(|rest| rest.split("```").next().unwrap().to_owned());
+    let blocks = blocks.collect();
+    (page, blocks)
+}
+
+#[test]
+fn the_page_says_what_is_true() {
+    let (page, files) = page("toml");
+    let schema =
+        serde_json::to_value(schemars::schema_for!(steadyhand::config::ToolEntry)).unwrap();
+    let of = |part: &Value| -> Vec<String> {
+        part["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect()
+    };
+    let mut keys = of(&schema);
+    keys.extend(of(&schema["$defs"]["ArgumentEntry"]));
+    keys.extend(of(&schema["$defs"]["ServerEntry"]));
+    assert!(keys.len() > 18, "{keys:?}");
+    for key in keys {
+        assert!(
+            page.contains(&format!("`{key}`"))
+                || page.contains(&format!("{key} }}`"))
+                || page.contains(&format!("{{ {key},")),
+            "{key}"
+        );
+    }
+    let bench = bench(&files[0]);
+    let (code, listed, said) = run(&bench, &["tools", "list"]);
+    assert_eq!(code, 0, "{said}");
+    for name in ["draw_sign", "session", "room_light"] {
+        assert!(listed.contains(name), "{listed}");
+    }
+}
+
+#[test]
+fn the_pages_commands_work_as_they_stand() {
+    let (_, commands) = page("sh");
+    let bench = bench("# mine\nname = \"bench\"\n");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_steadyhand"));
+    let path = std::env::var("PATH").unwrap();
+    let done = std::process::Command::new("sh")
+        .args(["-e", "-c", &commands[0]])
+        .current_dir(bench.path("."))
+        .env(
+            "PATH",
+            format!("{}:{path}", program.parent().unwrap().display()),
+        )
+        .output()
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "{}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+    let text = std::fs::read_to_string(bench.path("node.toml")).unwrap();
+    assert!(
+        text.starts_with("# mine\n") && text.contains("Draw the sign by the door"),
+        "{text}"
+    );
+    assert!(
+        text.contains("room_light") && !text.contains("\"session\""),
+        "{text}"
+    );
+}
+
+fn nobody() -> CallWatch {
+    CallWatch {
+        cancelled: CancellationToken::new(),
+        progress: None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_ends_a_sequence_and_what_is_left_is_not_begun() {
+    let bench = bench(TOOLS);
+    let args = with(&bench, &[]);
+    let served = bench.serve(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let (drawing, stopping) = (
+        client::connect(&served.url).await.unwrap(),
+        client::connect(&served.url).await.unwrap(),
+    );
+    let tools = drawing.list().await.unwrap();
+    let card = tools
+        .iter()
+        .find(|tool| tool.name == "look_and_draw")
+        .unwrap();
+    assert_eq!(card.input_schema["required"], json!(["scene"]));
+    assert!(
+        card.input_schema["properties"]["scene"]["enum"]
+            .as_array()
+            .unwrap()
+            .contains(&json!("short"))
+    );
+    let arguments = || Received::Value(json!({"scene": "short"}));
+    let (drawn, stopped) = tokio::join!(
+        drawing.call("look_and_draw", arguments(), nobody()),
+        async {
+            moving(&stopping).await;
+            stopping
+                .call("stop", Received::Absent, nobody())
+                .await
+                .unwrap()
+        }
+    );
+    let drawn = drawn.unwrap();
+    assert!(!stopped.is_error, "{}", stopped.text);
+    assert!(
+        drawn.is_error && drawn.text.starts_with("step 2 of 3 (stroke) failed"),
+        "{}",
+        drawn.text
+    );
+    let sensed = stopping
+        .call("sense", Received::Absent, nobody())
+        .await
+        .unwrap();
+    assert_eq!(
+        sensed.structured["state"], "stopped",
+        "no reset was begun: {:?}",
+        sensed.structured
+    );
+}
+
+async fn moving(client: &client::Client) {
+    let began = std::time::Instant::now();
+    loop {
+        let sensed = client
+            .call("sense", Received::Absent, nobody())
+            .await
+            .unwrap();
+        if sensed.structured["state"] == "moving" {
+            return;
+        }
+        assert!(
+            began.elapsed() < support::PATIENCE,
+            "{:?}",
+            sensed.structured
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
+    let bench = bench(&format!("answer_within_s = 1\n{TOOLS}"));
+    let args = with(&bench, &[]);
+    let served = bench.serve(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let client = client::connect(&served.url).await.unwrap();
+    let arguments = || Received::Value(json!({"scene": "short"}));
+    let call = || async {
+        client
+            .call("look_and_draw", arguments(), nobody())
+            .await
+            .unwrap()
+    };
+    let mut answer = call().await;
+    assert!(
+        !answer.is_error && answer.text.ends_with("and goes on"),
+        "{}",
+        answer.text
+    );
+    assert_eq!(
+        answer.structured["job"]["tool"], "stroke",
+        "{:?}",
+        answer.structured
+    );
+    let other = client.call(
+        "look_and_draw",
+        Received::Value(json!({"scene": "default"})),
+        nobody(),
+    );
+    let other = other.await.unwrap();
+    assert_eq!(other.structured["code"], "busy", "{}", other.text);
+    let began = std::time::Instant::now();
+    while answer.text.ends_with("and goes on") {
+        assert!(began.elapsed() < support::PATIENCE, "{}", answer.text);
+        answer = call().await;
+    }
+    assert!(!answer.is_error, "{}", answer.text);
+    assert_eq!(answer.structured["steps"].as_array().unwrap().len(), 3);
+    let again = call().await;
+    assert!(
+        again.text.starts_with("done before, not again: "),
+        "{}",
+        again.text
+    );
+    // Another motion came between: it is done anew.
+    let stroke = client
+        .call("reset", Received::Absent, nobody())
+        .await
+        .unwrap();
+    assert!(!stroke.is_error, "{}", stroke.text);
+    assert!(call().await.text.ends_with("and goes on"));
+}

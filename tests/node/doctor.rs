@@ -1,0 +1,274 @@
+//! The bus tools as people use them: the real binary on a pseudo-terminal with simulated servos.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+use steadyhand::clock::Clock;
+use steadyhand::link::serial::SerialLink;
+use steadyhand::sim::Fault;
+
+mod causes;
+
+use causes::Patient;
+use support::Bench;
+
+/// Exit code and standard output.
+fn run(bench: &Bench, args: &[&str]) -> (i32, String) {
+    let output = bench.run(args);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let code = output.status.code().unwrap();
+    assert!(
+        code < 2 || !text.is_empty(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    (code, text)
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| panic!("no JSON: {text}"))
+}
+
+fn cause(bench: &Bench, args: &[&str]) -> (i32, Vec<String>) {
+    let mut all = vec!["doctor", "--json"];
+    all.extend(args);
+    let (code, text) = run(bench, &all);
+    let findings = json(&text)["findings"].as_array().unwrap().clone();
+    let causes = findings.iter().map(|one| {
+        assert!(
+            one["fix"].as_str().is_some_and(|fix| fix.len() > 10),
+            "{one}"
+        );
+        one["cause"].as_str().unwrap().to_owned()
+    });
+    // On a busy machine simulated servos answer as late as behind a slow adapter.
+    let causes: Vec<String> = causes.filter(|cause| cause != "latency").collect();
+    let code = if causes.is_empty() { 0 } else { code };
+    (code, causes)
+}
+
+#[test]
+fn servos_are_scanned_watched_and_set_up_from_the_command_line() {
+    let bench = Bench::new();
+    let (_sim, port) = bench.sim(&["--unpaced"]);
+    let (code, text) = run(&bench, &["bus", "scan", &port, "--first", "--json"]);
+    let found = json(&text);
+    assert_eq!((code, found.as_array().unwrap().len()), (0, 6), "{text}");
+    assert_eq!(found[0]["name"], "STS3215");
+    assert_eq!(found[0]["baud"], 1_000_000);
+
+    let (code, text) = run(&bench, &["bus", "monitor", &port, "--once"]);
+    assert_eq!(code, 0);
+    assert!(
+        text.contains("position") && text.contains("25 °C"),
+        "{text}"
+    );
+
+    let change = [
+        "bus",
+        "configure",
+        &port,
+        "--id",
+        "6",
+        "--return-delay-us",
+        "40",
+    ];
+    // Nobody is there to say yes.
+    let (code, text) = run(&bench, &change);
+    assert!(
+        code == 1 && text.contains("nothing was written"),
+        "{code}: {text}"
+    );
+    let (code, text) = run(&bench, &[&change[..], &["--yes"]].concat());
+    assert!(
+        code == 0 && text.contains("written and read back: return delay"),
+        "{code}: {text}"
+    );
+    let (_, text) = run(&bench, &["bus", "scan", &port, "--first", "--json"]);
+    assert_eq!(json(&text)[5]["return_delay_us"], 40);
+}
+
+#[test]
+fn a_latched_servo_starts_anew_from_the_command_line() {
+    let overload = Fault::ErrorBits { id: 5, bits: 0x20 };
+    let patient = Patient::new("widowx250s").broken([overload]);
+    let bench = Bench::new();
+    let words = ["bus", "reboot", &patient.port, "--id", "5"];
+    // Nobody is there to say yes.
+    let (code, text) = run(&bench, &words);
+    assert!(
+        code == 1 && text.contains("nothing was asked of it"),
+        "{code}: {text}"
+    );
+    let table = || run(&bench, &["bus", "monitor", &patient.port, "--once"]).1;
+    assert!(table().contains("0x"), "{}", table());
+    let (code, text) = run(&bench, &[&words[..], &["--yes"]].concat());
+    assert!(
+        code == 0 && text.contains("servo 5 has started anew: its torque is off"),
+        "{code}: {text}"
+    );
+    assert!(!table().contains("0x"), "{}", table());
+}
+
+#[test]
+fn the_doctor_finds_nothing_wrong_with_a_good_arm_and_the_family_of_another() {
+    let bench = Bench::new();
+    let (_sim, port) = bench.sim(&["--unpaced"]);
+    assert_eq!(cause(&bench, &[&port, "--arm", "so101"]), (0, vec![]));
+    let (code, causes) = cause(&bench, &[&port, "--arm", "widowx250s"]);
+    assert_eq!((code, causes), (1, vec!["wrong_family".to_owned()]));
+}
+
+#[tokio::test]
+async fn the_doctor_names_the_program_that_has_the_port() {
+    let bench = Bench::new();
+    let (_sim, port) = bench.sim(&["--unpaced"]);
+    let held = SerialLink::open(&port, 1_000_000, &Clock::real()).unwrap();
+    let (code, text) = run(&bench, &["doctor", "--json", &port]);
+    let finding = json(&text)["findings"][0].clone();
+    assert_eq!(code, 1);
+    assert_eq!(finding["cause"], "another_program");
+    let own = std::process::id().to_string();
+    assert!(
+        finding["what"].as_str().unwrap().contains(&own),
+        "{finding}"
+    );
+    drop(held);
+}
+
+/// A folder that everybody may look into, with a copy of the program: a test's own is private.
+fn for_everybody() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let program = folder.path().join("steadyhand");
+    std::fs::copy(env!("CARGO_BIN_EXE_steadyhand"), &program).unwrap();
+    (folder, program)
+}
+
+/// Somebody who owns nothing.
+const NOBODY: u32 = 65_534;
+
+#[test]
+fn the_doctor_says_that_this_user_may_not_open_the_port() {
+    let bench = Bench::new();
+    let (_sim, port) = bench.sim(&["--unpaced"]);
+    std::fs::set_permissions(&port, Permissions::from_mode(0o000)).unwrap();
+    let (_folder, program) = for_everybody();
+    let mut doctor = Command::new(program);
+    doctor.args(["doctor", "--json", &port]).current_dir("/");
+    if rustix::process::getuid().is_root() {
+        // Root may open anything.
+        doctor.uid(NOBODY).gid(NOBODY);
+    }
+    let output = doctor.output().unwrap();
+    let finding = json(&String::from_utf8(output.stdout).unwrap())["findings"][0].clone();
+    assert_eq!(finding["cause"], "no_permission", "{finding}");
+    assert!(
+        finding["fix"].as_str().unwrap().contains("group"),
+        "{finding}"
+    );
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn the_doctor_says_that_there_is_no_port() {
+    let bench = Bench::new();
+    let (code, causes) = cause(&bench, &["/dev/no-such-port"]);
+    assert_eq!((code, causes), (1, vec!["no_port".to_owned()]));
+}
+
+#[test]
+fn a_nodes_bytes_are_recorded_and_play_back_on_a_simulated_arm_alone() {
+    let bench = Bench::new();
+    let trace = bench.path("trace");
+    let path = trace.to_str().unwrap().to_owned();
+    let (code, result) = bench.call(&["stroke", r#"{"scene":"short"}"#, "--trace", &path]);
+    assert_eq!(code, 0, "{result}");
+    let lines = std::fs::read_to_string(&trace).unwrap();
+    assert!(lines.lines().count() > 500);
+    let (code, text) = run(&bench, &["bus", "replay", &path]);
+    assert_eq!(code, 0);
+    assert!(
+        text.contains("requests") && text.contains("shoulder_pan"),
+        "{text}"
+    );
+}
+
+/// A ping and its reply.
+const SENT_TO_FEETECH: &str = "1000 > ffff010201fb\n2000 < ffff010200fc\n";
+
+#[test]
+fn a_trace_of_another_family_is_refused_with_the_cause() {
+    let bench = Bench::new();
+    let trace = bench.path("trace");
+    std::fs::write(&trace, SENT_TO_FEETECH).unwrap();
+    let path = trace.to_str().unwrap();
+    let output = bench.run(&["bus", "replay", path, "--arm", "widowx250s"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("feetech-sts") && said.contains("--arm"),
+        "{said}"
+    );
+}
+
+#[test]
+fn who_looks_for_servos_says_so_and_tells_who_is_asked() {
+    let silent = Patient::new("so101").broken((1..=6).map(Fault::Silence));
+    let bench = Bench::new();
+    for words in [
+        vec!["bus", "monitor", &silent.port, "--once"],
+        vec!["bus", "reboot", &silent.port, "--id", "40"],
+    ] {
+        let output = bench.run(&words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{said}");
+        assert!(
+            said.contains("looking for servos") && said.contains("an id from 0 to 16"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn metrics_are_served_beside_mcp() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let address = served
+        .url
+        .trim_start_matches("http://")
+        .split('/')
+        .next()
+        .unwrap()
+        .to_owned();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    use std::io::{Read, Write};
+    write!(
+        stream,
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+    for line in [
+        "# TYPE steadyhand_bus_cycles_total counter",
+        "steadyhand_servo_retries_total{arm=\"",
+        "steadyhand_bus_cycle_seconds{arm=\"",
+        "quantile=\"0.99\"}",
+    ] {
+        assert!(text.contains(line), "{line} is not in {text}");
+    }
+}

@@ -1,0 +1,275 @@
+//! Every cause that the doctor tells from the others, each brought about on a port and told with its
+//! fix.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use steadyhand::arm::{Arm, ArmFile};
+use steadyhand::link::memory::FarEnd;
+use steadyhand::sim::{Fault, Simulator};
+use steadyhand::units::{Instant, Joints};
+
+use super::{json, run};
+use crate::support::Bench;
+use crate::support::person::plugged_in;
+
+/// On a machine with other work a reply may come too late to be believed.
+const ATTEMPTS: u32 = 3;
+
+/// An arm behind a port of this machine, in this process, where it can be broken.
+pub(super) struct Patient {
+    sim: Simulator,
+    pub(super) port: String,
+}
+
+impl Patient {
+    pub(super) fn new(arm: &str) -> Self {
+        let path = format!("{}/scenes/arms/{arm}.toml", env!("CARGO_MANIFEST_DIR"));
+        Self::of(toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
+    }
+
+    fn of(file: ArmFile) -> Self {
+        let arm = Arm::new(file).unwrap();
+        let sim = Simulator::new(&arm, &Joints::zeros(arm.dof()));
+        sim.pace(false);
+        let port = plugged_in(sim.clone());
+        Self { sim, port }
+    }
+
+    pub(super) fn broken(self, faults: impl IntoIterator<Item = Fault>) -> Self {
+        faults.into_iter().for_each(|it| self.sim.break_it(it));
+        self
+    }
+
+    /// The finding of `cause` that the doctor comes to at last, and the fix that goes with it.
+    fn suffers(&self, cause: &str, arm: &str) -> (String, String) {
+        let words = ["doctor", "--json", &self.port, "--arm", arm];
+        found(&words, cause)
+    }
+}
+
+impl Drop for Patient {
+    fn drop(&mut self) {
+        self.sim.break_it(Fault::Unplug);
+    }
+}
+
+fn found(words: &[&str], cause: &str) -> (String, String) {
+    let bench = Bench::new();
+    let mut said = Value::Null;
+    for _ in 0..ATTEMPTS {
+        let (code, text) = run(&bench, words);
+        said = json(&text)["findings"].take();
+        let all = said.as_array().unwrap();
+        assert_eq!(code, i32::from(!all.is_empty()));
+        if let Some(one) = all.iter().find(|one| one["cause"] == cause) {
+            let text = |key: &str| one[key].as_str().unwrap().to_owned();
+            return (text("what"), text("fix"));
+        }
+    }
+    panic!("no {cause}: {said:#}");
+}
+
+fn silence() -> impl Iterator<Item = Fault> {
+    (1..=6).map(Fault::Silence)
+}
+
+#[test]
+fn no_power() {
+    let patient = Patient::new("so101").broken(silence());
+    let (what, fix) = patient.suffers("no_power", "so101");
+    assert!(what.contains("nothing at all is heard"), "{what}");
+    assert!(fix.contains("switch the servo supply on"), "{fix}");
+}
+
+#[test]
+fn a_half_duplex_adapter_that_hears_itself_and_nobody_else() {
+    let patient = Patient::new("so101").broken(silence().chain([Fault::Echo(true)]));
+    let (what, fix) = patient.suffers("echo_only", "so101");
+    assert!(what.contains("what is sent comes back"), "{what}");
+    assert!(fix.contains("transmit and receive are joined"), "{fix}");
+}
+
+#[test]
+fn an_echo_beside_good_servos_is_no_finding() {
+    let patient = Patient::new("so101").broken([Fault::Echo(true)]);
+    let all = ["doctor", "--json", &patient.port, "--arm", "so101"];
+    let (code, causes) = super::cause(&Bench::new(), &all[2..]);
+    assert_eq!((code, causes), (0, vec![]));
+}
+
+#[test]
+fn a_wrong_speed() {
+    let text = include_str!("../../../scenes/arms/so101.toml");
+    let file: ArmFile = toml::from_str(text).unwrap();
+    let slower = ArmFile {
+        baud: 500_000,
+        ..file
+    };
+    let (what, fix) = Patient::of(slower).suffers("wrong_baud", "so101");
+    assert!(what.contains("answer at 500000 baud"), "{what}");
+    assert!(fix.contains("`baud = 500000`"), "{fix}");
+}
+
+#[test]
+fn two_servos_with_one_id() {
+    let patient = Patient::new("so101").broken([Fault::Duplicate(2)]);
+    let (what, fix) = patient.suffers("duplicate_id", "so101");
+    assert!(what.contains("id 2"), "{what}");
+    assert!(fix.contains("--id 2 --new-id"), "{fix}");
+}
+
+#[test]
+fn another_family() {
+    let (what, fix) = Patient::new("widowx250s").suffers("wrong_family", "so101");
+    assert!(what.contains("arm `so101`"), "{what}");
+    assert!(fix.contains("connect the right arm"), "{fix}");
+}
+
+#[test]
+fn a_controller_where_servos_are_expected() {
+    let (what, fix) = Patient::new("custom").suffers("wrong_family", "so101");
+    assert!(
+        what.contains("a controller with firmware of its own answers"),
+        "{what}"
+    );
+    assert!(fix.contains("connect the right arm"), "{fix}");
+}
+
+#[test]
+fn servos_where_a_controller_is_expected() {
+    let (what, fix) = Patient::new("so101").suffers("wrong_family", "custom");
+    assert!(
+        what.contains("family feetech-sts") && what.contains("arm `custom`"),
+        "{what}"
+    );
+    assert!(fix.contains("connect the right arm"), "{fix}");
+}
+
+/// A receiver of satellites: it says where it is, five times a second, and hears nothing.
+struct Receiver(Instant);
+
+const POSITION: &[u8] = b"$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47\r\n";
+
+impl FarEnd for Receiver {
+    fn hear(&mut self, _: Instant, _: &[u8]) {}
+
+    fn next_due(&self) -> Option<Instant> {
+        Some(self.0)
+    }
+
+    fn speak(&mut self, now: Instant, into: &mut Vec<u8>) {
+        if now >= self.0 {
+            self.0 = now.after(Duration::from_millis(200));
+            into.extend(POSITION);
+        }
+    }
+}
+
+#[test]
+fn something_that_is_no_arm_and_talks() {
+    let port = plugged_in(Receiver(Instant::ZERO));
+    for arm in ["so101", "custom"] {
+        let words = ["doctor", "--json", &port, "--arm", arm];
+        let (what, fix) = found(&words, "other_talk");
+        assert!(what.contains("$GPGGA,"), "{what}");
+        assert!(fix.contains("/dev/serial/by-id"), "{fix}");
+    }
+}
+
+/// A byte of a servo's memory: which firmware it has, which model it is, how it counts.
+fn poked(id: u8, address: u16, value: u8) -> Patient {
+    Patient::new("so101").broken([Fault::Register { id, address, value }])
+}
+
+#[test]
+fn other_firmware() {
+    let (what, fix) = poked(4, 1, 9).suffers("wrong_firmware", "so101");
+    assert!(
+        what.contains("servo 4 (wrist_flex): its firmware is 3.9"),
+        "{what}"
+    );
+    assert!(fix.contains("to the firmware of the others"), "{fix}");
+}
+
+#[test]
+fn a_controller_with_other_firmware() {
+    let newer = Fault::OtherProtocol {
+        major: 2,
+        schema: 0,
+    };
+    let patient = Patient::new("custom").broken([newer]);
+    let (what, fix) = patient.suffers("wrong_firmware", "custom");
+    assert!(what.contains("version 2 of the protocol"), "{what}");
+    assert!(fix.contains("flash it"), "{fix}");
+}
+
+#[test]
+fn another_model_and_a_register_set_otherwise() {
+    let (what, fix) = poked(4, 3, 8).suffers("wrong_setup", "so101");
+    assert!(what.contains("model is 776"), "{what}");
+    assert!(fix.contains("has to be replaced"), "{fix}");
+    let (what, fix) = poked(3, 18, 0x10).suffers("wrong_setup", "so101");
+    assert!(what.contains("servo 3 (elbow_flex): phase"), "{what}");
+    assert!(fix.contains("--id 3 --repair"), "{fix}");
+}
+
+#[test]
+fn replies_that_are_held_back() {
+    let by = Duration::from_millis(16);
+    let late = Fault::LateReplies { share: 1.0, by };
+    let patient = Patient::new("so101").broken([late]);
+    let (what, fix) = patient.suffers("latency", "so101");
+    assert!(what.contains("the adapter holds them back"), "{what}");
+    assert!(fix.contains("latency_timer to 1"), "{fix}");
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+/// A machine that knows this port as an FTDI adapter's, where ModemManager runs.
+fn machine(port: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    write(&root.join("proc/77/comm"), "ModemManager\n");
+    let tty = root.join("sys/class/tty/ttyUSB0");
+    write(&tty.join("device/latency_timer"), "16\n");
+    write(&tty.join("dev"), "188:0\n");
+    std::fs::create_dir_all(root.join("dev/serial/by-id")).unwrap();
+    symlink(port, root.join("dev/ttyUSB0")).unwrap();
+    symlink("../../ttyUSB0", root.join("dev/serial/by-id/usb-FTDI")).unwrap();
+    folder
+}
+
+#[test]
+fn modem_manager_and_a_latency_timer_of_16_ms() {
+    let patient = Patient::new("so101");
+    let folder = machine(&patient.port);
+    let root = folder.path().to_str().unwrap();
+    let port = format!("{root}/dev/serial/by-id/usb-FTDI");
+    let words = ["doctor", "--json", "--root", root, &port, "--arm", "so101"];
+    let (what, fix) = found(&words, "modem_manager");
+    assert!(what.contains("process 77"), "{what}");
+    assert!(fix.contains("ID_MM_DEVICE_IGNORE"), "{fix}");
+    let (what, fix) = found(&words, "latency");
+    assert!(what.contains("16 ms"), "{what}");
+    assert!(fix.contains("latency_timer to 1"), "{fix}");
+    // In words, as a person reads it.
+    let plain: Vec<&str> = words.into_iter().filter(|word| *word != "--json").collect();
+    let (_, text) = run(&Bench::new(), &plain);
+    assert!(text.contains(&format!("  → {fix}")), "{text}");
+    // As the udev rules that are shipped set it.
+    let root = folder.path();
+    write(
+        &root.join("run/udev/data/c188:0"),
+        "E:ID_MM_DEVICE_IGNORE=1\n",
+    );
+    let timer = root.join("sys/class/tty/ttyUSB0/device/latency_timer");
+    write(&timer, "1\n");
+    let (code, causes) = super::cause(&Bench::new(), &words[2..]);
+    assert_eq!((code, causes), (0, vec![]));
+}

@@ -1,0 +1,185 @@
+//! What a person or model is told when something is wrong, and that nothing moves then.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use serde_json::Value;
+use support::{Bench, SHORT_LINES, scene};
+
+/// A call that is refused: one line that says all of `words`, and no sign of motion.
+fn refused(bench: &Bench, arguments: &str, words: &[&str]) -> Value {
+    let (code, result) = bench.call(&["stroke", arguments]);
+    assert_eq!(code, 1, "{result:#}");
+    assert_eq!(result["success"], false);
+    let message = result["message"].as_str().unwrap();
+    assert!(!message.trim().contains('\n'), "{message}");
+    for word in words {
+        assert!(message.contains(word), "{word:?} is not in: {message}");
+    }
+    assert!(result.get("arm_time_s").is_none(), "{result:#}");
+    result
+}
+
+#[test]
+fn a_design_beyond_reach_is_refused_with_its_stroke_value_and_fix() {
+    let bench = Bench::new();
+    let far = scene("far", SHORT_LINES).replace("-0.1731, 0.005]", "-0.4731, 0.005]");
+    bench.scene("far", &far);
+    let result = refused(&bench, r#"{"scene":"far"}"#, &["reach", "nothing moved"]);
+    let message = result["message"].as_str().unwrap();
+    assert!(message.contains("mm"), "no value: {message}");
+}
+
+#[test]
+fn a_sheet_under_the_table_is_refused() {
+    let bench = Bench::new();
+    let low = scene("low", SHORT_LINES).replace("-0.1731, 0.005]", "-0.1731, -0.080]");
+    bench.scene("low", &low);
+    refused(&bench, r#"{"scene":"low"}"#, &["nothing moved", "m"]);
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_the_nearest_known_one() {
+    let bench = Bench::new();
+    bench.scene(
+        "odd",
+        &scene("odd", SHORT_LINES).replace("width_mm", "widht_mm"),
+    );
+    refused(&bench, r#"{"scene":"odd"}"#, &["widht_mm", "`width_mm`"]);
+    let check = bench.run(&["scene", "check", "odd"]);
+    assert!(!check.status.success());
+    let said = String::from_utf8([check.stdout, check.stderr].concat()).unwrap();
+    assert!(
+        said.contains("widht_mm") && said.contains("`width_mm`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn refuses_a_keep_out_that_contains_the_base_or_the_rest_pose() {
+    let bench = Bench::new();
+    let wide =
+        "[[keep_outs]]\nname = \"table\"\nmin_m = [-2.0, -2.0, -2.0]\nmax_m = [2.0, 2.0, 2.0]\n";
+    bench.scene("wide", &format!("{}\n{wide}", scene("wide", SHORT_LINES)));
+    let words = ["keep-out `table`", "`base`", "rest_rad", "nothing moved"];
+    refused(&bench, r#"{"scene":"wide"}"#, &words);
+    let check = bench.run(&["scene", "check", "wide"]);
+    assert!(!check.status.success());
+    let said = String::from_utf8([check.stdout, check.stderr].concat()).unwrap();
+    for word in &words[..3] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+}
+
+#[test]
+fn a_missing_design_is_named() {
+    let bench = Bench::new();
+    let gone = scene("gone", SHORT_LINES).replace(
+        &format!("polylines = {SHORT_LINES}"),
+        "file = \"nowhere.svg\"\nsize_mm = 60.0",
+    );
+    bench.scene("gone", &gone);
+    refused(&bench, r#"{"scene":"gone"}"#, &["nowhere.svg"]);
+}
+
+#[test]
+fn an_unknown_scene_shows_the_nearest_first() {
+    let bench = Bench::new();
+    let (code, result) = bench.call(&["stroke", r#"{"scene":"leters"}"#]);
+    assert_eq!(code, 1);
+    let message = result["message"].as_str().unwrap();
+    let (letters, default) = (message.find("letters"), message.find("default"));
+    assert!(
+        letters.is_some() && (default.is_none() || letters < default),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_unknown_tool_is_an_answer_with_the_nearest_name() {
+    let bench = Bench::new();
+    let (code, result) = bench.call(&["strok"]);
+    assert_eq!(code, 1);
+    assert!(
+        result["message"].as_str().unwrap().contains("stroke"),
+        "{result:#}"
+    );
+}
+
+#[test]
+fn a_missing_port_is_an_error_and_never_the_simulator() {
+    let bench = Bench::new();
+    for command in [
+        &[
+            "--port",
+            "/dev/does-not-exist",
+            "--allow-root",
+            "call",
+            "stroke",
+            "--json",
+        ][..],
+        &[
+            "--port",
+            "/dev/does-not-exist",
+            "--allow-root",
+            "serve",
+            "--http",
+            "127.0.0.1:0",
+        ],
+    ] {
+        let output = bench.run(command);
+        assert!(!output.status.success());
+        assert!(
+            output.stdout.is_empty(),
+            "{:?}",
+            String::from_utf8_lossy(&output.stdout)
+        );
+        let said = String::from_utf8(output.stderr).unwrap();
+        for word in [
+            "/dev/does-not-exist",
+            "port",
+            "never used in its place",
+            "nothing moved",
+        ] {
+            assert!(said.contains(word), "{word:?} is not in: {said}");
+        }
+    }
+    assert!(!bench.path("out").exists(), "something was drawn");
+}
+
+#[test]
+fn a_busy_port_is_an_error_that_names_the_port() {
+    let bench = Bench::new();
+    let (_sim, port) = bench.sim(&[]);
+    let _first = bench.serve(&["--port", &port]);
+    let state = bench.path("another");
+    let state = state.to_str().unwrap();
+    let second = bench.run(&["--port", &port, "--state", state, "call", "sense", "--json"]);
+    assert!(!second.status.success());
+    assert!(second.stdout.is_empty());
+    let said = String::from_utf8(second.stderr).unwrap();
+    for word in [port.as_str(), "is held by process", "nothing moved"] {
+        assert!(said.contains(word), "{word:?} is not in: {said}");
+    }
+}
+
+#[test]
+fn an_arm_on_a_port_moves_for_nobody_until_a_person_enables_it() {
+    let bench = Bench::new();
+    let (_sim, port) = bench.sim(&[]);
+    let here = ["--port", &port, "--calibrated", "elsewhere"];
+    let stroke = ["stroke", r#"{"scene":"short"}"#];
+    let (code, result) = bench.call(&[&here[..], &stroke].concat());
+    assert_eq!(code, 1);
+    assert_eq!(result["code"], "needs_enabling", "{result:#}");
+    let message = result["message"].as_str().unwrap();
+    assert!(
+        message.contains("steadyhand enable --scene short"),
+        "{message}"
+    );
+    assert!(message.contains("nothing moved"), "{message}");
+}

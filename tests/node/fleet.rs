@@ -1,0 +1,501 @@
+//! Several nodes as real processes: who is listed, how calls are passed on, and what is said when some of them are
+//! killed, asleep, wrong about the time or not there at all.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a failing test may panic, and tests wait for real"
+)]
+
+use crate::support;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use steadyhand::mcp::client::{self, Client};
+use steadyhand::mcp::{Answer, CallWatch, ProgressSender, Received};
+use support::{Bench, PATIENCE, Served, scene};
+use tokio_util::sync::CancellationToken;
+
+/// Whatever is down, a list is there so soon. What the machine kept a bare thread waiting meanwhile is not counted: the
+/// answer comes out of several processes, and this one may build and test beside them.
+const LIST_MAX: Duration = Duration::from_secs(1);
+
+/// A bare thread sleeps so long at a time; woken later than twice that, it was kept waiting.
+const NAP: Duration = Duration::from_millis(1);
+
+/// A stop of all is answered within `stop_within_s` of the slowest, which the hub's file sets to two seconds.
+const STOP_MAX: Duration = Duration::from_secs(5);
+
+/// Half a minute of lines, so that it is surely still being drawn when something happens.
+fn long_scene() -> String {
+    let lines: Vec<String> = (0..30)
+        .map(|row| format!("[[0.0, {row}.0], [60.0, {row}.0]]"))
+        .collect();
+    scene("long", &format!("[{}]", lines.join(", ")))
+}
+
+/// One node of a fleet.
+struct Member {
+    bench: Bench,
+    served: Served,
+}
+
+impl Member {
+    fn start(file: &str, args: &[&str], environment: &[(&str, &str)]) -> Self {
+        let bench = Bench::new();
+        bench.scene("long", &long_scene());
+        std::fs::write(bench.path("node.toml"), file).unwrap();
+        let path = |name: &str| bench.path(name).display().to_string();
+        let (config, state) = (path("node.toml"), path("state"));
+        let mut all = vec!["--config", &config, "--state", &state];
+        all.extend(args);
+        let served = bench.serve_in(&all, environment);
+        Self { bench, served }
+    }
+
+    fn address(&self) -> &str {
+        let at = self.served.url.strip_prefix("http://").unwrap();
+        at.split('/').next().unwrap()
+    }
+
+    async fn client(&self) -> Client {
+        client::connect(&self.served.url).await.unwrap()
+    }
+
+    fn signal(&self, signal: Signal) {
+        self.served.child.signal(signal);
+    }
+}
+
+fn peer(name: &str, address: &str) -> String {
+    format!("[[peers]]\nname = \"{name}\"\naddress = \"{address}\"\ntags = [\"row 2\"]\n")
+}
+
+/// A hub that knows `peers`, in the form of its node file.
+fn hub(peers: &str) -> Member {
+    let file = format!("name = \"hub\"\n{peers}\n[fleet]\nstop_within_s = 2\nquiet_s = 2\n");
+    Member::start(&file, &[], &[])
+}
+
+fn quiet() -> CallWatch {
+    CallWatch {
+        cancelled: CancellationToken::new(),
+        progress: None,
+    }
+}
+
+async fn call(client: &Client, tool: &str, arguments: Value) -> Answer {
+    let answer = client.call(tool, Received::Value(arguments), quiet());
+    let answer = tokio::time::timeout(PATIENCE, answer).await;
+    answer.unwrap().unwrap()
+}
+
+fn data(answer: &Answer) -> Value {
+    Value::Object(answer.structured.clone())
+}
+
+async fn list(client: &Client) -> (Vec<Value>, Duration) {
+    let over = Arc::new(AtomicBool::new(false));
+    let bare = thread::spawn({
+        let over = Arc::clone(&over);
+        move || kept_waiting(&over)
+    });
+    let began = Instant::now();
+    let answer = call(client, "list_nodes", json!({})).await;
+    let took = began.elapsed();
+    over.store(true, Ordering::Relaxed);
+    let kept = bare.join().unwrap();
+    println!("a list took {took:?}; a bare thread was kept waiting for {kept:?} of it");
+    assert!(!answer.is_error, "{}", answer.text);
+    let nodes = answer.structured["nodes"].as_array().unwrap().clone();
+    (nodes, took.saturating_sub(kept))
+}
+
+/// How long the machine kept a thread waiting that only sleeps, until that is over.
+fn kept_waiting(over: &AtomicBool) -> Duration {
+    let mut kept = Duration::ZERO;
+    while !over.load(Ordering::Relaxed) {
+        let began = Instant::now();
+        thread::sleep(NAP);
+        let late = began.elapsed().saturating_sub(NAP);
+        kept += if late > NAP { late } else { Duration::ZERO };
+    }
+    kept
+}
+
+fn find<'a>(nodes: &'a [Value], name: &str) -> &'a Value {
+    let found = nodes.iter().find(|node| node["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {nodes:#?}"))
+}
+
+/// Until a node says something, which it must in time.
+async fn until(client: &Client, name: &str, is: impl Fn(&Value) -> bool) -> Value {
+    let began = Instant::now();
+    loop {
+        let (nodes, _) = list(client).await;
+        let node = find(&nodes, name);
+        if is(node) {
+            return node.clone();
+        }
+        assert!(began.elapsed() < PATIENCE, "{node:#}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+fn is_moving(node: &Value) -> bool {
+    node["reachable"] == true && node["arms"][0]["state"] == "moving"
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_node_is_listed_with_all_that_it_says_of_itself() {
+    let left = Member::start("name = \"bench-left\"\n", &[], &[]);
+    let right = Member::start(
+        "name = \"right\"\n",
+        &[],
+        &[("STEADYHAND_CALENDAR_OFFSET_MS", "3600000")],
+    );
+    let hub = hub(&(peer("left", left.address()) + &peer("right", right.address())));
+    let client = hub.client().await;
+    let (nodes, took) = list(&client).await;
+    assert!(took < LIST_MAX, "{took:?}");
+    assert_eq!(nodes.len(), 3);
+    for name in ["hub", "left", "right"] {
+        let node = find(&nodes, name);
+        assert_eq!(node["reachable"], true, "{node:#}");
+        assert_eq!(node["version"], env!("CARGO_PKG_VERSION"));
+        assert!(node["scenes"].as_array().unwrap().contains(&json!("long")));
+        assert!(node["tools"].as_array().unwrap().contains(&json!("stop")));
+        let arm = &node["arms"][0];
+        assert_eq!(arm["arm"], "simulated so101");
+        assert_eq!(
+            (&arm["simulated"], &arm["motion_enabled"]),
+            (&json!(true), &json!(true))
+        );
+        for key in ["job", "lease", "last_calibration"] {
+            assert_eq!(arm.get(key), Some(&Value::Null), "{key}: {node:#}");
+        }
+    }
+    let left = find(&nodes, "left");
+    assert_eq!(
+        (&left["calls_itself"], &left["tags"]),
+        (&json!("bench-left"), &json!(["row 2"]))
+    );
+    assert!(left["age_s"].as_f64().unwrap() < 5.0);
+    // Its clock is an hour ahead, and the list says how sure it is of that.
+    let right = find(&nodes, "right");
+    let off = right["clock_offset_ms"].as_f64().unwrap() - 3_600_000.0;
+    let within = right["clock_offset_within_ms"].as_f64().unwrap();
+    assert!(off.abs() <= within + 1.0, "{off} ms off, said {within}");
+    assert!(left["clock_offset_ms"].as_f64().unwrap().abs() < 60_000.0);
+    let (again, _) = list(&client).await;
+    assert_eq!(find(&again, "left")["reachable"], true);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_is_passed_on_whole_with_progress_and_pictures() {
+    let left = Member::start("name = \"bench-left\"\n", &[], &[]);
+    // A scene that this node alone does not have is no reason to refuse.
+    left.bench
+        .scene("there", &scene("there", support::SHORT_LINES));
+    let hub = hub(&peer("left", left.address()));
+    let client = hub.client().await;
+    let sloppy = "{'Scene': 'there', node: 'LEFT', dryRun: 'yes',}".to_owned();
+    let planned = client.call("stroke", Received::Text(sloppy), quiet());
+    let planned = planned.await.unwrap();
+    assert!(!planned.is_error, "{}", planned.text);
+    assert_eq!(planned.structured["node"], "left");
+    assert_eq!(planned.structured["understood"]["scene"], "there");
+    assert!(
+        !planned.images.is_empty(),
+        "the preview's picture came along"
+    );
+    // Each node keeps its own journal: this one has moved nothing.
+    let (sender, news) = ProgressSender::pair();
+    let watch = CallWatch {
+        cancelled: CancellationToken::new(),
+        progress: Some(sender),
+    };
+    let arguments = Received::Value(json!({"node": "left", "scene": "short"}));
+    let drawn = client.call("stroke", arguments, watch).await.unwrap();
+    assert!(!drawn.is_error, "{}", drawn.text);
+    assert!(
+        drawn.text.starts_with("left: drew 2 strokes"),
+        "{}",
+        drawn.text
+    );
+    assert!(news.borrow().done > 0.0, "progress came along");
+    let here = call(&client, "sense", json!({})).await;
+    assert_eq!(here.structured.get("job"), None, "{:#}", data(&here));
+    let there = call(&client, "sense", json!({"node": "left"})).await;
+    assert_eq!(
+        there.structured["job"]["state"],
+        "reached",
+        "{:#}",
+        data(&there)
+    );
+    assert!(
+        !there.images.is_empty(),
+        "what was drawn there is seen here"
+    );
+    // Calibration is dated by the node that did it.
+    let aligned = call(&client, "align", json!({"node": "left"})).await;
+    assert!(!aligned.is_error, "{}", aligned.text);
+    let left = until(&client, "left", |node| {
+        node["arms"][0]["last_calibration"]["ended_ms"].is_u64()
+    });
+    left.await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_that_gives_up_stops_the_arm_of_the_other_node() {
+    let left = Member::start("name = \"left\"\n", &[], &[]);
+    let hub = hub(&peer("left", left.address()));
+    let client = hub.client().await;
+    let watch = quiet();
+    let cancelled = watch.cancelled.clone();
+    let arguments = Received::Value(json!({"node": "left", "scene": "long"}));
+    let drawing = client.call("stroke", arguments, watch);
+    let looking = hub.client().await;
+    let given_up = async {
+        until(&looking, "left", is_moving).await;
+        cancelled.cancel();
+    };
+    let (drawn, ()) = tokio::join!(drawing, given_up);
+    assert!(drawn.is_err());
+    let stands = until(&looking, "left", |node| {
+        node["arms"][0]["state"] == "stopped" && node["arms"][0]["job"].is_null()
+    });
+    stands.await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_nobody_has_is_answered_with_the_nearest() {
+    let left = Member::start("name = \"left\"\n", &[], &[]);
+    let hub = hub(&peer("left", left.address()));
+    let client = hub.client().await;
+    let wrong = call(&client, "stroke", json!({"node": "lefft", "scene": "long"})).await;
+    let refused = data(&wrong);
+    assert!(wrong.is_error);
+    assert_eq!(refused["complaints"][0]["valid"][0], "left", "{refused:#}");
+    assert_eq!(
+        refused["corrected_call"],
+        json!({"tool": "stroke", "arguments": {"scene": "long", "dry_run": true}})
+    );
+    // A stop with such a name stops whoever can be reached, and says so.
+    let looking = hub.client().await;
+    let drawing = async {
+        let drawn = call(&looking, "stroke", json!({"node": "left", "scene": "long"})).await;
+        assert!(drawn.is_error, "{}", drawn.text);
+    };
+    let stopping = async {
+        until(&client, "left", is_moving).await;
+        call(&client, "stop", json!({"node": "lefft"})).await
+    };
+    let ((), stopped) = tokio::join!(drawing, stopping);
+    let told = data(&stopped);
+    assert!(!stopped.is_error, "{told:#}");
+    assert_eq!(told["nodes"].as_array().unwrap().len(), 2);
+    assert!(
+        told["usage_hints"]
+            .to_string()
+            .contains("no node is called"),
+        "{told:#}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_of_another_node_leaves_this_one_alone() {
+    let left = Member::start("name = \"left\"\n", &[], &[]);
+    let hub = hub(&peer("left", left.address()));
+    let client = hub.client().await;
+    let looking = hub.client().await;
+    let drawing = call(&looking, "stroke", json!({"scene": "short"}));
+    let stopping = async {
+        until(&client, "hub", is_moving).await;
+        call(&client, "stop", json!({"node": "left"})).await
+    };
+    let (drawn, stopped) = tokio::join!(drawing, stopping);
+    assert!(!drawn.is_error, "{}", drawn.text);
+    assert_eq!(stopped.structured["node"], "left");
+    assert!(!stopped.is_error, "{}", stopped.text);
+}
+
+/// One is killed during its stroke, one is asleep, one is wrong about the time, one address is dead and one is silent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_is_down_keeps_nobody_waiting_and_is_not_said_to_be_well() {
+    let mut left = Member::start("name = \"left\"\n", &[], &[]);
+    let right = Member::start(
+        "name = \"right\"\n",
+        &[],
+        &[("STEADYHAND_CALENDAR_OFFSET_MS", "-86400000")],
+    );
+    // Connections are taken by the system and never answered.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent_at = silent.local_addr().unwrap().to_string();
+    let dead_at = {
+        let gone = TcpListener::bind("127.0.0.1:0").unwrap();
+        gone.local_addr().unwrap().to_string()
+    };
+    let peers = peer("left", left.address())
+        + &peer("right", right.address())
+        + &peer("silent", &silent_at)
+        + &peer("dead", &dead_at);
+    let hub = hub(&peers);
+    let client = hub.client().await;
+    let looking = hub.client().await;
+    let (nodes, first) = list(&client).await;
+    assert!(first < LIST_MAX, "{first:?}");
+    assert_eq!(find(&nodes, "dead")["reachable"], false);
+    assert_eq!(find(&nodes, "silent")["reachable"], false);
+    assert_eq!(find(&nodes, "silent").get("arms"), None);
+    // Whoever slept the last time is not waited for again.
+    let (_, second) = list(&client).await;
+    assert!(second < first.max(Duration::from_millis(800)), "{second:?}");
+
+    // Killed during its stroke: the call ends, and does not say that anything was reached.
+    let drawing = call(&client, "stroke", json!({"node": "left", "scene": "long"}));
+    let killing = async {
+        until(&looking, "left", is_moving).await;
+        left.served.child.0.kill().unwrap();
+        left.served.child.0.wait().unwrap();
+        Instant::now()
+    };
+    let (drawn, killed) = tokio::join!(drawing, killing);
+    assert!(killed.elapsed() < STOP_MAX, "{:?}", killed.elapsed());
+    assert!(drawn.is_error);
+    assert_eq!(drawn.structured["code"], "lost", "{:#}", data(&drawn));
+    let gone = until(&looking, "left", |node| node["reachable"] == false).await;
+    assert_eq!(gone.get("arms"), None, "{gone:#}");
+    assert_eq!(gone["last_seen"]["arms"][0]["state"], "moving", "{gone:#}");
+    assert!(gone["last_seen"]["age_s"].as_f64().unwrap() > 0.0);
+
+    // Asleep in the middle of its stroke.
+    let drawing = call(&client, "stroke", json!({"node": "right", "scene": "long"}));
+    let sleeping = async {
+        until(&looking, "right", is_moving).await;
+        right.signal(Signal::STOP);
+        let (nodes, took) = list(&looking).await;
+        // What was seen a moment ago may still be shown, with its age.
+        assert!(took < LIST_MAX, "{took:?}");
+        let node = find(&nodes, "right");
+        assert!(node["reachable"] == false || node["age_s"].as_f64().unwrap() < 1.0);
+        let began = Instant::now();
+        let stopped = call(&looking, "stop", json!({"node": "all"})).await;
+        let took = began.elapsed();
+        assert!(took < STOP_MAX, "{took:?}");
+        let told = data(&stopped);
+        assert!(stopped.is_error, "{told:#}");
+        let lines = told["nodes"].as_array().unwrap();
+        let of = |name: &str| lines.iter().find(|line| line["node"] == name).unwrap();
+        assert_eq!(of("hub")["success"], true, "{told:#}");
+        for name in ["left", "right", "silent", "dead"] {
+            assert_eq!(of(name)["success"], false, "{told:#}");
+            let words = of(name)["message"].as_str().unwrap();
+            assert!(words.contains("not known"), "{words}");
+        }
+        let (_, took) = list(&looking).await;
+        assert!(took < LIST_MAX, "{took:?}");
+        Instant::now()
+    };
+    let (drawn, stopped) = tokio::join!(drawing, sleeping);
+    assert!(drawn.is_error, "{}", drawn.text);
+    assert!(stopped.elapsed() < STOP_MAX, "{:?}", stopped.elapsed());
+    // Awake again, it finds its caller gone and the stop that waited for it: nothing goes on.
+    right.signal(Signal::CONT);
+    let back = until(&looking, "right", |node| {
+        let state = &node["arms"][0]["state"];
+        node["reachable"] == true && state != "moving" && state != "stopping"
+    })
+    .await;
+    let offset = back["clock_offset_ms"].as_f64().unwrap();
+    assert!((offset + 86_400_000.0).abs() < 60_000.0, "{offset}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_goes_one_hop_and_no_further() {
+    let left = Member::start("name = \"left\"\n", &[], &[]);
+    let middle = Member::start(
+        &format!("name = \"middle\"\n{}", peer("left", left.address())),
+        &[],
+        &[],
+    );
+    let hub = hub(&peer("next", middle.address()));
+    let client = hub.client().await;
+    // The middle one is asked for itself alone.
+    let there = call(&client, "list_nodes", json!({"node": "next"})).await;
+    let nodes = there.structured["nodes"].as_array().unwrap();
+    assert_eq!((nodes.len(), &nodes[0]["name"]), (1, &json!("middle")));
+    // Somebody who passes on what is meant for a third is told so.
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "sense", "arguments": {"node": "left"}}});
+    let headers = "Steadyhand-From: hub\r\nSteadyhand-Called: next\r\n";
+    let (status, answer) = support::post(&middle.served, headers, &body.to_string());
+    assert_eq!(status, 200);
+    let told = &answer["result"]["structuredContent"];
+    assert_eq!(told["code"], "one_hop", "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_opens_no_more_there_than_here_and_is_never_shown() {
+    let bench = Bench::new();
+    let state = bench.state();
+    std::fs::write(
+        bench.path("node.toml"),
+        "name = \"left\"\nrequire_tokens = true\n",
+    )
+    .unwrap();
+    let config = bench.path("node.toml").display().to_string();
+    let at = ["--config", &config, "--state", &state];
+    let token = |name: &str, role: &str| {
+        let mut args = vec!["token", "add", name, "--role", role];
+        args.extend(at);
+        let made = bench.run(&args);
+        assert!(made.status.success(), "{made:?}");
+        String::from_utf8(made.stdout).unwrap().trim().to_owned()
+    };
+    let (viewer, operator) = (token("looks", "viewer"), token("hub", "operator"));
+    let left = bench.serve(&at);
+    let address = left.url.strip_prefix("http://").unwrap();
+    let address = address.split('/').next().unwrap();
+    let file = bench.path("token");
+    std::fs::write(&file, format!("{operator}\n")).unwrap();
+    let peers = format!(
+        "{}token = \"{viewer}\"\n{}token_file = {:?}\n{}",
+        peer("looks", address),
+        peer("moves", address),
+        file.display().to_string(),
+        peer("without", address),
+    );
+    let hub = hub(&peers);
+    let client = hub.client().await;
+    // A token is proven once, slowly, and one after the other: on a busy machine the first list may not wait for that.
+    until(&client, "looks", |node| node["reachable"] == true).await;
+    let (nodes, _) = list(&client).await;
+    let without = find(&nodes, "without");
+    assert!(
+        without["why"].as_str().unwrap().contains("token"),
+        "{without:#}"
+    );
+    let refused = call(&client, "stroke", json!({"node": "looks"})).await;
+    assert_eq!(refused.structured["code"], "role", "{:#}", data(&refused));
+    // Stopped by an operator there; a planner of the hub does not reset it by the hub's operator's token.
+    let mut stop = vec!["stop", "--socket"];
+    let socket = bench.path("steadyhand/left.sock").display().to_string();
+    stop.push(&socket);
+    assert!(bench.run(&stop).status.success());
+    let reset = call(&client, "reset", json!({"node": "moves"})).await;
+    assert!(reset.is_error, "{:#}", data(&reset));
+    let shown = format!("{nodes:?} {:?}", data(&reset));
+    let log: Vec<String> = hub.served.lines.try_iter().collect();
+    for secret in [&viewer, &operator] {
+        assert!(!shown.contains(secret.as_str()));
+        assert!(!log.concat().contains(secret.as_str()));
+    }
+}

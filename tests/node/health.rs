@@ -1,0 +1,174 @@
+//! Servos that give up come with steps for a person; a self-test is printed beside its bounds and
+//! quoted until the next.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use steadyhand::args::Received;
+use steadyhand::clock::Clock;
+use steadyhand::config::NodeFile;
+use steadyhand::link::memory::MemoryLink;
+use steadyhand::link::{Link, LinkError};
+use steadyhand::motion::{Motion, Opener};
+use steadyhand::permit::{Permits, Who};
+use steadyhand::plan::SpanKind;
+use steadyhand::scene::Library;
+use steadyhand::sim::{Fault, Simulator};
+use steadyhand::tools::{Node, Request, Seat, State, Watch};
+use support::Bench;
+
+/// A node on an arm that can be broken, on a clock of its own.
+struct House {
+    node: Arc<Node>,
+    sim: Simulator,
+    _folder: tempfile::TempDir,
+}
+
+impl House {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let scenes = Library::new(None);
+        let scene = scenes.scene("default", None).unwrap();
+        let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+        let device = sim.clone();
+        let open: Opener = Box::new(move |clock| {
+            let link = MemoryLink::new(device.clone(), clock, "house").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn Link>)
+        });
+        let permits = Arc::new(Permits::everything());
+        let clock = Clock::simulated_at(20);
+        let motion = Motion::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
+        let seats = vec![Arc::new(Seat::new("arm", motion, None))];
+        let file = NodeFile::default();
+        let state = State::open(folder.path().to_owned(), &file).unwrap();
+        let output = folder.path().to_owned();
+        Self {
+            node: Arc::new(Node::new(file, scenes, seats, output, state)),
+            sim,
+            _folder: folder,
+        }
+    }
+
+    async fn call(&self, tool: &str) -> Map<String, Value> {
+        let request = Request {
+            tool: tool.to_owned(),
+            arguments: Received::Absent,
+            caller: "health".to_owned(),
+            who: Who::Operator,
+            standing: None,
+            hop: None,
+            is_step: false,
+        };
+        let node = Arc::clone(&self.node);
+        node.call(request, Watch::nobody()).await.structured
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_overloaded_servo_comes_with_steps_that_bring_it_back() {
+    const OVERLOAD: u8 = 32;
+    let house = House::new();
+    let motion = &house.node.seats[0].motion;
+    let draws = async {
+        let mut snapshots = motion.watch();
+        let draws = snapshots.wait_for(|seen| {
+            seen.progress
+                .is_some_and(|at| at.doing == SpanKind::Draw && at.item == Some(0))
+        });
+        drop(draws.await.unwrap());
+        house.sim.break_it(Fault::ErrorBits {
+            id: 3,
+            bits: OVERLOAD,
+        });
+    };
+    let (stroke, ()) = tokio::join!(house.call("stroke"), draws);
+    assert_eq!(stroke["code"], "fault", "{stroke:#?}");
+    assert!(
+        stroke["message"].as_str().unwrap().contains("servo 3"),
+        "{stroke:#?}"
+    );
+    for tool in ["sense", "reset"] {
+        let told = house.call(tool).await;
+        let steps = told["steps"].as_array().unwrap();
+        assert!(
+            steps[0].as_str().unwrap().contains("hold the arm"),
+            "{tool}: {told:#?}"
+        );
+        assert!(
+            steps
+                .iter()
+                .any(|step| step.as_str().unwrap().contains("torque-off")),
+            "{tool}: {told:#?}"
+        );
+    }
+    // A person does what the steps say.
+    motion.release().await.unwrap().unwrap();
+    house.sim.break_it(Fault::ErrorBits { id: 3, bits: 0 });
+    let reset = house.call("reset").await;
+    assert_eq!(reset["success"], true, "{reset:#?}");
+    let sensed = house.call("sense").await;
+    assert_eq!(sensed.get("steps"), None, "{sensed:#?}");
+}
+
+#[test]
+fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
+    let bench = Bench::new();
+    let state = bench.state();
+    let served = bench.serve(&["--state", &state]);
+    let here = ["selftest", "--scene", "short", "--rounds", "2"];
+    assert_eq!(bench.run(&["disable"]).status.code(), Some(0));
+    let refused = bench.run(&here);
+    let said = String::from_utf8_lossy(&refused.stdout).into_owned()
+        + &String::from_utf8_lossy(&refused.stderr);
+    assert_ne!(refused.status.code(), Some(0));
+    assert!(said.contains("not enabled"), "{said}");
+    bench.run(&["enable", "--scene", "short"]);
+    let told = bench.run(&here);
+    let said = String::from_utf8_lossy(&told.stdout).into_owned();
+    for word in [
+        "2 stops at ",
+        "bound   10 ms",
+        "bound  300 ms",
+        "median",
+        "cancelled call to first",
+        "hang-up to first",
+        "end of input to first",
+        "busy machine",
+    ] {
+        assert!(said.contains(word), "{said}");
+    }
+    let quoted = |served: &support::Served, tool: &str| {
+        let (_, result) = bench.call(&[tool, "--node", &served.url]);
+        result["selftest"]["arms"][0].clone()
+    };
+    let kept = quoted(&served, "sense");
+    assert_eq!(
+        (&kept["stops"], &kept["standstill_ms_bound"]),
+        (&json!(2), &json!(300.0)),
+        "{kept:#}"
+    );
+    for row in [
+        "first_frame_ms_p99",
+        "busy_first_frame_ms_p99",
+        "cancelled_ms_p99",
+        "hung_up_ms_p99",
+        "input_ended_ms_p99",
+    ] {
+        assert!(
+            kept[row].as_f64().is_some_and(|ms| ms >= 0.0),
+            "{row}: {kept:#}"
+        );
+    }
+    assert_eq!(quoted(&served, "stop"), kept);
+    drop(served);
+    // The next process remembers.
+    let again = bench.serve(&["--state", &state]);
+    assert_eq!(quoted(&again, "sense"), kept);
+}

@@ -1,0 +1,241 @@
+//! Making a node file without a person: from what answers on a port, and from what is said.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+use std::sync::mpsc::Receiver;
+
+use support::{Bench, PATIENCE, Running};
+
+/// `init` at a terminal, with somebody who types.
+struct AtATerminal {
+    keys: File,
+    said: Receiver<String>,
+    init: Running,
+}
+
+impl AtATerminal {
+    fn new(bench: &Bench, args: &[&str]) -> Self {
+        let (keys, terminal) = support::person::pseudo_terminal();
+        let mut command = bench.command(args);
+        command.stdin(terminal).stdout(Stdio::null());
+        let mut init = command.stderr(Stdio::piped()).spawn().unwrap();
+        let said = support::lines(init.stderr.take().unwrap());
+        Self {
+            keys,
+            said,
+            init: Running(init),
+        }
+    }
+
+    /// Types this once a line has these words; the lines before it.
+    fn answers(&mut self, words: &str, what: impl Fn(&[String]) -> String) {
+        let mut before = Vec::new();
+        loop {
+            let Ok(line) = self.said.recv_timeout(PATIENCE) else {
+                panic!("no {words:?} in {before:#?}");
+            };
+            if line.contains(words) {
+                let typed = what(&before);
+                return writeln!(self.keys, "{typed}").unwrap();
+            }
+            before.push(line);
+        }
+    }
+}
+
+/// The number before `name` in a list.
+fn number(lines: &[String], name: &str) -> String {
+    let line = lines
+        .iter()
+        .find(|line| line.ends_with(&format!(": {name}")));
+    line.unwrap().split(':').next().unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_person_is_asked_where_the_arm_is_and_what_the_node_is_called() {
+    let bench = Bench::new();
+    let out = bench.path("node.toml").display().to_string();
+    let mut person = AtATerminal::new(&bench, &["init", "--out", &out]);
+    person.answers("its number", |shown| number(shown, "simulator"));
+    person.answers("what is this node called?", |_| "desk".to_owned());
+    assert_eq!(person.init.exit_code(), Some(0));
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(
+        text.contains("name = \"desk\"") && text.contains("port = \"simulator\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_person_chooses_the_arm_where_the_servos_do_not_say_and_nonsense_writes_nothing() {
+    let bench = Bench::new();
+    let (_sim, port) = bench.sim(&["--unpaced"]);
+    let out = bench.path("node.toml").display().to_string();
+    let args = [
+        "init",
+        "--port",
+        &port,
+        "--no-scan",
+        "--name",
+        "x",
+        "--out",
+        &out,
+    ];
+    let mut wrong = AtATerminal::new(&bench, &args);
+    wrong.answers("its number", |_| "seven".to_owned());
+    assert_eq!(wrong.init.exit_code(), Some(1));
+    assert!(!bench.path("node.toml").exists());
+    let mut person = AtATerminal::new(&bench, &args);
+    person.answers("its number", |shown| number(shown, "widowx250s"));
+    assert_eq!(person.init.exit_code(), Some(0));
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(text.contains("model = \"widowx250s\""), "{text}");
+}
+
+#[test]
+fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
+    let bench = Bench::new();
+    let (_sim, port) = bench.sim(&["--unpaced"]);
+    let out = bench.path("node.toml").display().to_string();
+    let made = bench.run(&["init", "--port", &port, "--name", "desk", "--out", &out]);
+    assert!(made.status.success(), "{made:?}");
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(
+        text.contains("name = \"desk\"") && text.contains("model = \"so101\""),
+        "{text}"
+    );
+    assert!(text.contains(&format!("port = \"{port}\"")), "{text}");
+    assert!(
+        text.contains("# lenient: garbage may run"),
+        "every key is explained: {text}"
+    );
+    // It may come to hold tokens of other nodes.
+    let mode = std::fs::metadata(&out).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    let checked = bench.run(&[
+        "--config",
+        &out,
+        "--state",
+        &bench.path("s").display().to_string(),
+        "check",
+    ]);
+    let said = String::from_utf8(checked.stdout).unwrap();
+    assert!(checked.status.success() && said.contains("desk"), "{said}");
+    // What a person has written is not written over.
+    let again = bench.run(&["init", "--port", "simulator", "--out", &out]);
+    let why = String::from_utf8(again.stderr).unwrap();
+    assert!(!again.status.success() && why.contains("--force"), "{why}");
+    assert_eq!(std::fs::read_to_string(&out).unwrap(), text);
+}
+
+#[test]
+fn a_simulated_arm_needs_no_port_and_a_wrong_arm_is_named() {
+    let bench = Bench::new();
+    let out = bench.path("node.toml").display().to_string();
+    let wrong = bench.run(&[
+        "init",
+        "--port",
+        "simulator",
+        "--arm",
+        "so100",
+        "--out",
+        &out,
+    ]);
+    let why = String::from_utf8(wrong.stderr).unwrap();
+    assert!(!wrong.status.success() && why.contains("so101"), "{why}");
+    let made = bench.run(&[
+        "init",
+        "--port",
+        "simulator",
+        "--arm",
+        "widowx250s",
+        "--out",
+        &out,
+    ]);
+    assert!(made.status.success(), "{made:?}");
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert!(text.contains("model = \"widowx250s\""), "{text}");
+}
+
+/// What `check` says of this node file, whose mode is this.
+fn checked(bench: &Bench, file: &str, mode: u32) -> (bool, String) {
+    let config = bench.path("checked.toml");
+    std::fs::write(&config, file).unwrap();
+    std::fs::set_permissions(&config, PermissionsExt::from_mode(mode)).unwrap();
+    let (config, state) = (config.display().to_string(), bench.path("s"));
+    let mut command = bench.command(&["--config", &config, "check"]);
+    command.arg("--state").arg(state);
+    let said = command.output().unwrap();
+    let text = String::from_utf8(said.stdout).unwrap();
+    (said.status.success(), text)
+}
+
+#[test]
+fn tokens_of_other_nodes_have_to_be_there_and_nobody_elses() {
+    let bench = Bench::new();
+    let peer = "[[peers]]\nname = \"left\"\naddress = \"10.0.0.7:8700\"\n";
+    let gone = bench.path("gone.token").display().to_string();
+    let (good, said) = checked(&bench, &format!("{peer}token_file = {gone:?}\n"), 0o640);
+    assert!(
+        !good && said.contains("wrong  token for left") && said.contains(&gone),
+        "{said}"
+    );
+    let inline = format!("{peer}token = \"sth_abc.def\"\n");
+    let (good, said) = checked(&bench, &inline, 0o644);
+    assert!(!good && said.contains("chmod 640"), "{said}");
+    assert!(!said.contains("sth_abc"), "{said}");
+    assert!(checked(&bench, &inline, 0o640).0);
+}
+
+#[test]
+fn all_that_is_wrong_with_a_node_is_said_at_once() {
+    let bench = Bench::new();
+    let arms = "[[arms]]\nname = \"a\"\nmodel = \"so100\"\nport = \"simulator\"\n[[arms]]\nname = \"b\"\nmodel = \"so101\"\nport = \"/no/such/port\"\n";
+    // The folder of scenes is not there, and still the arms are looked at.
+    let config = bench.path("arms.toml");
+    std::fs::write(&config, format!("scenes = \"/no/such/scenes\"\n{arms}")).unwrap();
+    let said = std::process::Command::new(support::binary())
+        .args(["check", "--config"])
+        .arg(&config)
+        .arg("--state")
+        .arg(bench.path("s"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(said.stdout).unwrap();
+    for words in [
+        "/no/such/scenes",
+        "wrong  arm a",
+        "so100",
+        "wrong  arm b",
+        "/no/such/port",
+    ] {
+        assert!(text.contains(words), "no {words}: {text}");
+    }
+    // One file with several faults, of every kind.
+    let file =
+        "nmae = \"x\"\nanswer_within_s = \"soon\"\nread_only = 1\n[[peers]]\nname = \"left\"\n";
+    let (good, said) = checked(&bench, file, 0o640);
+    for words in [
+        "`nmae`",
+        "line 2: ",
+        "answer_within_s",
+        "line 3: ",
+        "read_only",
+        "peers[0].address",
+    ] {
+        assert!(!good && said.contains(words), "no {words}: {said}");
+    }
+    let file = "nmae = \"x\"\nkeep_jobs = 0\nlease_idle_s = 1\nanswer_within_s = 0\n";
+    let (good, said) = checked(&bench, file, 0o640);
+    for words in ["`nmae`", "keep_jobs is 0", "answer_within_s is 0"] {
+        assert!(!good && said.contains(words), "no {words}: {said}");
+    }
+}

@@ -1,0 +1,164 @@
+//! `steadyhand call` with an arm of its own, interrupted: once, twice, and told to end. However it
+//! ends, the journal says how, and nobody has to ask at the next start.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+use steadyhand::scene::Library;
+use support::wire::Trace;
+use support::{Bench, PATIENCE, Running, on_port};
+
+/// Long enough to be interrupted in its middle.
+const LINES: &str =
+    "[[[0.0, 0.0], [80.0, 0.0], [80.0, 20.0], [0.0, 20.0], [0.0, 40.0], [80.0, 40.0]]]";
+
+struct Drawing {
+    bench: Bench,
+    caller: Running,
+    port: String,
+    _sim: Running,
+}
+
+impl Drawing {
+    /// A call whose pen is on the paper.
+    fn start() -> Self {
+        let bench = Bench::new();
+        bench.scene("long", &support::scene("long", LINES));
+        let heard = bench.path("wire.txt");
+        let (sim, port) = bench.sim(&["--scene", "long", "--trace", heard.to_str().unwrap()]);
+        let caller = call(&bench, &port);
+        let drawing = Self {
+            caller: Running(caller),
+            bench,
+            port,
+            _sim: sim,
+        };
+        drawing.wait_until_near();
+        drawing
+    }
+
+    fn trace(&self) -> Trace {
+        Trace(self.bench.path("wire.txt"))
+    }
+
+    fn wait_until_near(&self) {
+        let began = Instant::now();
+        while self.trace().mark() == 0 || self.trace().stand(0).height_mm > 0.5 {
+            assert!(began.elapsed() < PATIENCE, "it never drew");
+            sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn state(&self) -> String {
+        self.bench.state()
+    }
+
+    /// What the journal says of a job.
+    fn job(&self, id: &str) -> Value {
+        let told = self
+            .bench
+            .run(&["jobs", id, "--json", "--state", &self.state()]);
+        serde_json::from_slice(&told.stdout).unwrap()
+    }
+
+    fn is_latched(&self) -> bool {
+        let kept = std::fs::read_dir(self.bench.path("state"))
+            .unwrap()
+            .flatten();
+        let mut names = kept.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.any(|name| name.starts_with("emergency-stop-"))
+    }
+
+    /// Degrees of each joint, as a process of its own reads them.
+    fn is_at_rest(&self) -> bool {
+        let other = self.bench.path("other").display().to_string();
+        let here = ["--state", &other, "--port", &self.port, "sense"];
+        let (_, sensed) = self.bench.call(&here);
+        let scenes = Library::new(Some(self.bench.path("scenes")));
+        let rest = scenes.scene("long", None).unwrap().rest_rad;
+        let joints = sensed["joints"].as_array().unwrap();
+        let angles = joints
+            .iter()
+            .map(|joint| joint["angle_deg"].as_f64().unwrap());
+        angles
+            .zip(rest.iter())
+            .all(|(is, rest)| (is - rest.to_degrees()).abs() < 2.0)
+    }
+}
+
+fn call(bench: &Bench, port: &str) -> Child {
+    let state = bench.state();
+    let words = ["call", "stroke", r#"{"scene":"long"}"#, "--enable", "long"];
+    let here = on_port(port, &state);
+    let mut command = bench.command(&[&words[..], &here].concat());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+#[test]
+fn an_interrupted_call_ends_in_its_journal() {
+    let mut drawing = Drawing::start();
+    let mark = drawing.trace().mark();
+    drawing.caller.signal(Signal::INT);
+    assert_eq!(drawing.caller.exit_code(), Some(1));
+    let job = drawing.job("job-1");
+    assert_eq!(
+        (&job["state"], &job["interrupted"]),
+        (&"stopped".into(), &false.into())
+    );
+    assert!(!drawing.is_latched());
+    drawing.trace().was_stopped(mark);
+}
+
+/// Wherever the second one comes: while the arm brakes, stands, or is written about.
+#[test]
+fn a_second_interrupt_of_a_call_is_an_emergency_stop_and_in_its_journal() {
+    for pause in [20, 150, 300] {
+        let mut drawing = Drawing::start();
+        drawing.caller.signal(Signal::INT);
+        sleep(Duration::from_millis(pause));
+        let lives = drawing.caller.0.try_wait().unwrap().is_none();
+        if lives {
+            drawing.caller.signal(Signal::INT);
+        }
+        let code = drawing.caller.exit_code();
+        assert_eq!(code, Some(1), "after {pause} ms");
+        let job = drawing.job("job-1");
+        assert_eq!(
+            (&job["state"], &job["interrupted"]),
+            (&"stopped".into(), &false.into()),
+            "after {pause} ms: {job:#}"
+        );
+        // Later it may have been on its way out already.
+        if pause == 20 && lives {
+            assert!(drawing.is_latched());
+        }
+    }
+}
+
+#[test]
+fn a_call_that_is_told_to_end_parks_its_arm() {
+    let mut drawing = Drawing::start();
+    let began = Instant::now();
+    drawing.caller.signal(Signal::TERM);
+    assert_eq!(drawing.caller.exit_code(), Some(1));
+    assert!(began.elapsed() < Duration::from_secs(8), "{began:?}");
+    assert!(drawing.is_at_rest());
+    assert_eq!(drawing.job("job-1")["state"], "stopped");
+    let parked = drawing.job("job-2");
+    assert_eq!(
+        (&parked["tool"], &parked["state"]),
+        (&"park".into(), &"reached".into()),
+        "{parked:#}"
+    );
+}

@@ -1,0 +1,659 @@
+//! Work that survives: history, plans that were seen, a person's word, and `kill -9`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::io::Write;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::ink::{self, Line};
+use support::{Bench, PATIENCE, Served, on_port};
+
+/// Three lines of 60 mm: about ten seconds of arm time.
+const LINES: &str =
+    "[[[0.0, 0.0], [60.0, 0.0]], [[60.0, 12.0], [0.0, 12.0]], [[0.0, 24.0], [60.0, 24.0]]]";
+
+const STROKE: &str = r#"{"scene":"short"}"#;
+
+fn text(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_job_is_told_replayed_and_audited_with_the_node_down() {
+    let bench = Bench::new();
+    let state = bench.state();
+    let (code, drawn) = bench.call(&["stroke", STROKE, "--state", &state]);
+    assert_eq!(code, 0, "{drawn:#}");
+    assert_eq!(drawn["job"]["state"], "reached");
+    let one = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
+    let one: Value = serde_json::from_slice(&one.stdout).unwrap();
+    assert_eq!(one["plan_hash"], drawn["plan_hash"]);
+    assert_eq!(
+        (&one["state"], &one["received"]),
+        (&"reached".into(), &STROKE.into())
+    );
+    assert_eq!(one["drawn_mm"], one["total_mm"]);
+    let listed = text(&bench.run(&["jobs", "--state", &state]));
+    assert!(
+        listed.contains("job-1") && listed.contains("reached"),
+        "{listed}"
+    );
+    let card = text(&bench.run(&["jobs", "job-1", "--state", &state]));
+    for words in [
+        "strokes 2",
+        "pen-down length ",
+        " s of arm time",
+        "picture-1.png",
+        STROKE,
+    ] {
+        assert!(card.contains(words), "{words}: {card}");
+    }
+    let figures = card.lines().find(|line| line.starts_with("figures"));
+    assert!(!figures.unwrap().contains(['{', '"']), "{card}");
+    let replayed = bench.run(&["replay", "job-1", "--state", &state]);
+    assert_eq!(replayed.status.code(), Some(0), "{}", text(&replayed));
+    assert!(
+        text(&replayed).contains("the same plan"),
+        "{}",
+        text(&replayed)
+    );
+    let log = bench.path("state/audit.log");
+    let verify = || bench.run(&["audit", "verify", log.to_str().unwrap()]);
+    assert_eq!(verify().status.code(), Some(0), "{}", text(&verify()));
+    let changed = std::fs::read_to_string(&log)
+        .unwrap()
+        .replace("stroke", "strike");
+    std::fs::write(&log, changed).unwrap();
+    assert_eq!(verify().status.code(), Some(1));
+    assert!(text(&verify()).contains("record 1 "), "{}", text(&verify()));
+    // The next job has another name, though the process is another.
+    let (_, again) = bench.call(&["stroke", STROKE, "--state", &state]);
+    assert_eq!(again["job"]["id"], "job-2");
+}
+
+#[test]
+fn only_the_plan_that_was_seen_is_drawn() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "require_preview = true\n").unwrap();
+    let (config, state) = (bench.path("node.toml"), bench.state());
+    let here = ["--config", config.to_str().unwrap(), "--state", &state];
+    let call = |arguments: &str| bench.call(&[&["stroke", arguments], &here[..]].concat());
+    let (code, refused) = call(STROKE);
+    assert_eq!(
+        (code, &refused["code"]),
+        (1, &"needs_preview".into()),
+        "{refused:#}"
+    );
+    let (_, seen) = call(r#"{"scene":"short","dry_run":true}"#);
+    let hash = seen["plan_hash"].as_str().unwrap();
+    let planned = format!(r#"{{"scene":"short","plan":"{hash}"}}"#);
+    let (code, drawn) = call(&planned);
+    assert_eq!((code, &drawn["plan_hash"]), (0, &hash.into()), "{drawn:#}");
+    // Capitals and blanks around it are form.
+    let shouted = format!(" {}\n", hash.to_uppercase());
+    let shouted = serde_json::json!({"scene": "short", "plan": shouted, "again": true});
+    let (code, drawn) = call(&shouted.to_string());
+    assert_eq!((code, &drawn["plan_hash"]), (0, &hash.into()), "{drawn:#}");
+    bench.scene(
+        "short",
+        &support::scene("short", "[[[0.0, 0.0], [31.0, 0.0]]]"),
+    );
+    let (code, refused) = call(&planned);
+    assert_eq!(
+        (code, &refused["code"]),
+        (1, &"plan_changed".into()),
+        "{refused:#}"
+    );
+    assert_eq!(refused["job"]["state"], "refused");
+}
+
+#[test]
+fn a_swapped_design_is_named_to_the_one_who_previewed_it() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let call = |arguments: &str| call(&bench, &served, "stroke", arguments).1;
+    let seen = call(r#"{"scene":"short","dry_run":true}"#);
+    let hash = seen["plan_hash"].as_str().unwrap();
+    bench.scene(
+        "short",
+        &support::scene("short", "[[[0.0, 0.0], [31.0, 0.0]]]"),
+    );
+    let refused = call(&format!(r#"{{"scene":"short","plan":"{hash}"}}"#));
+    let why = refused["message"].as_str().unwrap();
+    assert!(
+        why.contains("was revision") && why.contains("nothing moved"),
+        "{why}"
+    );
+}
+
+fn call(bench: &Bench, served: &Served, tool: &str, arguments: &str) -> (i32, Value) {
+    bench.call(&[tool, arguments, "--node", &served.url])
+}
+
+#[test]
+fn a_job_waits_for_a_person_who_has_seen_its_plan() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
+    let (config, state) = (bench.path("node.toml"), bench.state());
+    let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
+    std::thread::scope(|scope| {
+        let (bench, node) = (&bench, served.url.clone());
+        let drawn = scope.spawn(move || bench.call(&["stroke", STROKE, "--node", &node]));
+        let began = Instant::now();
+        let shown = loop {
+            let shown = text(&bench.run(&["approve"]));
+            if shown.contains("job-1") {
+                break shown;
+            }
+            assert!(began.elapsed() < PATIENCE, "{shown}");
+            sleep(Duration::from_millis(100));
+        };
+        for word in ["plan ", "picture: ", "mm of line", "short"] {
+            assert!(shown.contains(word), "{shown}");
+        }
+        let (_, sensed) = call(bench, &served, "sense", "{}");
+        assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
+        // Nobody at a terminal has said yes.
+        assert_ne!(bench.run(&["approve", "job-1"]).status.code(), Some(0));
+        let approved = bench.run(&["approve", "job-1", "--yes"]);
+        assert_eq!(approved.status.code(), Some(0), "{}", text(&approved));
+        let (_, drawn) = drawn.join().unwrap();
+        assert_eq!(drawn["job"]["id"], "job-1", "{drawn:#}");
+        assert_ne!(drawn["job"]["state"], "refused", "{drawn:#}");
+    });
+    let one = bench.run(&["jobs", "job-1", "--json"]);
+    let one: Value = serde_json::from_slice(&one.stdout).unwrap();
+    assert_eq!(
+        one["approved"],
+        serde_json::json!([one["plan_hash"]]),
+        "{one:#}"
+    );
+}
+
+/// What waits for approval now, once it is another plan than that one; its words.
+fn awaited(bench: &Bench, not: &str) -> (String, String) {
+    let began = Instant::now();
+    loop {
+        let shown = text(&bench.run(&["approve"]));
+        let plan = shown.lines().find_map(|line| line.strip_prefix("plan "));
+        let hash = plan.and_then(|rest| rest.split(':').next());
+        if let Some(hash) = hash.filter(|hash| *hash != not) {
+            return (hash.to_owned(), shown.clone());
+        }
+        assert!(began.elapsed() < PATIENCE * 2, "{shown}");
+        sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn each_of_aligns_two_plans_waits_for_a_person() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "require_approval = true\n").unwrap();
+    let (config, state) = (bench.path("node.toml"), bench.state());
+    let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
+    std::thread::scope(|scope| {
+        let (bench, node) = (&bench, served.url.clone());
+        let aligned =
+            scope.spawn(move || bench.call(&["align", r#"{"scene":"short"}"#, "--node", &node]));
+        let (first, shown) = awaited(bench, "");
+        assert!(
+            shown.contains("align") && shown.contains("picture: "),
+            "{shown}"
+        );
+        assert_eq!(
+            bench.run(&["approve", "job-1", "--yes"]).status.code(),
+            Some(0)
+        );
+        // The first word is spent: the cross is another plan, and is asked for anew.
+        let (second, _) = awaited(bench, &first);
+        assert_eq!(
+            bench.run(&["approve", "job-1", "--yes"]).status.code(),
+            Some(0)
+        );
+        let (_, aligned) = aligned.join().unwrap();
+        assert_eq!(aligned["job"]["id"], "job-1", "{aligned:#}");
+        let began = Instant::now();
+        let one = loop {
+            let one = bench.run(&["jobs", "job-1", "--json"]);
+            let one: Value = serde_json::from_slice(&one.stdout).unwrap();
+            if one["state"] == "reached" {
+                break one;
+            }
+            assert!(began.elapsed() < PATIENCE * 2, "{one:#}");
+            sleep(Duration::from_millis(200));
+        };
+        assert_eq!(
+            one["approved"],
+            serde_json::json!([first, second]),
+            "{one:#}"
+        );
+        // No word of the answer, which a model reads, allows anything.
+        let late = bench.run(&["approve", "job-1", "--yes"]);
+        assert_ne!(late.status.code(), Some(0), "{}", text(&late));
+    });
+}
+
+#[test]
+fn the_recorded_bytes_of_a_job_draw_it_again() {
+    let bench = Bench::new();
+    let state = bench.state();
+    for call in [["stroke", STROKE], ["align", r#"{"scene":"short"}"#]] {
+        let (code, done) = bench.call(&[&call[..], &["--state", &state]].concat());
+        assert_eq!(code, 0, "{done:#}");
+    }
+    for job in ["job-1", "job-2"] {
+        let replayed = bench.run(&["replay", job, "--bytes", "--state", &state]);
+        let said = text(&replayed);
+        assert_eq!(replayed.status.code(), Some(0), "{job}: {said}");
+        for word in ["frames of", "the ink is at most", "from the plan's end"] {
+            assert!(said.contains(word), "{job}: {said}");
+        }
+    }
+    let trace = bench.path("state/jobs/job-1/bytes.trace");
+    let whole = std::fs::read_to_string(&trace).unwrap();
+    let half: String = whole
+        .lines()
+        .take(whole.lines().count() / 2)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    std::fs::write(&trace, &half).unwrap();
+    let other = bench.run(&["replay", "job-1", "--bytes", "--state", &state]);
+    assert_eq!(other.status.code(), Some(1), "{}", text(&other));
+    let complains = |words: &str| {
+        let refused = bench.run(&["replay", "job-1", "--bytes", "--state", &state]);
+        assert_ne!(refused.status.code(), Some(0));
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains(words), "{said}");
+    };
+    std::fs::write(&trace, format!("{half}cut\n")).unwrap();
+    complains("not whole");
+    std::fs::remove_file(&trace).unwrap();
+    complains("no bytes of job-1 were kept");
+}
+
+#[test]
+fn every_call_refusal_enabling_and_stop_is_a_record() {
+    let bench = Bench::new();
+    bench.scene(
+        "second",
+        &support::scene("second", "[[[0.0, 0.0], [31.0, 0.0]]]"),
+    );
+    let state = bench.state();
+    let served = bench.serve(&["--state", &state]);
+    let verb = |words: &[&str]| assert_eq!(bench.run(words).status.code(), Some(0), "{words:?}");
+    verb(&["disable"]);
+    let (_, refused) = call(&bench, &served, "stroke", STROKE);
+    assert_eq!(refused["code"], "needs_enabling", "{refused:#}");
+    let both = ["enable", "--scene", "short", "--scene", "second"];
+    verb(&[&both[..], &["--for", "30m"]].concat());
+    let (_, sensed) = call(&bench, &served, "sense", "{}");
+    let (_, listed) = call(&bench, &served, "list_nodes", "{}");
+    for told in [sensed["enabled"].to_string(), listed.to_string()] {
+        assert!(told.contains("short, second"), "{told}");
+    }
+    let (_, stopped) = call(&bench, &served, "stop", "\"please\"");
+    assert_eq!(stopped["success"], true, "{stopped:#}");
+    let log = bench.path("state/audit.log");
+    for (kind, words) in [
+        ("start", &["\"version\""][..]),
+        ("operator", &["Disable", "done true"]),
+        ("operator", &["Enable", "second", "1800"]),
+        (
+            "call",
+            &["\"tool\":\"stroke\"", "needs_enabling", "\"success\":false"],
+        ),
+        ("call", &["\"tool\":\"sense\"", "\"success\":true"]),
+        ("call", &["\"tool\":\"list_nodes\""]),
+        ("call", &["\"tool\":\"stop\"", "please"]),
+        ("stop", &["\"report\"", "\"verified\":true"]),
+    ] {
+        let began = Instant::now();
+        let is_there = || {
+            let text = std::fs::read_to_string(&log).unwrap();
+            let kind = format!("\t{kind}\t");
+            let mut lines = text.lines().filter(|line| line.contains(&kind));
+            lines.any(|line| words.iter().all(|word| line.contains(word)))
+        };
+        while !is_there() {
+            assert!(
+                began.elapsed() < PATIENCE,
+                "no record {kind} with {words:?}"
+            );
+            sleep(Duration::from_millis(50));
+        }
+    }
+    let verify = bench.run(&["audit", "verify", log.to_str().unwrap()]);
+    assert_eq!(verify.status.code(), Some(0), "{}", text(&verify));
+}
+
+#[test]
+fn changes_of_the_configuration_are_records_whether_the_node_runs_or_not() {
+    let bench = Bench::new();
+    std::fs::write(bench.path("node.toml"), "require_preview = true\n").unwrap();
+    let (config, state) = (bench.path("node.toml"), bench.state());
+    let here = ["--config", config.to_str().unwrap(), "--state", &state];
+    let log = bench.path("state/audit.log");
+    let has = |words: &[&str]| {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let mut lines = text
+            .lines()
+            .filter(|line| line.contains("\tconfiguration\t"));
+        lines.any(|line| words.iter().all(|word| line.contains(word)))
+    };
+    let comes = |words: &[&str]| {
+        let began = Instant::now();
+        while !has(words) {
+            assert!(
+                began.elapsed() < PATIENCE,
+                "{words:?}: {}",
+                std::fs::read_to_string(&log).unwrap()
+            );
+            sleep(Duration::from_millis(100));
+        }
+    };
+    let mut served = bench.serve(&here);
+    let token = |what: &[&str]| {
+        let done = bench.run(&[&["token"], what, &here[..]].concat());
+        assert_eq!(done.status.code(), Some(0));
+    };
+    token(&["add", "cell", "--role", "viewer"]);
+    comes(&["token", "cell", "was added: viewer"]);
+    bench.scene(
+        "short",
+        &support::scene("short", "[[[0.0, 0.0], [31.0, 0.0]]]"),
+    );
+    comes(&["short.toml: was ", ", is "]);
+    token(&["revoke", "cell"]);
+    comes(&["token", "cell", "was revoked"]);
+    served.child.terminate();
+    std::fs::write(bench.path("node.toml"), "require_preview = false\n").unwrap();
+    bench.scene(
+        "late",
+        &support::scene("late", "[[[0.0, 0.0], [31.0, 0.0]]]"),
+    );
+    let _served = bench.serve(&here);
+    comes(&["node.toml: was ", ", is "]);
+    comes(&["late.toml: was none, is "]);
+    let verify = bench.run(&["audit", "verify", log.to_str().unwrap()]);
+    assert_eq!(verify.status.code(), Some(0), "{}", text(&verify));
+}
+
+#[test]
+fn three_refusals_of_one_kind_send_the_model_to_a_person() {
+    let bench = Bench::new();
+    let mut child = bench
+        .command(&["serve"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let output = support::lines(child.stdout.take().unwrap());
+    let _child = support::Running(child);
+    let mut say = |line: &str| writeln!(input, "{line}").unwrap();
+    say(
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+    );
+    say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    output.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(bench.run(&["disable"]).status.code(), Some(0));
+    for time in 1..=3 {
+        say(&format!(
+            r#"{{"jsonrpc":"2.0","id":{time},"method":"tools/call","params":{{"name":"stroke","arguments":{STROKE}}}}}"#
+        ));
+        let told = output.recv_timeout(PATIENCE).unwrap();
+        assert!(told.contains("needs_enabling"), "{told}");
+        assert_eq!(told.contains("ask the operator"), time == 3, "{told}");
+    }
+}
+
+/// Goes on, or begins where nothing was drawn, until the drawing is done; faults of a machine that
+/// is too busy are reset.
+fn insist(bench: &Bench, served: &Served) {
+    let began = Instant::now();
+    loop {
+        let (mut code, mut result) = call(bench, served, "stroke", r#"{"resume":true}"#);
+        if result["code"] == "nothing_to_resume" {
+            (code, result) = call(bench, served, "stroke", STROKE);
+        }
+        if code == 0 {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE * 4, "{result:#}");
+        bench.run(&["reset"]);
+    }
+}
+
+/// Bytes of the longest journal, which grows with the drawing.
+fn journal_bytes(state: &Path) -> u64 {
+    let jobs = std::fs::read_dir(state.join("jobs")).into_iter().flatten();
+    let sizes = jobs.filter_map(|job| std::fs::metadata(job.ok()?.path().join("journal")).ok());
+    sizes.map(|found| found.len()).max().unwrap_or(0)
+}
+
+/// Ink of the simulated sheet, which outlives every node.
+fn ink_of(path: &Path) -> Vec<Line> {
+    sleep(Duration::from_millis(1500));
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_twice() {
+    let bench = Bench::new();
+    bench.scene("short", &support::scene("short", LINES));
+    let file = bench.path("ink.json");
+    let (_sim, port) = bench.sim(&["--scene", "short", "--ink", file.to_str().unwrap()]);
+    let state = bench.state();
+    let config = bench.path("node.toml").display().to_string();
+    std::fs::write(&config, "lease_idle_s = 1\n").unwrap();
+    let words = ["--config", &config, "--enable", "short"];
+    let here = [&words[..], &on_port(&port, &state)].concat();
+    let mut kills = 0_u32;
+    let url = |served: &Served| served.url.clone();
+    let mut served = bench.serve(&here);
+    for wanted in [2600, 3800] {
+        let (node, arguments) = (
+            url(&served),
+            if kills == 0 {
+                STROKE
+            } else {
+                r#"{"resume":true}"#
+            },
+        );
+        let mut caller = bench
+            .command(&["call", "stroke", arguments, "--node", &node])
+            .spawn()
+            .unwrap();
+        let began = Instant::now();
+        while journal_bytes(Path::new(&state)) < wanted && began.elapsed() < PATIENCE {
+            sleep(Duration::from_millis(20));
+        }
+        served.child.0.kill().unwrap();
+        served.child.0.wait().unwrap();
+        caller.wait().unwrap();
+        kills += 1;
+        served = bench.serve(&here);
+        let (_, sensed) = call(&bench, &served, "sense", "{}");
+        if sensed["unfinished"].is_null() {
+            break;
+        }
+        let left = sensed["unfinished"]["left_mm"].as_f64().unwrap();
+        assert!(left > 0.0 && left <= 180.1, "{sensed:#}");
+        if sensed["unfinished"]["interrupted"] == true {
+            assert_eq!(sensed["enabled"], "nothing", "{sensed:#}");
+            let (_, refused) = call(&bench, &served, "stroke", STROKE);
+            assert_eq!(refused["code"], "interrupted", "{refused:#}");
+            let (_, refused) = call(&bench, &served, "stroke", r#"{"resume":true}"#);
+            assert_eq!(refused["code"], "needs_enabling", "{refused:#}");
+        }
+        assert_eq!(
+            bench.run(&["enable", "--scene", "short"]).status.code(),
+            Some(0)
+        );
+    }
+    bench.run(&["enable", "--scene", "short"]);
+    insist(&bench, &served);
+    let scenes = steadyhand::scene::Library::new(Some(bench.path("scenes")));
+    let scene = scenes.scene("short", None).unwrap();
+    let design: Vec<Line> = scene
+        .strokes
+        .iter()
+        .map(|one| one.points_mm.clone())
+        .collect();
+    let ink = ink_of(&file);
+    let missing = ink::missing_mm(&design, &ink, 0.8);
+    assert!(missing < 0.5, "{missing} mm are missing");
+    let twice = ink::length_mm(&ink) - ink::length_mm(&design);
+    // Each attempt redraws the overlap and at most 5 mm, and sets the pen down once more.
+    let attempts = text(&bench.run(&["jobs", "--state", &state]))
+        .lines()
+        .count();
+    #[allow(clippy::cast_precision_loss, reason = "small")]
+    let most = 9.0 * (attempts as f64) + 3.0;
+    assert!(
+        twice <= most,
+        "{twice} mm twice after {kills} kills, {attempts} attempts"
+    );
+}
+
+#[test]
+fn a_full_disk_stops_the_motion_and_says_so() {
+    let bench = Bench::new();
+    bench.scene("short", &support::scene("short", LINES));
+    // Files of this process end at 4 KiB: the journal of 180 mm does not fit.
+    let binary = env!("CARGO_BIN_EXE_steadyhand");
+    let state = bench.state();
+    let line = format!(
+        "trap '' XFSZ; ulimit -f 4; exec {binary} --scenes {} --output {} --state {state} call --json stroke '{STROKE}'",
+        bench.path("scenes").display(),
+        bench.path("out").display()
+    );
+    let output = std::process::Command::new("bash")
+        .args(["-c", &line])
+        .env("XDG_RUNTIME_DIR", bench.path("."))
+        .output()
+        .unwrap();
+    let result: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    assert_eq!(result["code"], "journal", "{result:#}");
+    let one = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
+    let one: Value = serde_json::from_slice(&one.stdout).unwrap();
+    let drawn = one["drawn_mm"].as_f64().unwrap();
+    assert!(drawn > 5.0 && drawn < 175.0, "{one:#}");
+    // The next start finds it and does not move by itself.
+    let (code, refused) = bench.call(&["stroke", STROKE, "--state", &state]);
+    assert_eq!(
+        (code, &refused["code"]),
+        (1, &"interrupted".into()),
+        "{refused:#}"
+    );
+    let (code, drawn) = bench.call(&[
+        "stroke",
+        r#"{"resume":true}"#,
+        "--state",
+        &state,
+        "--enable",
+        "short",
+    ]);
+    assert_eq!(code, 0, "{drawn:#}");
+}
+
+#[test]
+fn a_second_node_on_one_state_folder_is_told_who_has_it() {
+    let bench = Bench::new();
+    let state = bench.state();
+    let served = bench.serve(&["--state", &state]);
+    let began = Instant::now();
+    let second = bench.run(&["call", "sense", "--state", &state]);
+    let said = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(said.contains(&served.child.0.id().to_string()), "{said}");
+    assert!(began.elapsed() < PATIENCE);
+}
+
+/// A calendar that was set wrong, and set right again: nothing that was drawn is forgotten for it.
+#[test]
+fn a_calendar_that_jumps_twenty_years_loses_no_history() {
+    const BACK_MS: &str = "-631152000000";
+    let bench = Bench::new();
+    let state = bench.state();
+    let config = bench.path("node.toml").display().to_string();
+    std::fs::write(&config, "keep_jobs_days = 1\n").unwrap();
+    for offset_ms in [BACK_MS, "0", BACK_MS, "0", "631152000000", "0"] {
+        let drawn = bench
+            .command(&[
+                "call", "stroke", STROKE, "--config", &config, "--state", &state,
+            ])
+            .env("STEADYHAND_CALENDAR_OFFSET_MS", offset_ms)
+            .output()
+            .unwrap();
+        assert_eq!(drawn.status.code(), Some(0), "{}", text(&drawn));
+    }
+    let listed = text(&bench.run(&["jobs", "--state", &state]));
+    for job in 1..=6 {
+        assert!(listed.contains(&format!("job-{job}")), "{listed}");
+    }
+    let verified = bench.run(&["audit", "verify", &format!("{state}/audit.log")]);
+    assert_eq!(verified.status.code(), Some(0), "{}", text(&verified));
+}
+
+/// Each file of this node takes a few kilobytes and no more, so that a journal comes to its end in the middle of the
+/// drawing, as on a disk that fills.
+#[test]
+fn a_drawing_that_a_full_disk_cut_short_is_kept_and_gone_on_with() {
+    let bench = Bench::new();
+    bench.scene("short", &support::scene("short", LINES));
+    let config = bench.path("node.toml").display().to_string();
+    std::fs::write(&config, "keep_jobs = 1\nlease_idle_s = 1\n").unwrap();
+    let node = bench.command(&["serve", "--http", "127.0.0.1:0", "--config", &config]);
+    let limited = r#"trap "" XFSZ; ulimit -f 12; exec "$0" "$@""#;
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", limited])
+        .arg(node.get_program())
+        .args(node.get_args());
+    command.envs(
+        node.get_envs()
+            .filter_map(|(key, value)| Some((key, value?))),
+    );
+    let served = support::served(command);
+    let call = |tool: &str, arguments: &str| call(&bench, &served, tool, arguments).1;
+    let cut = call("stroke", STROKE);
+    assert_eq!(cut["code"], "journal", "{cut:#}");
+    assert_eq!(call("reset", "{}")["success"], true);
+    // More jobs than are kept.
+    for _ in 0..3 {
+        let reset = call("reset", "{}");
+        assert_eq!(reset["success"], true, "{reset:#}");
+    }
+    let sensed = call("sense", "{}");
+    assert_eq!(sensed["unfinished"]["job"], cut["job"]["id"], "{sensed:#}");
+    let refused = call("stroke", STROKE);
+    assert_eq!(refused["code"], "interrupted", "{refused:#}");
+    let shown = call("stroke", r#"{"resume":true,"dry_run":true}"#);
+    let left_mm = shown["pen_down_mm"].as_f64().unwrap();
+    let drawn_mm = sensed["unfinished"]["drawn_mm"].as_f64().unwrap();
+    assert!(drawn_mm > 10.0, "{sensed:#}");
+    assert!(
+        (left_mm + drawn_mm - 180.0).abs() < 5.0,
+        "{left_mm} of {drawn_mm}"
+    );
+    // The rest is shorter, and its journal with it.
+    let drawn = call("stroke", r#"{"resume":true}"#);
+    assert_eq!(drawn["resumed"]["job"], cut["job"]["id"], "{drawn:#}");
+    let listed = text(&bench.run(&["jobs", "--config", &config]));
+    assert!(
+        listed.contains(cut["job"]["id"].as_str().unwrap()),
+        "{listed}"
+    );
+}

@@ -1,0 +1,40 @@
+//! The program as its users meet it: child processes, terminals, HTTP.
+
+mod align;
+mod calibrate;
+mod curved;
+mod declared;
+mod doctor;
+mod emulated;
+mod errors;
+mod exam;
+mod explain;
+mod families;
+mod first_light;
+mod first_line;
+mod fleet;
+mod guided;
+mod health;
+mod init;
+mod interrupted;
+mod jobs;
+mod leave;
+mod mcp_conformance;
+mod plan;
+mod plan_designs;
+mod pty;
+mod resources;
+mod security;
+mod sighted;
+mod stop;
+mod stray_stops;
+mod systemd;
+mod tls;
+mod torture;
+mod transcript;
+mod two_arms;
+
+#[path = "../snapshots/mod.rs"]
+mod snapshots;
+#[path = "../support/mod.rs"]
+mod support;

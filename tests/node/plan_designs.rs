@@ -1,0 +1,373 @@
+//! Designs as people have them, given to `plan` and to scenes: sizes, sets of files, fills, words,
+//! arcs, rolled sheets, and what is said of them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::process::Output;
+
+use serde_json::Value;
+use support::Bench;
+
+fn text(output: &Output) -> String {
+    let of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    of(&output.stdout) + &of(&output.stderr)
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)))
+}
+
+/// Writes a design and plans it: the exit code and the result.
+fn planned(bench: &Bench, name: &str, design: &str, more: &[&str]) -> (Option<i32>, Value) {
+    let file = bench.path(name);
+    std::fs::write(&file, design).unwrap();
+    let mut args = vec!["plan", "--design", file.to_str().unwrap(), "--json"];
+    args.extend(more);
+    let output = bench.run(&args);
+    (output.status.code(), json(&output))
+}
+
+fn figure(plan: &Value, name: &str) -> f64 {
+    let figure = plan[name].as_f64();
+    figure.unwrap_or_else(|| panic!("no {name} in {plan:#}"))
+}
+
+fn near(plan: &Value, name: &str, wanted: f64, by: f64) {
+    let found = figure(plan, name);
+    assert!(
+        (found - wanted).abs() <= by,
+        "{name} is {found}, not {wanted}: {plan:#}"
+    );
+}
+
+/// A line along the middle half of a page of 20 by 10 units.
+fn svg(size: &str) -> String {
+    format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 20 10"><path stroke="black" d="M5 5h10"/></svg>"#
+    )
+}
+
+#[test]
+fn a_size_on_paper_is_drawn_as_it_is_and_others_as_the_scene_says() {
+    let bench = Bench::new();
+    for (size, mm, from) in [
+        (r#"width="50mm" height="25mm""#, 50.0, "file"),
+        (r#"width="5cm" height="2.5cm""#, 50.0, "file"),
+        (r#"width="2in" height="1in""#, 50.8, "file"),
+        (r#"width="144pt" height="72pt""#, 50.8, "file"),
+        (r#"width="200Q" height="100Q""#, 50.0, "file"),
+        (r#"width="192px" height="96px""#, 60.0, "scene"),
+        ("", 60.0, "scene"),
+    ] {
+        let (code, plan) = planned(&bench, "line.svg", &svg(size), &[]);
+        assert_eq!(code, Some(0), "{size}: {plan:#}");
+        near(&plan, "size_mm", mm, 0.01);
+        near(&plan, "pen_down_mm", mm / 2.0, 0.05);
+        assert_eq!(plan["size_from"], from, "{size}");
+    }
+    let (_, plan) = planned(
+        &bench,
+        "line.svg",
+        &svg(r#"width="50mm""#),
+        &["--size", "40"],
+    );
+    near(&plan, "size_mm", 40.0, 0.01);
+    assert_eq!(plan["size_from"], "asked");
+    let file = bench.path("line.svg");
+    let said = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
+    assert!(
+        said.contains("50.0 mm on its longer side, as the design itself says"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_design_larger_than_its_sheet_is_one_refusal_and_a_picture() {
+    let bench = Bench::new();
+    let out = bench.path("pictures");
+    let many = "<path stroke='black' d='M1 1h18'/>".repeat(30);
+    let design = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="200mm" height="100mm" viewBox="0 0 20 10">{many}<path stroke="black" d="M8 5h2"/></svg>"#
+    );
+    let out_args = ["--out", out.to_str().unwrap()];
+    for more in [
+        &out_args[..],
+        &["--size", "200mm", "--out", out.to_str().unwrap()],
+    ] {
+        let _ = std::fs::remove_file(out.join("plan.png"));
+        let (code, plan) = planned(&bench, "large.svg", &design, more);
+        assert_eq!(code, Some(1), "{plan:#}");
+        let refusals = plan["refusals"].as_array().unwrap();
+        assert_eq!(refusals.len(), 1, "{plan:#}");
+        assert_eq!(refusals[0]["rule"], "outside");
+        assert_eq!(refusals[0]["strokes"], 30);
+        let why = refusals[0]["why"].as_str().unwrap();
+        assert!(
+            why.contains(
+                "30 of 31 strokes reach beyond the sheet of 100 by 100 mm, the worst by 40.0 mm"
+            ) && why.contains("at most 100 mm fit"),
+            "{why}"
+        );
+        let message = plan["message"].as_str().unwrap();
+        assert_eq!(message.matches("beyond the sheet").count(), 1, "{message}");
+        let picture = std::fs::read(out.join("plan.png")).unwrap();
+        assert!(picture.starts_with(b"\x89PNG") && picture.len() < 150_000);
+    }
+}
+
+#[test]
+fn a_picture_that_cannot_be_written_is_an_error() {
+    let bench = Bench::new();
+    let out = bench.path("pictures");
+    std::fs::create_dir_all(out.join("plan.png")).unwrap();
+    let (code, plan) = planned(
+        &bench,
+        "line.svg",
+        &svg(""),
+        &["--out", out.to_str().unwrap()],
+    );
+    assert_eq!((code, &plan["success"]), (Some(1), &Value::Bool(false)));
+    let why = plan["refusals"][0]["why"].as_str().unwrap();
+    assert!(
+        why.starts_with("cannot write ") && why.contains("plan.png"),
+        "{why}"
+    );
+}
+
+#[test]
+fn files_for_several_pens_are_one_drawing() {
+    let bench = Bench::new();
+    let folder = bench.path("flower");
+    std::fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    // A frame of 100 mm, of which one pen draws the corners' marks, and a square in its middle.
+    write(
+        "X_pen0_black.gcode",
+        "G21 G90\nG0 X0 Y0\nG1 X10 Y0\nG0 X100 Y100\nG1 X90 Y100",
+    );
+    write(
+        "X_pen1_red.gcode",
+        "G21 G90\nG0 X45 Y45\nG1 X55 Y45\nG1 X55 Y55\nG1 X45 Y55\nG1 X45 Y45",
+    );
+    for named in [folder.clone(), folder.join("X_pen1_red.gcode")] {
+        let output = bench.run(&[
+            "plan",
+            "two_pens",
+            "--design",
+            named.to_str().unwrap(),
+            "--json",
+        ]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        let plan = json(&output);
+        near(&plan, "size_mm", 60.0, 0.01);
+        // 20 mm of marks and 40 mm of square, at six tenths.
+        near(&plan, "pen_down_mm", 36.0, 0.1);
+        assert_eq!(
+            plan["notes"][0],
+            "2 files are one drawing: X_pen0_black.gcode, X_pen1_red.gcode"
+        );
+    }
+    write("single.gcode", "G0 X0 Y0\nG1 X10 Y0");
+    let output = bench.run(&[
+        "plan",
+        "two_pens",
+        "--design",
+        folder.to_str().unwrap(),
+        "--json",
+    ]);
+    assert_eq!(text(&output).lines().count(), 2, "{}", text(&output));
+    in_a_scene(&bench, &folder);
+}
+
+/// A scene that names one file of a set draws all of it.
+fn in_a_scene(bench: &Bench, folder: &std::path::Path) {
+    for name in ["X_pen0_black.gcode", "X_pen1_red.gcode"] {
+        std::fs::copy(folder.join(name), bench.path("scenes").join(name)).unwrap();
+    }
+    let shipped = include_str!("../../scenes/two_pens.toml");
+    let set = shipped
+        .replace("two_colours.svg", "X_pen0_black.gcode")
+        .replace("name = \"two_pens\"", "name = \"set\"");
+    bench.scene("set", &set);
+    let plan = json(&bench.run(&["plan", "set", "--json"]));
+    near(&plan, "pen_down_mm", 36.0, 0.1);
+    assert_eq!(plan["notes"].as_array().unwrap().len(), 1, "{plan:#}");
+}
+
+#[test]
+fn a_folder_takes_every_kind_of_design() {
+    let bench = Bench::new();
+    let folder = bench.path("all");
+    let out = bench.path("pictures");
+    std::fs::create_dir_all(&folder).unwrap();
+    let gcode = "G0 X0 Y0\nG1 X10 Y0";
+    for (name, design) in [
+        ("a.svg", svg("").as_str()),
+        ("a.gcode", gcode),
+        ("b.gco", gcode),
+        ("c.nc", gcode),
+        ("d.ngc", gcode),
+        ("e.json", "[[[0, 0], [10, 0]]]"),
+        ("f.g", "no design"),
+        ("g.txt", "no design"),
+    ] {
+        std::fs::write(folder.join(name), design).unwrap();
+    }
+    let (folder, to) = (folder.to_str().unwrap(), out.to_str().unwrap());
+    let output = bench.run(&["plan", "--design", folder, "--json", "--out", to]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert_eq!(text(&output).lines().count(), 6);
+    // Two designs of one stem have a picture each.
+    for picture in ["a.svg.png", "a.gcode.png", "b.png", "e.png"] {
+        assert!(out.join(picture).is_file(), "{picture}");
+    }
+}
+
+#[test]
+fn what_is_not_drawn_is_said_with_its_place() {
+    let bench = Bench::new();
+    let design = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10">
+        <rect id="r" width="-3" height="3"/><path stroke="black" d="M5 5h10"/></svg>"#;
+    let (code, plan) = planned(&bench, "notes.svg", design, &[]);
+    assert_eq!(code, Some(0));
+    let note = plan["notes"][0].as_str().unwrap();
+    assert!(
+        note.starts_with("rect `r` on line 2 is not drawn"),
+        "{note}"
+    );
+    let file = bench.path("notes.svg");
+    let said = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
+    assert!(said.contains("note: rect `r` on line 2"), "{said}");
+    let broken = design.replace("M5 5h10", "M5 5h10 oh");
+    let (code, plan) = planned(&bench, "broken.svg", &broken, &[]);
+    assert_eq!(code, Some(1));
+    let why = plan["message"].as_str().unwrap();
+    assert!(
+        why.contains("path on line 2: found `oh` in its path data"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_line_on_a_line_is_drawn_once() {
+    let bench = Bench::new();
+    for lines in [
+        "[[[0,0],[25,0],[50,0]], [[50,0],[0,0]]]",
+        "[[[0,0],[50,0]], [[10,0],[20,0]]]",
+        "[[[10,0],[20,0]], [[0,0],[50,0]]]",
+    ] {
+        let (code, plan) = planned(&bench, "lines.json", lines, &["--size", "50mm"]);
+        assert_eq!(code, Some(0), "{plan:#}");
+        near(&plan, "pen_down_mm", 50.0, 0.1);
+        assert_eq!(plan["stroke_count"], 1, "{lines}");
+    }
+}
+
+#[test]
+fn arcs_of_g_code_are_round() {
+    let bench = Bench::new();
+    // Three quarters of a circle of 10 mm, and the last one with its radius alone.
+    let arcs = "G21 G90\nG0 X10 Y0\nG3 X0 Y-10 I-10 J0\nG0 X0 Y-10\nG3 X10 Y0 R10";
+    let (code, plan) = planned(&bench, "arcs.gcode", arcs, &["--size", "40mm"]);
+    assert_eq!(code, Some(0), "{plan:#}");
+    near(&plan, "pen_down_mm", std::f64::consts::TAU * 20.0, 0.2);
+    let clockwise = "G0 X10 Y0\nG2 X0 Y10 I-10 J0\nM2";
+    let (_, plan) = planned(&bench, "arcs.gcode", clockwise, &["--size", "40mm"]);
+    near(&plan, "pen_down_mm", 1.5 * std::f64::consts::PI * 20.0, 0.2);
+}
+
+/// The default scene with another design.
+fn scene(bench: &Bench, name: &str, design: &str) -> Value {
+    let shipped = include_str!("../../scenes/default.toml");
+    let own = shipped
+        .replace("file = \"practice.svg\"\nsize_mm = 60.0", design)
+        .replace("name = \"default\"", &format!("name = \"{name}\""));
+    bench.scene(name, &own);
+    let output = bench.run(&["plan", name, "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    json(&output)
+}
+
+#[test]
+fn words_and_fills_come_from_the_scenes_file() {
+    let bench = Bench::new();
+    let words = scene(&bench, "words", "text = \"Hi\"\nletter_height_mm = 20.0");
+    // The stems of H, its bar, and i's stem: at least 20 + 20 + 10 mm.
+    assert!(figure(&words, "pen_down_mm") > 50.0, "{words:#}");
+    assert_eq!(words["size_from"], "file");
+    let square = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20"><rect width="20" height="20"/></svg>"#;
+    std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
+    std::fs::write(bench.path("scenes/designs/square.svg"), square).unwrap();
+    let file = "file = \"square.svg\"\nsize_mm = 20.0\n";
+    let filled = |fill: &str| {
+        let design =
+            format!("{file}fill = \"{fill}\"\nfill_spacing_mm = 2.0\nfill_angle_deg = 0.0");
+        figure(&scene(&bench, fill, &design), "pen_down_mm")
+    };
+    let outline = figure(&scene(&bench, "outline", file), "pen_down_mm");
+    assert!((outline - 80.0).abs() < 0.5, "{outline}");
+    // Ten lines of 20 mm for each 2 mm, and again across them.
+    let (hatch, cross, contour) = (filled("hatch"), filled("cross"), filled("contour"));
+    assert!((260.0..=310.0).contains(&hatch), "{hatch}");
+    assert!((440.0..=540.0).contains(&cross), "{cross}");
+    // Squares of 80, 64, 48, 32 and 16 mm around.
+    assert!((215.0..=260.0).contains(&contour), "{contour}");
+}
+
+#[test]
+fn pens_are_dipped_as_often_as_their_ink_asks() {
+    let bench = Bench::new();
+    let ink = "\n[[inks]]\nname = \"black\"\nrim_m = [0.085, -0.2231, 0.02]\ndepth_mm = 6.0\ndip_every_mm = 40.0\n";
+    let dipped = support::scene("dipped", support::SHORT_LINES).replacen(
+        "[[pens]]\n",
+        "[[pens]]\nink = \"black\"\n",
+        1,
+    ) + ink;
+    bench.scene("dipped", &dipped);
+    let output = bench.run(&["plan", "dipped", "--json"]);
+    let plan = json(&output);
+    // Two lines of 30 mm: before the first, and again before the second, which would end at 60.
+    assert_eq!(plan["dips"], 2, "{plan:#}");
+    assert!(text(&bench.run(&["plan", "dipped"])).contains("2 dips"));
+}
+
+#[test]
+fn a_projected_design_says_how_much_it_is_stretched() {
+    let bench = Bench::new();
+    let bottle = include_str!("../../scenes/bottle.toml");
+    let laid = |lay: &str| {
+        let scene = bottle
+            .replace("name = \"bottle\"", &format!("name = \"{lay}\""))
+            .replace(
+                "cylinder_radius_mm = 45.0",
+                &format!("cylinder_radius_mm = 45.0\nlay = \"{lay}\""),
+            )
+            .replace("draw_mm_s = 25.0", "draw_mm_s = 25.0\nstretch = 0.5");
+        bench.scene(lay, &scene);
+        let output = bench.run(&["plan", lay, "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        (json(&output), text(&bench.run(&["plan", lay])))
+    };
+    let (wrapped, said) = laid("wrapped");
+    near(&wrapped, "stretch_max", 1.0, 1e-3);
+    assert!(
+        said.contains("nothing is stretched on the surface"),
+        "{said}"
+    );
+    let (projected, said) = laid("projected");
+    let stretch = figure(&projected, "stretch_max");
+    assert!((1.01..1.5).contains(&stretch), "{stretch}");
+    let words = format!("lines are stretched by {:.1} %", (stretch - 1.0) * 1e2);
+    assert!(said.contains(&words), "{said}");
+    let (code, dry) = bench.call(&["stroke", r#"{"scene":"projected","dry_run":true}"#]);
+    assert_eq!(code, 0, "{dry:#}");
+    near(&dry, "stretch_max", stretch, 1e-3);
+    // On a plane there is nothing to say.
+    let flat = json(&bench.run(&["plan", "short", "--json"]));
+    assert!(flat["stretch_max"].is_null(), "{flat:#}");
+}

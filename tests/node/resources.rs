@@ -1,0 +1,303 @@
+//! What can be read of a node beside its tools, what completes a name, and who hears that lists have changed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::collections::VecDeque;
+use std::io::Write;
+use std::process::{ChildStdin, Stdio};
+use std::sync::mpsc::Receiver;
+
+use serde_json::{Value, json};
+use support::{Bench, PATIENCE, Running, SHORT_LINES, lines, scene};
+
+/// A node on standard input and output, spoken to line by line.
+struct Line {
+    _child: Running,
+    input: ChildStdin,
+    output: Receiver<String>,
+    notices: VecDeque<String>,
+    asked: u64,
+}
+
+impl Line {
+    fn open(bench: &Bench) -> Self {
+        let state = bench.state();
+        let mut command = bench.command(&["--state", &state, "serve"]);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let input = child.stdin.take().unwrap();
+        let output = lines(child.stdout.take().unwrap());
+        let mut line = Self {
+            _child: Running(child),
+            input,
+            output,
+            notices: VecDeque::new(),
+            asked: 0,
+        };
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let opened = line.ask("initialize", &hello);
+        let capabilities = &opened["result"]["capabilities"];
+        for list in ["tools", "resources", "prompts"] {
+            assert_eq!(capabilities[list]["listChanged"], true, "{capabilities}");
+        }
+        line.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        line
+    }
+
+    fn say(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").unwrap();
+    }
+
+    /// The next message; notices are kept.
+    fn hear(&mut self) -> Value {
+        let line = self.output.recv_timeout(PATIENCE).unwrap();
+        let message: Value = serde_json::from_str(&line).unwrap();
+        if let Some(method) = message["method"].as_str() {
+            self.notices.push_back(method.to_owned());
+        }
+        message
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.asked += 1;
+        let id = self.asked;
+        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let message = self.hear();
+            if message["id"] == id {
+                return message;
+            }
+        }
+    }
+
+    fn read(&mut self, uri: &str) -> Value {
+        self.ask("resources/read", &json!({"uri": uri}))
+    }
+
+    fn notice(&mut self, method: &str) {
+        while !self.notices.iter().any(|one| one == method) {
+            self.hear();
+        }
+        self.notices.retain(|one| one != method);
+    }
+
+    fn complete(&mut self, reference: &Value, argument: &str, typed: &str) -> Vec<String> {
+        let asked = json!({"ref": reference, "argument": {"name": argument, "value": typed}});
+        let answer = self.ask("completion/complete", &asked);
+        let values = answer["result"]["completion"]["values"].as_array().unwrap();
+        values
+            .iter()
+            .map(|one| one.as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.scene("default", &scene("default", SHORT_LINES));
+    bench
+}
+
+#[test]
+fn a_node_its_scenes_jobs_and_previews_can_be_read() {
+    let bench = bench();
+    let mut line = Line::open(&bench);
+    let reset = line.ask("tools/call", &json!({"name": "reset", "arguments": {}}));
+    assert_eq!(reset["result"]["isError"], false, "{reset}");
+    let listed = line.ask("resources/list", &json!({}));
+    let uris: Vec<&str> = listed["result"]["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["uri"].as_str().unwrap())
+        .collect();
+    let job = uris
+        .iter()
+        .find(|uri| uri.starts_with("job://"))
+        .unwrap()
+        .to_string();
+    for uri in [
+        "nodes://all",
+        "usage://stroke",
+        "scene://short",
+        "preview://short",
+    ] {
+        assert!(uris.contains(&uri), "{uri} in {uris:?}");
+    }
+    let mut text = |uri: &str| {
+        let read = line.read(uri);
+        let contents = &read["result"]["contents"][0];
+        contents["text"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{read}"))
+            .to_owned()
+    };
+    let nodes: Value = serde_json::from_str(&text("nodes://all")).unwrap();
+    assert_eq!(nodes[0]["name"], "local");
+    assert!(text("usage://stroke").starts_with("# stroke\n"));
+    assert!(text("scene://short").contains(r#""strokes":2"#));
+    let told: Value = serde_json::from_str(&text(&job)).unwrap();
+    assert_eq!(
+        (&told["job"]["state"], &told["result"]["success"]),
+        (&json!("reached"), &json!(true)),
+        "{told}"
+    );
+    for uri in [
+        "preview://short",
+        "preview://short?meta=crosses",
+        "preview://short",
+    ] {
+        let read = line.read(uri);
+        let contents = &read["result"]["contents"][0];
+        assert_eq!(contents["mimeType"], "image/png", "{read}");
+        assert!(
+            contents["blob"]
+                .as_str()
+                .unwrap()
+                .starts_with("iVBORw0KGgo"),
+            "{uri}"
+        );
+    }
+}
+
+#[test]
+fn a_job_of_an_earlier_process_can_be_read() {
+    let bench = bench();
+    let job = {
+        let mut line = Line::open(&bench);
+        let reset = line.ask("tools/call", &json!({"name": "reset", "arguments": {}}));
+        reset["result"]["structuredContent"]["job"]["id"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{reset}"))
+            .to_owned()
+    };
+    let mut line = Line::open(&bench);
+    let uri = format!("job://{job}");
+    let listed = line.ask("resources/list", &json!({}));
+    assert!(listed.to_string().contains(&uri), "{listed}");
+    let read = line.read(&uri);
+    let text = read["result"]["contents"][0]["text"].as_str();
+    let told: Value = serde_json::from_str(text.unwrap_or_else(|| panic!("{read}"))).unwrap();
+    assert_eq!(told["job"]["state"], "reached", "{told}");
+    assert_eq!(told["record"]["tool"], "reset", "{told}");
+    let reference = json!({"type": "ref/resource", "uri": "job://{id}"});
+    assert_eq!(line.complete(&reference, "id", &job), [job]);
+}
+
+#[test]
+fn an_address_that_is_not_there_names_the_nearest() {
+    let bench = bench();
+    let mut line = Line::open(&bench);
+    for (uri, words) in [
+        ("preview://shrt", "preview://short"),
+        ("scene://shrt", "scene://short"),
+        ("usage://strok", "usage://stroke"),
+        ("job://none", "nearest first"),
+        ("preview://short?meta=nothing", "there is no overlay"),
+        ("nonsense", "nearest first"),
+    ] {
+        let read = line.read(uri);
+        let message = read["error"]["message"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{read}"));
+        assert!(
+            message.contains(words)
+                && message.contains(uri.split('?').next().unwrap().split("://").last().unwrap()),
+            "{message}"
+        );
+    }
+    bench.scene(
+        "broken",
+        &scene("broken", SHORT_LINES).replace("[sheet]", "[sheet]\nsise_mm = 3"),
+    );
+    for scheme in ["preview", "scene"] {
+        let read = line.read(&format!("{scheme}://broken"));
+        let message = read["error"]["message"].as_str().unwrap();
+        assert!(message.contains("unknown key `sheet.sise_mm`"), "{message}");
+    }
+}
+
+#[test]
+fn names_are_completed_for_prompts_and_templates() {
+    let bench = bench();
+    let mut line = Line::open(&bench);
+    let templates = line.ask("resources/templates/list", &json!({}));
+    let templates: Vec<String> = templates["result"]["resourceTemplates"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["uriTemplate"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        templates,
+        [
+            "usage://{name}",
+            "scene://{name}{?meta}",
+            "preview://{name}{?meta}",
+            "job://{id}"
+        ]
+    );
+    let draw = json!({"type": "ref/prompt", "name": "draw"});
+    assert_eq!(line.complete(&draw, "scene", "SHO"), ["short"]);
+    assert_eq!(line.complete(&draw, "meta", "cro"), ["crosses"]);
+    assert_eq!(line.complete(&draw, "node", ""), ["local"]);
+    assert_eq!(
+        line.complete(&draw, "scene", "hor"),
+        ["short"],
+        "what only holds the letters comes too"
+    );
+    for template in &templates {
+        let reference = json!({"type": "ref/resource", "uri": template});
+        let wanted = match template.as_str() {
+            "usage://{name}" => ("name", "st", vec!["stroke", "stop"]),
+            "job://{id}" => ("id", "", vec![]),
+            _ => ("name", "sho", vec!["short"]),
+        };
+        let got = line.complete(&reference, wanted.0, wanted.1);
+        let begins: Vec<&String> = got.iter().filter(|one| one.starts_with(wanted.1)).collect();
+        assert_eq!(begins, wanted.2, "{template}");
+    }
+    let listed = line.ask("prompts/list", &json!({}));
+    let draw = &listed["result"]["prompts"][1];
+    assert_eq!(draw["arguments"].as_array().unwrap().len(), 3, "{draw}");
+    let filled = line.ask(
+        "prompts/get",
+        &json!({"name": "draw", "arguments": {"scene": "short", "meta": "crosses"}}),
+    );
+    let text = filled["result"]["messages"][0]["content"]["text"]
+        .as_str()
+        .unwrap();
+    assert!(
+        text.contains(r#"{"scene":"short","meta":"crosses","dry_run":true}"#),
+        "{text}"
+    );
+}
+
+#[test]
+fn scenes_that_come_and_go_on_disk_are_told_and_listed() {
+    let bench = bench();
+    let mut line = Line::open(&bench);
+    let scenes = |line: &mut Line| {
+        let listed = line.ask("tools/list", &json!({}));
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        let stroke = tools.iter().find(|tool| tool["name"] == "stroke").unwrap();
+        stroke["inputSchema"]["properties"]["scene"]["enum"].to_string()
+    };
+    assert!(!scenes(&mut line).contains("fresh"));
+    bench.scene("fresh", &scene("fresh", SHORT_LINES));
+    line.notice("notifications/tools/list_changed");
+    line.notice("notifications/resources/list_changed");
+    assert!(scenes(&mut line).contains("fresh"));
+    std::fs::remove_file(bench.path("scenes/fresh.toml")).unwrap();
+    line.notice("notifications/tools/list_changed");
+    line.notice("notifications/resources/list_changed");
+    assert!(!scenes(&mut line).contains("fresh"));
+}

@@ -1,0 +1,806 @@
+//! A stop that stops: from another connection, by every name, with any arguments, and on the wire.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::io::{Read, Write};
+use std::process::Stdio;
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::Value;
+use support::wire::Trace;
+use support::{Bench, PATIENCE, lines, on_port};
+
+/// A line long enough to be stopped in its middle.
+const LONG_LINE: &str =
+    "[[[0.0, 0.0], [80.0, 0.0], [80.0, 20.0], [0.0, 20.0], [0.0, 40.0], [80.0, 40.0]]]";
+
+/// And one that takes most of a minute.
+fn long_lines() -> String {
+    let row = |row: u32| format!("[[0.0, {y}.0], [80.0, {y}.0]]", y = 2 * row);
+    let rows: Vec<String> = (0..20).map(row).collect();
+    format!("[{}]", rows.join(", "))
+}
+
+fn long_bench() -> Bench {
+    let bench = Bench::new();
+    bench.scene("long", &support::scene("long", LONG_LINE));
+    bench
+}
+
+fn call(bench: &Bench, node: &str, args: &[&str]) -> (i32, Value) {
+    let mut all = args.to_vec();
+    all.extend(["--node", node]);
+    bench.call(&all)
+}
+
+/// Waits until the pen is on the paper.
+fn wait_until_drawing(bench: &Bench, node: &str) {
+    let began = Instant::now();
+    while began.elapsed() < PATIENCE {
+        let (_, sensed) = call(bench, node, &["sense"]);
+        let height = sensed["tip"]["height_mm"].as_f64().unwrap_or(f64::MAX);
+        if sensed["state"] == "moving" && height < 0.5 {
+            return;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    panic!("it never drew");
+}
+
+#[test]
+fn a_stop_from_another_connection_ends_the_stroke_and_both_are_told() {
+    let bench = long_bench();
+    let (_sim, _path, served) = drawing_on_a_port(&bench);
+    let node = served.url.as_str();
+    std::thread::scope(|scope| {
+        let stroke = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
+        wait_until_drawing(&bench, node);
+        let mark = trace(&bench).mark();
+        let (code, stopped) = call(&bench, node, &["stop", "\"now!!\""]);
+        assert_eq!(code, 0, "{stopped:#}");
+        assert!(
+            stopped["stopped_after_ms"].as_f64().unwrap() < 1500.0,
+            "{stopped:#}"
+        );
+        assert_eq!(stopped["arms"][0]["report"]["verified"], true);
+        assert_eq!(stopped["arms"][0]["report"]["lifted"], true);
+        trace(&bench).was_stopped(mark);
+        trace(&bench).stays();
+        let (code, stroke) = stroke.join().unwrap();
+        assert_eq!(
+            (code, &stroke["code"]),
+            (1, &Value::from("stopped")),
+            "{stroke:#}"
+        );
+        assert_eq!(stroke["job"]["state"], "stopped");
+    });
+    let (_, sensed) = call(&bench, node, &["sense"]);
+    let height = sensed["tip"]["height_mm"].as_f64().unwrap();
+    assert!(height > 6.0, "the pen is {height} mm up");
+    // Each call here is a session of its own; the one that drew has ended and gave the arm back.
+    assert_eq!(
+        bench.run(&["enable", "--scene", "short"]).status.code(),
+        Some(0)
+    );
+    let (_, refused) = call(&bench, node, &["stroke", r#"{"scene":"short"}"#]);
+    assert_eq!(refused["code"], "needs_reset", "{refused:#}");
+    assert_eq!(call(&bench, node, &["reset"]).0, 0);
+    assert_eq!(call(&bench, node, &["stroke", r#"{"scene":"short"}"#]).0, 0);
+}
+
+#[test]
+fn any_arguments_and_every_name_stop() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let node = served.url.as_str();
+    let long = format!("\"{}\"", "stop ".repeat(2000));
+    for arguments in [
+        "{}",
+        "null",
+        "\"\"",
+        "[]",
+        "stop!!",
+        "42",
+        "{\"node\":\"nowhere\"}",
+        "{'a",
+        &long,
+    ] {
+        let (code, result) = call(&bench, node, &["stop", arguments]);
+        assert_eq!(
+            (code, &result["success"]),
+            (0, &Value::from(true)),
+            "{arguments:.20}: {result:#}"
+        );
+    }
+    for name in [
+        "robot_stop",
+        "emergency_stop",
+        "estop",
+        "e_stop",
+        "E-Stop",
+        "halt",
+        "abort()",
+        "freeze",
+    ] {
+        assert_eq!(call(&bench, node, &[name]).0, 0, "{name}");
+    }
+}
+
+#[test]
+fn an_operators_stop_is_an_operators_to_reset_and_an_emergency_stop_is_latched() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let node = served.url.as_str();
+    let verb = |word: &str| bench.run(&[word]).status.code();
+    assert_eq!(verb("stop"), Some(0));
+    let (_, refused) = call(&bench, node, &["reset"]);
+    assert_eq!(refused["code"], "needs_reset", "{refused:#}");
+    assert_eq!(verb("reset"), Some(0));
+    // Nothing is latched: nothing was done, and nobody says so.
+    assert_eq!(verb("clear"), Some(1));
+    assert_eq!(verb("estop"), Some(0));
+    assert_eq!(verb("reset"), Some(1));
+    let (_, refused) = call(&bench, node, &["stroke", r#"{"scene":"short"}"#]);
+    assert_eq!(refused["code"], "emergency_stop", "{refused:#}");
+    assert_eq!((verb("clear"), verb("reset")), (Some(0), Some(0)));
+    assert_eq!(call(&bench, node, &["stroke", r#"{"scene":"short"}"#]).0, 0);
+}
+
+/// An operator's stop lifts; an emergency stop stands where it is, and nothing but `clear` and then
+/// `reset` ends it.
+#[test]
+fn an_operators_verbs_stop_the_arm_on_the_wire() {
+    let bench = long_bench();
+    let (_sim, _path, served) = drawing_on_a_port(&bench);
+    let verb = |word: &str| bench.run(&[word]).status.code();
+    for (word, kind) in [("stop", "stopped (stop)"), ("estop", "(emergency stop)")] {
+        let _caller = begin_to_draw(&bench, &served.url);
+        let mark = trace(&bench).mark();
+        let stopped = bench.run(&[word]);
+        assert_eq!(stopped.status.code(), Some(0));
+        let said = String::from_utf8_lossy(&stopped.stdout).into_owned();
+        for fact in [
+            kind,
+            "first stop frame after",
+            "standing still after",
+            "°/s",
+            "tip at",
+        ] {
+            assert!(said.contains(fact), "{fact}: {said}");
+        }
+        match word {
+            "stop" => trace(&bench).was_stopped(mark),
+            _ => trace(&bench).was_frozen(mark),
+        }
+        trace(&bench).stays();
+        if word == "estop" {
+            assert_eq!(verb("reset"), Some(1));
+            trace(&bench).stays();
+            assert_eq!(verb("clear"), Some(0));
+        }
+        assert_eq!(verb("reset"), Some(0));
+    }
+}
+
+#[test]
+fn a_caller_that_hangs_up_stops_the_arm() {
+    let bench = long_bench();
+    let (_sim, _path, served) = drawing_on_a_port(&bench);
+    let node = served.url.as_str();
+    let mut caller = bench
+        .command(&["call", "stroke", r#"{"scene":"long"}"#, "--node", node])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until_drawing(&bench, node);
+    let mark = trace(&bench).mark();
+    caller.kill().unwrap();
+    caller.wait().unwrap();
+    let began = Instant::now();
+    loop {
+        let (_, sensed) = call(&bench, node, &["sense"]);
+        if sensed["state"] == "stopped" {
+            trace(&bench).was_stopped(mark);
+            trace(&bench).stays();
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{sensed:#}");
+        sleep(Duration::from_millis(100));
+    }
+}
+
+/// What the arm of a bench hears.
+fn trace(bench: &Bench) -> Trace {
+    Trace(bench.path("wire.txt"))
+}
+
+/// A simulated arm on a pseudo-terminal that writes down what it hears, and a node's words for it.
+fn arm_on_a_port(bench: &Bench) -> (support::Running, String, Vec<String>) {
+    let heard = trace(bench).0.display().to_string();
+    let (sim, path) = bench.sim(&["--scene", "long", "--trace", &heard]);
+    let state = bench.state();
+    let words = [&on_port(&path, &state)[..], &["--enable", "long"]].concat();
+    let words = words.into_iter().map(str::to_owned).collect();
+    (sim, path, words)
+}
+
+/// A node on a pseudo-terminal, moving in the scene `long`, and what moves there.
+fn drawing_on_a_port(bench: &Bench) -> (support::Running, String, support::Served) {
+    let (sim, path, words) = arm_on_a_port(bench);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let served = bench.serve(&words);
+    (sim, path, served)
+}
+
+/// Calls `stroke` in the background, and returns once it draws.
+fn begin_to_draw(bench: &Bench, node: &str) -> support::Running {
+    let caller = bench
+        .command(&["call", "stroke", r#"{"scene":"long"}"#, "--node", node])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until_drawing(bench, node);
+    support::Running(caller)
+}
+
+/// Degrees of each joint, as a process of its own reads them.
+fn joints_deg(bench: &Bench, path: &str) -> Vec<f64> {
+    let state = bench.path("other-state");
+    let (_, sensed) = bench.call(&["--state", state.to_str().unwrap(), "--port", path, "sense"]);
+    let joints = sensed["joints"].as_array().unwrap();
+    joints
+        .iter()
+        .map(|joint| joint["angle_deg"].as_f64().unwrap())
+        .collect()
+}
+
+fn is_at_rest(joints_deg: &[f64]) -> bool {
+    let rest = [0.0, -1.5_f64, 1.2, 0.8, 0.0].map(f64::to_degrees);
+    joints_deg
+        .iter()
+        .zip(rest)
+        .all(|(is, rest)| (is - rest).abs() < 2.0)
+}
+
+/// The exit code of a node that ended while its arm is energised away from its rest.
+const ENERGISED: i32 = 71;
+
+/// The node says that it leaves its arm energised, in its log and by its exit code, and how its job
+/// ended is in the journal.
+fn ends_energised(bench: &Bench, served: &mut support::Served) {
+    assert_eq!(served.child.exit_code(), Some(ENERGISED));
+    let said: Vec<String> = served.lines.iter().collect();
+    assert!(
+        said.iter().any(|line| line.contains("still energised")),
+        "{said:#?}"
+    );
+    assert_eq!(job_state(bench), "stopped");
+}
+
+/// What the journal of the first job says.
+fn job_state(bench: &Bench) -> String {
+    let state = bench.state();
+    let told = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    told["state"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_interrupt_stops_the_arm_and_ends_the_node() {
+    let bench = long_bench();
+    let (_sim, path, mut served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    let mark = trace(&bench).mark();
+    served.child.signal(Signal::INT);
+    ends_energised(&bench, &mut served);
+    trace(&bench).was_stopped(mark);
+    assert!(!is_at_rest(&joints_deg(&bench, &path)));
+}
+
+#[test]
+fn a_second_interrupt_is_an_emergency_stop_that_outlives_the_node() {
+    let bench = long_bench();
+    let (_sim, path, mut served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    let mark = trace(&bench).mark();
+    let began = Instant::now();
+    served.child.signal(Signal::INT);
+    sleep(Duration::from_millis(20));
+    served.child.signal(Signal::INT);
+    // A lift takes longer than this.
+    let soon = began.elapsed() < Duration::from_millis(80);
+    ends_energised(&bench, &mut served);
+    if soon {
+        trace(&bench).was_frozen(mark);
+    }
+    let state = bench.path("state");
+    let kept = std::fs::read_dir(&state).unwrap().flatten();
+    let kept: Vec<_> = kept.map(|entry| entry.file_name()).collect();
+    assert!(
+        kept.iter()
+            .any(|name| name.to_string_lossy().starts_with("emergency-stop-")),
+        "{kept:?}"
+    );
+    let (mark, stands) = (trace(&bench).mark(), joints_deg(&bench, &path));
+    let here = on_port(&path, state.to_str().unwrap());
+    let again = bench.serve(&[&here[..], &["--enable", "long"]].concat());
+    let (_, refused) = call(&bench, &again.url, &["stroke", r#"{"scene":"long"}"#]);
+    assert_eq!(refused["code"], "emergency_stop", "{refused:#}");
+    // Nobody sends an arm anywhere that holds itself up, only because they begin to watch it.
+    let (_, sensed) = call(&bench, &again.url, &["sense"]);
+    assert_eq!(sensed["energised"], true, "{sensed:#}");
+    assert_eq!(trace(&bench).mark(), mark, "goals were sent");
+    let now = sensed["joints"].as_array().unwrap().iter();
+    let now = now.map(|joint| joint["angle_deg"].as_f64().unwrap());
+    assert!(
+        now.zip(stands)
+            .all(|(now, stood)| (now - stood).abs() < 0.2),
+        "{sensed:#}"
+    );
+    assert_eq!(
+        bench.run(&["reset", "--scene", "long"]).status.code(),
+        Some(1)
+    );
+    assert_eq!(bench.run(&["clear"]).status.code(), Some(0));
+    assert_eq!(
+        bench.run(&["reset", "--scene", "long"]).status.code(),
+        Some(0)
+    );
+}
+
+#[test]
+fn termination_parks_the_arm() {
+    let bench = long_bench();
+    let (_sim, path, mut served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    let began = Instant::now();
+    assert_eq!(served.child.terminate(), Some(0));
+    assert!(
+        began.elapsed() < Duration::from_secs(8),
+        "{:?}",
+        began.elapsed()
+    );
+    let joints = joints_deg(&bench, &path);
+    assert!(is_at_rest(&joints), "{joints:?}");
+}
+
+#[test]
+fn termination_does_not_park_what_was_stopped() {
+    let bench = long_bench();
+    let (_sim, path, mut served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    assert_eq!(call(&bench, &served.url, &["stop"]).0, 0);
+    assert_eq!(served.child.terminate(), Some(71));
+    let said: Vec<String> = served.lines.iter().collect();
+    assert!(
+        said.iter().any(|line| line.contains("still energised")),
+        "{said:#?}"
+    );
+    assert!(!is_at_rest(&joints_deg(&bench, &path)));
+}
+
+/// A person who stops the arm after the signal has the last word, whether it still brakes or is on
+/// its way to rest.
+#[test]
+fn a_stop_after_termination_is_the_last_word() {
+    let bench = long_bench();
+    let (_sim, path, mut served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    served.child.signal(Signal::TERM);
+    assert_eq!(bench.run(&["stop"]).status.code(), Some(0));
+    assert_eq!(served.child.exit_code(), Some(71));
+    assert!(!is_at_rest(&joints_deg(&bench, &path)));
+}
+
+#[test]
+fn the_end_of_the_terminal_stops_the_arm() {
+    let bench = long_bench();
+    let (_sim, path, mut served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    let mark = trace(&bench).mark();
+    served.child.signal(Signal::HUP);
+    ends_energised(&bench, &mut served);
+    trace(&bench).was_stopped(mark);
+    assert!(!is_at_rest(&joints_deg(&bench, &path)));
+}
+
+#[test]
+fn a_lost_bus_is_a_fault() {
+    let bench = long_bench();
+    let (sim, _path, served) = drawing_on_a_port(&bench);
+    let _caller = begin_to_draw(&bench, &served.url);
+    let mark = trace(&bench).mark();
+    drop(sim);
+    let began = Instant::now();
+    loop {
+        let (_, sensed) = call(&bench, &served.url, &["sense"]);
+        if sensed["state"] == "detached" {
+            assert!(
+                sensed["latched"].as_str().unwrap().starts_with("fault"),
+                "{sensed:#}"
+            );
+            break;
+        }
+        assert!(began.elapsed() < PATIENCE, "{sensed:#}");
+    }
+    // Whatever was on its way: the arm is never sent further than its leash.
+    assert!(trace(&bench).stand(mark).went_mm < 30.0);
+    assert_eq!(bench.run(&["reset"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
+    let bench = long_bench();
+    let (_sim, _path, served) = drawing_on_a_port(&bench);
+    let mut caller = begin_to_draw(&bench, &served.url);
+    let verb = |words: &[&str]| bench.run(words).status.code();
+    assert_eq!(verb(&["hold", "--now"]), Some(0));
+    let (_, sensed) = call(&bench, &served.url, &["sense"]);
+    assert_eq!(sensed["state"], "held", "{sensed:#}");
+    assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
+    assert!(
+        sensed["tip"]["height_mm"].as_f64().unwrap() > 6.0,
+        "{sensed:#}"
+    );
+    assert_eq!(verb(&["torque-off", "--yes"]), Some(1));
+    let again = bench.run(&["hold"]);
+    let said = String::from_utf8_lossy(&again.stdout);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(said.contains("held already"), "{said}");
+    assert_eq!(verb(&["resume"]), Some(0));
+    assert_eq!(verb(&["resume"]), Some(1));
+    wait_until_drawing(&bench, &served.url);
+    assert_eq!(verb(&["stop"]), Some(0));
+    assert_eq!(verb(&["hold"]), Some(1));
+    // Nobody is asked where there is no terminal.
+    assert_eq!(verb(&["torque-off"]), Some(1));
+    let dropped = bench.run(&["torque-off", "--yes"]);
+    let said = String::from_utf8_lossy(&dropped.stdout);
+    assert!(said.contains("torque is off on 6 servos"), "{said}");
+    let (_, sensed) = call(&bench, &served.url, &["sense"]);
+    assert_eq!(sensed["energised"], false, "{sensed:#}");
+    // Its session has ended with it.
+    assert_eq!(caller.exit_code(), Some(1));
+    let (_, refused) = call(&bench, &served.url, &["stroke", r#"{"scene":"long"}"#]);
+    assert_eq!(refused["code"], "needs_reset", "{refused:#}");
+    assert_eq!(verb(&["reset"]), Some(0));
+}
+
+/// A job may be held for longer than its caller waits.
+#[test]
+fn a_call_whose_job_is_held_is_told_who_goes_on_with_it() {
+    let bench = long_bench();
+    std::fs::write(bench.path("node.toml"), "answer_within_s = 10\n").unwrap();
+    let config = bench.path("node.toml").display().to_string();
+    let state = bench.state();
+    let served = bench.serve(&["--config", &config, "--state", &state]);
+    let node = served.url.as_str();
+    std::thread::scope(|scope| {
+        let stroke = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
+        wait_until_drawing(&bench, node);
+        assert_eq!(bench.run(&["hold", "--now"]).status.code(), Some(0));
+        let (_, told) = stroke.join().unwrap();
+        let said = told["message"].as_str().unwrap();
+        assert_eq!(told["state"], "held", "{told:#}");
+        assert!(said.contains("steadyhand resume"), "{said}");
+        assert!(!said.contains("approve"), "{said}");
+    });
+    assert_eq!(bench.run(&["stop"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_second_node_is_told_who_holds_the_arm() {
+    let bench = long_bench();
+    let (_sim, path, served) = drawing_on_a_port(&bench);
+    let state = bench.path("other-state");
+    let second = bench.run(&[
+        "--state",
+        state.to_str().unwrap(),
+        "--port",
+        &path,
+        "call",
+        "sense",
+    ]);
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_ne!(second.status.code(), Some(0));
+    assert!(
+        said.contains(&format!("process {}", served.child.0.id())),
+        "{said}"
+    );
+    assert!(said.contains("serve --http"), "{said}");
+}
+
+/// From the start of the second process to its end, whatever it was to do. A machine that is late itself
+/// is judged by a process that does nothing, beside it.
+#[test]
+fn a_second_node_is_told_so_within_200_ms() {
+    const TOLD: Duration = Duration::from_millis(200);
+    const LATER: Duration = Duration::from_millis(150);
+    let bench = long_bench();
+    let (_sim, path, served) = drawing_on_a_port(&bench);
+    let state = bench.path("other-state").display().to_string();
+    let here = ["--state", &state, "--port", &path];
+    let holds = format!("process {}", served.child.0.id());
+    for what in [&["call", "sense"][..], &["serve", "--http", "127.0.0.1:0"]] {
+        let words = [&here[..], what].concat();
+        let timed = |words: &[&str]| {
+            let began = Instant::now();
+            let output = bench.run(words);
+            (began.elapsed(), output)
+        };
+        let tries = (0..5).map(|_| {
+            let (bare, _) = timed(&["--version"]);
+            let (took, second) = timed(&words);
+            let said = String::from_utf8_lossy(&second.stderr).into_owned();
+            assert!(!second.status.success() && said.contains(&holds), "{said}");
+            (took, bare)
+        });
+        let (took, bare): (Vec<_>, Vec<_>) = tries.unzip();
+        let quickest = |of: &[Duration]| of.iter().copied().min().unwrap();
+        assert!(
+            quickest(&took) < TOLD.max(quickest(&bare) + LATER),
+            "{what:?}: {took:?}; a process that does nothing took {bare:?}"
+        );
+    }
+}
+
+/// As root, the lock that keeps a second program out protects nothing.
+#[test]
+fn a_real_port_is_refused_to_root() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let bench = Bench::new();
+    let state = bench.path("state");
+    let state = state.to_str().unwrap();
+    let refused = bench.run(&["--state", state, "--port", "/dev/ttyACM9", "call", "sense"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("runs as root"), "{said}");
+    assert_ne!(refused.status.code(), Some(0));
+}
+
+/// What a client says to open the protocol and to draw.
+const OPENING: [&str; 3] = [
+    r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+    r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+    r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stroke","arguments":{"scene":"long"},"_meta":{"progressToken":7}}}"#,
+];
+
+/// Waits until the pen is sent to the paper, as the arm hears it.
+fn wait_until_near(bench: &Bench) {
+    let began = Instant::now();
+    while trace(bench).mark() == 0 || trace(bench).stand(0).height_mm > 0.5 {
+        assert!(began.elapsed() < PATIENCE, "it never drew");
+        sleep(Duration::from_millis(50));
+    }
+}
+
+/// A node on standard input and output that draws, its input, and what it says from there on.
+fn drawing_for_a_client(
+    bench: &Bench,
+) -> (
+    [support::Running; 2],
+    std::process::ChildStdin,
+    std::sync::mpsc::Receiver<String>,
+) {
+    let (sim, _, words) = arm_on_a_port(bench);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let child = bench
+        .command(&[&["serve"], &words[..]].concat())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut child = support::Running(child);
+    let mut input = child.0.stdin.take().unwrap();
+    let output = lines(child.0.stdout.take().unwrap());
+    for line in OPENING {
+        writeln!(input, "{line}").unwrap();
+    }
+    while let Ok(line) = output.recv_timeout(PATIENCE) {
+        if line.contains("long: ") && line.contains("s left") {
+            wait_until_near(bench);
+            return ([child, sim], input, output);
+        }
+    }
+    panic!("it never moved");
+}
+
+#[test]
+fn a_cancelled_call_stops_the_arm() {
+    let bench = long_bench();
+    let (_both, mut input, output) = drawing_for_a_client(&bench);
+    let mark = trace(&bench).mark();
+    writeln!(
+        input,
+        r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":2}}}}"#
+    )
+    .unwrap();
+    let began = Instant::now();
+    for id in 10.. {
+        assert!(began.elapsed() < PATIENCE, "it never stopped");
+        writeln!(
+            input,
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"sense"}}}}"#
+        )
+        .unwrap();
+        let sensed = output.recv_timeout(PATIENCE).unwrap();
+        if sensed.contains(r#""state":"stopped""#) {
+            trace(&bench).was_stopped(mark);
+            trace(&bench).stays();
+            return;
+        }
+    }
+}
+
+/// A client that asks more than it reads: the stop behind all that is heard at once.
+#[test]
+fn a_stop_behind_a_full_pipe_is_heard() {
+    let bench = long_bench();
+    let ([mut node, _sim], mut input, output) = drawing_for_a_client(&bench);
+    let flood = spawn(move || {
+        for id in 100..6_000 {
+            let asked = writeln!(
+                input,
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"list_nodes"}}}}"#
+            );
+            if asked.is_err() {
+                break;
+            }
+        }
+        let _ = writeln!(
+            input,
+            r#"{{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{{"name":"stop"}}}}"#
+        );
+        input
+    });
+    let input = flood.join().unwrap();
+    let status = bench.run(&["status"]);
+    let began = Instant::now();
+    let mut said = String::from_utf8_lossy(&status.stdout).into_owned();
+    while !said.contains("stopped") {
+        assert!(began.elapsed() < PATIENCE, "{said}");
+        said = String::from_utf8_lossy(&bench.run(&["status"]).stdout).into_owned();
+    }
+    drop((input, output));
+    assert_eq!(node.exit_code(), Some(ENERGISED));
+}
+
+/// A person at a terminal.
+#[test]
+fn a_key_in_the_live_view_stops_the_arm() {
+    let bench = Bench::new();
+    bench.scene("long", &support::scene("long", &long_lines()));
+    for (at, key) in [b" ", b"q"].into_iter().enumerate() {
+        let (_sim, _path, words) = arm_on_a_port(&bench);
+        let state = bench.path(&format!("state-{at}")).display().to_string();
+        let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+        words[3] = &state;
+        let (mut screen, terminal) = support::person::pseudo_terminal();
+        let child = bench
+            .command(&[&["call", "stroke", r#"{"scene":"long"}"#], &words[..]].concat())
+            .stdin(terminal.try_clone().unwrap())
+            .stderr(terminal)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut child = support::Running(child);
+        let output = lines(child.0.stdout.take().unwrap());
+        let mut keys = screen.try_clone().unwrap();
+        let mut seen = Vec::new();
+        let mut some = [0_u8; 256];
+        while !String::from_utf8_lossy(&seen).contains("s left") {
+            let count = screen.read(&mut some).unwrap();
+            seen.extend(&some[..count]);
+        }
+        spawn(move || while screen.read(&mut some).is_ok_and(|count| count > 0) {});
+        wait_until_near(&bench);
+        let mark = trace(&bench).mark();
+        keys.write_all(key).unwrap();
+        assert_eq!(child.exit_code(), Some(1));
+        let said: Vec<String> = output.iter().collect();
+        assert!(
+            said.iter().any(|line| line.contains("stopped")),
+            "{said:#?}"
+        );
+        trace(&bench).was_stopped(mark);
+    }
+}
+
+/// The page's rows: what stops an arm, and the tests that show it.
+#[test]
+fn the_page_names_every_source_and_a_test_for_each() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("docs/stopping.md")).unwrap();
+    let table = page.split("## What stops the arm").nth(1).unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| ")).skip(1);
+    let mut sources = Vec::new();
+    for row in rows.take_while(|row| !row.starts_with("| bound")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        assert_eq!(cells.len(), 4, "{row}");
+        sources.push(cells[0].to_owned());
+        let mut file = String::new();
+        let mut tests = 0;
+        for word in cells[3].split('`').skip(1).step_by(2) {
+            if word.contains('/') {
+                file = std::fs::read_to_string(root.join(word)).unwrap();
+            } else {
+                let named = format!("fn {word}(");
+                let at = file
+                    .find(&named)
+                    .unwrap_or_else(|| panic!("no test {word}: {row}"));
+                let before = &file[..at];
+                let attribute = before.rfind("test]").max(before.rfind("test(")).unwrap();
+                assert!(
+                    before[attribute..].lines().count() <= 2,
+                    "{word} is no test"
+                );
+                tests += 1;
+            }
+        }
+        assert!(tests > 0, "{row}");
+    }
+    for source in SOURCES {
+        let found = sources.iter().filter(|row| row.contains(source)).count();
+        assert!(found > 0, "no row for {source:?}");
+    }
+    assert_eq!(sources.len(), ROWS, "{sources:#?}");
+}
+
+/// Words that the page's rows must have between them.
+const SOURCES: [&str; 32] = [
+    "the `stop` tool",
+    "under a name that no tool has",
+    "a message that is no call",
+    "a line on the control socket",
+    "cancelled",
+    "hangs up",
+    "the end of standard input",
+    "SIGINT",
+    "a second SIGINT",
+    "SIGTERM",
+    "SIGTERM where motion is not enabled",
+    "SIGHUP",
+    "systemd's watchdog",
+    "SIGKILL",
+    "`steadyhand stop`",
+    "`steadyhand estop`",
+    "the live view",
+    "whoever jogs",
+    "Ctrl-C in `steadyhand jog`",
+    "space bar",
+    "loss of the bus",
+    "panic of the arm's thread",
+    "panic of the task",
+    "panic of the thread that keeps",
+    "does not follow",
+    "reports an error",
+    "short of its goal",
+    "journal that cannot be written",
+    "65 °C",
+    "suspended",
+    "leave that ends",
+    "`steadyhand hold`",
+];
+const ROWS: usize = SOURCES.len();
+
+#[test]
+fn the_end_of_standard_input_stops_the_arm_and_ends_the_node() {
+    let bench = long_bench();
+    let ([mut node, _sim], input, _output) = drawing_for_a_client(&bench);
+    let mark = trace(&bench).mark();
+    drop(input);
+    assert_eq!(node.exit_code(), Some(ENERGISED));
+    assert_eq!(job_state(&bench), "stopped");
+    trace(&bench).was_stopped(mark);
+}

@@ -1,0 +1,348 @@
+//! A stop that is written otherwise than it should be: under a name that no tool has, and in a message that is no call.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::process::{ChildStdin, Stdio};
+use std::sync::mpsc::Receiver;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::{Bench, PATIENCE, Running, Served, lines};
+
+/// A drawing that takes most of a minute, of a node that answers before it is done.
+fn bench() -> (Bench, String) {
+    let bench = Bench::new();
+    let row = |row: u32| format!("[[0.0, {y}.0], [80.0, {y}.0]]", y = 2 * row);
+    let rows: Vec<String> = (0..20).map(row).collect();
+    bench.scene(
+        "long",
+        &support::scene("long", &format!("[{}]", rows.join(", "))),
+    );
+    let config = bench.path("node.toml").display().to_string();
+    std::fs::write(&config, "answer_within_s = 1\nlease_idle_s = 1\n").unwrap();
+    (bench, config)
+}
+
+/// A caller of a node over HTTP, each call alone.
+struct Web<'a>(&'a Served);
+
+impl Web<'_> {
+    fn call(&self, tool: &str, arguments: &Value) -> Value {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}});
+        let (status, answer) = support::post(self.0, "", &call.to_string());
+        assert_eq!(status, 200, "{answer:#}");
+        answer["result"]["structuredContent"].clone()
+    }
+
+    fn state(&self) -> Value {
+        self.call("sense", &json!({}))["state"].clone()
+    }
+
+    fn draw(&self) {
+        let begun = self.call("stroke", &json!({"scene": "long", "again": true}));
+        assert_eq!(begun["success"], true, "{begun:#}");
+        self.until("moving");
+    }
+
+    fn until(&self, state: &str) {
+        let began = Instant::now();
+        while self.state() != state {
+            assert!(
+                began.elapsed() < PATIENCE,
+                "never {state}: {}",
+                self.state()
+            );
+            sleep(Duration::from_millis(30));
+        }
+    }
+
+    /// Brings the arm to rest once the drawing that was stopped is over.
+    fn reset(&self) {
+        self.until_job_is("stopped");
+        let reset = self.call("reset", &json!({}));
+        assert_eq!(reset["success"], true, "{reset:#}");
+        self.until_job_is("reached");
+    }
+
+    fn until_job_is(&self, state: &str) {
+        let began = Instant::now();
+        while self.call("sense", &json!({}))["job"]["state"] != state {
+            assert!(began.elapsed() < PATIENCE, "its job was never {state}");
+            sleep(Duration::from_millis(30));
+        }
+    }
+}
+
+#[test]
+fn a_stop_under_another_name_stops_an_arm_that_moves_and_is_refused_at_rest() {
+    let (bench, config) = bench();
+    let served = bench.serve(&["--config", &config]);
+    let web = Web(&served);
+    for name in [
+        "stop_now",
+        "cancel",
+        "стоп",
+        "ＳＴＯＰ",
+        "stop_robot",
+        "pause",
+        "停止",
+        "Anhalten",
+        "robot_estop",
+    ] {
+        let at_rest = web.call(name, &json!({}));
+        let message = at_rest["message"].as_str().unwrap();
+        assert_eq!(at_rest["code"], "unknown_tool", "{name}: {at_rest:#}");
+        assert!(message.contains("nearest first: stop,"), "{message}");
+        assert!(message.ends_with("nothing moved"), "{message}");
+        web.draw();
+        let stopped = web.call(name, &json!({"why": "it must"}));
+        assert_eq!(stopped["success"], true, "{name}: {stopped:#}");
+        assert_eq!(stopped["state"], "stopped", "{name}: {stopped:#}");
+        assert_eq!(stopped["arms"][0]["report"]["verified"], true, "{name}");
+        let hints = stopped["usage_hints"].to_string();
+        assert!(hints.contains("was taken as `stop`"), "{name}: {hints}");
+        assert_eq!(web.state(), "stopped", "{name}");
+        web.reset();
+    }
+}
+
+#[test]
+fn that_nothing_moved_is_not_said_of_an_arm_that_moves() {
+    let (bench, config) = bench();
+    let served = bench.serve(&["--config", &config]);
+    let web = Web(&served);
+    web.draw();
+    for (tool, arguments) in [
+        ("draw_cat", json!({})),
+        ("is_stopped", json!({})),
+        ("stroke", json!({"scene": "nowhere"})),
+        ("stroke", json!({"scene": "short"})),
+        ("sense", json!({"arm": "third"})),
+    ] {
+        let refused = web.call(tool, &arguments);
+        let message = refused["message"].as_str().unwrap();
+        assert_eq!(refused["success"], false, "{refused:#}");
+        let said: Vec<&str> = message.split("nothing moved").skip(1).collect();
+        assert!(
+            !said.is_empty() && said.iter().all(|after| after.starts_with(" for this call")),
+            "{message}"
+        );
+    }
+    assert_eq!(web.state(), "moving");
+    assert_eq!(web.call("stop", &json!({}))["success"], true);
+}
+
+#[test]
+fn a_stop_in_a_body_that_is_no_call_is_done_and_told() {
+    let (bench, config) = bench();
+    let served = bench.serve(&["--config", &config]);
+    let web = Web(&served);
+    let stale = "Mcp-Session-Id: 0123\r\n";
+    let call = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"stop"}}"#;
+    for (headers, body, status) in [
+        (
+            "",
+            r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"stop"}}"#,
+            400,
+        ),
+        ("", r#"{"tool":"stop"}"#, 400),
+        ("", "stop", 400),
+        ("", r#"{"jsonrpc":"2.0","id":5,"method":"stop"}"#, 200),
+        (stale, call, 404),
+    ] {
+        web.draw();
+        let (got, answer) = support::post(&served, headers, body);
+        assert_eq!(got, status, "{body}: {answer:#}");
+        match status {
+            200 => assert_eq!(
+                answer["result"]["structuredContent"]["state"], "stopped",
+                "{answer:#}"
+            ),
+            400 => assert!(
+                answer.to_string().contains("was told to stop"),
+                "{answer:#}"
+            ),
+            _ => {}
+        }
+        web.until("stopped");
+        web.reset();
+    }
+}
+
+/// A client on standard input and output.
+struct Pipe {
+    input: ChildStdin,
+    output: Receiver<String>,
+    _node: Running,
+}
+
+impl Pipe {
+    fn open(bench: &Bench, config: &str) -> Self {
+        let child = bench
+            .command(&["serve", "--config", config])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut node = Running(child);
+        Self {
+            input: node.0.stdin.take().unwrap(),
+            output: lines(node.0.stdout.take().unwrap()),
+            _node: node,
+        }
+    }
+
+    fn say(&mut self, line: &str) {
+        writeln!(self.input, "{line}").unwrap();
+    }
+
+    /// The next answer; notices come in between.
+    fn hear(&self) -> Value {
+        loop {
+            let line = self.output.recv_timeout(PATIENCE).unwrap();
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message.get("method").is_none() {
+                return message;
+            }
+        }
+    }
+
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let call = json!({"jsonrpc": "2.0", "id": 77, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}});
+        self.say(&call.to_string());
+        self.hear()["result"]["structuredContent"].clone()
+    }
+
+    fn until(&mut self, state: &str) {
+        self.until_it_says("/state", state);
+    }
+
+    fn reset(&mut self) {
+        let reset = self.call("reset", &json!({}));
+        assert_eq!(reset["success"], true, "{reset:#}");
+        self.until_it_says("/job/state", "reached");
+    }
+
+    fn until_it_says(&mut self, pointer: &str, word: &str) {
+        let began = Instant::now();
+        while self.call("sense", &json!({})).pointer(pointer) != Some(&word.into()) {
+            assert!(began.elapsed() < PATIENCE, "never {word}");
+            sleep(Duration::from_millis(30));
+        }
+    }
+}
+
+#[test]
+fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
+    let (bench, config) = bench();
+    let mut pipe = Pipe::open(&bench, &config);
+    pipe.say(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stop"}}"#);
+    let early = pipe.hear();
+    assert_eq!(early["error"]["code"], -32602, "{early}");
+    assert!(early.to_string().contains("was told to stop"), "{early}");
+    pipe.say(
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
+    );
+    pipe.hear();
+    pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    pipe.until("stopped");
+    pipe.reset();
+    for (line, is_answered) in [
+        (
+            r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"stop"}}"#,
+            false,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"robot_stop"}}"#,
+            false,
+        ),
+        (r#"{"tool":"stop"}"#, false),
+        (r#"{"jsonrpc":"2.0","id":8,"method":"stop"}"#, true),
+        (r#"{"jsonrpc":"2.0","id":8,"tool":"halt"}"#, true),
+        ("stop", false),
+        ("STOP!", false),
+        ("стоп", false),
+        (
+            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stop"}}]"#,
+            false,
+        ),
+    ] {
+        let begun = pipe.call("stroke", &json!({"scene": "long", "again": true}));
+        assert_eq!(begun["success"], true, "{begun:#}");
+        pipe.until("moving");
+        pipe.say(line);
+        let told = pipe.hear();
+        if is_answered {
+            assert_eq!(told["id"], 8, "{line}: {told}");
+            assert_eq!(
+                told["result"]["structuredContent"]["state"], "stopped",
+                "{line}: {told}"
+            );
+        } else {
+            assert!(
+                told["error"]["message"]
+                    .as_str()
+                    .unwrap()
+                    .contains("was told to stop"),
+                "{line}: {told}"
+            );
+        }
+        pipe.until_it_says("/job/state", "stopped");
+        pipe.reset();
+    }
+    let begun = pipe.call("stroke", &json!({"scene": "long", "again": true}));
+    assert_eq!(begun["success"], true, "{begun:#}");
+    pipe.until("moving");
+    pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/stop"}"#);
+    pipe.until("stopped");
+}
+
+#[test]
+fn an_operator_who_writes_a_stop_otherwise_is_heard() {
+    let (bench, config) = bench();
+    let served = bench.serve(&["--config", &config]);
+    let web = Web(&served);
+    let folder = bench.path("steadyhand");
+    let socket = std::fs::read_dir(folder)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    for line in [
+        "halt",
+        r#""stop""#,
+        r#"{"verb":"Stop"}"#,
+        r#"{"verb":"anhalten"}"#,
+    ] {
+        web.draw();
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        writeln!(stream, "{line}").unwrap();
+        let mut told = String::new();
+        BufReader::new(stream).read_line(&mut told).unwrap();
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(told["done"], true, "{line}: {told}");
+        web.until("stopped");
+        web.until_job_is("stopped");
+        assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
+        web.until_job_is("reached");
+    }
+    let mut stream = UnixStream::connect(&socket).unwrap();
+    writeln!(stream, r#"{{"verb":"E-Stop"}}"#).unwrap();
+    let mut told = String::new();
+    BufReader::new(stream).read_line(&mut told).unwrap();
+    assert!(told.contains("latched until"), "{told}");
+}

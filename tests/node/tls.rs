@@ -1,0 +1,321 @@
+//! `https://` both ways: another server is reached where its certificate is for its name and from a trusted authority, and not
+//! otherwise; and a node serves with a certificate of its own.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::io::Read;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use steadyhand::mcp::tls;
+use support::{Bench, PATIENCE, SHORT_LINES, Served, scene};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/tls")
+        .join(name)
+}
+
+/// Another program's TLS, by the same library and none of our code.
+fn server() -> TlsAcceptor {
+    let certificates = CertificateDer::pem_file_iter(file("server.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(certificates.map(Result::unwrap).collect(), key)
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// Ends TLS before a server that speaks plain HTTP, as a gateway does.
+async fn gateway(to: String) -> SocketAddr {
+    let acceptor = server();
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, to) = (acceptor.clone(), to.clone());
+            tokio::spawn(async move {
+                let mut near = acceptor.accept(stream).await?;
+                let mut far = TcpStream::connect(to).await?;
+                tokio::io::copy_bidirectional(&mut near, &mut far).await
+            });
+        }
+    });
+    at
+}
+
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.scene("default", &scene("default", SHORT_LINES));
+    bench
+}
+
+/// Calls a declared tool of the server at `url`, with `trusted` as the authorities.
+fn ask(url: &str, trusted: Option<PathBuf>) -> Value {
+    let bench = bench();
+    let node = bench.path("node.toml");
+    let tool = format!(
+        "[[tools]]\nname = \"ask_peer\"\ndescription = \"Ask the peer\"\nserver = {{ url = \"{url}\" }}\ntool = \"sense\"\neffect = \"reads\"\n"
+    );
+    std::fs::write(&node, tool).unwrap();
+    let mut command = bench.command(&["--config", node.to_str().unwrap()]);
+    command.args([
+        "--state",
+        bench.path("state").to_str().unwrap(),
+        "call",
+        "--json",
+        "ask_peer",
+    ]);
+    command
+        .env_remove("SSL_CERT_DIR")
+        .env_remove("SSL_CERT_FILE");
+    if let Some(trusted) = trusted {
+        command.env("SSL_CERT_FILE", trusted);
+    }
+    let out = command.output().unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{out:?}", out = out.stderr))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_is_reached_by_https_where_its_certificate_holds() {
+    let here = bench();
+    let served = here.serve(&[]);
+    let plain = served.url.trim_start_matches("http://");
+    let port = gateway(plain.trim_end_matches("/mcp").to_owned())
+        .await
+        .port();
+    let trusted = || Some(file("authority.pem"));
+    for name in ["127.0.0.1", "localhost"] {
+        let url = format!("https://{name}:{port}/mcp");
+        let told = tokio::task::spawn_blocking(move || ask(&url, trusted()));
+        let told = told.await.unwrap();
+        assert_eq!(told["result"]["arm"], "simulated so101", "{told:#}");
+    }
+    for (name, trusted, words) in [
+        ("127.0.0.1", None, "invalid peer certificate"),
+        ("127.0.0.2", trusted(), "not valid for name"),
+        (
+            "127.0.0.1",
+            Some(file("server.key")),
+            "trusts no certificate authority",
+        ),
+    ] {
+        let url = format!("https://{name}:{port}/mcp");
+        let told = tokio::task::spawn_blocking(move || ask(&url, trusted));
+        let told = told.await.unwrap();
+        let message = told["message"].as_str().unwrap();
+        assert!(
+            told["success"] == false && message.contains(words),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn a_key_that_is_no_key_is_named() {
+    let pem = std::fs::read(file("server.pem")).unwrap();
+    for (certificates, key, words) in [
+        (&b""[..], &pem[..], "the certificate cannot be used: no PEM"),
+        (&pem, &pem, "the key cannot be used"),
+    ] {
+        let error = tls::acceptor(certificates, key).err().unwrap().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+/// A node file with the certificate and key of this folder, of which the key has this mode; and its `--config` and `--state`.
+fn secured(bench: &Bench, key_mode: u32) -> [String; 4] {
+    let (certificate, key) = (bench.path("node.pem"), bench.path("node.key"));
+    std::fs::copy(file("server.pem"), &certificate).unwrap();
+    std::fs::copy(file("server.key"), &key).unwrap();
+    std::fs::set_permissions(&key, PermissionsExt::from_mode(key_mode)).unwrap();
+    let text = format!("tls_cert = {certificate:?}\ntls_key = {key:?}\n");
+    said(bench, &text)
+}
+
+/// `--config` and `--state` of a node of this file.
+fn said(bench: &Bench, text: &str) -> [String; 4] {
+    std::fs::write(bench.path("node.toml"), text).unwrap();
+    let path = |name: &str| bench.path(name).display().to_string();
+    [
+        "--config".to_owned(),
+        path("node.toml"),
+        "--state".to_owned(),
+        path("state"),
+    ]
+}
+
+fn serve(bench: &Bench, at: &[String]) -> Served {
+    bench.serve(&at.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Calls `sense` of the node there, as a client that trusts `trusted`: whether it got an answer, and all that was said.
+fn sense(url: &str, trusted: Option<PathBuf>) -> (bool, String) {
+    let bench = bench();
+    let mut command = bench.command(&["call", "--json", "--node", url, "sense"]);
+    command
+        .env_remove("SSL_CERT_DIR")
+        .env_remove("SSL_CERT_FILE");
+    if let Some(trusted) = trusted {
+        command.env("SSL_CERT_FILE", trusted);
+    }
+    let out = command.output().unwrap();
+    let text = [out.stdout, out.stderr].concat();
+    (
+        out.status.success(),
+        String::from_utf8_lossy(&text).into_owned(),
+    )
+}
+
+#[test]
+fn a_node_serves_https_by_itself_and_nothing_in_plain_text() {
+    let bench = bench();
+    let served = serve(&bench, &secured(&bench, 0o640));
+    assert!(
+        served.url.starts_with("https://127.0.0.1:"),
+        "{}",
+        served.url
+    );
+    for host in ["127.0.0.1", "localhost"] {
+        let url = served.url.replace("127.0.0.1", host);
+        let (is_good, said) = sense(&url, Some(file("authority.pem")));
+        assert!(is_good && said.contains("simulated so101"), "{url}: {said}");
+    }
+    let (is_good, said) = sense(&served.url, None);
+    assert!(!is_good && said.contains("certificate"), "{said}");
+    let (is_good, _) = sense(&served.url.replace("https", "http"), None);
+    assert!(!is_good);
+}
+
+/// Somebody else's TLS library with somebody else's HTTP: Python's, which checks the certificate and its name.
+#[test]
+fn a_client_of_another_make_believes_the_certificate() {
+    let bench = bench();
+    let served = serve(&bench, &secured(&bench, 0o600));
+    let script = "import ssl,sys,urllib.request as u\nprint(u.urlopen(sys.argv[1],context=ssl.create_default_context(cafile=sys.argv[2]),timeout=20).read())";
+    let ready = served.url.replace("/mcp", "/healthz");
+    let get = |url: &str| {
+        let mut python = std::process::Command::new("python3");
+        python.args(["-c", script, url]).arg(file("authority.pem"));
+        let out = python.output().unwrap();
+        String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned()
+    };
+    assert!(get(&ready).contains("ok"), "{}", get(&ready));
+    let other = ready.replace("127.0.0.1", "127.0.0.2");
+    assert!(!get(&other).contains("b'ok"), "{}", get(&other));
+}
+
+#[test]
+fn whoever_is_slow_to_agree_on_a_key_keeps_nobody_waiting_and_is_let_go() {
+    let bench = bench();
+    let served = serve(&bench, &secured(&bench, 0o600));
+    let host = served.host();
+    // More than there are places; none says a word.
+    let mut silent: Vec<_> = (0..300)
+        .map(|_| std::net::TcpStream::connect(&host).unwrap())
+        .collect();
+    let (is_good, said) = sense(&served.url, Some(file("authority.pem")));
+    assert!(is_good, "{said}");
+    let last = silent.last_mut().unwrap();
+    last.set_read_timeout(Some(PATIENCE)).unwrap();
+    let ended = last.read(&mut [0]);
+    assert!(
+        matches!(ended, Ok(0))
+            || ended
+                .as_ref()
+                .is_err_and(|why| why.kind() == std::io::ErrorKind::ConnectionReset),
+        "it was not let go: {ended:?}"
+    );
+}
+
+/// What `check` and `serve` say of a node that cannot be secured.
+#[test]
+fn a_certificate_that_cannot_be_used_is_named_with_its_fix() {
+    let bench = bench();
+    let pem = |name: &str| file(name).display().to_string();
+    let open = secured(&bench, 0o644);
+    let other = self::bench();
+    let (certificate, key) = (pem("authority.pem"), bench.path("node.key"));
+    for (at, bench, mode, words) in [
+        (open, &bench, 0o644, &["node.key", "chmod 600"][..]),
+        (
+            said(
+                &other,
+                &format!("tls_cert = {certificate:?}\ntls_key = {key:?}\n"),
+            ),
+            &other,
+            0o600,
+            &["authority.pem", "node.key", "belong together"],
+        ),
+    ] {
+        std::fs::set_permissions(&key, PermissionsExt::from_mode(mode)).unwrap();
+        for (command, out) in [
+            (&["check"][..], 0),
+            (&["serve", "--http", "127.0.0.1:0"], 1),
+        ] {
+            let all: Vec<&str> = at
+                .iter()
+                .map(String::as_str)
+                .chain(command.iter().copied())
+                .collect();
+            let done = bench.run(&all);
+            assert!(!done.status.success(), "{all:?}");
+            let texts = [done.stdout, done.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+            let text = &texts[out];
+            assert!(words.iter().all(|word| text.contains(word)), "{text}");
+        }
+    }
+    for (text, words) in [
+        (
+            "tls_cert = \"a.pem\"\n",
+            "line 1: tls_cert is given without tls_key",
+        ),
+        (
+            "tls_cert = \"a.pem\"\ntls_key = \"b.key\"\n",
+            "tls_cert a.pem cannot be read",
+        ),
+    ] {
+        let at = said(&other, text);
+        let done = other.run(&[&at[0], &at[1], &at[2], &at[3], "check"]);
+        let told = String::from_utf8(done.stdout).unwrap();
+        assert!(!done.status.success() && told.contains(words), "{told}");
+    }
+}
+
+#[test]
+fn encryption_alone_lets_nobody_in_from_elsewhere() {
+    let bench = bench();
+    let at = secured(&bench, 0o600);
+    let done = bench.run(&[
+        &at[0],
+        &at[1],
+        &at[2],
+        &at[3],
+        "serve",
+        "--http",
+        "0.0.0.0:0",
+    ]);
+    let why = String::from_utf8(done.stderr).unwrap();
+    assert!(
+        !done.status.success() && why.contains("steadyhand token add"),
+        "{why}"
+    );
+}

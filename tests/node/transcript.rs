@@ -1,0 +1,161 @@
+//! An MCP client draws twice, by `{}` and by `"[object Object]"`, over standard input and output and
+//! over HTTP, and hears the same: the transcript is kept, with numbers and paths taken out.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use steadyhand::mcp::client::{self, Client};
+use steadyhand::mcp::{Answer, CallWatch, ProgressSender, Received};
+use support::{Bench, SHORT_LINES, scene};
+use tokio_util::sync::CancellationToken;
+
+/// The scene that `{}` means is a short one here: the arm moves in real time.
+fn bench() -> Bench {
+    let bench = Bench::new();
+    bench.scene("default", &scene("default", SHORT_LINES));
+    bench
+}
+
+async fn converse(client: &Client) -> String {
+    let mut said = String::new();
+    for tool in client.list().await.unwrap() {
+        let _ = writeln!(
+            said,
+            "tool {}: {}",
+            tool.name,
+            tool.description.lines().next().unwrap()
+        );
+    }
+    for (words, arguments) in [
+        ("{}", Received::Value(json!({}))),
+        (
+            "\"[object Object]\"",
+            Received::Text("[object Object]".to_owned()),
+        ),
+    ] {
+        let (answer, heard) = stroke(client, arguments).await;
+        assert!(heard, "no progress for {words}");
+        let _ = writeln!(said, "\nstroke {words}\n{}", written(&answer));
+        let reset = client
+            .call("reset", Received::Absent, nobody())
+            .await
+            .unwrap();
+        assert!(!reset.is_error, "{}", reset.text);
+    }
+    said
+}
+
+fn nobody() -> CallWatch {
+    CallWatch {
+        cancelled: CancellationToken::new(),
+        progress: None,
+    }
+}
+
+async fn stroke(client: &Client, arguments: Received) -> (Answer, bool) {
+    let (sender, news) = ProgressSender::pair();
+    let watch = CallWatch {
+        progress: Some(sender),
+        ..nobody()
+    };
+    let answer = client.call("stroke", arguments, watch).await.unwrap();
+    let heard = news.has_changed().unwrap_or(true) || !news.borrow().message.is_empty();
+    (answer, heard)
+}
+
+fn written(answer: &Answer) -> String {
+    let pictures: Vec<&str> = answer
+        .images
+        .iter()
+        .map(|(mime, _)| mime.as_str())
+        .collect();
+    let data =
+        serde_json::to_string_pretty(&plain(&Value::Object(answer.structured.clone()))).unwrap();
+    format!(
+        "error {}\npictures {pictures:?}\n{}\n{data}",
+        answer.is_error,
+        numberless(&answer.text)
+    )
+}
+
+/// Numbers, digits and paths differ from run to run and from machine to machine.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Number(_) => json!("#"),
+        Value::String(text) if text.starts_with('/') => {
+            json!(Path::new(text).file_name().unwrap().to_string_lossy())
+        }
+        Value::String(text) => json!(numberless(text)),
+        Value::Array(items) => items.iter().map(plain).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, value)| {
+                let value = if key == "plan_hash" {
+                    json!("…")
+                } else {
+                    plain(value)
+                };
+                (key.clone(), value)
+            })
+            .collect(),
+        other => other.clone(),
+    }
+}
+
+fn numberless(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        let digit = c.is_ascii_digit() || (c == '.' && out.ends_with('#'));
+        match (digit, out.ends_with('#')) {
+            (true, true) => {}
+            (true, false) => out.push('#'),
+            (false, _) => out.push(c),
+        }
+    }
+    out
+}
+
+fn compare(said: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/first_light.txt");
+    if std::env::var_os("REWRITE_SNAPSHOTS").is_some() {
+        std::fs::write(&path, said).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert!(kept == said, "{} says otherwise:\n{said}", path.display());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_on_standard_input_and_output_draws() {
+    let bench = bench();
+    let mut child = tokio::process::Command::from(bench.command(&["serve"]))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let client = client::over(child.stdout.take().unwrap(), child.stdin.take().unwrap())
+        .await
+        .unwrap();
+    compare(&converse(&client).await);
+    client.close().await;
+    assert!(child.wait().await.unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_on_http_draws() {
+    let bench = bench();
+    let served = bench.serve(&[]);
+    let client = client::connect(&served.url).await.unwrap();
+    compare(&converse(&client).await);
+    client.close().await;
+}

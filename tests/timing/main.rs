@@ -1,0 +1,12 @@
+//! Bounds on the wall clock and long runs, for a quiet machine: `just slow`.
+
+mod chaos;
+mod hogs;
+mod load;
+mod quick;
+mod stop_bounds;
+
+#[path = "../far_end/mod.rs"]
+mod far_end;
+#[path = "../support/mod.rs"]
+mod support;
