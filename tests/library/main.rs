@@ -4,8 +4,6 @@ mod bus_pty;
 mod cameras;
 mod designs;
 mod faults;
-mod gate;
-mod gate_rules;
 mod invariants;
 mod mcp_wire;
 mod parking;

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use base::units::{Finite, Joints};
+use gate::Rule;
 use nalgebra::{DMatrix, Matrix4, Point3, Rotation3, Unit, Vector3};
-use steadyhand::gate::Rule;
-use steadyhand::plan::{SpanKind, Trajectory};
-use steadyhand::scene::{Corners, Scene};
-use steadyhand::units::{Finite, Joints};
+use plan::{SpanKind, Trajectory};
+use scene::{Corners, Scene};
 
 /// From one looked-at point of a capsule to the next.
 const STEP_M: f64 = 0.004;

@@ -7,13 +7,13 @@
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
+use base::units::Joints;
+use gate::{Refusal, Rule};
 use nalgebra::{Point3, Vector3};
+use plan::{Patient, Span, SpanKind, Trajectory};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestCaseResult, TestRunner};
-use steadyhand::gate::{self, Refusal, Rule};
-use steadyhand::plan::{self, Patient, Span, SpanKind, Trajectory};
-use steadyhand::scene::{Corners, KeepOut, Library, Scene};
-use steadyhand::units::Joints;
+use scene::{Corners, KeepOut, Library, Scene};
 
 use super::{default_plan, ease, only, refusals, slow, with_arm};
 

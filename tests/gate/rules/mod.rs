@@ -17,16 +17,16 @@ use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use arm::{Arm, Capsule};
+use base::units::{Finite, Joints};
+use gate::{Refusal, Rule};
 use nalgebra::Point3;
+use plan::{Patient, Span, SpanKind, Trajectory};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseError, TestRunner};
+use scene::file::SheetFile;
+use scene::{Corners, KeepOut, Library, Scene, Surface};
 use slow::Slow;
-use steadyhand::arm::{Arm, Capsule};
-use steadyhand::gate::{self, Refusal, Rule};
-use steadyhand::plan::{self, Patient, Span, SpanKind, Trajectory};
-use steadyhand::scene::file::SheetFile;
-use steadyhand::scene::{Corners, KeepOut, Library, Scene, Surface};
-use steadyhand::units::{Finite, Joints};
 
 /// The shipped practice drawing, planned once.
 fn default_plan() -> &'static (Arc<Scene>, Trajectory) {

@@ -9,16 +9,16 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use base::units::{Finite, Instant, Joints, Measured};
+use gate::{Broken, CheckedTrajectory, Execution, Refused, Rule, Step};
 use nalgebra::{Point3, Unit, Vector3};
+use permit::{Permit, Permits};
+use plan::{Patient, Span, SpanKind, Trajectory};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use proptest::test_runner::{RngSeed, TestCaseResult};
-use steadyhand::gate::{self, Broken, CheckedTrajectory, Execution, Refused, Rule, Step};
-use steadyhand::permit::{Permit, Permits};
-use steadyhand::plan::{self, Patient, Span, SpanKind, Trajectory};
-use steadyhand::scene::file::SheetFile;
-use steadyhand::scene::{Corners, KeepOut, Library, Scene, Surface, ToolKind};
-use steadyhand::units::{Finite, Instant, Joints, Measured};
+use scene::file::SheetFile;
+use scene::{Corners, KeepOut, Library, Scene, Surface, ToolKind};
 
 /// How far ahead of a joint its goal may be, as time at full speed.
 const LEASH_S: f64 = 0.15;
@@ -176,7 +176,7 @@ fn a_needle_near_the_surface_is_slow() {
 #[test]
 fn an_arm_without_parts_that_may_not_touch_is_judged_by_the_rest() {
     let verdict = judge_in(|scene| {
-        let mut arm = steadyhand::arm::Arm::clone(&scene.arm);
+        let mut arm = arm::Arm::clone(&scene.arm);
         arm.capsules.clear();
         scene.arm = Arc::new(arm);
     });
@@ -193,7 +193,7 @@ fn a_stop_that_cannot_lift_is_refused() {
 /// A limit that is missing, or is no number, bounds nothing.
 #[test]
 fn refuses_an_arm_without_a_limit_for_every_joint() {
-    type Limit = fn(&mut steadyhand::arm::Limits) -> &mut Joints;
+    type Limit = fn(&mut arm::Limits) -> &mut Joints;
     let all: [(&str, Limit); 5] = [
         ("lower", |limits| &mut limits.lower_rad),
         ("upper", |limits| &mut limits.upper_rad),
@@ -209,7 +209,7 @@ fn refuses_an_arm_without_a_limit_for_every_joint() {
         ];
         for spoil in spoilt {
             let verdict = judge_in(|scene| {
-                let mut arm = steadyhand::arm::Arm::clone(&scene.arm);
+                let mut arm = arm::Arm::clone(&scene.arm);
                 let whole = limit(&mut arm.limits);
                 *whole = spoil(whole);
                 scene.arm = Arc::new(arm);
@@ -876,7 +876,7 @@ fn a_pen_that_does_not_draw_is_kept_above_the_sheet() {
             let said_mm = one.excess.unwrap().value;
             let is_mm = height_mm(&plan.trajectory.samples[one.sample]);
             assert!((said_mm - is_mm).abs() < 0.01, "{one:?}: {is_mm}");
-            let below = format!("{} mm below", steadyhand::units::short(-said_mm));
+            let below = format!("{} mm below", base::units::short(-said_mm));
             assert!(one.why.contains(&below), "{one:?}");
         }
     }

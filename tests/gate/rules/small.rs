@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadyhand::gate::Rule;
-use steadyhand::plan::{self, Patient, SpanKind, Step, Trajectory};
-use steadyhand::scene::Scene;
+use gate::Rule;
+use plan::{Patient, SpanKind, Step, Trajectory};
+use scene::Scene;
 
 use super::{default_plan, edge, only, refusals, sheet, slow};
 
@@ -63,7 +63,7 @@ fn at_speed(plan: &Trajectory, mm_s: f64) -> Trajectory {
     }
 }
 
-fn in_default(plan: &Trajectory) -> Vec<steadyhand::gate::Refusal> {
+fn in_default(plan: &Trajectory) -> Vec<gate::Refusal> {
     refusals(Scene::clone(&default_plan().0), plan)
 }
 
@@ -136,7 +136,7 @@ fn a_second_judge_agrees_on_small_steps() {
                 let mut scene = Scene::clone(scene);
                 scene.surface = sheet([0.0, 0.0, up_mm / 1e3]);
                 let second = slow::Slow::judge(&scene, &plan);
-                let said = steadyhand::gate::preview(&Arc::new(scene), &plan);
+                let said = gate::preview(&Arc::new(scene), &plan);
                 let said = said.err().map_or_else(Vec::new, |refused| refused.0);
                 for rule in [Rule::TipSpeed, Rule::Sheet, Rule::Condition, Rule::Tilt] {
                     let by_gate = said.iter().any(|refusal| refusal.rule == rule);
