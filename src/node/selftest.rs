@@ -1,8 +1,7 @@
 //! `selftest`: how the arm that is attached really stops, measured by small checked motions.
 
-mod busy;
-mod caller;
 mod measured;
+mod wake_latency;
 mod way;
 
 use std::path::PathBuf;
@@ -13,12 +12,11 @@ use serde_json::{Value, json};
 use super::control_socket::Told;
 use base::disk;
 use base::units::Instant;
-use busy::{Bare, Busy};
-use caller::Caller;
-use measured::{Measured, Series, Stopped};
+use measured::{Measured, Stopped};
 use permit::{Latch, Who};
 use scene::Scene;
 use tools::{Alone, Node, Seat, Short, catch_panic};
+use wake_latency::Bare;
 use way::Way;
 
 const SOMEBODY_ELSE: &str = "somebody else stopped it";
@@ -89,7 +87,7 @@ async fn arm(
         .ask(&scene, seat.motion.clock().now())
         .map_err(|denied| denied.to_string())?;
     let mut job = Alone::begin(node, seat, "selftest", &scene, seen_stops).await?;
-    let measured = all(&mut job, (node, seat), &scene, seen_stops, rounds).await;
+    let measured = all(&mut job, seat, &scene, seen_stops, rounds).await;
     let (state, words) = match &measured {
         Ok(measured) => (
             "stopped",
@@ -103,32 +101,16 @@ async fn arm(
 
 async fn all(
     job: &mut Alone,
-    (node, seat): (&Arc<Node>, &Arc<Seat>),
+    seat: &Arc<Seat>,
     scene: &Arc<Scene>,
     mut seen_stops: u64,
     rounds: u32,
 ) -> Result<Measured, String> {
     let mut measured = Measured::default();
     let mut bare = Bare::start(seat.motion.clock())?;
-    for series in Series::ALL {
-        let start = seat.motion.snapshot().measured;
-        let start = start.ok_or("it has not been read yet")?.position_rad;
-        let busy = match series {
-            Series::Busy => Some(Busy::start(node, scene, start)?),
-            Series::Idle | Series::GivenUp(_) => None,
-        };
-        for _ in 0..rounds {
-            job.has_seen(seen_stops);
-            let by = match series {
-                Series::GivenUp(how) => Stopper::Caller(Caller::calls(how, seat).await?),
-                Series::Idle | Series::Busy => Stopper::Node(&mut bare),
-            };
-            let stopped = one(job, seat, scene, &mut seen_stops, by).await?;
-            measured.take(series, &stopped);
-        }
-        if let Some(Err(why)) = busy.map(Busy::end) {
-            measured.was_never_busy(why);
-        }
+    for _ in 0..rounds {
+        job.has_seen(seen_stops);
+        measured.take(&one(job, seat, scene, &mut seen_stops, &mut bare).await?);
     }
     Ok(measured)
 }
@@ -140,7 +122,7 @@ async fn one(
     seat: &Arc<Seat>,
     scene: &Arc<Scene>,
     seen_stops: &mut u64,
-    by: Stopper<'_>,
+    bare: &mut Bare,
 ) -> Result<Stopped, String> {
     let motion = &seat.motion;
     let clock = motion.clock();
@@ -166,7 +148,8 @@ async fn one(
         _ = half => {}
         ended = &mut run => return Err(why(ended)),
     }
-    let asked = ask(seat, by).await?;
+    let ticket = motion.stop(Who::Node, false);
+    let bare_ms = bare.wake_ms();
     // Its journal says so before it is released.
     let report = match run.await {
         Err(Short {
@@ -175,53 +158,16 @@ async fn one(
         ended => return Err(why(ended)),
     };
     // The node stops for others as well, and they mean it.
-    if asked.ticket != *seen_stops + 1 || motion.stops_asked() != asked.ticket {
+    if ticket != *seen_stops + 1 || motion.stops_asked() != ticket {
         return Err(SOMEBODY_ELSE.to_owned());
     }
-    *seen_stops = asked.ticket;
-    release(seat, scene, clock.now(), asked.by)?;
+    *seen_stops = ticket;
+    release(seat, scene, clock.now())?;
     Ok(Stopped {
         report,
         mm_s: way.mm_s,
-        before_ms: asked.before_ms,
-        bare_ms: asked.bare_ms,
+        bare_ms,
     })
-}
-
-/// A stop that was asked for.
-struct Asked {
-    ticket: u64,
-    by: Who,
-    /// How long it took until the arm's thread was told.
-    before_ms: f64,
-    bare_ms: Option<f64>,
-}
-
-/// Who stops it: the node, with a bare thread beside it, or a caller that gives up.
-enum Stopper<'a> {
-    Node(&'a mut Bare),
-    Caller(Caller),
-}
-
-async fn ask(seat: &Seat, stopper: Stopper<'_>) -> Result<Asked, String> {
-    let motion = &seat.motion;
-    match stopper {
-        Stopper::Node(bare) => Ok(Asked {
-            ticket: motion.stop(Who::Node, false),
-            by: Who::Node,
-            before_ms: 0.0,
-            bare_ms: bare.wake_ms(),
-        }),
-        Stopper::Caller(caller) => {
-            let (asked, told) = caller.gives_up(motion.clock()).await?;
-            Ok(Asked {
-                ticket: told.ticket,
-                by: told.by,
-                before_ms: told.at.seconds_since(asked) * 1e3,
-                bare_ms: None,
-            })
-        }
-    }
 }
 
 fn why(ended: Result<(), Short>) -> String {
@@ -233,9 +179,9 @@ fn why(ended: Result<(), Short>) -> String {
 }
 
 /// The stop was the test's own: what it latched ends with it, and nothing graver does.
-fn release(seat: &Seat, scene: &Scene, now: Instant, by: Who) -> Result<(), String> {
+fn release(seat: &Seat, scene: &Scene, now: Instant) -> Result<(), String> {
     let permits = seat.permits();
-    if permits.latched() != Some(Latch::Stopped(by)) {
+    if permits.latched() != Some(Latch::Stopped(Who::Node)) {
         return Err(SOMEBODY_ELSE.to_owned());
     }
     let permit = permits
@@ -277,13 +223,13 @@ mod tests {
         let mut job = Alone::begin(node, seat, "selftest", scene, seen)
             .await
             .unwrap();
-        let told = all(&mut job, (node, seat), scene, seen, 2).await;
+        let told = all(&mut job, seat, scene, seen, 2).await;
         let ticket = ends.join().unwrap();
         assert_eq!(told.unwrap_err(), SOMEBODY_ELSE);
         seat.motion.stopped(ticket).await.unwrap();
         assert_eq!(seat.permits().latched(), Some(Latch::Stopped(Who::Node)));
         let stands = sim.truth();
-        assert!(all(&mut job, (node, seat), scene, seen, 1).await.is_err());
+        assert!(all(&mut job, seat, scene, seen, 1).await.is_err());
         job.end("stopped", "over".to_owned()).await;
         assert!(sim.truth().distance_max(&stands) < 1e-3);
     }

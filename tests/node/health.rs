@@ -137,10 +137,6 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
         "bound   10 ms",
         "bound  300 ms",
         "median",
-        "cancelled call to first",
-        "hang-up to first",
-        "end of input to first",
-        "busy machine",
     ] {
         assert!(said.contains(word), "{said}");
     }
@@ -154,18 +150,8 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
         (&json!(2), &json!(300.0)),
         "{kept:#}"
     );
-    for row in [
-        "first_frame_ms_p99",
-        "busy_first_frame_ms_p99",
-        "cancelled_ms_p99",
-        "hung_up_ms_p99",
-        "input_ended_ms_p99",
-    ] {
-        assert!(
-            kept[row].as_f64().is_some_and(|ms| ms >= 0.0),
-            "{row}: {kept:#}"
-        );
-    }
+    let first_ms = kept["first_frame_ms_p99"].as_f64();
+    assert!(first_ms.is_some_and(|ms| ms >= 0.0), "{kept:#}");
     assert_eq!(quoted(&served, "stop"), kept);
     drop(served);
     // The next process remembers.

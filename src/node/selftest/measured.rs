@@ -2,45 +2,17 @@
 
 use serde_json::{Map, Value, json};
 
-use super::caller::How;
 use motion::StopReport;
 
 /// What is promised: milliseconds from the request to the first frame of the stop, 99 of 100, on a
 /// machine that does nothing else.
 const FIRST_FRAME_MS_MAX: f64 = 10.0;
 
-/// The same while a long plan is made and clients ask.
-const BUSY_MS_MAX: f64 = 50.0;
-
 /// How much later than a bare thread the arm's may be where the machine itself is late.
 const LATER_MS_MAX: f64 = 5.0;
 
-/// And from a caller that cancels its call, hangs up on it, or ends its input.
-const GIVEN_UP_MS_MAX: f64 = 50.0;
-
 /// And to standstill, read back; a lift comes on top.
 const STANDSTILL_MS_MAX: f64 = 300.0;
-
-/// How an arm is stopped, and what the machine does meanwhile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Series {
-    /// A stop is asked for, and nothing else is done.
-    Idle,
-    /// A stop is asked for while a long plan is made and clients ask.
-    Busy,
-    /// Whoever called gives up.
-    GivenUp(How),
-}
-
-impl Series {
-    pub(super) const ALL: [Self; 5] = [
-        Self::Idle,
-        Self::Busy,
-        Self::GivenUp(How::Cancel),
-        Self::GivenUp(How::HangUp),
-        Self::GivenUp(How::EndOfInput),
-    ];
-}
 
 /// One stop.
 #[derive(Debug)]
@@ -48,8 +20,6 @@ pub(super) struct Stopped {
     pub(super) report: StopReport,
     /// How fast the tip was sent where it was stopped.
     pub(super) mm_s: f64,
-    /// What passed between the request and the moment from which the report counts.
-    pub(super) before_ms: f64,
     /// How late a bare thread was woken at the same time.
     pub(super) bare_ms: Option<f64>,
 }
@@ -61,17 +31,10 @@ pub(super) struct Measured {
     /// The slowest tip that was stopped, where nothing else was done.
     pub(super) mm_s: f64,
     /// How late a bare thread was woken at the same times.
-    idle_bare_ms: Vec<f64>,
+    bare_ms: Vec<f64>,
     /// To standstill without the lift, and with it.
     pub(super) standstill_ms: Vec<f64>,
     lifted_ms: Vec<f64>,
-    busy_ms: Vec<f64>,
-    bare_ms: Vec<f64>,
-    cancelled_ms: Vec<f64>,
-    hung_up_ms: Vec<f64>,
-    input_ended_ms: Vec<f64>,
-    /// Why nothing was measured on a busy machine.
-    pub(super) never_busy: Option<String>,
     pub(super) unverified: u32,
 }
 
@@ -95,105 +58,44 @@ impl Row<'_> {
 }
 
 impl Measured {
-    pub(super) fn take(&mut self, series: Series, stopped: &Stopped) {
+    pub(super) fn take(&mut self, stopped: &Stopped) {
         let report = &stopped.report;
-        let first_ms = report.first_frame_ms.map(|ms| ms + stopped.before_ms);
         self.unverified += u32::from(!report.verified);
-        match series {
-            Series::Idle => {
-                let is_first = self.first_frame_ms.is_empty();
-                self.mm_s = if is_first {
-                    stopped.mm_s
-                } else {
-                    self.mm_s.min(stopped.mm_s)
-                };
-                self.first_frame_ms.extend(first_ms);
-                self.idle_bare_ms.extend(stopped.bare_ms);
-                self.standstill_ms.extend(report.braked_ms());
-                let lifted = report.lift_ms.and(report.standstill_ms);
-                self.lifted_ms.extend(lifted);
-            }
-            Series::Busy => {
-                self.busy_ms.extend(first_ms);
-                self.bare_ms.extend(stopped.bare_ms);
-            }
-            Series::GivenUp(How::Cancel) => self.cancelled_ms.extend(first_ms),
-            Series::GivenUp(How::HangUp) => self.hung_up_ms.extend(first_ms),
-            Series::GivenUp(How::EndOfInput) => self.input_ended_ms.extend(first_ms),
-        }
-    }
-
-    /// The machine was not busy: that says nothing, and is said.
-    pub(super) fn was_never_busy(&mut self, why: String) {
-        self.busy_ms.clear();
-        self.bare_ms.clear();
-        self.never_busy = Some(why);
+        let is_first = self.first_frame_ms.is_empty();
+        self.mm_s = if is_first {
+            stopped.mm_s
+        } else {
+            self.mm_s.min(stopped.mm_s)
+        };
+        self.first_frame_ms.extend(report.first_frame_ms);
+        self.bare_ms.extend(stopped.bare_ms);
+        self.standstill_ms.extend(report.braked_ms());
+        let lifted = report.lift_ms.and(report.standstill_ms);
+        self.lifted_ms.extend(lifted);
     }
 
     pub(super) fn is_good(&self) -> bool {
         self.unverified == 0 && self.rows().iter().all(Row::is_held)
     }
 
-    fn rows(&self) -> Vec<Row<'_>> {
-        let row = |key, words, all_ms, share, bound_ms| Row {
-            key,
-            words,
-            all_ms,
-            share,
-            bound_ms,
-        };
-        let idle_ms = of_late(
-            FIRST_FRAME_MS_MAX,
-            quantile_or_none(&self.idle_bare_ms, 0.99),
-        );
-        let busy_ms = of_late(BUSY_MS_MAX, highest(&self.bare_ms));
-        let mut rows = vec![
-            row(
-                "first_frame_ms",
-                "request to first stop frame, p99",
-                &self.first_frame_ms[..],
-                0.99,
-                idle_ms,
-            ),
-            row(
-                "standstill_ms",
-                "request to standstill before a lift",
-                &self.standstill_ms,
-                1.0,
-                STANDSTILL_MS_MAX,
-            ),
-        ];
-        let given_up = [
-            (
-                "cancelled_ms",
-                "cancelled call to first stop frame, p99",
-                &self.cancelled_ms,
-            ),
-            (
-                "hung_up_ms",
-                "hang-up to first stop frame, p99",
-                &self.hung_up_ms,
-            ),
-            (
-                "input_ended_ms",
-                "end of input to first stop frame, p99",
-                &self.input_ended_ms,
-            ),
-        ];
-        let given_up = given_up.map(|(key, words, all_ms)| (key, words, &all_ms[..]));
-        rows.extend(
-            given_up.map(|(key, words, all_ms)| row(key, words, all_ms, 0.99, GIVEN_UP_MS_MAX)),
-        );
-        if self.never_busy.is_none() {
-            rows.push(row(
-                "busy_first_frame_ms",
-                "first stop frame, busy machine, p99",
-                &self.busy_ms,
-                0.99,
-                busy_ms,
-            ));
-        }
-        rows
+    fn rows(&self) -> [Row<'_>; 2] {
+        let bare_ms = quantile_or_none(&self.bare_ms, 0.99);
+        [
+            Row {
+                key: "first_frame_ms",
+                words: "request to first stop frame, p99",
+                all_ms: &self.first_frame_ms,
+                share: 0.99,
+                bound_ms: of_late(FIRST_FRAME_MS_MAX, bare_ms),
+            },
+            Row {
+                key: "standstill_ms",
+                words: "request to standstill before a lift",
+                all_ms: &self.standstill_ms,
+                share: 1.0,
+                bound_ms: STANDSTILL_MS_MAX,
+            },
+        ]
     }
 
     pub(super) fn table(&self, arm: &str) -> String {
@@ -214,8 +116,6 @@ impl Measured {
             ));
         }
         lines.extend(self.aside());
-        let why = self.never_busy.iter();
-        lines.extend(why.map(|why| format!("  busy machine: not measured: {why}")));
         lines.join("\n")
     }
 
@@ -228,7 +128,7 @@ impl Measured {
                 highest(&self.lifted_ms)
             ));
         }
-        let bare_ms = quantile_or_none(&self.idle_bare_ms, 0.99);
+        let bare_ms = quantile_or_none(&self.bare_ms, 0.99);
         if of_late(FIRST_FRAME_MS_MAX, bare_ms) > FIRST_FRAME_MS_MAX {
             lines.push(format!(
                 "  this machine was late itself: it woke a bare thread {bare_ms:.1} ms late; {LATER_MS_MAX:.0} ms more are the bound"
@@ -250,7 +150,6 @@ impl Measured {
             "unverified": self.unverified,
             "tip_mm_s": rounded(self.mm_s),
             "with_lift_ms_max": rounded(highest(&self.lifted_ms)),
-            "never_busy": self.never_busy,
             "held": self.is_good(),
         });
         if let Value::Object(rest) = rest {
@@ -326,7 +225,6 @@ mod tests {
                 not_kept: None,
             },
             mm_s: 98.0,
-            before_ms: 0.0,
             bare_ms: Some(bare_ms),
         }
     }
@@ -341,7 +239,7 @@ mod tests {
     fn a_lift_is_told_apart_from_standstill() {
         for (lift_ms, is_held) in [(Some(160.0), true), (Some(20.0), false), (None, false)] {
             let mut measured = Measured::default();
-            measured.take(Series::Idle, &stop(345.0, lift_ms, 1.0, 0.1));
+            measured.take(&stop(345.0, lift_ms, 1.0, 0.1));
             assert_eq!(held(&measured, "standstill_ms"), is_held, "{lift_ms:?}");
             let said = measured.table("arm");
             assert_eq!(said.contains("at most 345 ms"), lift_ms.is_some(), "{said}");
@@ -359,7 +257,7 @@ mod tests {
             (20.0, 26.0, false),
         ] {
             let mut measured = Measured::default();
-            measured.take(Series::Idle, &stop(200.0, None, first_ms, bare_ms));
+            measured.take(&stop(200.0, None, first_ms, bare_ms));
             assert_eq!(held(&measured, "first_frame_ms"), is_held, "{bare_ms}");
             let said = measured.table("arm").contains("late itself");
             assert_eq!(said, bare_ms > 5.0);
@@ -372,31 +270,18 @@ mod tests {
         let ok = || Measured {
             first_frame_ms: vec![1.0],
             standstill_ms: vec![200.0],
-            busy_ms: vec![60.0],
-            bare_ms: vec![56.0],
-            cancelled_ms: vec![2.0],
-            hung_up_ms: vec![2.0],
-            input_ended_ms: vec![2.0],
             ..Measured::default()
         };
         assert!(ok().is_good());
-        let late = Measured {
-            bare_ms: vec![1.0],
+        let slow = Measured {
+            standstill_ms: vec![301.0],
             ..ok()
         };
-        assert!(!late.is_good() && late.table("arm").contains("NOT HELD"));
-        for how in [How::Cancel, How::HangUp, How::EndOfInput] {
-            let mut slow = ok();
-            slow.take(Series::GivenUp(how), &stop(200.0, None, 51.0, 0.1));
-            assert!(!slow.is_good(), "{how:?}");
-        }
-        let gone = Measured {
-            hung_up_ms: Vec::new(),
+        assert!(!slow.is_good() && slow.table("arm").contains("NOT HELD"));
+        let unmeasured = Measured {
+            first_frame_ms: Vec::new(),
             ..ok()
         };
-        assert!(!gone.is_good());
-        let mut never = late;
-        never.was_never_busy("the sheet is too small".to_owned());
-        assert!(never.is_good() && never.table("arm").contains("too small"));
+        assert!(!unmeasured.is_good());
     }
 }

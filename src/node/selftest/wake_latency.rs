@@ -1,0 +1,44 @@
+//! How late this machine wakes a thread: what a late stop is judged beside.
+
+use std::sync::mpsc;
+
+use base::clock::Clock;
+use base::units::Instant;
+
+/// A thread with nothing to do but to note how late it is woken: as late as the machine itself is.
+pub(super) struct Bare {
+    ask: mpsc::Sender<Instant>,
+    late_ms: mpsc::Receiver<f64>,
+    clock: Clock,
+}
+
+impl Bare {
+    /// # Errors
+    /// When there is no thread for it.
+    pub(super) fn start(clock: &Clock) -> Result<Self, String> {
+        let (ask, asked) = mpsc::channel::<Instant>();
+        let (tell, late_ms) = mpsc::channel();
+        let own = clock.clone();
+        std::thread::Builder::new()
+            .name("bare".to_owned())
+            .spawn(move || {
+                while let Ok(at) = asked.recv() {
+                    if tell.send(own.now().seconds_since(at) * 1e3).is_err() {
+                        return;
+                    }
+                }
+            })
+            .map_err(|error| format!("no bare thread: {error}"))?;
+        Ok(Self {
+            ask,
+            late_ms,
+            clock: clock.clone(),
+        })
+    }
+
+    /// How late it is now; `None` where the thread has ended.
+    pub(super) fn wake_ms(&mut self) -> Option<f64> {
+        self.ask.send(self.clock.now()).ok()?;
+        self.late_ms.recv().ok()
+    }
+}
