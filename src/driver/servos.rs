@@ -39,6 +39,13 @@ const CAPS_EVERY: u64 = 50;
 /// A transaction outside a cycle ends by its own patience.
 const PATIENT: Instant = Instant::from_nanos(u64::MAX);
 
+/// Further tries that all questions of a motion's beginning have together, where those of a cycle
+/// were not answered: nothing moves yet, and a machine that is busy passes bytes on late.
+const BEGIN_TRIES: u32 = 8;
+
+/// How much longer than in a cycle each of those is waited for.
+const BEGIN_WAIT: Duration = Duration::from_millis(10);
+
 /// A driver for the servos of one arm.
 pub struct Servos<D: Dialect> {
     arm: ArmFile,
@@ -75,6 +82,8 @@ pub struct Servos<D: Dialect> {
     /// The speed caps that went out last, and in how many cycles since.
     capped: Vec<f64>,
     capped_cycles: u64,
+    /// Of [`BEGIN_TRIES`], those that are left; none outside a motion's beginning.
+    begin_tries: u32,
 }
 
 impl<D: Dialect> Servos<D> {
@@ -107,6 +116,7 @@ impl<D: Dialect> Servos<D> {
             fast: false,
             capped: Vec::new(),
             capped_cycles: 0,
+            begin_tries: 0,
             map,
         }
     }
@@ -277,7 +287,7 @@ impl<D: Dialect> Servos<D> {
         let mut readings = vec![None; self.ids.len()];
         let mut frame = first;
         let mut tries = 0;
-        while tries <= RETRIES_MAX && (tries == 0 || self.bus.clock.now() < deadline) {
+        while self.asks_again(tries, deadline) {
             let missing = places(&readings);
             self.count_retries(&missing, tries);
             let fast = self.fast && tries == 0;
@@ -295,6 +305,22 @@ impl<D: Dialect> Servos<D> {
             }
         }
         self.complete(readings, tries)
+    }
+
+    /// Whether what was asked so often is asked again: as often as in a cycle, and at a motion's
+    /// beginning beyond that, while tries are left.
+    fn asks_again(&mut self, tries: u32, deadline: Instant) -> bool {
+        let in_time = tries == 0 || self.bus.clock.now() < deadline;
+        self.bus.longer = Duration::ZERO;
+        if tries <= RETRIES_MAX && in_time {
+            return true;
+        }
+        let Some(left) = self.begin_tries.checked_sub(1).filter(|_| in_time) else {
+            return false;
+        };
+        self.begin_tries = left;
+        self.bus.longer = BEGIN_WAIT;
+        true
     }
 
     fn count_retries(&mut self, missing: &[usize], tries: u32) {

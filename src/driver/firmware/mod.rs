@@ -37,6 +37,9 @@ const LISTEN: Duration = Duration::from_millis(2);
 /// A state older than this is no reading.
 const STALE: Duration = Duration::from_millis(100);
 
+/// How long the cycle before a motion may take.
+const BEGIN: Duration = Duration::from_millis(50);
+
 /// How long a controller may take to answer HELLO, and to show its clock and its joints.
 const GREETING: Duration = Duration::from_millis(1500);
 
@@ -330,6 +333,12 @@ impl Firmware {
         self.session.counts.cycle_time.note(took);
         self.session.counts.cycle_work.note(worked);
         Ok(measured)
+    }
+
+    /// Reads where a motion begins.
+    pub async fn read_start(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
+        let until = self.session.clock.now().after(BEGIN);
+        self.cycle(link, None, until).await
     }
 
     fn torque_on(&self) -> bool {

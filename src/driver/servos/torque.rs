@@ -20,7 +20,10 @@ impl<D: Dialect> Servos<D> {
             .filter(|(_, known)| !was_on(known))
             .map(|(place, _)| place)
             .collect();
+        self.begin_tries = BEGIN_TRIES;
         let result = self.try_energise(link, &limp).await;
+        // The tidying has the tries of a cycle: what is lost is told without another wait.
+        self.end_beginning();
         if result.is_err() {
             self.goals = None;
             // The first error is the one to report; this is the tidying after it.
@@ -150,16 +153,33 @@ impl<D: Dialect> Servos<D> {
         })
     }
 
-    /// Limits the torque of every servo for the motion that follows, if that is not its limit already.
-    pub async fn limit_torque(
+    /// Limits the torque of every servo for the motion that follows, if that is not its limit
+    /// already, and reads where it begins.
+    pub async fn begin(
         &mut self,
         link: &mut dyn Link,
         limit: TorqueLimit,
-    ) -> Result<(), DriverError> {
-        if self.torque_limit == Some(limit) {
-            return Ok(());
+    ) -> Result<Measured, DriverError> {
+        self.begin_tries = BEGIN_TRIES;
+        let measured = self.try_begin(link, limit).await;
+        self.end_beginning();
+        measured
+    }
+
+    fn end_beginning(&mut self) {
+        self.begin_tries = 0;
+        self.bus.longer = Duration::ZERO;
+    }
+
+    async fn try_begin(
+        &mut self,
+        link: &mut dyn Link,
+        limit: TorqueLimit,
+    ) -> Result<Measured, DriverError> {
+        if self.torque_limit != Some(limit) {
+            self.write_torque_limit(link, limit).await?;
         }
-        self.write_torque_limit(link, limit).await
+        self.cycle(link, None, PATIENT).await
     }
 
     /// Writes each servo's torque limit, all in one frame, and reads it back.
