@@ -141,7 +141,7 @@ impl<D: Dialect> Servos<D> {
             None => self.leads.iter_mut().for_each(Lead::stand),
         }
         self.count_period();
-        let frame = self.goal_frame();
+        let frame = self.goal_frame()?;
         let readings = self.read_present(link, frame, deadline).await?;
         let unnamed = self.has_unnamed(&readings);
         if unnamed {
@@ -240,9 +240,9 @@ impl<D: Dialect> Servos<D> {
 
     /// One frame with the goal of every servo; empty while there are none. Caps that servos keep
     /// travel with it while they are new, and now and then: nobody acknowledges them.
-    fn goal_frame(&mut self) -> Vec<u8> {
+    fn goal_frame(&mut self) -> Result<Vec<u8>, DriverError> {
         let Some(goals) = self.goals.take() else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
         let caps = goals.iter().map(|goal| goal.speed_ticks_s);
         let known = self.capped.iter().copied().eq(caps.clone());
@@ -263,18 +263,18 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// The goals in a register that is [`Dialect::GOAL`] or its end.
-    fn goals_frame(&self, goals: &[Goal], register: Register) -> Vec<u8> {
+    fn goals_frame(&self, goals: &[Goal], register: Register) -> Result<Vec<u8>, DriverError> {
         let skip = usize::from(D::GOAL.length - register.length);
         let blocks = self.map.entries.iter().zip(goals);
-        let blocks: Vec<_> = blocks
+        let blocks: Result<Vec<_>, DriverError> = blocks
             .map(|(entry, goal)| {
-                let block = D::goal_block(entry, *goal).split_off(skip);
-                (entry.name.id, block)
+                let block = D::goal_block(entry, *goal)?.split_off(skip);
+                Ok((entry.name.id, block))
             })
             .collect();
         let mut frame = Vec::new();
-        D::encode(&mut frame, Request::SyncWrite(register, &blocks));
-        frame
+        D::encode(&mut frame, Request::SyncWrite(register, &blocks?));
+        Ok(frame)
     }
 
     /// Reads the present state of every servo; `first` goes out in front of the first request.

@@ -29,8 +29,8 @@ pub(super) struct Session {
     pub(super) clock: Clock,
     pub(super) counts: BusCounts,
     state: Option<State>,
-    /// When that was true.
-    state_at: Instant,
+    /// When that was true; `None` where the controller's clock was not known yet.
+    state_at: Option<Instant>,
     refused: Option<SegmentAck>,
     /// A controller that was not ready has restarted, or its next STATE says what else it is doing.
     unexplained: Option<SegmentAck>,
@@ -59,7 +59,7 @@ impl Session {
             clock: clock.clone(),
             counts,
             state: None,
-            state_at: Instant::ZERO,
+            state_at: None,
             refused: None,
             unexplained: None,
             rebooted: None,
@@ -80,8 +80,9 @@ impl Session {
         micros(self.clock.now())
     }
 
-    /// The last STATE, and when it was true.
-    pub(super) fn state(&self) -> Option<(&State, Instant)> {
+    /// The last STATE, and when it was true: `None` where it came before the controller's clock was
+    /// known. It may be as old as what waited in an adapter then, and is no reading.
+    pub(super) fn state(&self) -> Option<(&State, Option<Instant>)> {
         self.state.as_ref().map(|state| (state, self.state_at))
     }
 
@@ -237,13 +238,12 @@ impl Session {
             self.counts.corrupt += u64::from(state.corrupt.wrapping_sub(before));
         }
         let now = self.clock.now();
-        let age_us = self
-            .device_us()
-            .map_or(0, |device_us| device_us.wrapping_sub(state.clock_us));
-        // A clock that is not known well may make a STATE a little younger than new.
-        let age_us = if age_us > u32::MAX / 2 { 0 } else { age_us };
-        let age = Duration::from_micros(u64::from(age_us));
-        self.state_at = now.before(age);
+        self.state_at = self.device_us().map(|device_us| {
+            let age_us = device_us.wrapping_sub(state.clock_us);
+            // A clock that is not known well may make a STATE a little younger than new.
+            let age_us = if age_us > u32::MAX / 2 { 0 } else { age_us };
+            now.before(Duration::from_micros(u64::from(age_us)))
+        });
         self.state = Some(state);
     }
 

@@ -103,7 +103,7 @@ impl<D: Dialect> Servos<D> {
         readings: &[Reading],
     ) -> Result<(), DriverError> {
         let goals = self.goals_here();
-        let frame = self.goals_frame(&goals, D::GOAL);
+        let frame = self.goals_frame(&goals, D::GOAL)?;
         self.bus.tell(link, &frame).await?;
         self.capped = goals.iter().map(|goal| goal.speed_ticks_s).collect();
         self.capped_cycles = 0;
@@ -122,7 +122,7 @@ impl<D: Dialect> Servos<D> {
             ticks: D::goal_ticks(status),
             ..goal
         };
-        let wanted = D::goal_block(&self.map.entries[place], same_goal);
+        let wanted = D::goal_block(&self.map.entries[place], same_goal)?;
         let differs = wanted.iter().zip(&status.data).find(|(a, b)| a != b);
         let (wanted, found) = differs.map_or((0, 0), |(a, b)| (i32::from(*a), i32::from(*b)));
         self.expect(place, D::GOAL, wanted, found, 0)
