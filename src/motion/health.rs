@@ -191,7 +191,10 @@ mod tests {
             (vec![Some(61.0), None, None], Care::NoStroke),
             ([vec![Some(66.0); 5], vec![None; 9]].concat(), Care::Park),
             // What is not read is no fifth hot reading.
-            ([vec![Some(66.0); 4], vec![None; 9]].concat(), Care::NoStroke),
+            (
+                [vec![Some(66.0); 4], vec![None; 9]].concat(),
+                Care::NoStroke,
+            ),
             (vec![Some(61.0), None, Some(30.0)], Care::None),
         ] {
             let health = after(&scene.arm, &all_c);
