@@ -310,3 +310,40 @@ const fn verb(message: &Message) -> &'static str {
         _ => "obey",
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use firmware_protocol::Joints;
+
+    fn state(clock_us: u32) -> State {
+        State {
+            clock_us,
+            boot_id: 1,
+            shift_us: 0,
+            nonce: 0,
+            epoch: 0,
+            drive_faults: 0,
+            corrupt: 0,
+            ignored: 0,
+            mode: Mode::Idle,
+            cause: Cause::None,
+            flags: State::MEASURED,
+            free: 0,
+            command: 0,
+            result: CommandResult::Done,
+            joints: Joints::empty(),
+        }
+    }
+
+    /// It counted as new, however long it had waited in an adapter.
+    #[test]
+    fn a_state_before_the_clock_is_known_is_no_reading() {
+        let mut session = Session::new(&Clock::simulated(), BusCounts::default());
+        assert!(session.device_us().is_none());
+        session.take_state(state(5_000_000));
+        let (seen, at) = session.state().unwrap();
+        assert_eq!((seen.mode, at), (Mode::Idle, None));
+    }
+}
