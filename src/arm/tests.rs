@@ -271,3 +271,25 @@ fn refuses_a_bus_without_a_speed() {
     let said = Arm::new(file).unwrap_err().to_string();
     assert!(said.contains("baud is 0"), "{said}");
 }
+
+/// It was missed by 5 µm: steps had come to an end before the place was met.
+#[test]
+fn a_place_that_is_hard_to_come_to_is_met() {
+    let chain = so101().chain;
+    let of = [
+        0.7323379690694986,
+        0.6026191334078528,
+        0.10220065252866373,
+        0.5043974317813253,
+        0.3492459084561749,
+    ];
+    let lean = Vector3::new(0.0, -0.09744592757406112, 0.1911249931388256);
+    let q = joints(&chain, &of);
+    let (point_m, axis) = chain.tip(&q, &tip());
+    let axis = Unit::new_normalize(axis.into_inner() + lean);
+    let leans = chain.tip(&q, &tip()).1.angle(&axis);
+    let goal = Goal::PointThenAxis { point_m, axis };
+    let found = chain.solve(&tip(), &goal, &q).unwrap();
+    check(&chain, &found.q_rad, &point_m, None);
+    assert!(found.off_rad <= leans + 1e-6, "{} {leans}", found.off_rad);
+}

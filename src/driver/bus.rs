@@ -92,6 +92,8 @@ pub struct Bus<F> {
     pub baud: u32,
     pub return_delay: Duration,
     pub slack: Duration,
+    /// How much longer than that replies are waited for now.
+    pub longer: Duration,
     /// Whether the adapter was heard to return what it is sent.
     pub echoes: bool,
     /// When the last bytes came in answer to what was asked last.
@@ -107,6 +109,7 @@ impl<F: Framing> Bus<F> {
             baud,
             return_delay: Duration::from_micros(500),
             slack: SLACK_UNKNOWN,
+            longer: Duration::ZERO,
             echoes: false,
             heard_at: Instant::ZERO,
             counts,
@@ -225,7 +228,7 @@ impl<F: Framing> Bus<F> {
         let waiting: Duration = expect.ids.iter().map(|_| self.return_delay).sum();
         self.clock
             .now()
-            .after(self.wire_time(request + replies) + waiting + self.slack)
+            .after(self.wire_time(request + replies) + waiting + self.slack + self.longer)
     }
 
     /// How long so many bytes take on the wire.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use crate::Identity;
 use crate::bus::Status;
-use crate::error::{Ailment, ServoName};
+use crate::error::{Ailment, DriverError, ServoName};
 use crate::framing::Framing;
 use crate::map::Entry;
 use gate::TorqueLimit;
@@ -119,8 +119,11 @@ pub trait Dialect: Send + 'static {
     /// Appends a request's bytes; whether the family has such a request.
     fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool;
 
-    /// The bytes of [`Self::GOAL`].
-    fn goal_block(entry: &Entry, goal: Goal) -> Vec<u8>;
+    /// Returns the bytes of [`Self::GOAL`].
+    ///
+    /// # Errors
+    /// When the register does not hold the goal.
+    fn goal_block(entry: &Entry, goal: Goal) -> Result<Vec<u8>, DriverError>;
 
     /// The goal position in [`Self::GOAL`] as it was read back.
     fn goal_ticks(status: &Status) -> i32;

@@ -1,5 +1,6 @@
 //! What can go wrong with servos, by phase; each message names the servo, the cause and a fix.
 
+use crate::feetech::codec::TooLarge;
 use crate::firmware::Complaint;
 use base::units::{Measured, short};
 use link::LinkError;
@@ -128,6 +129,14 @@ pub enum DriverError {
         lower_rad: f64,
         /// The joint's upper limit.
         upper_rad: f64,
+    },
+    /// A goal that its register does not hold. It should have been refused long before.
+    #[error("goal for {servo}: {refused}")]
+    Unfit {
+        /// Who.
+        servo: ServoName,
+        /// The goal and what fits.
+        refused: TooLarge,
     },
     /// A controller with firmware of its own cannot be used, or stopped by itself.
     #[error("the arm's controller {0}")]

@@ -165,20 +165,23 @@ impl Driver {
         each!(&mut self.0, driver => driver.energise(link).await)
     }
 
-    /// Limits how hard every servo may push from now on: what was written is read back. A controller
-    /// over `firmware-protocol` has no such register; its own limits hold.
+    /// Limits how hard every servo may push in the motion that follows, which is read back, and reads
+    /// where it begins. Nothing moves yet: what is not answered is asked again more often than in a
+    /// cycle, within a bound. A controller over `firmware-protocol` has no such register; its own
+    /// limits hold.
     ///
     /// # Errors
-    /// When a servo does not take the limit: some may have the one from before.
-    pub async fn limit_torque(
+    /// When a servo does not take the limit: some may have the one from before. When a servo cannot
+    /// be read, or reports a fault.
+    pub async fn begin(
         &mut self,
         link: &mut dyn Link,
         limit: TorqueLimit,
-    ) -> Result<(), DriverError> {
+    ) -> Result<Measured, DriverError> {
         match &mut self.0 {
-            Kind::Feetech(driver) => driver.limit_torque(link, limit).await,
-            Kind::Dynamixel(driver) => driver.limit_torque(link, limit).await,
-            Kind::Firmware(_) => Ok(()),
+            Kind::Feetech(driver) => driver.begin(link, limit).await,
+            Kind::Dynamixel(driver) => driver.begin(link, limit).await,
+            Kind::Firmware(driver) => driver.read_start(link).await,
         }
     }
 

@@ -39,6 +39,13 @@ const CAPS_EVERY: u64 = 50;
 /// A transaction outside a cycle ends by its own patience.
 const PATIENT: Instant = Instant::from_nanos(u64::MAX);
 
+/// Further tries that all questions of a motion's beginning have together, where those of a cycle
+/// were not answered: nothing moves yet, and a machine that is busy passes bytes on late.
+const BEGIN_TRIES: u32 = 8;
+
+/// How much longer than in a cycle each of those is waited for.
+const BEGIN_WAIT: Duration = Duration::from_millis(10);
+
 /// A driver for the servos of one arm.
 pub(crate) struct Servos<D: Dialect> {
     arm: ArmFile,
@@ -75,6 +82,8 @@ pub(crate) struct Servos<D: Dialect> {
     /// The speed caps that went out last, and in how many cycles since.
     capped: Vec<f64>,
     capped_cycles: u64,
+    /// Of [`BEGIN_TRIES`], those that are left; none outside a motion's beginning.
+    begin_tries: u32,
 }
 
 impl<D: Dialect> Servos<D> {
@@ -107,6 +116,7 @@ impl<D: Dialect> Servos<D> {
             fast: false,
             capped: Vec::new(),
             capped_cycles: 0,
+            begin_tries: 0,
             map,
         }
     }
@@ -131,7 +141,7 @@ impl<D: Dialect> Servos<D> {
             None => self.leads.iter_mut().for_each(Lead::stand),
         }
         self.count_period();
-        let frame = self.goal_frame();
+        let frame = self.goal_frame()?;
         let readings = self.read_present(link, frame, deadline).await?;
         let unnamed = self.has_unnamed(&readings);
         if unnamed {
@@ -230,9 +240,9 @@ impl<D: Dialect> Servos<D> {
 
     /// One frame with the goal of every servo; empty while there are none. Caps that servos keep
     /// travel with it while they are new, and now and then: nobody acknowledges them.
-    fn goal_frame(&mut self) -> Vec<u8> {
+    fn goal_frame(&mut self) -> Result<Vec<u8>, DriverError> {
         let Some(goals) = self.goals.take() else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
         let caps = goals.iter().map(|goal| goal.speed_ticks_s);
         let known = self.capped.iter().copied().eq(caps.clone());
@@ -253,18 +263,18 @@ impl<D: Dialect> Servos<D> {
     }
 
     /// The goals in a register that is [`Dialect::GOAL`] or its end.
-    fn goals_frame(&self, goals: &[Goal], register: Register) -> Vec<u8> {
+    fn goals_frame(&self, goals: &[Goal], register: Register) -> Result<Vec<u8>, DriverError> {
         let skip = usize::from(D::GOAL.length - register.length);
         let blocks = self.map.entries.iter().zip(goals);
-        let blocks: Vec<_> = blocks
+        let blocks: Result<Vec<_>, DriverError> = blocks
             .map(|(entry, goal)| {
-                let block = D::goal_block(entry, *goal).split_off(skip);
-                (entry.name.id, block)
+                let block = D::goal_block(entry, *goal)?.split_off(skip);
+                Ok((entry.name.id, block))
             })
             .collect();
         let mut frame = Vec::new();
-        D::encode(&mut frame, Request::SyncWrite(register, &blocks));
-        frame
+        D::encode(&mut frame, Request::SyncWrite(register, &blocks?));
+        Ok(frame)
     }
 
     /// Reads the present state of every servo; `first` goes out in front of the first request.
@@ -277,7 +287,7 @@ impl<D: Dialect> Servos<D> {
         let mut readings = vec![None; self.ids.len()];
         let mut frame = first;
         let mut tries = 0;
-        while tries <= RETRIES_MAX && (tries == 0 || self.bus.clock.now() < deadline) {
+        while self.asks_again(tries, deadline) {
             let missing = places(&readings);
             self.count_retries(&missing, tries);
             let fast = self.fast && tries == 0;
@@ -295,6 +305,22 @@ impl<D: Dialect> Servos<D> {
             }
         }
         self.complete(readings, tries)
+    }
+
+    /// Whether what was asked so often is asked again: as often as in a cycle, and at a motion's
+    /// beginning beyond that, while tries are left.
+    fn asks_again(&mut self, tries: u32, deadline: Instant) -> bool {
+        let in_time = tries == 0 || self.bus.clock.now() < deadline;
+        self.bus.longer = Duration::ZERO;
+        if tries <= RETRIES_MAX && in_time {
+            return true;
+        }
+        let Some(left) = self.begin_tries.checked_sub(1).filter(|_| in_time) else {
+            return false;
+        };
+        self.begin_tries = left;
+        self.bus.longer = BEGIN_WAIT;
+        true
     }
 
     fn count_retries(&mut self, missing: &[usize], tries: u32) {

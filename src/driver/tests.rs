@@ -12,6 +12,7 @@ use super::*;
 use link::memory::MemoryLink;
 use sim::{Fault, Simulator};
 
+mod begin;
 mod dynamixel;
 mod faults;
 mod firmware;

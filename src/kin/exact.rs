@@ -23,10 +23,12 @@ const DAMPING_MAX: f64 = 1e9;
 /// Of the place against the direction, where a step is judged.
 const PLACE_WEIGHT: f64 = 1e4;
 /// Steps that only mend the place, at the end; damped so much, they do not turn the tool.
-const MENDS_MAX: usize = 8;
+const MENDS_MAX: usize = 12;
 const DAMPING_MEND: f64 = 1e6;
-/// Each leaves no more than this share of what was missing.
-const MENDED_SHARE: f64 = 0.5;
+/// Each leaves no more than this share of what was missing, or the last has been made.
+const MENDED_SHARE: f64 = 0.9;
+/// Where that fails, steps by the bend of the place, from the boldest to the most careful.
+const DAMPINGS_BENT: [f64; 5] = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4];
 /// A step that makes the whole better by less than this share is the last.
 const SETTLED_SHARE: f64 = 1e-12;
 const SETTLED_RAD: f64 = 1e-8;
@@ -132,6 +134,18 @@ impl<const N: usize> Leaning<N> {
         })
     }
 
+    /// Newton's step for half the square of what is missing of the place, by its slope and its bend.
+    fn mend_bent(&self, bounds: &Bounds<N>, q: &SVector<f64, N>, damping: f64) -> SVector<f64, N> {
+        let (now, axes) = (&self.now, &self.axes);
+        let hessian = Symmetric::new(|far, near| {
+            now.linear[far].dot(&now.linear[near])
+                - now.position.dot(&axes[near].cross(&now.linear[far]))
+        });
+        let hessian = hessian.damped(damping);
+        let gradient = SVector::from_fn(|joint: usize, _| now.linear[joint].dot(&now.position));
+        bounds.step(q, |held: &HeldJoints<N>| held.solve(&hessian, &gradient))
+    }
+
     /// What the place pulls with, so that the slope of the rest is balanced best by the free joints.
     fn pull(&self, bounds: &Bounds<N>, q: &SVector<f64, N>, slope: &[f64; N]) -> Vector3<f64> {
         let linear = &self.now.linear;
@@ -189,13 +203,19 @@ pub(super) fn descend<const N: usize>(
         if missing_m < REACHED_M {
             break;
         }
-        steps += 1;
-        let next = bounds.within(&(q + at.straight_step(bounds, &q, DAMPING_MEND)));
-        let then = leaning(&next);
-        if then.now.position.norm() > MENDED_SHARE * missing_m {
-            break;
-        }
-        (q, at) = (next, then);
+        // Near a stretched arm the slope leads nowhere; how the place bends does.
+        let straight = || at.straight_step(bounds, &q, DAMPING_MEND);
+        let bent = DAMPINGS_BENT
+            .iter()
+            .map(|damping| at.mend_bent(bounds, &q, *damping));
+        let better = std::iter::once_with(straight).chain(bent).find_map(|step| {
+            steps += 1;
+            let next = bounds.within(&(q + step));
+            let then = leaning(&next);
+            (then.now.position.norm() <= MENDED_SHARE * missing_m).then_some((next, then))
+        });
+        let Some(better) = better else { break };
+        (q, at) = better;
     }
     at.now.solution(&q, steps)
 }

@@ -531,7 +531,11 @@ impl<const N: usize> Bounds<N> {
 }
 
 impl<const N: usize> HeldJoints<N> {
-    fn solve(&self, hessian: &Symmetric<N>, gradient: &SVector<f64, N>) -> Option<SVector<f64, N>> {
+    pub(super) fn solve(
+        &self,
+        hessian: &Symmetric<N>,
+        gradient: &SVector<f64, N>,
+    ) -> Option<SVector<f64, N>> {
         let (factor, gradient) = self.factor(hessian, gradient)?;
         Some(factor.solve(&gradient))
     }

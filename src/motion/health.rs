@@ -47,17 +47,28 @@ pub struct Health {
     /// Readings in a row that were too hot.
     #[serde(skip)]
     hot_readings: u32,
+    /// How hot each servo was when that was read last.
+    #[serde(skip)]
+    read_c: Vec<(u8, f64)>,
 }
 
 impl Health {
-    /// What a reading says, with what was known before: a servo at a threshold shall not flicker.
+    /// Judges a reading with what was known before: a servo at a threshold shall not flicker, and one
+    /// whose temperature is no longer read is as hot as it was, for all that is known. One that has
+    /// never told it is not judged.
     pub(super) fn of(arm: &Arm, measured: &Measured, before: &Self) -> Self {
-        let mut health = Self::default();
+        let mut health = Self {
+            read_c: before.read_c.clone(),
+            ..Self::default()
+        };
         let enough = before.hot_readings + 1 >= HOT_READINGS;
         for servo in &measured.servos {
             let Some(temperature_c) = servo.temperature_c else {
+                health.note_unread(arm, servo.id, before);
                 continue;
             };
+            health.read_c.retain(|(id, _)| *id != servo.id);
+            health.read_c.push((servo.id, temperature_c));
             let care = care(temperature_c, before.care);
             if care == Care::None {
                 continue;
@@ -83,6 +94,23 @@ impl Health {
             ));
         }
         health
+    }
+
+    /// Takes a servo that has stopped telling its temperature for as hot as it was. No reading is no
+    /// further hot one, nor one that ends them.
+    fn note_unread(&mut self, arm: &Arm, id: u8, before: &Self) {
+        let Some((_, temperature_c)) = before.read_c.iter().find(|(known, _)| *known == id) else {
+            return;
+        };
+        let care = care(*temperature_c, before.care);
+        if care == Care::Park {
+            self.hot_readings = self.hot_readings.max(before.hot_readings);
+        }
+        self.care = self.care.max(care.min(before.care)).max(Care::Warn);
+        self.says.push(format!(
+            "{} no longer tells its temperature; it was at {temperature_c:.0} °C when it was read last: check its cable, and let it rest",
+            name(arm, id)
+        ));
     }
 
     /// All in one line.
@@ -119,8 +147,62 @@ fn name(arm: &Arm, id: u8) -> String {
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use super::*;
+    use base::units::{Instant, Joints, ServoState};
+
+    /// A reading of every servo, of which the first is so hot.
+    fn read(arm: &Arm, first_c: Option<f64>) -> Measured {
+        let servos = arm.servos().map(|(_, servo)| ServoState {
+            id: servo.id,
+            temperature_c: Some(30.0),
+            ..ServoState::default()
+        });
+        let mut servos: Vec<_> = servos.collect();
+        servos[0].temperature_c = first_c;
+        Measured {
+            at: Instant::ZERO,
+            position_rad: Joints::zeros(arm.dof()),
+            velocity_rad_s: Joints::zeros(arm.dof()),
+            servos,
+        }
+    }
+
+    /// What is thought of the arm after these readings of its first servo.
+    fn after(arm: &Arm, all_c: &[Option<f64>]) -> Health {
+        all_c.iter().fold(Health::default(), |before, first_c| {
+            Health::of(arm, &read(arm, *first_c), &before)
+        })
+    }
+
+    /// It passed for cool, and a stroke began.
+    #[test]
+    fn a_servo_whose_temperature_is_no_longer_read_is_not_cool() {
+        let scene = scene::Library::new(None).scene("default", None).unwrap();
+        for (all_c, then) in [
+            (vec![None; 3], Care::None),
+            (vec![Some(30.0), None], Care::Warn),
+            (vec![Some(56.0), None, None], Care::Warn),
+            (vec![Some(61.0), None, None], Care::NoStroke),
+            ([vec![Some(66.0); 5], vec![None; 9]].concat(), Care::Park),
+            // What is not read is no fifth hot reading.
+            (
+                [vec![Some(66.0); 4], vec![None; 9]].concat(),
+                Care::NoStroke,
+            ),
+            (vec![Some(61.0), None, Some(30.0)], Care::None),
+        ] {
+            let health = after(&scene.arm, &all_c);
+            assert_eq!(health.care, then, "{all_c:?}: {}", health.line());
+            let is_unread = all_c.last().unwrap().is_none() && then != Care::None;
+            assert_eq!(health.line().contains("no longer tells"), is_unread);
+        }
+    }
 
     #[test]
     fn each_threshold_has_its_care_and_is_left_two_degrees_below() {

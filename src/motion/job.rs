@@ -9,6 +9,9 @@ use base::units::{Instant, Joints, Measured};
 use gate::{Execution, HoldAt};
 use plan::SpanKind;
 
+/// Why a touch ends a motion.
+const NO_ITEM: &str = "the tip touched in a probe of no point, so that what it felt is of no use: the plan is wrong; report it with the journal of this job";
+
 pub(super) struct Job {
     pub(super) execution: Execution,
     pub(super) release: Release,
@@ -92,10 +95,13 @@ impl Job {
     }
 
     /// Turns a probe back where it comes to touch, and keeps where that was.
-    pub(super) fn note_touch(&mut self, measured: &Measured) {
+    ///
+    /// # Errors
+    /// When the probe is of no point that the touch could be kept for: the arm stops and lifts.
+    pub(super) fn note_touch(&mut self, measured: &Measured) -> Result<(), &'static str> {
         let progress = self.execution.progress();
         if progress.doing != SpanKind::Probe || self.failing.is_some() {
-            return;
+            return Ok(());
         }
         let felt = self.feeler.feel(&Reading {
             goal_rad: self.execution.goal_rad(),
@@ -104,19 +110,22 @@ impl Job {
             seen: measured,
         });
         let (kind, position_rad) = match felt {
-            Felt::Nothing => return,
+            Felt::Nothing => return Ok(()),
             Felt::Contact { free_rad } => (VisitKind::Contact, free_rad),
             Felt::EarlyContact => (VisitKind::EarlyContact, measured.position_rad),
         };
-        if let Some(item) = progress.item
-            && self.execution.turn_back()
-        {
+        let Some(item) = progress.item else {
+            self.execution.stop();
+            return Err(NO_ITEM);
+        };
+        if self.execution.turn_back() {
             self.visits.push(Visited {
                 item,
                 kind,
                 position_rad,
             });
         }
+        Ok(())
     }
 
     fn end_dwell(&mut self) {

@@ -106,14 +106,9 @@ impl Worker {
                 .await
                 .map_err(|error| error.to_string())?;
         }
-        self.driver
-            .limit_torque(link.as_mut(), proof.torque_limit())
-            .await
-            .map_err(|error| error.to_string())?;
-        let deadline = self.own.clock.now().after(PERIOD * 5);
         let measured = self
             .driver
-            .cycle(link.as_mut(), None, deadline)
+            .begin(link.as_mut(), proof.torque_limit())
             .await
             .map_err(|error| error.to_string())?;
         // Energising and reading take their time: a stop may have come meanwhile.

@@ -454,3 +454,41 @@ async fn a_reader_that_stands_still_holds_up_no_stop() {
     assert!(bench.motion.stopped(ticket).await.unwrap().verified);
     assert!(matches!(ended.await.unwrap(), Outcome::Stopped(_)));
 }
+
+/// Nobody heard why: the arm stayed away without a word.
+#[tokio::test]
+async fn why_a_port_is_not_opened_again_is_told_until_it_is() {
+    let scene = Library::new(None).scene("default", None).unwrap();
+    let sim = Simulator::new(&scene.arm, &scene.rest_rad);
+    let missing = Arc::new(std::sync::Mutex::new(None::<&str>));
+    let (far, absent) = (sim.clone(), Arc::clone(&missing));
+    let open: Opener = Box::new(move |clock| {
+        if let Some(path) = *absent.lock().unwrap() {
+            let path = path.to_owned();
+            return Err(LinkError::Missing { path });
+        }
+        let link = MemoryLink::new(far.clone(), clock, "port").map_err(LinkError::Read)?;
+        Ok(Box::new(link) as Box<dyn Link>)
+    });
+    let permits = Arc::new(Permits::everything());
+    let arm = Arc::clone(&scene.arm);
+    let motion = Motion::start(arm, Clock::real(), permits, open).unwrap();
+    let mut snapshots = motion.watch();
+    let says = |words: &'static str| {
+        move |seen: &Snapshot| seen.warnings.iter().any(|said| said.contains(words))
+    };
+    *missing.lock().unwrap() = Some("/dev/first");
+    sim.break_it(Fault::Unplug);
+    let first = snapshots.wait_for(says("/dev/first")).await.unwrap();
+    assert_eq!(first.state, State::Detached);
+    drop(first);
+    *missing.lock().unwrap() = Some("/dev/second");
+    let second = snapshots.wait_for(says("/dev/second")).await.unwrap();
+    assert!(!says("/dev/first")(&second), "{:?}", second.warnings);
+    drop(second);
+    *missing.lock().unwrap() = None;
+    sim.break_it(Fault::Plug);
+    let open = |seen: &Snapshot| seen.state != State::Detached;
+    let opened = snapshots.wait_for(open).await.unwrap();
+    assert!(!says("not opened again")(&opened), "{:?}", opened.warnings);
+}

@@ -119,6 +119,8 @@ pub(super) struct Worker {
     pub(super) cycle_time: Duration,
     pub(super) wire: Wire,
     pub(super) reopen: Duration,
+    /// Why the port could not be opened again when that was tried last.
+    refused: Option<String>,
     /// When that was tried last: whoever only wakes the thread hurries nothing.
     tried: Instant,
     pub(super) ending: bool,
@@ -153,6 +155,7 @@ impl Worker {
             cycle_time: PERIOD,
             wire: Wire::default(),
             reopen: REOPEN,
+            refused: None,
             tried: Instant::ZERO,
             ending: false,
             slept: None,
@@ -374,10 +377,23 @@ impl Worker {
         self.reopen = (self.reopen * 2).min(REOPEN_MAX);
         let opened = self.open().await;
         self.tried = self.own.clock.now();
-        if opened.is_ok() {
+        if let Err(why) = opened {
+            self.note_refused(why);
+        } else {
             tracing::info!("the arm is connected again; it moves after `reset`");
+            self.refused = None;
             self.snapshot.state = State::Faulted;
             self.snapshot.fault = fault;
+        }
+    }
+
+    /// Tells why the port was not opened again: in the log once for each reason, and in what everybody
+    /// sees until it is open.
+    fn note_refused(&mut self, why: String) {
+        let said = format!("the port was not opened again: {why}");
+        if self.refused.as_ref() != Some(&said) {
+            tracing::warn!("{said}");
+            self.refused = Some(said);
         }
     }
 
@@ -400,6 +416,7 @@ impl Worker {
             });
         self.snapshot.counts = self.driver.counts().clone();
         self.snapshot.warnings = self.wire.warnings();
+        self.snapshot.warnings.extend(self.refused.clone());
         if self.is_idle()
             && self.snapshot.state == State::Stopped
             && self.own.permits.latched().is_none()

@@ -136,8 +136,11 @@ impl Worker {
         self.still.note(&measured);
         if let Some(job) = &mut self.job {
             job.note_dwell(&measured);
-            job.note_touch(&measured);
+            let touched = job.note_touch(&measured);
             job.note_reached(&measured);
+            if let Err(why) = touched {
+                self.fault(why);
+            }
         }
         let health = Health::of(&self.own.arm, &measured, &self.snapshot.health);
         if health.care > self.snapshot.health.care {

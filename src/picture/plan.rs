@@ -51,7 +51,7 @@ pub(super) struct Layout {
 #[must_use]
 pub fn pixel_of(view: &PlanView, at_mm: [f64; 2]) -> [f64; 2] {
     let [x, y] = Layout::of(view).sheet.place(at_mm);
-    [f64::from(x), f64::from(y)]
+    [x, y]
 }
 
 impl Layout {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::Identity;
 use crate::bus::Status;
 use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting};
-use crate::error::{Ailment, ServoName};
+use crate::error::{Ailment, DriverError, ServoName};
 use crate::map::Entry;
 use gate::TorqueLimit;
 
@@ -77,7 +77,7 @@ impl Dialect for Dynamixel {
         true
     }
 
-    fn goal_block(entry: &Entry, goal: Goal) -> Vec<u8> {
+    fn goal_block(entry: &Entry, goal: Goal) -> Result<Vec<u8>, DriverError> {
         let acceleration = ACCELERATION_HEADROOM * entry.acceleration_max_ticks_s2
             / registers::ACCELERATION_STEP_TICKS_S2;
         let velocity = goal.speed_ticks_s / registers::VELOCITY_STEP_TICKS_S;
@@ -85,7 +85,7 @@ impl Dialect for Dynamixel {
         block.extend(profile(acceleration).to_le_bytes());
         block.extend(profile(velocity).to_le_bytes());
         block.extend(goal.ticks.to_le_bytes());
-        block
+        Ok(block)
     }
 
     fn goal_ticks(status: &Status) -> i32 {

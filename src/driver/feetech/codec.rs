@@ -68,17 +68,31 @@ pub fn from_sign_magnitude(word: u16, sign_bit: u32) -> i32 {
     }
 }
 
-/// The reverse of [`from_sign_magnitude`]; magnitudes that do not fit are cut to the largest.
-#[must_use]
-pub fn to_sign_magnitude(value: i32, sign_bit: u32) -> u16 {
+/// Returns the reverse of [`from_sign_magnitude`].
+///
+/// # Errors
+/// When the magnitude needs the sign's bit or one above it: cut to what fits, it would be another
+/// position.
+pub fn to_sign_magnitude(value: i32, sign_bit: u32) -> Result<u16, TooLarge> {
     let sign = 1_u16 << sign_bit;
-    let largest = sign - 1;
-    let magnitude = u16::try_from(value.unsigned_abs()).map_or(largest, |m| m.min(largest));
-    if value < 0 {
-        magnitude | sign
-    } else {
-        magnitude
+    let most = sign - 1;
+    match u16::try_from(value.unsigned_abs()) {
+        Ok(magnitude) if magnitude <= most => Ok(match value {
+            ..0 => magnitude | sign,
+            _ => magnitude,
+        }),
+        _ => Err(TooLarge { value, most }),
     }
+}
+
+/// A number that its register does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{value} does not fit into its register, which holds -{most} to {most}")]
+pub struct TooLarge {
+    /// The number.
+    pub value: i32,
+    /// The largest magnitude that fits.
+    pub most: u16,
 }
 
 /// Finds replies in a stream that may hold anything.
@@ -248,9 +262,22 @@ mod tests {
         ] {
             assert_eq!(from_sign_magnitude(word, bit), value);
         }
-        assert_eq!(to_sign_magnitude(-1, 15), 0x8001);
-        assert_eq!(to_sign_magnitude(40_000, 15), 0x7FFF);
-        assert_eq!(to_sign_magnitude(-2047, 11), 0x0FFF);
+        assert_eq!(to_sign_magnitude(-1, 15), Ok(0x8001));
+        assert_eq!(to_sign_magnitude(-2047, 11), Ok(0x0FFF));
+    }
+
+    /// They were cut to the largest that fits, which is another position.
+    #[test]
+    fn refuses_a_number_that_does_not_fit_beside_its_sign() {
+        for (value, bit, most) in [
+            (40_000, 15, 0x7FFF),
+            (-0x8000, 15, 0x7FFF),
+            (2048, 11, 2047),
+            (i32::MIN, 15, 0x7FFF),
+        ] {
+            let refused = TooLarge { value, most };
+            assert_eq!(to_sign_magnitude(value, bit), Err(refused));
+        }
     }
 
     proptest! {
@@ -302,7 +329,8 @@ mod tests {
 
         #[test]
         fn sign_and_magnitude_round_trip(value in -2047_i32..=2047) {
-            prop_assert_eq!(from_sign_magnitude(to_sign_magnitude(value, 11), 11), value);
+            let word = to_sign_magnitude(value, 11).unwrap();
+            prop_assert_eq!(from_sign_magnitude(word, 11), value);
         }
     }
 }

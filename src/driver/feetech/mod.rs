@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::Identity;
 use crate::bus::Status;
 use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting};
-use crate::error::{Ailment, ServoName};
+use crate::error::{Ailment, DriverError, ServoName};
 use crate::map::Entry;
 use gate::TorqueLimit;
 
@@ -78,7 +78,7 @@ impl Dialect for Feetech {
         clippy::cast_sign_loss,
         reason = "both numbers are clamped to their register's range first"
     )]
-    fn goal_block(entry: &Entry, goal: Goal) -> Vec<u8> {
+    fn goal_block(entry: &Entry, goal: Goal) -> Result<Vec<u8>, DriverError> {
         let steps = ACCELERATION_HEADROOM * entry.acceleration_max_ticks_s2
             / registers::ACCELERATION_STEP_TICKS_S2;
         // 0 would mean "without limit" in both registers.
@@ -89,11 +89,15 @@ impl Dialect for Feetech {
             .speed_ticks_s
             .ceil()
             .clamp(1.0, f64::from(registers::SPEED_MAX)) as u16;
+        let ticks = to_sign_magnitude(goal.ticks, 15).map_err(|refused| DriverError::Unfit {
+            servo: entry.name.clone(),
+            refused,
+        })?;
         let mut block = vec![acceleration];
-        block.extend(to_sign_magnitude(goal.ticks, 15).to_le_bytes());
+        block.extend(ticks.to_le_bytes());
         block.extend([0, 0]);
         block.extend(speed.to_le_bytes());
-        block
+        Ok(block)
     }
 
     fn goal_ticks(status: &Status) -> i32 {

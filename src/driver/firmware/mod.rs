@@ -37,6 +37,9 @@ const LISTEN: Duration = Duration::from_millis(2);
 /// A state older than this is no reading.
 const STALE: Duration = Duration::from_millis(100);
 
+/// How long the cycle before a motion may take.
+const BEGIN: Duration = Duration::from_millis(50);
+
 /// How long a controller may take to answer HELLO, and to show its clock and its joints.
 const GREETING: Duration = Duration::from_millis(1500);
 
@@ -133,8 +136,8 @@ impl Firmware {
         identity::check(&self.arm, &self.identities(&ack))?;
         self.limits = ack.limits.as_slice().to_vec();
         let known = |session: &Session| {
-            let measured = session.state().is_some_and(|(state, _)| is_measured(state));
-            session.device_us().is_some() && measured
+            let state = session.state();
+            state.is_some_and(|(state, at)| at.is_some() && is_measured(state))
         };
         if !self.session.until(link, GREETING, known).await? {
             return Err(Complaint::NoPosition.into());
@@ -208,7 +211,10 @@ impl Firmware {
         self.session.forgive();
         self.quiet(link).await?;
         self.session.command(link, Message::Torque(true)).await?;
-        let ready = |session: &Session| session.mode() == Mode::Idle;
+        let ready = |session: &Session| {
+            let state = session.state();
+            state.is_some_and(|(state, at)| at.is_some() && state.mode == Mode::Idle)
+        };
         if !self.session.until(link, REST, ready).await? {
             let busy = Complaint::Busy {
                 mode: self.session.mode(),
@@ -332,6 +338,12 @@ impl Firmware {
         Ok(measured)
     }
 
+    /// Reads where a motion begins.
+    pub async fn read_start(&mut self, link: &mut dyn Link) -> Result<Measured, DriverError> {
+        let until = self.session.clock.now().after(BEGIN);
+        self.cycle(link, None, until).await
+    }
+
     fn torque_on(&self) -> bool {
         self.session
             .state()
@@ -342,6 +354,7 @@ impl Firmware {
     fn measured(&self) -> Result<Measured, DriverError> {
         let silent = || self.silent(STALE);
         let (state, at) = self.session.state().ok_or_else(silent)?;
+        let at = at.ok_or_else(silent)?;
         if self.session.clock.now().since(at) > STALE {
             return Err(silent().into());
         }

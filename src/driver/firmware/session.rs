@@ -29,8 +29,8 @@ pub(super) struct Session {
     pub(super) clock: Clock,
     pub(super) counts: BusCounts,
     state: Option<State>,
-    /// When that was true.
-    state_at: Instant,
+    /// When that was true; `None` where the controller's clock was not known yet.
+    state_at: Option<Instant>,
     refused: Option<SegmentAck>,
     /// A controller that was not ready has restarted, or its next STATE says what else it is doing.
     unexplained: Option<SegmentAck>,
@@ -59,7 +59,7 @@ impl Session {
             clock: clock.clone(),
             counts,
             state: None,
-            state_at: Instant::ZERO,
+            state_at: None,
             refused: None,
             unexplained: None,
             rebooted: None,
@@ -80,8 +80,9 @@ impl Session {
         micros(self.clock.now())
     }
 
-    /// The last STATE, and when it was true.
-    pub(super) fn state(&self) -> Option<(&State, Instant)> {
+    /// The last STATE, and when it was true: `None` where it came before the controller's clock was
+    /// known. It may be as old as what waited in an adapter then, and is no reading.
+    pub(super) fn state(&self) -> Option<(&State, Option<Instant>)> {
         self.state.as_ref().map(|state| (state, self.state_at))
     }
 
@@ -237,13 +238,12 @@ impl Session {
             self.counts.corrupt += u64::from(state.corrupt.wrapping_sub(before));
         }
         let now = self.clock.now();
-        let age_us = self
-            .device_us()
-            .map_or(0, |device_us| device_us.wrapping_sub(state.clock_us));
-        // A clock that is not known well may make a STATE a little younger than new.
-        let age_us = if age_us > u32::MAX / 2 { 0 } else { age_us };
-        let age = Duration::from_micros(u64::from(age_us));
-        self.state_at = now.before(age);
+        self.state_at = self.device_us().map(|device_us| {
+            let age_us = device_us.wrapping_sub(state.clock_us);
+            // A clock that is not known well may make a STATE a little younger than new.
+            let age_us = if age_us > u32::MAX / 2 { 0 } else { age_us };
+            now.before(Duration::from_micros(u64::from(age_us)))
+        });
         self.state = Some(state);
     }
 
@@ -308,5 +308,42 @@ const fn verb(message: &Message) -> &'static str {
         Message::Torque(false) => "switch torque off",
         Message::Park => "park",
         _ => "obey",
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+    use firmware_protocol::Joints;
+
+    fn state(clock_us: u32) -> State {
+        State {
+            clock_us,
+            boot_id: 1,
+            shift_us: 0,
+            nonce: 0,
+            epoch: 0,
+            drive_faults: 0,
+            corrupt: 0,
+            ignored: 0,
+            mode: Mode::Idle,
+            cause: Cause::None,
+            flags: State::MEASURED,
+            free: 0,
+            command: 0,
+            result: CommandResult::Done,
+            joints: Joints::empty(),
+        }
+    }
+
+    /// It counted as new, however long it had waited in an adapter.
+    #[test]
+    fn a_state_before_the_clock_is_known_is_no_reading() {
+        let mut session = Session::new(&Clock::simulated(), BusCounts::default());
+        assert!(session.device_us().is_none());
+        session.take_state(state(5_000_000));
+        let (seen, at) = session.state().unwrap();
+        assert_eq!((seen.mode, at), (Mode::Idle, None));
     }
 }

@@ -47,7 +47,9 @@ impl<D: Dialect> Servos<D> {
 
     /// Nothing that was known of another port or before a break is believed.
     fn forget(&mut self) {
+        self.begin_tries = 0;
         self.bus.slack = SLACK_UNKNOWN;
+        self.bus.longer = Duration::ZERO;
         self.bus.return_delay = Duration::from_micros(500);
         self.bus.echoes = false;
         self.fast = false;
@@ -113,8 +115,10 @@ impl<D: Dialect> Servos<D> {
         let servo = self.map.name(place);
         let mut request = Vec::new();
         D::encode(&mut request, Request::Read(servo.id, register));
-        for tries in 0..=RETRIES_MAX {
+        let mut tries = 0;
+        while self.asks_again(tries, PATIENT) {
             self.count_retries(&[place], tries);
+            tries += 1;
             let expect = Expect {
                 ids: &[servo.id],
                 parameters: usize::from(register.length),
@@ -125,10 +129,7 @@ impl<D: Dialect> Servos<D> {
                 return Ok(status);
             }
         }
-        Err(DriverError::NoReply {
-            servo,
-            tries: RETRIES_MAX + 1,
-        })
+        Err(DriverError::NoReply { servo, tries })
     }
 
     async fn identify(

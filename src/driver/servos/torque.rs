@@ -20,7 +20,10 @@ impl<D: Dialect> Servos<D> {
             .filter(|(_, known)| !was_on(known))
             .map(|(place, _)| place)
             .collect();
+        self.begin_tries = BEGIN_TRIES;
         let result = self.try_energise(link, &limp).await;
+        // The tidying has the tries of a cycle: what is lost is told without another wait.
+        self.end_beginning();
         if result.is_err() {
             self.goals = None;
             // The first error is the one to report; this is the tidying after it.
@@ -100,7 +103,7 @@ impl<D: Dialect> Servos<D> {
         readings: &[Reading],
     ) -> Result<(), DriverError> {
         let goals = self.goals_here();
-        let frame = self.goals_frame(&goals, D::GOAL);
+        let frame = self.goals_frame(&goals, D::GOAL)?;
         self.bus.tell(link, &frame).await?;
         self.capped = goals.iter().map(|goal| goal.speed_ticks_s).collect();
         self.capped_cycles = 0;
@@ -119,7 +122,7 @@ impl<D: Dialect> Servos<D> {
             ticks: D::goal_ticks(status),
             ..goal
         };
-        let wanted = D::goal_block(&self.map.entries[place], same_goal);
+        let wanted = D::goal_block(&self.map.entries[place], same_goal)?;
         let differs = wanted.iter().zip(&status.data).find(|(a, b)| a != b);
         let (wanted, found) = differs.map_or((0, 0), |(a, b)| (i32::from(*a), i32::from(*b)));
         self.expect(place, D::GOAL, wanted, found, 0)
@@ -150,16 +153,33 @@ impl<D: Dialect> Servos<D> {
         })
     }
 
-    /// Limits the torque of every servo for the motion that follows, if that is not its limit already.
-    pub(crate) async fn limit_torque(
+    /// Limits the torque of every servo for the motion that follows, if that is not its limit
+    /// already, and reads where it begins.
+    pub(crate) async fn begin(
         &mut self,
         link: &mut dyn Link,
         limit: TorqueLimit,
-    ) -> Result<(), DriverError> {
-        if self.torque_limit == Some(limit) {
-            return Ok(());
+    ) -> Result<Measured, DriverError> {
+        self.begin_tries = BEGIN_TRIES;
+        let measured = self.try_begin(link, limit).await;
+        self.end_beginning();
+        measured
+    }
+
+    fn end_beginning(&mut self) {
+        self.begin_tries = 0;
+        self.bus.longer = Duration::ZERO;
+    }
+
+    async fn try_begin(
+        &mut self,
+        link: &mut dyn Link,
+        limit: TorqueLimit,
+    ) -> Result<Measured, DriverError> {
+        if self.torque_limit != Some(limit) {
+            self.write_torque_limit(link, limit).await?;
         }
-        self.write_torque_limit(link, limit).await
+        self.cycle(link, None, PATIENT).await
     }
 
     /// Writes each servo's torque limit, all in one frame, and reads it back.

@@ -183,3 +183,24 @@ async fn a_probe_is_stopped_and_lifted_like_any_motion() {
         assert!(matches!(latched, Some(Latch::Stopped(_))), "{latched:?}");
     }
 }
+
+/// The touch was dropped, and the tip pressed on to the probe's end.
+#[tokio::test]
+async fn a_touch_that_no_point_was_probed_for_stops_the_arm_and_is_told() {
+    let bench = Bench::with(Clock::simulated());
+    laid(&bench, 1.5);
+    let mut trajectory = plan_of(&bench);
+    for span in &mut trajectory.spans {
+        span.item = None;
+    }
+    let outcome = probe(&bench, trajectory).await;
+    let Outcome::Faulted(why) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert!(why.contains("a probe of no point"), "{why}");
+    assert!(crush_mm(&bench, 1.5) < 1.0);
+    assert!(matches!(
+        bench.motion.permits().latched(),
+        Some(Latch::Fault(_))
+    ));
+}

@@ -63,7 +63,7 @@ pub(super) enum Caller {
 impl House {
     pub(super) async fn new(scene: &str) -> Self {
         let rig = Rig::new(Clock::real());
-        let motion = rig.on_a_port();
+        let motion = rig.on_a_wire();
         let folder = tempfile::tempdir().unwrap();
         let [scenes, output, state] =
             ["scenes", "out", "state"].map(|name| folder.path().join(name));

@@ -17,6 +17,7 @@
 mod house;
 mod rig;
 mod told;
+mod wire;
 
 use crate::far_end;
 use crate::support;
@@ -102,7 +103,7 @@ async fn a_stop_request_reaches_the_wire_in_time() {
 /// Stops of one arm, each in a swing: after how long the first frame was heard, and a bare thread woken.
 async fn swung_and_stopped(count: usize, way: (f64, f64), share: f64) -> Vec<(f64, f64)> {
     let rig = Rig::new(Clock::real());
-    let motion = rig.on_a_port();
+    let motion = rig.on_a_wire();
     let bare = Bare::start(&rig.clock);
     let (mut both_ms, mut uncounted) = (Vec::new(), 0);
     while both_ms.len() < count {

@@ -7,7 +7,6 @@ use nalgebra::Point3;
 use steadyhand::clock::Clock;
 use steadyhand::gate;
 use steadyhand::link::memory::{FarEnd, MemoryLink};
-use steadyhand::link::serial::SerialLink;
 use steadyhand::link::{Link, LinkError, pty};
 use steadyhand::motion::{Motion, Opener, StopReport};
 use steadyhand::permit::{Permit, Permits, Who};
@@ -18,6 +17,7 @@ use steadyhand::units::{Instant, Joints};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::far_end::{self, Family};
+use super::wire::WireLink;
 
 /// How an arm says that the machine, or the simulated one's thread, was not run in time.
 const TOO_BUSY: [&str; 2] = ["did not run the arm's thread", "no reply from servo"];
@@ -109,11 +109,13 @@ impl Rig {
         }))
     }
 
-    /// On a pseudo-terminal with a thread of its own.
-    pub(super) fn on_a_port(&self) -> Motion {
-        let (path, baud) = (self.port(), self.scene.arm.file.baud);
+    /// On a wire, with a thread of its own.
+    pub(super) fn on_a_wire(&self) -> Motion {
+        let (sim, heard) = (self.ear().sim, Arc::clone(&self.heard));
         self.start(Box::new(move |clock| {
-            SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn Link>)
+            let (sim, heard) = (sim.clone(), Arc::clone(&heard));
+            let link = WireLink::to(Ear { sim, heard }, clock).map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn Link>)
         }))
     }
 
