@@ -378,7 +378,7 @@ impl Worker {
         let opened = self.open().await;
         self.tried = self.own.clock.now();
         if let Err(why) = opened {
-            self.note_refused(why);
+            self.note_refused(&why);
         } else {
             tracing::info!("the arm is connected again; it moves after `reset`");
             self.refused = None;
@@ -389,7 +389,7 @@ impl Worker {
 
     /// Tells why the port was not opened again: in the log once for each reason, and in what everybody
     /// sees until it is open.
-    fn note_refused(&mut self, why: String) {
+    fn note_refused(&mut self, why: &str) {
         let said = format!("the port was not opened again: {why}");
         if self.refused.as_ref() != Some(&said) {
             tracing::warn!("{said}");

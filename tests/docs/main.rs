@@ -1,5 +1,11 @@
 //! Pages, schemas and the tree itself say what is true.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a failing test may panic"
+)]
+
 mod arguments;
 mod mcp_catalogue;
 mod schema;

@@ -1,5 +1,11 @@
 //! The program as its users meet it: child processes, terminals, HTTP.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a failing test may panic"
+)]
+
 mod align;
 mod calibrate;
 mod curved;

@@ -1,5 +1,11 @@
 //! Bounds on the wall clock and long runs, for a quiet machine: `just slow`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a failing test may panic"
+)]
+
 mod chaos;
 mod hogs;
 mod load;
