@@ -9,7 +9,7 @@ pub mod toml;
 mod tools;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -91,6 +91,14 @@ pub struct NodeFile {
 pub struct Source {
     file: String,
     text: Arc<str>,
+}
+
+impl Source {
+    /// Returns the path of the file; `None` for a node that was read from none.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        (!self.file.is_empty()).then(|| Path::new(&self.file))
+    }
 }
 
 impl fmt::Debug for Source {

@@ -19,6 +19,7 @@ use super::{Node, Seat, Watch};
 use tracing::Instrument as _;
 
 use base::units::{Joints, Measured};
+use base::wording::seconds;
 use job::{Accepted, BYTES, Drawn, Entry, Keeper, Kept};
 use motion::{Asks, Outcome, State, StopReport, Visited};
 use permit::{Denied, Latch, Permit, Who};
@@ -546,7 +547,10 @@ fn line(card: &Card) -> String {
         ..
     } = card;
     match *state {
-        "moving" => format!("{scene}: {done} of {of} done, {eta_s:.0} s left"),
+        "moving" => format!(
+            "{scene}: {done} of {of} done, {} left",
+            seconds(eta_s.round())
+        ),
         state => format!("{scene}: {state}, {done} of {of}"),
     }
 }
@@ -661,7 +665,8 @@ fn stopped(report: &StopReport, drawn: Drawn) -> Reply {
     };
     let message = match report.standstill_ms {
         Some(ms) => format!(
-            "stopped before the end; standing still {ms:.0} ms after the stop was asked for, {how}"
+            "stopped before the end; standing still {} after the stop was asked for, {how}",
+            seconds(ms / 1e3)
         ),
         None => {
             "a stop was asked for, and standstill could not be verified: look at the arm".to_owned()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use base::units::{Joints, short};
+use base::wording::{millimetres, seconds};
 use plan::{self, Attempt, Plan, PlanError, Report, Watch};
 use scene::{Scene, SheetStroke};
 
@@ -131,10 +132,10 @@ pub(super) fn sum_up(report: &Report) -> String {
         dips => format!(", {dips} dips"),
     };
     format!(
-        "{}, {:.0} mm of line, {:.1} s of arm time{dips}",
+        "{}, {} of line, {} of arm time{dips}",
         report.strokes(),
-        report.pen_down_mm,
-        report.duration_s
+        millimetres(report.pen_down_mm, 0),
+        seconds(report.duration_s)
     )
 }
 

@@ -7,6 +7,7 @@ use super::super::stroke::rounded;
 use super::{INSET_MM, reading, report};
 use crate::answer::Reply;
 use base::units::Joints;
+use base::wording::{count, millimetres};
 use calib::{self, Aligned, AlignedPoint, Assessed, Contact, Finding, Role, Session, Store};
 use motion::VisitKind;
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
@@ -63,9 +64,9 @@ pub(super) async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Tr
         finding: assessed.finding.clone(),
     };
     let message = format!(
-        "{} points touched, {TOUCHES} times each: the sheet lies {:.2} mm and {:.2} degrees from where it was believed; proposed, and nothing is saved until an operator accepts it",
-        places.len(),
-        assessed.change.mm,
+        "{} touched, {TOUCHES} times each: the sheet lies {} and {:.2}° from where it was believed; proposed, and nothing is saved until an operator accepts it",
+        count(places.len(), "point"),
+        millimetres(assessed.change.mm, 2),
         assessed.change.deg
     );
     let reply = Reply::done(message).with("change", assessed.change);
