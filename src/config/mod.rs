@@ -8,6 +8,7 @@ mod peers;
 pub mod toml;
 mod tools;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,8 +37,10 @@ pub struct NodeFile {
     /// How much is guessed for a caller. Absent: `lenient` with embedded simulated arms only,
     /// `guarded` otherwise.
     pub forgiveness: Option<Forgiveness>,
-    /// Whether tool aliases are listed, or only callable.
-    pub list_aliases: bool,
+    /// Which names of the built-in tools are listed: `both`, `plain` (`stroke`) or `robot` (`robot_stroke`). Every name can be called.
+    pub names: NamesEntry,
+    /// Words for built-in tools instead of the shipped ones, by the tool's name.
+    pub descriptions: BTreeMap<String, DescriptionEntry>,
     /// A folder of scenes that come before the ones in the binary.
     pub scenes: Option<PathBuf>,
     /// Where reports and pictures are written; absent: a folder in the system's temporary one.
@@ -144,6 +147,30 @@ pub enum Calibrated {
     Elsewhere,
 }
 
+/// The names by which built-in tools are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NamesEntry {
+    /// Each tool by its own name and again by its alias.
+    Both,
+    /// By its own name.
+    Plain,
+    /// By its alias.
+    Robot,
+}
+
+/// Words for a built-in tool. They change what models read; effect, schema and arguments stay as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DescriptionEntry {
+    /// The text after the lines on how the tool is called: what it does, then when to use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The words of arguments, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, String>,
+}
+
 /// How much is guessed for a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -207,7 +234,8 @@ impl Default for NodeFile {
             }],
             cameras: Vec::new(),
             forgiveness: None,
-            list_aliases: true,
+            names: NamesEntry::Both,
+            descriptions: BTreeMap::new(),
             scenes: None,
             output: None,
             state: None,

@@ -783,5 +783,8 @@ mod tests {
             )
         };
         assert!(at(250).is_ok() && at(251).is_err());
+        let said = at(2996).unwrap_err();
+        assert!(said.contains("has not answered for 3 s"), "{said}");
+        assert!(said.contains("wait until it is connected again"), "{said}");
     }
 }

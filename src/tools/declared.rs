@@ -23,6 +23,8 @@ pub struct Declared {
     tools: Arc<[Tool]>,
     /// In the same order.
     deeds: Arc<[Deed]>,
+    /// The built-in tools in the node file's words; empty where it has none.
+    reworded: Arc<[Tool]>,
 }
 
 /// What a declared tool does.
@@ -99,12 +101,15 @@ impl Declared {
             .collect();
         let unknown = super::withhold::problems(file, &declared.tools);
         declared.problems.extend(unknown);
+        let (reworded, problems) = super::reword::reworded(file, here);
+        declared.problems.extend(problems);
         if !declared.problems.is_empty() {
             return Err(file.wrong(&declared.problems));
         }
         Ok(Self {
             tools: declared.tools.into(),
             deeds: helping.into_iter().chain(own).flatten().collect(),
+            reworded: reworded.into(),
         })
     }
 
@@ -118,6 +123,12 @@ impl Declared {
     #[must_use]
     pub fn shared(&self) -> Arc<[Tool]> {
         Arc::clone(&self.tools)
+    }
+
+    /// Returns the built-in tools in the node file's words; none where it has no words for them.
+    #[must_use]
+    pub fn reworded(&self) -> Arc<[Tool]> {
+        Arc::clone(&self.reworded)
     }
 
     /// Returns whether the tool of this exact name passes its arguments on as they came.

@@ -669,7 +669,7 @@ fn node(bench: &Bench, file: &str) -> Served {
 #[test]
 fn nothing_moves_a_node_that_is_read_only_and_its_stop_is_done() {
     let bench = Bench::new();
-    let file = "name = \"bench\"\nread_only = true\nlist_aliases = false\n\n[[tools]]\nname = \"draw\"\ndescription = \"Draw\"\ncalls = \"stroke\"\n";
+    let file = "name = \"bench\"\nread_only = true\nnames = \"plain\"\n\n[[tools]]\nname = \"draw\"\ndescription = \"Draw\"\ncalls = \"stroke\"\n";
     let served = node(&bench, file);
     assert_eq!(listed(&served), ["sense", "list_nodes", "stop"]);
     for tool in ["stroke", "robot_stroke", "align", "reset", "draw"] {
@@ -692,7 +692,7 @@ fn nothing_moves_a_node_that_is_read_only_and_its_stop_is_done() {
 #[test]
 fn only_the_tools_that_a_node_offers_are_listed_and_called() {
     let bench = Bench::new();
-    let file = "name = \"bench\"\nonly_tools = [\"draw\", \"sense\"]\nlist_aliases = false\n\n[[tools]]\nname = \"draw\"\ndescription = \"Draw\"\ncalls = \"stroke\"\nfixed = { scene = \"short\", dry_run = true }\n";
+    let file = "name = \"bench\"\nonly_tools = [\"draw\", \"sense\"]\nnames = \"plain\"\n\n[[tools]]\nname = \"draw\"\ndescription = \"Draw\"\ncalls = \"stroke\"\nfixed = { scene = \"short\", dry_run = true }\n";
     let served = node(&bench, file);
     assert_eq!(listed(&served), ["sense", "stop", "draw"]);
     let (_, refused) = post(&served, "", &call("stroke", &json!({})));
