@@ -32,7 +32,7 @@ pub(super) struct CallArgs {
     tool: String,
     /// Its arguments, sent as typed: `{"scene":"letters"}`, or anything that a model might send
     arguments: Option<String>,
-    /// Another node, such as http://127.0.0.1:8700/mcp, instead of one in this process
+    /// Another node, such as 127.0.0.1:8700, instead of one in this process
     #[arg(long, value_name = "URL")]
     node: Option<String>,
     /// The file that holds the token for that node

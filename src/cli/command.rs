@@ -116,7 +116,7 @@ pub(super) enum Command {
         /// The scene to move in [default: the one last moved in]
         #[arg(long)]
         scene: Option<String>,
-        /// How many stops
+        /// Number of stops
         #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
         rounds: u32,
         #[command(flatten)]

@@ -13,7 +13,11 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1,
         "m" | "min" => 60,
         "h" => 3600,
-        _ => return Err(format!("{unit:?} is no unit of time; write 90s, 30m or 2h")),
+        _ => {
+            return Err(format!(
+                "{unit:?} is not a unit of time; write 90s, 30m or 2h"
+            ));
+        }
     };
     let number: u64 = number
         .parse()

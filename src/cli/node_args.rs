@@ -25,7 +25,7 @@ pub(super) struct NodeArgs {
     /// The serial port of the node's first arm, instead of what the node file says
     #[arg(long, global = true, value_name = "PATH")]
     pub(super) port: Option<String>,
-    /// `elsewhere`: this arm, its tools and its sheets were measured by other means, and whoever says so answers for them; as
+    /// `elsewhere`: this arm, its tools and its sheets were measured by other means, on your responsibility; as
     /// `calibrated` in the node file, and for its first arm
     #[arg(long, global = true, value_name = "WHERE", value_parser = ["elsewhere"])]
     pub(super) calibrated: Option<String>,
@@ -83,7 +83,7 @@ pub(super) struct AtArgs {
     /// The node's control socket, where several nodes run on this machine
     #[arg(long, value_name = "PATH")]
     pub(super) socket: Option<PathBuf>,
-    /// A node elsewhere, such as https://arm.example:8700, for whoever has an operator's token
+    /// A node elsewhere, such as arm.example:8700; needs an operator's token
     #[arg(
         long,
         value_name = "URL",

@@ -310,7 +310,7 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
                 told = done_for(&node, &who, verb) => told,
                 () = gone(&mut reader) => {
                     leave_jog(&node);
-                    bail!("whoever jogged went away: the arm was told to stop");
+                    bail!("the client that jogged has gone: the arm was told to stop");
                 }
             }
         }

@@ -79,7 +79,7 @@ impl Node {
             .is_none_or(|waiting| waiting.plan != same_hash(plan))
         {
             return Err(format!(
-                "{job} has another plan by now; look at it and approve that"
+                "{job} has a different plan by now; look at that one and approve it"
             ));
         }
         let waiting = all.swap_remove(at);

@@ -245,7 +245,9 @@ impl Errand {
 
 /// Nothing moves that is not in the journal.
 fn unwritten(why: &str) -> String {
-    format!("the journal cannot be written ({why}); mend that first, for nothing moves without it")
+    format!(
+        "the journal cannot be written ({why}); repair that first: nothing moves without a journal"
+    )
 }
 
 /// Where an arm is, as last read.
@@ -512,8 +514,7 @@ async fn done_before(job: &Job) -> Reply {
         .map_or_else(gone, |reply| (*reply).clone());
     reply.text = format!("done before, not again: {}", reply.text);
     reply.set("message", reply.text.clone());
-    reply
-        .hint("this call was done moments ago and nothing moved now; again: true does it once more")
+    reply.hint("this call was done moments ago and nothing moved now; `again` true repeats it")
 }
 
 fn gone() -> Reply {
@@ -558,7 +559,7 @@ fn line(card: &Card) -> String {
 fn still_moving(seat: &Seat, card: &Card) -> Reply {
     let message = match card.state {
         "held" if seat.motion.snapshot().state == State::Held => format!(
-            "{} is held, the pen up ({}); an operator goes on with it by `steadyhand resume`",
+            "{} is held, the pen up ({}); an operator goes on with `steadyhand resume`",
             card.id,
             line(card)
         ),
@@ -622,13 +623,13 @@ impl Trouble {
                     "the journal could not be written ({why}), so the arm was stopped on the way"
                 ))
                 .with("code", "journal")
-                .hint("sense shows where the arm is; after mending the cause call reset"),
+                .hint("sense shows where the arm is; remove the cause, then call reset"),
             ),
             Self::Faulted(why) => (
                 "faulted",
                 Reply::failed(format!("fault on the way: {why}"))
                     .with("code", "fault")
-                    .hint("sense shows where the arm is; after mending the cause call reset"),
+                    .hint("sense shows where the arm is; remove the cause, then call reset"),
             ),
             Self::Overtaken => (
                 "stopped",

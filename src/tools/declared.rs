@@ -409,7 +409,7 @@ impl Declaring<'_> {
         let unit = argument.unit.clone();
         if let Some(name) = unit.as_ref().filter(|name| Unit::named(name).is_none()) {
             let what = format!(
-                "argument `{}`: nobody knows the unit `{name}`; write one such as mm, cm, m, deg, rad, s, ms, mm/s or hz",
+                "argument `{}`: the unit `{name}` is unknown; write one such as mm, cm, m, deg, rad, s, ms, mm/s or hz",
                 argument.name
             );
             self.say(format!("{path}.unit"), what);

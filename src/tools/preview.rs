@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use base::units::{Joints, short};
-use base::wording::{millimetres, seconds};
+use base::wording::{count, millimetres, seconds};
 use plan::{self, Attempt, Plan, PlanError, Report, Watch};
 use scene::{Scene, SheetStroke};
 
@@ -128,8 +128,7 @@ const NAMED_MAX: usize = 3;
 pub(super) fn sum_up(report: &Report) -> String {
     let dips = match report.dips {
         0 => String::new(),
-        1 => ", 1 dip".to_owned(),
-        dips => format!(", {dips} dips"),
+        dips => format!(", {}", count(dips, "dip")),
     };
     format!(
         "{}, {} of line, {} of arm time{dips}",

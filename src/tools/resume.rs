@@ -175,7 +175,7 @@ fn check_is_one_thing(order: &Order<'_>) -> Result<(), Box<Reply>> {
         return Ok(());
     }
     Err(Reply::failed(
-        "`resume` draws what is left and `again` draws all of it once more: say one of them; nothing moved",
+        "`resume` draws what is left and `again` draws all of it: send one of them; nothing moved",
     )
     .with("code", "resume_or_again")
     .boxed())
@@ -187,7 +187,7 @@ fn same_scene(node: &Node, seat: &Seat, past: &Past) -> Result<Arc<Scene>, Box<R
     let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
     let changed = |why: String| {
         Reply::failed(format!(
-            "{} cannot be gone on with: {why}; restore it, or draw anew with again: true; nothing moved",
+            "{} cannot be resumed: {why}; restore it, or start over with `again` true; nothing moved",
             past.id
         ))
         .with("code", "scene_changed")
@@ -210,7 +210,7 @@ fn same_scene(node: &Node, seat: &Seat, past: &Past) -> Result<Arc<Scene>, Box<R
 pub(super) fn check_none_cut_short(order: &Order<'_>, seat: &Seat) -> Result<(), Box<Reply>> {
     match order.node.book.interrupted(&seat.name) {
         Some(past) if past.is_unfinished() && !order.is("again") => Err(Reply::failed(format!(
-            "{} was interrupted, which draws {}: {}{}; stroke with `resume` true goes on with it, and this call with `again` true draws anew what it names; nothing moved",
+            "{} was interrupted, which draws {}: {}{}; stroke with `resume` true resumes it, and this call with `again` true draws its own scene from the beginning; nothing moved",
             past.id,
             title(&past),
             past.words(),

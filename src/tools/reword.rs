@@ -137,7 +137,7 @@ mod tests {
             ),
             (
                 "[descriptions.stop]\neffect = \"reads\"\n",
-                "unknown key `descriptions.stop.effect`",
+                "unknown field `effect`, expected `text` or `arguments`",
             ),
         ] {
             let refused = listed(file).unwrap_err();

@@ -180,7 +180,7 @@ pub(super) fn latch_words(latch: &Latch) -> &'static str {
     match latch {
         Latch::Stopped(_) => "stopped: call reset",
         Latch::Emergency(_) => "emergency stop: an operator must clear it",
-        Latch::Fault(_) => "fault: mend it, then call reset",
+        Latch::Fault(_) => "fault: remove its cause, then call reset",
         Latch::Hot(_) => "fault: a servo is too hot; let it cool, then call reset",
     }
 }

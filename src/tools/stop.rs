@@ -69,7 +69,7 @@ pub fn line(seat: &Seat, report: Option<&StopReport>) -> String {
     let name = &seat.name;
     match report {
         None => format!(
-            "{name}: its thread has ended or hangs, so that nobody knows whether a stop was sent: cut its power"
+            "{name}: its thread has ended or hangs, so the stop may not have been sent: cut its power"
         ),
         Some(report) => match (report.verified, report.first_frame_ms, report.standstill_ms) {
             (true, Some(first), Some(still)) => {

@@ -255,7 +255,7 @@ fn the_recorded_bytes_of_a_job_draw_it_again() {
         let replayed = bench.run(&["replay", job, "--bytes", "--state", &state]);
         let said = text(&replayed);
         assert_eq!(replayed.status.code(), Some(0), "{job}: {said}");
-        for word in ["frames of", "the ink is at most", "from the plan's end"] {
+        for word in ["frames in", "the ink is at most", "from the plan's end"] {
             assert!(said.contains(word), "{job}: {said}");
         }
     }

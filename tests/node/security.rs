@@ -256,7 +256,8 @@ fn a_token_that_was_made_for_a_day_ends_with_it() {
     let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
     let list = bench.run(&[&["token", "list"][..], &at].concat());
     let list = String::from_utf8(list.stdout).unwrap();
-    assert!(list.contains("ends within 1 days"), "{list}");
+    assert!(list.contains("ends within 1 day"), "{list}");
+    assert!(!list.contains("1 days"), "{list}");
     let bearer = format!("Authorization: Bearer {token}\r\n");
     for (ahead_ms, wanted) in [("0", 200), ("86400001", 401)] {
         let served = bench.serve_in(&at, &[("STEADYHAND_CALENDAR_OFFSET_MS", ahead_ms)]);

@@ -136,7 +136,7 @@ impl HereArgs {
 /// How large a change may be.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ChangeArgs {
-    /// Although it changes more than 20 mm or 10 degrees, or turns a joint's sign round
+    /// Accept a change above 20 mm or 10 degrees, or of a joint's sign
     #[arg(long = "override")]
     pub(super) overridden: bool,
 }
@@ -153,10 +153,10 @@ pub(crate) struct ConsentArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CameraArgs {
-    /// Whose sheet it looks at
+    /// Scene whose sheet it looks at
     #[arg(long)]
     pub(super) scene: String,
-    /// Which camera of the node [default: the only one]
+    /// Camera of the node [default: the only one]
     #[arg(long)]
     pub(super) camera: Option<String>,
     #[command(flatten)]

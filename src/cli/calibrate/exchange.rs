@@ -26,7 +26,7 @@ impl Place {
                 format!(" (line {}, column {}: no JSON)", error.line(), error.column())
             };
             anyhow!(
-                "{} is no calibration of LeRobot{at}: it names each joint with whole counts, such as {{\"shoulder_pan\": {{\"id\": 1, \"drive_mode\": 0, \"homing_offset\": -12, \"range_min\": 800, \"range_max\": 3200}}}}",
+                "{} is not a LeRobot calibration{at}: one names each joint with whole counts, such as {{\"shoulder_pan\": {{\"id\": 1, \"drive_mode\": 0, \"homing_offset\": -12, \"range_min\": 800, \"range_max\": 3200}}}}",
                 file.display()
             )
         })?;

@@ -106,7 +106,7 @@ impl Place {
     fn tell_dependants(&self, session: &Session) -> anyhow::Result<()> {
         if session.kind == Kind::Zeros && self.runs {
             show::line(
-                "a node reads an arm's file when it starts: start it again; until then it enables, moves and touches nothing by the new file, and a stop stops it as ever",
+                "a node reads an arm's file when it starts: restart it; until then it enables, moves and touches nothing by the new file, and a stop works as before",
             );
         }
         let history = self.store.history()?;

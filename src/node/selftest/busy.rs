@@ -79,7 +79,9 @@ impl Busy {
         self.over.store(true, Ordering::SeqCst);
         let planner = self.planner.take();
         match planner.map(JoinHandle::join) {
-            Some(Ok(Err(error))) => Err(format!("no plan so long can be made here: {error}")),
+            Some(Ok(Err(error))) => {
+                Err(format!("no plan of that length can be made here: {error}"))
+            }
             Some(Err(_)) => Err("the planner failed".to_owned()),
             _ => Ok(()),
         }
