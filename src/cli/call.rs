@@ -176,7 +176,14 @@ async fn connect(url: &str, token_file: Option<&Path>) -> anyhow::Result<Client>
             "{url} wants a token: make one there with `steadyhand token add NAME`, write it into a file, and call again with --token-file FILE"
         );
     }
-    Err(error.into())
+    bail!("{}", in_plain_words(&error.to_string()))
+}
+
+/// Returns an error without the protocol's name and number of it, which say less than the words that follow.
+fn in_plain_words(error: &str) -> String {
+    let named = error.split_once("JSON-RPC error: ");
+    let words = named.and_then(|(at, rest)| Some(format!("{at}{}", rest.split_once(": ")?.1)));
+    words.unwrap_or_else(|| error.to_owned())
 }
 
 async fn call(client: &Client, args: &CallArgs, own: Option<&Node>) -> anyhow::Result<Called> {

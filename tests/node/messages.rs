@@ -66,6 +66,16 @@ fn a_missing_token_is_asked_for_by_its_option() {
         &["wants a token", "--token-file FILE", "steadyhand token add"],
         &["-32600", "JSON-RPC"],
     );
+    let wrong = bench.path("wrong").display().to_string();
+    std::fs::write(&wrong, "sth_wrong\n").unwrap();
+    let node = served.host();
+    let called = bench.run(&["call", "sense", "--node", &node, "--token-file", &wrong]);
+    assert_ne!(called.status.code(), Some(0));
+    check(
+        &words(&called),
+        &["this token is not known here", "`steadyhand token add`"],
+        &["-32600", "JSON-RPC"],
+    );
 }
 
 /// `jobs` listed the jobs of the node that runs, and `replay` looked for them elsewhere.
