@@ -94,6 +94,13 @@ impl Memory {
     }
 }
 
+/// Says why a call is refused that would be accepted from another caller, and which call is accepted instead.
+fn why_refused(field: &str) -> String {
+    format!(
+        "`{field}` was refused in the call before this one, and to leave it out now would move the arm by a default that was not asked for: write `{field}` out, be it the default, or send the corrected call"
+    )
+}
+
 impl Entry {
     fn compare(&self, mut reading: Reading, policy: &Policy) -> Result<Reading, Box<Refusal>> {
         let Some(field) = self.left_out(&reading.given) else {
@@ -102,6 +109,7 @@ impl Entry {
         if policy.refuses(Rule::RefusedArgumentLeftOut) {
             return Err(Box::new(Refusal {
                 kind: Rule::RefusedArgumentLeftOut,
+                guidance: why_refused(field),
                 ..(*self.refusal).clone()
             }));
         }

@@ -1,5 +1,7 @@
 //! Keys that no parameter answers to: ignored where that changes nothing, otherwise trouble.
 
+use std::borrow::Cow;
+
 use super::{
     arguments::{Call, whole_text},
     candidates,
@@ -67,9 +69,11 @@ impl Call<'_> {
             self.given.insert(key.to_owned(), node.to_value());
         } else if self.is_withheld(key, node) {
             return false;
-        } else if node.is_empty() || meaning::is_harmless(key) {
-            let why = "supplied by the server or empty; ignored";
+        } else if meaning::is_harmless(key) {
+            let why = format!("the server supplies it; do not send {shown}");
             self.ignored(&shown, node, "ignored_key", why);
+        } else if node.is_empty() {
+            self.ignored(&shown, node, "ignored_key", "empty; ignored");
         } else if !self.judges() {
             self.ignored(&shown, node, "unknown_key", "no such parameter; ignored");
         } else {
@@ -265,7 +269,7 @@ impl Call<'_> {
         key: &str,
         node: &Node,
         code: &'static str,
-        why: &'static str,
+        why: impl Into<Cow<'static, str>>,
     ) {
         self.coercer
             .repairs

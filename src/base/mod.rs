@@ -3,3 +3,4 @@
 pub mod clock;
 pub mod disk;
 pub mod units;
+pub mod wording;

@@ -29,6 +29,7 @@ pub use aligned::{Aligned, AlignedPoint};
 pub use assess::{
     AssessError, Assessed, Residual, assess, basis_of, next_step, taught, taught_before,
 };
+use base::wording::count;
 pub use class::{Accept, Class};
 pub use edit::{EditError, flipped_joints, identify, write};
 pub use frame::{Asked, FrameSigma, SheetFrame, frame};
@@ -54,7 +55,7 @@ pub use zeros::{Target, Touch, ZEROS_TOUCHES_MIN, Zeros, zeros};
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
     /// Fewer than the unknowns need.
-    #[error("{have} touches of {what}; at least {need} are needed: touch {} more", need - have)]
+    #[error("{} of {what}; at least {need} are needed: touch {} more", count(*have, "touch"), need - have)]
     TooFew {
         /// Of what.
         what: &'static str,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Finding, Verdict};
 use arm::ArmFile;
+use base::wording::count;
 
 /// What a calibration is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -243,7 +244,7 @@ impl Record {
     pub fn line(&self) -> String {
         let session = &self.session;
         format!(
-            "{:>4}  {}  {:<6} {}  {}, {} touches, {}",
+            "{:>4}  {}  {:<6} {}  {}, {}, {}",
             self.number,
             stamp(self.at_ms),
             session.kind.word(),
@@ -256,7 +257,7 @@ impl Record {
                 }
             },
             self.method,
-            session.touches.len(),
+            count(session.touches.len(), "touch"),
             match self.verdict {
                 Verdict::Good => "good",
                 Verdict::Usable => "usable",

@@ -6,6 +6,7 @@ use super::Verdict;
 use super::assess::{Assessed, next_step};
 use super::record::{Kind, Record, Session, Values};
 use super::stats::ratio;
+use base::wording::count;
 
 /// The picture's sides.
 const SIDE: f64 = 480.0;
@@ -84,10 +85,10 @@ pub fn record(record: &Record) -> String {
 }
 
 fn title(session: &Session) -> String {
-    let touches = session.touches.len();
+    let touches = count(session.touches.len(), "touch");
     match session.kind {
         Kind::Tool => format!(
-            "tool: pen {} of scene {}, {touches} touches",
+            "tool: pen {} of scene {}, {touches}",
             session.pen, session.scene
         ),
         Kind::Sheet if session.read_mm.is_some() => {
@@ -97,11 +98,14 @@ fn title(session: &Session) -> String {
             format!("sheet of scene {}, by a camera's picture", session.scene)
         }
         Kind::Sheet => format!(
-            "sheet of scene {}, {touches} {}",
+            "sheet of scene {}, {}",
             session.scene,
-            session.method()
+            count(
+                session.touches.len(),
+                if session.probed { "probe" } else { "touch" }
+            )
         ),
-        Kind::Zeros => format!("zeros of arm {}, {touches} touches", session.arm),
+        Kind::Zeros => format!("zeros of arm {}, {touches}", session.arm),
         Kind::Pose | Kind::Cap | Kind::Calibrator | Kind::Camera => {
             format!(
                 "{} {} of scene {}",

@@ -1,6 +1,6 @@
-//! What a model is told in words. The order is fixed: what it does with its minimal call, how it is called, then when.
+//! Descriptions for models. The order is fixed: how a tool is called, then, for people as well, what it does and when.
 
-use super::{Here, Tool};
+use super::{Here, Parameter, Tool};
 
 /// Longest description; some linters and providers cut what is longer.
 pub const DESCRIPTION_CHARS_MAX: usize = 500;
@@ -8,25 +8,28 @@ pub const DESCRIPTION_CHARS_MAX: usize = 500;
 /// Most characters of declared tools' names in the workflow.
 const NAMES_CHARS_MAX: usize = 80;
 
-/// The first line: what the tool does, and its minimal call.
+/// Returns the sentence for people: what the tool does.
 #[must_use]
-pub fn summary(tool: &Tool, here: &Here) -> String {
-    format!("{}. Minimal call: {}", tool.does, tool.minimal(here))
+pub fn summary(tool: &Tool) -> String {
+    format!("{}.", tool.does)
 }
 
-/// The whole description, in lines.
+/// Returns the whole description: four lines on how the tool is called, then what it does and when.
 #[must_use]
 pub fn description(tool: &Tool, here: &Here) -> String {
     let mut lines = vec![
-        summary(tool, here),
         format!("Call schema: {}", call_schema(tool, here)),
         format!("Minimal valid call: {}", tool.minimal(here)),
         format!("Examples: {}", examples(tool, here).join(" ")),
-        "Notes: do not send ctx; the server supplies it".to_owned(),
+        NOTES.to_owned(),
+        summary(tool),
     ];
     lines.extend(tool.when.iter().cloned());
     lines.join("\n")
 }
+
+/// What every model is told of the keys that frameworks add.
+pub(super) const NOTES: &str = "Notes: do not send ctx; the server supplies it";
 
 /// The calls that are shown, the minimal one first.
 pub(super) fn examples(tool: &Tool, here: &Here) -> Vec<String> {
@@ -37,25 +40,17 @@ pub(super) fn examples(tool: &Tool, here: &Here) -> Vec<String> {
     std::iter::once(tool.minimal(here)).chain(more).collect()
 }
 
-/// `{scene: string, debug: boolean}, all optional`.
+/// Returns the arguments as a type: `{scene?: string = "default", debug?: boolean = false}`.
 fn call_schema(tool: &Tool, here: &Here) -> String {
-    let each = |wanted: &str| -> Option<String> {
-        let names: Vec<&str> = tool
-            .shown(here)
-            .filter(|parameter| parameter.kind.json_type() == wanted)
-            .map(|parameter| parameter.name.as_str())
-            .collect();
-        (!names.is_empty()).then(|| format!("{}: {wanted}", names.join(", ")))
+    let one = |parameter: &Parameter| {
+        let mark = if parameter.required { "" } else { "?" };
+        let default = parameter.default.as_ref().filter(|_| !parameter.required);
+        let default = default.map_or(String::new(), |value| format!(" = {value}"));
+        let (name, kind) = (&parameter.name, parameter.kind.json_type());
+        format!("{name}{mark}: {kind}{default}")
     };
-    let types = ["string", "integer", "number", "array", "boolean"];
-    let all: Vec<String> = types.into_iter().filter_map(each).collect();
-    let required: Vec<&str> = tool.required().collect();
-    let needed = match (all.is_empty(), required.is_empty()) {
-        (true, _) => ", no arguments".to_owned(),
-        (false, true) => ", all optional".to_owned(),
-        (false, false) => format!(", required: {}", required.join(", ")),
-    };
-    format!("{{{}}}{needed}", all.join("; "))
+    let all: Vec<String> = tool.shown(here).map(one).collect();
+    format!("{{{}}}", all.join(", "))
 }
 
 /// The workflow, for clients that pass it on.
@@ -120,24 +115,35 @@ mod tests {
                 .lines()
                 .map(|line| line.split(':').next().unwrap_or_default())
                 .collect();
-            assert!(
-                text.lines()
-                    .next()
-                    .is_some_and(|line| line.ends_with("Minimal call: {}")),
-                "{text}"
-            );
             let order = ["Call schema", "Minimal valid call", "Examples", "Notes"];
-            assert_eq!(starts.get(1..5), Some(order.as_slice()), "{text}");
+            assert_eq!(starts.get(..4), Some(order.as_slice()), "{text}");
+            let sentence = format!("{}.", tool.does);
+            assert_eq!(text.lines().nth(4), Some(sentence.as_str()), "{text}");
             assert!(
                 text.lines().any(|line| line.starts_with("Examples: {}")),
                 "{text}"
             );
-            assert!((1..=4).contains(&tool.when.len()), "{}", tool.name);
+            assert!(tool.when.len() <= 4, "{}", tool.name);
             assert!(
                 (20..=DESCRIPTION_CHARS_MAX).contains(&text.chars().count()),
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_call_schema_shows_what_may_be_left_out_and_what_it_is_then() {
+        let here = tests_here();
+        let schema = |name: &str| {
+            let text = here.find(name).map(|tool| description(tool, &here));
+            let text = text.unwrap_or_default();
+            text.lines().next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(
+            schema("sense"),
+            r#"Call schema: {scene?: string = "default", meta?: string, debug?: boolean = false}"#
+        );
+        assert_eq!(schema("stop"), "Call schema: {debug?: boolean = false}");
     }
 
     #[test]

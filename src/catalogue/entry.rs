@@ -261,6 +261,8 @@ pub struct Listed {
     pub name: String,
     /// Its name for people.
     pub title: String,
+    /// For people: what it does.
+    pub summary: String,
     /// For models.
     pub description: String,
     /// JSON Schema of its arguments.

@@ -25,16 +25,34 @@ pub struct Here {
     pub everywhere: Vec<String>,
     /// Tools that this node does not offer.
     pub withheld: Vec<String>,
-    /// Whether aliases stand in the list.
-    pub aliases_listed: bool,
+    /// Which names of the built-in tools stand in the list; every name is understood.
+    pub listed_names: ListedNames,
+    /// The built-in tools in the words of the node file; empty where it has none.
+    pub reworded: Arc<[Tool]>,
     /// Tools that the node file declares beside the six.
     pub declared: Arc<[Tool]>,
+}
+
+/// The names by which built-in tools are listed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ListedNames {
+    /// Each tool by its own name, then again by its alias.
+    #[default]
+    Both,
+    /// By its own name, such as `stroke`.
+    Plain,
+    /// By its alias, such as `robot_stroke`.
+    Robot,
 }
 
 impl Here {
     /// The tools of this node: the six, then those that its node file declares, without those that it does not offer.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
-        let all = TOOLS.iter().chain(self.declared.iter());
+        let built_in = match self.reworded.is_empty() {
+            true => TOOLS.as_slice(),
+            false => &self.reworded,
+        };
+        let all = built_in.iter().chain(self.declared.iter());
         all.filter(|tool| !self.withheld.contains(&tool.name))
     }
 

@@ -16,7 +16,7 @@ mod tools;
 pub use describe::{DESCRIPTION_CHARS_MAX, description, instructions, summary};
 pub use entry::{Effect, Field, FieldKind, Hints, Kind, Listed, Parameter, Tool, Vocabulary};
 pub use exam::EXAM_TOOLS;
-pub use here::{ENUM_MAX, EVERYWHERE, Here};
+pub use here::{ENUM_MAX, EVERYWHERE, Here, ListedNames};
 pub use page::{help, page, table, usage};
 pub use prompts::{PROMPTS, Prompt};
 pub use render::Format;
@@ -24,40 +24,34 @@ pub use schema::{input, output};
 pub use stop_words::says_stop;
 pub use tools::{PREVIEW, PREVIEW_NAMES, TOOLS};
 
-/// The list as clients of this node see it: the tools, then the aliases of the six if those are listed.
+/// Returns the list as clients of this node see it: the tools, then the same under their aliases, as far as the node lists either.
+/// A tool without an alias is listed by its own name.
 #[must_use]
 pub fn list(here: &Here) -> Vec<Listed> {
-    let tools = here.tools().map(|tool| listed(tool, here));
-    let aliases = here
-        .tools()
-        .flat_map(|tool| tool.aliases.iter().map(move |name| alias(tool, name)));
-    tools
-        .chain(aliases.filter(|_| here.aliases_listed))
-        .collect()
+    let by_own = |tool: &&Tool| here.listed_names != ListedNames::Robot || tool.aliases.is_empty();
+    let own = here.tools().filter(by_own);
+    let own = own.map(|tool| listed(tool, &tool.name, here));
+    let aliases = here.tools().flat_map(|tool| {
+        tool.aliases
+            .iter()
+            .map(move |name| listed(tool, name, here))
+    });
+    let has_aliases = here.listed_names != ListedNames::Plain;
+    own.chain(aliases.filter(|_| has_aliases)).collect()
 }
 
-fn listed(tool: &Tool, here: &Here) -> Listed {
+/// Returns a tool as it is listed by one of its names. An alias is a whole tool: a planner that is bound to schemas could send
+/// nothing to one without.
+fn listed(tool: &Tool, name: &str, here: &Here) -> Listed {
     Listed {
-        name: tool.name.clone(),
+        name: name.to_owned(),
         title: tool.title.clone(),
+        summary: summary(tool),
         description: description(tool, here),
         input_schema: input(tool, here),
         output_schema: Some(output(tool)),
         hints: tool.hints(),
-        alias_of: None,
-    }
-}
-
-/// An alias is read as fully as its tool and told in one line.
-fn alias(tool: &Tool, name: &str) -> Listed {
-    Listed {
-        name: name.to_owned(),
-        title: tool.title.clone(),
-        description: format!("Same as {}. Minimal call: {{}}", tool.name),
-        input_schema: schema::bare(),
-        output_schema: None,
-        hints: tool.hints(),
-        alias_of: Some(tool.name.clone()),
+        alias_of: (name != tool.name).then(|| tool.name.clone()),
     }
 }
 
@@ -76,7 +70,6 @@ fn tests_here() -> Here {
         overlays: names(&["crosses", "leaf"]),
         arms: names(&["so101"]),
         nodes: names(&["here"]),
-        aliases_listed: true,
         ..Here::default()
     }
 }
@@ -90,7 +83,7 @@ fn tests_here() -> Here {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{Effect, TOOLS, list, tests_here};
+    use super::{Effect, ListedNames, TOOLS, list, tests_here};
 
     #[test]
     fn no_two_tools_answer_to_one_name() {
@@ -117,14 +110,51 @@ mod tests {
     }
 
     #[test]
-    fn aliases_are_listed_only_where_the_node_says_so() {
-        let mut here = tests_here();
-        assert_eq!(list(&here).len(), 13);
-        here.aliases_listed = false;
-        let names: Vec<String> = list(&here).into_iter().map(|tool| tool.name).collect();
-        assert_eq!(
-            names,
-            ["align", "reset", "sense", "stroke", "list_nodes", "stop"]
-        );
+    fn the_node_says_which_names_are_listed_and_every_name_is_understood() {
+        let plain = ["align", "reset", "sense", "stroke", "list_nodes", "stop"];
+        let robot = [
+            "robot_align",
+            "robot_reset",
+            "robot_sense",
+            "robot_stroke",
+            "system_list_nodes",
+            "robot_stop",
+        ];
+        let both = [plain, robot].concat();
+        for (listed_names, names) in [
+            (ListedNames::Both, both.as_slice()),
+            (ListedNames::Plain, &plain),
+            (ListedNames::Robot, &robot),
+        ] {
+            let here = super::Here {
+                listed_names,
+                ..tests_here()
+            };
+            let listed: Vec<String> = list(&here).into_iter().map(|tool| tool.name).collect();
+            assert_eq!(listed, names);
+            assert!(both.iter().all(|name| here.find(name).is_some()));
+        }
+    }
+
+    #[test]
+    fn an_alias_is_a_whole_tool() {
+        let tools = list(&tests_here());
+        for alias in tools.iter().filter(|tool| tool.alias_of.is_some()) {
+            let own = tools
+                .iter()
+                .find(|tool| Some(&tool.name) == alias.alias_of.as_ref());
+            let own = own.unwrap();
+            assert_eq!(alias.input_schema, own.input_schema, "{}", alias.name);
+            assert_eq!(alias.output_schema, own.output_schema, "{}", alias.name);
+            assert_eq!(alias.description, own.description, "{}", alias.name);
+        }
+    }
+
+    #[test]
+    fn names_that_earlier_systems_had_are_understood() {
+        let here = tests_here();
+        for name in ["list_scenes", "ping_nodes", "robot_list_nodes"] {
+            assert_eq!(here.find(name).unwrap().name, "list_nodes");
+        }
     }
 }

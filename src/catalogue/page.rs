@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::describe::{examples, summary};
 use super::schema::words;
-use super::{Effect, Here, Tool};
+use super::{Effect, Here, Parameter, Tool};
 
 /// Width of the column of names.
 const HELP_NAME_WIDTH: usize = 12;
@@ -12,7 +12,12 @@ const HELP_NAME_WIDTH: usize = 12;
 /// The page of one tool: everything that the catalogue knows about it.
 #[must_use]
 pub fn usage(tool: &Tool, here: &Here) -> String {
-    let mut out = format!("# {}\n\n{}\n", tool.name, summary(tool, here));
+    let mut out = format!(
+        "# {}\n\n{}\n\n{}\n",
+        tool.name,
+        first_lines(tool, here),
+        summary(tool)
+    );
     for line in &tool.when {
         let _ = writeln!(out, "{line}");
     }
@@ -29,6 +34,16 @@ pub fn usage(tool: &Tool, here: &Here) -> String {
     out
 }
 
+/// Returns the two lines that a model needs: the least that it may send, and what it may not.
+fn first_lines(tool: &Tool, here: &Here) -> String {
+    let minimal = tool.minimal(here);
+    let does = match tool.default_action.as_str() {
+        "" => String::new(),
+        action => format!(", which {action}"),
+    };
+    format!("Minimal valid call: `{minimal}`{does}.\nDo not send `ctx`; the server supplies it.")
+}
+
 fn arguments(tool: &Tool, here: &Here) -> String {
     let mut out = String::from("\n## Arguments\n\n");
     let all_optional = tool.parameters.iter().all(|one| !one.required);
@@ -37,7 +52,7 @@ fn arguments(tool: &Tool, here: &Here) -> String {
         (false, true) => "All are optional.",
         (false, false) => "Those that are not marked as required are optional.",
     });
-    out.push_str(" Do not send ctx; the server supplies it.\n\n");
+    out.push_str("\n\n");
     for parameter in &tool.parameters {
         let mut names = vec![parameter.name.as_str()];
         names.extend(parameter.aliases.iter().map(String::as_str));
@@ -46,11 +61,20 @@ fn arguments(tool: &Tool, here: &Here) -> String {
             "- `{}` ({}{}): {}",
             names.join("`, `"),
             parameter.kind.json_type(),
-            if parameter.required { ", required" } else { "" },
+            needed(parameter),
             words(parameter, here)
         );
     }
     out
+}
+
+/// Says whether a parameter is required, or what it is where it is not sent.
+fn needed(parameter: &Parameter) -> String {
+    match (parameter.required, &parameter.default) {
+        (true, _) => ", required".to_owned(),
+        (false, Some(default)) => format!(", default {default}"),
+        (false, None) => String::new(),
+    }
 }
 
 fn result(tool: &Tool) -> String {
@@ -135,6 +159,17 @@ mod tests {
         let page = usage(&TOOLS[3], &tests_here());
         assert!(
             page.contains("`scene`, `scene_name`") && page.contains("robot_stroke"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn a_usage_page_begins_with_what_a_model_needs() {
+        let page = usage(&TOOLS[3], &tests_here());
+        assert!(
+            page.starts_with(
+                "# stroke\n\nMinimal valid call: `{}`, which draws the default scene.\nDo not send `ctx`;"
+            ),
             "{page}"
         );
     }

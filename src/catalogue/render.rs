@@ -129,13 +129,9 @@ fn shown(schema: &Map<String, Value>) -> Vec<Shown<'_>> {
         .collect()
 }
 
-fn first_line(tool: &Listed) -> &str {
-    tool.description.lines().next().unwrap_or_default()
-}
-
 fn text(tool: &Listed) -> String {
     let size = tool.description.len() + Value::Object(tool.input_schema.clone()).to_string().len();
-    let mut out = format!("{}  ({size} bytes)\n  {}\n", tool.name, first_line(tool));
+    let mut out = format!("{}  ({size} bytes)\n  {}\n", tool.name, tool.summary);
     for parameter in shown(&tool.input_schema) {
         let _ = writeln!(
             out,
@@ -157,7 +153,7 @@ fn text(tool: &Listed) -> String {
 }
 
 fn markdown(tool: &Listed) -> String {
-    let mut out = format!("### `{}`\n\n{}\n", tool.name, first_line(tool));
+    let mut out = format!("### `{}`\n\n{}\n", tool.name, tool.summary);
     let parameters = shown(&tool.input_schema);
     if parameters.is_empty() {
         return out;
@@ -211,8 +207,8 @@ mod tests {
         assert_eq!(openai[3]["function"]["name"], "stroke");
         let hermes = Format::Hermes.render(&tests_here());
         let lines: Vec<&str> = hermes.lines().collect();
-        assert_eq!(lines.len(), 15);
-        for line in &lines[1..14] {
+        assert_eq!(lines.len(), 14);
+        for line in &lines[1..13] {
             serde_json::from_str::<Value>(line).unwrap();
         }
     }

@@ -21,11 +21,6 @@ pub fn input(tool: &Tool, here: &Here) -> Map<String, Value> {
     schema
 }
 
-/// Schema of a tool that says nothing about its arguments.
-pub(super) fn bare() -> Map<String, Value> {
-    object(Map::new())
-}
-
 fn object(properties: Map<String, Value>) -> Map<String, Value> {
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!("object"));

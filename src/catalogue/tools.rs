@@ -13,14 +13,14 @@ fn scene() -> Parameter {
         kind: Kind::Name(Vocabulary::Scenes),
         required: false,
         default: Some(Value::from("default")),
-        words: "scene name, default \"default\"".to_owned(),
+        words: "scene name".to_owned(),
     }
 }
 
 fn last_scene() -> Parameter {
     Parameter {
         default: None,
-        words: "the scene last moved in, which is the default".to_owned(),
+        words: "default: the last one moved in".to_owned(),
         ..scene()
     }
 }
@@ -32,7 +32,7 @@ fn meta() -> Parameter {
         kind: Kind::Name(Vocabulary::Overlays),
         required: false,
         default: None,
-        words: "overlay on the scene, default none".to_owned(),
+        words: "overlay".to_owned(),
     }
 }
 
@@ -43,7 +43,7 @@ fn arm() -> Parameter {
         kind: Kind::Name(Vocabulary::Arms),
         required: false,
         default: None,
-        words: "arm name, default the first".to_owned(),
+        words: "default: the first".to_owned(),
     }
 }
 
@@ -54,14 +54,14 @@ fn node() -> Parameter {
         kind: Kind::Name(Vocabulary::Nodes),
         required: false,
         default: None,
-        words: "node that does it, default this one".to_owned(),
+        words: "default: this one".to_owned(),
     }
 }
 
 fn nodes() -> Parameter {
     Parameter {
         kind: Kind::Name(Vocabulary::Everywhere),
-        words: "node to stop, or all; default this one".to_owned(),
+        words: "node to stop, or all; default: this one".to_owned(),
         ..node()
     }
 }
@@ -73,7 +73,7 @@ fn debug() -> Parameter {
         kind: Kind::Bool,
         required: false,
         default: Some(Value::from(false)),
-        words: "true adds details, default false".to_owned(),
+        words: "more details".to_owned(),
     }
 }
 
@@ -90,7 +90,7 @@ fn touch() -> Parameter {
         kind: Kind::Bool,
         required: false,
         default: Some(Value::from(false)),
-        words: "true feels the sheet, default false".to_owned(),
+        words: "feel the sheet".to_owned(),
     }
 }
 
@@ -105,7 +105,7 @@ fn measured() -> Parameter {
         },
         required: false,
         default: None,
-        words: "{\"dx\": 0.8, \"dy\": -0.3} as read off the drawn cross".to_owned(),
+        words: "{\"dx\": 0.8, \"dy\": -0.3}, read off the cross".to_owned(),
     }
 }
 
@@ -116,7 +116,7 @@ fn dry_run() -> Parameter {
         kind: Kind::Bool,
         required: false,
         default: Some(Value::from(false)),
-        words: "true returns the plan and its picture without motion, default false".to_owned(),
+        words: "plan and picture, no motion".to_owned(),
     }
 }
 
@@ -127,7 +127,7 @@ fn again() -> Parameter {
         kind: Kind::Bool,
         required: false,
         default: Some(Value::from(false)),
-        words: "true repeats a call that was just done, default false".to_owned(),
+        words: "repeat a call just done".to_owned(),
     }
 }
 
@@ -138,7 +138,7 @@ fn plan() -> Parameter {
         kind: Kind::Text,
         required: false,
         default: None,
-        words: "plan_hash of a dry run: draws that or nothing".to_owned(),
+        words: "plan_hash of a dry run: draw that or nothing".to_owned(),
     }
 }
 
@@ -149,7 +149,7 @@ fn resume() -> Parameter {
         kind: Kind::Bool,
         required: false,
         default: Some(Value::from(false)),
-        words: "true goes on with an unfinished drawing, default false".to_owned(),
+        words: "go on with an unfinished drawing".to_owned(),
     }
 }
 
@@ -195,8 +195,7 @@ fn align() -> Tool {
         unlisted: Vec::new(),
         examples: texts(&[r#"{"scene":"$scene"}"#]),
         when: texts(&[
-            "Use first in a session or after a pen change.",
-            "Before: a person enables motion. After: stroke.",
+            "Use first, or after a pen change. Before: a person enables motion. After: stroke.",
         ]),
         fields: &[
             ARM_STATE,
@@ -242,14 +241,13 @@ fn reset() -> Tool {
         also: Vec::new(),
         effect: Effect::Moves,
         writes: false,
-        does: "Lift the pen and go to rest; clears an ordinary stop".to_owned(),
+        does: "Lift the pen and go to rest; ends an ordinary stop".to_owned(),
         default_action: "lifts the pen and goes to rest".to_owned(),
         parameters: vec![last_scene(), arm(), node(), debug()],
         unlisted: Vec::new(),
         examples: Vec::new(),
         when: texts(&[
-            "Use after stop, a refusal or a fault, and at the end.",
-            "An emergency stop is cleared by a person only.",
+            "Use after a stop, refusal or fault, and at the end. A person clears an emergency stop.",
         ]),
         fields: &[ARM_STATE, STATE],
         destructive: false,
@@ -266,12 +264,12 @@ fn sense() -> Tool {
         also: Vec::new(),
         effect: Effect::Reads,
         writes: false,
-        does: "Report joints, pen tip, servos, the running job and a picture; no motion".to_owned(),
+        does: "Report joints, pen tip, servos, running job and a picture; nothing moves".to_owned(),
         default_action: String::new(),
         parameters: vec![scene(), meta(), arm(), node(), debug()],
         unlisted: Vec::new(),
         examples: texts(&[r#"{"debug":true}"#]),
-        when: texts(&["Use at any time: before motion, while a job runs, and to see the drawing."]),
+        when: texts(&["Use at any time."]),
         fields: &[
             ARM_STATE,
             STATE,
@@ -326,8 +324,7 @@ fn stroke() -> Tool {
         unlisted: Vec::new(),
         examples: texts(&[r#"{"scene":"$scene"}"#, r#"{"dry_run":true}"#]),
         when: texts(&[
-            "Use to draw. Before: align; a person enables motion.",
-            "A long drawing answers with its job: sense reports it, stop ends it.",
+            "Before: align; a person enables motion. A long drawing answers with a job: sense reports it, stop ends it.",
         ]),
         fields: &[
             ARM_STATE,
@@ -359,16 +356,16 @@ fn list_nodes() -> Tool {
     Tool {
         name: "list_nodes".to_owned(),
         title: "List nodes".to_owned(),
-        aliases: texts(&["robot_list_nodes", "system_list_nodes"]),
-        also: Vec::new(),
+        aliases: texts(&["system_list_nodes"]),
+        also: texts(&["robot_list_nodes", "list_scenes", "ping_nodes"]),
         effect: Effect::Reads,
         writes: false,
-        does: "List the nodes with arm, state, scenes and whether motion is enabled".to_owned(),
+        does: "List nodes with arm, state, scenes and what is enabled".to_owned(),
         default_action: String::new(),
         parameters: vec![node(), debug()],
         unlisted: Vec::new(),
         examples: Vec::new(),
-        when: texts(&["Use to find valid node, arm and scene names."]),
+        when: texts(&["Use to find valid names."]),
         fields: &[Field {
             name: "nodes",
             kind: FieldKind::Objects,
@@ -400,7 +397,7 @@ fn stop() -> Tool {
         parameters: vec![nodes(), debug()],
         unlisted: Vec::new(),
         examples: Vec::new(),
-        when: texts(&["Use whenever anything looks wrong; always allowed. After: reset."]),
+        when: texts(&["Always allowed; use whenever in doubt. After: reset."]),
         fields: &[
             ARM_STATE,
             STATE,

@@ -27,7 +27,7 @@ pub(super) struct ImportArgs {
     /// The link that the pen is mounted to
     #[arg(long, value_name = "LINK")]
     tip: String,
-    /// What the arm shall be called; without it as the URDF calls its robot
+    /// Name of the arm [default: the robot's name in the URDF]
     #[arg(long)]
     name: Option<String>,
     /// Which servos turn the joints: feetech-sts or dynamixel2

@@ -1,10 +1,23 @@
 //! `audit verify`: whether an audit log is as its node wrote it. Needs no node.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use clap::Subcommand;
 
 use super::{Exit, show};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum AuditCommand {
+    /// Say that every record of a log is as its node wrote it, or name the first that is not
+    Verify {
+        /// The log: `audit.log` in the node's state folder
+        file: PathBuf,
+        /// The node's public key, where it is known from elsewhere: 64 hexadecimal digits
+        #[arg(long)]
+        key: Option<String>,
+    },
+}
 
 pub(super) fn verify(file: &Path, key: Option<&str>) -> anyhow::Result<Exit> {
     let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;

@@ -1,17 +1,21 @@
 //! `call`: a tool call as any MCP client makes it, with a progress bar.
 
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::bail;
+use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Map;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::keys::Keys;
-use super::{CallArgs, Exit, Options, show};
+use super::{Exit, Options, show};
 use mcp::client::{self, Client, ClientError};
+use mcp::http_client;
 use mcp::{Answer, CallWatch, Progress, ProgressSender, Received};
 use node::config_changes::Changes;
 use node::mcp_service::NodeDesk;
@@ -21,6 +25,29 @@ use node::peers::read_token;
 use node::serve::{self, Leaves};
 use permit::Who;
 use tools::Node;
+
+#[derive(Debug, Args)]
+pub(super) struct CallArgs {
+    /// The tool, such as stroke
+    tool: String,
+    /// Its arguments, sent as typed: `{"scene":"letters"}`, or anything that a model might send
+    arguments: Option<String>,
+    /// Another node, such as 127.0.0.1:8700, instead of one in this process
+    #[arg(long, value_name = "URL")]
+    node: Option<String>,
+    /// The file that holds the token for that node
+    #[arg(long, value_name = "FILE", requires = "node")]
+    token_file: Option<PathBuf>,
+    /// Print the structured result alone
+    #[arg(long)]
+    json: bool,
+    /// Scenes to enable first, where the arm is not the embedded simulator
+    #[arg(long, value_name = "SCENE", num_args = 1..)]
+    enable: Vec<String>,
+}
+
+/// HTTP status of a request that wants a token and has none.
+const UNAUTHORIZED: u16 = 401;
 
 pub(super) async fn run(node: &Options, args: CallArgs) -> anyhow::Result<Exit> {
     let at = node;
@@ -39,9 +66,8 @@ pub(super) async fn run(node: &Options, args: CallArgs) -> anyhow::Result<Exit> 
     let client = match (&own, &args.node) {
         (Some(node), _) => client::in_process(Arc::new(NodeDesk::new(node))).await?,
         (None, url) => {
-            let token = args.token_file.as_deref().map(read_token).transpose();
-            let url = with_path(url.as_deref().unwrap_or_default());
-            client::connect_as(&url, token.map_err(anyhow::Error::msg)?).await?
+            let url = whole_address(url.as_deref().unwrap_or_default());
+            connect(&url, args.token_file.as_deref()).await?
         }
     };
     if let Some(node) = &own {
@@ -125,14 +151,39 @@ fn left(ended: Exit) -> Answer {
     }
 }
 
-/// An address without a path means the usual one.
-fn with_path(url: &str) -> String {
-    let after_scheme = url.split_once("://").map_or(url, |(_, rest)| rest);
-    if after_scheme.contains('/') {
-        url.to_owned()
-    } else {
-        format!("{url}/mcp")
+/// Returns the whole address of a node: `HOST:PORT` is what people type, and a path that is not said is the usual one.
+fn whole_address(said: &str) -> String {
+    let said = said.trim();
+    let (scheme, rest) = said.split_once("://").unwrap_or(("http", said));
+    match rest.trim_end_matches('/') {
+        host if host.contains('/') => format!("{scheme}://{rest}"),
+        host => format!("{scheme}://{host}/mcp"),
     }
+}
+
+/// Opens the protocol with a node elsewhere. A refusal for want of a token names the option that sends one.
+async fn connect(url: &str, token_file: Option<&Path>) -> anyhow::Result<Client> {
+    let token = token_file.map(read_token).transpose();
+    let token = token.map_err(anyhow::Error::msg)?;
+    let has_token = token.is_some();
+    let error = match client::connect_as(url, token).await {
+        Ok(client) => return Ok(client),
+        Err(error) => error,
+    };
+    // The protocol library keeps no status; the same address says it to a plain request.
+    if !has_token && let Ok((UNAUTHORIZED, _)) = http_client::json(url, None, None).await {
+        bail!(
+            "{url} wants a token: make one there with `steadyhand token add NAME`, write it into a file, and call again with --token-file FILE"
+        );
+    }
+    bail!("{}", in_plain_words(&error.to_string()))
+}
+
+/// Returns an error without the protocol's name and number of it, which say less than the words that follow.
+fn in_plain_words(error: &str) -> String {
+    let named = error.split_once("JSON-RPC error: ");
+    let words = named.and_then(|(at, rest)| Some(format!("{at}{}", rest.split_once(": ")?.1)));
+    words.unwrap_or_else(|| error.to_owned())
 }
 
 async fn call(client: &Client, args: &CallArgs, own: Option<&Node>) -> anyhow::Result<Called> {

@@ -7,6 +7,7 @@ use rustix::fs::{Access, access};
 
 use super::{Exit, Options, show};
 use base::clock::Clock;
+use base::wording::millimetres;
 use config::{ArmEntry, NodeFile};
 use link::serial::SerialLink;
 use node::{open, peers, state_folder, tls_identity};
@@ -168,7 +169,9 @@ fn with_scenes(args: &Options, file: &NodeFile, library: &Library, findings: &mu
                     .map_err(|error| error.to_string())
                     .and_then(|plan| {
                         gate::preview(&scene, &plan.trajectory)
-                            .map(|()| format!("{:.0} mm of line", plan.report.pen_down_mm))
+                            .map(|()| {
+                                format!("{} of line", millimetres(plan.report.pen_down_mm, 0))
+                            })
                             .map_err(|refused| refused.to_string())
                     });
                 findings.note(&what, planned);
@@ -190,7 +193,7 @@ fn port(args: &Options, entry: &ArmEntry, baud: u32) -> Result<String, String> {
     })?;
     if !about.file_type().is_char_device() {
         return Err(format!(
-            "{path} is no serial port: name one of /dev/serial/by-id"
+            "{path} is not a serial port: name one of /dev/serial/by-id"
         ));
     }
     let is_pseudo_terminal = path.starts_with("/dev/pts/");

@@ -1,13 +1,35 @@
 //! `explain`: what would be understood, without doing it.
 
 use std::io::{BufRead, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use clap::Args;
 use serde_json::Value;
 
-use super::{Exit, ExplainArgs, ExplainFormat, Options, show};
+use super::{Exit, Options, show};
 use args::{self, Shape};
+
+#[derive(Debug, Args)]
+pub(super) struct ExplainArgs {
+    /// The tool
+    #[arg(required_unless_present = "schema")]
+    tool: Option<String>,
+    /// Its arguments, as a model might send them
+    arguments: Option<String>,
+    /// A JSON Schema to read lines of {"s": …} from standard input by, instead of a tool
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
+    schema: Option<PathBuf>,
+    /// In words or as JSON; without it in words on a terminal
+    #[arg(long, value_enum, conflicts_with = "schema")]
+    format: Option<ExplainFormat>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum ExplainFormat {
+    Text,
+    Json,
+}
 
 pub(super) fn run(node: &Options, args: &ExplainArgs) -> anyhow::Result<Exit> {
     match (&args.schema, &args.tool) {

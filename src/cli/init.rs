@@ -228,7 +228,7 @@ fn pick(question: &str, among: &[String]) -> anyhow::Result<String> {
     let index = said.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
     match index.and_then(|index| among.get(index)) {
         Some(one) => Ok(one.clone()),
-        None => bail!("{said:?} is none of 1 to {}", among.len()),
+        None => bail!("{said:?} is not one of 1 to {}", among.len()),
     }
 }
 

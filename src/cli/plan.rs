@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Exit, Options, scenes, show};
 use base::units::Finite;
+use base::wording::{count, millimetres, seconds};
 use node::open;
 use plan::{Patient, PlanError, Report};
 use scene::{Drawing, Library, Outside, Scene, SceneError, SheetStroke, SizeFrom};
@@ -34,7 +35,7 @@ pub(super) struct PlanArgs {
     /// The longer side of the drawing on the sheet, such as 60mm, 6cm or 2.5in
     #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true)]
     pub(super) size: Option<f64>,
-    /// Where pictures are written; without it there are none
+    /// Folder for pictures; without it none are written
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
     /// Print the result as JSON: one line for each where there are several designs
@@ -473,19 +474,18 @@ fn figures(facts: &mut Map<String, Value>, report: &Report) {
 fn in_words(report: &Report) -> Vec<String> {
     let dips = match report.dips {
         0 => "no dips".to_owned(),
-        1 => "1 dip".to_owned(),
-        count => format!("{count} dips"),
+        dips => count(dips, "dip"),
     };
     vec![
         format!(
-            "{}, {:.0} mm of line, {:.0} mm in the air, {dips}",
+            "{}, {} of line, {} in the air, {dips}",
             report.strokes(),
-            report.pen_down_mm,
-            report.pen_up_mm
+            millimetres(report.pen_down_mm, 0),
+            millimetres(report.pen_up_mm, 0)
         ),
         format!(
-            "{:.1} s from rest, {:.0} % of the line at the asked speed; {} comes nearest to its limits ({:.0} %)",
-            report.duration_s,
+            "{} from rest, {:.0} % of the line at the asked speed; {} comes nearest to its limits ({:.0} %)",
+            seconds(report.duration_s),
             report.at_speed_share * 1e2,
             report.limiting_joint,
             report.limiting_ratio * 1e2
@@ -510,7 +510,7 @@ pub(super) fn length_mm(text: &str) -> Result<f64, String> {
         "pt" => 25.4 / 72.0,
         other => {
             return Err(format!(
-                "{other:?} is no unit of length; write one number, such as 60mm, 6cm or 2.5in: the longer side"
+                "{other:?} is not a unit of length; write one number, such as 60mm, 6cm or 2.5in: the longer side"
             ));
         }
     };
@@ -580,15 +580,15 @@ mod tests {
     fn lengths_that_are_none_say_what_would_be() {
         for (text, said) in [
             ("", "such as 60mm"),
-            ("big", "no unit"),
+            ("big", "not a unit"),
             ("60x40", "longer side"),
-            ("60px", "no unit"),
+            ("60px", "not a unit"),
             ("-5mm", "1 to 2000 mm"),
             ("0", "1 to 2000 mm"),
-            ("1e3", "no unit"),
+            ("1e3", "not a unit"),
             ("9m", "that is 9000 mm"),
             ("1.2.3", "a number"),
-            ("nan", "no unit"),
+            ("nan", "not a unit"),
         ] {
             let error = length_mm(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

@@ -8,6 +8,7 @@ use clap::Args;
 use super::{Exit, Options, show};
 use arm::Family;
 use base::units::{Instant, Joints};
+use base::wording::{count, seconds};
 use link::memory::FarEnd;
 use link::record::{Direction, Event};
 use node::open;
@@ -49,8 +50,12 @@ pub(super) async fn run(node: &Options, args: &ReplayArgs) -> anyhow::Result<Exi
     let mut arm_at_end = Simulator::new(&arm, &Joints::zeros(arm.dof()));
     let played = play(&mut arm_at_end, &events);
     show::line(&format!(
-        "{} requests of {:.1} s played to a simulated {}: it answered {} bytes where {} were recorded",
-        played.requests, played.seconds, args.arm, played.said, played.recorded
+        "{} in {} played to a simulated {}: it answered {} bytes where {} were recorded",
+        count(played.requests, "request"),
+        seconds(played.seconds),
+        args.arm,
+        played.said,
+        played.recorded
     ));
     for (index, angle) in arm_at_end.truth().iter().enumerate() {
         show::line(&format!(

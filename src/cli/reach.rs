@@ -19,10 +19,10 @@ pub(super) struct ReachArgs {
     /// The overlay on it
     #[arg(long)]
     meta: Option<String>,
-    /// Which of the scene's pens; without it the first
+    /// Pen of the scene [default: the first]
     #[arg(long, value_name = "NAME")]
     pen: Option<String>,
-    /// Where reach.png is written; without it there is no picture
+    /// Folder for reach.png; without it no picture is written
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print the result and the whole map as JSON

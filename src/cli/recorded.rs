@@ -10,6 +10,7 @@ use super::{Exit, show};
 use arm::Family;
 use base::clock::Clock;
 use base::units::{Instant, Joints};
+use base::wording::{count, millimetres, seconds};
 use design::compare::deviation_mm;
 use driver::Driver;
 use job::{self, Past};
@@ -138,8 +139,13 @@ fn told(past: &Past, heard: &Heard, ink: &[Vec<[f64; 2]>], off_deg: Option<f64>)
     let inked_mm: f64 = ink.iter().map(|line| length_mm(line)).sum();
     let [said, recorded] = heard.said;
     show::line(&format!(
-        "{}: {} frames of {:.1} s played to a simulated arm: it answered {said} bytes where {recorded} were recorded, and drew {inked_mm:.1} mm where the job, which {}, has {:.1} mm in its journal",
-        past.id, heard.frames, heard.seconds, past.state, past.drawn.mm
+        "{}: {} in {} played to a simulated arm: it answered {said} bytes where {recorded} were recorded, and drew {} where the job, which {}, has {} in its journal",
+        past.id,
+        count(heard.frames, "frame"),
+        seconds(heard.seconds),
+        millimetres(inked_mm, 1),
+        past.state,
+        millimetres(past.drawn.mm, 1)
     ));
     let ink_is_near = if past.state == "reached" {
         let strokes: Vec<_> = past

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
-use super::{Exit, Options, recorded, show};
+use super::{AtArgs, Exit, Options, operate, recorded, show};
 use base::clock::Clock;
 use base::units::Joints;
 use job::{self, Past};
 use link::memory::MemoryLink;
 use link::{Link, LinkError};
 use motion::{Motion, Opener, Outcome};
-use node::{open, state_folder};
+use node::control_socket::{Folders, Verb};
+use node::{job_list, open, state_folder};
 use permit::Permits;
 use plan::{self, Patient, Plan};
 use scene::{Order, Scene};
@@ -21,9 +22,11 @@ use sim::Simulator;
 pub(super) const APART_MM_MAX: f64 = 1.0;
 
 pub(super) async fn run(args: &Options, id: &str, bytes: bool) -> anyhow::Result<Exit> {
+    let args = &of_running_node(args).await?;
     let file = open::file(args)?;
     let folder = state_folder::place(args, &file)?;
-    let past = job::past(&folder, id)?;
+    let past = job::past(&folder, id)
+        .map_err(|error| anyhow::Error::msg(job_list::unread(&folder, id, &error)))?;
     let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
     let scene = open::library(args, &file)?.scene(&past.scene, overlay)?;
     if scene.revision.hex() != past.revision {
@@ -46,6 +49,22 @@ pub(super) async fn run(args: &Options, id: &str, bytes: bool) -> anyhow::Result
     let plan = again(&scene, &past, &start)?;
     let ink = carried_out(&scene, &start, &plan).await?;
     Ok(told(id, &past, &plan, &ink))
+}
+
+/// Returns the options of the node that runs on this machine, where none is named: the node whose jobs `jobs` lists.
+async fn of_running_node(args: &Options) -> anyhow::Result<Options> {
+    if !operate::is_meant(args, &AtArgs::default()) {
+        return Ok(args.clone());
+    }
+    let told = operate::ask(&AtArgs::default(), &Verb::Folders).await?;
+    let folders: Folders = serde_json::from_str(&told.text)
+        .context("the node on this machine is of another version")?;
+    Ok(Options {
+        state: Some(folders.state),
+        config: folders.config,
+        scenes: args.scenes.clone().or(folders.scenes),
+        ..args.clone()
+    })
 }
 
 /// The job's plan, made again from what it began with.

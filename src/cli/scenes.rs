@@ -3,10 +3,39 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Subcommand;
+
 use super::plan::PlanArgs;
-use super::{Exit, Options, SceneCommand, show};
+use super::{Exit, Options, show};
 use node::open;
 use scene::{Library, Scene, SceneError, SceneFile};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SceneCommand {
+    /// Names and what they are
+    List,
+    /// Say everything that is wrong with a scene, or that it can be drawn, as `plan SCENE` does
+    Check {
+        /// A scene's file, or its name
+        scene: String,
+        /// The overlay on it
+        #[arg(long)]
+        meta: Option<String>,
+    },
+    /// The same as `plan SCENE --out DIR`
+    Preview {
+        /// A scene's file, or its name
+        scene: String,
+        /// The overlay on it
+        #[arg(long)]
+        meta: Option<String>,
+        /// Where plan.png is written
+        #[arg(long, value_name = "DIR", default_value = ".")]
+        out: PathBuf,
+    },
+    /// Print the JSON Schema of scene files, for editors
+    Schema,
+}
 
 pub(super) fn run(args: &Options, what: SceneCommand) -> anyhow::Result<Exit> {
     match what {

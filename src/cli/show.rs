@@ -10,8 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{Exit, Options};
 use catalogue::{Format, Here};
-use node::job_list::FACTS;
-use node::open;
+use node::{job_list, open};
 
 /// A line on standard output. A reader that has seen enough and closed it is no error.
 pub(super) fn line(text: &str) {
@@ -66,12 +65,8 @@ pub(super) fn here(args: &Options) -> anyhow::Result<Here> {
 
 /// One line per fact of a result.
 pub(super) fn facts(structured: &Map<String, Value>) {
-    for (field, label, unit) in FACTS {
-        match structured.get(field) {
-            Some(Value::String(text)) => line(&format!("{label:<24}{text}{unit}")),
-            Some(value @ Value::Number(_)) => line(&format!("{label:<24}{value}{unit}")),
-            _ => {}
-        }
+    for (label, words) in job_list::facts(structured) {
+        line(&format!("{label:<24}{words}"));
     }
     for field in ["files", "captured_files"] {
         for path in structured

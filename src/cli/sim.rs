@@ -1,15 +1,16 @@
 //! `sim --pty`: a simulated arm that any program can open as a serial port.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::bail;
+use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use super::{Exit, Options, SimArgs, show};
+use super::{Exit, Options, show};
 use arm::Arm;
 use base::clock::Clock;
 use base::units::Instant;
@@ -18,6 +19,30 @@ use link::pty;
 use node::open;
 use scene::{Library, Scene};
 use sim::Simulator;
+
+#[derive(Debug, Args)]
+pub(super) struct SimArgs {
+    /// On a pseudo-terminal, whose path is the first line of standard output
+    #[arg(long, required = true)]
+    pty: bool,
+    /// Which arm
+    #[arg(long, default_value = "so101")]
+    arm: String,
+    /// The scene whose sheet lies before it and whose pens it holds [default: the default scene
+    /// where it is this arm's, otherwise the first that is]
+    #[arg(long)]
+    scene: Option<String>,
+    /// Where what was drawn is written, every second while it changes: a picture, or points in
+    /// sheet millimetres where the name ends in .json
+    #[arg(long, value_name = "FILE")]
+    ink: Option<PathBuf>,
+    /// Where every byte that the arm hears is written, in hexadecimal
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Answer as fast as the bytes come, not as fast as a wire
+    #[arg(long)]
+    unpaced: bool,
+}
 
 /// How often the picture is looked at.
 const LOOK: Duration = Duration::from_secs(1);

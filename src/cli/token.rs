@@ -1,11 +1,41 @@
 //! `token`: makes, lists and revokes the tokens of callers from other machines.
 
 use anyhow::bail;
+use clap::Subcommand;
 
-use super::{Exit, Options, TokenCommand, show};
+use super::{Exit, Options, show};
 use base::clock::calendar_ms;
-use caller::Book;
+use base::wording::count;
+use caller::{Book, Role};
 use node::{open, state_folder};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TokenCommand {
+    /// Make a token and print it; it cannot be shown again
+    Add {
+        /// Name of its holder, such as claude-desktop
+        name: String,
+        /// viewer, planner or operator
+        #[arg(long, default_value = "planner")]
+        role: Role,
+        /// Calls a minute; stops are not counted
+        #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+        calls_per_minute: u32,
+        /// Days after which it ends by itself; without this it ends when it is revoked
+        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3_650))]
+        expires: Option<u32>,
+        /// Its holder moves the arm only with a certificate of this level, whatever the node file says
+        #[arg(long, value_name = "LEVEL")]
+        qualified: Option<::exam::Level>,
+    },
+    /// Show names, roles, when they end, and certificates
+    List,
+    /// End a token at once
+    Revoke {
+        /// Name of its holder
+        name: String,
+    },
+}
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -55,7 +85,10 @@ fn list(book: &Book) -> anyhow::Result<()> {
         let ends = match left {
             None => String::new(),
             Some(0) => ", ended".to_owned(),
-            Some(left) => format!(", ends within {} days", left.div_ceil(DAY_MS)),
+            Some(left) => {
+                let days = usize::try_from(left.div_ceil(DAY_MS)).unwrap_or(usize::MAX);
+                format!(", ends within {}", count(days, "day"))
+            }
         };
         show::line(&format!(
             "{:24} {:10} {:6} calls a minute{ends}{}{}",

@@ -142,7 +142,7 @@ impl CameraEntry {
                 if !address.starts_with("http://") || address.contains('@') =>
             {
                 format!(
-                    "camera `{name}`: source must be a device, \"simulator\" or an address that begins with http:// and names nobody"
+                    "camera `{name}`: source must be a device, \"simulator\" or an address that begins with http:// and names no user"
                 )
             }
             CameraSource::Device(path) if !path.is_absolute() => format!(
@@ -296,7 +296,7 @@ mod tests {
                 "https://10.0.0.9/a.jpg",
                 "begins with http://",
             ),
-            ("/dev/video0", "http://me:word@10.0.0.9/", "names nobody"),
+            ("/dev/video0", "http://me:word@10.0.0.9/", "names no user"),
             ("/dev/video0", "simulator", "say where it stands"),
             ("[1280, 960]", "[1280, 9600]", "size_px is"),
             ("\"top\"", "\"a/b\"", "a name is 1 to 40"),

@@ -10,7 +10,7 @@ use super::tools::TIMEOUT_S;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// It is no TOML.
-    #[error("the file is no TOML: {0}")]
+    #[error("the file is not TOML: {0}")]
     Toml(String),
     /// It has no such tool.
     #[error("the file declares no tool `{name}`; it declares: {}", known.join(", "))]

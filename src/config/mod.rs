@@ -8,8 +8,9 @@ mod peers;
 pub mod toml;
 mod tools;
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -36,8 +37,10 @@ pub struct NodeFile {
     /// How much is guessed for a caller. Absent: `lenient` with embedded simulated arms only,
     /// `guarded` otherwise.
     pub forgiveness: Option<Forgiveness>,
-    /// Whether tool aliases are listed, or only callable.
-    pub list_aliases: bool,
+    /// Which names of the built-in tools are listed: `both`, `plain` (`stroke`) or `robot` (`robot_stroke`). Every name can be called.
+    pub names: NamesEntry,
+    /// Words for built-in tools instead of the shipped ones, by the tool's name.
+    pub descriptions: BTreeMap<String, DescriptionEntry>,
     /// A folder of scenes that come before the ones in the binary.
     pub scenes: Option<PathBuf>,
     /// Where reports and pictures are written; absent: a folder in the system's temporary one.
@@ -93,6 +96,14 @@ pub struct Source {
     text: Arc<str>,
 }
 
+impl Source {
+    /// Returns the path of the file; `None` for a node that was read from none.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        (!self.file.is_empty()).then(|| Path::new(&self.file))
+    }
+}
+
 impl fmt::Debug for Source {
     /// The text may hold tokens of other nodes.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,6 +145,30 @@ pub struct ArmEntry {
 pub enum Calibrated {
     /// From other means than this node's calibrations, by a person's word.
     Elsewhere,
+}
+
+/// The names by which built-in tools are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum NamesEntry {
+    /// Each tool by its own name and again by its alias.
+    Both,
+    /// By its own name.
+    Plain,
+    /// By its alias.
+    Robot,
+}
+
+/// Words for a built-in tool. They change what models read; effect, schema and arguments stay as they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DescriptionEntry {
+    /// The text after the lines on how the tool is called: what it does, then when to use it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// The words of arguments, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, String>,
 }
 
 /// How much is guessed for a caller.
@@ -199,7 +234,8 @@ impl Default for NodeFile {
             }],
             cameras: Vec::new(),
             forgiveness: None,
-            list_aliases: true,
+            names: NamesEntry::Both,
+            descriptions: BTreeMap::new(),
             scenes: None,
             output: None,
             state: None,

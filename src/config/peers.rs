@@ -175,7 +175,7 @@ pub(super) fn problems(node: &str, peers: &[PeerEntry]) -> Vec<Problem> {
             say(
                 "address",
                 format!(
-                    "peer `{name}`: `{at}` is none of HOST:PORT, http://HOST:PORT/mcp and https://HOST:PORT/mcp"
+                    "peer `{name}`: `{at}` is not of the form HOST:PORT, http://HOST:PORT/mcp or https://HOST:PORT/mcp"
                 ),
             );
         }
@@ -247,7 +247,7 @@ mod tests {
         let wrong = NodeFile::read("node.toml", text).unwrap_err().to_string();
         for words in [
             "line 3: two nodes are called `bench`",
-            "line 4: peer `bench`: `x` is none of",
+            "line 4: peer `bench`: `x` is not of the form",
             "`all` means every node",
             "one of them is enough",
             "quiet_s is 0; 2 to 600",

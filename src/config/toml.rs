@@ -315,11 +315,33 @@ impl Walk<'_> {
         let mut names: Vec<&str> = known.keys().map(String::as_str).collect();
         names.sort_by_key(|name| strsim::damerau_levenshtein(name, key));
         let line = self.line(&format!("{path}{key}"));
-        let others = names.get(1..).unwrap_or(&[]).join("`, `");
-        let nearest = names.first().copied().unwrap_or("nothing");
-        self.unknown.push(format!(
-            "{line}unknown key `{path}{key}`; did you mean `{nearest}`? (also known: `{others}`)"
-        ));
+        let advice = match (names.split_first(), self.misplaced(key, path)) {
+            (_, Some(advice)) => advice,
+            (Some((nearest, others)), None) if is_near(nearest, key) => {
+                let others = others.join("`, `");
+                format!("did you mean `{nearest}`? (also known: `{others}`)")
+            }
+            _ => format!("known here: `{}`", names.join("`, `")),
+        };
+        self.unknown
+            .push(format!("{line}unknown key `{path}{key}`; {advice}"));
+    }
+
+    /// Says where a key belongs that stands in a table and is one of the whole file: all that follows a table's heading is the table's.
+    fn misplaced(&self, key: &str, path: &str) -> Option<String> {
+        let table = path
+            .split(['.', '['])
+            .next()
+            .filter(|name| !name.is_empty())?;
+        let whole = self.properties(self.root.as_value())?;
+        let is_list = path.starts_with(&format!("{table}["));
+        let heading = match is_list {
+            true => format!("[[{table}]]"),
+            false => format!("[{table}]"),
+        };
+        whole.contains_key(key).then(|| {
+            format!("`{key}` is a key of the whole file: write it above the first `{heading}`, not below it")
+        })
     }
 
     fn properties(&self, schema: &Value) -> Option<Map<String, Value>> {
@@ -341,6 +363,12 @@ impl Walk<'_> {
             .as_array()?;
         alternatives.iter().find_map(|one| self.find(one, keyword))
     }
+}
+
+/// Returns whether a known name may be what was meant by an unknown one: at most every third letter differs.
+fn is_near(known: &str, key: &str) -> bool {
+    let differ = strsim::damerau_levenshtein(known, key);
+    differ <= key.chars().count().max(3) / 3 || known.contains(key) || key.contains(known)
 }
 
 /// That a word is none of the words that it can be.
@@ -417,6 +445,18 @@ mod tests {
             error.contains("line 4: unknown key `inner[0].depth_mn`; did you mean `depth_mm`"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_key_of_the_whole_file_below_a_heading_is_told_where_it_belongs() {
+        let text = "[[inner]]\ndepth_mm = 3.0\nspeed = 1.0\nrotation = 1\n";
+        let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
+        for said in [
+            "line 3: unknown key `inner[0].speed`; `speed` is a key of the whole file: write it above the first `[[inner]]`",
+            "line 4: unknown key `inner[0].rotation`; known here: `depth_mm`, `size_mm`",
+        ] {
+            assert!(error.contains(said), "{said}: {error}");
+        }
     }
 
     #[test]

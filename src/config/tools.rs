@@ -284,7 +284,7 @@ fn server(server: &ServerEntry, name: &str, path: &str) -> Vec<Problem> {
     match (&server.url, &server.command) {
         (Some(url), None) if !url.starts_with("http://") && !url.starts_with("https://") => {
             let what = format!(
-                "tool `{name}`: `{url}` is no address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp"
+                "tool `{name}`: `{url}` is not an address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp"
             );
             found.push(Problem::at(format!("{path}.url"), what));
         }
@@ -345,7 +345,7 @@ fn argument(argument: &ArgumentEntry, path: &str) -> Vec<Problem> {
             say("default", "a required argument has no default".to_owned());
         }
         if !argument.takes(default) {
-            say("default", format!("{default} is no value of it"));
+            say("default", format!("{default} is not one of its values"));
         }
     }
     found

@@ -108,23 +108,26 @@ impl Card {
         }
     }
 
-    /// Its purpose: the first line of its description, without the call that follows it.
+    /// Returns its purpose: the first line of its description, without those that the catalogue adds for every tool.
     #[must_use]
     pub fn purpose(&self) -> &str {
-        let line = self.description.lines().next().unwrap_or_default();
+        let line = self.authored_lines().next().unwrap_or_default();
         line.split(" Minimal call:")
             .next()
             .unwrap_or(line)
             .trim_end_matches('.')
     }
 
-    /// The lines of its description after the first that whoever wrote it has written: without those that the catalogue adds
-    /// for every tool.
+    /// Returns the lines of its description that its author has written.
+    fn authored_lines(&self) -> impl Iterator<Item = &str> {
+        let is_added = |line: &&str| ADDED.iter().any(|start| line.starts_with(start));
+        self.description.lines().filter(move |line| !is_added(line))
+    }
+
+    /// Returns the lines that its author has written, after the first.
     #[must_use]
     pub fn own_lines(&self) -> Vec<&str> {
-        let is_added = |line: &&str| ADDED.iter().any(|start| line.starts_with(start));
-        let lines = self.description.lines().skip(1);
-        let mut lines: Vec<&str> = lines.filter(|line| !is_added(line)).collect();
+        let mut lines: Vec<&str> = self.authored_lines().skip(1).collect();
         // What a declared tool calls is said last, and follows from its declaration.
         lines.pop_if(|line| line.starts_with("Calls "));
         lines

@@ -14,6 +14,7 @@ use super::rates::excess;
 use super::stopping::{Stops, touches};
 use super::{CheckedTrajectory, Excess, Refusal, Refused, Rule};
 use base::units::{Instant, Joints, Measured, apart, short};
+use base::wording::duration;
 use kin::{Frames, Tip};
 use permit::Permit;
 use plan::{Span, SpanKind, Trajectory};
@@ -304,9 +305,11 @@ impl<'a> Judge<'a> {
         }
         let end = now.after(self.trajectory.duration());
         if permit.covers(self.scene, now) && !permit.covers(self.scene, end) {
-            let seconds = self.trajectory.duration().as_secs_f64();
             self.refuse(Rule::Enabled, 0, None, || {
-                format!("motion is enabled for less than the {seconds:.0} s that it takes: enable it for longer")
+                format!(
+                    "motion is enabled for less than the {} that it takes: enable it for longer",
+                    duration(self.trajectory.duration())
+                )
             });
         }
         let first = self.trajectory.samples.first();
@@ -601,9 +604,9 @@ pub(super) fn near(
     let age = now.since(seen.at);
     if age > START_AGE {
         return Err(format!(
-            "the arm was last read {} ms ago; {} ms is the limit",
-            age.as_millis(),
-            START_AGE.as_millis()
+            "the arm has not answered for {}, and where it stands must be known from the last {}: wait until it is connected again (`sense` shows when), or check its cable and supply",
+            duration(age),
+            duration(START_AGE)
         ));
     }
     let (joints, read) = (first.len(), seen.position_rad.len());
@@ -780,5 +783,8 @@ mod tests {
             )
         };
         assert!(at(250).is_ok() && at(251).is_err());
+        let said = at(2996).unwrap_err();
+        assert!(said.contains("has not answered for 3 s"), "{said}");
+        assert!(said.contains("wait until it is connected again"), "{said}");
     }
 }

@@ -472,7 +472,9 @@ pub enum AuditError {
         expected: String,
     },
     /// The first record that cannot be believed.
-    #[error("record {record} (line {line}) cannot be believed: {why}; all before it hold")]
+    #[error(
+        "record {record} (line {line}) is not as it was written: {why}; all records before it hold"
+    )]
     Record {
         /// Which record, from 0.
         record: u64,
@@ -559,7 +561,7 @@ fn chain<'a>(
 
 /// A line's record, if it is the next of the chain.
 fn next<'a>(line: &'a str, number: u64, before: &[u8; 32]) -> Result<Line<'a>, &'static str> {
-    let line = Line::read(line).ok_or("it is no record")?;
+    let line = Line::read(line).ok_or("it is not a record")?;
     if line.number != number {
         return Err("its number is not the next: records are missing or were added");
     }

@@ -43,14 +43,14 @@ pub(super) fn key(path: &Path) -> io::Result<SigningKey> {
             let mode = std::fs::metadata(path)?.permissions().mode();
             if mode & 0o077 != 0 {
                 return Err(io::Error::other(format!(
-                    "{} can be read by others (mode {:o}); whoever read it can sign: remove it for a new one, or `chmod 600` it",
+                    "{} can be read by others (mode {:o}); anyone who has read it can sign: remove it for a new one, or `chmod 600` it",
                     path.display(),
                     mode & 0o777
                 )));
             }
             let seed = bytes::<32>(text.trim()).ok_or_else(|| {
                 io::Error::other(format!(
-                    "{} is no key: expected 64 hexadecimal digits; remove it for a new one",
+                    "{} is not a key: expected 64 hexadecimal digits; remove it for a new one",
                     path.display()
                 ))
             })?;

@@ -38,7 +38,7 @@ pub enum LogError {
     },
     /// It is no journal of ours.
     #[error(
-        "{0} is no journal of this version; move it away, or read it with the node that wrote it"
+        "{0} is not a journal of this version; move it away, or read it with the node that wrote it"
     )]
     Foreign(PathBuf),
     /// It was changed after it was written.

@@ -3,6 +3,7 @@
 use super::ink::{Drawn, inked, left, length_mm};
 use super::record::{Kind, Record, decode_strokes};
 use base::clock::calendar_ms;
+use base::wording::{count, millimetres};
 use scene::SheetStroke;
 
 /// A job, read back from its journal.
@@ -218,9 +219,12 @@ impl Past {
         inked(&self.strokes, self.drawn)
     }
 
-    /// Where it was, for people: what is drawn, what was in progress, what is left.
+    /// Describes how far it came, for people: what is drawn, what was in progress, what is left.
     #[must_use]
     pub fn words(&self) -> String {
+        if self.strokes.is_empty() {
+            return "it had nothing to draw".to_owned();
+        }
         let (total, drawn) = (self.total_mm(), self.drawn);
         let under_way = self
             .strokes
@@ -229,17 +233,18 @@ impl Past {
             .unwrap_or_default();
         let unsure_mm = self.released_mm - drawn.mm;
         let unsure = if unsure_mm > 0.05 {
-            format!(", perhaps {unsure_mm:.1} mm more")
+            format!(", perhaps {} more", millimetres(unsure_mm, 1))
         } else {
             String::new()
         };
         format!(
-            "{} of {} strokes, {:.1} of {total:.1} mm drawn{unsure}{under_way}; {:.1} mm left",
+            "{} of {}, {} of {} drawn{unsure}{under_way}; {} left",
             drawn.strokes,
-            self.strokes.len(),
-            drawn.mm,
+            count(self.strokes.len(), "stroke"),
+            millimetres(drawn.mm, 1).trim_end_matches(" mm"),
+            millimetres(total, 1),
             // Of nothing nothing is left, and not less.
-            (total - drawn.mm).max(0.0)
+            millimetres((total - drawn.mm).max(0.0), 1)
         )
     }
 }

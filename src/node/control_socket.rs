@@ -18,6 +18,7 @@ use super::open::users_temporary;
 use super::{job_list, measurements, operator_verbs, selftest, worker_pool};
 use args::Received;
 use base::disk;
+use base::wording::duration;
 use permit::Who;
 use tools::{Node, Request, Seat, Watch};
 
@@ -78,6 +79,8 @@ pub enum Verb {
         /// As JSON.
         json: bool,
     },
+    /// The files that it was opened from, and where it keeps its state.
+    Folders,
     /// Where the arms' joints are, and where calibrations are kept.
     Measured,
     /// Where a camera stands, from a picture taken now.
@@ -143,6 +146,33 @@ pub struct Told {
     /// The hash of the plan that it is about.
     #[serde(default)]
     pub plan: Option<String>,
+}
+
+/// Folders and files of a node that runs on this machine.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Folders {
+    /// The folder of its state.
+    pub state: PathBuf,
+    /// The node file, where it has one.
+    pub config: Option<PathBuf>,
+    /// The folder of its own scenes, where it has one.
+    pub scenes: Option<PathBuf>,
+}
+
+impl Folders {
+    fn of(node: &Node) -> Self {
+        // Paths may be relative to the folder in which the node was started.
+        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Self {
+            state: whole(&node.state),
+            config: node.file.source.path().map(whole),
+            scenes: node.scenes.folder().map(whole),
+        }
+    }
+
+    fn words(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
 }
 
 impl Told {
@@ -280,7 +310,7 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
                 told = done_for(&node, &who, verb) => told,
                 () = gone(&mut reader) => {
                     leave_jog(&node);
-                    bail!("whoever jogged went away: the arm was told to stop");
+                    bail!("the client that jogged has gone: the arm was told to stop");
                 }
             }
         }
@@ -370,6 +400,7 @@ async fn act(node: &Arc<Node>, verb: Verb) -> Told {
         }
         Verb::Status => call(node, "sense", Received::Absent).await,
         Verb::Jobs { id, json } => job_list::told(&node.state, id.as_deref(), json),
+        Verb::Folders => Told::done(Folders::of(node).words()),
         Verb::Measured => measurements::measured(node),
         Verb::Look { scene, camera } => measurements::looked(node, &scene, camera.as_deref()).await,
         Verb::Jog { scene, step } => jog::step(node, &scene, step).await,
@@ -417,7 +448,7 @@ fn enable(
         Ok(seats) => {
             let until = for_s.map_or_else(
                 || "as long as the node runs".to_owned(),
-                |s| format!("for {s} s"),
+                |s| format!("for {}", duration(Duration::from_secs(s))),
             );
             let mut words = format!(
                 "motion is enabled for scene {title} (revision {}) {until}",

@@ -131,7 +131,7 @@ impl Drop for Watch {
         let Some(node) = &self.0 else {
             return;
         };
-        tracing::warn!("whoever jogged went away: the arm was told to stop");
+        tracing::warn!("the client that jogged has gone: the arm was told to stop");
         control_socket::leave_jog(node);
     }
 }

@@ -1,24 +1,50 @@
 //! The list of jobs that a state folder holds, and the card of one of them.
 
+use std::io;
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
 use super::control_socket;
+use base::wording::{millimetres, seconds};
 use job::{LogError, Past};
 use tools::job_record;
 
-/// Facts of a result that have a line of their own, with what stands before and after the value.
-pub const FACTS: [(&str, &str, &str); 8] = [
-    ("arm", "arm", ""),
-    ("stroke_count", "strokes", ""),
-    ("pen_down_mm", "pen-down length", " mm"),
-    ("arm_time_s", "time", " s of arm time"),
-    ("deviation_mm_p95", "deviation, 95 %", " mm"),
-    ("deviation_mm_max", "largest deviation", " mm"),
-    ("tracking_error_mm_max", "largest tracking error", " mm"),
-    ("stopped_after_ms", "stopped after", " ms"),
+/// Facts of a result that have a line of their own, each with its label.
+const FACTS: [(&str, &str); 8] = [
+    ("arm", "arm"),
+    ("stroke_count", "strokes"),
+    ("pen_down_mm", "pen-down length"),
+    ("arm_time_s", "arm time"),
+    ("deviation_mm_p95", "deviation, 95 %"),
+    ("deviation_mm_max", "largest deviation"),
+    ("tracking_error_mm_max", "largest tracking error"),
+    ("stopped_after_ms", "stopped after"),
 ];
+
+/// Decimals of lengths in facts.
+const FACT_DECIMALS: usize = 3;
+
+/// Returns the facts of a result, each with its label and its value as people write it.
+pub fn facts(result: &Map<String, Value>) -> Vec<(&'static str, String)> {
+    let fact = |(field, label): &(&'static str, &'static str)| {
+        let words = match result.get(*field)? {
+            Value::String(text) => text.clone(),
+            value @ Value::Number(number) => {
+                let number = number.as_f64()?;
+                match *field {
+                    "arm_time_s" => seconds(number),
+                    "stopped_after_ms" => seconds(number / 1e3),
+                    "stroke_count" => value.to_string(),
+                    _ => millimetres(number, FACT_DECIMALS),
+                }
+            }
+            _ => return None,
+        };
+        Some((*label, words))
+    };
+    FACTS.iter().filter_map(fact).collect()
+}
 
 /// Jobs that a list shows, the newest.
 const LISTED_MAX: usize = 40;
@@ -34,9 +60,21 @@ pub fn told(state: &Path, id: Option<&str>, json: bool) -> control_socket::Told 
         } else {
             card(state, &past)
         }),
-        Err(error) => control_socket::Told::failed(format!(
-            "no job {id:?} can be read: {error}; `steadyhand jobs` lists them"
-        )),
+        Err(error) => control_socket::Told::failed(unread(state, id, &error)),
+    }
+}
+
+/// Says that a job cannot be read, and why.
+pub fn unread(state: &Path, id: &str, error: &LogError) -> String {
+    match error {
+        LogError::File { error: cause, .. } if cause.kind() != io::ErrorKind::NotFound => {
+            format!("{id} cannot be read: {error}")
+        }
+        LogError::NoJob(_) | LogError::File { .. } => format!(
+            "there is no job {id:?} in {}; `steadyhand jobs` lists the jobs of the node that runs here; --state DIR or --config FILE names another node",
+            state.display()
+        ),
+        other => format!("{id} cannot be read: {other}"),
     }
 }
 
@@ -117,7 +155,13 @@ fn card(state: &Path, past: &Past) -> String {
             },
         ),
         ("plan", past.plan_hash.clone()),
-        ("drawn", past.words()),
+        (
+            "drawn",
+            match past.strokes.is_empty() {
+                true => String::new(),
+                false => past.words(),
+            },
+        ),
         ("goes on with", past.resumes.clone()),
         (took_over(state, past), past.settled.clone()),
         (
@@ -171,10 +215,10 @@ fn plain(value: Option<&Value>) -> String {
 /// The numbers of a job's answer, with the names and units that a call shows them with.
 fn figures(answer: &str) -> String {
     let answer: Map<String, Value> = serde_json::from_str(answer).unwrap_or_default();
-    let known = FACTS.iter().filter_map(|(field, label, unit)| {
-        let number = answer.get(*field).filter(|value| value.is_number())?;
-        Some(format!("{label} {number}{unit}"))
-    });
+    let known = facts(&answer)
+        .into_iter()
+        .filter(|(label, _)| *label != "arm");
+    let known = known.map(|(label, words)| format!("{label} {words}"));
     known.collect::<Vec<_>>().join(", ")
 }
 

@@ -37,7 +37,8 @@ impl std::str::FromStr for Wanted {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is no step: write x+1, z-0.1 or j2-1, up to {STEP_MAX}");
+        let wrong =
+            || format!("{text:?} is not a step: write x+1, z-0.1 or j2-1, up to {STEP_MAX}");
         let at = text.find(['+', '-']).ok_or_else(wrong)?;
         let (axis, by) = text.split_at(at);
         let axis = match (axis, axis.strip_prefix('j')) {

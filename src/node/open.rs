@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use nalgebra::Point3;
@@ -158,6 +159,37 @@ pub fn own_temporary() -> anyhow::Result<PathBuf> {
     let users = users_temporary();
     disk::private_folder(&users)?;
     Ok(users.join(std::process::id().to_string()))
+}
+
+/// Removes what this process keeps in its own temporary folder and nobody was told of: its state, and the folder itself unless it
+/// holds pictures or reports, whose paths were printed or sent to a client. Those are removed by a later process, a day after the
+/// process that made them has ended.
+pub fn end_temporary() {
+    let users = users_temporary();
+    if disk::check_private(&users).is_err() {
+        return;
+    }
+    let own = users.join(std::process::id().to_string());
+    // None of these need be there.
+    let _ = std::fs::remove_dir_all(own.join("state"));
+    let _ = std::fs::remove_dir(&own);
+    for folder in std::fs::read_dir(&users).into_iter().flatten().flatten() {
+        if is_left_over(&folder) {
+            let _ = std::fs::remove_dir_all(folder.path());
+        }
+    }
+}
+
+/// How long pictures of a practice run stay after the process that made them has ended.
+const PICTURES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Returns whether a folder is that of a process that ended long ago.
+fn is_left_over(folder: &std::fs::DirEntry) -> bool {
+    let name = folder.file_name().to_string_lossy().into_owned();
+    let is_process = name.parse::<u32>().is_ok() && !Path::new("/proc").join(&name).exists();
+    let changed = folder.metadata().and_then(|about| about.modified());
+    let age = changed.ok().and_then(|at| at.elapsed().ok());
+    is_process && age.is_some_and(|age| age > PICTURES_KEPT)
 }
 
 /// The folder of this user in the system's temporary one, where anybody may have made one of that name.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::control_socket::Told;
+use base::wording::{count, duration};
 use gate::HoldAt;
 use motion::{State, StopReport};
 use permit::{Latch, Who};
@@ -115,9 +116,9 @@ async fn is_held(seat: &Seat) -> Result<String, String> {
         )),
         State::Holding => Ok(format!("{}: its motion came to its end", seat.name)),
         _ => Err(format!(
-            "{}: is not held within {} s: look at it",
+            "{}: was not held within {}: look at the arm",
             seat.name,
-            HELD.as_secs()
+            duration(HELD)
         )),
     }
 }
@@ -170,8 +171,8 @@ async fn limp(seat: &Arc<Seat>) -> Result<String, String> {
             _ => "`steadyhand reset`",
         };
         return Ok(format!(
-            "torque is off on {} servos, read back; {next} makes it hold again",
-            released.off.len()
+            "torque is off on {}, read back; {next} makes it hold again",
+            count(released.off.len(), "servo")
         ));
     }
     let failed: Vec<String> = released

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use base::clock::Clock;
 use base::units::{Instant, Joints, Measured};
+use base::wording::duration;
 use motion::Care;
 use permit::{Latch, Permit, Who};
 use plan::{self, Plan};
@@ -119,7 +120,7 @@ pub async fn park(node: &Arc<Node>, seat: &Arc<Seat>, leave: &Leave) -> Result<P
     }
     let seen_stops = motion.stops_asked();
     if motion.stops_said() != leave.stops_said {
-        return unless_at_rest(seat, "somebody stopped it");
+        return unless_at_rest(seat, "it was stopped meanwhile");
     }
     let longest = PARK.min(leave.left());
     let mut parked = std::pin::pin!(to_rest(node, seat, seen_stops, own, longest));
@@ -131,8 +132,8 @@ pub async fn park(node: &Arc<Node>, seat: &Arc<Seat>, leave: &Leave) -> Result<P
     // Its journal shall say so; the arm stands already.
     drop(tokio::time::timeout(WRITTEN, parked).await);
     Err(format!(
-        "it did not come to rest within {:.1} s: this machine is too busy",
-        PATIENCE.as_secs_f64()
+        "it did not come to rest within {}: this machine is too busy",
+        duration(PATIENCE)
     ))
 }
 
@@ -237,9 +238,9 @@ fn ways(scene: &Scene, from: &Joints, longest: Duration) -> Result<Vec<Plan>, St
     ways.retain(|way| way.trajectory.duration() <= longest);
     if ways.is_empty() {
         return Err(format!(
-            "the way to its rest pose takes {:.1} s and {:.1} s is the longest: bring it nearer (`poses.rest_rad`) or raise `limits.travel_mm_s` in scene `{}`",
-            shortest.as_secs_f64(),
-            longest.as_secs_f64(),
+            "the way to its rest pose takes {}, and {} is the longest: bring it nearer (`poses.rest_rad`) or raise `limits.travel_mm_s` in scene `{}`",
+            duration(shortest),
+            duration(longest),
             scene.name
         ));
     }

@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use base::wording::duration;
 use catalogue::{self, Here};
 use mcp::{Completion, ResourceBody, ResourceCard, ResourceText, TemplateCard, Unknown};
 use permit::Who;
@@ -183,10 +184,10 @@ impl Resources {
         let revision = scene
             .map(|scene| scene.revision.to_string())
             .map_err(|error| unknown(error.to_string()))?;
-        let limit_s = PREVIEW_MAX.as_secs();
+        let limit = duration(PREVIEW_MAX);
         let late = || {
             unknown(format!(
-                "planning takes longer than {limit_s} s; call stroke with dry_run"
+                "planning takes longer than {limit}; call stroke with dry_run"
             ))
         };
         let cancelled = CancellationToken::new();

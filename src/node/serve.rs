@@ -143,7 +143,7 @@ fn left_standing(node: &Node) -> Exit {
     for seat in node.seats.iter().filter(|seat| parking::stays_up(seat)) {
         tracing::error!(
             arm = seat.name,
-            "the arm is still energised where it stands: its torque holds it until somebody switches it off"
+            "the arm is still energised where it stands: its torque holds it until it is switched off"
         );
         exit = Exit::Energised;
     }
@@ -284,7 +284,10 @@ fn seat_ready(seat: &Seat) -> Result<String, String> {
     };
     let age_s = seat.motion.clock().now().seconds_since(measured.at);
     if age_s > READING_AGE_S_MAX {
-        return Err(format!("{name} was last read {age_s:.1} s ago"));
+        return Err(format!(
+            "{name} was last read {} ago",
+            base::wording::seconds(age_s)
+        ));
     }
     Ok(format!("{name} answers"))
 }

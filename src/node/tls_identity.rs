@@ -46,7 +46,7 @@ fn read(what: &str, path: &Path) -> anyhow::Result<Vec<u8>> {
     some.read_to_end(&mut bytes).with_context(told)?;
     if bytes.len() as u64 > BYTES_MAX {
         bail!(
-            "{what} {} is longer than {BYTES_MAX} bytes, so it is no PEM file of a node",
+            "{what} {} is longer than {BYTES_MAX} bytes, so it is not a PEM file of a node",
             path.display()
         );
     }

@@ -122,7 +122,7 @@ pub enum Denied {
     #[error("an emergency stop is latched; an operator ends it with `steadyhand clear`")]
     Emergency,
     /// Something broke, and nobody has reset it.
-    #[error("the arm has a fault: {0}; mend it, then call `reset`")]
+    #[error("the arm has a fault: {0}; remove its cause, then call `reset`")]
     Fault(String),
     /// Another arm of the node can be touched, and is in the way; the text names it.
     #[error("{0}")]

@@ -59,10 +59,7 @@ impl Report {
     /// How many strokes, in words.
     #[must_use]
     pub fn strokes(&self) -> String {
-        match self.stroke_count {
-            1 => "1 stroke".to_owned(),
-            count => format!("{count} strokes"),
-        }
+        base::wording::count(self.stroke_count, "stroke")
     }
 }
 

@@ -9,6 +9,7 @@ use super::answer::Reply;
 use super::dispatch::{Order, Request};
 use super::{Node, Seat};
 use base::units::Instant;
+use base::wording::seconds;
 use caller::{Role, Standing};
 use catalogue::{Effect, Tool};
 use permit::Who;
@@ -33,8 +34,8 @@ impl Node {
         }
         self.count(standing).map_err(|wait_s| {
             Reply::failed(format!(
-                "the token `{}` allows {} calls a minute; call again in {wait_s:.1} s (stop is never limited); nothing moved",
-                standing.name, standing.calls_per_minute
+                "the token `{}` allows {} calls a minute; call again in {} (stop is never limited); nothing moved",
+                standing.name, standing.calls_per_minute, seconds(wait_s)
             ))
             .with("code", "rate")
             .with("retry_in_s", (wait_s * 10.0).ceil() / 10.0)

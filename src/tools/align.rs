@@ -16,6 +16,7 @@ use super::dispatch::Order;
 use super::pictures;
 use super::sighted;
 use super::stroke::rounded;
+use base::wording::{count, millimetres};
 use calib::{Aligned, AlignedPoint, Class};
 use motion::Visited;
 use plan::{self, Visit, VisitTarget};
@@ -103,8 +104,9 @@ async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Trouble> {
         .map(|point| point.tracking_error_mm)
         .fold(0.0, f64::max);
     let message = format!(
-        "{} points visited, largest tracking error {worst:.2} mm; registration cross drawn",
-        found.points.len()
+        "{} visited, largest tracking error {}; registration cross drawn",
+        count(found.points.len(), "point"),
+        millimetres(worst, 2)
     );
     let reply = Reply::done(message)
         .with("stroke_count", strokes)

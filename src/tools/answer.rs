@@ -59,6 +59,13 @@ impl Reply {
         self.structured.insert(field.to_owned(), value);
     }
 
+    /// With one more clause in its message.
+    pub(super) fn with_more_words(mut self, words: &str) -> Self {
+        self.text = format!("{}; {words}", self.text);
+        self.set("message", self.text.clone());
+        self
+    }
+
     /// With a hint on what to call next.
     pub(super) fn hint(mut self, hint: &str) -> Self {
         let hints = self

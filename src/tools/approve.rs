@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use super::carry::{Errand, Trouble};
 use super::stroke::same_hash;
 use super::{Node, pictures};
+use base::wording::duration;
 use permit::Who;
 use plan::Plan;
 use scene::Scene;
@@ -78,7 +79,7 @@ impl Node {
             .is_none_or(|waiting| waiting.plan != same_hash(plan))
         {
             return Err(format!(
-                "{job} has another plan by now; look at it and approve that"
+                "{job} has a different plan by now; look at that one and approve it"
             ));
         }
         let waiting = all.swap_remove(at);
@@ -139,14 +140,13 @@ impl Errand {
                 "stopped while it waited for approval".to_owned(),
             )),
             Err(false) => Err(Trouble::Refused(format!(
-                "nobody approved {job} within {} minutes",
-                APPROVAL_WITHIN.as_secs() / 60
+                "{job} was not approved within {}",
+                duration(APPROVAL_WITHIN)
             ))),
         }
     }
 
     fn words(&self, scene: &Scene, plan: &Plan) -> String {
-        let report = &plan.report;
         let picture = self.entry.folder().join("plan.png");
         let drawn = pictures::plan(scene, plan).map(|png| std::fs::write(&picture, png));
         let picture = match drawn {
@@ -154,7 +154,7 @@ impl Errand {
             _ => "none".to_owned(),
         };
         format!(
-            "{} on node {}, arm {}: {} in scene {} (revision {})\nplan {}: {} strokes, {:.0} mm of line, {:.1} s\npicture: {picture}\nit waits {} minutes at most",
+            "{} on node {}, arm {}: {} in scene {} (revision {})\nplan {}: {}\npicture: {picture}\nit waits for at most {}",
             self.entry.id(),
             self.node.file.name,
             self.seat.name,
@@ -162,10 +162,8 @@ impl Errand {
             scene.title(),
             scene.revision,
             plan.hash,
-            report.stroke_count,
-            report.pen_down_mm,
-            report.duration_s,
-            APPROVAL_WITHIN.as_secs() / 60
+            super::stroke::size(plan),
+            duration(APPROVAL_WITHIN)
         )
     }
 }

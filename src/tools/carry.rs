@@ -19,6 +19,7 @@ use super::{Node, Seat, Watch};
 use tracing::Instrument as _;
 
 use base::units::{Joints, Measured};
+use base::wording::seconds;
 use job::{Accepted, BYTES, Drawn, Entry, Keeper, Kept};
 use motion::{Asks, Outcome, State, StopReport, Visited};
 use permit::{Denied, Latch, Permit, Who};
@@ -244,7 +245,9 @@ impl Errand {
 
 /// Nothing moves that is not in the journal.
 fn unwritten(why: &str) -> String {
-    format!("the journal cannot be written ({why}); mend that first, for nothing moves without it")
+    format!(
+        "the journal cannot be written ({why}); repair that first: nothing moves without a journal"
+    )
 }
 
 /// Where an arm is, as last read.
@@ -511,8 +514,7 @@ async fn done_before(job: &Job) -> Reply {
         .map_or_else(gone, |reply| (*reply).clone());
     reply.text = format!("done before, not again: {}", reply.text);
     reply.set("message", reply.text.clone());
-    reply
-        .hint("this call was done moments ago and nothing moved now; again: true does it once more")
+    reply.hint("this call was done moments ago and nothing moved now; `again` true repeats it")
 }
 
 fn gone() -> Reply {
@@ -546,7 +548,10 @@ fn line(card: &Card) -> String {
         ..
     } = card;
     match *state {
-        "moving" => format!("{scene}: {done} of {of} done, {eta_s:.0} s left"),
+        "moving" => format!(
+            "{scene}: {done} of {of} done, {} left",
+            seconds(eta_s.round())
+        ),
         state => format!("{scene}: {state}, {done} of {of}"),
     }
 }
@@ -554,7 +559,7 @@ fn line(card: &Card) -> String {
 fn still_moving(seat: &Seat, card: &Card) -> Reply {
     let message = match card.state {
         "held" if seat.motion.snapshot().state == State::Held => format!(
-            "{} is held, the pen up ({}); an operator goes on with it by `steadyhand resume`",
+            "{} is held, the pen up ({}); an operator goes on with `steadyhand resume`",
             card.id,
             line(card)
         ),
@@ -618,13 +623,13 @@ impl Trouble {
                     "the journal could not be written ({why}), so the arm was stopped on the way"
                 ))
                 .with("code", "journal")
-                .hint("sense shows where the arm is; after mending the cause call reset"),
+                .hint("sense shows where the arm is; remove the cause, then call reset"),
             ),
             Self::Faulted(why) => (
                 "faulted",
                 Reply::failed(format!("fault on the way: {why}"))
                     .with("code", "fault")
-                    .hint("sense shows where the arm is; after mending the cause call reset"),
+                    .hint("sense shows where the arm is; remove the cause, then call reset"),
             ),
             Self::Overtaken => (
                 "stopped",
@@ -661,7 +666,8 @@ fn stopped(report: &StopReport, drawn: Drawn) -> Reply {
     };
     let message = match report.standstill_ms {
         Some(ms) => format!(
-            "stopped before the end; standing still {ms:.0} ms after the stop was asked for, {how}"
+            "stopped before the end; standing still {} after the stop was asked for, {how}",
+            seconds(ms / 1e3)
         ),
         None => {
             "a stop was asked for, and standstill could not be verified: look at the arm".to_owned()

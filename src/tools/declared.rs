@@ -23,6 +23,8 @@ pub struct Declared {
     tools: Arc<[Tool]>,
     /// In the same order.
     deeds: Arc<[Deed]>,
+    /// The built-in tools in the node file's words; empty where it has none.
+    reworded: Arc<[Tool]>,
 }
 
 /// What a declared tool does.
@@ -99,12 +101,15 @@ impl Declared {
             .collect();
         let unknown = super::withhold::problems(file, &declared.tools);
         declared.problems.extend(unknown);
+        let (reworded, problems) = super::reword::reworded(file, here);
+        declared.problems.extend(problems);
         if !declared.problems.is_empty() {
             return Err(file.wrong(&declared.problems));
         }
         Ok(Self {
             tools: declared.tools.into(),
             deeds: helping.into_iter().chain(own).flatten().collect(),
+            reworded: reworded.into(),
         })
     }
 
@@ -118,6 +123,12 @@ impl Declared {
     #[must_use]
     pub fn shared(&self) -> Arc<[Tool]> {
         Arc::clone(&self.tools)
+    }
+
+    /// Returns the built-in tools in the node file's words; none where it has no words for them.
+    #[must_use]
+    pub fn reworded(&self) -> Arc<[Tool]> {
+        Arc::clone(&self.reworded)
     }
 
     /// Returns whether the tool of this exact name passes its arguments on as they came.
@@ -398,7 +409,7 @@ impl Declaring<'_> {
         let unit = argument.unit.clone();
         if let Some(name) = unit.as_ref().filter(|name| Unit::named(name).is_none()) {
             let what = format!(
-                "argument `{}`: nobody knows the unit `{name}`; write one such as mm, cm, m, deg, rad, s, ms, mm/s or hz",
+                "argument `{}`: the unit `{name}` is unknown; write one such as mm, cm, m, deg, rad, s, ms, mm/s or hz",
                 argument.name
             );
             self.say(format!("{path}.unit"), what);

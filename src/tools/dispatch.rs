@@ -12,14 +12,14 @@ use super::declared::Declared;
 use super::route::Way;
 use super::shape::{shape, strictness};
 use super::{
-    Node, Seat, Watch, admit, align, audit, list_nodes, record, relay, reset, sense, stop, stroke,
-    withhold,
+    Node, Seat, Watch, admit, align, audit, list_nodes, record, relay, repair_log, reset, sense,
+    stop, stroke, withhold,
 };
 use args::name::Resolution;
 use args::{self, Advice, Policy, Reading, Received, Refusal};
 use caller::Standing;
-use catalogue::{EVERYWHERE, Effect, Here, TOOLS, Tool};
-use config::NodeFile;
+use catalogue::{EVERYWHERE, Effect, Here, ListedNames, TOOLS, Tool};
+use config::{NamesEntry, NodeFile};
 use fleet::Hop;
 use job::Accepted;
 use permit::Who;
@@ -184,8 +184,13 @@ impl Node {
     async fn here_alone(self: &Arc<Self>, tool: &Tool, request: &Request, watch: &Watch) -> Reply {
         let reading = match self.read(tool, request) {
             Ok(reading) => reading,
-            Err((refusal, advice)) => return refused(tool, &refusal, advice),
+            Err((refusal, advice)) => {
+                repair_log::refused(tool, &request.arguments, &refusal);
+                let here = self.known();
+                return refused(tool, &here, &refusal, advice);
+            }
         };
+        repair_log::repaired(tool, &request.arguments, &reading);
         if let Err(reply) = self.is_meant(tool, request, &reading) {
             return *reply;
         }
@@ -408,7 +413,12 @@ pub fn here(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
         arms: file.arms.iter().map(|arm| arm.name.clone()).collect(),
         everywhere: everywhere(&nodes),
         nodes,
-        aliases_listed: file.list_aliases,
+        listed_names: match file.names {
+            NamesEntry::Both => ListedNames::Both,
+            NamesEntry::Plain => ListedNames::Plain,
+            NamesEntry::Robot => ListedNames::Robot,
+        },
+        reworded: declared.reworded(),
         withheld: withhold::names(file, declared),
         declared: declared.shared(),
     }
@@ -418,7 +428,7 @@ pub fn here(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
 #[must_use]
 pub fn shown(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
     Here {
-        aliases_listed: false,
+        listed_names: ListedNames::Plain,
         ..here(file, library, declared)
     }
 }
@@ -457,7 +467,9 @@ pub(super) fn resolve<'a>(name: &str, declared: &'a [Tool]) -> Option<&'a Tool> 
     }
 }
 
-pub(super) fn refused(tool: &Tool, refusal: &Refusal, advice: Advice) -> Reply {
+/// Returns the answer to refused arguments. It ends with the shortest call that works: of a tool that moves nothing the minimal
+/// one, otherwise the corrected one.
+pub(super) fn refused(tool: &Tool, here: &Here, refusal: &Refusal, advice: Advice) -> Reply {
     let corrected = refusal.corrected.clone().map(Value::Object);
     let mut told = vec![refusal.to_string()];
     if advice == Advice::AskTheOperator {
@@ -466,6 +478,12 @@ pub(super) fn refused(tool: &Tool, refusal: &Refusal, advice: Advice) -> Reply {
     let call = corrected.as_ref();
     told.extend(call.map(|call| format!("corrected call: {} {call}", tool.name)));
     told.extend(Some(refusal.guidance.clone()).filter(|words| !words.is_empty()));
+    let needless = refusal.repairs.iter();
+    let needless = needless.filter(|repair| repair.why.contains("do not send "));
+    told.extend(needless.map(|repair| format!("do not send {}", repair.field)));
+    if tool.effect != Effect::Moves && tool.required().next().is_none() {
+        told.push(format!("send {}", tool.minimal(here)));
+    }
     let reply = Reply::failed(format!("{}; nothing moved", told.join("; ")))
         .with("code", "arguments_refused")
         .with("complaints", &refusal.complaints)

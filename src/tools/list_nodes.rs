@@ -5,10 +5,11 @@ use serde_json::{Map, Value, json};
 use super::answer::Reply;
 use super::carry::look;
 use super::dispatch::Order;
-use super::sense::latch_words;
+use super::sense::{latch_words, state_words};
 use super::stroke::rounded;
 use super::{Node, Seat};
 use base::clock::calendar_ms;
+use base::wording::count;
 use fleet::{Offset, Sighting};
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
@@ -20,7 +21,7 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
     }
     let names: Vec<String> = nodes.iter().filter_map(line).collect();
     let lines: Vec<String> = nodes.iter().map(in_words).collect();
-    let told = format!("{} node(s): {}", nodes.len(), names.join(", "));
+    let told = format!("{}: {}", count(nodes.len(), "node"), names.join(", "));
     let mut reply = Reply::done(told).with_value("nodes", Value::Array(nodes));
     reply.text = lines.join("\n");
     reply
@@ -32,9 +33,11 @@ fn in_words(node: &Value) -> String {
     let list = |field: &str| node.get(field).and_then(Value::as_array);
     let arms = list("arms").into_iter().flatten().map(|arm| {
         let [title, state] = ["arm", "state"].map(|field| text(arm, field).unwrap_or_default());
+        let is_limp = arm.get("energised") == Some(&Value::Bool(false));
+        let state = state_words(&state, is_limp);
         let enabled = text(arm, "enabled").unwrap_or_default();
         let latched = text(arm, "latched").map_or(String::new(), |why| format!("; latched: {why}"));
-        format!("; {title} is {state}{latched}; enabled: {enabled}")
+        format!("; {title} {state}{latched}; enabled: {enabled}")
     });
     let scenes = list("scenes")
         .into_iter()
@@ -89,6 +92,7 @@ fn arm(node: &Node, seat: &Seat) -> Value {
         "arm": seat.title(),
         "simulated": seat.studio.is_some(),
         "state": snapshot.state,
+        "energised": snapshot.energised,
         "latched": seat.permits().latched().map(|latch| latch_words(&latch)),
         "motion_enabled": node.may_move(seat),
         "enabled": node.enabled(seat),

@@ -103,7 +103,7 @@ const METRICS: [Metric; 26] = [
     arm(
         "steadyhand_bus_foreign_replies_total",
         "counter",
-        "Replies that nobody had asked for, late ones among them",
+        "Replies that were not asked for, late ones among them",
         |seen| Some(count(seen.snapshot.counts.foreign)),
     ),
     arm(
@@ -155,7 +155,7 @@ const METRICS: [Metric; 26] = [
     ),
     counts(
         "steadyhand_servo_jumps_rejected_total",
-        "Positions that no movement explains, and that were not believed",
+        "Positions that no movement explains, which were discarded",
         |servo| count(servo.jumps),
     ),
     state(

@@ -6,6 +6,7 @@ use nalgebra::Point3;
 
 use super::Node;
 use super::preview::{Preview, sum_up};
+use base::wording::count;
 use picture::{InkView, Line, PlanView, PlannedStroke, ReachView, Strip};
 use picture::{ink_png, plan_png, reach_png};
 use plan::{Plan, Reach, SpanKind};
@@ -92,8 +93,9 @@ pub fn outside(outside: &Outside) -> Option<Vec<u8>> {
     told(plan_png(&PlanView {
         title: outside.title.clone(),
         caption: format!(
-            "{} of {} strokes reach beyond the sheet of {width} by {height} mm, red",
-            outside.count, outside.of
+            "{} of {} beyond the sheet of {width} by {height} mm, in red",
+            outside.count,
+            count(outside.of, "stroke")
         ),
         sheet_mm: [high[0] - low[0], high[1] - low[1]],
         strokes: std::iter::once(stroke(&edge, EDGE, 0.0, false))

@@ -32,7 +32,7 @@ impl Node {
         self.courses.cancel();
         let name: String = name.chars().take(80).collect();
         let heard =
-            json!({"by": who, "tool": name, "message": "a stop in a message that is no call"});
+            json!({"by": who, "tool": name, "message": "a stop in a message that is not a call"});
         self.audit.note("call", heard.to_string());
         true
     }

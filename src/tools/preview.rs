@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use base::units::{Joints, short};
+use base::wording::{count, millimetres, seconds};
 use plan::{self, Attempt, Plan, PlanError, Report, Watch};
 use scene::{Scene, SheetStroke};
 
@@ -127,14 +128,13 @@ const NAMED_MAX: usize = 3;
 pub(super) fn sum_up(report: &Report) -> String {
     let dips = match report.dips {
         0 => String::new(),
-        1 => ", 1 dip".to_owned(),
-        dips => format!(", {dips} dips"),
+        dips => format!(", {}", count(dips, "dip")),
     };
     format!(
-        "{}, {:.0} mm of line, {:.1} s of arm time{dips}",
+        "{}, {} of line, {} of arm time{dips}",
         report.strokes(),
-        report.pen_down_mm,
-        report.duration_s
+        millimetres(report.pen_down_mm, 0),
+        seconds(report.duration_s)
     )
 }
 

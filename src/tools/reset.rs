@@ -44,7 +44,7 @@ fn scene(order: &Order<'_>) -> Result<Arc<Scene>, Box<Reply>> {
     let asked = order.text("scene");
     match (seat.last_scene(), asked) {
         (Some(last), Some(asked)) if last.name != asked => Err(Reply::failed(format!(
-            "the arm last moved in scene `{}`, so only that one says which way is up; call reset without `scene`; nothing moved",
+            "the arm last moved in scene `{}`, so only that scene says which way is up; call reset without `scene`; nothing moved",
             last.name
         ))
         .with("code", "other_scene")
@@ -52,7 +52,7 @@ fn scene(order: &Order<'_>) -> Result<Arc<Scene>, Box<Reply>> {
         (Some(last), _) => Ok(last),
         (None, _) if order.who == Who::Operator => order.scene(seat),
         (None, _) => Err(Reply::failed(
-            "this arm has not moved since the node started, so nobody knows which way is up; an operator must reset it: `steadyhand reset --scene NAME`; nothing moved",
+            "this arm has not moved since the node started, so which way is up is unknown; an operator must reset it: `steadyhand reset --scene NAME`; nothing moved",
         )
         .with("code", "operator_must_reset")
         .boxed()),

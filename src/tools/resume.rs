@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::answer::Reply;
 use super::dispatch::Order;
-use super::stroke::{self, Drawing, rounded};
+use super::sense::pen_words;
+use super::stroke::{self, Drawing, UnfinishedRest, rounded};
 use super::{Node, Seat, calibrated, carry, sighted};
 use job::Past;
 use scene::Scene;
@@ -14,6 +15,9 @@ use scene::Scene;
 /// So much of the line that was drawn last is drawn again: servos lag behind what they are sent,
 /// and where the power failed the last of it may be missing.
 pub(super) const OVERLAP_MM: f64 = 3.0;
+
+/// Longest chain of jobs that went on with one another.
+const RESUMED_MAX: usize = 1_000;
 
 /// `stroke` with `resume`.
 pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, Box<Reply>> {
@@ -24,7 +28,10 @@ pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, B
     let scene = same_scene(order.node, seat, &past)?;
     calibrated::check(order.node, seat, &scene)?;
     let drawing = Drawing {
-        rest: Some(past.left(OVERLAP_MM)),
+        rest: Some(UnfinishedRest {
+            strokes: past.left(OVERLAP_MM),
+            done_before: past.drawn.strokes + done_before(order.node, &past),
+        }),
         plan: order.plan_hash(),
     };
     let understood = understood(order, &past);
@@ -47,6 +54,22 @@ pub(super) async fn call(order: &Order<'_>, seat: &Arc<Seat>) -> Result<Reply, B
     Ok(reply
         .with("understood", understood)
         .with("resumed", about(&past)))
+}
+
+/// Counts the strokes that were drawn to their end before an unfinished job, itself the rest of earlier ones.
+fn done_before(node: &Node, past: &Past) -> usize {
+    let mut done = 0;
+    let mut before = past.resumes.clone();
+    // A chain that a broken journal closes to a circle ends here.
+    for _ in 0..RESUMED_MAX {
+        let earlier = (!before.is_empty()).then(|| job::past(&node.state, &before));
+        let Some(Ok(earlier)) = earlier else {
+            break;
+        };
+        done += earlier.drawn.strokes;
+        before = earlier.resumes;
+    }
+    done
 }
 
 /// The arguments as they are used: the scene, its overlay and the arm are the unfinished job's.
@@ -152,7 +175,7 @@ fn check_is_one_thing(order: &Order<'_>) -> Result<(), Box<Reply>> {
         return Ok(());
     }
     Err(Reply::failed(
-        "`resume` draws what is left and `again` draws all of it once more: say one of them; nothing moved",
+        "`resume` draws what is left and `again` draws all of it: send one of them; nothing moved",
     )
     .with("code", "resume_or_again")
     .boxed())
@@ -164,7 +187,7 @@ fn same_scene(node: &Node, seat: &Seat, past: &Past) -> Result<Arc<Scene>, Box<R
     let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
     let changed = |why: String| {
         Reply::failed(format!(
-            "{} cannot be gone on with: {why}; restore it, or draw anew with again: true; nothing moved",
+            "{} cannot be resumed: {why}; restore it, or start over with `again` true; nothing moved",
             past.id
         ))
         .with("code", "scene_changed")
@@ -187,10 +210,11 @@ fn same_scene(node: &Node, seat: &Seat, past: &Past) -> Result<Arc<Scene>, Box<R
 pub(super) fn check_none_cut_short(order: &Order<'_>, seat: &Seat) -> Result<(), Box<Reply>> {
     match order.node.book.interrupted(&seat.name) {
         Some(past) if past.is_unfinished() && !order.is("again") => Err(Reply::failed(format!(
-            "{} was interrupted, which draws {}: {}; stroke with `resume` true goes on with it, and this call with `again` true draws anew what it names; nothing moved",
+            "{} was interrupted, which draws {}: {}{}; stroke with `resume` true resumes it, and this call with `again` true draws its own scene from the beginning; nothing moved",
             past.id,
             title(&past),
-            past.words()
+            past.words(),
+            pen_words(seat, &past)
         ))
         .with("code", "interrupted")
         .with("unfinished", about(&past))
@@ -247,8 +271,8 @@ impl Node {
             if let Some(past) = self.book.interrupted(&seat.name) {
                 seat.permits().disable();
                 told.push(format!(
-                    "{} of arm {} was interrupted: {}; motion is disabled until an operator enables it; `stroke {{\"resume\":true}}` goes on",
-                    past.id, seat.name, past.words()
+                    "{} of arm {} was interrupted: {}{}; motion is disabled until an operator enables it; then `stroke {{\"resume\":true}}` goes on",
+                    past.id, seat.name, past.words(), pen_words(seat, &past)
                 ));
             }
             if seat.studio.is_none()

@@ -47,7 +47,9 @@ impl Node {
             Err(refusal) if refusal.complaints.iter().any(|one| one.path == "node") => {
                 let judged = self.judged(&request.caller, tool, &policy, Err(refusal));
                 match judged {
-                    Err((refusal, advice)) => Way::Nowhere(refused(tool, &refusal, advice).boxed()),
+                    Err((refusal, advice)) => {
+                        Way::Nowhere(refused(tool, &self.known(), &refusal, advice).boxed())
+                    }
                     Ok(reading) => self.towards(tool, &reading),
                 }
             }

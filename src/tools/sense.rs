@@ -12,6 +12,7 @@ use super::photograph;
 use super::shot::{self, Shots};
 use super::stroke::rounded;
 use base::units::{Measured, ServoState};
+use job::Past;
 use motion::{Durations, Snapshot};
 use permit::Latch;
 
@@ -32,7 +33,12 @@ fn report(order: &Order<'_>, shots: Shots) -> Result<Reply, Box<Reply>> {
     let snapshot = seat.motion.snapshot();
     let mut message = message(seat, &snapshot);
     if let Some(past) = order.node.book.interrupted(&seat.name) {
-        message = format!("{message}; {} was interrupted: {}", past.id, past.words());
+        let paper = pen_words(seat, &past);
+        message = format!(
+            "{message}; {} was interrupted: {}{paper}",
+            past.id,
+            past.words()
+        );
     }
     let mut reply = Reply::done(message)
         .with("arm", seat.title())
@@ -88,9 +94,6 @@ fn in_words(reply: &Reply, cameras: &[String]) -> String {
     let said = |field: &str| reply.structured.get(field);
     let text = |field: &str| said(field).and_then(Value::as_str);
     let mut lines = vec![reply.text.clone()];
-    if said("energised") == Some(&Value::Bool(false)) {
-        lines.push("torque: off, the arm is limp".to_owned());
-    }
     lines.extend(text("latched").map(|latched| format!("latched: {latched}")));
     lines.extend(text("enabled").map(|enabled| format!("enabled: {enabled}")));
     lines.extend(said("job").and_then(job_words));
@@ -124,6 +127,21 @@ fn joint_words(joints: &Value) -> Option<String> {
     Some(format!("joints: {}", each.join(", ")))
 }
 
+/// Says, of an arm that a crash left where it was, that its pen may be in the paper. A simulated one stands at rest again.
+pub(super) fn pen_words(seat: &Seat, past: &Past) -> String {
+    if seat.studio.is_some() || !past.moved {
+        return String::new();
+    }
+    let overlay = match past.overlay.as_str() {
+        "" => String::new(),
+        overlay => format!(" --meta {overlay}"),
+    };
+    format!(
+        "; its pen may still stand on the paper: `steadyhand enable --scene {}{overlay}`, then `steadyhand reset` lifts it",
+        past.scene
+    )
+}
+
 fn message(seat: &Seat, snapshot: &Snapshot) -> String {
     let state = serde_json::to_value(snapshot.state)
         .ok()
@@ -134,14 +152,35 @@ fn message(seat: &Seat, snapshot: &Snapshot) -> String {
         .as_ref()
         .map(|fault| format!("; fault: {fault}"))
         .unwrap_or_default();
-    format!("{} is {state}{fault}", seat.title())
+    let state = state_words(&state, !snapshot.energised);
+    format!("{} {state}{fault}", seat.title())
+}
+
+/// Says what an arm does, as the rest of a sentence that begins with its name. An arm that stands without torque is limp; it holds
+/// nothing.
+pub(super) fn state_words(state: &str, is_limp: bool) -> String {
+    let words = match state {
+        "holding" if is_limp => return "is limp: its torque is off".to_owned(),
+        "holding" => "stands and holds its pose",
+        "held" => "is held in the middle of a motion, pen up",
+        "detached" => "is not connected",
+        other => return limp_words(&format!("is {other}"), is_limp),
+    };
+    limp_words(words, is_limp)
+}
+
+fn limp_words(words: &str, is_limp: bool) -> String {
+    match is_limp {
+        true => format!("{words}; its torque is off"),
+        false => words.to_owned(),
+    }
 }
 
 pub(super) fn latch_words(latch: &Latch) -> &'static str {
     match latch {
         Latch::Stopped(_) => "stopped: call reset",
         Latch::Emergency(_) => "emergency stop: an operator must clear it",
-        Latch::Fault(_) => "fault: mend it, then call reset",
+        Latch::Fault(_) => "fault: remove its cause, then call reset",
         Latch::Hot(_) => "fault: a servo is too hot; let it cool, then call reset",
     }
 }

@@ -7,6 +7,7 @@ use super::answer::Reply;
 use super::eyes::{Look, NO_CAMERA, Proof};
 use super::stroke::rounded;
 use super::{Node, Seat};
+use base::wording::millimetres;
 use scene::{Fiducials, Scene};
 use vision::Moved;
 
@@ -73,7 +74,7 @@ pub(super) async fn moved_look(
 
 /// How far, in words.
 pub(super) fn far(moved: &Moved) -> String {
-    format!("{:.2} mm and {:.2} degrees", moved.mm, moved.deg)
+    format!("{} and {:.2}°", millimetres(moved.mm, 2), moved.deg)
 }
 
 fn has_moved(scene: &Scene, fiducials: &Fiducials, look: &Look, moved: &Moved) -> Reply {

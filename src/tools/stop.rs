@@ -7,6 +7,7 @@ use super::answer::Reply;
 use super::carry::tip_mm;
 use super::dispatch::Order;
 use super::stroke::rounded;
+use base::wording::{millimetres, seconds};
 use motion::StopReport;
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {
@@ -68,18 +69,22 @@ pub fn line(seat: &Seat, report: Option<&StopReport>) -> String {
     let name = &seat.name;
     match report {
         None => format!(
-            "{name}: its thread has ended or hangs, so that nobody knows whether a stop was sent: cut its power"
+            "{name}: its thread has ended or hangs, so the stop may not have been sent: cut its power"
         ),
         Some(report) => match (report.verified, report.first_frame_ms, report.standstill_ms) {
             (true, Some(first), Some(still)) => {
                 let lift = match report.lift_ms.filter(|_| report.lifted) {
-                    Some(ms) => format!(", pen lifted in {ms:.0} ms of them"),
+                    Some(ms) => {
+                        format!(", of which the lift of the pen took {}", seconds(ms / 1e3))
+                    }
                     None if report.lifted => ", pen lifted".to_owned(),
                     None => String::new(),
                 };
                 let kind = report.kind;
                 format!(
-                    "{name}: stopped ({kind}); first stop frame after {first:.1} ms, standing still after {still:.0} ms{lift}{}{}",
+                    "{name}: stopped ({kind}); first stop frame after {}, standing still after {}{lift}{}{}",
+                    seconds(first / 1e3),
+                    seconds(still / 1e3),
                     speed(report),
                     place(seat)
                 )
@@ -116,8 +121,10 @@ fn place(seat: &Seat) -> String {
         .project(&nalgebra::Point3::new(x / 1e3, y / 1e3, z / 1e3));
     let [across, up] = over.at_mm;
     format!(
-        ", tip at {across:.1}, {up:.1} mm of the sheet and {:.1} mm over it",
-        over.height_mm
+        ", tip {} across and {} up on the sheet, {} over it",
+        millimetres(across, 1),
+        millimetres(up, 1),
+        millimetres(over.height_mm, 1)
     )
 }
 

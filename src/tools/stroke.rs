@@ -9,6 +9,7 @@ use super::dispatch::Order;
 use super::preview::Preview;
 use super::{calibrated, pictures, resume, sighted};
 use base::units::Joints;
+use base::wording::{count, millimetres, seconds};
 use design::compare::{Deviation, deviation_mm};
 use plan::{self, Plan};
 use scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
@@ -60,9 +61,18 @@ pub(super) fn same_hash(written: &str) -> String {
 #[derive(Clone)]
 pub(super) struct Drawing {
     /// What an earlier job left, instead of the whole design.
-    pub(super) rest: Option<Vec<SheetStroke>>,
+    pub(super) rest: Option<UnfinishedRest>,
     /// The hash of the only plan that may be carried out.
     pub(super) plan: Option<String>,
+}
+
+/// The part of a drawing that an earlier job left.
+#[derive(Clone)]
+pub(super) struct UnfinishedRest {
+    /// The strokes that are left, the first from a little before where it was left.
+    pub(super) strokes: Vec<SheetStroke>,
+    /// The number of strokes that earlier jobs have drawn to their end.
+    pub(super) done_before: usize,
 }
 
 impl Drawing {
@@ -74,7 +84,9 @@ impl Drawing {
     ) -> Result<Plan, plan::PlanError> {
         match &self.rest {
             None => plan::draw(scene, start, watch),
-            Some(rest) => plan::draw_strokes(scene, start, rest, DrawingOrder::AsDrawn, watch),
+            Some(rest) => {
+                plan::draw_strokes(scene, start, &rest.strokes, DrawingOrder::AsDrawn, watch)
+            }
         }
     }
 }
@@ -85,7 +97,7 @@ impl Drawing {
         match &self.rest {
             None => Arc::clone(scene),
             Some(rest) => Arc::new(Scene {
-                strokes: rest.clone(),
+                strokes: rest.strokes.clone(),
                 order: DrawingOrder::AsDrawn,
                 ..Scene::clone(scene)
             }),
@@ -145,11 +157,13 @@ impl Previews {
     }
 }
 
-fn size(plan: &Plan) -> String {
+pub(super) fn size(plan: &Plan) -> String {
     let report = &plan.report;
     format!(
-        "{} strokes, {:.1} mm of line, {:.1} s",
-        report.stroke_count, report.pen_down_mm, report.duration_s
+        "{}, {} of line, {}",
+        report.strokes(),
+        millimetres(report.pen_down_mm, 1),
+        seconds(report.duration_s)
     )
 }
 
@@ -242,11 +256,20 @@ pub(super) async fn draw(
     }
     let done = errand.run(&scene, permit, &plan).await?;
     errand.job.update(|card| card.done = card.of);
+    let done_before = drawing.rest.as_ref().map(|rest| rest.done_before);
     let design = match drawing.rest {
-        Some(rest) if !goes_on => rest,
+        Some(rest) if !goes_on => rest.strokes,
         _ => scene.strokes.clone(),
     };
-    Ok(drawn(&errand, &scene, &plan, &done, &design))
+    let whole = done_before.map(|before| before + plan.report.stroke_count);
+    let reply = drawn(&errand, &scene, &plan, &done, &design);
+    Ok(match whole {
+        Some(whole) => reply.with_more_words(&format!(
+            "the drawing is complete: {whole} of {}",
+            count(whole, "stroke")
+        )),
+        None => reply,
+    })
 }
 
 /// The plan is another than the one that was asked for.
@@ -302,18 +325,18 @@ fn drawn(
 fn message(plan: &Plan, done: &Done, deviation: Option<&Deviation>) -> String {
     let report = &plan.report;
     let line = format!(
-        "drew {}, {:.0} mm of line, in {:.1} s of arm time",
+        "drew {}, {} of line, in {} of arm time",
         report.strokes(),
-        report.pen_down_mm,
-        done.arm_time_s
+        millimetres(report.pen_down_mm, 0),
+        seconds(done.arm_time_s)
     );
     match deviation {
         Some(deviation) if !deviation.max_mm.is_finite() => {
             format!("{line}; no ink came onto the paper")
         }
         Some(deviation) => format!(
-            "{line}; the ink is at most {:.2} mm from the design",
-            deviation.max_mm
+            "{line}; the ink is at most {} from the design",
+            millimetres(deviation.max_mm, 2)
         ),
         None => format!("{line}; what is on the paper was not measured"),
     }

@@ -10,15 +10,15 @@
 
 use crate::snapshots;
 use serde_json::{Value, json};
-use steadyhand::catalogue::{self, Effect, Format, Here, Listed, TOOLS};
+use steadyhand::catalogue::{self, Effect, Format, Here, Listed, ListedNames};
 use steadyhand::config::NodeFile;
 use steadyhand::tools::Declared;
 
 /// Tokens of the six tools' names, descriptions and input schemas together.
-const SIX_TOKENS_MAX: usize = 1_300;
+const SIX_TOKENS_MAX: usize = 900;
 
-/// The same with the aliases.
-const ALL_TOKENS_MAX: usize = 1_700;
+/// The same under both names.
+const ALL_TOKENS_MAX: usize = 1_800;
 
 /// Tokens of the instructions.
 const INSTRUCTIONS_TOKENS_MAX: usize = 120;
@@ -38,7 +38,6 @@ fn here() -> Here {
         arms: names(&["so101"]),
         nodes: names(&["here"]),
         everywhere: names(&["here", "all"]),
-        aliases_listed: true,
         ..Here::default()
     }
 }
@@ -93,9 +92,12 @@ fn tokens(tools: &[Listed]) -> usize {
 fn the_tools_cost_a_model_few_tokens() {
     let mut here = here();
     let all = tokens(&catalogue::list(&here));
-    here.aliases_listed = false;
+    here.listed_names = ListedNames::Plain;
     let six = tokens(&catalogue::list(&here));
-    eprintln!("six tools {six} tokens, with aliases {all}");
+    here.listed_names = ListedNames::Robot;
+    let robot = tokens(&catalogue::list(&here));
+    eprintln!("six tools {six} tokens, by their aliases {robot}, both {all}");
+    assert!(robot <= SIX_TOKENS_MAX, "{robot}");
     assert!(six <= SIX_TOKENS_MAX, "{six}");
     assert!(all <= ALL_TOKENS_MAX, "{all}");
 }
@@ -108,7 +110,7 @@ fn the_tools_cost_few_tokens_on_the_fullest_node() {
         overlays: twelve("meta"),
         arms: vec!["left".to_owned(), "right".to_owned()],
         nodes: twelve("node"),
-        aliases_listed: false,
+        listed_names: ListedNames::Plain,
         ..Here::default()
     };
     let full = tokens(&catalogue::list(&here));
@@ -125,19 +127,6 @@ fn the_workflow_costs_few_tokens() {
         .encode_ordinary(&catalogue::instructions(&here()))
         .len();
     assert!(count < INSTRUCTIONS_TOKENS_MAX, "{count}");
-}
-
-#[test]
-fn aliases_take_one_line_and_a_bare_schema() {
-    for tool in catalogue::list(&here())
-        .iter()
-        .filter(|tool| tool.alias_of.is_some())
-    {
-        assert_eq!(tool.description.lines().count(), 1, "{}", tool.name);
-        assert_eq!(tool.input_schema["type"], "object");
-        assert_eq!(tool.input_schema["properties"], json!({}));
-    }
-    assert_eq!(TOOLS.len(), 6);
 }
 
 /// A declared tool of each kind, with an argument of each type.
@@ -215,7 +204,7 @@ fn declared_tools_stand_beside_the_six_with_the_strictest_effect_of_what_they_ca
     assert_eq!(search.input_schema["required"], json!(["query"]));
     assert_eq!(
         search.description.lines().next().unwrap(),
-        r#"Search another server. Minimal call: {"query":"example"}"#
+        r#"Call schema: {query: string, kind?: string = "a", count?: integer = 3, reach?: number, deep?: boolean, tags?: array}"#
     );
     let reach = &search.input_schema["properties"]["reach"];
     assert_eq!(

@@ -440,7 +440,7 @@ fn a_wrong_declaration_is_named_at_start_with_its_line() {
                 "{draw}server = {{ url = \"http://127.0.0.1:1/mcp\" }}\ntool = \"x\"\narguments = [\n  {{ name = \"a\", type = \"number\", description = \"x\" }},\n  {{ name = \"a\", type = \"string\", description = \"x\", default = 3 }},\n]\n"
             ),
             10,
-            "3 is no value of it",
+            "3 is not one of its values",
         ),
     ] {
         let bench = bench(&format!("{head}{body}"));

@@ -52,7 +52,7 @@ fn a_job_is_told_replayed_and_audited_with_the_node_down() {
     for words in [
         "strokes 2",
         "pen-down length ",
-        " s of arm time",
+        "arm time ",
         "picture-1.png",
         STROKE,
     ] {
@@ -255,7 +255,7 @@ fn the_recorded_bytes_of_a_job_draw_it_again() {
         let replayed = bench.run(&["replay", job, "--bytes", "--state", &state]);
         let said = text(&replayed);
         assert_eq!(replayed.status.code(), Some(0), "{job}: {said}");
-        for word in ["frames of", "the ink is at most", "from the plan's end"] {
+        for word in ["frames in", "the ink is at most", "from the plan's end"] {
             assert!(said.contains(word), "{job}: {said}");
         }
     }
@@ -494,6 +494,11 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
             assert_eq!(sensed["enabled"], "nothing", "{sensed:#}");
             let (_, refused) = call(&bench, &served, "stroke", STROKE);
             assert_eq!(refused["code"], "interrupted", "{refused:#}");
+            for told in [&sensed, &refused] {
+                let told = told["message"].as_str().unwrap();
+                let lifts = "its pen may still stand on the paper: `steadyhand enable --scene short`, then `steadyhand reset` lifts it";
+                assert!(told.contains(lifts), "{told}");
+            }
             let (_, refused) = call(&bench, &served, "stroke", r#"{"resume":true}"#);
             assert_eq!(refused["code"], "needs_enabling", "{refused:#}");
         }

@@ -190,7 +190,10 @@ async fn an_approval_is_for_one_plan_and_not_for_what_was_swapped_in() {
     let (refused, second) = tokio::join!(house.call("stroke", arguments), second);
     // Nobody allowed it in time, and too late is too late.
     assert_eq!(refused["job"]["state"], "refused", "{refused:#?}");
-    assert!(said(&refused).contains("nobody approved"), "{refused:#?}");
+    assert!(
+        said(&refused).contains("was not approved within 10 min"),
+        "{refused:#?}"
+    );
     assert!(said(&refused).contains("nothing moved"), "{refused:#?}");
     assert!(house.node.approve(&second.job, &second.plan).is_err());
     assert!(house.sim.truth().distance_max(&before) < 0.05);

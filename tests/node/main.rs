@@ -26,6 +26,7 @@ mod interrupted;
 mod jobs;
 mod leave;
 mod mcp_conformance;
+mod messages;
 mod plan;
 mod plan_designs;
 mod pty;

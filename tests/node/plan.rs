@@ -161,7 +161,7 @@ fn mistakes_on_the_command_line_say_what_would_be_right() {
         (vec!["plan", "defualt"], "valid: default"),
         (
             vec!["plan", "--design", "x.svg", "--size", "60px"],
-            "no unit of length",
+            "not a unit of length",
         ),
         (vec!["reach", "--pen", "quill"], "valid: fineliner"),
     ] {

@@ -256,7 +256,8 @@ fn a_token_that_was_made_for_a_day_ends_with_it() {
     let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
     let list = bench.run(&[&["token", "list"][..], &at].concat());
     let list = String::from_utf8(list.stdout).unwrap();
-    assert!(list.contains("ends within 1 days"), "{list}");
+    assert!(list.contains("ends within 1 day"), "{list}");
+    assert!(!list.contains("1 days"), "{list}");
     let bearer = format!("Authorization: Bearer {token}\r\n");
     for (ahead_ms, wanted) in [("0", 200), ("86400001", 401)] {
         let served = bench.serve_in(&at, &[("STEADYHAND_CALENDAR_OFFSET_MS", ahead_ms)]);
@@ -669,7 +670,7 @@ fn node(bench: &Bench, file: &str) -> Served {
 #[test]
 fn nothing_moves_a_node_that_is_read_only_and_its_stop_is_done() {
     let bench = Bench::new();
-    let file = "name = \"bench\"\nread_only = true\nlist_aliases = false\n\n[[tools]]\nname = \"draw\"\ndescription = \"Draw\"\ncalls = \"stroke\"\n";
+    let file = "name = \"bench\"\nread_only = true\nnames = \"plain\"\n\n[[tools]]\nname = \"draw\"\ndescription = \"Draw\"\ncalls = \"stroke\"\n";
     let served = node(&bench, file);
     assert_eq!(listed(&served), ["sense", "list_nodes", "stop"]);
     for tool in ["stroke", "robot_stroke", "align", "reset", "draw"] {
@@ -692,7 +693,7 @@ fn nothing_moves_a_node_that_is_read_only_and_its_stop_is_done() {
 #[test]
 fn only_the_tools_that_a_node_offers_are_listed_and_called() {
     let bench = Bench::new();
-    let file = "name = \"bench\"\nonly_tools = [\"draw\", \"sense\"]\nlist_aliases = false\n\n[[tools]]\nname = \"draw\"\ndescription = \"Draw\"\ncalls = \"stroke\"\nfixed = { scene = \"short\", dry_run = true }\n";
+    let file = "name = \"bench\"\nonly_tools = [\"draw\", \"sense\"]\nnames = \"plain\"\n\n[[tools]]\nname = \"draw\"\ndescription = \"Draw\"\ncalls = \"stroke\"\nfixed = { scene = \"short\", dry_run = true }\n";
     let served = node(&bench, file);
     assert_eq!(listed(&served), ["sense", "stop", "draw"]);
     let (_, refused) = post(&served, "", &call("stroke", &json!({})));

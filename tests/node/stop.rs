@@ -171,7 +171,7 @@ fn an_operators_verbs_stop_the_arm_on_the_wire() {
             "first stop frame after",
             "standing still after",
             "°/s",
-            "tip at",
+            "mm up on the sheet",
         ] {
             assert!(said.contains(fact), "{fact}: {said}");
         }

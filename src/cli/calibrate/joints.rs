@@ -11,8 +11,10 @@ use anyhow::{Context, anyhow, bail};
 use clap::Args;
 use serde::Deserialize;
 
+use super::arguments::ConsentArgs;
 use super::person::{Person, Said};
-use super::{ConsentArgs, Place, of_arm, torque};
+use super::place::{Place, torque};
+use super::write::of_arm;
 use crate::{AtArgs, Exit, Options, operate, show};
 use base::clock::Clock;
 use calib::{self, Found, Ranges, Record, Ticks, report};

@@ -55,7 +55,7 @@ impl Person {
             return Ok(true);
         }
         if !std::io::stdin().is_terminal() {
-            bail!("nobody is there to ask: say --yes");
+            bail!("there is no terminal to ask at: say --yes");
         }
         show::note(&format!("{question} Write `yes` to go on:"));
         let said = self.says().await;

@@ -2,11 +2,13 @@
 
 use clap::{Args, Subcommand};
 
+use super::arguments::{ConsentArgs, HereArgs, Of, TouchArgs, What};
 use super::person::{Person, Said};
-use super::{ConsentArgs, HereArgs, Of, Place, Record, TouchArgs, Verdict, What, clock};
+use super::place::Place;
 use crate::{Exit, Options, show};
+use base::clock;
 use base::units::Joints;
-use calib::{self, Contact, Kind, Role, Session, TOUCHES_EACH, report};
+use calib::{self, Contact, Kind, Record, Role, Session, TOUCHES_EACH, Verdict, report};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TeachCommand {

@@ -25,7 +25,7 @@ type Step = JoinHandle<anyhow::Result<Told>>;
 
 pub(super) async fn run(args: &JogArgs) -> anyhow::Result<Exit> {
     if !std::io::stdout().is_terminal() {
-        bail!("this is no terminal: say one step with --step, such as --step z-1");
+        bail!("this is not a terminal: say one step with --step, such as --step z-1");
     }
     let mut view = View::new(look(args).await?);
     let mut terminal = ratatui::try_init()?;

@@ -7,6 +7,7 @@ use super::super::stroke::rounded;
 use super::{INSET_MM, reading, report};
 use crate::answer::Reply;
 use base::units::Joints;
+use base::wording::{count, millimetres};
 use calib::{self, Aligned, AlignedPoint, Assessed, Contact, Finding, Role, Session, Store};
 use motion::VisitKind;
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
@@ -63,9 +64,9 @@ pub(super) async fn align(errand: Errand, scene: Arc<Scene>) -> Result<Reply, Tr
         finding: assessed.finding.clone(),
     };
     let message = format!(
-        "{} points touched, {TOUCHES} times each: the sheet lies {:.2} mm and {:.2} degrees from where it was believed; proposed, and nothing is saved until an operator accepts it",
-        places.len(),
-        assessed.change.mm,
+        "{} touched, {TOUCHES} times each: the sheet lies {} and {:.2}° from where the scene puts it; proposed, and nothing is saved until an operator accepts it",
+        count(places.len(), "point"),
+        millimetres(assessed.change.mm, 2),
         assessed.change.deg
     );
     let reply = Reply::done(message).with("change", assessed.change);
@@ -193,17 +194,17 @@ fn missed_words(scene: &Scene, place: &Place, missed: &Probed) -> (&'static str,
     let name = place.name;
     let Probed::EarlyContact(joints_rad) = missed else {
         let why = format!(
-            "nothing was felt at `{name}` down to {PROBE_DEPTH_MM} mm below where the sheet is believed: it lies lower, or it is not there; the tip is up again"
+            "nothing was felt at `{name}` down to {PROBE_DEPTH_MM} mm below where the scene puts the sheet: it lies lower, or it is not there; the tip is up again"
         );
         return ("no_contact", why);
     };
     let tip = tip_mm(scene, 0, joints_rad).map(nalgebra::Point3::from);
     let stood = tip.map_or_else(String::new, |tip| {
         let height_mm = scene.surface.project(&(tip / 1e3)).height_mm;
-        format!(", the tip {height_mm:.1} mm above where the sheet is believed")
+        format!(", the tip {height_mm:.1} mm above where the scene puts the sheet")
     });
     let why = format!(
-        "the sheet lies higher than the scene says: at `{name}` the tip touched before it had moved freely{stood}; at most {PROBE_DEPTH_MM} mm higher can be measured. The tip went back to {PROBE_FROM_MM} mm above where the sheet is believed, and may still touch it"
+        "the sheet lies higher than the scene says: at `{name}` the tip touched before it had moved freely{stood}; at most {PROBE_DEPTH_MM} mm higher can be measured. The tip went back to {PROBE_FROM_MM} mm above where the scene puts the sheet, and may still touch it"
     );
     ("early_contact", why)
 }

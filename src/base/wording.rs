@@ -1,0 +1,158 @@
+//! Durations, counts and lengths as people write them: `43 min 8 s`, `1 touch`, `12.5 mm`.
+
+use std::time::Duration;
+
+use crate::units::short;
+
+/// Seconds in a minute, an hour and a day.
+const MINUTE_S: u64 = 60;
+const HOUR_S: u64 = 60 * MINUTE_S;
+const DAY_S: u64 = 24 * HOUR_S;
+
+/// From this many days on, hours are left out.
+const DAYS_WITHOUT_HOURS: u64 = 7;
+
+/// Writes a number of things: `1 stroke`, `2 strokes`, `0 strokes`.
+#[must_use]
+pub fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {}", plural(noun)),
+    }
+}
+
+/// Returns the plural of a regular English noun.
+#[must_use]
+pub fn plural(noun: &str) -> String {
+    let ends = |ends: &[&str]| ends.iter().any(|end| noun.ends_with(end));
+    match noun.strip_suffix('y') {
+        Some(stem) if !ends(&["ay", "ey", "oy", "uy"]) => format!("{stem}ies"),
+        _ if ends(&["ch", "sh", "s", "x", "z"]) => format!("{noun}es"),
+        _ => format!("{noun}s"),
+    }
+}
+
+/// Writes a length of time with one or two units: `250 ms`, `3.2 s`, `43 min 8 s`, `2 h 5 min`, `3 days`.
+#[must_use]
+pub fn duration(time: Duration) -> String {
+    seconds(time.as_secs_f64())
+}
+
+/// Writes seconds as [`duration`] does; a time below zero is none.
+#[must_use]
+pub fn seconds(time_s: f64) -> String {
+    if !time_s.is_finite() {
+        return format!("{time_s} s");
+    }
+    let time_s = time_s.max(0.0);
+    if time_s == 0.0 {
+        return "0 s".to_owned();
+    }
+    if time_s < 0.01 {
+        return format!("{} ms", short((time_s * 1e4).round() / 10.0));
+    }
+    if time_s < 0.9995 {
+        return format!("{:.0} ms", time_s * 1e3);
+    }
+    // What rounds to a minute is written as one.
+    if time_s < 59.95 {
+        return format!("{} s", short((time_s * 10.0).round() / 10.0));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "not negative, and saturates"
+    )]
+    let whole_s = time_s.round() as u64;
+    let two = |large: u64, unit: &str, small: u64, small_unit: &str| match small {
+        0 => format!("{large} {unit}"),
+        _ => format!("{large} {unit} {small} {small_unit}"),
+    };
+    if whole_s < HOUR_S {
+        return two(whole_s / MINUTE_S, "min", whole_s % MINUTE_S, "s");
+    }
+    let minutes = (whole_s + MINUTE_S / 2) / MINUTE_S;
+    if minutes < 24 * 60 {
+        return two(minutes / 60, "h", minutes % 60, "min");
+    }
+    let hours = (whole_s + HOUR_S / 2) / HOUR_S;
+    let (days, hours) = (hours / 24, hours % 24);
+    let unit = if days == 1 { "day" } else { "days" };
+    match days >= DAYS_WITHOUT_HOURS {
+        true => format!("{} days", (whole_s + DAY_S / 2) / DAY_S),
+        false => two(days, unit, hours, "h"),
+    }
+}
+
+/// Writes a length with at most `decimals` decimals, no trailing zeros and no negative zero.
+#[must_use]
+pub fn millimetres(length_mm: f64, decimals: usize) -> String {
+    let text = format!("{length_mm:.decimals$}");
+    let text = match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => &text,
+    };
+    match text {
+        "-0" => "0 mm".to_owned(),
+        text => format!("{text} mm"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, duration, millimetres, seconds};
+    use std::time::Duration;
+
+    #[test]
+    fn times_have_the_units_of_their_size() {
+        for (time_s, want) in [
+            (0.0, "0 s"),
+            (-1.0, "0 s"),
+            (0.000_4, "0.4 ms"),
+            (0.25, "250 ms"),
+            (0.999_9, "1 s"),
+            (3.24, "3.2 s"),
+            (34.0, "34 s"),
+            (59.96, "1 min"),
+            (64.4, "1 min 4 s"),
+            (2588.5, "43 min 9 s"),
+            (3599.6, "1 h"),
+            (7500.0, "2 h 5 min"),
+            (86_399.0, "1 day"),
+            (90_000.0, "1 day 1 h"),
+            (259_200.0, "3 days"),
+            (2_592_000.0, "30 days"),
+        ] {
+            assert_eq!(seconds(time_s), want, "{time_s}");
+        }
+        assert_eq!(duration(Duration::from_millis(2996)), "3 s");
+    }
+
+    #[test]
+    fn one_of_a_thing_is_not_many() {
+        for (number, noun, want) in [
+            (1, "touch", "1 touch"),
+            (3, "touch", "3 touches"),
+            (0, "stroke", "0 strokes"),
+            (2, "node", "2 nodes"),
+            (2, "reply", "2 replies"),
+            (2, "relay", "2 relays"),
+        ] {
+            assert_eq!(count(number, noun), want);
+        }
+    }
+
+    #[test]
+    fn lengths_have_no_noise_and_no_negative_zero() {
+        for (length_mm, decimals, want) in [
+            (-0.0, 1, "0 mm"),
+            (-0.04, 1, "0 mm"),
+            (12.5, 1, "12.5 mm"),
+            (540.0, 0, "540 mm"),
+            (100.0, 1, "100 mm"),
+            (0.126, 2, "0.13 mm"),
+        ] {
+            assert_eq!(millimetres(length_mm, decimals), want);
+        }
+    }
+}

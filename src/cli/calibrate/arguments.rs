@@ -1,0 +1,203 @@
+//! The commands of `calibrate` with their options.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::joints::JointsArgs;
+use crate::AtArgs;
+use scene::Scene;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CalibrateCommand {
+    /// Move each joint through its range by hand: zeros, limits and directions, checked and saved with
+    /// who the servos are
+    Joints(JointsArgs),
+    /// Add the arm's present joints as a touch, and say what all touches so far come to
+    Touch(TouchArgs),
+    /// Take where a camera stands from a picture of a sheet's tags, the sheet lying where it was taught
+    Camera(CameraArgs),
+    /// Show the proposal: old, new, difference, residuals, verdict and next step
+    Show {
+        /// Write report.html, with a picture of the residuals, and report.json into this folder
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Take the last touch back
+    Undo(AtArgs),
+    /// Throw the proposal away
+    Discard(AtArgs),
+    /// Write the proposal into the scene's or the arm's file, if it is good enough
+    Accept {
+        #[command(flatten)]
+        change: ChangeArgs,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// List what was accepted
+    History(AtArgs),
+    /// Show what one calibration changed, or what differs between two
+    Diff {
+        /// A number from `history`
+        number: u64,
+        /// A later one of the same thing
+        other: Option<u64>,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Write again what a calibration said
+    Restore {
+        /// A number from `history`
+        number: u64,
+        #[command(flatten)]
+        change: ChangeArgs,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Take zeros and ranges over from a calibration of LeRobot, of either form
+    Import {
+        /// The JSON file
+        file: PathBuf,
+        /// Into the file of this arm
+        #[arg(long, default_value = "so101")]
+        arm: String,
+        /// Write it; without this it is shown
+        #[arg(long)]
+        accept: bool,
+        #[command(flatten)]
+        change: ChangeArgs,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Print an arm's zeros and limits as a calibration for LeRobot
+    Export {
+        /// In LeRobot's form
+        #[arg(long, required = true)]
+        lerobot: bool,
+        /// Which arm
+        #[arg(long, default_value = "so101")]
+        arm: String,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TouchArgs {
+    /// What is calibrated
+    pub(super) what: What,
+    /// What the tip touches [default: the one fixed point of a tool, the sheet of a sheet]
+    #[arg(long)]
+    pub(super) of: Option<Of>,
+    /// Of x and y: how far from the origin, as a ruler says [default: the sheet's width and height]
+    #[arg(long, value_name = "MM", value_parser = millimetres)]
+    pub(super) mm: Option<f64>,
+    /// Which point, where zeros are found from several that are not known
+    #[arg(long, default_value_t = 0)]
+    pub(super) number: usize,
+    #[command(flatten)]
+    pub(super) here: HereArgs,
+}
+
+/// Where the tip is, and in which scene.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HereArgs {
+    /// In which scene
+    #[arg(long)]
+    pub(super) scene: String,
+    /// With which pen [default: the scene's first]
+    #[arg(long)]
+    pub(super) pen: Option<String>,
+    /// The joints in rad, base first, instead of what the running node measures
+    #[arg(
+        long,
+        value_name = "RAD,…",
+        value_delimiter = ',',
+        value_parser = radians,
+        allow_hyphen_values = true
+    )]
+    pub(super) joints: Option<Vec<f64>>,
+    #[command(flatten)]
+    pub(super) at: AtArgs,
+}
+
+impl HereArgs {
+    pub(super) fn pen_of(&self, scene: &Scene) -> String {
+        let first = || scene.pen(0).map(|pen| pen.name.clone());
+        self.pen.clone().or_else(first).unwrap_or_default()
+    }
+}
+
+/// How large a change may be.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ChangeArgs {
+    /// Accept a change above 20 mm or 10 degrees, or of a joint's sign
+    #[arg(long = "override")]
+    pub(super) overridden: bool,
+}
+
+/// What a person says beforehand.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ConsentArgs {
+    /// Do not ask
+    #[arg(long)]
+    pub(super) yes: bool,
+    #[command(flatten)]
+    pub(super) change: ChangeArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CameraArgs {
+    /// Scene whose sheet it looks at
+    #[arg(long)]
+    pub(super) scene: String,
+    /// Camera of the node [default: the only one]
+    #[arg(long)]
+    pub(super) camera: Option<String>,
+    #[command(flatten)]
+    pub(super) at: AtArgs,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum What {
+    /// A pen's tip: one fixed point, touched with the tool turned and tilted
+    Tool,
+    /// The sheet: origin, x, y and three more places
+    Sheet,
+    /// The joints' zeros: the sheet, points, or the scene's calibrator, in many poses
+    Zeros,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Of {
+    Point,
+    Origin,
+    X,
+    Y,
+    Sheet,
+    Calibrator,
+    /// Whatever was touched before, once more, not to be fitted but to be predicted
+    Verify,
+}
+
+fn radians(said: &str) -> Result<f64, String> {
+    number(said)
+        .ok_or_else(|| "write each joint in rad, base first, such as 0.1,-0.3,0.4,1.2,0".to_owned())
+}
+
+fn millimetres(said: &str) -> Result<f64, String> {
+    let mm = number(said).filter(|mm| *mm > 0.0);
+    mm.ok_or_else(|| "write millimetres above 0, such as 100 or 62.5".to_owned())
+}
+
+fn number(said: &str) -> Option<f64> {
+    said.trim()
+        .parse()
+        .ok()
+        .filter(|number: &f64| number.is_finite())
+}

@@ -1,0 +1,128 @@
+//! The folders that a calibration reads and writes, and the arms whose joints it may take.
+
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+
+use crate::{AtArgs, Options, operate};
+use arm::ArmFile;
+use calib::{self, Assessed, CalibrationOrigin, Session, Store};
+use config::ArmEntry;
+use node::control_socket::Verb;
+use node::measurements::{Measured, MeasuredArm};
+use node::{open, state_folder};
+use scene::{Library, Scene};
+
+/// The folders that a calibration reads and writes: the running node's, otherwise those named.
+pub(super) struct Place {
+    pub(super) store: Store,
+    pub(super) library: Library,
+    pub(super) arms: Vec<MeasuredArm>,
+    /// The arms of a node file without a running node.
+    pub(super) entries: Vec<ArmEntry>,
+    pub(super) runs: bool,
+}
+
+impl Place {
+    pub(super) async fn find(node: &Options, at: &AtArgs) -> anyhow::Result<Self> {
+        if let Some(url) = &at.node {
+            bail!(
+                "a calibration is kept in the folders of the node's own machine: run this there, not for {url}"
+            );
+        }
+        if operate::is_meant(node, at) {
+            let told = operate::ask(at, &Verb::Measured).await?;
+            let seen: Measured = serde_json::from_str(&told.text)
+                .with_context(|| format!("the node says: {}", told.text))?;
+            let mut library = Library::new(seen.scenes);
+            for arm in &seen.arms {
+                library.let_stand_in(&*library.arm(&arm.model)?)?;
+            }
+            return Ok(Self {
+                store: Store::of_state(&seen.state),
+                library,
+                arms: seen.arms,
+                entries: Vec::new(),
+                runs: true,
+            });
+        }
+        let file = open::file(node)?;
+        if state_folder::is_practice(node, &file) {
+            bail!(
+                "there is nowhere to keep a calibration: start the node, or say --state DIR or --config FILE"
+            );
+        }
+        Ok(Self {
+            store: Store::of_state(&state_folder::folder(node, &file)?),
+            library: open::library(node, &file)?,
+            arms: Vec::new(),
+            entries: file.arms,
+            runs: false,
+        })
+    }
+
+    /// How an arm of this model is left; nothing of one that no running node has.
+    pub(super) fn left(&self, model: &str) -> String {
+        let arm = self.arms.iter().find(|arm| arm.model == model);
+        arm.map_or_else(String::new, |arm| format!("; {}", torque(arm.energised)))
+    }
+
+    /// Returns the arm that a calibration is made on: the running node's, or as far as the files know it.
+    pub(super) fn origin(&self, arm: &ArmFile) -> CalibrationOrigin {
+        if let Some(seen) = self.arms.iter().find(|seen| seen.model == arm.name) {
+            return seen.origin.clone();
+        }
+        let entry = self.entries.iter().find(|entry| entry.model == arm.name);
+        CalibrationOrigin {
+            simulated: entry.map(ArmEntry::is_simulated),
+            servos: calib::servos(arm),
+        }
+    }
+
+    /// Refuses joints that a running node measures with other zeros than the arm's file has.
+    pub(super) fn same_zeros(&self, arm: &ArmFile) -> anyhow::Result<()> {
+        let seen = self.arms.iter().find(|seen| seen.model == arm.name);
+        if seen.is_some_and(|seen| seen.zeros != calib::zeros_of(arm)) {
+            bail!(
+                "the node measures arm {0} with other zeros than its file has; start the node again, then touch: nothing was recorded",
+                arm.name
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn scene(&self, session: &Session) -> anyhow::Result<Arc<Scene>> {
+        Ok(self.library.scene(&session.scene, None)?)
+    }
+
+    pub(super) fn proposal(&self) -> anyhow::Result<Session> {
+        let session = self.store.proposal()?;
+        session.context("nothing was touched: `steadyhand calibrate touch tool|sheet|zeros --scene NAME` begins")
+    }
+
+    pub(super) fn assess(&self, session: &Session) -> anyhow::Result<Assessed> {
+        let history = self.store.history()?;
+        let last = history
+            .iter()
+            .rev()
+            .find(|record| record.session.is_of_same(session));
+        Ok(calib::assess(session, &*self.scene(session)?, last)?)
+    }
+}
+
+/// What a person at the arm must know of it before leaving.
+pub(super) const fn torque(energised: bool) -> &'static str {
+    if energised {
+        "the arm holds with its torque on"
+    } else {
+        "the arm's torque is off: it lies where your hands leave it, and `steadyhand status` says so"
+    }
+}
+
+pub(super) fn origin_words(origin: &CalibrationOrigin) -> &'static str {
+    match origin.simulated {
+        Some(true) => "a simulated arm",
+        Some(false) => "an arm at a port, with servos of its own",
+        None => "an arm that no node file names",
+    }
+}

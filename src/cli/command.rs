@@ -1,0 +1,206 @@
+//! The command line as data: every command with its options.
+
+use std::time::Duration;
+
+use clap::{Parser, Subcommand};
+
+use super::duration::duration;
+use super::node_args::{AtArgs, NodeArgs};
+use super::serve_args::ServeArgs;
+use super::{
+    arm, audit, bus, calibrate, call, doctor, exam, explain, init, jog, plan, reach, scenes, sim,
+    token, tools,
+};
+
+/// A robot-arm MCP server that forgives how a caller writes and never forgives physics.
+#[derive(Debug, Parser)]
+#[command(name = "steadyhand", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    pub(super) node: NodeArgs,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Call a tool and show what came of it: here on a node of its own, or on another node
+    #[command(after_help = tools::help())]
+    Call(call::CallArgs),
+    /// Serve MCP: on standard input and output, or over HTTP with --http
+    Serve(ServeArgs),
+    /// Show the tools as a model sees them, or edit those that the node file declares
+    #[command(after_help = tools::help())]
+    Tools {
+        /// text, markdown, json, openai, hermes or page
+        #[arg(long, default_value = "text")]
+        format: String,
+        #[command(subcommand)]
+        what: Option<Box<tools::ToolsCommand>>,
+    },
+    /// List, check and preview scenes
+    #[command(subcommand)]
+    Scene(scenes::SceneCommand),
+    /// Plan a drawing and say how long it takes and what would be refused, without a node
+    Plan(plan::PlanArgs),
+    /// Show where the sheet may lie for a scene's arm and pen, and where it would lie better
+    Reach(reach::ReachArgs),
+    /// Make an arm's file from a URDF
+    #[command(subcommand)]
+    Arm(arm::ArmCommand),
+    /// Find a tool's tip, a sheet's place or joints' zeros by touching; nothing is written before `accept`
+    #[command(subcommand)]
+    Calibrate(calibrate::CalibrateCommand),
+    /// Move the arm in small steps from the keyboard; each is planned and checked like any motion
+    Jog(jog::JogArgs),
+    /// Teach a scene its poses, sheet, ink caps or calibrator from where the arm is; shown, asked for
+    /// and kept
+    #[command(subcommand)]
+    Teach(calibrate::teach::TeachCommand),
+    /// Show what a tool would understand, and what each profile would do; nothing is called
+    Explain(explain::ExplainArgs),
+    /// Examine a language model before it may move the arm, and look at what came of it
+    Exam(Box<exam::ExamArgs>),
+    /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
+    Sim(sim::SimArgs),
+    /// Look at, set up and replay the servos of a port, without a node
+    #[command(subcommand)]
+    Bus(bus::BusCommand),
+    /// Say why an arm does not answer, and what to do about it; nothing is written
+    Doctor(doctor::DoctorArgs),
+    /// Allow motion for scenes, on the node that runs on this machine
+    Enable {
+        /// The scene; say it once for each
+        #[arg(id = "enabled", long = "scene", value_name = "SCENE", required = true)]
+        scenes: Vec<String>,
+        /// The overlay on it
+        #[arg(long)]
+        meta: Option<String>,
+        /// For how long, such as 90s, 30m or 2h; without it as long as the node runs
+        #[arg(long = "for", value_parser = duration)]
+        for_: Option<Duration>,
+        /// The arm, where several of the node draw the scene
+        #[arg(long, value_name = "NAME")]
+        arm: Option<String>,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Take back all that was enabled
+    Disable(AtArgs),
+    /// Stop the arm: decelerate, lift the pen, hold. Only an operator's reset goes on
+    Stop(AtArgs),
+    /// Emergency stop: stand where the arm is, no lift. Only `clear` ends it
+    Estop(AtArgs),
+    /// End an emergency stop; `reset` comes next
+    Clear(AtArgs),
+    /// Hold the motion under way at the end of its stroke, pen up; `resume` goes on
+    Hold {
+        /// At once, with a lift, and not at the end of the stroke
+        #[arg(long)]
+        now: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Go on with what is held, if it is enabled and the arm is where it was
+    Resume(AtArgs),
+    /// Take torque off every servo: the arm DROPS. Hold it first
+    TorqueOff {
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Measure how the attached arm stops, by small motions; motion must be enabled
+    Selftest {
+        /// The scene to move in [default: the one last moved in]
+        #[arg(long)]
+        scene: Option<String>,
+        /// Number of stops
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        rounds: u32,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Lift the pen and bring the arm to rest, as an operator
+    Reset {
+        /// The scene that says which way is up, where the node does not know
+        #[arg(long)]
+        scene: Option<String>,
+        /// The arm, where the node has several
+        #[arg(long, value_name = "NAME")]
+        arm: Option<String>,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Show what the node on this machine is doing
+    Status(AtArgs),
+    /// Show what was asked, planned and done: of the node on this machine, or from --state or
+    /// --config where it does not run
+    Jobs {
+        /// One job, with its plan, pictures, arguments, notes, figures and outcome
+        id: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Look at a plan that waits for a person, and let the arm carry it out
+    Approve {
+        /// Which job; without one, what waits is listed
+        job: Option<String>,
+        /// Do not ask at the terminal
+        #[arg(long)]
+        yes: bool,
+        #[command(flatten)]
+        at: AtArgs,
+    },
+    /// Carry out an earlier job's plan, or its recorded bytes, on a simulated arm, and compare
+    Replay {
+        /// Which job
+        job: String,
+        /// The bytes that went to the arm, and not the plan that they came from
+        #[arg(long)]
+        bytes: bool,
+    },
+    /// Work with audit logs
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
+    /// Write a node file: asks what is plugged in, or takes what is said
+    Init(init::InitArgs),
+    /// Say everything that is wrong with a node before it is started: file, scenes, port, folders
+    Check,
+    /// Make, list and revoke the tokens by which callers from elsewhere come in
+    #[command(subcommand)]
+    Token(token::TokenCommand),
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use std::path::PathBuf;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn enabling_parses_beside_the_global_options() {
+        let said = "steadyhand --scenes mine enable --scene letters --scene default --for 30m";
+        let cli = Cli::try_parse_from(said.split(' ')).unwrap();
+        assert_eq!(cli.node.scenes, Some(PathBuf::from("mine")));
+        let Command::Enable { scenes, for_, .. } = cli.command else {
+            panic!("not read as `enable`");
+        };
+        assert_eq!(scenes, ["letters", "default"]);
+        assert_eq!(for_, Some(Duration::from_secs(1800)));
+    }
+}

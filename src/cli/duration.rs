@@ -1,0 +1,46 @@
+//! Times as people type them.
+
+use std::time::Duration;
+
+/// A time such as `90s`, `30m`, `2h`; a bare number is seconds.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let split = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "" | "s" => 1,
+        "m" | "min" => 60,
+        "h" => 3600,
+        _ => {
+            return Err(format!(
+                "{unit:?} is not a unit of time; write 90s, 30m or 2h"
+            ));
+        }
+    };
+    let number: u64 = number
+        .parse()
+        .map_err(|_| "write a whole number, such as 90s, 30m or 2h".to_owned())?;
+    match number
+        .checked_mul(seconds)
+        .filter(|all| (1..=7 * 24 * 3600).contains(all))
+    {
+        Some(all) => Ok(Duration::from_secs(all)),
+        None => Err("1 second to 7 days are possible".to_owned()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units_and_bounds() {
+        assert_eq!(duration("30m").unwrap(), Duration::from_secs(1800));
+        assert!(duration("0").is_err());
+        assert!(duration("8d").is_err());
+        assert!(duration("9999999999h").is_err());
+    }
+}

@@ -1,0 +1,97 @@
+//! Options that say which node is meant: one of this process, or one that runs.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Options, exam};
+
+/// Which node this process is, if it is one.
+#[derive(Debug, Clone, Args)]
+pub(super) struct NodeArgs {
+    /// The node file; without one, a node with an embedded simulated SO-101
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// A folder of scenes that come before the ones in the binary
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(super) scenes: Option<PathBuf>,
+    /// Where pictures and reports are written [default: a folder in the system's temporary one]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(super) output: Option<PathBuf>,
+    /// Where stops, jobs and keys are kept [default: the user's state folder; a temporary one where
+    /// there is neither a node file nor a real port]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(super) state: Option<PathBuf>,
+    /// The serial port of the node's first arm, instead of what the node file says
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(super) port: Option<String>,
+    /// `elsewhere`: this arm, its tools and its sheets were measured by other means, on your responsibility; as
+    /// `calibrated` in the node file, and for its first arm
+    #[arg(long, global = true, value_name = "WHERE", value_parser = ["elsewhere"])]
+    pub(super) calibrated: Option<String>,
+    /// Write every byte to and from the ports of the node's arms to this file
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(super) trace: Option<PathBuf>,
+    /// How the log is written [default: fields under systemd's journal, text elsewhere]
+    #[arg(long, global = true, value_enum)]
+    pub(super) log: Option<LogForm>,
+    /// Drive a real serial port although this process runs as root
+    #[arg(long, global = true)]
+    pub(super) allow_root: bool,
+}
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum LogForm {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+    /// Fields in systemd's journal.
+    Journal,
+}
+
+impl From<LogForm> for node::log::Form {
+    fn from(form: LogForm) -> Self {
+        match form {
+            LogForm::Text => Self::Text,
+            LogForm::Json => Self::Json,
+            LogForm::Journal => Self::Journal,
+        }
+    }
+}
+
+impl From<NodeArgs> for Options {
+    fn from(args: NodeArgs) -> Self {
+        Self {
+            config: args.config,
+            scenes: args.scenes,
+            output: args.output,
+            state: args.state,
+            port: args.port,
+            calibrated_elsewhere: args.calibrated.is_some(),
+            trace: args.trace,
+            allow_root: args.allow_root,
+            exams: Some(&exam::NodeExams),
+        }
+    }
+}
+
+/// Which node.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct AtArgs {
+    /// The node's control socket, where several nodes run on this machine
+    #[arg(long, value_name = "PATH")]
+    pub(super) socket: Option<PathBuf>,
+    /// A node elsewhere, such as arm.example:8700; needs an operator's token
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "token_file",
+        conflicts_with = "socket"
+    )]
+    pub(super) node: Option<String>,
+    /// The file that holds the token
+    #[arg(long, value_name = "FILE", requires = "node")]
+    pub(super) token_file: Option<PathBuf>,
+}

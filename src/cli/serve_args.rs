@@ -1,0 +1,38 @@
+//! Options of `serve`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use node::serve::{HttpAt, ServeOptions};
+
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    /// Speak streamable HTTP at this address, under /mcp; `systemd` for the socket that it opened
+    #[arg(long, value_name = "ADDRESS")]
+    http: Option<HttpAt>,
+    /// With --http: speak on standard input and output as well; their end is the node's
+    #[arg(long, requires = "http")]
+    stdio: bool,
+    /// Names by which clients may call this node beside localhost
+    #[arg(long, value_name = "HOST")]
+    host: Vec<String>,
+    /// Scenes in which motion is allowed from the start, where the arm is not the embedded simulator
+    #[arg(long, value_name = "SCENE", num_args = 1..)]
+    enable: Vec<String>,
+    /// Where operators reach this node [default: a socket of its name in the runtime folder]
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+}
+
+impl From<ServeArgs> for ServeOptions {
+    fn from(args: ServeArgs) -> Self {
+        Self {
+            http: args.http,
+            stdio: args.stdio,
+            host: args.host,
+            enable: args.enable,
+            socket: args.socket,
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! A warning in the log for each call whose arguments were repaired or lost: what arrived and what was used.
+
+use serde_json::Value;
+
+use super::record;
+use args::{Reading, Received, Refusal};
+use catalogue::Tool;
+
+/// Most characters of what arrived, and of what was used, that are logged.
+const LOGGED_CHARS_MAX: usize = 200;
+
+/// Warns of arguments that were repaired.
+pub(super) fn repaired(tool: &Tool, received: &Received, reading: &Reading) {
+    if reading.repairs.is_empty() {
+        return;
+    }
+    let why: Vec<String> = reading
+        .repairs
+        .iter()
+        .map(|repair| format!("{}: {}", repair.field, repair.why))
+        .collect();
+    let used = Value::Object(reading.understood.clone()).to_string();
+    tracing::warn!(
+        tool = tool.name,
+        received = cut(&record::words(received)),
+        used = cut(&used),
+        why = cut(&why.join("; ")),
+        "arguments were repaired"
+    );
+}
+
+/// Warns of arguments that were refused, so that none of them was used.
+pub(super) fn refused(tool: &Tool, received: &Received, refusal: &Refusal) {
+    tracing::warn!(
+        tool = tool.name,
+        received = cut(&record::words(received)),
+        why = cut(&refusal.to_string()),
+        "arguments were refused"
+    );
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(LOGGED_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,147 @@
+//! Built-in tools in the words of the node file. Words alone: what a tool does and takes is not the file's to change.
+
+use catalogue::{DESCRIPTION_CHARS_MAX, Here, TOOLS, Tool, description};
+use config::{DescriptionEntry, NodeFile, Problem};
+
+/// Returns the built-in tools as the node file words them, and every problem of those words; no tools where it has none.
+pub(super) fn reworded(file: &NodeFile, here: &Here) -> (Vec<Tool>, Vec<Problem>) {
+    if file.descriptions.is_empty() {
+        return (Vec::new(), Vec::new());
+    }
+    let mut tools = TOOLS.clone();
+    let mut problems = Vec::new();
+    for (name, entry) in &file.descriptions {
+        let path = format!("descriptions.{name}");
+        match tools.iter_mut().find(|tool| tool.name == *name) {
+            Some(tool) => problems.extend(reword(tool, entry, here, &path)),
+            None => {
+                let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name.as_str()).collect();
+                let what = format!(
+                    "there is no built-in tool `{name}`; valid: {}",
+                    names.join(", ")
+                );
+                problems.push(Problem::at(path, what));
+            }
+        }
+    }
+    (tools, problems)
+}
+
+fn reword(tool: &mut Tool, entry: &DescriptionEntry, here: &Here, path: &str) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if let Some(text) = &entry.text {
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        match lines.next() {
+            Some(first) => {
+                first.trim_end_matches('.').clone_into(&mut tool.does);
+                tool.when = lines.map(str::to_owned).collect();
+            }
+            None => problems.push(Problem::at(
+                format!("{path}.text"),
+                format!("`{path}.text` is empty: say what the tool does, or leave it out"),
+            )),
+        }
+    }
+    for (name, words) in &entry.arguments {
+        match tool.parameters.iter_mut().find(|one| one.name == *name) {
+            Some(parameter) => words.trim().clone_into(&mut parameter.words),
+            None => {
+                let names: Vec<&str> = tool
+                    .parameters
+                    .iter()
+                    .map(|one| one.name.as_str())
+                    .collect();
+                let names = names.join(", ");
+                let what = format!("`{}` has no argument `{name}`; valid: {names}", tool.name);
+                problems.push(Problem::at(format!("{path}.arguments.{name}"), what));
+            }
+        }
+    }
+    let length = description(tool, here).chars().count();
+    if length > DESCRIPTION_CHARS_MAX {
+        let what = format!(
+            "the description of `{}` would have {length} characters with its lines on how it is called; {DESCRIPTION_CHARS_MAX} are possible: shorten the text",
+            tool.name
+        );
+        problems.push(Problem::at(format!("{path}.text"), what));
+    }
+    problems
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::super::{Declared, here};
+    use catalogue::{Listed, list};
+    use config::NodeFile;
+    use scene::Library;
+
+    fn listed(file: &str) -> Result<Vec<Listed>, String> {
+        let file = NodeFile::read("node.toml", file).map_err(|error| error.to_string())?;
+        let library = Library::new(None);
+        let shipped = here(&file, &library, &Declared::default());
+        let declared = Declared::of(&file, &shipped).map_err(|error| error.to_string())?;
+        Ok(list(&here(&file, &library, &declared)))
+    }
+
+    #[test]
+    fn a_node_file_changes_words_and_nothing_else() {
+        let file = "[descriptions.stroke]\ntext = \"Draw what the scene says.\\nCall it once.\"\narguments = { scene = \"the drawing\" }\n";
+        let (shipped, worded) = (listed("").unwrap(), listed(file).unwrap());
+        assert_eq!(shipped.len(), worded.len());
+        for (before, now) in shipped.iter().zip(&worded) {
+            let is_stroke = now.name.ends_with("stroke");
+            assert_eq!(before != now, is_stroke, "{}", now.name);
+            assert_eq!((&before.name, before.hints), (&now.name, now.hints));
+            assert_eq!(before.output_schema, now.output_schema);
+            let keys = |tool: &Listed| {
+                let properties = tool.input_schema.get("properties").cloned();
+                let properties = properties.unwrap().as_object().cloned().unwrap();
+                properties.keys().cloned().collect::<Vec<_>>()
+            };
+            assert_eq!(keys(before), keys(now));
+            // How it is called is told first, whatever the words.
+            let called = |tool: &Listed| tool.description.lines().take(4).collect::<String>();
+            assert_eq!(called(before), called(now));
+        }
+        let stroke = worded.iter().find(|tool| tool.name == "stroke").unwrap();
+        assert!(
+            stroke
+                .description
+                .ends_with("Draw what the scene says.\nCall it once.")
+        );
+        let scene = serde_json::Value::Object(stroke.input_schema.clone());
+        let scene = scene.pointer("/properties/scene/description").cloned();
+        assert_eq!(scene, Some("the drawing".into()));
+    }
+
+    #[test]
+    fn words_for_what_does_not_exist_are_refused_with_their_line() {
+        let long = "x".repeat(600);
+        for (file, said) in [
+            (
+                "[descriptions.draw]\ntext = \"a\"\n",
+                "line 1: there is no built-in tool `draw`; valid: align, reset",
+            ),
+            (
+                "[descriptions.stop.arguments]\nscene = \"a\"\n",
+                "`stop` has no argument `scene`; valid: node, debug",
+            ),
+            (
+                "[descriptions.stop]\ntext = \" \"\n",
+                "is empty: say what the tool does",
+            ),
+            (
+                &format!("[descriptions.stop]\ntext = \"{long}\"\n"),
+                "500 are possible: shorten the text",
+            ),
+            (
+                "[descriptions.stop]\neffect = \"reads\"\n",
+                "unknown field `effect`, expected `text` or `arguments`",
+            ),
+        ] {
+            let refused = listed(file).unwrap_err();
+            assert!(refused.contains(said), "{said}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! What a new user reads: words that fit together, and an error that says what to do next.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use support::{Bench, Served};
+
+fn words(output: &Output) -> String {
+    let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    said.join("\n")
+}
+
+fn check(said: &str, has: &[&str], has_not: &[&str]) {
+    for words in has {
+        assert!(said.contains(words), "{words:?} is missing: {said}");
+    }
+    for words in has_not {
+        assert!(!said.contains(words), "{words:?} is said: {said}");
+    }
+}
+
+#[test]
+fn an_arm_without_torque_is_limp_and_holds_nothing() {
+    let bench = Bench::new();
+    for tool in ["sense", "list_nodes"] {
+        let said = words(&bench.run(&["call", tool]));
+        check(&said, &["is limp: its torque is off"], &["holding", "(s)"]);
+    }
+    let said = words(&bench.run(&["call", "list_nodes", "--json"]));
+    check(&said, &["1 node: local"], &[]);
+}
+
+#[test]
+fn a_node_is_named_by_host_and_port() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    let host = served.host();
+    for node in [&host, &format!("http://{host}"), &format!("{host}/mcp")] {
+        let called = bench.run(&["call", "list_nodes", "--node", node]);
+        assert_eq!(called.status.code(), Some(0), "{node}: {}", words(&called));
+    }
+}
+
+#[test]
+fn a_missing_token_is_asked_for_by_its_option() {
+    let bench = Bench::new();
+    let config = bench.path("node.toml").display().to_string();
+    std::fs::write(&config, "require_tokens = true\n").unwrap();
+    let here = ["--config", &config, "--state", &bench.state()];
+    let made = bench.run(&[&["token", "add", "me"], &here[..]].concat());
+    assert_eq!(made.status.code(), Some(0), "{}", words(&made));
+    let served = bench.serve(&here);
+    let called = bench.run(&["call", "sense", "--node", &served.host()]);
+    assert_ne!(called.status.code(), Some(0));
+    check(
+        &words(&called),
+        &["wants a token", "--token-file FILE", "steadyhand token add"],
+        &["-32600", "JSON-RPC"],
+    );
+    let wrong = bench.path("wrong").display().to_string();
+    std::fs::write(&wrong, "sth_wrong\n").unwrap();
+    let node = served.host();
+    let called = bench.run(&["call", "sense", "--node", &node, "--token-file", &wrong]);
+    assert_ne!(called.status.code(), Some(0));
+    check(
+        &words(&called),
+        &["this token is not known here", "`steadyhand token add`"],
+        &["-32600", "JSON-RPC"],
+    );
+}
+
+/// `jobs` listed the jobs of the node that runs, and `replay` looked for them elsewhere.
+#[test]
+fn replay_finds_the_jobs_that_jobs_lists() {
+    let bench = Bench::new();
+    let served = bench.serve(&["--state", &bench.state()]);
+    draw(&bench, &served);
+    check(&words(&bench.run(&["jobs"])), &["job-1"], &[]);
+    let replayed = bench.run(&["replay", "job-1"]);
+    let said = words(&replayed);
+    assert_eq!(replayed.status.code(), Some(0), "{said}");
+    check(&said, &["job-1: the same plan"], &[]);
+    let none = words(&bench.run(&["replay", "job-9"]));
+    check(
+        &none,
+        &["there is no job \"job-9\"", "`steadyhand jobs`"],
+        &["No such file"],
+    );
+}
+
+fn draw(bench: &Bench, served: &Served) {
+    let words = ["call", "stroke", r#"{"scene":"short"}"#, "--node"];
+    let drawn = bench.run(&[&words[..], &[&served.host()]].concat());
+    assert_eq!(drawn.status.code(), Some(0), "{drawn:?}");
+}
+
+/// It said how much of the rest was drawn, and never that the drawing was complete.
+#[test]
+fn a_resumed_drawing_says_that_it_is_complete() {
+    let bench = Bench::new();
+    let lines = "[[[0.0, 0.0], [20.0, 0.0]], [[20.0, 8.0], [0.0, 8.0]], [[0.0, 16.0], [20.0, 16.0]], [[20.0, 24.0], [0.0, 24.0]]]";
+    bench.scene("short", &support::scene("short", lines));
+    let config = bench.path("node.toml").display().to_string();
+    std::fs::write(&config, "lease_idle_s = 1\n").unwrap();
+    let served = bench.serve(&["--config", &config]);
+    let url = &served.url;
+    let caller = bench
+        .command(&["call", "stroke", r#"{"scene":"short"}"#, "--node", url])
+        .spawn();
+    let mut caller = support::Running(caller.unwrap());
+    let began = Instant::now();
+    while done(&bench, url) == 0 {
+        assert!(began.elapsed() < support::PATIENCE, "no stroke was drawn");
+    }
+    let stopped = bench.run(&["call", "stop", "--node", url]);
+    assert_eq!(stopped.status.code(), Some(0), "{}", words(&stopped));
+    caller.exit_code();
+    let reset = bench.run(&["reset"]);
+    assert_eq!(reset.status.code(), Some(0), "{}", words(&reset));
+    let resume = ["call", "stroke", r#"{"resume":true}"#, "--node", url];
+    let said = words(&bench.run(&resume));
+    check(&said, &["the drawing is complete: 4 of 4 strokes"], &[]);
+}
+
+/// The strokes that a node's arm has drawn of its job.
+fn done(bench: &Bench, url: &str) -> u64 {
+    let (_, sensed) = bench.call(&["sense", "--node", url]);
+    sensed["job"]["done"].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn a_job_that_draws_nothing_says_nothing_of_strokes() {
+    let bench = Bench::new();
+    let state = bench.state();
+    let (code, reset) = bench.call(&["reset", "--state", &state]);
+    assert_eq!(code, 0, "{reset:#}");
+    let card = words(&bench.run(&["jobs", "job-1", "--state", &state]));
+    check(&card, &["job-1"], &["-0", "strokes", "drawn "]);
+}
+
+#[test]
+fn a_key_below_the_wrong_heading_is_told_where_it_belongs() {
+    let bench = Bench::new();
+    let config = bench.path("node.toml").display().to_string();
+    let file = "[[arms]]\nname = \"a\"\nmodel = \"so101\"\nport = \"simulator\"\nforgiveness = \"guarded\"\n";
+    std::fs::write(&config, file).unwrap();
+    let said = words(&bench.run(&["check", "--config", &config]));
+    check(
+        &said,
+        &[
+            "line 5",
+            "`forgiveness` is a key of the whole file",
+            "above the first `[[arms]]`",
+        ],
+        &["did you mean `model`"],
+    );
+}
+
+/// The folders of processes in a temporary folder.
+fn of_processes(temporary: &Path) -> Vec<PathBuf> {
+    let users = std::fs::read_dir(temporary).unwrap().flatten();
+    users
+        .filter(|entry| {
+            entry
+                .file_name()
+                .to_string_lossy()
+                .starts_with("steadyhand-")
+        })
+        .filter_map(|entry| std::fs::read_dir(entry.path()).ok())
+        .flat_map(|entries| entries.flatten().map(|entry| entry.path()))
+        .collect()
+}
+
+/// As a user runs it who names no folder at all.
+fn practise(bench: &Bench, temporary: &Path, args: &[&str]) -> String {
+    std::fs::create_dir_all(temporary).unwrap();
+    let run = Command::new(support::binary())
+        .env("TMPDIR", temporary)
+        .env("XDG_RUNTIME_DIR", bench.path("run"))
+        .env_remove("STATE_DIRECTORY")
+        .env_remove("RUNTIME_DIRECTORY")
+        .arg("--scenes")
+        .arg(bench.path("scenes"))
+        .args(args)
+        .output()
+        .unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", words(&run));
+    words(&run)
+}
+
+#[test]
+fn a_practice_run_leaves_only_the_pictures_that_it_has_named() {
+    let bench = Bench::new();
+    let temporary = bench.path("temporary");
+    practise(&bench, &temporary, &["call", "list_nodes"]);
+    assert_eq!(of_processes(&temporary), Vec::<PathBuf>::new());
+    let said = practise(
+        &bench,
+        &temporary,
+        &["call", "stroke", r#"{"scene":"short"}"#],
+    );
+    let named = said.lines().find_map(|line| line.strip_prefix("drawn.png"));
+    assert!(Path::new(named.unwrap().trim()).is_file(), "{said}");
+    let kept = of_processes(&temporary);
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    assert!(kept.iter().all(|folder| !folder.join("state").exists()));
+    // Another run a day later takes them away; one that comes sooner does not.
+    practise(&bench, &temporary, &["call", "list_nodes"]);
+    assert_eq!(of_processes(&temporary), kept);
+    let long_ago = std::time::SystemTime::UNIX_EPOCH;
+    let folder = std::fs::File::open(kept.first().unwrap()).unwrap();
+    folder.set_modified(long_ago).unwrap();
+    practise(&bench, &temporary, &["call", "list_nodes"]);
+    assert_eq!(of_processes(&temporary), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_refused_argument_ends_with_the_shortest_call_that_works() {
+    let bench = Bench::new();
+    let (_, refused) = bench.call(&["sense", r#"{"debug":"perhaps","ctx":{"a":1}}"#]);
+    let said = refused["message"].as_str().unwrap();
+    check(said, &["do not send ctx; send {}; nothing moved"], &[]);
+    let (code, sensed) = bench.call(&["sense", r#"{"ctx":{"a":1}}"#]);
+    assert_eq!(code, 0, "{sensed:#}");
+    check(
+        &sensed["repairs"].to_string(),
+        &["the server supplies it; do not send ctx"],
+        &[],
+    );
+}
+
+fn asked(served: &Served, tool: &str, arguments: &Value) -> Value {
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+    let headers = "Accept: application/json, text/event-stream\r\n";
+    let (_, answer) = support::post(served, headers, &call.to_string());
+    answer["result"]["structuredContent"].clone()
+}
+
+#[test]
+fn nothing_said_after_a_refused_scene_is_refused_and_says_which_call_is_not() {
+    let bench = Bench::new();
+    let config = bench.path("node.toml").display().to_string();
+    std::fs::write(&config, "forgiveness = \"guarded\"\n").unwrap();
+    let served = bench.serve(&["--config", &config]);
+    let call = |arguments| asked(&served, "stroke", &arguments);
+    let refused = call(json!({"scene": "shrt"}));
+    assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
+    let again = call(json!({}));
+    assert_eq!(again["code"], "arguments_refused", "{again:#}");
+    let said = again["message"].as_str().unwrap();
+    check(
+        said,
+        &["write `scene` out, be it the default, or send the corrected call"],
+        &["`{}` draws"],
+    );
+    let corrected = again["corrected_call"]["arguments"].clone();
+    let shown = call(corrected);
+    assert_eq!(shown["success"], true, "{shown:#}");
+}
+
+#[test]
+fn each_repaired_or_refused_call_is_a_warning_in_the_log() {
+    let bench = Bench::new();
+    let served = bench.serve(&[]);
+    for (arguments, words) in [
+        (json!("[object Object]"), "arguments were repaired"),
+        (json!({"debug": "perhaps"}), "arguments were refused"),
+    ] {
+        asked(&served, "sense", &arguments);
+        let line = support::wait_for(&served.lines, words);
+        check(&line, &["WARN", "sense"], &[]);
+        let arrived = arguments.as_str().unwrap_or("perhaps");
+        check(&line, &[arrived], &[]);
+    }
+}
+
+#[test]
+fn a_node_file_chooses_names_and_words() {
+    let bench = Bench::new();
+    let config = bench.path("node.toml").display().to_string();
+    let file = "names = \"robot\"\n[descriptions.stroke]\ntext = \"Draw with the fineliner\"\n";
+    std::fs::write(&config, file).unwrap();
+    let said = words(&bench.run(&["tools", "--config", &config]));
+    check(
+        &said,
+        &[
+            "robot_stroke  (",
+            "Draw with the fineliner.",
+            "system_list_nodes  (",
+        ],
+        &["\nstroke  ("],
+    );
+    let (code, listed) = bench.call(&["ping_nodes", "--config", &config]);
+    assert_eq!(code, 0, "{listed:#}");
+}
