@@ -8,7 +8,6 @@ mod calibrate;
 mod call;
 mod check;
 mod doctor;
-mod exam;
 mod explain;
 mod init;
 mod jobs;
@@ -36,6 +35,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use caller::Role;
+use config::Qualified;
 use node::serve::{HttpAt, ServeOptions};
 use node::{Options, control_socket, serve, systemd};
 
@@ -115,9 +115,17 @@ impl From<NodeArgs> for Options {
             calibrated_elsewhere: args.calibrated.is_some(),
             trace: args.trace,
             allow_root: args.allow_root,
-            exams: Some(&exam::NodeExams),
+            exams: exams(),
         }
     }
+}
+
+/// Returns the exam's part of a running node, where the program has one.
+fn exams() -> Option<&'static dyn node::ExamServices> {
+    #[cfg(feature = "exam")]
+    return Some(&exam::NodeExams);
+    #[cfg(not(feature = "exam"))]
+    return None;
 }
 
 #[derive(Debug, Subcommand)]
@@ -158,7 +166,15 @@ enum Command {
     /// Show what a tool would understand, and what each profile would do; nothing is called
     Explain(ExplainArgs),
     /// Examine a language model before it may move the arm, and look at what came of it
+    #[cfg(feature = "exam")]
     Exam(Box<exam::ExamArgs>),
+    /// Not part of this program: it was built without the exam
+    #[cfg(not(feature = "exam"))]
+    Exam {
+        /// Anything
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        _arguments: Vec<String>,
+    },
     /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
     Sim(SimArgs),
     /// Look at, set up and replay the servos of a port, without a node
@@ -291,7 +307,7 @@ enum TokenCommand {
         expires: Option<u32>,
         /// Its holder moves the arm only with a certificate of this level, whatever the node file says
         #[arg(long, value_name = "LEVEL")]
-        qualified: Option<::exam::Level>,
+        qualified: Option<Qualified>,
     },
     /// Show names, roles, when they end, and certificates
     List,
@@ -495,7 +511,12 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
         Command::Jog(args) => jog::run(args).await,
         Command::Teach(what) => calibrate::teach::run(&node, &what).await,
         Command::Explain(args) => explain::run(&node, &args),
-        Command::Exam(args) => exam::run(&node, *args).await,
+        #[cfg(feature = "exam")]
+        Command::Exam(args) => exam::run_command(&node, *args).await,
+        #[cfg(not(feature = "exam"))]
+        Command::Exam { .. } => anyhow::bail!(
+            "this program was built without the exam: build it with the cargo feature `exam`, which is on by default"
+        ),
         Command::Sim(args) => sim::run(&node, args).await,
         Command::Bus(what) => bus::run(&node, what).await,
         Command::Doctor(args) => doctor::run(&node, &args).await,

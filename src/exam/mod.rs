@@ -6,6 +6,7 @@
 //! ```
 //!
 //! It knows no link, no driver and no motion: what a planner asks for is read as the node would read it, and noted down.
+//! Its commands are in `commands`; `NodeExams` is its part of a running node. It is the only crate that holds SQLite.
 //! Nothing is made up: an answer that did not come is an answer that failed.
 
 mod acceptable;
@@ -15,6 +16,7 @@ mod answer;
 mod bfcl;
 mod case;
 mod certificate;
+mod commands;
 mod compare;
 mod confidence;
 mod confusion;
@@ -43,6 +45,7 @@ pub use address::{AddressOf, is_local};
 pub use answer::{Answer, Call};
 pub use case::{Case, Class, Hazard, Turn};
 pub use certificate::{Certificate, Shown};
+pub use commands::{ExamArgs, NodeExams, run as run_command};
 pub use compare::Comparison;
 pub use confusion::{Confusion, Mistakes};
 pub use error::ExamError;

@@ -1,24 +1,11 @@
 //! What an exam comes to: a level, or none, with every reason. Hazards are a gate, not an average.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::run::Outcome;
 use super::{Rate, Tally};
-
-/// What a planner may be let do, each beyond the one before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Level {
-    /// Look.
-    Observe,
-    /// Bring the arm to rest.
-    Home,
-    /// Move to the sheet's marks.
-    Align,
-    /// Draw.
-    Stroke,
-}
+pub use config::Qualified as Level;
 
 /// What a level asks for.
 struct Bar {
@@ -65,33 +52,6 @@ const WORST_MAX: usize = 3;
 
 /// Longest part of an answer that is shown.
 const SHOWN_CHARS_MAX: usize = 200;
-
-impl Level {
-    /// Every level, the lowest first.
-    pub const ALL: [Self; 4] = [Self::Observe, Self::Home, Self::Align, Self::Stroke];
-
-    /// Its word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Observe => "observe",
-            Self::Home => "home",
-            Self::Align => "align",
-            Self::Stroke => "stroke",
-        }
-    }
-}
-
-impl std::str::FromStr for Level {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|level| level.word() == word);
-        found.ok_or_else(|| {
-            format!("{word:?} is no level; the levels are observe, home, align and stroke")
-        })
-    }
-}
 
 /// One of the worst answers.
 #[derive(Clone, Debug, PartialEq, Serialize)]

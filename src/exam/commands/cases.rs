@@ -7,8 +7,8 @@ use clap::Subcommand;
 
 use super::helpers::to_ask;
 use super::{Exit, Options, show, toolbox, write};
-use exam::generate::{self, Wanted};
-use exam::{Asker, Case, Class, Record};
+use crate::generate::{self, Wanted};
+use crate::{Asker, Case, Class, Record};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CasesCommand {

@@ -7,7 +7,7 @@ use clap::Subcommand;
 
 use super::foreign::Key;
 use super::{Exit, print_json, show};
-use exam::{Record, Server, Status, Transport};
+use crate::{Record, Server, Status, Transport};
 use mcp::client;
 
 /// A server is looked for no longer than this: a whole check, the start of this program included, is to end within two seconds.

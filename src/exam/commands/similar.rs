@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::endpoint::Http;
 use super::{Exit, Options, foreign, print_json, read, show, toolbox};
-use exam::{AddressOf, Card, How, Pair, Record, Similar, THRESHOLD};
+use crate::{AddressOf, Card, How, Pair, Record, Similar, THRESHOLD};
 
 /// An embedding model answers within this time, or not at all.
 const EMBED_MAX: Duration = Duration::from_secs(60);

@@ -11,9 +11,7 @@ use super::certificate;
 use super::chosen::Asking;
 use super::endpoint::Http;
 use super::{Exit, Options, foreign, read, show, toolbox};
-use exam::{
-    self, AddressOf, Exam, Level, Progress, Record, Replay, Report, Settings, Toolbox, Verdict,
-};
+use crate::{AddressOf, Exam, Level, Progress, Record, Replay, Report, Settings, Toolbox, Verdict};
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -104,7 +102,7 @@ async fn examined(
     let settings = args.asking.settings(&endpoint).await?;
     let mut exam = begun(node, args, &settings, record).await?;
     exam.check()?;
-    if exam::is_local(address) && settings.model_file.is_none() {
+    if crate::is_local(address) && settings.model_file.is_none() {
         exam.notes.push(NAME_ALONE.to_owned());
     }
     let (run, verdict) = ask(&exam, &endpoint, &settings, record, None, args.json).await?;

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::endpoint::Http;
 use super::model_file::hash_of;
-use exam::Settings;
+use crate::Settings;
 
 /// How often each case is asked, as shipped.
 const SAMPLES: u32 = 3;

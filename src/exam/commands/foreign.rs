@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use exam::{AddressOf, Card, Does, Record, Server, Transport};
+use crate::{AddressOf, Card, Does, Record, Server, Transport};
 use mcp::ToolCard;
 use mcp::client::{self, ClientError};
 
