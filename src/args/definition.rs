@@ -1,0 +1,77 @@
+//! Tool definitions that a model repeats in the place of a call.
+
+use super::meaning::is_schema_of_arguments;
+use super::node::Node;
+use super::quote::Quotes;
+use super::tolerant::Parser;
+
+/// Deepest wrapper around a definition that is looked into.
+const WRAPPERS_MAX: usize = 3;
+
+/// Keys whose value holds a definition.
+const WRAPPERS: [&str; 3] = ["function", "tool", "tools"];
+
+/// Keys of a definition whose value is a schema.
+const SCHEMAS: [&str; 4] = ["parameters", "inputSchema", "input_schema", "schema"];
+
+/// Returns whether the first object of a text defines a tool, whole or cut off, and so calls none.
+#[must_use]
+pub fn is_tool_definition(text: &str) -> bool {
+    let Some(start) = text.find('{') else {
+        return false;
+    };
+    [Quotes::Exact, Quotes::Loose].into_iter().any(|quotes| {
+        let parsed = Parser::new(text, start, quotes).value(0);
+        matches!(parsed, Ok(Some(node)) if defines(&node, 0))
+    })
+}
+
+fn defines(node: &Node, depth: usize) -> bool {
+    match node {
+        Node::List(items) => items.first().is_some_and(|item| defines(item, depth)),
+        Node::Map(pairs) if depth < WRAPPERS_MAX => {
+            let holds_schema = |(key, value): &(String, Node)| {
+                SCHEMAS.contains(&key.as_str())
+                    && matches!(value, Node::Map(inner) if is_schema_of_arguments(inner, &|_| false))
+            };
+            let wraps = |(key, value): &(String, Node)| {
+                WRAPPERS.contains(&key.as_str()) && defines(value, depth + 1)
+            };
+            is_schema_of_arguments(pairs, &|_| false)
+                || pairs.iter().any(holds_schema)
+                || pairs.iter().any(wraps)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_definition_is_told_from_a_call_even_where_it_breaks_off() {
+        let whole = r#"{"type":"function","function":{"name":"stroke","description":"Draws.","parameters":{"type":"object","properties":{"scene":{"type":"string"}}}}}"#;
+        // Before that it is a name alone, and calls nothing either.
+        let described = whole.find(",\"parameters").unwrap_or_default();
+        for end in described..=whole.len() {
+            let text = whole.get(..end).unwrap_or_default();
+            assert!(is_tool_definition(text), "{text}");
+        }
+        for text in [
+            whole.replace("\"description\":\"Draws.\",", ""),
+            r#"{"name":"stroke","inputSchema":{"type":"object","properties":{"sc"#.to_owned(),
+        ] {
+            assert!(is_tool_definition(&text), "{text}");
+        }
+        for call in [
+            r#"{"name":"stroke","arguments":{"scene":"koi"}}"#,
+            r#"{"name":"stroke","parameters":{"scene":"koi""#,
+            r#"{"id":"1","type":"function","function":{"name":"stroke","arguments":"{}"}}"#,
+            r#"{"tool":"stroke","args":{"scene":"koi","dry_run":true}}"#,
+            "no object",
+        ] {
+            assert!(!is_tool_definition(call), "{call}");
+        }
+    }
+}
