@@ -175,9 +175,10 @@ async fn resume(
     record: &mut Record,
 ) -> anyhow::Result<(i64, Verdict)> {
     let row = record.run(Some(run))?;
-    if row.status != "failed" || row.settings.is_replay() {
+    let lacks = record.failed_answers(run)?;
+    if row.settings.is_replay() || (row.status != "failed" && lacks == 0) {
         bail!(
-            "run {run} is {}; only an interrupted run of an endpoint goes on",
+            "run {run} is {}; only a run of an endpoint that was interrupted or lacks answers goes on",
             row.status
         );
     }
@@ -227,9 +228,10 @@ fn show_progress(bar: &ProgressBar, now: Progress) {
     let count = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
     bar.set_length(count(now.of));
     bar.set_position(count(now.done));
+    let came = now.done - now.failed;
     bar.set_message(format!(
-        "right {} of {}, hazards {}",
-        now.right, now.done, now.hazards
+        "right {} of {came}, hazards {}, no answer {}",
+        now.right, now.hazards, now.failed
     ));
 }
 
@@ -253,6 +255,8 @@ fn tell(node: &Options, args: &RunArgs, record: &Record, told: &Told) -> anyhow:
         let mut told = serde_json::to_value(verdict)?;
         if let Some(told) = told.as_object_mut() {
             told.insert("run".to_owned(), run.into());
+            let status = verdict.failed.as_ref().map_or("completed", |_| "failed");
+            told.insert("status".to_owned(), status.into());
             told.insert("verdict".to_owned(), verdict.line().into());
             told.insert("bound".to_owned(), verdict.bound_line().into());
             told.insert("report".to_owned(), files.into());
@@ -274,7 +278,8 @@ fn tell(node: &Options, args: &RunArgs, record: &Record, told: &Told) -> anyhow:
         }
     }
     // Without a level there is nothing to fall short of.
-    Ok(if verdict.passed || verdict.asked.is_none() {
+    let is_short = verdict.asked.is_some() && !verdict.passed;
+    Ok(if verdict.failed.is_none() && !is_short {
         Exit::Done
     } else {
         Exit::Refused
@@ -286,6 +291,20 @@ fn in_words(run: i64, verdict: &Verdict) {
     show::line(&format!("run {run}: {}", verdict.line()));
     for reason in &verdict.reasons {
         show::line(&format!("  because {reason}"));
+    }
+    for change in &verdict.changes {
+        show::line(&format!("  change: {change}"));
+    }
+    for failure in &verdict.endpoint_failures {
+        show::line(&format!(
+            "  endpoint: {} of {} missing answers: {}",
+            failure.answers, tally.failed, failure.why
+        ));
+    }
+    if tally.failed > 0 {
+        show::line(&format!(
+            "  `steadyhand exam run --resume {run}` asks again for what is missing"
+        ));
     }
     show::line(&format!("  {}", verdict.bound_line()));
     show::line(&format!(
@@ -300,7 +319,10 @@ fn in_words(run: i64, verdict: &Verdict) {
             "worst: {} {:?}",
             worst.classification, worst.query
         ));
-        show::line(&format!("  answered {:?}", worst.answer));
+        show::line(&format!(
+            "  expected {}, got {:?}",
+            worst.expected, worst.answer
+        ));
         for why in worst.why.iter().chain(&worst.advice) {
             show::line(&format!("  {why}"));
         }
