@@ -63,7 +63,7 @@ pub use shipped::fitting;
 pub use similar::{How, Pair, Recommendation, Similar, THRESHOLD};
 pub use summary::{By, Row};
 pub use tally::{Figure, Rate, Tally};
-pub use toolbox::{Card, Does, Toolbox};
+pub use toolbox::{Card, Does, Listing, Toolbox};
 pub use trouble::EndpointFailure;
 pub use verdict::{Bound, Level, Verdict};
 

@@ -359,7 +359,7 @@ impl Planner<'_> {
             "max_tokens": self.settings.max_tokens,
             "stream": false,
         });
-        let functions: Vec<Value> = tools.cards().iter().map(Card::function).collect();
+        let functions = tools.functions();
         if let Some(body) = body.as_object_mut() {
             if let Some(top_p) = self.settings.top_p {
                 body.insert("top_p".to_owned(), top_p.into());

@@ -264,5 +264,9 @@ pub fn tools_hash(tools: &Toolbox) -> String {
         hasher.update(card.function().to_string().as_bytes());
         hasher.update(card.does.word().as_bytes());
     }
+    // What is listed beside one name each.
+    for function in tools.functions().iter().filter(|_| !tools.is_plain()) {
+        hasher.update(function.to_string().as_bytes());
+    }
     hasher.finalize().to_hex().to_string()
 }

@@ -62,7 +62,14 @@ pub(super) fn run(
             };
             let held = record.certificate(&id)?;
             let now = at_node(node, record)?;
-            let void = against(&folder, &held, &now, &Hashes::default(), Level::Observe)?;
+            let void = against(
+                &folder,
+                record,
+                &held,
+                &now,
+                &Hashes::default(),
+                Level::Observe,
+            )?;
             if !void.is_empty() {
                 bail!("certificate {id} does not hold: {}", void.join("; "));
             }
@@ -133,6 +140,7 @@ pub(super) fn issue(
 /// What stands against a certificate at a node that shows and asks this.
 fn against(
     folder: &Path,
+    record: &Record,
     held: &Held,
     now: &Shown,
     files: &Hashes,
@@ -147,6 +155,7 @@ fn against(
     let place = one.settings.model_path.as_deref().map(Path::new);
     let file = place.and_then(|place| files.of(place));
     let mut found = one.against(now, file.as_deref(), wanted);
+    found.extend(record.against_run(one.run, one.level)?);
     if let Some(ms) = held.revoked_ms {
         found.push(format!("it was revoked on {} UTC", crate::calendar(ms)));
     }
@@ -177,7 +186,7 @@ fn list(node: &Options, record: &Record, id: Option<&str>, json: bool) -> anyhow
         .map_or(Ok(Vec::new()), |folder| Book::at(folder).list())?;
     let mut all = Vec::new();
     for one in &held {
-        all.push(told(folder.as_deref(), one, &shown, &tokens)?);
+        all.push(told(folder.as_deref(), record, one, &shown, &tokens)?);
     }
     if json {
         print_json(&all)?;
@@ -193,12 +202,20 @@ fn list(node: &Options, record: &Record, id: Option<&str>, json: bool) -> anyhow
 
 fn told(
     folder: Option<&Path>,
+    record: &Record,
     held: &Held,
     shown: &Shown,
     tokens: &[Card],
 ) -> anyhow::Result<Value> {
     let void = match folder {
-        Some(folder) => against(folder, held, shown, &Hashes::default(), Level::Observe)?,
+        Some(folder) => against(
+            folder,
+            record,
+            held,
+            shown,
+            &Hashes::default(),
+            Level::Observe,
+        )?,
         None => vec![NOTHING_KEPT.to_owned()],
     };
     let has = |card: &&Card| card.certificate.as_deref() == Some(held.id.as_str());
@@ -285,7 +302,7 @@ impl CertificateCheck for RecordedCertificates {
         let record = Record::open(&store).map_err(|error| error.to_string())?;
         let held = record.certificate(id).map_err(|error| error.to_string())?;
         let void = shown(here, &record)
-            .and_then(|now| against(&self.state, &held, &now, &self.files, level))
+            .and_then(|now| against(&self.state, &record, &held, &now, &self.files, level))
             .map_err(|error| format!("{error:#}"))?;
         if void.is_empty() {
             Ok(())

@@ -11,7 +11,10 @@ use super::certificate;
 use super::chosen::Asking;
 use super::endpoint::Http;
 use super::{Exit, Options, foreign, read, show, toolbox};
-use crate::{AddressOf, Exam, Level, Progress, Record, Replay, Report, Settings, Toolbox, Verdict};
+use crate::{
+    AddressOf, Comparison, Exam, Level, Listing, Progress, Record, Replay, Report, Settings,
+    Toolbox, Verdict,
+};
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -41,6 +44,15 @@ pub(super) struct RunArgs {
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RUN", conflicts_with_all = ["planner", "replay", "cases", "model"])]
     resume: Option<i64>,
+    /// Show the tools by plain names, or by both plain names and aliases; with `plain,both` two runs, and whether aliases confuse
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "plain",
+        conflicts_with = "replay"
+    )]
+    names: Vec<Names>,
     #[command(flatten)]
     asking: Asking,
     /// Print the verdict as JSON
@@ -48,36 +60,85 @@ pub(super) struct RunArgs {
     json: bool,
 }
 
+/// Which names of the tools are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Names {
+    /// One name each
+    Plain,
+    /// Every name, each a whole tool
+    Both,
+}
+
+impl From<Names> for Listing {
+    fn from(names: Names) -> Self {
+        match names {
+            Names::Plain => Self::Plain,
+            Names::Both => Self::Both,
+        }
+    }
+}
+
 pub(super) async fn run(
     node: &Options,
     args: RunArgs,
     record: &mut Record,
 ) -> anyhow::Result<Exit> {
+    let mut args = args;
+    let listings = std::mem::take(&mut args.names);
+    let (mut runs, mut exit) = (Vec::new(), Exit::Done);
+    for listing in &listings {
+        args.names = vec![*listing];
+        let told = one_run(node, &args, record).await?;
+        runs.push(told.run);
+        let ended = tell(node, &args, record, &told)?;
+        exit = if exit == Exit::Done { ended } else { exit };
+    }
+    if let [first, .., last] = runs[..] {
+        confusion_by_names(record, first, last, args.json)?;
+    }
+    Ok(exit)
+}
+
+/// Tells whether the planner did worse where aliases were listed, by more than chance.
+fn confusion_by_names(record: &Record, first: i64, last: i64, json: bool) -> anyhow::Result<()> {
+    let found = Comparison::of(record, first, last)?;
+    if json {
+        return super::print_json(&found);
+    }
+    let (better, worse) = (found.better.len(), found.worse.len());
+    let told = match (found.is_change, worse > better) {
+        (true, true) => "aliases confuse this planner",
+        (true, false) => "aliases help this planner",
+        (false, _) => "aliases make no difference beyond chance",
+    };
+    show::line(&format!(
+        "{told}: {worse} worse and {better} better with the later names (p = {:.3}, n = {})",
+        found.chance, found.common
+    ));
+    Ok(())
+}
+
+async fn one_run(node: &Options, args: &RunArgs, record: &mut Record) -> anyhow::Result<Told> {
     let (run, verdict, certificate) = match (&args.replay, args.resume) {
         (Some(file), _) => {
             let text = read(file)?;
             let replay = Replay::read_lines(&text).with_context(|| file.display().to_string())?;
             let model = args.asking.model.clone().unwrap_or_else(|| file_name(file));
-            let exam = begun(node, &args, &Settings::of_replay(&model), record).await?;
+            let exam = begun(node, args, &Settings::of_replay(&model), record).await?;
             let (run, verdict) = exam.replay(&replay, &model, record)?;
             (run, verdict, None)
         }
         (None, resumed) => {
-            let (exam, run, verdict) = examined(node, &args, resumed, record).await?;
+            let (exam, run, verdict) = examined(node, args, resumed, record).await?;
             let certificate = certificate::issue(node, &exam, record, run, &verdict)?;
             (run, verdict, certificate)
         }
     };
-    tell(
-        node,
-        &args,
-        record,
-        &Told {
-            run,
-            verdict,
-            certificate,
-        },
-    )
+    Ok(Told {
+        run,
+        verdict,
+        certificate,
+    })
 }
 
 /// What is said of an endpoint on this machine whose model's file nobody has named.
@@ -142,7 +203,11 @@ async fn snapshot(node: &Options, args: &RunArgs, record: &Record) -> anyhow::Re
     } else {
         toolbox(node)?.0
     };
-    Ok(own.beside(others))
+    let listing = args
+        .names
+        .first()
+        .map_or(Listing::Plain, |names| Listing::from(*names));
+    Ok(own.beside(others).listed(listing))
 }
 
 /// The cases, the tools and the words of an exam.
