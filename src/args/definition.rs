@@ -21,28 +21,43 @@ pub fn is_tool_definition(text: &str) -> bool {
         return false;
     };
     [Quotes::Exact, Quotes::Loose].into_iter().any(|quotes| {
-        let parsed = Parser::new(text, start, quotes).value(0);
-        matches!(parsed, Ok(Some(node)) if defines(&node, 0))
+        let mut parser = Parser::new(text, start, quotes);
+        let parsed = parser.value(0);
+        matches!(parsed, Ok(Some(node)) if defines(&node, parser.cut, 0))
     })
 }
 
-fn defines(node: &Node, depth: usize) -> bool {
+fn defines(node: &Node, is_cut: bool, depth: usize) -> bool {
     match node {
-        Node::List(items) => items.first().is_some_and(|item| defines(item, depth)),
+        Node::List(items) => items
+            .first()
+            .is_some_and(|item| defines(item, is_cut, depth)),
         Node::Map(pairs) if depth < WRAPPERS_MAX => {
             let holds_schema = |(key, value): &(String, Node)| {
                 SCHEMAS.contains(&key.as_str())
                     && matches!(value, Node::Map(inner) if is_schema_of_arguments(inner, &|_| false))
             };
             let wraps = |(key, value): &(String, Node)| {
-                WRAPPERS.contains(&key.as_str()) && defines(value, depth + 1)
+                WRAPPERS.contains(&key.as_str()) && defines(value, is_cut, depth + 1)
+            };
+            let echoes = |(key, value): &(String, Node)| {
+                key == "arguments" && matches!(value, Node::Map(inner) if describes(inner, is_cut))
             };
             is_schema_of_arguments(pairs, &|_| false)
+                || pairs.iter().any(echoes)
                 || pairs.iter().any(holds_schema)
                 || pairs.iter().any(wraps)
         }
         _ => false,
     }
+}
+
+/// Returns whether arguments are what a schema says of one, not one: a type with its description, which may be cut off.
+fn describes(arguments: &[(String, Node)], is_cut: bool) -> bool {
+    let has = |key: &str| arguments.iter().any(|(own, _)| own == key);
+    has("type")
+        && (is_cut || has("description") || has("properties"))
+        && is_schema_of_arguments(arguments, &|_| false)
 }
 
 #[cfg(test)]
@@ -60,6 +75,9 @@ mod tests {
         }
         for text in [
             whole.replace("\"description\":\"Draws.\",", ""),
+            r#"{"name":"align","arguments":{"type":"string","description":"run the calibr"#
+                .to_owned(),
+            r#"{"name":"align","arguments":{"type":"object","properties":{}}}"#.to_owned(),
             r#"{"name":"stroke","inputSchema":{"type":"object","properties":{"sc"#.to_owned(),
         ] {
             assert!(is_tool_definition(&text), "{text}");
@@ -69,6 +87,7 @@ mod tests {
             r#"{"name":"stroke","parameters":{"scene":"koi""#,
             r#"{"id":"1","type":"function","function":{"name":"stroke","arguments":"{}"}}"#,
             r#"{"tool":"stroke","args":{"scene":"koi","dry_run":true}}"#,
+            r#"{"name":"convert","arguments":{"type":"float","value":3}}"#,
             "no object",
         ] {
             assert!(!is_tool_definition(call), "{call}");

@@ -22,8 +22,8 @@ impl Transport {
     /// Returns how a server at this address or command line is reached: a scheme or a port makes an address.
     #[must_use]
     pub fn of(url: &str) -> Self {
-        let is_address = !url.contains(char::is_whitespace) && url.contains(':');
-        if url.contains("://") && is_address || is_address && !url.starts_with('/') {
+        let is_one_word = !url.contains(char::is_whitespace);
+        if is_one_word && url.contains(':') && !url.starts_with('/') {
             Self::StreamableHttp
         } else {
             Self::Stdio
