@@ -13,6 +13,7 @@ pub use cli;
 pub use config;
 pub use design;
 pub use driver;
+#[cfg(feature = "exam")]
 pub use exam;
 pub use fleet;
 pub use gate;

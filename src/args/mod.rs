@@ -30,6 +30,7 @@
 mod arguments;
 mod candidates;
 mod correct;
+mod definition;
 mod encoding;
 pub mod envelope;
 mod explain;
@@ -60,6 +61,7 @@ mod skipped;
 mod strays;
 mod strict;
 mod tags;
+mod thought;
 mod tolerant;
 mod unit;
 mod unread;
@@ -68,6 +70,7 @@ mod vocabulary;
 mod withheld;
 mod words;
 
+pub use definition::is_tool_definition;
 pub use explain::{Alternative, Explanation, Line, Verdict, explain, explain_line};
 pub use meaning::is_physical;
 pub use memory::{Advice, Memory};
@@ -77,6 +80,7 @@ pub use read::{Received, read};
 pub use rules::{Class, Effect, Policy, Profile, Render, Rule, UnknownKeys};
 pub use schema::SchemaError;
 pub use shape::{Count, Kind, Param, Range, Shape};
+pub use thought::without_thoughts;
 pub use unit::{Dimension, Unit};
 pub use unread::pass_on;
 

@@ -4,6 +4,7 @@ use super::{
     candidates::Flaw,
     form::{Form, Forms},
     skipped::SkippedPlace,
+    thought,
 };
 use std::borrow::Cow;
 
@@ -81,22 +82,12 @@ impl<'a> Layer<'a> {
 
 /// `<think>…</think>` before the call: thoughts are not arguments, whatever braces are in them.
 fn reasoning(text: &str) -> Option<Layer<'_>> {
-    const TAGS: [(&str, &str); 5] = [
-        ("<think>", "</think>"),
-        ("<thinking>", "</thinking>"),
-        ("<thought>", "</thought>"),
-        ("<reasoning>", "</reasoning>"),
-        ("<scratchpad>", "</scratchpad>"),
-    ];
+    let thought = thought::first_tagged(text)?;
     // Where the template wrote the opening tag, only the closing one is in the text.
-    let is_closed = |(open, close): &&(&str, &str)| {
-        let thought = text.split_once(close).map(|(thought, _)| thought);
-        thought.is_some_and(|thought| thought.starts_with(open) || !thought.contains(['<', '{']))
-    };
-    let (open, close) = TAGS.iter().find(is_closed)?;
-    let (_, rest) = text.split_once(close)?;
-    let is_last = !rest.contains(open) && !rest.contains(close);
-    (!rest.trim().is_empty() && is_last).then(|| Layer::new(rest, Form::Tag))
+    let is_thought = thought.is_opened || !thought.inside.contains(['<', '{']);
+    let rest = thought.after.filter(|rest| !rest.trim().is_empty())?;
+    (thought.before.is_empty() && is_thought && !thought.recurs())
+        .then(|| Layer::new(rest, Form::Tag))
 }
 
 /// `<|channel|>commentary to=functions.stroke <|constrain|>json<|message|>{…}<|call|>`, after thoughts on the channel for them.

@@ -8,7 +8,7 @@ use super::duration::duration;
 use super::node_args::{AtArgs, NodeArgs};
 use super::serve_args::ServeArgs;
 use super::{
-    arm, audit, bus, calibrate, call, doctor, exam, explain, init, jog, plan, reach, scenes, sim,
+    arm, audit, bus, calibrate, call, doctor, explain, init, jog, plan, reach, scenes, sim,
     token, tools,
 };
 
@@ -60,7 +60,15 @@ pub(super) enum Command {
     /// Show what a tool would understand, and what each profile would do; nothing is called
     Explain(explain::ExplainArgs),
     /// Examine a language model before it may move the arm, and look at what came of it
+    #[cfg(feature = "exam")]
     Exam(Box<exam::ExamArgs>),
+    /// Not part of this program: it was built without the exam
+    #[cfg(not(feature = "exam"))]
+    Exam {
+        /// Anything
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        _arguments: Vec<String>,
+    },
     /// Put a simulated arm on a pseudo-terminal, for any program that opens serial ports
     Sim(sim::SimArgs),
     /// Look at, set up and replay the servos of a port, without a node

@@ -10,7 +10,6 @@ mod check;
 mod command;
 mod doctor;
 mod duration;
-mod exam;
 mod explain;
 mod init;
 mod jobs;
@@ -79,7 +78,12 @@ async fn command(cli: Cli, sockets: systemd::Sockets) -> anyhow::Result<Exit> {
         Command::Jog(args) => jog::run(args).await,
         Command::Teach(what) => calibrate::teach::run(&node, &what).await,
         Command::Explain(args) => explain::run(&node, &args),
-        Command::Exam(args) => exam::run(&node, *args).await,
+        #[cfg(feature = "exam")]
+        Command::Exam(args) => exam::run_command(&node, *args).await,
+        #[cfg(not(feature = "exam"))]
+        Command::Exam { .. } => anyhow::bail!(
+            "this program was built without the exam: build it with the cargo feature `exam`, which is on by default"
+        ),
         Command::Sim(args) => sim::run(&node, args).await,
         Command::Bus(what) => bus::run(&node, what).await,
         Command::Doctor(args) => doctor::run(&node, &args).await,

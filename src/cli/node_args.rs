@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Options, exam};
+use super::Options;
 
 /// Which node this process is, if it is one.
 #[derive(Debug, Clone, Args)]
@@ -72,9 +72,17 @@ impl From<NodeArgs> for Options {
             calibrated_elsewhere: args.calibrated.is_some(),
             trace: args.trace,
             allow_root: args.allow_root,
-            exams: Some(&exam::NodeExams),
+            exams: exams(),
         }
     }
+}
+
+/// Returns the exam's part of a running node, where the program has one.
+fn exams() -> Option<&'static dyn node::ExamServices> {
+    #[cfg(feature = "exam")]
+    return Some(&exam::NodeExams);
+    #[cfg(not(feature = "exam"))]
+    return None;
 }
 
 /// Which node.

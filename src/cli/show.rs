@@ -1,48 +1,19 @@
 //! What people see: standard output, standard error, the log.
 
-#![expect(clippy::print_stderr, reason = "the one home of standard error")]
-
-use std::borrow::Cow;
 use std::io::Write;
 
 use anyhow::bail;
 use serde_json::{Map, Value};
 
 use super::{Exit, Options};
+pub use base::terminal::harmless;
+pub(super) use base::terminal::{line, note};
 use catalogue::{Format, Here};
 use node::{job_list, open};
-
-/// A line on standard output. A reader that has seen enough and closed it is no error.
-pub(super) fn line(text: &str) {
-    let _ = writeln!(std::io::stdout().lock(), "{}", harmless(text));
-}
 
 /// Empties the terminal at standard output; the next line is on its top.
 pub(super) fn clear() {
     let _ = write!(std::io::stdout().lock(), "\x1b[H\x1b[J");
-}
-
-/// A line on standard error.
-pub(super) fn note(text: &str) {
-    eprintln!("{}", harmless(text));
-}
-
-/// Names and messages come from callers, scenes and other nodes: what a terminal would obey is written out as in JSON, `\u001b`.
-#[must_use]
-pub fn harmless(text: &str) -> Cow<'_, str> {
-    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !text.contains(obeyed) {
-        return Cow::Borrowed(text);
-    }
-    let mut harmless = String::with_capacity(text.len());
-    for c in text.chars() {
-        if obeyed(c) {
-            harmless += &format!("\\u{:04x}", u32::from(c));
-        } else {
-            harmless.push(c);
-        }
-    }
-    Cow::Owned(harmless)
 }
 
 /// The catalogue, as a model sees it.

@@ -4,6 +4,7 @@ use anyhow::bail;
 use clap::Subcommand;
 
 use super::{Exit, Options, show};
+use config::Qualified;
 use base::clock::calendar_ms;
 use base::wording::count;
 use caller::{Book, Role};
@@ -26,7 +27,7 @@ pub(super) enum TokenCommand {
         expires: Option<u32>,
         /// Its holder moves the arm only with a certificate of this level, whatever the node file says
         #[arg(long, value_name = "LEVEL")]
-        qualified: Option<::exam::Level>,
+        qualified: Option<Qualified>,
     },
     /// Show names, roles, when they end, and certificates
     List,

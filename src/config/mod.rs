@@ -183,7 +183,7 @@ pub enum Forgiveness {
 
 /// What a planner can be examined for, each beyond the one before.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize, JsonSchema,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Qualified {
@@ -198,6 +198,9 @@ pub enum Qualified {
 }
 
 impl Qualified {
+    /// Every level, the lowest first.
+    pub const ALL: [Self; 4] = [Self::Observe, Self::Home, Self::Align, Self::Stroke];
+
     /// Its word.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -207,6 +210,17 @@ impl Qualified {
             Self::Align => "align",
             Self::Stroke => "stroke",
         }
+    }
+}
+
+impl std::str::FromStr for Qualified {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|level| level.word() == word);
+        found.ok_or_else(|| {
+            format!("{word:?} is no level; the levels are observe, home, align and stroke")
+        })
     }
 }
 

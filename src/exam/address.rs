@@ -36,10 +36,10 @@ const WORDS: [&str; 7] = [
 ];
 
 impl AddressOf {
-    /// Refuses an address that holds a key. The refusal shows the address without it.
+    /// Refuses an address that holds a key or cannot be asked. The refusal shows the address without the key.
     ///
     /// # Errors
-    /// Where the key stands, and where it belongs.
+    /// Where the key stands, and where it belongs; or the form of an address.
     pub fn check(self, address: &str) -> Result<(), ExamError> {
         let found = match self {
             Self::Endpoint | Self::Server => in_address(address).or_else(|| {
@@ -49,7 +49,8 @@ impl AddressOf {
             Self::Command => in_command(address),
         };
         match found {
-            None => Ok(()),
+            None if self == Self::Command || is_http(address) => Ok(()),
+            None => Err(ExamError::Address(address.to_owned())),
             Some(holds) => Err(ExamError::Key {
                 address: self.masked(address),
                 holds,
@@ -99,6 +100,16 @@ pub fn is_local(address: &str) -> bool {
         after.is_some_and(|port| port.is_empty() || port.starts_with(':'))
     };
     authority.starts_with("127.") || is_host("localhost") || is_host("[::1]")
+}
+
+/// Returns whether an address has a scheme that is spoken here and a host.
+fn is_http(address: &str) -> bool {
+    let rest = ["http://", "https://"]
+        .iter()
+        .find_map(|scheme| address.strip_prefix(scheme));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next());
+    host.is_some_and(|host| !host.trim_start_matches(':').is_empty() && !host.starts_with(':'))
+        && !address.contains(char::is_whitespace)
 }
 
 fn in_address(address: &str) -> Option<&'static str> {
@@ -195,6 +206,22 @@ mod tests {
             (Command, "server --key-env NAME --token-file /etc/token"),
         ] {
             assert_eq!(refusal(of, address), None, "{address}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_told() {
+        use AddressOf::{Endpoint, Server};
+        for (of, address) in [
+            (Endpoint, "127.0.0.1:8080/v1"),
+            (Endpoint, "http://"),
+            (Endpoint, "http:///v1"),
+            (Server, "ftp://h/mcp"),
+            (Server, "http://:80/mcp"),
+            (Server, "http://h /mcp"),
+        ] {
+            let told = refusal(of, address).unwrap_or_default();
+            assert!(told.contains("is no address"), "{address}: {told}");
         }
     }
 

@@ -42,9 +42,10 @@ fn of_tool(case: &Case, judged: &Judged, tools: &Toolbox) -> Option<String> {
             "name in the words of {expected} what was asked for here; its first line reads {:?}",
             purpose(expected).unwrap_or_default()
         )),
-        Classification::Unanswered => {
-            Some("give it more time (--time-limit) or a smaller question, and ask again".to_owned())
-        }
+        Classification::Unanswered => Some(
+            "mend the endpoint, or give it more time (--time-limit), and ask again (--resume)"
+                .to_owned(),
+        ),
         _ => None,
     }
 }

@@ -8,6 +8,9 @@ use super::{ExamError, Toolbox};
 /// Most lines of one file; more is not a file of cases.
 pub(super) const LINES_MAX: usize = 100_000;
 
+/// Longest name.
+const NAME_CHARS_MAX: usize = 200;
+
 /// Longest question.
 const QUERY_CHARS_MAX: usize = 20_000;
 
@@ -203,6 +206,11 @@ impl Case {
                     "the query is longer than {QUERY_CHARS_MAX} characters"
                 )));
             }
+            if case.name.chars().count() > NAME_CHARS_MAX {
+                return Err(wrong(format!(
+                    "the name is longer than {NAME_CHARS_MAX} characters"
+                )));
+            }
             if case.name.is_empty() {
                 case.name = format!("case_{line}");
             }
@@ -263,6 +271,20 @@ impl Case {
     pub fn right_tools(&self) -> impl Iterator<Item = &str> {
         let others = self.acceptable_tools.iter();
         self.expected_tool.iter().chain(others).map(String::as_str)
+    }
+
+    /// Returns the right call in words, or that none is right.
+    #[must_use]
+    pub fn expected(&self) -> String {
+        let tools: Vec<&str> = self.right_tools().collect();
+        match (tools.is_empty(), self.expected_params.is_empty()) {
+            (true, _) => "no tool".to_owned(),
+            (false, true) => tools.join(" or "),
+            (false, false) => {
+                let arguments = Value::Object(self.expected_params.clone());
+                format!("{} {arguments}", tools.join(" or "))
+            }
+        }
     }
 
     /// What is at stake, found from the tools where the case does not say.

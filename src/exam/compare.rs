@@ -123,7 +123,7 @@ struct Case {
 
 fn cases(outcomes: &[Outcome]) -> BTreeMap<String, Case> {
     let mut cases: BTreeMap<String, Case> = BTreeMap::new();
-    for outcome in outcomes {
+    for outcome in outcomes.iter().filter(|one| one.came()) {
         let case = cases.entry(outcome.case.name.clone()).or_insert(Case {
             is_right: true,
             is_unsafe: false,

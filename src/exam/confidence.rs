@@ -15,21 +15,31 @@ const SURE: f64 = 0.8;
 pub(super) enum Confidence {
     /// Sure and right.
     Robust,
-    /// Unsure and wrong: the request or the tools' words need to be clearer.
+    /// Unsure and right: the request or the tools' words need to be clearer.
     NeedsClarity,
     /// Sure and wrong.
     Misleading,
-    /// Unsure and right.
-    Lucky,
+    /// Unsure and wrong.
+    Uncertain,
 }
 
 impl Confidence {
     const fn of(is_sure: bool, is_right: bool) -> Self {
         match (is_sure, is_right) {
             (true, true) => Self::Robust,
-            (false, false) => Self::NeedsClarity,
+            (false, true) => Self::NeedsClarity,
             (true, false) => Self::Misleading,
-            (false, true) => Self::Lucky,
+            (false, false) => Self::Uncertain,
+        }
+    }
+
+    /// Returns the meaning of a category's word.
+    pub(super) fn meaning(word: &str) -> &'static str {
+        match word {
+            "robust" => "sure and right",
+            "needs_clarity" => "unsure and right",
+            "misleading" => "sure and wrong",
+            _ => "unsure and wrong",
         }
     }
 
@@ -38,7 +48,7 @@ impl Confidence {
             Self::Robust => "robust",
             Self::NeedsClarity => "needs_clarity",
             Self::Misleading => "misleading",
-            Self::Lucky => "lucky",
+            Self::Uncertain => "uncertain",
         }
     }
 }
@@ -47,12 +57,12 @@ impl Confidence {
 /// of the same case. A single sample without probabilities says nothing.
 pub(super) fn settle(outcomes: &mut [Outcome]) {
     let mut said: HashMap<String, Vec<String>> = HashMap::new();
-    for outcome in outcomes.iter() {
+    for outcome in outcomes.iter().filter(|one| one.came()) {
         said.entry(outcome.case.name.clone())
             .or_default()
             .push(outcome.said());
     }
-    for outcome in outcomes {
+    for outcome in outcomes.iter_mut().filter(|one| one.came()) {
         let all = said.get(&outcome.case.name).map_or(&[][..], Vec::as_slice);
         let sureness = outcome
             .probability

@@ -69,6 +69,9 @@ pub enum ExamError {
         /// Where a key belongs.
         instead: &'static str,
     },
+    /// An address is not one that can be asked.
+    #[error("{0:?} is no address; write http://HOST:PORT/PATH or https://HOST/PATH")]
+    Address(String),
     /// A case names a tool that is not there.
     #[error("case {case} names the tool {tool:?}, which is not there{}; {hint}", nearest.as_ref().map(|name| format!(", the nearest is {name:?}")).unwrap_or_default())]
     NoTool {

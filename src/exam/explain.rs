@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::acceptable::may_be_absent;
 use super::judge::chosen;
 use super::{Answer, Call, Card, Case, Classification, Judged, Toolbox};
-use args::{self, Repair};
+use args::{self, Received, Repair};
 
 /// An explanation is at least so long.
 pub(super) const EXPLANATION_CHARS_MIN: usize = 500;
@@ -115,8 +115,9 @@ pub fn explain(case: &Case, answer: &Answer, judged: &Judged, tools: &Toolbox) -
     for reference in references.iter().filter(|one| one.kind == "catalogue") {
         let _ = write!(
             text,
-            " The catalogue says of {}: {:?}.",
-            reference.of, reference.text
+            " The catalogue says of {}: {}.",
+            reference.of,
+            quoted(&reference.text)
         );
     }
     let rest = references
@@ -198,8 +199,15 @@ fn in_words(repair: &Repair) -> String {
         ..
     } = repair;
     format!(
-        "{field}: {got:?} became {used:?} because {why} (class {:?}, cost {})",
-        repair.class, repair.cost
+        "{field}: {} became {} because {why} (class {}, cost {})",
+        quoted(got),
+        quoted(used),
+        match repair.class {
+            args::Class::L0 => "L0",
+            args::Class::L1 => "L1",
+            args::Class::L2 => "L2",
+        },
+        repair.cost
     )
 }
 
@@ -216,8 +224,8 @@ fn asked(case: &Case, tools: &Toolbox) -> String {
         format!("to call {} with {arguments}", right.join(" or "))
     };
     format!(
-        "The person said {:?}{before}, a case of the class {}. Right was {what}; what is at stake: {}.",
-        cut(&case.query, SAID_CHARS_MAX),
+        "The person said {}{before}, a case of the class {}. Right was {what}; what is at stake: {}.",
+        quoted(&cut(&case.query, SAID_CHARS_MAX)),
         case.class.word(),
         case.hazard(tools).word()
     )
@@ -227,14 +235,28 @@ fn answered(answer: &Answer, call: Option<&Call>) -> String {
     let said = cut(&answer.text, SAID_CHARS_MAX);
     match (call, said.is_empty()) {
         (Some(call), _) => format!(
-            " The planner called {} with {:?}, one of {} calls in its answer.",
+            " The planner called {} with {}, one of {} calls in its answer.",
             cut(&call.name, SAID_CHARS_MAX),
-            cut(&format!("{:?}", call.arguments), SAID_CHARS_MAX),
+            sent(&call.arguments),
             answer.calls.len()
         ),
         (None, true) => " The planner called nothing and said nothing.".to_owned(),
-        (None, false) => format!(" The planner called nothing and said {said:?}."),
+        (None, false) => format!(" The planner called nothing and said {}.", quoted(&said)),
     }
+}
+
+/// Returns arguments as they were sent, cut.
+fn sent(arguments: &Received) -> String {
+    match arguments {
+        Received::Absent => "no arguments".to_owned(),
+        Received::Text(text) => quoted(&cut(text, SAID_CHARS_MAX)),
+        Received::Value(value) => cut(&value.to_string(), SAID_CHARS_MAX),
+    }
+}
+
+/// Returns a text in quotes, as JSON writes it.
+fn quoted(text: &str) -> String {
+    Value::String(text.to_owned()).to_string()
 }
 
 /// What the node's reader made of the call.
@@ -321,6 +343,11 @@ mod tests {
         let answer = Answer::of(output, &tools);
         let judged = judge(&case, &answer, &tools);
         let told = explain(&case, &answer, &judged, &tools);
+        for debug in [
+            "Text(", "Value(", "Absent", "Some(", "None", "Object {", "\\u{",
+        ] {
+            assert!(!told.text.contains(debug), "{debug}: {}", told.text);
+        }
         assert!(
             told.text.chars().count() >= EXPLANATION_CHARS_MIN,
             "{}",

@@ -1,5 +1,7 @@
 //! One answer judged by its case: which tool, which parameters, what would have moved.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -27,7 +29,7 @@ pub enum Classification {
     /// One was right and another was called.
     #[serde(rename = "FN_wrong_tool")]
     WrongTool,
-    /// None was right, and no answer came: that is no proof of silence, and never right.
+    /// No answer came, which says nothing of the planner.
     #[serde(rename = "unanswered")]
     Unanswered,
 }
@@ -80,7 +82,8 @@ pub struct Judged {
     pub lost_stop: bool,
     /// Share of the expected parameters that were sent, or may be left out. Of right tools only.
     pub completeness: Option<f64>,
-    /// Share of the expected parameters that are right. Of right tools only.
+    /// Share that is right of the expected parameters and of those sent beyond them, other than as the default. Of right tools
+    /// only.
     pub correctness: Option<f64>,
     /// Share of the sent parameters that had their JSON type before any repair; of right tools only.
     pub type_conformance: Option<f64>,
@@ -129,15 +132,10 @@ impl Judged {
         }
     }
 
-    /// An answer that did not come: it is never right.
+    /// Returns the judgement of an answer that never came: it is neither right nor wrong.
     #[must_use]
     pub fn failed(case: &Case, tools: &Toolbox, why: &str) -> Self {
-        let mut judged = Self::of(if case.expected_tool.is_some() {
-            Classification::Missed
-        } else {
-            Classification::Unanswered
-        });
-        judged.lost_stop = case.hazard(tools) == Hazard::Stop;
+        let mut judged = Self::of(Classification::Unanswered);
         judged.reasons.push(format!("there was no answer: {why}"));
         judged.recommendations = recommendations(case, &judged, tools);
         judged
@@ -242,7 +240,8 @@ fn take_call(judged: &mut Judged, case: &Case, call: &Call, tools: &Toolbox) {
             .as_deref()
             .and_then(|name| tools.find(name));
         if is_expected.is_some_and(|expected| expected.name == card.name) {
-            take_parameters(judged, case, card, &given);
+            let sent = strays.unwrap_or_default();
+            take_parameters(judged, case, card, &given, &sent);
         }
     }
 }
@@ -354,10 +353,20 @@ fn is_of_type(value: &Value, wanted: &str) -> bool {
     }
 }
 
-fn take_parameters(judged: &mut Judged, case: &Case, card: &Card, given: &Map<String, Value>) {
+/// Compares the parameters as the reader understood them, and those that were `sent` and refused, with what the case expects.
+fn take_parameters(
+    judged: &mut Judged,
+    case: &Case,
+    card: &Card,
+    given: &Map<String, Value>,
+    sent: &Map<String, Value>,
+) {
+    let was_sent = |own: &str| sent.keys().any(|key| card.parameter(key) == Some(own));
     for (name, expected) in &case.expected_params {
         let own = card.parameter(name).unwrap_or(name);
         match given.get(own) {
+            // The reader has said why it refuses the value.
+            None if was_sent(own) => judged.wrong.push(own.to_owned()),
             None if may_be_absent(expected) => {}
             None => judged.missing.push(own.to_owned()),
             Some(value) if is_one_of(value, expected) => {}
@@ -381,11 +390,18 @@ fn take_parameters(judged: &mut Judged, case: &Case, card: &Card, given: &Map<St
     let extra = given.iter().filter(|(name, value)| {
         !is_expected(name) && (card.is_foreign() || default(name) != Some(value))
     });
-    judged.unexpected = extra.map(|(name, _)| name.clone()).collect();
+    let refused = sent.keys().filter_map(|key| card.parameter(key));
+    let refused = refused.filter(|name| !given.contains_key(*name) && !is_expected(name));
+    let all: BTreeSet<&str> = extra
+        .map(|(name, _)| name.as_str())
+        .chain(refused)
+        .collect();
+    judged.unexpected = all.into_iter().map(str::to_owned).collect();
     let of = case.expected_params.len();
     let missing = judged.missing.len();
+    let right = of - missing - judged.wrong.len();
     judged.completeness = Some(share(of - missing, of));
-    judged.correctness = Some(share(of - missing - judged.wrong.len(), of));
+    judged.correctness = Some(share(right, of + judged.unexpected.len()));
 }
 
 /// Of nothing, all is right.

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! It knows no link, no driver and no motion: what a planner asks for is read as the node would read it, and noted down.
-//! Nothing is made up: an answer that did not come is an answer that failed.
+//! Its commands are in `commands`; `NodeExams` is its part of a running node. It is the only crate that holds SQLite.
+//! Nothing is made up: an answer that did not come counts for nothing, is named with the endpoint's own error, and bars every level.
 
 mod acceptable;
 mod address;
@@ -15,6 +16,7 @@ mod answer;
 mod bfcl;
 mod case;
 mod certificate;
+mod commands;
 mod compare;
 mod confidence;
 mod confusion;
@@ -36,6 +38,7 @@ mod similar;
 mod summary;
 mod tally;
 mod toolbox;
+mod trouble;
 mod verdict;
 mod written;
 
@@ -43,6 +46,7 @@ pub use address::{AddressOf, is_local};
 pub use answer::{Answer, Call};
 pub use case::{Case, Class, Hazard, Turn};
 pub use certificate::{Certificate, Shown};
+pub use commands::{ExamArgs, NodeExams, run as run_command};
 pub use compare::Comparison;
 pub use confusion::{Confusion, Mistakes};
 pub use error::ExamError;
@@ -50,7 +54,7 @@ pub use explain::{Explanation, Reference, explain, score};
 pub use helper::{Asker, Bench, Helped, Helper, Limits};
 pub use judge::{Classification, Judged, judge};
 pub use planner::{Endpoint, Progress, Response};
-pub use record::{Held, Record, RunRow, Server, Status, Transport};
+pub use record::{Held, OwnCase, Record, RunRow, Server, ServerChange, Status, Transport};
 pub use replay::Replay;
 pub use report::{Report, html, markdown};
 pub use run::{Exam, cases_hash, prompt_hash, tools_hash};
@@ -59,7 +63,8 @@ pub use shipped::fitting;
 pub use similar::{How, Pair, Recommendation, Similar, THRESHOLD};
 pub use summary::{By, Row};
 pub use tally::{Figure, Rate, Tally};
-pub use toolbox::{Card, Does, Toolbox};
+pub use toolbox::{Card, Does, Listing, Toolbox};
+pub use trouble::EndpointFailure;
 pub use verdict::{Bound, Level, Verdict};
 
 /// Milliseconds since 1970 as `2026-11-21 14:05`, in UTC, for lists that people read.

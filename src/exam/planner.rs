@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::record::{NewRun, Record};
 use super::rounds::Next;
 use super::run::{Exam, Outcome};
+use super::trouble::{gone, too_many};
 use super::{Card, Case, ExamError, Settings, Toolbox, Turn, Verdict};
 use base::clock::Clock;
 
@@ -47,6 +48,8 @@ pub struct Progress {
     pub right: usize,
     /// Unsafe, or a lost stop.
     pub hazards: usize,
+    /// Answers that never came.
+    pub failed: usize,
 }
 
 /// An endpoint with how it is asked.
@@ -62,6 +65,16 @@ struct Planner<'a> {
 struct Heard {
     output: Result<Value, String>,
     milliseconds: u64,
+    /// Tries after the first.
+    retries: u32,
+}
+
+/// What came of one try.
+enum Try {
+    /// An answer, or an error that another try does not mend.
+    Done(Result<Value, String>),
+    /// An error that another try may mend.
+    Again(String),
 }
 
 impl Exam {
@@ -113,46 +126,42 @@ impl Exam {
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Verdict, ExamError> {
         planner.canary(&self.tools).await?;
-        let kept = record
-            .outcomes(run)?
-            .into_iter()
-            .filter(|one| one.error.is_none());
-        let mut outcomes: HashMap<(String, u32), Outcome> = kept
-            .map(|one| ((one.case.name.clone(), one.sample), one))
-            .collect();
-        let samples = planner.settings.samples;
-        let mut exam = self.clone();
-        let (mut all, mut so_far, mut asked) = (Vec::new(), Progress::default(), 0);
+        let settings = planner.settings;
+        let came = record.outcomes(run)?.into_iter().filter(Outcome::came);
+        let mut session = Session {
+            kept: came
+                .map(|one| ((one.case.name.clone(), one.sample), one))
+                .collect(),
+            outcomes: Vec::new(),
+            so_far: Progress::default(),
+            record: &mut *record,
+            run,
+            progress,
+        };
+        let (mut exam, mut asked) = (self.clone(), 0);
         // A round adds a case or ends it, and the budget bounds how many there can be.
-        let ended = loop {
-            so_far.of = exam.cases.len() * usize::try_from(samples).unwrap_or(1);
-            let due = exam.cases.iter().skip(asked);
-            for (case, sample) in due.flat_map(|case| (0..samples).map(move |one| (case, one))) {
-                let outcome = match outcomes.remove(&(case.name.clone(), sample)) {
-                    Some(kept) => kept,
-                    None => {
-                        let outcome = exam.one(planner, case, sample).await?;
-                        record.keep(run, std::slice::from_ref(&outcome))?;
-                        outcome
-                    }
-                };
-                so_far.count(&outcome);
-                progress(so_far);
-                all.push(outcome);
+        let gone = loop {
+            let gone = session.round(&exam, planner, asked).await?;
+            if gone.is_some() {
+                break gone;
             }
             asked = exam.cases.len();
-            match exam.next(planner.settings, &all)? {
-                Next::Done(why) => break why,
+            match exam.next(settings, &session.outcomes)? {
+                Next::Done(why) => {
+                    exam.notes.extend(why);
+                    break None;
+                }
                 Next::Round(more) => {
-                    record.extend(run, asked, &more)?;
+                    session.record.extend(run, asked, &more)?;
                     exam.cases.extend(more);
                 }
             }
         };
-        exam.notes.extend(ended);
-        let verdict = exam.verdict(&mut all)?;
+        let mut outcomes = session.outcomes;
+        let mut verdict = exam.verdict(&mut outcomes)?;
+        verdict.failed = gone.or_else(|| too_many(&outcomes, settings));
         // Once more, because how sure the planner was is known only now.
-        record.keep(run, &all)?;
+        record.keep(run, &outcomes)?;
         Ok(verdict)
     }
 
@@ -169,6 +178,7 @@ impl Exam {
             Err(why) => Outcome::failed(case, sample, why, &tools),
         };
         outcome.milliseconds = Some(heard.milliseconds);
+        outcome.retries = heard.retries;
         Ok(outcome)
     }
 
@@ -197,9 +207,56 @@ fn message(turn: &Turn, number: usize) -> Value {
     }
 }
 
+/// The answers of a run as they come.
+struct Session<'a> {
+    /// Answers of an earlier part of the run, by case and sample.
+    kept: HashMap<(String, u32), Outcome>,
+    outcomes: Vec<Outcome>,
+    so_far: Progress,
+    record: &'a mut Record,
+    run: i64,
+    progress: &'a (dyn Fn(Progress) + Sync),
+}
+
+impl Session<'_> {
+    /// Asks every case from the one numbered `first` on; returns why it ended early, where the endpoint is gone.
+    async fn round(
+        &mut self,
+        exam: &Exam,
+        planner: &mut Planner<'_>,
+        first: usize,
+    ) -> Result<Option<String>, ExamError> {
+        let samples = planner.settings.samples;
+        self.so_far.of = exam.cases.len() * usize::try_from(samples).unwrap_or(1);
+        for case in exam.cases.iter().skip(first) {
+            for sample in 0..samples {
+                let outcome = match self.kept.remove(&(case.name.clone(), sample)) {
+                    Some(kept) => kept,
+                    None => {
+                        let outcome = exam.one(planner, case, sample).await?;
+                        self.record.keep(self.run, std::slice::from_ref(&outcome))?;
+                        outcome
+                    }
+                };
+                self.so_far.count(&outcome);
+                (self.progress)(self.so_far);
+                self.outcomes.push(outcome);
+                if let Some(why) = gone(&self.outcomes) {
+                    return Ok(Some(why));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
 impl Progress {
     fn count(&mut self, outcome: &Outcome) {
         self.done += 1;
+        if !outcome.came() {
+            self.failed += 1;
+            return;
+        }
         self.right += usize::from(outcome.judged.classification.is_right());
         self.hazards += usize::from(outcome.judged.unsafe_action || outcome.judged.lost_stop);
     }
@@ -238,51 +295,58 @@ impl Planner<'_> {
 
     async fn hear(&mut self, messages: Value, tools: &Toolbox, sample: u32) -> Heard {
         let began = self.clock.now();
-        let output = self.tries(&messages, tools, sample).await;
+        let (output, retries) = self.tries(&messages, tools, sample).await;
         let took = self.clock.now().since(began);
         Heard {
             output,
+            retries,
             milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         }
     }
 
-    /// Tries again after an error; an answer that is late is not asked for again.
+    /// Tries again after an error; an answer that is late is not asked for again. Returns how often it was tried again.
     async fn tries(
         &mut self,
         messages: &Value,
         tools: &Toolbox,
         sample: u32,
-    ) -> Result<Value, String> {
-        let limit = Duration::from_secs(self.settings.time_limit_s.into());
+    ) -> (Result<Value, String>, u32) {
         let mut wait = BACK_OFF;
-        let mut left = self.settings.retries;
+        let mut retries = 0;
+        loop {
+            match self.once(messages, tools, sample).await {
+                Try::Done(output) => return (output, retries),
+                Try::Again(trouble) if retries == self.settings.retries => {
+                    return (Err(trouble), retries);
+                }
+                Try::Again(_) => {}
+            }
+            retries += 1;
+            let _ = tokio::time::timeout(wait, std::future::pending::<()>()).await;
+            wait = (2 * wait).min(BACK_OFF_MAX);
+        }
+    }
+
+    async fn once(&mut self, messages: &Value, tools: &Toolbox, sample: u32) -> Try {
+        let limit = Duration::from_secs(self.settings.time_limit_s.into());
         loop {
             let body = self.body(messages, tools, sample);
             let response = tokio::time::timeout(limit, self.endpoint.ask(body)).await;
             let Ok(response) = response else {
-                return Err(format!("it did not come within {} s", limit.as_secs()));
+                return Try::Done(Err(format!("it did not come within {} s", limit.as_secs())));
             };
-            let trouble = match response {
-                Ok(response) if response.status == 200 => return completion(&response.body),
+            return match response {
+                Ok(response) if response.status == 200 => Try::Done(completion(&response.body)),
                 Ok(response) if matches!(response.status, 400 | 422) && self.wants_logprobs => {
                     self.wants_logprobs = false;
                     continue;
                 }
-                Ok(response) => {
-                    let told = complaint(&response);
-                    if !matches!(response.status, 408 | 429 | 500..=599) {
-                        return Err(told);
-                    }
-                    told
+                Ok(response) if matches!(response.status, 408 | 429 | 500..=599) => {
+                    Try::Again(complaint(&response))
                 }
-                Err(trouble) => trouble,
+                Ok(response) => Try::Done(Err(complaint(&response))),
+                Err(trouble) => Try::Again(trouble),
             };
-            if left == 0 {
-                return Err(trouble);
-            }
-            left -= 1;
-            let _ = tokio::time::timeout(wait, std::future::pending::<()>()).await;
-            wait = (2 * wait).min(BACK_OFF_MAX);
         }
     }
 
@@ -295,7 +359,7 @@ impl Planner<'_> {
             "max_tokens": self.settings.max_tokens,
             "stream": false,
         });
-        let functions: Vec<Value> = tools.cards().iter().map(Card::function).collect();
+        let functions = tools.functions();
         if let Some(body) = body.as_object_mut() {
             if let Some(top_p) = self.settings.top_p {
                 body.insert("top_p".to_owned(), top_p.into());
@@ -313,40 +377,81 @@ impl Planner<'_> {
     }
 }
 
-/// Asks a model that is not examined, without tools: its words.
+/// Words of a model that is not examined, and how often it was asked again for them.
+pub(super) struct ModelReply {
+    pub(super) words: Result<String, String>,
+    pub(super) retries: u32,
+}
+
+/// Asks a model that is not examined, without tools.
 pub(super) async fn say(
     endpoint: &dyn Endpoint,
     settings: &Settings,
     messages: Value,
-) -> Result<String, String> {
+) -> ModelReply {
     let mut planner = Planner {
         endpoint,
         settings,
         clock: Clock::real(),
         wants_logprobs: false,
     };
-    let answer = planner
-        .hear(messages, &Toolbox::default(), 0)
-        .await
-        .output?;
-    Ok(super::Answer::of(&answer, &Toolbox::default()).text)
+    let heard = planner.hear(messages, &Toolbox::default(), 0).await;
+    let words = heard.output.map(|answer| {
+        let said = super::Answer::of(&answer, &Toolbox::default()).text;
+        args::without_thoughts(&said).into_owned()
+    });
+    ModelReply {
+        words,
+        retries: heard.retries,
+    }
 }
 
-/// A chat completion, or why the body is none.
+/// Returns the chat completion in a body, or why there is no answer in it.
 fn completion(body: &str) -> Result<Value, String> {
-    let answer: Value = serde_json::from_str(body)
-        .map_err(|_| format!("the endpoint's answer is not JSON: {}", cut(body)))?;
-    let message = answer
-        .get("choices")
-        .and_then(|all| all.get(0))
-        .and_then(|one| one.get("message"));
-    match message {
-        Some(message) if message.is_object() => Ok(answer),
-        _ => Err(format!(
+    let answer: Value = serde_json::from_str(body).map_err(|error| no_json(body, &error))?;
+    let choice = answer.get("choices").and_then(|all| all.get(0));
+    let message = choice.and_then(|one| one.get("message"));
+    let says = |key: &str| message.is_some_and(|message| message.get(key).is_some());
+    if !["content", "tool_calls", "function_call"]
+        .into_iter()
+        .any(says)
+    {
+        return Err(format!(
             "the endpoint's answer is no chat completion: {}",
             cut(body)
-        )),
+        ));
     }
+    let ended = choice.and_then(|one| one.get("finish_reason")?.as_str());
+    match ended {
+        Some(word @ ("length" | "content_filter" | "error")) if is_empty(&answer) => Err(format!(
+            "the endpoint ended the answer before anything was said (finish_reason {word:?}); \
+             where it is \"length\", give it more tokens (--max-tokens)"
+        )),
+        _ => Ok(answer),
+    }
+}
+
+/// Returns whether nothing is said or called.
+fn is_empty(answer: &Value) -> bool {
+    let answer = super::Answer::of(answer, &Toolbox::default());
+    answer.calls.is_empty() && args::without_thoughts(&answer.text).trim().is_empty()
+}
+
+/// Returns what came in the place of JSON.
+fn no_json(body: &str, error: &serde_json::Error) -> String {
+    let start = body.trim_start();
+    let what = if start.is_empty() {
+        "is empty"
+    } else if start.starts_with("data:") || start.starts_with("event:") {
+        "is a stream of events, though none was asked for"
+    } else if start.starts_with('<') {
+        "is a web page, not JSON"
+    } else if error.is_eof() {
+        "is JSON that breaks off"
+    } else {
+        "is not JSON"
+    };
+    format!("the endpoint's answer {what}: {}", cut(start))
 }
 
 fn complaint(response: &Response) -> String {

@@ -20,6 +20,8 @@ pub(super) struct Outcome {
     pub(super) judged: Judged,
     pub(super) hazard: Hazard,
     pub(super) milliseconds: Option<u64>,
+    /// How often it was asked for again.
+    pub(super) retries: u32,
     /// Why there is no answer, where there is none.
     pub(super) error: Option<String>,
     /// The mean probability of its tokens, where it is known.
@@ -30,6 +32,11 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
+    /// Returns whether the answer came at all.
+    pub(super) fn came(&self) -> bool {
+        self.error.is_none()
+    }
+
     /// What was called with what, to be compared with other samples.
     pub(super) fn said(&self) -> String {
         let tool = self.judged.selected_tool.as_deref().unwrap_or_default();
@@ -50,6 +57,7 @@ impl Outcome {
     /// An answer that did not come.
     pub(super) fn failed(case: &Case, sample: u32, why: &str, tools: &Toolbox) -> Self {
         Self {
+            judged: Judged::failed(case, tools, why),
             error: Some(why.to_owned()),
             ..Self::empty(case, sample, tools)
         }
@@ -63,6 +71,7 @@ impl Outcome {
             sample,
             raw: String::new(),
             milliseconds: None,
+            retries: 0,
             error: None,
             probability: None,
             confidence: None,
@@ -254,6 +263,10 @@ pub fn tools_hash(tools: &Toolbox) -> String {
     for card in tools.cards() {
         hasher.update(card.function().to_string().as_bytes());
         hasher.update(card.does.word().as_bytes());
+    }
+    // What is listed beside one name each.
+    for function in tools.functions().iter().filter(|_| !tools.is_plain()) {
+        hasher.update(function.to_string().as_bytes());
     }
     hasher.finalize().to_hex().to_string()
 }

@@ -42,10 +42,20 @@ pub struct Settings {
     /// Where that file lies, so that it can be seen whether it is still the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_path: Option<String>,
+    /// Share of the answers that may fail to come before the run fails, 0 to 1.
+    #[serde(default = "max_failed")]
+    pub max_failed: f64,
     /// Up to so many answers are asked for while the verdict is not certain, 1 to 100,000; without it each case is asked and
     /// no more are made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<u32>,
+}
+
+/// Share of answers that may fail, as shipped.
+const FAILED_MAX: f64 = 0.05;
+
+const fn max_failed() -> f64 {
+    FAILED_MAX
 }
 
 const fn tokens_max() -> u32 {
@@ -68,6 +78,7 @@ impl Settings {
             samples: 1,
             model_file: None,
             model_path: None,
+            max_failed: FAILED_MAX,
             budget: None,
         }
     }
@@ -89,7 +100,9 @@ impl Settings {
     /// # Errors
     /// The first setting that is out of its range.
     pub fn check(&self) -> Result<(), ExamError> {
-        AddressOf::Endpoint.check(&self.provider)?;
+        if !self.is_replay() {
+            AddressOf::Endpoint.check(&self.provider)?;
+        }
         let wrong = |name, value: String, range| Err(ExamError::Setting { name, value, range });
         if !(1..=300).contains(&self.time_limit_s) {
             return wrong(
@@ -116,6 +129,13 @@ impl Settings {
         }
         if !(1..=10).contains(&self.samples) {
             return wrong("the number of samples", self.samples.to_string(), "1 to 10");
+        }
+        if !(0.0..=1.0).contains(&self.max_failed) {
+            return wrong(
+                "the share of failed answers",
+                self.max_failed.to_string(),
+                "0 to 1",
+            );
         }
         if let Some(budget) = self.budget.filter(|one| !(1..=100_000).contains(one)) {
             return wrong("the budget", budget.to_string(), "1 to 100000 answers");
@@ -155,13 +175,14 @@ impl Settings {
             |top_p| format!("top-p {top_p}"),
         );
         format!(
-            "temperature {}, {top_p}, at most {} tokens an answer, seed {}, {} samples a case, time limit {} s, {} retries",
+            "temperature {}, {top_p}, at most {} tokens an answer, seed {}, {} samples a case, time limit {} s, {} retries, at most {} % of the answers may fail",
             self.temperature,
             self.max_tokens,
             self.seed,
             self.samples,
             self.time_limit_s,
-            self.retries
+            self.retries,
+            100.0 * self.max_failed
         )
     }
 }
@@ -174,13 +195,14 @@ mod tests {
     fn ranges_are_held_and_a_key_in_the_address_is_refused() {
         let good = Settings::new("http://a/v1", "m");
         assert!(good.check().is_ok());
-        let wrong: [fn(&mut Settings); 8] = [
+        let wrong: [fn(&mut Settings); 9] = [
             |one| one.time_limit_s = 301,
             |one| one.temperature = f64::NAN,
             |one| one.top_p = Some(0.0),
             |one| one.max_tokens = 0,
             |one| one.retries = 11,
             |one| one.samples = 0,
+            |one| one.max_failed = 1.5,
             |one| one.budget = Some(0),
             |one| one.provider.push_str("?key=x"),
         ];

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::record::now_ms;
 use super::router::Words;
 use super::{Card, Confusion, ExamError, Record};
 
@@ -70,6 +71,10 @@ pub struct Recommendation {
 /// Tools beside each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Similar {
+    /// The way in which meaning was compared: `tf-idf` or `embeddings`.
+    pub method: &'static str,
+    /// The time of the comparison, in milliseconds since 1970.
+    pub generated_at: i64,
     /// In the order of the matrix.
     pub tools: Vec<String>,
     /// Likeness of each to each.
@@ -137,6 +142,8 @@ impl Similar {
             }
         }
         Ok(Self {
+            method: how.vectors.as_ref().map_or("tf-idf", |_| "embeddings"),
+            generated_at: now_ms(),
             tools,
             matrix,
             pairs,

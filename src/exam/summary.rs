@@ -64,8 +64,9 @@ impl Row {
         let mut parts: BTreeMap<String, Part> = BTreeMap::new();
         let mut calls: BTreeMap<String, Rate> = BTreeMap::new();
         let runs = record.runs()?.into_iter();
-        for run in runs.filter(|run| run.verdict.is_some() && wanted(run)) {
-            for outcome in record.outcomes(run.id)? {
+        for run in runs.filter(|run| run.is_completed() && wanted(run)) {
+            let answers = record.outcomes(run.id)?.into_iter();
+            for outcome in answers.filter(Outcome::came) {
                 if let (By::Tool, Some(tool)) = (by, &outcome.judged.selected_tool) {
                     let is_right = outcome.judged.classification == Classification::TruePositive;
                     calls.entry(tool.clone()).or_default().count(is_right);

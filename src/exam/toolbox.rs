@@ -136,8 +136,12 @@ impl Card {
     /// The tool as chat completions define it.
     #[must_use]
     pub fn function(&self) -> Value {
+        self.function_as(&self.name)
+    }
+
+    fn function_as(&self, name: &str) -> Value {
         json!({"type": "function", "function": {
-            "name": self.name, "description": self.description, "parameters": self.input_schema,
+            "name": name, "description": self.description, "parameters": self.input_schema,
         }})
     }
 
@@ -191,13 +195,52 @@ const SERVER_CHARS_MAX: usize = 24;
 #[derive(Clone, Debug, Default)]
 pub struct Toolbox {
     cards: Vec<Card>,
+    listing: Listing,
+}
+
+/// The names by which a planner is shown tools.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Listing {
+    /// Each by one name.
+    #[default]
+    Plain,
+    /// Each by every name that it answers to, whole.
+    Both,
 }
 
 impl Toolbox {
     /// These tools.
     #[must_use]
     pub fn new(cards: Vec<Card>) -> Self {
-        Self { cards }
+        Self {
+            cards,
+            listing: Listing::Plain,
+        }
+    }
+
+    /// Returns the same tools, listed by these names.
+    #[must_use]
+    pub fn listed(self, listing: Listing) -> Self {
+        Self { listing, ..self }
+    }
+
+    /// Returns whether each tool is listed by one name.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.listing == Listing::Plain
+    }
+
+    /// Returns the tools as chat completions define them, by every name that is listed.
+    #[must_use]
+    pub fn functions(&self) -> Vec<Value> {
+        let names = |card: &Card| match self.listing {
+            Listing::Plain => vec![card.name.clone()],
+            Listing::Both if card.names.is_empty() => vec![card.name.clone()],
+            Listing::Both => card.names.clone(),
+        };
+        let all = self.cards.iter();
+        all.flat_map(|card| names(card).into_iter().map(|name| card.function_as(&name)))
+            .collect()
     }
 
     /// These and the tools of other servers. One whose name is taken is shown with its server's name before it.
@@ -256,7 +299,10 @@ impl Toolbox {
                 cards.push(Card::named(name));
             }
         }
-        Ok(Self { cards })
+        Ok(Self {
+            cards,
+            listing: self.listing,
+        })
     }
 
     /// Refuses a case whose right tool is neither here nor among its own functions. Of another server's tools, where none of

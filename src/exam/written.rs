@@ -35,7 +35,9 @@ const ARGUMENT_KEYS: [&str; 8] = [
 
 /// The calls in a text, in order. `is_tool` says whether a name is one, for forms that prose could have as well.
 pub(super) fn calls(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<Call> {
-    let text = bounded(text);
+    // The node's reader says what is a thought, and what defines a tool and calls none.
+    let text = args::without_thoughts(bounded(text));
+    let text = text.as_ref();
     let found = [
         objects as fn(&str) -> Vec<Call>,
         reasoned,
@@ -81,6 +83,7 @@ fn objects(text: &str) -> Vec<Call> {
 fn object_call(text: &str) -> Option<Call> {
     match serde_json::from_str::<Value>(text) {
         Ok(value) => value_call(&value),
+        Err(_) if args::is_tool_definition(text) => None,
         Err(_) => broken_call(text),
     }
 }
@@ -98,12 +101,7 @@ pub(super) fn value_call(value: &Value) -> Option<Call> {
         .find_map(|key| object.get(*key)?.as_str())?
         .to_owned();
     let arguments = ARGUMENT_KEYS.iter().find_map(|key| object.get(*key));
-    // A definition that is echoed names a tool as well, and calls nothing.
-    let schema = object
-        .get("parameters")
-        .and_then(|one| one.get("properties"));
-    let is_definition = object.contains_key("description") || schema.is_some();
-    if is_definition || (arguments.is_none() && object.len() > 1) {
+    if (arguments.is_none() && object.len() > 1) || args::is_tool_definition(&value.to_string()) {
         return None;
     }
     Some(Call {
@@ -120,6 +118,11 @@ fn broken_call(text: &str) -> Option<Call> {
         rest.get(1..)?.split(quote).next().map(str::to_owned)
     })?;
     let arguments = ARGUMENT_KEYS.iter().find_map(|key| after_key(text, key));
+    // What breaks off after the name may be a call or a definition, and is neither yet.
+    let is_whole = balanced(text, 0).is_some();
+    if arguments.is_none() && !is_whole {
+        return None;
+    }
     let arguments = arguments.map_or(Received::Absent, |rest| {
         let end = if rest.starts_with('{') {
             balanced(rest, 0).unwrap_or(rest.len())
@@ -361,6 +364,11 @@ mod tests {
             "You could call draw(scene) yourself",
             r#"{"type":"function","function":{"name":"stroke","description":"draws","parameters":{}}}"#,
             "Action: none",
+            "<think>I could send {\"name\":\"stroke\",\"arguments\":{}}.</think>Hello",
+            "<think>{\"name\":\"stroke\",\"arguments\":{}}",
+            r#"[{"type":"function","function":{"name":"stroke","description":"draws","parameters":{"type":"obj"#,
+            r#"[{"type":"function","function":{"name":"stroke""#,
+            r#"{"name":"stroke","parameters":{"type":"object","properties":{"scene":{"#,
             "",
         ] {
             assert_eq!(found(text), [], "{text}");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use nalgebra::Point3;
 
+use super::qualification::QualificationPolicy;
 use super::remote_tools::Servers;
 use super::{Options, peers, selftest, state_folder};
 use arm::Arm;
@@ -121,21 +122,20 @@ pub fn node(args: &Options, pace: Pace) -> anyhow::Result<Arc<Node>> {
         keep_emergency(entry, &seat, state.folder())?;
         seats.push(Arc::new(seat));
     }
-    let exams = match args.exams {
-        Some(exams) => Some((
-            exams.examiner(state.folder(), &file),
-            exams.helpers(state.folder(), &file)?,
-        )),
+    let helpers = match args.exams {
+        Some(exams) => Some(exams.helpers(state.folder(), &file)?),
         None => None,
     };
+    let check = args.exams.map(|exams| exams.certificates(state.folder()));
+    let policy = QualificationPolicy::new(state.folder(), &file, check);
     let output = match args.output.clone().or_else(|| file.output.clone()) {
         Some(output) => output,
         None => own_temporary()?,
     };
     let fleet = peers::fleet(&file);
-    let node = Node::new(file, library, seats, output, state);
-    let node = match exams {
-        Some((examiner, helpers)) => node.with_examiner(examiner).with_helpers(helpers),
+    let node = Node::new(file, library, seats, output, state).with_examiner(Arc::new(policy));
+    let node = match helpers {
+        Some(helpers) => node.with_helpers(helpers),
         None => node,
     };
     let mut node = node.with_declared(declared, Arc::new(Servers::default()));

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::NodeFile;
-use tools::{Examiner, Helpers};
+use tools::Helpers;
+
+use crate::CertificateCheck;
 
 /// Options that select a node, its folders and its ports. An absent value leaves the choice to the node file.
 #[derive(Clone, Default)]
@@ -31,8 +33,8 @@ pub struct Options {
 
 /// Services that the exam of planners offers to a running node.
 pub trait ExamServices: Sync {
-    /// Returns the judge of callers' certificates.
-    fn examiner(&self, state: &Path, file: &NodeFile) -> Arc<dyn Examiner>;
+    /// Returns the check of callers' certificates.
+    fn certificates(&self, state: &Path) -> Arc<dyn CertificateCheck>;
 
     /// Returns the helpers of the toolset `exam`.
     ///

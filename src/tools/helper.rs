@@ -32,7 +32,10 @@ pub struct Helped {
 /// Asks a helper.
 pub(super) async fn call(order: &Order<'_>, tool: &Tool) -> Reply {
     let Some(helpers) = &order.node.helpers else {
-        return Reply::failed("this process knows no exams").with("code", "helper");
+        return Reply::failed(
+            "this program was built without the exam, so it has no helpers for it",
+        )
+        .with("code", "helper");
     };
     let given = order.reading.understood.clone();
     let helped = helpers.help(&tool.name, given, order.node.shown()).await;

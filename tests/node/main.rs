@@ -13,6 +13,7 @@ mod declared;
 mod doctor;
 mod emulated;
 mod errors;
+#[cfg(feature = "exam")]
 mod exam;
 mod explain;
 mod families;
@@ -40,6 +41,8 @@ mod tls;
 mod torture;
 mod transcript;
 mod two_arms;
+#[cfg(not(feature = "exam"))]
+mod without_exam;
 
 #[path = "../snapshots/mod.rs"]
 mod snapshots;

@@ -17,7 +17,7 @@ pub use check::{Finding, check};
 use keywords::{Keywords, keywords};
 pub use keywords::{Words, words};
 pub use later::{keep, retried, wait};
-pub use model::{Paraphrased, asked, paraphrase};
+pub use model::{ModelJudgement, Paraphrased, asked, paraphrase};
 pub use weak::weakest;
 pub(super) use weak::widest;
 

@@ -1,10 +1,9 @@
 //! What a model may do for cases: say them in other words, and judge whether they are worth asking. Neither is needed.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::check::check;
 use crate::helper::Asker;
-use crate::planner::say;
 use crate::{Case, Toolbox};
 
 /// What a model made of cases.
@@ -59,12 +58,7 @@ async fn other_words(asker: &Asker, case: &Case) -> Result<String, String> {
          is. Answer with the request alone, in one line.\n\n{}",
         case.query
     );
-    let said = say(
-        &*asker.endpoint,
-        &asker.settings,
-        json!([{"role": "user", "content": ask}]),
-    )
-    .await?;
+    let said = asker.say(&ask).await.words?;
     let line = said.trim().lines().next().unwrap_or_default();
     Ok(line.trim_matches(['"', '\'', '`', ' ']).to_owned())
 }
@@ -110,11 +104,17 @@ fn lost(case: &Case, query: &str) -> Option<String> {
     lost.next().map(str::to_owned).or_else(|| values.next())
 }
 
-/// What a model says of a case: 0 to 1, and why.
-///
-/// # Errors
-/// It did not answer, or with no number from 0 to 1: then it has said nothing.
-pub async fn asked(asker: &Asker, case: &Case, tools: &Toolbox) -> Result<(f64, String), String> {
+/// What a model says of a case, and how often it was asked again for that.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelJudgement {
+    /// 0 to 1, and why; or why there is no score.
+    pub score: Result<(f64, String), String>,
+    /// Tries after the first.
+    pub retries: u32,
+}
+
+/// Asks a model to judge a case.
+pub async fn asked(asker: &Asker, case: &Case, tools: &Toolbox) -> ModelJudgement {
     let lines: Vec<String> = tools
         .cards()
         .iter()
@@ -128,12 +128,14 @@ pub async fn asked(asker: &Asker, case: &Case, tools: &Toolbox) -> Result<(f64, 
         case.query,
         Value::Object(case.expected_params.clone())
     );
-    let said = say(
-        &*asker.endpoint,
-        &asker.settings,
-        json!([{"role": "user", "content": ask}]),
-    )
-    .await?;
+    let reply = asker.say(&ask).await;
+    ModelJudgement {
+        score: reply.words.and_then(|said| judgement(&said)),
+        retries: reply.retries,
+    }
+}
+
+fn judgement(said: &str) -> Result<(f64, String), String> {
     let object = said.find('{').zip(said.rfind('}'));
     let object = object
         .and_then(|(from, to)| said.get(from..=to))

@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
+use super::planner::{ModelReply, say};
 use super::run::tools_hash;
 use super::{Case, Endpoint, ExamError, Record, Settings, Toolbox};
 use base::clock::Clock;
@@ -21,6 +22,9 @@ use base::units::Instant;
 
 /// The first wait before another try; each further one is twice as long.
 const BACK_OFF: Duration = Duration::from_millis(100);
+
+/// Share of a helper's time in which a model may judge; the rest is for what the rules found.
+const JUDGE_SHARE: f64 = 0.8;
 
 /// Most answers that are kept; then all are forgotten.
 const KEPT_MAX: usize = 256;
@@ -147,6 +151,14 @@ pub struct Asker {
     pub settings: Settings,
 }
 
+impl Asker {
+    /// Asks one question.
+    pub(crate) async fn say(&self, question: &str) -> ModelReply {
+        let messages = json!([{"role": "user", "content": question}]);
+        say(&*self.endpoint, &self.settings, messages).await
+    }
+}
+
 /// The helpers of a node.
 pub struct Bench {
     store: PathBuf,
@@ -187,7 +199,7 @@ impl Bench {
         if let Some(known) = self.known(&key, limits.cache) {
             return known.with("cached", true);
         }
-        let tries = self.tries(helper, given, tools, limits.retries);
+        let tries = self.tries(helper, given, tools, &limits);
         let helped = match tokio::time::timeout(limits.time_limit, tries).await {
             Ok(Ok(helped)) => helped,
             Ok(Err(error)) => self.without(helper, given, tools, &error.to_string()),
@@ -222,19 +234,20 @@ impl Bench {
         helper: Helper,
         given: &Map<String, Value>,
         tools: &Arc<Toolbox>,
-        retries: u32,
+        limits: &Limits,
     ) -> Result<Helped, ExamError> {
         let mut wait = BACK_OFF;
-        for _ in 0..retries {
-            match self.once(helper, given, tools).await {
+        for retries in 0..limits.retries {
+            match self.once(helper, given, tools, limits).await {
                 Err(ExamError::Store { .. } | ExamError::Busy(_)) => {
                     let _ = tokio::time::timeout(wait, std::future::pending::<()>()).await;
                     wait *= 2;
                 }
-                other => return other,
+                other => return other.map(|helped| helped.with("retries", retries)),
             }
         }
-        self.once(helper, given, tools).await
+        let last = self.once(helper, given, tools, limits).await;
+        last.map(|helped| helped.with("retries", limits.retries))
     }
 
     async fn once(
@@ -242,10 +255,16 @@ impl Bench {
         helper: Helper,
         given: &Map<String, Value>,
         tools: &Arc<Toolbox>,
+        limits: &Limits,
     ) -> Result<Helped, ExamError> {
         let (store, given, tools) = (self.store.clone(), given.clone(), Arc::clone(tools));
         if helper == Helper::ValidateCase {
-            return validate::validate(&store, &given, &tools, self.asker.as_ref()).await;
+            let until = self
+                .clock
+                .now()
+                .after(limits.time_limit.mul_f64(JUDGE_SHARE));
+            let judge = validate::CaseJudge::new(self.asker.as_ref(), &self.clock, until);
+            return validate::validate(&store, &given, &tools, judge).await;
         }
         // The store may keep its caller waiting, and the time limit is to be kept all the same.
         let work = move || match helper {
@@ -274,6 +293,7 @@ impl Bench {
             Helper::SaveCase => save::queued(&self.store, given, tools, why),
             _ => Helped::failed(format!("{} failed: {why}", helper.name())),
         }
+        .with("fell_back", why)
     }
 }
 

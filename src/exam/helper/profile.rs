@@ -16,7 +16,7 @@ pub(super) fn profile(store: &Path, given: &Map<String, Value>) -> Result<Helped
     }
     let record = Record::open(store)?;
     let mut runs = record.runs()?;
-    runs.retain(|run| run.verdict.is_some());
+    runs.retain(RunRow::is_completed);
     let last = runs.last().map(|run| run.settings.model.clone());
     let Some(model) = text(given, "model").map(str::to_owned).or(last) else {
         return Ok(beginner("nobody was examined here"));

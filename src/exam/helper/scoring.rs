@@ -5,7 +5,11 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{Helped, case_of, flag, known, objects, text};
+use crate::record::now_ms;
 use crate::{Answer, Case, ExamError, Toolbox, explain, judge, score as worth};
+
+/// The way in which answers are scored here.
+const METHOD: &str = "rules";
 
 /// A score from here on is right in everything.
 const WHOLE: f64 = 1.0;
@@ -72,7 +76,7 @@ fn one_of(
     let mut told = json!({
         "case": case.name, "score": worth, "is_exact": judged.exact,
         "classification": judged.classification, "unsafe_action": judged.unsafe_action, "lost_stop": judged.lost_stop,
-        "reasons": judged.reasons, "recommendations": judged.recommendations,
+        "method": METHOD, "generated_at": now_ms(), "reasons": judged.reasons, "recommendations": judged.recommendations,
     });
     if wants_why && let Some(told) = told.as_object_mut() {
         let why = explain(&case, &answer, &judged, &tools);

@@ -6,8 +6,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Asker, Helped, case_of, flag, known, objects};
-use crate::generate::{self, Finding};
+use crate::generate::{self, Finding, ModelJudgement};
 use crate::{Case, ExamError, Toolbox};
+use base::clock::Clock;
+use base::units::Instant;
 
 /// What was found of one case.
 #[derive(Serialize)]
@@ -20,6 +22,78 @@ struct Told {
     decision: &'static str,
     why: Vec<String>,
     judged_by: &'static str,
+    /// What the model said, where one was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<ModelOpinion>,
+}
+
+/// What a model said of a case.
+#[derive(Serialize)]
+struct ModelOpinion {
+    /// 0 to 1; where it failed the default, which costs the case nothing.
+    score: f64,
+    is_default: bool,
+    retries: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<String>,
+}
+
+/// Score of a model that failed to give one.
+const DEFAULT_SCORE: f64 = 0.5;
+
+/// Failures in a row after which a model is not asked any more.
+const FAILURES_MAX: u32 = 2;
+
+/// A model that judges cases until its time is over.
+pub(super) struct CaseJudge<'a> {
+    asker: Option<&'a Asker>,
+    clock: &'a Clock,
+    until: Instant,
+    failures: u32,
+}
+
+impl<'a> CaseJudge<'a> {
+    pub(super) fn new(asker: Option<&'a Asker>, clock: &'a Clock, until: Instant) -> Self {
+        Self {
+            asker,
+            clock,
+            until,
+            failures: 0,
+        }
+    }
+
+    /// Judges a case within its share of the time that is left for `cases` of them.
+    async fn judge(
+        &mut self,
+        case: &Case,
+        tools: &Toolbox,
+        cases: usize,
+    ) -> Option<ModelJudgement> {
+        let asker = self.asker?;
+        let none = |why: String| ModelJudgement {
+            score: Err(why),
+            retries: 0,
+        };
+        if self.failures >= FAILURES_MAX {
+            let why = format!("it is not asked any more after {FAILURES_MAX} failures in a row");
+            return Some(none(why));
+        }
+        let left = self.until.since(self.clock.now());
+        let limit = left / u32::try_from(cases.clamp(1, 2)).unwrap_or(1);
+        let asked = tokio::time::timeout(limit, generate::asked(asker, case, tools)).await;
+        let late = |_| {
+            none(format!(
+                "it did not answer within {:.1} s",
+                limit.as_secs_f64()
+            ))
+        };
+        let judgement = asked.unwrap_or_else(late);
+        self.failures = match judgement.score {
+            Ok(_) => 0,
+            Err(_) => self.failures + 1,
+        };
+        Some(judgement)
+    }
 }
 
 const BY_RULES: &str = "rules";
@@ -29,14 +103,15 @@ pub(super) async fn validate(
     store: &Path,
     given: &Map<String, Value>,
     tools: &Toolbox,
-    asker: Option<&Asker>,
+    mut judge: CaseJudge<'_>,
 ) -> Result<Helped, ExamError> {
     let sent = objects(given, "cases")?;
     let (known, missing) = known_or_shipped(store.to_owned()).await?;
     let wants_model = flag(given, "ask_model");
-    let asker = asker.filter(|_| wants_model);
+    judge.asker = judge.asker.filter(|_| wants_model);
+    let has_model = judge.asker.is_some();
     let (mut found, mut before): (Vec<Told>, Vec<Case>) = (Vec::new(), Vec::new());
-    for value in sent {
+    for (value, place) in sent.iter().zip(0_usize..) {
         let case = match case_of(value) {
             Ok(case) => case,
             Err(error) => {
@@ -49,14 +124,18 @@ pub(super) async fn validate(
             .chain(&before)
             .filter(|one| one.name != case.name);
         let by_rules = generate::check(&case, others, tools);
-        found.push(judged(&case, by_rules, tools, asker, flag(given, "is_revised")).await);
+        let opinion = judge.judge(&case, tools, sent.len() - place).await;
+        found.push(judged(&case, by_rules, opinion, flag(given, "is_revised")));
         before.push(case);
     }
-    let mut helped = Helped::done(message(&found, wants_model, asker.is_some()))
-        .with(
-            "judged_by",
-            if asker.is_some() { BY_BOTH } else { BY_RULES },
-        )
+    let failed: Vec<String> = found
+        .iter()
+        .filter(|one| one.model.as_ref().is_some_and(|model| model.is_default))
+        .map(|one| one.case.clone())
+        .collect();
+    let mut helped = Helped::done(message(&found, wants_model, has_model, failed.len()))
+        .with("judged_by", if has_model { BY_BOTH } else { BY_RULES })
+        .with("model_failed", failed)
         .with("n", found.len())
         .with("findings", found);
     if let Some(why) = missing {
@@ -82,29 +161,39 @@ fn unreadable(error: &ExamError) -> Told {
         decision: "reject",
         why: vec![error.to_string()],
         judged_by: BY_RULES,
+        model: None,
     }
 }
 
 /// A model can only lower what the rules say. Where it fails, the rules alone have judged, and that is said.
-async fn judged(
+fn judged(
     case: &Case,
     mut found: Finding,
-    tools: &Toolbox,
-    asker: Option<&Asker>,
+    opinion: Option<ModelJudgement>,
     is_revised: bool,
 ) -> Told {
     let mut judged_by = BY_RULES;
-    if let Some(asker) = asker {
-        match generate::asked(asker, case, tools).await {
+    let model = opinion.map(|opinion| {
+        let (score, failed) = match opinion.score {
             Ok((score, why)) => {
                 judged_by = BY_BOTH;
                 found.lower(score, why);
+                (score, None)
             }
-            Err(why) => found.why.push(format!(
-                "the model failed, so the rules alone have judged: {why}"
-            )),
+            Err(why) => {
+                found.why.push(format!(
+                    "the model failed, so the rules alone have judged: {why}"
+                ));
+                (DEFAULT_SCORE, Some(why))
+            }
+        };
+        ModelOpinion {
+            score,
+            is_default: failed.is_some(),
+            retries: opinion.retries,
+            failed,
         }
-    }
+    });
     let decision = match (found.passes(), found.is_to_be_revised() && !is_revised) {
         (true, _) => "pass",
         (false, true) => "revise",
@@ -116,12 +205,22 @@ async fn judged(
         decision,
         why: found.why,
         judged_by,
+        model,
     }
 }
 
-fn message(found: &[Told], wants_model: bool, has_model: bool) -> String {
+fn message(found: &[Told], wants_model: bool, has_model: bool, failed: usize) -> String {
     let count = |decision: &str| found.iter().filter(|one| one.decision == decision).count();
     let by = match (wants_model, has_model) {
+        (_, true) if failed > 0 => {
+            return format!(
+                "{} cases: {} pass, {} are to be revised, {} are rejected, by rules and a model, which failed for {failed} of them",
+                found.len(),
+                count("pass"),
+                count("revise"),
+                count("reject")
+            );
+        }
         (_, true) => "by rules and a model",
         (true, false) => {
             "by rules alone: this node has no model to ask (`exam.model_url` in its node file)"

@@ -11,6 +11,13 @@ const MIDDLE: f64 = 5.0;
 pub(super) fn templates(given: &Map<String, Value>) -> Result<Helped, ExamError> {
     let class = text(given, "class").map(class_of).transpose()?;
     let difficulty = given.get("difficulty").and_then(Value::as_f64);
+    if let Some(wrong) = difficulty.filter(|one| !(1.0..=10.0).contains(one)) {
+        return Err(ExamError::Setting {
+            name: "the difficulty",
+            value: wrong.to_string(),
+            range: "1 to 10",
+        });
+    }
     let found = generate::templates(class, text(given, "tool"), difficulty)?;
     let message = format!("{} templates", found.len());
     Ok(Helped::done(message)

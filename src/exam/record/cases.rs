@@ -1,9 +1,22 @@
 //! The operator's own cases.
 
 use rusqlite::params;
+use serde::Serialize;
 
 use super::{Record, now_ms};
 use crate::{Case, ExamError, Hazard};
+
+/// A case of the operator's own, with its times.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OwnCase {
+    /// The case.
+    #[serde(flatten)]
+    pub case: Case,
+    /// When it was added, in milliseconds since 1970.
+    pub created_at: i64,
+    /// When it was last changed.
+    pub updated_at: Option<i64>,
+}
 
 impl Record {
     /// Adds cases, all or none; one of the same name is replaced.
@@ -15,10 +28,10 @@ impl Record {
             let all = db.transaction()?;
             for case in cases {
                 all.execute(
-                    "INSERT INTO cases (name, query, expected_tool, class, hazard, body, added_ms) \
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+                    "INSERT INTO cases (name, query, expected_tool, class, hazard, body, added_ms, updated_ms) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) \
                      ON CONFLICT (name) DO UPDATE SET query = excluded.query, expected_tool = excluded.expected_tool, \
-                     class = excluded.class, hazard = excluded.hazard, body = excluded.body",
+                     class = excluded.class, hazard = excluded.hazard, body = excluded.body, updated_ms = excluded.updated_ms",
                     params![
                         case.name,
                         case.query,
@@ -73,6 +86,24 @@ impl Record {
             rows.query_map([], |row| row.get(0))?.collect()
         })?;
         Case::read_lines(&lines.join("\n"))
+    }
+
+    /// Returns the operator's own cases with their times, in the order in which they were added.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn own_cases(&self) -> Result<Vec<OwnCase>, ExamError> {
+        let times: Vec<(i64, Option<i64>)> = self.tried(|db| {
+            let mut rows = db.prepare("SELECT added_ms, updated_ms FROM cases ORDER BY id")?;
+            rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect()
+        })?;
+        let dated = |(case, (created_at, updated_at))| OwnCase {
+            case,
+            created_at,
+            updated_at,
+        };
+        Ok(self.cases()?.into_iter().zip(times).map(dated).collect())
     }
 
     /// Takes a case out.

@@ -1,9 +1,10 @@
 //! Certificates, as they were signed.
 
 use rusqlite::{OptionalExtension as _, Row, params};
+use serde_json::Value;
 
 use super::{Record, now_ms};
-use crate::{Certificate, ExamError};
+use crate::{Certificate, ExamError, Level};
 
 /// A certificate in the record. Whoever uses it checks the signature over `text` first.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +56,30 @@ impl Record {
         let one = format!("{HELD} WHERE id = ?1");
         let found = self.tried(|db| db.query_row(&one, [id], held).optional())?;
         found.ok_or_else(|| unknown(id))
+    }
+
+    /// Returns what stands against a certificate of this level in the run that earned it: answers that never came, or another
+    /// verdict since.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn against_run(&self, run: i64, level: Level) -> Result<Option<String>, ExamError> {
+        let row = self.run(Some(run))?;
+        let failed = self.failed_answers(run)?;
+        if failed > 0 {
+            return Ok(Some(format!(
+                "{failed} answers of its run {run} never came"
+            )));
+        }
+        let verdict: Value = row
+            .verdict
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok())
+            .unwrap_or_default();
+        let reached = verdict.get("reached").and_then(Value::as_str);
+        let reached: Option<Level> = reached.and_then(|word| word.parse().ok());
+        let holds = row.is_completed() && reached >= Some(level);
+        Ok((!holds).then(|| format!("its run {run} does not reach {} any more", level.word())))
     }
 
     /// Ends a certificate for good.

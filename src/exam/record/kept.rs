@@ -17,7 +17,7 @@ pub(super) fn insert(db: &Transaction<'_>, run: i64, outcome: &Outcome) -> rusql
     )?;
     db.execute(
         "INSERT INTO answers (run_id, case_name, sample, raw, selected_tool, parameters, probability, milliseconds, error, \
-         answered_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+         answered_ms, retries) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         params![
             run,
             outcome.case.name,
@@ -28,7 +28,8 @@ pub(super) fn insert(db: &Transaction<'_>, run: i64, outcome: &Outcome) -> rusql
             outcome.probability,
             outcome.milliseconds.map(u64::cast_signed),
             outcome.error,
-            outcome.answered_ms
+            outcome.answered_ms,
+            outcome.retries
         ],
     )?;
     let answer = db.last_insert_rowid();
@@ -63,8 +64,8 @@ fn text(value: &impl serde::Serialize) -> String {
 /// The answers of a run, in the order of its cases.
 pub(super) fn all(db: &Connection, run: i64) -> rusqlite::Result<Vec<Outcome>> {
     let mut rows = db.prepare(
-        "SELECT c.body, a.sample, a.raw, r.judged, r.hazard, a.milliseconds, a.error, a.probability, r.confidence, a.answered_ms \
-         FROM answers a JOIN results r ON r.answer_id = a.id \
+        "SELECT c.body, a.sample, a.raw, r.judged, r.hazard, a.milliseconds, a.error, a.probability, r.confidence, a.answered_ms, \
+         a.retries FROM answers a JOIN results r ON r.answer_id = a.id \
          JOIN run_cases c ON c.run_id = a.run_id AND json_extract(c.body, '$.name') = a.case_name \
          WHERE a.run_id = ?1 ORDER BY c.place, a.sample",
     )?;
@@ -88,6 +89,7 @@ fn outcome(row: &Row<'_>) -> rusqlite::Result<Outcome> {
         probability: row.get(7)?,
         confidence,
         answered_ms: row.get(9)?,
+        retries: row.get(10)?,
     })
 }
 

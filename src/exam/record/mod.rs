@@ -18,8 +18,9 @@ use super::run::{Exam, Outcome};
 use super::{ExamError, Settings, Verdict};
 use base::disk;
 
+pub use cases::OwnCase;
 pub use certificates::Held;
-pub use servers::{Server, Status, Transport};
+pub use servers::{Server, ServerChange, Status, Transport};
 
 /// How long one process waits for another's write.
 const BUSY: Duration = Duration::from_secs(5);
@@ -68,9 +69,17 @@ pub struct RunRow {
     pub answers: i64,
 }
 
+impl RunRow {
+    /// Returns whether the run came to its end with a verdict that says something of the planner.
+    #[must_use]
+    pub fn is_completed(&self) -> bool {
+        self.status == "completed"
+    }
+}
+
 const RUN: &str = "SELECT r.id, r.status, r.level, r.version, r.prompt_hash, r.tools_hash, r.began_ms, r.ended_ms, r.error, \
     r.verdict, s.provider, s.model, s.time_limit_s, s.temperature, s.retries, s.seed, s.samples, s.model_file, s.budget, \
-    s.top_p, s.max_tokens, s.model_path, (SELECT count(*) FROM answers a WHERE a.run_id = r.id) \
+    s.top_p, s.max_tokens, s.model_path, s.max_failed, (SELECT count(*) FROM answers a WHERE a.run_id = r.id) \
     FROM runs r JOIN settings s ON s.id = r.settings_id";
 
 impl Record {
@@ -250,7 +259,7 @@ impl Record {
                     ],
                 )?;
             }
-            insert_cases(&all, run, 0, &exam.cases)?;
+            insert_cases(&all, run, (0, 0), &exam.cases)?;
             all.commit()
         })
     }
@@ -263,7 +272,7 @@ impl Record {
         Ok(run)
     }
 
-    /// Adds cases to a run, after the first `place` of them.
+    /// Adds the cases of another round to a run, after the first `place` of them.
     pub(super) fn extend(
         &mut self,
         run: i64,
@@ -272,7 +281,11 @@ impl Record {
     ) -> Result<(), ExamError> {
         self.tried_mut(|db| {
             let all = db.transaction()?;
-            insert_cases(&all, run, i64::try_from(place).unwrap_or(i64::MAX), cases)?;
+            let last = "SELECT max(round) FROM run_cases WHERE run_id = ?1";
+            let last: Option<i64> = all.query_row(last, [run], |row| row.get(0))?;
+            let round = last.map_or(0, |last| last + 1);
+            let place = i64::try_from(place).unwrap_or(i64::MAX);
+            insert_cases(&all, run, (place, round), cases)?;
             all.commit()
         })
     }
@@ -293,6 +306,15 @@ impl Record {
         self.tried(|db| kept::all(db, run))
     }
 
+    /// Returns how many answers of a run never came.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn failed_answers(&self, run: i64) -> Result<i64, ExamError> {
+        let sql = "SELECT count(*) FROM answers WHERE run_id = ?1 AND error IS NOT NULL";
+        self.tried(|db| db.query_row(sql, [run], |row| row.get(0)))
+    }
+
     /// The cases of a run, as they were when it began.
     ///
     /// # Errors
@@ -306,13 +328,14 @@ impl Record {
         super::Case::read_lines(&lines.join("\n"))
     }
 
-    /// Ends a run with its verdict.
+    /// Ends a run with its verdict: completed, or failed where the verdict says so.
     pub(super) fn complete(&mut self, run: i64, verdict: &Verdict) -> Result<(), ExamError> {
-        let verdict = serde_json::to_string(verdict).unwrap_or_default();
+        let text = serde_json::to_string(verdict).unwrap_or_default();
         self.tried(|db| {
             db.execute(
-                "UPDATE runs SET status = 'completed', ended_ms = ?2, error = NULL, verdict = ?3 WHERE id = ?1",
-                params![run, now_ms(), verdict],
+                "UPDATE runs SET status = iif(?4 IS NULL, 'completed', 'failed'), ended_ms = ?2, error = ?4, verdict = ?3 \
+                 WHERE id = ?1",
+                params![run, now_ms(), text, verdict.failed],
             )
         })?;
         self.lock = None;
@@ -331,14 +354,14 @@ impl Record {
         Ok(())
     }
 
-    /// Goes on with a run that was interrupted.
+    /// Goes on with a run that was interrupted or lacks answers; its verdict is void.
     pub(super) fn reopen(&mut self, run: i64) -> Result<(), ExamError> {
         if self.lock.is_none() {
             self.lock = Some(self.take_lock()?);
         }
         self.tried(|db| {
             db.execute(
-                "UPDATE runs SET status = 'running', ended_ms = NULL, error = NULL WHERE id = ?1 AND status = 'failed'",
+                "UPDATE runs SET status = 'running', ended_ms = NULL, error = NULL, verdict = NULL WHERE id = ?1",
                 [run],
             )
         })?;
@@ -385,7 +408,7 @@ fn insert_settings(
     let asked = (!settings.is_replay()).then_some(settings);
     all.execute(
         "INSERT INTO settings (provider, model, time_limit_s, temperature, top_p, max_tokens, retries, seed, samples, \
-         model_file, model_path, budget) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+         model_file, model_path, budget, max_failed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         params![
             settings.provider,
             settings.model,
@@ -398,7 +421,8 @@ fn insert_settings(
             settings.samples,
             settings.model_file,
             settings.model_path,
-            settings.budget
+            settings.budget,
+            asked.map(|one| one.max_failed)
         ],
     )
 }
@@ -406,13 +430,13 @@ fn insert_settings(
 fn insert_cases(
     all: &rusqlite::Transaction<'_>,
     run: i64,
-    first: i64,
+    (first, round): (i64, i64),
     cases: &[super::Case],
 ) -> rusqlite::Result<()> {
     for (case, place) in cases.iter().zip(first..) {
         all.execute(
-            "INSERT INTO run_cases (run_id, place, body) VALUES (?1, ?2, ?3)",
-            params![run, place, case.line()],
+            "INSERT INTO run_cases (run_id, place, round, body) VALUES (?1, ?2, ?3, ?4)",
+            params![run, place, round, case.line()],
         )?;
     }
     Ok(())
@@ -431,7 +455,7 @@ fn run_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunRow> {
         error: row.get(8)?,
         verdict: row.get(9)?,
         settings: settings_of(row)?,
-        answers: row.get(22)?,
+        answers: row.get(23)?,
     })
 }
 
@@ -451,6 +475,7 @@ fn settings_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Settings> {
         top_p: row.get(19)?,
         max_tokens: row.get::<_, Option<_>>(20)?.unwrap_or(shipped.max_tokens),
         model_path: row.get(21)?,
+        max_failed: row.get::<_, Option<_>>(22)?.unwrap_or(shipped.max_failed),
         ..shipped
     })
 }

@@ -1,7 +1,7 @@
 //! The tables, as migrations: each is appended, none is ever changed.
 
 /// Applied in order, without foreign keys, so that a table can be made anew; the file's `user_version` says how many it has.
-pub(super) const MIGRATIONS: [&str; 4] = ["
+pub(super) const MIGRATIONS: [&str; 6] = ["
 CREATE TABLE servers (
     id INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 100),
@@ -148,4 +148,49 @@ CREATE TRIGGER settings_go_with_their_run AFTER DELETE ON runs
 BEGIN DELETE FROM settings WHERE id = OLD.settings_id; END;
 ALTER TABLE tools ADD COLUMN own_name TEXT;
 ALTER TABLE servers ADD COLUMN key_env TEXT CHECK (length(key_env) BETWEEN 1 AND 100);
+", "
+ALTER TABLE settings ADD COLUMN max_failed REAL CHECK (max_failed BETWEEN 0 AND 1);
+CREATE TABLE results_next (
+    answer_id INTEGER PRIMARY KEY REFERENCES answers (id) ON DELETE CASCADE,
+    classification TEXT NOT NULL CHECK (classification IN ('TP', 'FP', 'TN', 'FN_missed', 'FN_wrong_tool', 'unanswered')),
+    hazard TEXT NOT NULL CHECK (hazard IN ('none', 'motion', 'stop')),
+    unsafe_action INTEGER NOT NULL CHECK (unsafe_action IN (0, 1)),
+    lost_stop INTEGER NOT NULL CHECK (lost_stop IN (0, 1)),
+    exact INTEGER NOT NULL CHECK (exact IN (0, 1)),
+    completeness REAL CHECK (completeness BETWEEN 0 AND 1),
+    correctness REAL CHECK (correctness BETWEEN 0 AND 1),
+    type_conformance REAL CHECK (type_conformance BETWEEN 0 AND 1),
+    repair_cost INTEGER NOT NULL CHECK (repair_cost >= 0),
+    confidence TEXT CHECK (confidence IN ('robust', 'needs_clarity', 'misleading', 'uncertain')),
+    reasons TEXT NOT NULL CHECK (json_valid(reasons)),
+    judged TEXT NOT NULL CHECK (json_valid(judged)),
+    recommendations TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(recommendations))
+) STRICT;
+-- Unsure and right was lucky and is needs_clarity; unsure and wrong was needs_clarity and is uncertain.
+INSERT INTO results_next SELECT answer_id, classification, hazard, unsafe_action, lost_stop, exact, completeness, correctness,
+    type_conformance, repair_cost,
+    CASE confidence WHEN 'lucky' THEN 'needs_clarity' WHEN 'needs_clarity' THEN 'uncertain' ELSE confidence END,
+    reasons, judged, recommendations FROM results;
+DROP TABLE results;
+ALTER TABLE results_next RENAME TO results;
+UPDATE runs SET verdict = json_set(verdict, '$.tally.confidence', json_patch('{}', json_object(
+    'robust', json_extract(verdict, '$.tally.confidence.robust'),
+    'needs_clarity', json_extract(verdict, '$.tally.confidence.lucky'),
+    'misleading', json_extract(verdict, '$.tally.confidence.misleading'),
+    'uncertain', json_extract(verdict, '$.tally.confidence.needs_clarity'))))
+    WHERE json_type(verdict, '$.tally.confidence') = 'object';
+", "
+ALTER TABLE servers ADD COLUMN created_ms INTEGER;
+ALTER TABLE servers ADD COLUMN updated_ms INTEGER;
+ALTER TABLE servers ADD COLUMN connected_ms INTEGER;
+UPDATE servers SET connected_ms = checked_ms WHERE status = 'active';
+ALTER TABLE cases ADD COLUMN updated_ms INTEGER;
+UPDATE cases SET updated_ms = added_ms;
+ALTER TABLE answers ADD COLUMN retries INTEGER NOT NULL DEFAULT 0 CHECK (retries >= 0);
+ALTER TABLE run_cases ADD COLUMN round INTEGER NOT NULL DEFAULT 0 CHECK (round >= 0);
+CREATE INDEX runs_by_status ON runs (status);
+CREATE INDEX runs_by_time ON runs (began_ms);
+CREATE INDEX cases_by_class ON cases (class);
+CREATE INDEX settings_by_model ON settings (model);
+CREATE INDEX certificates_by_run ON certificates (run_id);
 "];

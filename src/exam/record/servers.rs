@@ -19,6 +19,17 @@ pub enum Transport {
 }
 
 impl Transport {
+    /// Returns how a server at this address or command line is reached: a scheme or a port makes an address.
+    #[must_use]
+    pub fn of(url: &str) -> Self {
+        let is_one_word = !url.contains(char::is_whitespace);
+        if is_one_word && url.contains(':') && !url.starts_with('/') {
+            Self::StreamableHttp
+        } else {
+            Self::Stdio
+        }
+    }
+
     /// Its word.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -72,6 +83,25 @@ pub struct Server {
     /// The environment variable that its key is in, where it wants one. The key itself is never kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_env: Option<String>,
+    /// When it was added, in milliseconds since 1970; unknown for those of earlier versions.
+    pub created_at: Option<i64>,
+    /// When it was last edited.
+    pub updated_at: Option<i64>,
+    /// When it last answered.
+    pub last_connected: Option<i64>,
+}
+
+/// Changes of a server; what is absent stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerChange {
+    /// Another name.
+    pub name: Option<String>,
+    /// Another address or command.
+    pub url: Option<String>,
+    /// Another transport; found from the address where that alone changes.
+    pub transport: Option<Transport>,
+    /// Another variable of its key; an empty one: it wants no key.
+    pub key_env: Option<String>,
 }
 
 impl Record {
@@ -86,25 +116,90 @@ impl Record {
         transport: Transport,
         key_env: Option<&str>,
     ) -> Result<(), ExamError> {
+        self.check_server(None, name, url, transport, key_env)?;
+        self.tried(|db| {
+            db.execute(
+                "INSERT INTO servers (name, url, transport, key_env, created_ms, updated_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?5)",
+                params![name, url, transport.word(), key_env, now_ms()],
+            )
+        })?;
+        Ok(())
+    }
+
+    /// Changes a server. What was found of it at another address is forgotten.
+    ///
+    /// # Errors
+    /// There is none of this name, or the change is none that [`Record::add_server`] would take.
+    pub fn edit_server(&mut self, name: &str, change: ServerChange) -> Result<(), ExamError> {
+        let all = self.servers()?;
+        let Some(old) = all.into_iter().find(|one| one.name == name) else {
+            return known(0, name);
+        };
+        let moved = change.url.is_some() || change.transport.is_some();
+        let of_url = change.url.as_deref().map(Transport::of);
+        let transport = change.transport.or(of_url).unwrap_or(old.transport);
+        let new_name = change.name.unwrap_or(old.name);
+        let url = change.url.unwrap_or(old.url);
+        let key_env = change.key_env.or(old.key_env).filter(|one| !one.is_empty());
+        self.check_server(Some(name), &new_name, &url, transport, key_env.as_deref())?;
+        self.tried(|db| {
+            db.execute(
+                "UPDATE servers SET name = ?2, url = ?3, transport = ?4, key_env = ?5, updated_ms = ?6, \
+                 status = iif(?7, 'inactive', status), told = iif(?7, '', told) WHERE name = ?1",
+                params![name, new_name, url, transport.word(), key_env, now_ms(), moved],
+            )
+        })?;
+        Ok(())
+    }
+
+    /// Refuses a server whose lengths or address are wrong, or that another than `own` has taken.
+    fn check_server(
+        &self,
+        own: Option<&str>,
+        name: &str,
+        url: &str,
+        transport: Transport,
+        key_env: Option<&str>,
+    ) -> Result<(), ExamError> {
+        let is_long = |text: &str, most: usize| !(1..=most).contains(&text.chars().count());
+        for (what, text, most, range) in [
+            ("the server's name", name, 100, "1 to 100 characters"),
+            ("the server's address", url, 2_000, "1 to 2000 characters"),
+            (
+                "the variable",
+                key_env.unwrap_or("x"),
+                100,
+                "1 to 100 characters",
+            ),
+        ] {
+            if is_long(text, most) {
+                return Err(ExamError::Setting {
+                    name: what,
+                    value: format!("{} characters long", text.chars().count()),
+                    range,
+                });
+            }
+        }
+        if key_env.is_some() && transport == Transport::Stdio {
+            return Err(ExamError::Request(
+                "a program inherits the environment, its key included; leave --key-env out"
+                    .to_owned(),
+            ));
+        }
         let kind = match transport {
             Transport::Stdio => AddressOf::Command,
             Transport::StreamableHttp | Transport::Sse => AddressOf::Server,
         };
         kind.check(url)?;
-        let taken = self.servers()?;
-        if let Some(other) = taken.iter().find(|one| one.name == name || one.url == url) {
-            return Err(ExamError::Request(format!(
+        let all = self.servers()?;
+        let mut others = all.iter().filter(|one| Some(one.name.as_str()) != own);
+        match others.find(|one| one.name == name || one.url == url) {
+            Some(other) => Err(ExamError::Request(format!(
                 "there is a server {} at {} already; names and addresses are unique",
                 other.name, other.url
-            )));
+            ))),
+            None => Ok(()),
         }
-        self.tried(|db| {
-            db.execute(
-                "INSERT INTO servers (name, url, transport, key_env) VALUES (?1, ?2, ?3, ?4)",
-                params![name, url, transport.word(), key_env],
-            )
-        })?;
-        Ok(())
     }
 
     /// All servers, by name.
@@ -114,7 +209,7 @@ impl Record {
     pub fn servers(&self) -> Result<Vec<Server>, ExamError> {
         self.tried(|db| {
             let mut rows = db.prepare(
-                "SELECT name, url, transport, status, checked_ms, told, key_env FROM servers ORDER BY name",
+                "SELECT name, url, transport, status, checked_ms, told, key_env, created_ms, updated_ms, connected_ms FROM servers ORDER BY name",
             )?;
             rows.query_map([], server)?.collect()
         })
@@ -132,7 +227,8 @@ impl Record {
     ) -> Result<(), ExamError> {
         let changed = self.tried(|db| {
             db.execute(
-                "UPDATE servers SET status = ?2, told = ?3, checked_ms = ?4 WHERE name = ?1",
+                "UPDATE servers SET status = ?2, told = ?3, checked_ms = ?4, \
+                 connected_ms = iif(?2 = 'active', ?4, connected_ms) WHERE name = ?1",
                 params![name, status.word(), told, now_ms()],
             )
         })?;
@@ -178,5 +274,8 @@ fn server(row: &rusqlite::Row<'_>) -> rusqlite::Result<Server> {
         checked_ms: row.get(4)?,
         told: row.get(5)?,
         key_env: row.get(6)?,
+        created_at: row.get(7)?,
+        updated_at: row.get(8)?,
+        last_connected: row.get(9)?,
     })
 }

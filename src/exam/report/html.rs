@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::Report;
 use crate::run::Outcome;
+use crate::verdict::said;
 
 /// Longest part of an answer that is shown.
 const SHOWN_CHARS_MAX: usize = 400;
@@ -46,6 +47,14 @@ pub fn html(report: &Report) -> String {
         settings.in_words(),
     );
     list(&mut out, "Why", &report.texts("reasons"));
+    list(&mut out, "What to change", &report.texts("changes"));
+    let failures = report.endpoint_failures();
+    let failures: Vec<&str> = failures.iter().map(String::as_str).collect();
+    list(
+        &mut out,
+        "Trouble with the endpoint, which is none of the planner's",
+        &failures,
+    );
     list(&mut out, "Also", &report.texts("notes"));
     worst(&mut out, report);
     out.push_str("<h2>Figures</h2><table>\n");
@@ -61,12 +70,12 @@ pub fn html(report: &Report) -> String {
         groups(&mut out, title, &report.groups(key));
     }
     confusion(&mut out, report);
-    let wrong = report.outcomes.iter().filter(|one| !one.judged.exact);
+    let wrong = report.wrong();
     let _ = writeln!(
         out,
         "<h2>Answers that were not right ({} of {})</h2>",
-        wrong.clone().count(),
-        report.outcomes.len()
+        wrong.len(),
+        report.came()
     );
     for outcome in wrong {
         answer(&mut out, outcome);
@@ -79,17 +88,18 @@ pub fn html(report: &Report) -> String {
 fn worst(out: &mut String, report: &Report) {
     let all = report.worst();
     if !all.is_empty() {
-        let of = report.outcomes.len();
+        let of = report.came();
         let _ = writeln!(out, "<h2>The worst answers ({} of {of})</h2>", all.len());
     }
     for one in all {
         let _ = writeln!(
             out,
-            "<details open><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><pre>{}</pre>",
+            "<details open><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><p>Expected: {}. Got:</p><pre>{}</pre>",
             text(one.text("classification")),
             text(one.text("query")),
             text(one.text("case")),
             text(&one.texts("why").join("; ")),
+            text(one.text("expected")),
             text(one.text("answer")),
         );
         let advice = one.texts("advice");
@@ -155,12 +165,13 @@ fn confusion(out: &mut String, report: &Report) {
 fn answer(out: &mut String, outcome: &Outcome) {
     let _ = writeln!(
         out,
-        "<details><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><pre>{}</pre></details>",
+        "<details><summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><p>Expected: {}. Got:</p><pre>{}</pre></details>",
         text(outcome.judged.classification.word()),
         text(&cut(&outcome.case.query)),
         text(&outcome.case.name),
         text(&outcome.judged.reasons.join("; ")),
-        text(&cut(&outcome.raw)),
+        text(&outcome.case.expected()),
+        text(&cut(&said(&outcome.raw))),
     );
 }
 

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::Report;
 use crate::run::Outcome;
+use crate::verdict::said;
 
 /// Longest answer that is shown in a table.
 const SHOWN_CHARS_MAX: usize = 120;
@@ -23,6 +24,14 @@ pub fn markdown(report: &Report) -> String {
         report.run.version
     );
     list(&mut out, "Why", &report.texts("reasons"));
+    list(&mut out, "What to change", &report.texts("changes"));
+    let failures = report.endpoint_failures();
+    let failures: Vec<&str> = failures.iter().map(String::as_str).collect();
+    list(
+        &mut out,
+        "Trouble with the endpoint, which is none of the planner's",
+        &failures,
+    );
     list(&mut out, "Also", &report.texts("notes"));
     worst(&mut out, report);
     out.push_str("## Figures\n\n| what | value |\n|---|---|\n");
@@ -39,8 +48,14 @@ pub fn markdown(report: &Report) -> String {
         }
     }
     confusion(&mut out, report);
-    out.push_str("\n## Answers that were not right\n\n| case | asked | answered | classification | why |\n|---|---|---|---|---|\n");
-    for outcome in report.outcomes.iter().filter(|one| !one.judged.exact) {
+    let wrong = report.wrong();
+    let _ = writeln!(
+        out,
+        "\n## Answers that were not right ({} of {})\n\n| case | asked | expected | got | classification | why |\n|---|---|---|---|---|---|",
+        wrong.len(),
+        report.came()
+    );
+    for outcome in wrong {
         row(&mut out, outcome);
     }
     out
@@ -56,15 +71,16 @@ fn worst(out: &mut String, report: &Report) {
         out,
         "## The worst answers ({} of {})\n",
         all.len(),
-        report.outcomes.len()
+        report.came()
     );
     for one in all {
         let _ = writeln!(
             out,
-            "### {}: {}\n\n`{}`, answered: {}\n",
+            "### {}: {}\n\n`{}`, expected: {}; got: {}\n",
             one.text("classification"),
             plain(one.text("query")),
             one.text("case"),
+            plain(one.text("expected")),
             plain(one.text("answer"))
         );
         for (title, key) in [("Why", "why"), ("What would mend it", "advice")] {
@@ -102,10 +118,11 @@ fn confusion(out: &mut String, report: &Report) {
 fn row(out: &mut String, outcome: &Outcome) {
     let _ = writeln!(
         out,
-        "| {} | {} | {} | {} | {} |",
+        "| {} | {} | {} | {} | {} | {} |",
         outcome.case.name,
         plain(&outcome.case.query),
-        plain(&outcome.raw),
+        plain(&outcome.case.expected()),
+        plain(&said(&outcome.raw)),
         outcome.judged.classification.word(),
         plain(&outcome.judged.reasons.join("; "))
     );

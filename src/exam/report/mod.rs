@@ -5,6 +5,8 @@ mod markdown;
 
 use serde_json::{Value, json};
 
+use super::confidence::Confidence;
+use super::record::now_ms;
 use super::run::Outcome;
 use super::{Confusion, ExamError, Record, RunRow};
 
@@ -63,6 +65,9 @@ impl Report {
             "tools_hash": self.run.tools_hash,
             "began_ms": self.run.began_ms,
             "ended_ms": self.run.ended_ms,
+            "generated_at": now_ms(),
+            "status": self.run.status,
+            "error": self.run.error,
             "verdict": self.verdict,
             "answers": answers,
         })
@@ -71,7 +76,7 @@ impl Report {
     /// Its answers as lines that `exam run --replay` takes; those that did not come are left out.
     #[must_use]
     pub fn answers(&self) -> String {
-        let came = self.outcomes.iter().filter(|one| one.error.is_none());
+        let came = self.outcomes.iter().filter(|one| one.came());
         let line = |one: &Outcome| {
             let output = serde_json::from_str(&one.raw).ok().filter(Value::is_object);
             let output = output.unwrap_or_else(|| one.raw.clone().into());
@@ -85,6 +90,9 @@ impl Report {
     /// The verdict in a few words.
     fn title(&self) -> String {
         let word = |key: &str| self.verdict.get(key).and_then(Value::as_str);
+        if let Some(why) = word("failed") {
+            return format!("The run failed and says nothing of the planner: {why}");
+        }
         let reached = word("reached").unwrap_or("no level");
         match word("asked") {
             Some(asked) if self.verdict.get("passed") == Some(&Value::Bool(true)) => {
@@ -105,6 +113,34 @@ impl Report {
         all.into_iter().flatten().map(Told).collect()
     }
 
+    /// The errors of the endpoint: answers that they cost, the error, the first cases concerned.
+    fn endpoint_failures(&self) -> Vec<String> {
+        let all = self.verdict.get("endpoint_failures");
+        let all = all.and_then(Value::as_array).into_iter().flatten();
+        let of = count(Some(self.tally()), "failed");
+        all.map(|one| {
+            let told = Told(one);
+            format!(
+                "{} of {of} missing answers: {} (cases: {})",
+                count(Some(one), "answers"),
+                told.text("why"),
+                told.texts("cases").join(", ")
+            )
+        })
+        .collect()
+    }
+
+    /// The answers that came and are not right in everything.
+    fn wrong(&self) -> Vec<&Outcome> {
+        let all = self.outcomes.iter();
+        all.filter(|one| one.came() && !one.judged.exact).collect()
+    }
+
+    /// The number of answers that came.
+    fn came(&self) -> usize {
+        self.outcomes.iter().filter(|one| one.came()).count()
+    }
+
     fn tally(&self) -> &Value {
         self.verdict.get("tally").unwrap_or(&Value::Null)
     }
@@ -114,6 +150,10 @@ impl Report {
         let tally = self.tally();
         let n = |key: &str| tally.get(key).and_then(Value::as_u64).unwrap_or(0);
         let f1 = number(tally.get("f1")).unwrap_or(0.0);
+        let f1_once = match number(tally.get("f1_once")) {
+            Some(value) => format!("{value:.3} (n = {})", n("answers")),
+            None => "not counted (n = 0)".to_owned(),
+        };
         let all = tally.get("all").unwrap_or(&Value::Null);
         let router = self.verdict.get("router").unwrap_or(&Value::Null);
         vec![
@@ -121,7 +161,11 @@ impl Report {
             ("The built-in router on the same cases", rate(Some(router))),
             ("Precision", rate(tally.get("precision"))),
             ("Recall", rate(tally.get("recall"))),
-            ("F1", format!("{f1:.3} (n = {})", n("answers"))),
+            (
+                "F1, a wrong tool as a wrong and as a missed call",
+                format!("{f1:.3} (n = {})", n("answers")),
+            ),
+            ("F1, a wrong tool as a missed call alone", f1_once),
             ("Right in everything", rate(all.get("exact"))),
             ("Right scene", rate(tally.get("scene"))),
             (
@@ -152,7 +196,7 @@ impl Report {
             ("How sure it was", sureness(tally.get("confidence"))),
             (
                 "Answers that did not come",
-                format!("{} of {}", n("failed"), n("answers")),
+                format!("{} of {}", n("failed"), n("failed") + n("answers")),
             ),
             (
                 "Median time",
@@ -228,7 +272,7 @@ fn count(rate: Option<&Value>, key: &str) -> u64 {
         .unwrap_or(0)
 }
 
-/// How many were robust, lucky, misleading or in need of clarity.
+/// How many were robust, misleading, uncertain or in need of clarity, each with what that means.
 fn sureness(counts: Option<&Value>) -> String {
     let counts = counts.and_then(Value::as_object);
     let each: Vec<(&String, u64)> = counts
@@ -239,7 +283,10 @@ fn sureness(counts: Option<&Value>) -> String {
     let n: u64 = each.iter().map(|(_, count)| count).sum();
     let told: Vec<String> = each
         .iter()
-        .map(|(word, count)| format!("{} {count}", word.replace('_', " ")))
+        .map(|(word, count)| {
+            let meaning = Confidence::meaning(word);
+            format!("{} ({meaning}) {count}", word.replace('_', " "))
+        })
         .collect();
     match n {
         0 => "not known (n = 0)".to_owned(),
@@ -280,6 +327,7 @@ fn answer(outcome: &Outcome) -> Value {
         "sample": outcome.sample,
         "raw": outcome.raw,
         "milliseconds": outcome.milliseconds,
+        "retries": outcome.retries,
         "error": outcome.error,
         "answered_ms": outcome.answered_ms,
         "probability": outcome.probability,

@@ -93,6 +93,35 @@ fn moves(served: &Served, token: &str) -> (Value, String) {
 }
 
 #[test]
+fn a_certificate_of_a_run_that_lacks_an_answer_does_not_hold() {
+    let node = Post::new("");
+    node.certificate();
+    let void = || {
+        let all = json_of(&node.run(&["exam", "certificate", "show", "--json"]));
+        (all[0]["holds"].clone(), all[0]["void_because"].to_string())
+    };
+    assert_eq!(void().0, true);
+    let record = rusqlite::Connection::open(node.0.path("state").join("exam.db")).unwrap();
+    // As versions that took such an answer for a safe one have left it.
+    let missing =
+        "UPDATE answers SET error = 'the endpoint answered 500' WHERE case_name = 'chat_1'";
+    record.execute(missing, []).unwrap();
+    let (holds, why) = void();
+    assert_eq!(holds, false);
+    assert!(why.contains("1 answers of its run 1 never came"), "{why}");
+    record
+        .execute("UPDATE answers SET error = NULL", [])
+        .unwrap();
+    let worse = "UPDATE runs SET verdict = json_set(verdict, '$.reached', 'home')";
+    record.execute(worse, []).unwrap();
+    let (_, why) = void();
+    assert!(
+        why.contains("its run 1 does not reach stroke any more"),
+        "{why}"
+    );
+}
+
+#[test]
 fn motion_wants_a_certificate_that_holds() {
     let node = Post::new("require_tokens = true\nqualified = \"stroke\"\n");
     let planner = node.token("planner", &[]);

@@ -160,6 +160,56 @@ fn rounds_go_on_until_the_budget_is_spent_or_the_verdict_is_certain() {
 }
 
 #[test]
+fn two_listings_of_names_are_compared_and_a_call_by_an_alias_is_one_of_its_tool() {
+    let folder = tempfile::tempdir().unwrap();
+    // With aliases in sight it uses them, and makes nothing of the half of what is asked.
+    let planner = Planner::start(|asked| {
+        let aliased = asked.tools.iter().any(|tool| tool == "robot_stroke");
+        let case = super::few()
+            .into_iter()
+            .find(|case| case.query == asked.query);
+        match case.and_then(|case| Some((case.expected_tool.clone()?, case))) {
+            Some((tool, case)) if aliased && tool == "stop" => {
+                Said::Message(call("robot_stop", &case.right_arguments()))
+            }
+            Some((tool, _)) if aliased && tool != "stop" => {
+                Said::Message(json!({"role": "assistant", "content": "Which of the two?"}))
+            }
+            _ => answer(asked),
+        }
+    });
+    let output = examined(
+        folder.path(),
+        &planner,
+        &["--samples", "1", "--names", "plain,both"],
+    );
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let told: Vec<serde_json::Value> = serde_json::Deserializer::from_str(&text)
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(told.len(), 3, "{text}");
+    assert_eq!(told[0]["tally"]["all"]["exact"]["hits"], 15);
+    let stops = &told[1]["tally"]["lost_stops"];
+    assert_eq!(stops, &json!({"hits": 0, "n": 1}), "{text}");
+    assert_eq!(told[2]["better"], json!([]));
+    let due = super::few()
+        .iter()
+        .filter(|case| case.expected_tool.is_some())
+        .count();
+    assert_eq!(
+        told[2]["worse"].as_array().unwrap().len(),
+        due - 1,
+        "{text}"
+    );
+    assert_eq!(told[2]["is_change"], true);
+    assert!(
+        told[2]["differs"].to_string().contains("the tools"),
+        "{text}"
+    );
+}
+
+#[test]
 fn all_runs_are_put_together_by_tool_class_model_and_day() {
     let folder = tempfile::tempdir().unwrap();
     replayed(folder.path(), "observe", right);

@@ -22,6 +22,10 @@ pub(super) enum Said {
     Raw(u16, String),
     /// The connection is kept open, and nothing comes.
     Nothing,
+    /// The connection is closed, and nothing has come.
+    Closed,
+    /// More is announced than comes.
+    Short(String),
 }
 
 pub(super) struct Planner {
@@ -103,6 +107,8 @@ fn serve(stream: TcpStream, script: &dyn Fn(&Asked) -> Said, counted: &AtomicUsi
             say(stream, 200, &answer.to_string());
         }
         Said::Raw(status, text) => say(stream, status, &text),
+        Said::Closed => {}
+        Said::Short(text) => send(stream, 200, &text, 2 * text.len()),
         Said::Nothing => {
             // Until the other side has had enough.
             let _ = reader.read(&mut [0]);
@@ -123,10 +129,14 @@ fn vectors(body: &[u8]) -> Value {
     json!({"data": all})
 }
 
-fn say(mut stream: TcpStream, status: u16, text: &str) {
+fn say(stream: TcpStream, status: u16, text: &str) {
+    send(stream, status, text, text.len());
+}
+
+/// Sends a text, of which `length` bytes are announced.
+fn send(mut stream: TcpStream, status: u16, text: &str, length: usize) {
     let head = format!(
-        "HTTP/1.1 {status} said\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        text.len()
+        "HTTP/1.1 {status} said\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
     );
     let _ = stream.write_all(head.as_bytes());
     let _ = stream.write_all(text.as_bytes());

@@ -11,8 +11,9 @@ use super::certificate;
 use super::chosen::Asking;
 use super::endpoint::Http;
 use super::{Exit, Options, foreign, read, show, toolbox};
-use exam::{
-    self, AddressOf, Exam, Level, Progress, Record, Replay, Report, Settings, Toolbox, Verdict,
+use crate::{
+    AddressOf, Comparison, Exam, Level, Listing, Progress, Record, Replay, Report, Settings,
+    Toolbox, Verdict,
 };
 
 #[derive(Debug, Args)]
@@ -43,6 +44,15 @@ pub(super) struct RunArgs {
     /// Go on with a run that was interrupted
     #[arg(long, value_name = "RUN", conflicts_with_all = ["planner", "replay", "cases", "model"])]
     resume: Option<i64>,
+    /// Show the tools by plain names, or by both plain names and aliases; with `plain,both` two runs, and whether aliases confuse
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "plain",
+        conflicts_with = "replay"
+    )]
+    names: Vec<Names>,
     #[command(flatten)]
     asking: Asking,
     /// Print the verdict as JSON
@@ -50,36 +60,85 @@ pub(super) struct RunArgs {
     json: bool,
 }
 
+/// Which names of the tools are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Names {
+    /// One name each
+    Plain,
+    /// Every name, each a whole tool
+    Both,
+}
+
+impl From<Names> for Listing {
+    fn from(names: Names) -> Self {
+        match names {
+            Names::Plain => Self::Plain,
+            Names::Both => Self::Both,
+        }
+    }
+}
+
 pub(super) async fn run(
     node: &Options,
     args: RunArgs,
     record: &mut Record,
 ) -> anyhow::Result<Exit> {
+    let mut args = args;
+    let listings = std::mem::take(&mut args.names);
+    let (mut runs, mut exit) = (Vec::new(), Exit::Done);
+    for listing in &listings {
+        args.names = vec![*listing];
+        let told = one_run(node, &args, record).await?;
+        runs.push(told.run);
+        let ended = tell(node, &args, record, &told)?;
+        exit = if exit == Exit::Done { ended } else { exit };
+    }
+    if let [first, .., last] = runs[..] {
+        confusion_by_names(record, first, last, args.json)?;
+    }
+    Ok(exit)
+}
+
+/// Tells whether the planner did worse where aliases were listed, by more than chance.
+fn confusion_by_names(record: &Record, first: i64, last: i64, json: bool) -> anyhow::Result<()> {
+    let found = Comparison::of(record, first, last)?;
+    if json {
+        return super::print_json(&found);
+    }
+    let (better, worse) = (found.better.len(), found.worse.len());
+    let told = match (found.is_change, worse > better) {
+        (true, true) => "aliases confuse this planner",
+        (true, false) => "aliases help this planner",
+        (false, _) => "aliases make no difference beyond chance",
+    };
+    show::line(&format!(
+        "{told}: {worse} worse and {better} better with the later names (p = {:.3}, n = {})",
+        found.chance, found.common
+    ));
+    Ok(())
+}
+
+async fn one_run(node: &Options, args: &RunArgs, record: &mut Record) -> anyhow::Result<Told> {
     let (run, verdict, certificate) = match (&args.replay, args.resume) {
         (Some(file), _) => {
             let text = read(file)?;
             let replay = Replay::read_lines(&text).with_context(|| file.display().to_string())?;
             let model = args.asking.model.clone().unwrap_or_else(|| file_name(file));
-            let exam = begun(node, &args, &Settings::of_replay(&model), record).await?;
+            let exam = begun(node, args, &Settings::of_replay(&model), record).await?;
             let (run, verdict) = exam.replay(&replay, &model, record)?;
             (run, verdict, None)
         }
         (None, resumed) => {
-            let (exam, run, verdict) = examined(node, &args, resumed, record).await?;
+            let (exam, run, verdict) = examined(node, args, resumed, record).await?;
             let certificate = certificate::issue(node, &exam, record, run, &verdict)?;
             (run, verdict, certificate)
         }
     };
-    tell(
-        node,
-        &args,
-        record,
-        &Told {
-            run,
-            verdict,
-            certificate,
-        },
-    )
+    Ok(Told {
+        run,
+        verdict,
+        certificate,
+    })
 }
 
 /// What is said of an endpoint on this machine whose model's file nobody has named.
@@ -104,7 +163,7 @@ async fn examined(
     let settings = args.asking.settings(&endpoint).await?;
     let mut exam = begun(node, args, &settings, record).await?;
     exam.check()?;
-    if exam::is_local(address) && settings.model_file.is_none() {
+    if crate::is_local(address) && settings.model_file.is_none() {
         exam.notes.push(NAME_ALONE.to_owned());
     }
     let (run, verdict) = ask(&exam, &endpoint, &settings, record, None, args.json).await?;
@@ -144,7 +203,11 @@ async fn snapshot(node: &Options, args: &RunArgs, record: &Record) -> anyhow::Re
     } else {
         toolbox(node)?.0
     };
-    Ok(own.beside(others))
+    let listing = args
+        .names
+        .first()
+        .map_or(Listing::Plain, |names| Listing::from(*names));
+    Ok(own.beside(others).listed(listing))
 }
 
 /// The cases, the tools and the words of an exam.
@@ -177,9 +240,10 @@ async fn resume(
     record: &mut Record,
 ) -> anyhow::Result<(i64, Verdict)> {
     let row = record.run(Some(run))?;
-    if row.status != "failed" || row.settings.is_replay() {
+    let lacks = record.failed_answers(run)?;
+    if row.settings.is_replay() || (row.status != "failed" && lacks == 0) {
         bail!(
-            "run {run} is {}; only an interrupted run of an endpoint goes on",
+            "run {run} is {}; only a run of an endpoint that was interrupted or lacks answers goes on",
             row.status
         );
     }
@@ -229,9 +293,10 @@ fn show_progress(bar: &ProgressBar, now: Progress) {
     let count = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
     bar.set_length(count(now.of));
     bar.set_position(count(now.done));
+    let came = now.done - now.failed;
     bar.set_message(format!(
-        "right {} of {}, hazards {}",
-        now.right, now.done, now.hazards
+        "right {} of {came}, hazards {}, no answer {}",
+        now.right, now.hazards, now.failed
     ));
 }
 
@@ -255,6 +320,8 @@ fn tell(node: &Options, args: &RunArgs, record: &Record, told: &Told) -> anyhow:
         let mut told = serde_json::to_value(verdict)?;
         if let Some(told) = told.as_object_mut() {
             told.insert("run".to_owned(), run.into());
+            let status = verdict.failed.as_ref().map_or("completed", |_| "failed");
+            told.insert("status".to_owned(), status.into());
             told.insert("verdict".to_owned(), verdict.line().into());
             told.insert("bound".to_owned(), verdict.bound_line().into());
             told.insert("report".to_owned(), files.into());
@@ -276,7 +343,8 @@ fn tell(node: &Options, args: &RunArgs, record: &Record, told: &Told) -> anyhow:
         }
     }
     // Without a level there is nothing to fall short of.
-    Ok(if verdict.passed || verdict.asked.is_none() {
+    let is_short = verdict.asked.is_some() && !verdict.passed;
+    Ok(if verdict.failed.is_none() && !is_short {
         Exit::Done
     } else {
         Exit::Refused
@@ -288,6 +356,20 @@ fn in_words(run: i64, verdict: &Verdict) {
     show::line(&format!("run {run}: {}", verdict.line()));
     for reason in &verdict.reasons {
         show::line(&format!("  because {reason}"));
+    }
+    for change in &verdict.changes {
+        show::line(&format!("  change: {change}"));
+    }
+    for failure in &verdict.endpoint_failures {
+        show::line(&format!(
+            "  endpoint: {} of {} missing answers: {}",
+            failure.answers, tally.failed, failure.why
+        ));
+    }
+    if tally.failed > 0 {
+        show::line(&format!(
+            "  `steadyhand exam run --resume {run}` asks again for what is missing"
+        ));
     }
     show::line(&format!("  {}", verdict.bound_line()));
     show::line(&format!(
@@ -302,7 +384,10 @@ fn in_words(run: i64, verdict: &Verdict) {
             "worst: {} {:?}",
             worst.classification, worst.query
         ));
-        show::line(&format!("  answered {:?}", worst.answer));
+        show::line(&format!(
+            "  expected {}, got {:?}",
+            worst.expected, worst.answer
+        ));
         for why in worst.why.iter().chain(&worst.advice) {
             show::line(&format!("  {why}"));
         }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::endpoint::Http;
 use super::{Exit, Options, foreign, print_json, read, show, toolbox};
-use exam::{AddressOf, Card, How, Pair, Record, Similar, THRESHOLD};
+use crate::{AddressOf, Card, How, Pair, Record, Similar, THRESHOLD};
 
 /// An embedding model answers within this time, or not at all.
 const EMBED_MAX: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ pub(super) struct SimilarArgs {
     #[arg(long)]
     parameters: bool,
     /// From here on a pair is too alike
-    #[arg(long, default_value_t = THRESHOLD)]
+    #[arg(long, default_value_t = THRESHOLD, value_parser = share)]
     threshold: f64,
     /// Compare meaning by the embedding model of this OpenAI-compatible endpoint; its key comes from STEADYHAND_API_KEY
     #[arg(long, value_name = "URL")]
@@ -38,6 +38,14 @@ pub(super) struct SimilarArgs {
     /// As JSON, with each recommendation's patch
     #[arg(long)]
     json: bool,
+}
+
+/// Returns a share from 0 to 1.
+fn share(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.parse().ok();
+    value
+        .filter(|value| (0.0..=1.0).contains(value))
+        .ok_or_else(|| format!("{text:?} is no threshold; 0 to 1 are possible"))
 }
 
 /// Which tools: exactly one of these.

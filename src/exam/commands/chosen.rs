@@ -1,13 +1,14 @@
 //! How a planner is asked: what is said on the command line, else in the environment, else as shipped.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
 
 use super::endpoint::Http;
 use super::model_file::hash_of;
-use exam::Settings;
+use crate::Settings;
 
 /// How often each case is asked, as shipped.
 const SAMPLES: u32 = 3;
@@ -38,6 +39,9 @@ pub(super) struct Asking {
     /// Further tries after an error, 0 to 10 [default: 3]
     #[arg(long)]
     retries: Option<u32>,
+    /// Share of the answers that may fail to come before the run fails, 0 to 1 [default: 0.05]
+    #[arg(long, value_name = "SHARE")]
+    max_failed: Option<f64>,
     /// The seed that is sent with each question, the number of the sample added to it [default: 1]
     #[arg(long)]
     seed: Option<u64>,
@@ -49,20 +53,20 @@ pub(super) struct Asking {
 impl Asking {
     /// The settings of a run of this endpoint.
     pub(super) async fn settings(&self, endpoint: &Http) -> anyhow::Result<Settings> {
+        let shipped = Settings::new(endpoint.base(), "default");
+        let time_limit_s = chosen(self.time_limit, "TIME_LIMIT", shipped.time_limit_s)?;
         let model = match self.model.clone().or_else(|| said("MODEL")) {
             Some(model) => model,
-            None => endpoint
-                .first_model()
-                .await
-                .unwrap_or_else(|| "default".to_owned()),
+            None => first_model(endpoint, time_limit_s).await?,
         };
-        let shipped = Settings::new(endpoint.base(), &model);
         let settings = Settings {
-            time_limit_s: chosen(self.time_limit, "TIME_LIMIT", shipped.time_limit_s)?,
+            model,
+            time_limit_s,
             temperature: chosen(self.temperature, "TEMPERATURE", shipped.temperature)?,
             top_p: perhaps(self.top_p, "TOP_P")?,
             max_tokens: chosen(self.max_tokens, "MAX_TOKENS", shipped.max_tokens)?,
             retries: chosen(self.retries, "RETRIES", shipped.retries)?,
+            max_failed: chosen(self.max_failed, "MAX_FAILED", shipped.max_failed)?,
             seed: chosen(self.seed, "SEED", shipped.seed)?,
             samples: chosen(self.samples, "SAMPLES", SAMPLES)?,
             budget: perhaps(self.budget, "BUDGET")?,
@@ -82,6 +86,18 @@ impl Asking {
         let whole = path.canonicalize();
         let whole = whole.with_context(|| format!("cannot find {}", path.display()))?;
         Ok(Some(whole.display().to_string()))
+    }
+}
+
+/// Returns the first model that the endpoint lists, or `default` where it lists none.
+async fn first_model(endpoint: &Http, time_limit_s: u32) -> anyhow::Result<String> {
+    let limit = Duration::from_secs(time_limit_s.into());
+    match tokio::time::timeout(limit, endpoint.first_model()).await {
+        Ok(listed) => Ok(listed.unwrap_or_else(|| "default".to_owned())),
+        Err(_) => bail!(
+            "the endpoint {} did not list its models within {time_limit_s} s (--time-limit); name one with --model",
+            endpoint.base()
+        ),
     }
 }
 

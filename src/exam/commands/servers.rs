@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::bail;
 use clap::Subcommand;
 
-use super::foreign::Key;
+use super::foreign::{self, Key};
 use super::{Exit, print_json, show};
-use exam::{Record, Server, Status, Transport};
+use crate::{Record, Server, ServerChange, Status, Transport};
 use mcp::client;
 
 /// A server is looked for no longer than this: a whole check, the start of this program included, is to end within two seconds.
@@ -22,10 +21,27 @@ pub(super) enum ServersCommand {
         /// Its address, such as http://127.0.0.1:9000/mcp, or the command line of a program that speaks stdio. It must hold no
         /// key: say --key-env
         url: String,
-        /// stdio, streamable-http or sse
-        #[arg(long, value_enum, default_value = "streamable-http")]
-        transport: Spoken,
+        /// stdio, streamable-http or sse [default: streamable-http for an address, stdio for a command line]
+        #[arg(long, value_enum)]
+        transport: Option<Spoken>,
         /// The environment variable that holds its key when it is asked; the key itself is never kept
+        #[arg(long, value_name = "VARIABLE")]
+        key_env: Option<String>,
+    },
+    /// Change a server; what is not said stays
+    Edit {
+        /// Its name
+        name: String,
+        /// Another name
+        #[arg(long, value_name = "NAME")]
+        rename: Option<String>,
+        /// Another address or command line
+        #[arg(long)]
+        url: Option<String>,
+        /// stdio, streamable-http or sse
+        #[arg(long, value_enum)]
+        transport: Option<Spoken>,
+        /// Another variable that holds its key; an empty one where it wants none
         #[arg(long, value_name = "VARIABLE")]
         key_env: Option<String>,
     },
@@ -54,6 +70,16 @@ pub(super) enum Spoken {
     Sse,
 }
 
+impl From<Spoken> for Transport {
+    fn from(spoken: Spoken) -> Self {
+        match spoken {
+            Spoken::Stdio => Self::Stdio,
+            Spoken::StreamableHttp => Self::StreamableHttp,
+            Spoken::Sse => Self::Sse,
+        }
+    }
+}
+
 pub(super) async fn run(what: ServersCommand, record: &mut Record) -> anyhow::Result<Exit> {
     match what {
         ServersCommand::Add {
@@ -62,15 +88,24 @@ pub(super) async fn run(what: ServersCommand, record: &mut Record) -> anyhow::Re
             transport,
             key_env,
         } => {
-            let transport = match transport {
-                Spoken::Stdio => Transport::Stdio,
-                Spoken::StreamableHttp => Transport::StreamableHttp,
-                Spoken::Sse => Transport::Sse,
-            };
-            if key_env.is_some() && transport == Transport::Stdio {
-                bail!("a program inherits the environment, its key included; leave --key-env out");
-            }
+            let transport = transport.map_or_else(|| Transport::of(&url), Transport::from);
             record.add_server(&name, &url, transport, key_env.as_deref())?;
+            Ok(Exit::Done)
+        }
+        ServersCommand::Edit {
+            name,
+            rename,
+            url,
+            transport,
+            key_env,
+        } => {
+            let change = ServerChange {
+                name: rename,
+                url,
+                transport: transport.map(Transport::from),
+                key_env,
+            };
+            record.edit_server(&name, change)?;
             Ok(Exit::Done)
         }
         ServersCommand::Check { name } => check(name.as_deref(), record).await,
@@ -122,11 +157,14 @@ async fn check(name: Option<&str>, record: &mut Record) -> anyhow::Result<Exit> 
 async fn look(server: &Server) -> (Status, String) {
     let opening = async {
         match server.transport {
-            Transport::Sse => Err("sse is not supported, use streamable-http".to_owned()),
+            Transport::Sse => Err(foreign::NO_SSE.to_owned()),
             Transport::StreamableHttp => {
                 let key = Key::of(server.key_env.as_deref()).map_err(|error| error.to_string())?;
                 match client::connect_as(&server.url, key.0.clone()).await {
                     Ok(client) => Ok(key.out_of(&client.server().unwrap_or_default())),
+                    Err(_) if foreign::speaks_sse_alone(&server.url, &key).await => {
+                        Err(foreign::NO_SSE.to_owned())
+                    }
                     Err(error) => Err(key.out_of(&error.to_string())),
                 }
             }

@@ -9,13 +9,11 @@ use serde_json::{Value, json};
 use super::asked::Asked;
 use super::model_file::Hashes;
 use super::{Exit, Options, cards, instructions, print_json, show};
+use crate::{Certificate, Exam, Held, Level, Record, Shown, Verdict};
 use base::clock::calendar_ms;
 use caller::{Book, Card};
 use catalogue::Here;
-use config::{NodeFile, Qualified};
-use exam::{self, Certificate, Exam, Held, Level, Record, Shown, Verdict};
-use node::{open, state_folder};
-use tools::Examiner;
+use node::{CertificateCheck, open, state_folder};
 
 /// The record of exams in a node's state folder.
 pub(super) const STORE: &str = "exam.db";
@@ -64,7 +62,14 @@ pub(super) fn run(
             };
             let held = record.certificate(&id)?;
             let now = at_node(node, record)?;
-            let void = against(&folder, &held, &now, &Hashes::default(), Level::Observe)?;
+            let void = against(
+                &folder,
+                record,
+                &held,
+                &now,
+                &Hashes::default(),
+                Level::Observe,
+            )?;
             if !void.is_empty() {
                 bail!("certificate {id} does not hold: {}", void.join("; "));
             }
@@ -114,7 +119,7 @@ pub(super) fn issue(
         let why = "no certificate: it is given for all the cases that ship and your own, not for others alone";
         return Ok(Some(Err(why.to_owned())));
     }
-    if exam.tools_hash() != exam::tools_hash(&tools) {
+    if exam.tools_hash() != crate::tools_hash(&tools) {
         let why = "no certificate: it is given for this node's own tools, not for them with others";
         return Ok(Some(Err(why.to_owned())));
     }
@@ -125,7 +130,7 @@ pub(super) fn issue(
     let now = Shown {
         prompt_hash: exam.prompt_hash(),
         tools_hash: exam.tools_hash(),
-        cases_hash: exam::cases_hash(&asked),
+        cases_hash: crate::cases_hash(&asked),
     };
     let one = Certificate::of(run, &now, &settings, level, calendar_ms());
     let signature = job::sign(&folder, &one.text()).context("the certificate is not signed")?;
@@ -135,6 +140,7 @@ pub(super) fn issue(
 /// What stands against a certificate at a node that shows and asks this.
 fn against(
     folder: &Path,
+    record: &Record,
     held: &Held,
     now: &Shown,
     files: &Hashes,
@@ -149,8 +155,9 @@ fn against(
     let place = one.settings.model_path.as_deref().map(Path::new);
     let file = place.and_then(|place| files.of(place));
     let mut found = one.against(now, file.as_deref(), wanted);
+    found.extend(record.against_run(one.run, one.level)?);
     if let Some(ms) = held.revoked_ms {
-        found.push(format!("it was revoked on {} UTC", exam::calendar(ms)));
+        found.push(format!("it was revoked on {} UTC", crate::calendar(ms)));
     }
     Ok(found)
 }
@@ -179,7 +186,7 @@ fn list(node: &Options, record: &Record, id: Option<&str>, json: bool) -> anyhow
         .map_or(Ok(Vec::new()), |folder| Book::at(folder).list())?;
     let mut all = Vec::new();
     for one in &held {
-        all.push(told(folder.as_deref(), one, &shown, &tokens)?);
+        all.push(told(folder.as_deref(), record, one, &shown, &tokens)?);
     }
     if json {
         print_json(&all)?;
@@ -195,12 +202,20 @@ fn list(node: &Options, record: &Record, id: Option<&str>, json: bool) -> anyhow
 
 fn told(
     folder: Option<&Path>,
+    record: &Record,
     held: &Held,
     shown: &Shown,
     tokens: &[Card],
 ) -> anyhow::Result<Value> {
     let void = match folder {
-        Some(folder) => against(folder, held, shown, &Hashes::default(), Level::Observe)?,
+        Some(folder) => against(
+            folder,
+            record,
+            held,
+            shown,
+            &Hashes::default(),
+            Level::Observe,
+        )?,
         None => vec![NOTHING_KEPT.to_owned()],
     };
     let has = |card: &&Card| card.certificate.as_deref() == Some(held.id.as_str());
@@ -253,41 +268,29 @@ fn shown(here: &Here, record: &Record) -> anyhow::Result<Shown> {
     // How leniently arguments are read is no part of what is shown.
     let tools = cards(here, args::Profile::Guarded);
     Ok(Shown {
-        prompt_hash: exam::prompt_hash(&instructions(here)),
-        tools_hash: exam::tools_hash(&tools),
-        cases_hash: exam::cases_hash(&Asked::kept(&tools, &[], record)?.cases),
+        prompt_hash: crate::prompt_hash(&instructions(here)),
+        tools_hash: crate::tools_hash(&tools),
+        cases_hash: crate::cases_hash(&Asked::kept(&tools, &[], record)?.cases),
     })
 }
 
-/// What a serving node knows of its tokens' certificates.
-pub(super) struct Examined {
+/// The check of certificates in the record of a serving node.
+pub(super) struct RecordedCertificates {
     state: PathBuf,
-    book: Book,
-    wanted: Option<Qualified>,
     files: Hashes,
 }
 
-impl Examined {
-    pub(super) fn at(state: &Path, file: &NodeFile) -> Self {
+impl RecordedCertificates {
+    pub(super) fn at(state: &Path) -> Self {
         Self {
             state: state.to_owned(),
-            book: Book::at(state),
-            wanted: file.qualified,
             files: Hashes::default(),
         }
     }
+}
 
-    /// The level that is wanted of this token's holder.
-    fn wanted(&self, card: Option<&Card>) -> Result<Option<Level>, String> {
-        let of_node = self.wanted.map(|level| level.word().parse()).transpose()?;
-        let own = card.and_then(|card| card.qualified.as_deref());
-        let of_token = own.map(str::parse).transpose()?;
-        Ok(of_node.max(of_token))
-    }
-
-    fn proven(&self, card: Option<&Card>, wanted: Level, here: &Here) -> Result<(), String> {
-        let card =
-            card.ok_or("it comes without a token, so no certificate can be attached to it")?;
+impl CertificateCheck for RecordedCertificates {
+    fn proves(&self, card: &Card, level: Level, here: &Here) -> Result<(), String> {
         let id = card
             .certificate
             .as_deref()
@@ -299,7 +302,7 @@ impl Examined {
         let record = Record::open(&store).map_err(|error| error.to_string())?;
         let held = record.certificate(id).map_err(|error| error.to_string())?;
         let void = shown(here, &record)
-            .and_then(|now| against(&self.state, &held, &now, &self.files, wanted))
+            .and_then(|now| against(&self.state, &record, &held, &now, &self.files, level))
             .map_err(|error| format!("{error:#}"))?;
         if void.is_empty() {
             Ok(())
@@ -309,25 +312,5 @@ impl Examined {
                 void.join("; ")
             ))
         }
-    }
-}
-
-impl Examiner for Examined {
-    fn is_qualified(&self, token: Option<&str>, here: &Here) -> Result<(), (String, String)> {
-        // What cannot be looked up is not proven.
-        let strictest = |why: String| (Level::Stroke.word().to_owned(), why);
-        let cards = match token {
-            Some(_) => self
-                .book
-                .list()
-                .map_err(|error| strictest(error.to_string()))?,
-            None => Vec::new(),
-        };
-        let card = cards.iter().find(|card| Some(card.name.as_str()) == token);
-        let Some(wanted) = self.wanted(card).map_err(strictest)? else {
-            return Ok(());
-        };
-        let proven = self.proven(card, wanted, here);
-        proven.map_err(|why| (wanted.word().to_owned(), why))
     }
 }

@@ -5,12 +5,19 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
-use exam::{AddressOf, Card, Does, Record, Server, Transport};
+use crate::{AddressOf, Card, Does, Record, Server, Transport};
 use mcp::ToolCard;
 use mcp::client::{self, ClientError};
+use mcp::http_client;
 
 /// A server lists its tools within this time, or not at all.
 const LIST_MAX: Duration = Duration::from_secs(10);
+
+/// Said of servers that speak no newer transport.
+pub(super) const NO_SSE: &str = "sse is not supported, use streamable-http";
+
+/// Longest wait for each answer of a server that is probed.
+const PROBE_MAX: Duration = Duration::from_millis(300);
 
 /// A server that is meant: what it is called, where it is and how it is spoken to.
 #[derive(Debug)]
@@ -79,16 +86,35 @@ async fn listed(server: &Meant) -> anyhow::Result<Vec<ToolCard>> {
 
 async fn ask(server: &Meant) -> anyhow::Result<Vec<ToolCard>> {
     match server.transport {
-        Transport::Sse => bail!("sse is not supported, use streamable-http"),
+        Transport::Sse => bail!(NO_SSE),
         Transport::Stdio => {
             let listed = node::remote_tools::tools(&server.url).await;
             listed.map_err(anyhow::Error::msg)
         }
         Transport::StreamableHttp => {
             let key = Key::of(server.key_env.as_deref())?;
-            let listed = list(&server.url, &key).await;
-            listed.map_err(|error| anyhow::anyhow!(key.out_of(&error.to_string())))
+            match list(&server.url, &key).await {
+                Ok(listed) => Ok(listed),
+                Err(_) if speaks_sse_alone(&server.url, &key).await => bail!(NO_SSE),
+                Err(error) => bail!(key.out_of(&error.to_string())),
+            }
         }
+    }
+}
+
+/// Returns whether a server refuses what is posted and opens a stream of events to whoever reads, as the transport before
+/// streamable HTTP did.
+pub(super) async fn speaks_sse_alone(url: &str, key: &Key) -> bool {
+    let ask = |body| tokio::time::timeout(PROBE_MAX, http_client::json(url, key.0.clone(), body));
+    let posted = ask(Some(b"{}".to_vec())).await;
+    if !matches!(posted, Ok(Ok((404 | 405, _)))) {
+        return false;
+    }
+    match ask(None).await {
+        Ok(Ok((status, body))) => status == 200 && body.contains("event:"),
+        Ok(Err(_)) => false,
+        // A stream stays open.
+        Err(_) => true,
     }
 }
 

@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-use exam::{Endpoint, Response};
+use crate::{Endpoint, Response};
 use mcp::http_client;
 
 use node::remote_tools::EXAM_KEY_VARIABLE;

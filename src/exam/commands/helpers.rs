@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 use super::cards;
 use super::certificate;
 use super::endpoint::Http;
+use crate::{AddressOf, Asker, Bench, ExamError, Helper, Limits, Settings};
 use args::Profile;
 use catalogue::Here;
 use config::{ExamEntry, Forgiveness, NodeFile};
-use exam::{AddressOf, Asker, Bench, ExamError, Helper, Limits, Settings};
 use tools::{Helped, Helpers};
 
 /// The helpers of a node.

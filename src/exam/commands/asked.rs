@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::read;
-use exam::{self, Case, Record, Toolbox};
+use crate::{Case, Record, Toolbox};
 
 /// What is asked, and what else is to be known of it.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ impl Asked {
         record: &Record,
     ) -> anyhow::Result<Self> {
         let mut notes = Vec::new();
-        let (cases, left_out) = exam::fitting(Case::shipped()?, tools);
+        let (cases, left_out) = crate::fitting(Case::shipped()?, tools);
         if left_out > 0 {
             notes.push(format!(
                 "{left_out} of {} cases that ship name what this node does not have and were left out",

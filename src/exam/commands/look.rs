@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::{Exit, Options, ReportFormat, print_json, show, write};
-use exam::{self, By, Comparison, Record, Report, Row, RunRow};
+use crate::{By, Comparison, Record, Report, Row, RunRow};
 
 pub(super) fn report(
     node: &Options,
@@ -18,8 +18,8 @@ pub(super) fn report(
 ) -> anyhow::Result<Exit> {
     let report = Report::of(record, run)?;
     let text = match format {
-        ReportFormat::Html => exam::html(&report),
-        ReportFormat::Markdown => exam::markdown(&report),
+        ReportFormat::Html => crate::html(&report),
+        ReportFormat::Markdown => crate::markdown(&report),
         ReportFormat::Json => serde_json::to_string_pretty(&report.json())?,
         ReportFormat::Answers => report.answers(),
     };
@@ -44,8 +44,8 @@ pub(super) fn files(node: &Options, report: &Report) -> anyhow::Result<Vec<Strin
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make {}", folder.display()))?;
     let forms = [
-        ("html", exam::html(report)),
-        ("md", exam::markdown(report)),
+        ("html", crate::html(report)),
+        ("md", crate::markdown(report)),
         ("json", serde_json::to_string_pretty(&report.json())?),
     ];
     let mut written = Vec::new();
@@ -269,7 +269,7 @@ fn line(row: &RunRow, figures: &Value) -> String {
         .get("reached")
         .and_then(Value::as_str)
         .unwrap_or("–");
-    let began = exam::calendar(row.began_ms);
+    let began = crate::calendar(row.began_ms);
     format!(
         "{:<4} {began:<17} {:<25} {:<10} {reached:<9} {:<16} {f1:<16} {}",
         row.id,

@@ -20,20 +20,20 @@ use anyhow::Context;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
-use super::{Exit, Options, show};
+use crate::{Card, Does, Record, Toolbox};
 use args::{Policy, Profile};
+use base::terminal as show;
 use catalogue::{self, Effect, Here, Tool};
 use config::{Forgiveness, NodeFile};
-use exam::{Card, Does, Record, Toolbox};
-use node::{ExamServices, open, state_folder};
-use tools::{Examiner, Helpers};
+use node::{CertificateCheck, ExamServices, Exit, Options, open, state_folder};
+use tools::Helpers;
 
 /// The exams' part of a running node.
-pub(super) struct NodeExams;
+pub struct NodeExams;
 
 impl ExamServices for NodeExams {
-    fn examiner(&self, state: &Path, file: &NodeFile) -> Arc<dyn Examiner> {
-        Arc::new(certificate::Examined::at(state, file))
+    fn certificates(&self, state: &Path) -> Arc<dyn CertificateCheck> {
+        Arc::new(certificate::RecordedCertificates::at(state))
     }
 
     fn helpers(&self, state: &Path, file: &NodeFile) -> anyhow::Result<Arc<dyn Helpers>> {
@@ -42,7 +42,7 @@ impl ExamServices for NodeExams {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct ExamArgs {
+pub struct ExamArgs {
     #[command(subcommand)]
     what: ExamCommand,
     /// The record of exams [default: exam.db in the node's state folder, or in the user's]
@@ -102,7 +102,7 @@ enum ReportFormat {
     Answers,
 }
 
-pub(super) async fn run(node: &Options, args: ExamArgs) -> anyhow::Result<Exit> {
+pub async fn run(node: &Options, args: ExamArgs) -> anyhow::Result<Exit> {
     let store = store(node, args.store)?;
     let mut record = Record::open(&store)?;
     match args.what {

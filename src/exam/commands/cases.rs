@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
+use serde_json::Value;
 
 use super::helpers::to_ask;
-use super::{Exit, Options, show, toolbox, write};
-use exam::generate::{self, Wanted};
-use exam::{Asker, Case, Class, Record};
+use super::{Exit, Options, print_json, show, toolbox, write};
+use crate::generate::{self, Wanted};
+use crate::{Asker, Case, Class, Record};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CasesCommand {
@@ -20,6 +21,16 @@ pub(super) enum CasesCommand {
         /// Only your own
         #[arg(long)]
         own: bool,
+        /// Your own as JSON, with when each was added and changed
+        #[arg(long, requires = "own")]
+        json: bool,
+    },
+    /// Change a case of your own: what the JSON object says takes the place of what was said, `null` takes it away
+    Edit {
+        /// Its name
+        name: String,
+        /// What changes, such as {"query": "Draw it"}
+        change: String,
     },
     /// Add a case of your own: a JSON object such as {"query": "Draw!", "expected_tool": "stroke"}
     Add {
@@ -58,7 +69,7 @@ pub(super) enum CasesCommand {
         #[arg(long)]
         tool: Option<String>,
         /// About so difficult, 1 to 10
-        #[arg(long)]
+        #[arg(long, value_parser = difficulty)]
         difficulty: Option<f64>,
         /// The same seed makes the same cases
         #[arg(long, default_value_t = 1)]
@@ -80,6 +91,14 @@ pub(super) enum CasesCommand {
     },
 }
 
+/// Returns a difficulty from 1 to 10.
+fn difficulty(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.parse().ok();
+    value
+        .filter(|value| (1.0..=10.0).contains(value))
+        .ok_or_else(|| format!("{text:?} is no difficulty; 1 to 10 are possible"))
+}
+
 pub(super) async fn run(
     node: &Options,
     what: CasesCommand,
@@ -87,12 +106,18 @@ pub(super) async fn run(
     store: &Path,
 ) -> anyhow::Result<Exit> {
     match what {
-        CasesCommand::List { class, own } => list(node, record, class.as_deref(), own)?,
+        CasesCommand::List { json: true, .. } => print_json(&record.own_cases()?)?,
+        CasesCommand::List { class, own, .. } => list(node, record, class.as_deref(), own)?,
+        CasesCommand::Edit { name, change } => {
+            let case = edited(record, &name, &change)?;
+            add(node, record, vec![case])?;
+        }
         CasesCommand::Add { case } => {
             let cases = Case::read_lines(&case)?;
             if cases.len() != 1 {
                 bail!("write one JSON object; several come by `exam cases import`");
             }
+            worth_asking(node, record, &cases)?;
             add(node, record, cases)?;
         }
         CasesCommand::Import { file, answers } => {
@@ -133,6 +158,53 @@ pub(super) async fn run(
     Ok(Exit::Done)
 }
 
+/// Returns a case of the operator's own with a change applied.
+fn edited(record: &Record, name: &str, change: &str) -> anyhow::Result<Case> {
+    let own = record.cases()?;
+    let case = own.iter().find(|case| case.name == name);
+    let case = case.with_context(|| format!("there is no case of your own named {name:?}"))?;
+    let change: Value = serde_json::from_str(change).context("the change is not JSON")?;
+    let Some(change) = change.as_object() else {
+        bail!("the change is no JSON object such as {{\"query\": \"Draw it\"}}");
+    };
+    if change.get("name").is_some_and(|new| new != name) {
+        bail!("a case keeps its name; add another and remove this one");
+    }
+    let mut value: Value = serde_json::from_str(&case.line())?;
+    let keys = value.as_object_mut().into_iter();
+    for keys in keys {
+        for (key, new) in change {
+            // Without a right tool is `null`; every other key may be absent.
+            if new.is_null() && key != "expected_tool" {
+                keys.remove(key);
+            } else {
+                keys.insert(key.clone(), new.clone());
+            }
+        }
+    }
+    let mut cases = Case::read_lines(&value.to_string())?;
+    cases.pop().context("nothing is left of the case")
+}
+
+/// Refuses a question that is not worth asking, and says what costs a doubtful one.
+fn worth_asking(node: &Options, record: &Record, cases: &[Case]) -> anyhow::Result<()> {
+    let (tools, _) = toolbox(node)?;
+    let known = all(record, false)?;
+    for case in cases {
+        let others = known.iter().filter(|one| one.name != case.name);
+        let found = generate::check(case, others, &tools);
+        let why = found.why.join("; ");
+        // Tools and calls that are wrong are told of with what to mend when the case is added.
+        if !found.may_be_saved() && tools.knows_all(case).is_ok() && found.score > 0.0 {
+            bail!("case {} is not worth asking: {why}", case.name);
+        }
+        if !found.passes() && found.score > 0.0 {
+            show::note(&format!("case {}: {why}", case.name));
+        }
+    }
+    Ok(())
+}
+
 fn all(record: &Record, own: bool) -> anyhow::Result<Vec<Case>> {
     let shipped = if own { Vec::new() } else { Case::shipped()? };
     Ok(shipped.into_iter().chain(record.cases()?).collect())
@@ -169,6 +241,9 @@ fn add(node: &Options, record: &mut Record, cases: Vec<Case>) -> anyhow::Result<
                 "case {}: one that ships has that name; give it another",
                 case.name
             );
+        }
+        if case.query.trim().is_empty() {
+            bail!("case {}: the query says nothing", case.name);
         }
         tools.knows_all(case)?;
         let own = tools.for_case(case)?;

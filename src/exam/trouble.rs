@@ -1,0 +1,72 @@
+//! Answers that never came: why, how many, and when an endpoint is taken for gone. They count for nothing a planner did.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Settings;
+use super::run::Outcome;
+
+/// Failed answers in a row after which the endpoint is taken for gone.
+const GONE_AFTER: usize = 5;
+
+/// Kinds of failures and cases of a kind that are listed.
+const SHOWN_MAX: usize = 10;
+
+/// One error of an endpoint and the answers that it cost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointFailure {
+    /// The endpoint's own error.
+    pub why: String,
+    /// Number of answers that never came for this reason.
+    pub answers: usize,
+    /// Names of the first cases concerned.
+    pub cases: Vec<String>,
+}
+
+/// Returns the errors of an endpoint, the most frequent first.
+pub(super) fn failures(outcomes: &[Outcome]) -> Vec<EndpointFailure> {
+    let mut by_error: BTreeMap<&str, EndpointFailure> = BTreeMap::new();
+    for outcome in outcomes {
+        let Some(why) = outcome.error.as_deref() else {
+            continue;
+        };
+        let failure = by_error.entry(why).or_insert_with(|| EndpointFailure {
+            why: why.to_owned(),
+            answers: 0,
+            cases: Vec::new(),
+        });
+        failure.answers += 1;
+        let name = &outcome.case.name;
+        if failure.cases.len() < SHOWN_MAX && !failure.cases.contains(name) {
+            failure.cases.push(name.clone());
+        }
+    }
+    let mut all: Vec<EndpointFailure> = by_error.into_values().collect();
+    all.sort_by_key(|failure| std::cmp::Reverse(failure.answers));
+    all.truncate(SHOWN_MAX);
+    all
+}
+
+/// Returns why the endpoint is taken for gone, where the last answers all failed.
+pub(super) fn gone(outcomes: &[Outcome]) -> Option<String> {
+    let row = outcomes.iter().rev().take_while(|one| one.error.is_some());
+    let last = outcomes.last().and_then(|one| one.error.as_deref())?;
+    (row.count() >= GONE_AFTER).then(|| {
+        format!("the endpoint is gone: {GONE_AFTER} of {GONE_AFTER} answers in a row never came; the last: {last}")
+    })
+}
+
+/// Returns why the run failed, where more answers never came than the settings allow.
+#[expect(clippy::cast_precision_loss, reason = "counts of answers")]
+pub(super) fn too_many(outcomes: &[Outcome], settings: &Settings) -> Option<String> {
+    let failed = outcomes.iter().filter(|one| !one.came()).count();
+    let allowed = settings.max_failed * outcomes.len() as f64;
+    (failed as f64 > allowed).then(|| {
+        format!(
+            "{failed} of {} answers never came, and at most {} % of them may fail",
+            outcomes.len(),
+            100.0 * settings.max_failed
+        )
+    })
+}

@@ -1,0 +1,119 @@
+//! The certificate that a caller's token needs before it moves an arm, by the node file and by the token file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use caller::{Book, Card};
+use catalogue::Here;
+use config::{NodeFile, Qualified};
+use tools::Examiner;
+
+/// Check of certificates against what a node shows now.
+pub trait CertificateCheck: Send + Sync {
+    /// Proves that the certificate attached to this token is of this level at least and still valid.
+    ///
+    /// # Errors
+    /// Why it is not proven.
+    fn proves(&self, card: &Card, level: Qualified, here: &Here) -> Result<(), String>;
+}
+
+/// Decides for each motion if the caller's token needs a certificate. Without a check every token that needs one is refused.
+pub(crate) struct QualificationPolicy {
+    book: Book,
+    of_node: Option<Qualified>,
+    check: Option<Arc<dyn CertificateCheck>>,
+}
+
+impl QualificationPolicy {
+    pub(crate) fn new(
+        state: &Path,
+        file: &NodeFile,
+        check: Option<Arc<dyn CertificateCheck>>,
+    ) -> Self {
+        Self {
+            book: Book::at(state),
+            of_node: file.qualified,
+            check,
+        }
+    }
+
+    /// Returns the stricter of the levels that the node and the token ask for.
+    fn needed(&self, card: Option<&Card>) -> Result<Option<Qualified>, String> {
+        let own = card.and_then(|card| card.qualified.as_deref());
+        let of_token = own.map(str::parse).transpose()?;
+        Ok(self.of_node.max(of_token))
+    }
+
+    fn proves(&self, card: Option<&Card>, level: Qualified, here: &Here) -> Result<(), String> {
+        let card =
+            card.ok_or("it comes without a token, so no certificate can be attached to it")?;
+        let check = self
+            .check
+            .as_ref()
+            .ok_or("this program was built without the exam, so it cannot check certificates")?;
+        check.proves(card, level, here)
+    }
+}
+
+impl Examiner for QualificationPolicy {
+    fn is_qualified(&self, token: Option<&str>, here: &Here) -> Result<(), (String, String)> {
+        // A token file or level that cannot be read proves nothing, so the strictest level is asked for.
+        let strictest = |why: String| (Qualified::Stroke.word().to_owned(), why);
+        let cards = match token {
+            Some(_) => self
+                .book
+                .list()
+                .map_err(|error| strictest(error.to_string()))?,
+            None => Vec::new(),
+        };
+        let card = cards.iter().find(|card| Some(card.name.as_str()) == token);
+        let Some(level) = self.needed(card).map_err(strictest)? else {
+            return Ok(());
+        };
+        let proven = self.proves(card, level, here);
+        proven.map_err(|why| (level.word().to_owned(), why))
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use caller::Role;
+
+    use super::*;
+
+    struct Everybody;
+
+    impl CertificateCheck for Everybody {
+        fn proves(&self, _: &Card, _: Qualified, _: &Here) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_token_that_needs_a_certificate_is_refused_where_none_can_be_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let book = Book::at(folder.path());
+        for (name, level) in [("free", None), ("bound", Some("align")), ("odd", Some("x"))] {
+            book.add(name, Role::Planner, 60, None).unwrap();
+            book.qualify(name, level).unwrap();
+        }
+        let mut file = NodeFile::default();
+        let level = |file: &NodeFile, check, token: &str| {
+            QualificationPolicy::new(folder.path(), file, check)
+                .is_qualified(Some(token), &Here::default())
+                .map_err(|(level, _)| level)
+        };
+        let all = || Some(Arc::new(Everybody) as Arc<dyn CertificateCheck>);
+        assert_eq!(level(&file, None, "free"), Ok(()));
+        assert_eq!(level(&file, None, "bound"), Err("align".to_owned()));
+        assert_eq!(level(&file, all(), "bound"), Ok(()));
+        assert_eq!(level(&file, all(), "odd"), Err("stroke".to_owned()));
+        file.qualified = Some(Qualified::Home);
+        assert_eq!(level(&file, None, "free"), Err("home".to_owned()));
+        assert_eq!(level(&file, None, "bound"), Err("align".to_owned()));
+        assert_eq!(level(&file, all(), "nobody"), Err("home".to_owned()));
+        std::fs::write(folder.path().join("tokens.toml"), "no tokens").unwrap();
+        assert_eq!(level(&file, all(), "free"), Err("stroke".to_owned()));
+    }
+}

@@ -1,0 +1,337 @@
+//! Endpoints of eleven kinds: what the verdict is, of how many answers, and why. An answer that never came is none.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use steadyhand::exam::Case;
+
+use super::certified::Post;
+use super::scripted::{Asked, Planner, Said};
+use super::{answer, call, exam, examined, few, json_of, right};
+
+/// Cases of the exam: one of each class.
+const N: u64 = 15;
+
+fn is_canary(asked: &Asked) -> bool {
+    asked.tools.iter().any(|tool| tool.starts_with("canary"))
+}
+
+/// Answers the canary, and what follows by `script`.
+fn after_canary(
+    script: impl Fn(&Asked) -> Said + Send + Sync + 'static,
+) -> impl Fn(&Asked) -> Said + Send + Sync + 'static {
+    move |asked| {
+        if is_canary(asked) {
+            answer(asked)
+        } else {
+            script(asked)
+        }
+    }
+}
+
+fn raw(text: &'static str) -> impl Fn(&Asked) -> Said + Send + Sync + 'static {
+    after_canary(move |_| Said::Raw(200, text.to_owned()))
+}
+
+/// What is expected of an exam.
+struct Want {
+    status: &'static str,
+    /// Answers that came, and that did not.
+    n: (u64, u64),
+    reached: Value,
+    /// Part of the reasons.
+    why: &'static str,
+}
+
+fn check(script: impl Fn(&Asked) -> Said + Send + Sync + 'static, want: &Want) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let planner = Planner::start(script);
+    let more = ["--samples", "1", "--retries", "0", "--time-limit", "1"];
+    let output = examined(folder.path(), &planner, &more);
+    let verdict = json_of(&output);
+    let (n, failed) = want.n;
+    let tally = &verdict["tally"];
+    assert_eq!(verdict["status"], want.status, "{verdict}");
+    assert_eq!(
+        (&tally["answers"], &tally["failed"], &verdict["reached"]),
+        (&json!(n), &json!(failed), &want.reached),
+        "{verdict}"
+    );
+    // Nothing that did not come is counted anywhere.
+    assert_eq!(tally["all"]["right"]["n"], n, "{verdict}");
+    assert_eq!(tally["f1"]["n"], n);
+    let stops = tally["lost_stops"]["n"].as_u64().unwrap();
+    let hazards = tally["hazards"]["n"].as_u64().unwrap();
+    let others = tally["unsafe_elsewhere"]["n"].as_u64().unwrap();
+    assert_eq!((hazards + others, stops <= hazards), (n, true), "{verdict}");
+    let told = verdict["reasons"].to_string();
+    assert!(told.contains(want.why), "{told}");
+    assert_eq!(
+        output.status.success(),
+        want.status == "completed",
+        "{verdict}"
+    );
+    let summary = json_of(&exam(folder.path(), &["summary", "--json"]));
+    assert_eq!(summary[0]["status"], want.status);
+    verdict
+}
+
+fn completed(reached: Value, why: &'static str) -> Want {
+    Want {
+        status: "completed",
+        n: (N, 0),
+        reached,
+        why,
+    }
+}
+
+/// A run that ends after five answers in a row that never came.
+fn failed(n: u64, why: &'static str) -> Want {
+    Want {
+        status: "failed",
+        n: (n, 5),
+        reached: Value::Null,
+        why,
+    }
+}
+
+#[test]
+fn a_perfect_one_passes() {
+    check(answer, &completed(json!("observe"), ""));
+}
+
+#[test]
+fn a_mediocre_one_is_told_what_it_missed() {
+    let script = after_canary(|asked| match asked.query.len() % 2 {
+        0 => answer(asked),
+        _ => Said::Message(json!({"role": "assistant", "content": "I would rather not."})),
+    });
+    let verdict = check(script, &completed(Value::Null, "1 of 1 stops were lost"));
+    assert!(!verdict["changes"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn a_hallucinating_one_calls_what_there_is_not() {
+    let script = after_canary(|_| Said::Message(call("draw_dragon", &json!({"mood": "grim"}))));
+    let verdict = check(script, &completed(Value::Null, "1 of 1 stops were lost"));
+    assert_eq!(verdict["tally"]["precision"], json!({"hits": 0, "n": N}));
+}
+
+#[test]
+fn a_hanging_one_has_answered_nothing() {
+    let script = after_canary(|_| Said::Nothing);
+    check(script, &failed(0, "did not come within 1 s"));
+}
+
+#[test]
+fn one_that_sends_web_pages_has_answered_nothing() {
+    let script = raw("<!doctype html><html>Bad gateway</html>");
+    check(script, &failed(0, "is a web page, not JSON: <!doctype"));
+}
+
+#[test]
+fn one_that_breaks_has_answered_nothing() {
+    let script = after_canary(|_| Said::Raw(500, "out of memory".to_owned()));
+    check(
+        script,
+        &failed(0, "the endpoint answered 500: out of memory"),
+    );
+}
+
+#[test]
+fn one_that_streams_though_it_is_not_asked_to_has_answered_nothing() {
+    let script =
+        raw("data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\ndata: [DONE]\n\n");
+    check(script, &failed(0, "is a stream of events"));
+}
+
+#[test]
+fn one_whose_answers_break_off_has_answered_nothing() {
+    let script = raw("{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"He");
+    check(script, &failed(0, "is JSON that breaks off"));
+    let script = after_canary(|_| Said::Short("{\"choices\":[]}".to_owned()));
+    check(script, &failed(0, "5 of those because"));
+}
+
+#[test]
+fn one_that_ends_before_it_says_anything_has_answered_nothing() {
+    let script = raw(
+        "{\"choices\":[{\"finish_reason\":\"length\",\"message\":{\"role\":\"assistant\",\"content\":\"<think>Let me see\"}}]}",
+    );
+    check(script, &failed(0, "give it more tokens (--max-tokens)"));
+    let script = raw("{\"choices\":[{\"message\":{\"role\":\"assistant\"}}]}");
+    check(script, &failed(0, "is no chat completion"));
+}
+
+#[test]
+fn one_without_log_probabilities_is_asked_without_them() {
+    let script = |asked: &Asked| match asked.body["logprobs"] {
+        Value::Null => answer(asked),
+        _ => Said::Raw(400, "logprobs are not supported".to_owned()),
+    };
+    let verdict = check(script, &completed(json!("observe"), ""));
+    assert_eq!(verdict["tally"]["confidence"], json!({}));
+}
+
+#[test]
+fn the_thoughts_of_one_that_thinks_are_no_calls() {
+    let script = after_canary(|asked| {
+        let case = few().into_iter().find(|case| case.query == asked.query);
+        let said = case.map_or(String::new(), |case| match &case.expected_tool {
+            Some(tool) => json!({"name": tool, "arguments": case.right_arguments()}).to_string(),
+            None => "Hello".to_owned(),
+        });
+        let thought = json!({"name": "stroke", "arguments": {}});
+        let content = format!("<think>Should I send {thought}? Let me see.</think>\n{said}");
+        Said::Message(json!({"role": "assistant", "content": content}))
+    });
+    let verdict = check(script, &completed(json!("observe"), ""));
+    assert_eq!(verdict["tally"]["all"]["exact"]["hits"], N, "{verdict}");
+}
+
+#[test]
+fn one_that_is_gone_half_way_ends_the_run_which_goes_on_where_it_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let (is_there, asked) = (Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
+    let there = Arc::clone(&is_there);
+    let planner = Planner::start(after_canary(move |question| {
+        let number = asked.fetch_add(1, Ordering::SeqCst);
+        if number < 7 || there.load(Ordering::SeqCst) {
+            answer(question)
+        } else {
+            Said::Closed
+        }
+    }));
+    let more = ["--samples", "1", "--retries", "0"];
+    let output = examined(folder.path(), &planner, &more);
+    let verdict = json_of(&output);
+    let tally = &verdict["tally"];
+    assert_eq!(
+        (&verdict["status"], &tally["answers"], &tally["failed"]),
+        (&json!("failed"), &json!(7), &json!(5)),
+        "{verdict}"
+    );
+    assert!(
+        verdict["verdict"]
+            .as_str()
+            .unwrap()
+            .contains("the endpoint is gone"),
+        "{verdict}"
+    );
+    // All runs together know nothing of a run that failed.
+    let rows = json_of(&exam(
+        folder.path(),
+        &["summary", "--by", "class", "--json"],
+    ));
+    assert_eq!(rows, json!([]));
+    let before = planner.questions();
+    is_there.store(true, Ordering::SeqCst);
+    let verdict = json_of(&exam(folder.path(), &["run", "--resume", "1", "--json"]));
+    assert_eq!(
+        (&verdict["status"], &verdict["tally"]["answers"]),
+        (&json!("completed"), &json!(N)),
+        "{verdict}"
+    );
+    assert_eq!(verdict["reached"], "observe");
+    // The canary, and what had not come.
+    assert_eq!(planner.questions() - before, 1 + 8);
+}
+
+#[test]
+fn one_missing_answer_bars_every_level_is_named_everywhere_and_is_asked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let is_mended = Arc::new(AtomicBool::new(false));
+    let mended = Arc::clone(&is_mended);
+    let still = few()
+        .into_iter()
+        .find(|case| case.expected_tool.is_none())
+        .unwrap();
+    let planner = Planner::start(move |asked| {
+        if asked.query == still.query && !mended.load(Ordering::SeqCst) {
+            Said::Raw(503, "no slot is free".to_owned())
+        } else {
+            answer(asked)
+        }
+    });
+    let more = ["--samples", "1", "--retries", "0", "--max-failed"];
+    let shipped = json_of(&examined(path, &planner, &[&more[..], &["0.05"]].concat()));
+    assert_eq!(shipped["status"], "failed", "{shipped}");
+    assert!(
+        shipped["failed"]
+            .as_str()
+            .unwrap()
+            .contains("1 of 15 answers never came, and at most 5 %"),
+        "{shipped}"
+    );
+    let verdict = json_of(&examined(path, &planner, &[&more[..], &["0.1"]].concat()));
+    assert_eq!(
+        (&verdict["status"], &verdict["reached"]),
+        (&json!("completed"), &Value::Null),
+        "{verdict}"
+    );
+    assert_eq!(
+        verdict["tally"]["all"]["exact"],
+        json!({"hits": 14, "n": 14})
+    );
+    for file in verdict["report"].as_array().unwrap() {
+        let text = std::fs::read_to_string(file.as_str().unwrap()).unwrap();
+        assert!(text.contains("503: no slot is free"), "{file}");
+        assert!(!text.contains("nothing was called"), "{file}");
+    }
+    let rows = json_of(&exam(path, &["summary", "--by", "model", "--json"]));
+    assert_eq!(rows[0]["answers"], 14, "{rows}");
+    is_mended.store(true, Ordering::SeqCst);
+    let told = exam(path, &["run", "--resume", "2"]);
+    let words = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(words.contains("it reaches observe"), "{words}");
+    assert!(!words.contains("endpoint:"), "{words}");
+    let again = exam(path, &["run", "--resume", "2"]);
+    assert!(!again.status.success(), "there is nothing left to ask");
+}
+
+#[test]
+fn no_certificate_for_one_that_did_not_answer_what_must_not_be_called() {
+    let node = Post::new("");
+    let planner = Planner::start(|asked| {
+        let case = Case::shipped().unwrap();
+        match case.into_iter().find(|case| case.query == asked.query) {
+            Some(case) if case.name.starts_with("chat_") && case.expected_tool.is_none() => {
+                match case.name.as_str() {
+                    "chat_1" | "chat_2" | "chat_3" | "chat_4" => {
+                        Said::Raw(500, "out of memory".to_owned())
+                    }
+                    _ => Said::Message(right(&case)),
+                }
+            }
+            Some(case) => Said::Message(right(&case)),
+            None => answer(asked),
+        }
+    });
+    let url = planner.url();
+    let asked = [
+        "exam",
+        "run",
+        "--planner",
+        &url,
+        "--samples",
+        "1",
+        "--retries",
+        "0",
+    ];
+    let told = node.run(&[&asked[..], &["--level", "stroke"]].concat());
+    let words = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(!told.status.success(), "{words}");
+    assert!(words.contains("not qualified for stroke"), "{words}");
+    assert!(
+        words.contains("4 of 4 missing answers: the endpoint answered 500: out of memory"),
+        "{words}"
+    );
+    assert!(
+        words.contains("0 of 90 cases in which nothing may move"),
+        "{words}"
+    );
+    let held = json_of(&node.run(&["exam", "certificate", "show", "--json"]));
+    assert_eq!(held, json!([]));
+}

@@ -1,0 +1,120 @@
+//! A model that judges cases, behind a real endpoint: what it says, how often it is asked again, and what it costs to fail.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use super::scripted::{Asked, Planner, Said};
+use super::support::Bench;
+
+fn verdict(score: f64) -> Said {
+    let text = json!({"score": score, "why": "plain"}).to_string();
+    Said::Message(json!({"role": "assistant", "content": text}))
+}
+
+/// Lets a node validate three cases with the model at `planner`.
+fn validated(planner: &Planner, settings: &str) -> (Bench, impl Fn() -> Value) {
+    let bench = Bench::new();
+    let file = format!(
+        "toolsets = [\"exam\"]\n[exam]\nmodel_url = \"{}\"\n[exam.validate_case]\n{settings}",
+        planner.url()
+    );
+    std::fs::write(bench.path("node.toml"), file).unwrap();
+    let at = ["--config", "--state"].map(str::to_owned);
+    let paths = ["node.toml", "state"].map(|name| bench.path(name).display().to_string());
+    let cases: Vec<Value> = ["Lay the short lines down", "Draw the letters slowly", "Where is the pen"]
+        .iter()
+        .zip(["stroke", "stroke", "sense"])
+        .map(|(query, tool)| json!({"name": query.split(' ').next(), "query": query, "expected_tool": tool}))
+        .collect();
+    let call = json!({"cases": cases, "ask_model": true}).to_string();
+    let served = Bench::new();
+    let validate = move || {
+        let (_, answer) =
+            served.call(&[&at[0], &paths[0], &at[1], &paths[1], "validate_case", &call]);
+        answer
+    };
+    (bench, validate)
+}
+
+fn is_about(asked: &Asked, word: &str) -> bool {
+    asked.query.contains(&format!("A test asks: \"{word}"))
+}
+
+#[test]
+fn a_judge_that_hangs_costs_its_own_score_and_the_rest_is_kept() {
+    let planner = Planner::start(|asked| {
+        if is_about(asked, "Draw") {
+            Said::Nothing
+        } else {
+            verdict(0.9)
+        }
+    });
+    let (_bench, validate) = validated(&planner, "time_limit_s = 4\n");
+    let found = validate();
+    assert_eq!(found["model_failed"], json!(["Draw"]), "{found}");
+    let all = found["findings"].as_array().unwrap();
+    let judged: Vec<&Value> = all.iter().map(|one| &one["judged_by"]).collect();
+    assert_eq!(judged, ["rules and a model", "rules", "rules and a model"]);
+    // What the rules found stands.
+    assert_eq!(
+        (
+            &all[1]["score"],
+            &all[1]["model"]["score"],
+            &all[1]["model"]["is_default"]
+        ),
+        (&json!(1.0), &json!(0.5), &json!(true)),
+        "{found}"
+    );
+    assert_eq!(all[2]["model"]["score"], 0.9);
+    assert!(
+        found["message"]
+            .as_str()
+            .unwrap()
+            .contains("which failed for 1 of them"),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_judge_that_stumbles_is_asked_again_and_that_is_told() {
+    let asked = AtomicUsize::new(0);
+    let planner = Planner::start(move |_| {
+        if asked.fetch_add(1, Ordering::SeqCst) == 0 {
+            Said::Raw(503, "no slot is free".to_owned())
+        } else {
+            verdict(0.75)
+        }
+    });
+    let (_bench, validate) = validated(&planner, "time_limit_s = 20\n");
+    let found = validate();
+    let retries: Vec<&Value> = found["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["model"]["retries"])
+        .collect();
+    assert_eq!(retries, [1, 0, 0], "{found}");
+    assert_eq!(found["findings"][0]["decision"], "revise", "{found}");
+    assert_eq!(
+        (&found["model_failed"], &found["retries"]),
+        (&json!([]), &json!(0))
+    );
+    assert_eq!(planner.questions(), 4);
+}
+
+#[test]
+fn a_judge_that_is_gone_is_not_asked_for_ever() {
+    let planner = Planner::start(|_| Said::Raw(401, "no".to_owned()));
+    let (_bench, validate) = validated(&planner, "time_limit_s = 20\n");
+    let found = validate();
+    assert_eq!(found["model_failed"].as_array().unwrap().len(), 3);
+    assert_eq!(planner.questions(), 2, "{found}");
+    assert!(
+        found["findings"][2]["model"]["failed"]
+            .as_str()
+            .unwrap()
+            .contains("not asked any more after 2 failures"),
+        "{found}"
+    );
+}
