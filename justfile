@@ -66,7 +66,7 @@ emulated:
 
 # Ten million fuzzed bytes for every decoder; a million are in `test`.
 fuzz-decoders:
-    STEADYHAND_FUZZ_BYTES=10000000 cargo test --lib driver::tests::rates
+    STEADYHAND_FUZZ_BYTES=10000000 cargo test -p steadyhand-driver rates::
 
 # The bus loop's share of the wire, and nanoseconds a packet.
 bus:

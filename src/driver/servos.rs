@@ -10,18 +10,19 @@
 
 use std::time::Duration;
 
-use crate::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
-use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request};
 use crate::error::{Ailment, DriverError, ServoName};
 use crate::lead::{Aim, Lead};
 use crate::map::{Command, ServoMap, ticks_a_radian};
 use crate::plausible::{Filter, JUMPS_MAX, Verdict};
-use crate::{Attached, BusCounts, Identity, RETRIES_MAX, Released};
+use crate::{Attached, BusCounts, BusError, Identity, Released};
 use arm::{Arm, ArmFile};
 use base::clock::Clock;
 use base::units::{Instant, Joints, Measured, ServoState};
 use gate::TorqueLimit;
 use link::Link;
+use servo::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
+use servo::dialect::{Dialect, Goal, Known, Reading, Register, Request};
+use servo::{MotionAuthority, RETRIES_MAX};
 
 mod attach;
 mod torque;
@@ -45,6 +46,8 @@ pub(crate) struct Servos<D: Dialect> {
     map: ServoMap,
     ids: Vec<u8>,
     bus: Bus<D::Framing>,
+    /// What lets this driver write goals and switch torque on: its commands take setpoints alone.
+    authority: MotionAuthority,
     filters: Vec<Filter>,
     found_ticks: Vec<i32>,
     /// Where the joints were last sent, and which way that was.
@@ -85,6 +88,7 @@ impl<D: Dialect> Servos<D> {
             arm: arm.file.clone(),
             ids: map.ids(),
             bus: Bus::new(D::Framing::default(), clock, arm.file.baud, map.counts()),
+            authority: MotionAuthority::claim(),
             filters: vec![Filter::default(); count],
             found_ticks: Vec::new(),
             aimed_rad: None,
@@ -258,12 +262,13 @@ impl<D: Dialect> Servos<D> {
         let blocks = self.map.entries.iter().zip(goals);
         let blocks: Vec<_> = blocks
             .map(|(entry, goal)| {
-                let block = D::goal_block(entry, *goal).split_off(skip);
+                let block = D::goal_block(entry.acceleration_max_ticks_s2, *goal).split_off(skip);
                 (entry.name.id, block)
             })
             .collect();
         let mut frame = Vec::new();
-        D::encode(&mut frame, Request::SyncWrite(register, &blocks));
+        let goals = Request::MotionWrite(register, &blocks, &self.authority);
+        D::encode(&mut frame, goals);
         frame
     }
 
@@ -469,7 +474,7 @@ impl<D: Dialect> Servos<D> {
             parameters: usize::from(register.length),
             until,
         };
-        self.bus.ask(link, &request, expect).await
+        Ok(self.bus.ask(link, &request, expect).await?)
     }
 
     /// Asks all servos for a register that they answer in one packet.

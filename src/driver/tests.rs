@@ -9,9 +9,11 @@
 use std::time::Duration;
 
 use super::*;
+use base::units::Joints;
 use link::memory::MemoryLink;
 use sim::{Fault, Simulator};
 
+mod diagnose;
 mod dynamixel;
 mod faults;
 mod firmware;

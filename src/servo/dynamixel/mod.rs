@@ -3,12 +3,10 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::Identity;
 use crate::bus::Status;
-use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting};
+use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting, is_harmless};
 use crate::error::{Ailment, ServoName};
-use crate::map::Entry;
-use gate::TorqueLimit;
+use crate::identity::Identity;
 
 pub mod codec;
 pub mod registers;
@@ -47,6 +45,7 @@ impl Dialect for Dynamixel {
     const ARM: &'static [Setting] = &[(registers::BUS_WATCHDOG, registers::WATCHDOG_STEPS)];
     const DISARM: &'static [Setting] = &[(registers::BUS_WATCHDOG, 0)];
     const POSITIONS: RangeInclusive<i32> = registers::POSITIONS;
+    const MOTION: &'static [RangeInclusive<u16>] = registers::MOTION;
 
     fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool {
         match request {
@@ -65,7 +64,10 @@ impl Dialect for Dynamixel {
                 encode(out, BROADCAST, Instruction::FastSyncRead, &parameters);
             }
             Request::Reboot(id) => encode(out, id, Instruction::Reboot, &[]),
-            Request::SyncWrite(register, blocks) => {
+            Request::SyncWrite(register, blocks) if !is_harmless::<Self>(register, blocks) => {
+                return false;
+            }
+            Request::SyncWrite(register, blocks) | Request::MotionWrite(register, blocks, _) => {
                 let mut parameters = place(register).to_vec();
                 for (id, block) in blocks {
                     parameters.push(*id);
@@ -77,9 +79,9 @@ impl Dialect for Dynamixel {
         true
     }
 
-    fn goal_block(entry: &Entry, goal: Goal) -> Vec<u8> {
-        let acceleration = ACCELERATION_HEADROOM * entry.acceleration_max_ticks_s2
-            / registers::ACCELERATION_STEP_TICKS_S2;
+    fn goal_block(acceleration_ticks_s2: f64, goal: Goal) -> Vec<u8> {
+        let acceleration =
+            ACCELERATION_HEADROOM * acceleration_ticks_s2 / registers::ACCELERATION_STEP_TICKS_S2;
         let velocity = goal.speed_ticks_s / registers::VELOCITY_STEP_TICKS_S;
         let mut block = Vec::with_capacity(usize::from(Self::GOAL.length));
         block.extend(profile(acceleration).to_le_bytes());
@@ -126,12 +128,9 @@ impl Dialect for Dynamixel {
         (volts(settings::VOLTAGE_MIN), volts(settings::VOLTAGE_MAX))
     }
 
-    fn torque_limit(limit: TorqueLimit, settings: &Status) -> i32 {
+    fn torque_limits(settings: &Status) -> [i32; 2] {
         let most = i32::from(settings.word(settings::PWM_LIMIT));
-        match limit {
-            TorqueLimit::Work => most,
-            TorqueLimit::Touch => most.min(registers::PWM_MAX / 2),
-        }
+        [most, most.min(registers::PWM_MAX / 2)]
     }
 
     fn learn(index: usize, status: &Status, known: &mut Known) -> Option<Ailment> {

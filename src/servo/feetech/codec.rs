@@ -20,12 +20,13 @@ const ID_ADDRESS: u8 = 5;
 /// What a servo is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Instruction {
+pub(crate) enum Instruction {
     /// Answer.
     Ping = 0x01,
     /// Address, length.
     Read = 0x02,
     /// Address, data.
+    #[cfg(test)]
     Write = 0x03,
     /// Address, length, ids: each answers in that order.
     SyncRead = 0x82,
@@ -41,7 +42,7 @@ pub enum Instruction {
     clippy::cast_possible_truncation,
     reason = "refused above PARAMETERS_MAX"
 )]
-pub fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+pub(crate) fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
     let count = parameters.len();
     assert!(count <= PARAMETERS_MAX, "{count} parameters for a frame");
     let begin = out.len() + 2;

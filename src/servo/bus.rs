@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use crate::BusCounts;
-use crate::error::DriverError;
+use crate::counts::BusCounts;
+use crate::error::BusError;
 use crate::framing::{Framing, Reply};
 use base::clock::Clock;
 use base::units::Instant;
@@ -124,7 +124,7 @@ impl<F: Framing> Bus<F> {
         link: &mut dyn Link,
         request: &[u8],
         expect: Expect<'_>,
-    ) -> Result<Vec<Option<Status>>, DriverError> {
+    ) -> Result<Vec<Option<Status>>, BusError> {
         let gather = self.exchange(link, request, &expect).await?;
         let (is_echo, replies) = (gather.echoed, gather.replies);
         let other = self.framing.distinct(request);
@@ -156,7 +156,7 @@ impl<F: Framing> Bus<F> {
         link: &mut dyn Link,
         request: &[u8],
         expect: &Expect<'_>,
-    ) -> Result<Option<bool>, DriverError> {
+    ) -> Result<Option<bool>, BusError> {
         let expect = Expect {
             parameters: 1,
             ..*expect
@@ -189,7 +189,7 @@ impl<F: Framing> Bus<F> {
         link: &mut dyn Link,
         request: &'a [u8],
         expect: &Expect<'a>,
-    ) -> Result<Gather<'a>, DriverError> {
+    ) -> Result<Gather<'a>, BusError> {
         self.tell(link, request).await?;
         let until = expect.until.min(self.patience(request.len(), expect));
         let corrupt_before = self.framing.corrupt();
@@ -199,7 +199,7 @@ impl<F: Framing> Bus<F> {
             let count = link
                 .receive(&mut buffer, until)
                 .await
-                .map_err(DriverError::Read)?;
+                .map_err(BusError::Read)?;
             if count == 0 {
                 break;
             }
@@ -212,11 +212,11 @@ impl<F: Framing> Bus<F> {
     }
 
     /// Sends a request that nobody answers.
-    pub async fn tell(&mut self, link: &mut dyn Link, request: &[u8]) -> Result<(), DriverError> {
-        link.discard_input().map_err(DriverError::Read)?;
+    pub async fn tell(&mut self, link: &mut dyn Link, request: &[u8]) -> Result<(), BusError> {
+        link.discard_input().map_err(BusError::Read)?;
         self.framing.clear();
         self.counts.transactions += 1;
-        link.send(request).await.map_err(DriverError::Write)
+        link.send(request).await.map_err(BusError::Write)
     }
 
     /// When a transaction that starts now has certainly ended.

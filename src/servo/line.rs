@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use crate::bus::{Bus, Expect, Status};
+use crate::dialect::{Dialect, Reading, Request};
+use crate::dynamixel::Dynamixel;
+use crate::feetech::Feetech;
+use crate::{BusCounts, BusError, RETRIES_MAX, Register};
 use base::clock::Clock;
 use base::units::Instant;
-use driver::bus::{Bus, Expect, Status};
-use driver::dialect::{Dialect, Reading, Request};
-use driver::dynamixel::Dynamixel;
-use driver::feetech::Feetech;
-use driver::{BusCounts, DriverError, RETRIES_MAX, Register};
 use link::Link;
 
 /// How a servo speaks.
@@ -120,7 +120,7 @@ impl Line {
         &mut self,
         link: &mut dyn Link,
         id: u8,
-    ) -> Result<Option<Duration>, DriverError> {
+    ) -> Result<Option<Duration>, BusError> {
         each!(&mut self.0, voice => voice.ping(link, id).await)
     }
 
@@ -133,7 +133,7 @@ impl Line {
         link: &mut dyn Link,
         id: u8,
         register: Register,
-    ) -> Result<Option<Status>, DriverError> {
+    ) -> Result<Option<Status>, BusError> {
         each!(&mut self.0, voice => voice.read(link, id, register).await)
     }
 
@@ -147,7 +147,7 @@ impl Line {
         id: u8,
         register: Register,
         value: i32,
-    ) -> Result<(), DriverError> {
+    ) -> Result<(), BusError> {
         each!(&mut self.0, voice => voice.write(link, id, register, value).await)
     }
 
@@ -155,11 +155,7 @@ impl Line {
     ///
     /// # Errors
     /// When the line itself fails.
-    pub(crate) async fn reboot(
-        &mut self,
-        link: &mut dyn Link,
-        id: u8,
-    ) -> Result<bool, DriverError> {
+    pub(crate) async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<bool, BusError> {
         each!(&mut self.0, voice => voice.reboot(link, id).await)
     }
 
@@ -179,7 +175,7 @@ impl<D: Dialect> Voice<D> {
         Self(bus)
     }
 
-    async fn ping(&mut self, link: &mut dyn Link, id: u8) -> Result<Option<Duration>, DriverError> {
+    async fn ping(&mut self, link: &mut dyn Link, id: u8) -> Result<Option<Duration>, BusError> {
         let mut request = Vec::new();
         D::encode(&mut request, Request::Ping(id));
         let began = self.0.clock.now();
@@ -192,7 +188,7 @@ impl<D: Dialect> Voice<D> {
         link: &mut dyn Link,
         id: u8,
         register: Register,
-    ) -> Result<Option<Status>, DriverError> {
+    ) -> Result<Option<Status>, BusError> {
         let mut request = Vec::new();
         D::encode(&mut request, Request::Read(id, register));
         for _ in 0..=RETRIES_MAX {
@@ -211,7 +207,7 @@ impl<D: Dialect> Voice<D> {
         request: &[u8],
         id: u8,
         parameters: usize,
-    ) -> Result<Option<Status>, DriverError> {
+    ) -> Result<Option<Status>, BusError> {
         let expect = Expect {
             ids: &[id],
             parameters,
@@ -227,18 +223,19 @@ impl<D: Dialect> Voice<D> {
         id: u8,
         register: Register,
         value: i32,
-    ) -> Result<(), DriverError> {
+    ) -> Result<(), BusError> {
         let bytes = value.to_le_bytes();
         let bytes = bytes.get(..usize::from(register.length)).unwrap_or(&bytes);
         let mut frame = Vec::new();
-        D::encode(
-            &mut frame,
-            Request::SyncWrite(register, &[(id, bytes.to_vec())]),
-        );
+        let blocks = [(id, bytes.to_vec())];
+        if !D::encode(&mut frame, Request::SyncWrite(register, &blocks)) {
+            let register = register.name;
+            return Err(BusError::NoAuthority { register });
+        }
         self.0.tell(link, &frame).await
     }
 
-    async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<bool, DriverError> {
+    async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<bool, BusError> {
         let mut request = Vec::new();
         if !D::encode(&mut request, Request::Reboot(id)) {
             return Ok(false);

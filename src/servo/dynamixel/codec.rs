@@ -25,12 +25,13 @@ const CHECK: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_UMTS);
 /// What a servo is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Instruction {
+pub(crate) enum Instruction {
     /// Answer with model and firmware.
     Ping = 0x01,
     /// Address, length.
     Read = 0x02,
     /// Address, data.
+    #[cfg(test)]
     Write = 0x03,
     /// Restart.
     Reboot = 0x08,
@@ -50,7 +51,7 @@ pub enum Instruction {
     clippy::cast_possible_truncation,
     reason = "stuffed, at most 4/3 of PARAMETERS_MAX"
 )]
-pub fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+pub(crate) fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
     let count = parameters.len();
     assert!(count <= PARAMETERS_MAX, "{count} parameters for a frame");
     let begin = out.len();

@@ -1,14 +1,13 @@
-//! What one family of servos needs to tell the rest of the driver: its requests, its registers and
+//! What one family of servos needs to tell the rest: its requests, its registers and
 //! what their contents mean. A new family is one file that does so, and a codec.
 
 use std::ops::RangeInclusive;
 
-use crate::Identity;
+use crate::authority::MotionAuthority;
 use crate::bus::Status;
 use crate::error::{Ailment, ServoName};
 use crate::framing::Framing;
-use crate::map::Entry;
-use gate::TorqueLimit;
+use crate::identity::Identity;
 
 /// A place in a servo's memory: address and length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +32,11 @@ pub enum Request<'a> {
     /// A register of each, in one packet that they build together. `None` from [`Dialect::encode`]
     /// where a family has no such thing.
     FastSyncRead(Register, &'a [u8]),
-    /// A register of each; nobody answers.
+    /// A setting of each; nobody answers. `false` from [`Dialect::encode`] where it would let a servo
+    /// move: a goal, or torque switched on.
     SyncWrite(Register, &'a [(u8, Vec<u8>)]),
+    /// A register of each that may let it move; nobody answers.
+    MotionWrite(Register, &'a [(u8, Vec<u8>)], &'a MotionAuthority),
     /// Start anew. `false` from [`Dialect::encode`] where a family has no such thing.
     Reboot(u8),
 }
@@ -116,11 +118,14 @@ pub trait Dialect: Send + 'static {
     /// Positions that a servo may report.
     const POSITIONS: RangeInclusive<i32>;
 
-    /// Appends a request's bytes; whether the family has such a request.
+    /// Addresses that make a servo move, or hold still, when they are written: torque enable and goals.
+    const MOTION: &'static [RangeInclusive<u16>];
+
+    /// Appends a request's bytes; whether the family has such a request and it may be sent.
     fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool;
 
-    /// The bytes of [`Self::GOAL`].
-    fn goal_block(entry: &Entry, goal: Goal) -> Vec<u8>;
+    /// Returns the bytes of [`Self::GOAL`], for a joint whose plan accelerates up to this.
+    fn goal_block(acceleration_ticks_s2: f64, goal: Goal) -> Vec<u8>;
 
     /// The goal position in [`Self::GOAL`] as it was read back.
     fn goal_ticks(status: &Status) -> i32;
@@ -135,8 +140,9 @@ pub trait Dialect: Send + 'static {
     /// What a servo's settings say of its supply.
     fn voltage_limits_v(settings: &Status) -> (f64, f64);
 
-    /// Returns what [`Self::TORQUE_LIMIT`] is for a motion, in a servo with such [`Self::SETTINGS`].
-    fn torque_limit(limit: TorqueLimit, settings: &Status) -> i32;
+    /// Returns what [`Self::TORQUE_LIMIT`] is for work and for touching, in a servo with such
+    /// [`Self::SETTINGS`].
+    fn torque_limits(settings: &Status) -> [i32; 2];
 
     /// Takes what the `index`-th of [`Self::STATES`] says of an energised servo; what is wrong
     /// with it.
@@ -156,4 +162,18 @@ pub trait Dialect: Send + 'static {
         let _ = (status, register, ids);
         None
     }
+}
+
+/// Whether writing these blocks to `register` leaves every servo of `D` where it is: it is no goal,
+/// and where it is torque enable alone it switches torque off.
+pub(crate) fn is_harmless<D: Dialect>(register: Register, blocks: &[(u8, Vec<u8>)]) -> bool {
+    let written = blocks.iter().map(|(_, block)| block.len());
+    let longest = written.fold(usize::from(register.length), usize::max);
+    let end = usize::from(register.address) + longest;
+    let moves = D::MOTION.iter().any(|range| {
+        usize::from(register.address) <= usize::from(*range.end())
+            && usize::from(*range.start()) < end
+    });
+    let is_off = |(_, block): &(u8, Vec<u8>)| block.iter().all(|byte| *byte == 0);
+    !moves || (register == D::TORQUE_ENABLE && longest == 1 && blocks.iter().all(is_off))
 }

@@ -40,6 +40,9 @@ pub const PRESENT: Register = register("present state", 126, 10);
 /// Voltage and temperature.
 pub const SUPPLY: Register = register("present supply", 144, 3);
 
+/// Torque enable, and goals of PWM, current, velocity and position with their profile.
+pub const MOTION: &[std::ops::RangeInclusive<u16>] = &[64..=64, 100..=119];
+
 /// Places within [`SETTINGS`].
 pub mod settings {
     /// Model number, a word.

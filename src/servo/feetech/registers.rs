@@ -32,6 +32,9 @@ pub const TORQUE_LIMIT_AT: usize = 8;
 /// Position, speed, load, voltage and temperature.
 pub const PRESENT: Register = register("present state", 56, 8);
 
+/// Torque enable, and everything of a goal.
+pub const MOTION: &[std::ops::RangeInclusive<u16>] = &[40..=47];
+
 /// Places within [`SETTINGS`].
 pub mod settings {
     /// Firmware, major then minor.

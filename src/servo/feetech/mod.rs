@@ -3,12 +3,10 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::Identity;
 use crate::bus::Status;
-use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting};
+use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting, is_harmless};
 use crate::error::{Ailment, ServoName};
-use crate::map::Entry;
-use gate::TorqueLimit;
+use crate::identity::Identity;
 
 pub mod codec;
 pub mod registers;
@@ -48,6 +46,7 @@ impl Dialect for Feetech {
     const ARM: &'static [Setting] = &[];
     const DISARM: &'static [Setting] = &[];
     const POSITIONS: RangeInclusive<i32> = registers::POSITIONS;
+    const MOTION: &'static [RangeInclusive<u16>] = registers::MOTION;
 
     fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool {
         match request {
@@ -60,7 +59,10 @@ impl Dialect for Feetech {
                 parameters.extend(ids);
                 encode(out, BROADCAST, Instruction::SyncRead, &parameters);
             }
-            Request::SyncWrite(register, blocks) => {
+            Request::SyncWrite(register, blocks) if !is_harmless::<Self>(register, blocks) => {
+                return false;
+            }
+            Request::SyncWrite(register, blocks) | Request::MotionWrite(register, blocks, _) => {
                 let mut parameters = place(register).to_vec();
                 for (id, block) in blocks {
                     parameters.push(*id);
@@ -78,9 +80,9 @@ impl Dialect for Feetech {
         clippy::cast_sign_loss,
         reason = "both numbers are clamped to their register's range first"
     )]
-    fn goal_block(entry: &Entry, goal: Goal) -> Vec<u8> {
-        let steps = ACCELERATION_HEADROOM * entry.acceleration_max_ticks_s2
-            / registers::ACCELERATION_STEP_TICKS_S2;
+    fn goal_block(acceleration_ticks_s2: f64, goal: Goal) -> Vec<u8> {
+        let steps =
+            ACCELERATION_HEADROOM * acceleration_ticks_s2 / registers::ACCELERATION_STEP_TICKS_S2;
         // 0 would mean "without limit" in both registers.
         let acceleration = steps
             .ceil()
@@ -136,11 +138,8 @@ impl Dialect for Feetech {
         (volts(settings::VOLTAGE_MIN), volts(settings::VOLTAGE_MAX))
     }
 
-    fn torque_limit(limit: TorqueLimit, _settings: &Status) -> i32 {
-        match limit {
-            TorqueLimit::Work => TORQUE_LIMIT_PERMILLE,
-            TorqueLimit::Touch => TORQUE_LIMIT_TOUCH_PERMILLE,
-        }
+    fn torque_limits(_settings: &Status) -> [i32; 2] {
+        [TORQUE_LIMIT_PERMILLE, TORQUE_LIMIT_TOUCH_PERMILLE]
     }
 
     fn learn(_index: usize, status: &Status, known: &mut Known) -> Option<Ailment> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::line::IDS;
 use super::{Line, ServiceError, Speech};
-use driver::{Register, dynamixel, feetech};
+use crate::{Register, dynamixel, feetech};
 use link::Link;
 
 /// What shall be changed.

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{Line, Speech, models};
-use driver::bus::Status;
-use driver::{DriverError, Register, dynamixel, feetech};
+use crate::bus::Status;
+use crate::{BusError, Register, dynamixel, feetech};
 use link::Link;
 
 /// A servo as it was read.
@@ -78,7 +78,7 @@ const fn places(speech: Speech) -> Places {
 ///
 /// # Errors
 /// When the line itself fails.
-pub async fn at(line: &mut Line, link: &mut dyn Link, id: u8) -> Result<Option<Seen>, DriverError> {
+pub async fn at(line: &mut Line, link: &mut dyn Link, id: u8) -> Result<Option<Seen>, BusError> {
     let places = places(line.speech());
     let Some(settings) = line.read(link, id, places.settings).await? else {
         return Ok(None);
