@@ -1,3 +1,4 @@
+//! A servo bus: everything that is said to servos and by them, without a setpoint and without an arm.
 #![doc = include_str!("README.md")]
 
 pub mod authority;
