@@ -150,7 +150,10 @@ fn against(
     let file = place.and_then(|place| files.of(place));
     let mut found = one.against(now, file.as_deref(), wanted);
     if let Some(ms) = held.revoked_ms {
-        found.push(format!("it was revoked on {} UTC", exam::calendar(ms)));
+        found.push(format!(
+            "it was revoked on {} UTC",
+            base::calendar::minute(ms)
+        ));
     }
     Ok(found)
 }
