@@ -5,7 +5,7 @@ use nalgebra::{DMatrix, DVector};
 const ROUNDS_MAX: usize = 60;
 
 /// A round that gains less than this share of the squares is the last.
-const GAIN_MIN: f64 = 1e-12;
+const GAIN_MIN: f64 = 1e-9;
 
 const DAMPING: f64 = 1e-3;
 const DAMPING_MIN: f64 = 1e-12;
