@@ -8,6 +8,7 @@ use crate::bus::Status;
 use crate::error::{Ailment, ServoName};
 use crate::framing::Framing;
 use crate::identity::Identity;
+use crate::wire::{BROADCAST, Instruction, Wire};
 
 /// A place in a servo's memory: address and length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,17 @@ pub struct Register {
     pub address: u16,
     /// Bytes.
     pub length: u16,
+}
+
+impl Register {
+    /// A register of this name.
+    pub(crate) const fn new(name: &'static str, address: u16, length: u16) -> Self {
+        Self {
+            name,
+            address,
+            length,
+        }
+    }
 }
 
 /// A request to servos.
@@ -86,7 +98,7 @@ impl Default for Known {
 pub type Setting = (Register, i32);
 
 /// One family's bytes.
-pub trait Dialect: Send + 'static {
+pub trait Dialect: Wire + Send + Sized + 'static {
     /// Its frames.
     type Framing: Framing + Default;
 
@@ -122,7 +134,35 @@ pub trait Dialect: Send + 'static {
     const MOTION: &'static [RangeInclusive<u16>];
 
     /// Appends a request's bytes; whether the family has such a request and it may be sent.
-    fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool;
+    fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool {
+        let (id, instruction, parameters) = match request {
+            Request::Ping(id) => (id, Instruction::Ping, Vec::new()),
+            Request::Read(id, register) => (id, Instruction::Read, Self::place(register)),
+            Request::SyncRead(register, ids) => {
+                let parameters = [&Self::place(register), ids].concat();
+                (BROADCAST, Instruction::SyncRead, parameters)
+            }
+            Request::FastSyncRead(register, ids) if Self::FAST => {
+                let parameters = [&Self::place(register), ids].concat();
+                (BROADCAST, Instruction::FastSyncRead, parameters)
+            }
+            Request::Reboot(id) if Self::REBOOTS => (id, Instruction::Reboot, Vec::new()),
+            Request::FastSyncRead(..) | Request::Reboot(_) => return false,
+            Request::SyncWrite(register, blocks) if !is_harmless::<Self>(register, blocks) => {
+                return false;
+            }
+            Request::SyncWrite(register, blocks) | Request::MotionWrite(register, blocks, _) => {
+                let mut parameters = Self::place(register);
+                for (id, block) in blocks {
+                    parameters.push(*id);
+                    parameters.extend(block);
+                }
+                (BROADCAST, Instruction::SyncWrite, parameters)
+            }
+        };
+        Self::frame(out, id, instruction, &parameters);
+        true
+    }
 
     /// Returns the bytes of [`Self::GOAL`], for a joint whose plan accelerates up to this.
     fn goal_block(acceleration_ticks_s2: f64, goal: Goal) -> Vec<u8>;
@@ -166,7 +206,7 @@ pub trait Dialect: Send + 'static {
 
 /// Whether writing these blocks to `register` leaves every servo of `D` where it is: it is no goal,
 /// and where it is torque enable alone it switches torque off.
-pub(crate) fn is_harmless<D: Dialect>(register: Register, blocks: &[(u8, Vec<u8>)]) -> bool {
+fn is_harmless<D: Dialect>(register: Register, blocks: &[(u8, Vec<u8>)]) -> bool {
     let written = blocks.iter().map(|(_, block)| block.len());
     let longest = written.fold(usize::from(register.length), usize::max);
     let end = usize::from(register.address) + longest;

@@ -22,6 +22,7 @@ mod stranger;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod wire;
 
 // Opening a port and keeping time needs these beside this crate.
 pub use {base, link};

@@ -7,9 +7,7 @@
 use crc::{CRC_16_UMTS, Crc, Table};
 
 use crate::framing::{self, Found, Shape};
-
-/// The id that every servo obeys. Servos that answer together do it under this id.
-pub const BROADCAST: u8 = 0xFE;
+use crate::wire::{BROADCAST, Instruction};
 
 /// Parameter bytes that fit into a frame, stuffed.
 pub const PARAMETERS_MAX: usize = 1000;
@@ -21,27 +19,6 @@ const STATUS: u8 = 0x55;
 const PREFIX: usize = 7;
 
 const CHECK: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_UMTS);
-
-/// What a servo is asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Instruction {
-    /// Answer with model and firmware.
-    Ping = 0x01,
-    /// Address, length.
-    Read = 0x02,
-    /// Address, data.
-    #[cfg(test)]
-    Write = 0x03,
-    /// Restart.
-    Reboot = 0x08,
-    /// Address, length, ids: each answers in that order.
-    SyncRead = 0x82,
-    /// Address, length, then an id and its data for each; nobody answers.
-    SyncWrite = 0x83,
-    /// As a sync read, answered in one packet.
-    FastSyncRead = 0x8A,
-}
 
 /// Appends a frame.
 ///

@@ -4,14 +4,15 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::bus::Status;
-use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting, is_harmless};
+use crate::dialect::{Dialect, Goal, Known, Reading, Register, Setting};
 use crate::error::{Ailment, ServoName};
 use crate::identity::Identity;
+use crate::wire::{Instruction, Wire};
 
 pub mod codec;
 pub mod registers;
 
-use codec::{BROADCAST, Decoder, Instruction, encode};
+use codec::Decoder;
 use registers::{present, settings, torque_state};
 
 /// The servo may accelerate this much harder than the plan: at the plan's own figure its ramps
@@ -24,6 +25,23 @@ const ALERT: u8 = 0x80;
 /// The protocol 2.0 dialect of the X series.
 #[derive(Debug)]
 pub struct Dynamixel;
+
+impl Wire for Dynamixel {
+    const FAST: bool = true;
+    const REBOOTS: bool = true;
+
+    fn frame(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+        codec::encode(out, id, instruction, parameters);
+    }
+
+    fn place(register: Register) -> Vec<u8> {
+        [
+            register.address.to_le_bytes(),
+            register.length.to_le_bytes(),
+        ]
+        .concat()
+    }
+}
 
 impl Dialect for Dynamixel {
     type Framing = Decoder;
@@ -46,38 +64,6 @@ impl Dialect for Dynamixel {
     const DISARM: &'static [Setting] = &[(registers::BUS_WATCHDOG, 0)];
     const POSITIONS: RangeInclusive<i32> = registers::POSITIONS;
     const MOTION: &'static [RangeInclusive<u16>] = registers::MOTION;
-
-    fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool {
-        match request {
-            Request::Ping(id) => encode(out, id, Instruction::Ping, &[]),
-            Request::Read(id, register) => encode(out, id, Instruction::Read, &place(register)),
-            Request::SyncRead(register, ids) => {
-                encode(
-                    out,
-                    BROADCAST,
-                    Instruction::SyncRead,
-                    &with_ids(register, ids),
-                );
-            }
-            Request::FastSyncRead(register, ids) => {
-                let parameters = with_ids(register, ids);
-                encode(out, BROADCAST, Instruction::FastSyncRead, &parameters);
-            }
-            Request::Reboot(id) => encode(out, id, Instruction::Reboot, &[]),
-            Request::SyncWrite(register, blocks) if !is_harmless::<Self>(register, blocks) => {
-                return false;
-            }
-            Request::SyncWrite(register, blocks) | Request::MotionWrite(register, blocks, _) => {
-                let mut parameters = place(register).to_vec();
-                for (id, block) in blocks {
-                    parameters.push(*id);
-                    parameters.extend(block);
-                }
-                encode(out, BROADCAST, Instruction::SyncWrite, &parameters);
-            }
-        }
-        true
-    }
 
     fn goal_block(acceleration_ticks_s2: f64, goal: Goal) -> Vec<u8> {
         let acceleration =
@@ -198,18 +184,6 @@ impl Dialect for Dynamixel {
 
 /// Error, id and CRC around each servo's share of a fast reply.
 const FAST_OVERHEAD: usize = 4;
-
-fn place(register: Register) -> [u8; 4] {
-    let [a, b] = register.address.to_le_bytes();
-    let [c, d] = register.length.to_le_bytes();
-    [a, b, c, d]
-}
-
-fn with_ids(register: Register, ids: &[u8]) -> Vec<u8> {
-    let mut parameters = place(register).to_vec();
-    parameters.extend(ids);
-    parameters
-}
 
 /// A profile register's value; 0 would mean "without limit".
 #[expect(

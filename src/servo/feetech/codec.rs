@@ -5,9 +5,7 @@
 //! also ask whether it is plausible.
 
 use crate::framing::{self, Found, Shape};
-
-/// The id that every servo obeys and none answers.
-pub const BROADCAST: u8 = 0xFE;
+use crate::wire::Instruction;
 
 /// Parameter bytes that fit into a frame.
 pub const PARAMETERS_MAX: usize = 250;
@@ -16,23 +14,6 @@ const HEADER: u8 = 0xFF;
 
 /// Where a servo keeps its own id, in one byte.
 const ID_ADDRESS: u8 = 5;
-
-/// What a servo is asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum Instruction {
-    /// Answer.
-    Ping = 0x01,
-    /// Address, length.
-    Read = 0x02,
-    /// Address, data.
-    #[cfg(test)]
-    Write = 0x03,
-    /// Address, length, ids: each answers in that order.
-    SyncRead = 0x82,
-    /// Address, length, then an id and its data for each; nobody answers.
-    SyncWrite = 0x83,
-}
 
 /// Appends a frame.
 ///
@@ -149,6 +130,7 @@ mod tests {
 
     use super::*;
     use crate::framing::Framing;
+    use crate::wire::BROADCAST;
 
     fn frame(id: u8, instruction: Instruction, parameters: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();

@@ -4,14 +4,15 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::bus::Status;
-use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting, is_harmless};
+use crate::dialect::{Dialect, Goal, Known, Reading, Register, Setting};
 use crate::error::{Ailment, ServoName};
 use crate::identity::Identity;
+use crate::wire::{Instruction, Wire};
 
 pub mod codec;
 pub mod registers;
 
-use codec::{BROADCAST, Decoder, Instruction, encode, from_sign_magnitude, to_sign_magnitude};
+use codec::{Decoder, from_sign_magnitude, to_sign_magnitude};
 use registers::{present, settings};
 
 /// The servo may accelerate this much harder than the plan: at the plan's own figure its ramps
@@ -30,6 +31,20 @@ const TORQUE_LIMIT_TOUCH_PERMILLE: i32 = 475;
 #[derive(Debug)]
 pub struct Feetech;
 
+impl Wire for Feetech {
+    fn frame(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+        codec::encode(out, id, instruction, parameters);
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "every register of this family lies below 256"
+    )]
+    fn place(register: Register) -> Vec<u8> {
+        vec![register.address as u8, register.length as u8]
+    }
+}
+
 impl Dialect for Feetech {
     type Framing = Decoder;
 
@@ -47,33 +62,6 @@ impl Dialect for Feetech {
     const DISARM: &'static [Setting] = &[];
     const POSITIONS: RangeInclusive<i32> = registers::POSITIONS;
     const MOTION: &'static [RangeInclusive<u16>] = registers::MOTION;
-
-    fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool {
-        match request {
-            Request::Ping(id) => encode(out, id, Instruction::Ping, &[]),
-            Request::Read(id, register) => {
-                encode(out, id, Instruction::Read, &place(register));
-            }
-            Request::SyncRead(register, ids) => {
-                let mut parameters = place(register).to_vec();
-                parameters.extend(ids);
-                encode(out, BROADCAST, Instruction::SyncRead, &parameters);
-            }
-            Request::SyncWrite(register, blocks) if !is_harmless::<Self>(register, blocks) => {
-                return false;
-            }
-            Request::SyncWrite(register, blocks) | Request::MotionWrite(register, blocks, _) => {
-                let mut parameters = place(register).to_vec();
-                for (id, block) in blocks {
-                    parameters.push(*id);
-                    parameters.extend(block);
-                }
-                encode(out, BROADCAST, Instruction::SyncWrite, &parameters);
-            }
-            Request::FastSyncRead(..) | Request::Reboot(_) => return false,
-        }
-        true
-    }
 
     #[expect(
         clippy::cast_possible_truncation,
@@ -162,14 +150,6 @@ impl Dialect for Feetech {
         .into_iter()
         .find_map(|(bit, ailment)| (error & bit != 0).then_some(ailment))
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "every register of this family lies below 256"
-)]
-fn place(register: Register) -> [u8; 2] {
-    [register.address as u8, register.length as u8]
 }
 
 fn check_settings(status: &Status, asked: u8) -> Result<(), String> {
