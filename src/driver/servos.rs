@@ -8,6 +8,7 @@
     reason = "every place is one of the arm's servos, and every list has one entry a servo"
 )]
 
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use crate::error::{Ailment, DriverError, ServoName};
@@ -45,7 +46,7 @@ pub(crate) struct Servos<D: Dialect> {
     arm: ArmFile,
     map: ServoMap,
     ids: Vec<u8>,
-    bus: Bus<D::Framing>,
+    bus: Bus,
     /// What lets this driver write goals and switch torque on: its commands take setpoints alone.
     authority: MotionAuthority,
     filters: Vec<Filter>,
@@ -78,6 +79,7 @@ pub(crate) struct Servos<D: Dialect> {
     /// The speed caps that went out last, and in how many cycles since.
     capped: Vec<f64>,
     capped_cycles: u64,
+    dialect: PhantomData<fn() -> D>,
 }
 
 impl<D: Dialect> Servos<D> {
@@ -87,7 +89,12 @@ impl<D: Dialect> Servos<D> {
         Self {
             arm: arm.file.clone(),
             ids: map.ids(),
-            bus: Bus::new(D::Framing::default(), clock, arm.file.baud, map.counts()),
+            bus: Bus::new(
+                Box::new(D::Framing::default()),
+                clock,
+                arm.file.baud,
+                map.counts(),
+            ),
             authority: MotionAuthority::claim(),
             filters: vec![Filter::default(); count],
             found_ticks: Vec::new(),
@@ -111,6 +118,7 @@ impl<D: Dialect> Servos<D> {
             fast: false,
             capped: Vec::new(),
             capped_cycles: 0,
+            dialect: PhantomData,
             map,
         }
     }

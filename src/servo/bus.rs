@@ -86,8 +86,8 @@ pub struct Expect<'a> {
 }
 
 /// The near end of a servo bus.
-pub struct Bus<F> {
-    framing: F,
+pub struct Bus {
+    framing: Box<dyn Framing>,
     pub clock: Clock,
     pub baud: u32,
     pub return_delay: Duration,
@@ -99,8 +99,8 @@ pub struct Bus<F> {
     pub counts: BusCounts,
 }
 
-impl<F: Framing> Bus<F> {
-    pub fn new(framing: F, clock: &Clock, baud: u32, counts: BusCounts) -> Self {
+impl Bus {
+    pub fn new(framing: Box<dyn Framing>, clock: &Clock, baud: u32, counts: BusCounts) -> Self {
         Self {
             framing,
             clock: clock.clone(),
@@ -180,7 +180,7 @@ impl<F: Framing> Bus<F> {
     fn replies_in(&mut self, bytes: &[u8], expect: &Expect<'_>) -> Vec<Option<Status>> {
         self.framing.clear();
         let mut gather = Gather::new(&[], expect, false);
-        gather.take(bytes, &mut self.framing, &mut self.counts);
+        gather.take(bytes, self.framing.as_mut(), &mut self.counts);
         gather.replies
     }
 
@@ -205,7 +205,7 @@ impl<F: Framing> Bus<F> {
             }
             self.heard_at = self.clock.now();
             let (heard, _) = buffer.split_at(count);
-            gather.take(heard, &mut self.framing, &mut self.counts);
+            gather.take(heard, self.framing.as_mut(), &mut self.counts);
         }
         self.counts.corrupt += self.framing.corrupt() - corrupt_before;
         Ok(gather)
@@ -264,7 +264,7 @@ impl<'a> Gather<'a> {
         self.next_place >= self.ids.len()
     }
 
-    fn take<F: Framing>(&mut self, bytes: &[u8], framing: &mut F, counts: &mut BusCounts) {
+    fn take(&mut self, bytes: &[u8], framing: &mut dyn Framing, counts: &mut BusCounts) {
         self.heard += bytes.len();
         let ended = self.echo.pass(bytes, |fresh| framing.push(fresh));
         self.echoed |= ended;

@@ -100,7 +100,7 @@ pub type Setting = (Register, i32);
 /// One family's bytes.
 pub trait Dialect: Wire + Send + Sized + 'static {
     /// Its frames.
-    type Framing: Framing + Default;
+    type Framing: Framing + Default + 'static;
 
     /// Parameter bytes of the answer to a ping.
     const PING_LENGTH: usize;

@@ -6,7 +6,8 @@ use crate::bus::{Bus, Expect, Status};
 use crate::dialect::{Dialect, Reading, Request};
 use crate::dynamixel::Dynamixel;
 use crate::feetech::Feetech;
-use crate::{BusCounts, BusError, RETRIES_MAX, Register};
+use crate::framing::Framing;
+use crate::{BusCounts, BusError, RETRIES_MAX, Register, dynamixel, feetech};
 use base::clock::Clock;
 use base::units::Instant;
 use link::Link;
@@ -52,23 +53,10 @@ impl Speech {
 }
 
 /// The near end of a bus on which one family is spoken to.
-pub struct Line(Kind);
-
-enum Kind {
-    Feetech(Voice<Feetech>),
-    Dynamixel(Voice<Dynamixel>),
+pub struct Line {
+    speech: Speech,
+    bus: Bus,
 }
-
-macro_rules! each {
-    ($kind:expr, $voice:ident => $what:expr) => {
-        match $kind {
-            Kind::Feetech($voice) => $what,
-            Kind::Dynamixel($voice) => $what,
-        }
-    };
-}
-
-struct Voice<D: Dialect>(Bus<D::Framing>);
 
 /// The longest that an adapter is waited for where nothing is known of it.
 pub const SLACK: Duration = Duration::from_millis(6);
@@ -80,36 +68,36 @@ impl Line {
     /// A line to servos of a family; `slack` is how long the adapter may hold a reply back.
     #[must_use]
     pub fn new(speech: Speech, clock: &Clock, baud: u32, slack: Duration) -> Self {
-        Self(match speech {
-            Speech::FeetechSts => Kind::Feetech(Voice::new(clock, baud, slack)),
-            Speech::Dynamixel2 => Kind::Dynamixel(Voice::new(clock, baud, slack)),
-        })
+        let framing: Box<dyn Framing> = match speech {
+            Speech::FeetechSts => Box::new(feetech::codec::Decoder::default()),
+            Speech::Dynamixel2 => Box::new(dynamixel::codec::Decoder::default()),
+        };
+        let mut bus = Bus::new(framing, clock, baud, BusCounts::default());
+        bus.slack = slack;
+        Self { speech, bus }
     }
 
     /// How it speaks.
     #[must_use]
     pub const fn speech(&self) -> Speech {
-        match self.0 {
-            Kind::Feetech(_) => Speech::FeetechSts,
-            Kind::Dynamixel(_) => Speech::Dynamixel2,
-        }
+        self.speech
     }
 
     /// The speed that it expects of the wire.
     #[must_use]
     pub fn baud(&self) -> u32 {
-        each!(&self.0, voice => voice.0.baud)
+        self.bus.baud
     }
 
     /// From now on the adapter may hold a reply back for so long.
     pub fn wait_longer(&mut self, slack: Duration) {
-        each!(&mut self.0, voice => voice.0.slack = slack);
+        self.bus.slack = slack;
     }
 
     /// What was counted so far.
     #[must_use]
     pub fn counts(&self) -> &BusCounts {
-        each!(&self.0, voice => &voice.0.counts)
+        &self.bus.counts
     }
 
     /// How long a servo took to answer to its id, asked once; `None` where it did not.
@@ -121,7 +109,16 @@ impl Line {
         link: &mut dyn Link,
         id: u8,
     ) -> Result<Option<Duration>, BusError> {
-        each!(&mut self.0, voice => voice.ping(link, id).await)
+        let Some(request) = self.encoded(Request::Ping(id)) else {
+            return Ok(None);
+        };
+        let length = match self.speech {
+            Speech::FeetechSts => Feetech::PING_LENGTH,
+            Speech::Dynamixel2 => Dynamixel::PING_LENGTH,
+        };
+        let began = self.bus.clock.now();
+        let reply = self.ask(link, &request, id, length).await?;
+        Ok(reply.map(|_| self.bus.heard_at.since(began)))
     }
 
     /// A register of one servo, asked again where no answer comes; `None` where none came.
@@ -134,63 +131,9 @@ impl Line {
         id: u8,
         register: Register,
     ) -> Result<Option<Status>, BusError> {
-        each!(&mut self.0, voice => voice.read(link, id, register).await)
-    }
-
-    /// Writes to one servo, which does not answer: what came of it has to be read.
-    ///
-    /// # Errors
-    /// When the line itself fails.
-    pub(crate) async fn write(
-        &mut self,
-        link: &mut dyn Link,
-        id: u8,
-        register: Register,
-        value: i32,
-    ) -> Result<(), BusError> {
-        each!(&mut self.0, voice => voice.write(link, id, register, value).await)
-    }
-
-    /// Asks a servo to start anew, which nobody waits for; false where its family cannot be asked.
-    ///
-    /// # Errors
-    /// When the line itself fails.
-    pub(crate) async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<bool, BusError> {
-        each!(&mut self.0, voice => voice.reboot(link, id).await)
-    }
-
-    /// What a servo says of its present state.
-    pub(crate) fn reading(&self, status: &Status) -> Reading {
-        match self.0 {
-            Kind::Feetech(_) => Feetech::reading(status),
-            Kind::Dynamixel(_) => Dynamixel::reading(status),
-        }
-    }
-}
-
-impl<D: Dialect> Voice<D> {
-    fn new(clock: &Clock, baud: u32, slack: Duration) -> Self {
-        let mut bus = Bus::new(D::Framing::default(), clock, baud, BusCounts::default());
-        bus.slack = slack;
-        Self(bus)
-    }
-
-    async fn ping(&mut self, link: &mut dyn Link, id: u8) -> Result<Option<Duration>, BusError> {
-        let mut request = Vec::new();
-        D::encode(&mut request, Request::Ping(id));
-        let began = self.0.clock.now();
-        let reply = self.ask(link, &request, id, D::PING_LENGTH).await?;
-        Ok(reply.map(|_| self.0.heard_at.since(began)))
-    }
-
-    async fn read(
-        &mut self,
-        link: &mut dyn Link,
-        id: u8,
-        register: Register,
-    ) -> Result<Option<Status>, BusError> {
-        let mut request = Vec::new();
-        D::encode(&mut request, Request::Read(id, register));
+        let Some(request) = self.encoded(Request::Read(id, register)) else {
+            return Ok(None);
+        };
         for _ in 0..=RETRIES_MAX {
             let length = usize::from(register.length);
             let reply = self.ask(link, &request, id, length).await?;
@@ -199,6 +142,56 @@ impl<D: Dialect> Voice<D> {
             }
         }
         Ok(None)
+    }
+
+    /// Writes to one servo, which does not answer: what came of it has to be read.
+    ///
+    /// # Errors
+    /// When the line itself fails, or a register lets the servo move.
+    pub(crate) async fn write(
+        &mut self,
+        link: &mut dyn Link,
+        id: u8,
+        register: Register,
+        value: i32,
+    ) -> Result<(), BusError> {
+        let bytes = value.to_le_bytes();
+        let bytes = bytes.get(..usize::from(register.length)).unwrap_or(&bytes);
+        let blocks = [(id, bytes.to_vec())];
+        let request = self.encoded(Request::SyncWrite(register, &blocks));
+        let register = register.name;
+        let request = request.ok_or(BusError::NoAuthority { register })?;
+        self.bus.tell(link, &request).await
+    }
+
+    /// Asks a servo to start anew, which nobody waits for; false where its family cannot be asked.
+    ///
+    /// # Errors
+    /// When the line itself fails.
+    pub(crate) async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<bool, BusError> {
+        let Some(request) = self.encoded(Request::Reboot(id)) else {
+            return Ok(false);
+        };
+        self.bus.tell(link, &request).await?;
+        Ok(true)
+    }
+
+    /// What a servo says of its present state.
+    pub(crate) fn reading(&self, status: &Status) -> Reading {
+        match self.speech {
+            Speech::FeetechSts => Feetech::reading(status),
+            Speech::Dynamixel2 => Dynamixel::reading(status),
+        }
+    }
+
+    /// A request's bytes, where the family has such a request and it may be sent.
+    fn encoded(&self, request: Request<'_>) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let is_known = match self.speech {
+            Speech::FeetechSts => Feetech::encode(&mut bytes, request),
+            Speech::Dynamixel2 => Dynamixel::encode(&mut bytes, request),
+        };
+        is_known.then_some(bytes)
     }
 
     async fn ask(
@@ -213,34 +206,7 @@ impl<D: Dialect> Voice<D> {
             parameters,
             until: Instant::from_nanos(u64::MAX),
         };
-        let mut replies = self.0.ask(link, request, expect).await?;
+        let mut replies = self.bus.ask(link, request, expect).await?;
         Ok(replies.pop().flatten())
-    }
-
-    async fn write(
-        &mut self,
-        link: &mut dyn Link,
-        id: u8,
-        register: Register,
-        value: i32,
-    ) -> Result<(), BusError> {
-        let bytes = value.to_le_bytes();
-        let bytes = bytes.get(..usize::from(register.length)).unwrap_or(&bytes);
-        let mut frame = Vec::new();
-        let blocks = [(id, bytes.to_vec())];
-        if !D::encode(&mut frame, Request::SyncWrite(register, &blocks)) {
-            let register = register.name;
-            return Err(BusError::NoAuthority { register });
-        }
-        self.0.tell(link, &frame).await
-    }
-
-    async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<bool, BusError> {
-        let mut request = Vec::new();
-        if !D::encode(&mut request, Request::Reboot(id)) {
-            return Ok(false);
-        }
-        self.0.tell(link, &request).await?;
-        Ok(true)
     }
 }
