@@ -175,7 +175,16 @@ pub trait Dialect: Wire + Send + Sized + 'static {
 
     /// Who a servo is, from [`Self::SETTINGS`]; or the register, its value, the value needed and
     /// the fix.
-    fn identify(settings: &Status, servo: ServoName, others: &[u8]) -> Result<Identity, String>;
+    fn identify(settings: &Status, servo: ServoName, others: &[u8]) -> Result<Identity, String> {
+        Self::check(settings, servo.id, others)?;
+        Ok(Self::describe(settings, servo))
+    }
+
+    /// Refuses settings that an arm cannot use: the register, its value, the value needed and the fix.
+    fn check(settings: &Status, asked: u8, others: &[u8]) -> Result<(), String>;
+
+    /// Who a servo is, from [`Self::SETTINGS`].
+    fn describe(settings: &Status, servo: ServoName) -> Identity;
 
     /// What a servo's settings say of its supply.
     fn voltage_limits_v(settings: &Status) -> (f64, f64);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::bus::{Bus, Expect, Status};
-use crate::dialect::{Dialect, Reading, Request};
+use crate::dialect::{Dialect, Request};
 use crate::dynamixel::Dynamixel;
 use crate::feetech::Feetech;
 use crate::framing::Framing;
@@ -174,14 +174,6 @@ impl Line {
         };
         self.bus.tell(link, &request).await?;
         Ok(true)
-    }
-
-    /// What a servo says of its present state.
-    pub(crate) fn reading(&self, status: &Status) -> Reading {
-        match self.speech {
-            Speech::FeetechSts => Feetech::reading(status),
-            Speech::Dynamixel2 => Dynamixel::reading(status),
-        }
     }
 
     /// A request's bytes, where the family has such a request and it may be sent.

@@ -93,9 +93,12 @@ impl Dialect for Dynamixel {
         }
     }
 
-    fn identify(status: &Status, servo: ServoName, others: &[u8]) -> Result<Identity, String> {
-        check_settings(status, others)?;
-        Ok(Identity {
+    fn check(status: &Status, _asked: u8, others: &[u8]) -> Result<(), String> {
+        check_settings(status, others)
+    }
+
+    fn describe(status: &Status, servo: ServoName) -> Identity {
+        Identity {
             servo,
             model: status.word(settings::MODEL),
             firmware: (status.byte(settings::FIRMWARE), 0),
@@ -106,7 +109,7 @@ impl Dialect for Dynamixel {
             phase: status.byte(settings::DRIVE_MODE),
             torque_on: false,
             error_bits: status.error,
-        })
+        }
     }
 
     fn voltage_limits_v(status: &Status) -> (f64, f64) {

@@ -102,9 +102,12 @@ impl Dialect for Feetech {
         }
     }
 
-    fn identify(status: &Status, servo: ServoName, _others: &[u8]) -> Result<Identity, String> {
-        check_settings(status, servo.id)?;
-        Ok(Identity {
+    fn check(status: &Status, asked: u8, _others: &[u8]) -> Result<(), String> {
+        check_settings(status, asked)
+    }
+
+    fn describe(status: &Status, servo: ServoName) -> Identity {
+        Identity {
             servo,
             model: status.word(settings::MODEL),
             firmware: (
@@ -118,7 +121,7 @@ impl Dialect for Feetech {
             phase: status.byte(settings::PHASE),
             torque_on: false,
             error_bits: status.error,
-        })
+        }
     }
 
     fn voltage_limits_v(status: &Status) -> (f64, f64) {
