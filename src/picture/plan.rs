@@ -50,8 +50,7 @@ pub(super) struct Layout {
 /// Returns the pixel of `plan.png` (right, down) that shows a place of the sheet.
 #[must_use]
 pub fn pixel_of(view: &PlanView, at_mm: [f64; 2]) -> [f64; 2] {
-    let [x, y] = Layout::of(view).sheet.place(at_mm);
-    [f64::from(x), f64::from(y)]
+    Layout::of(view).sheet.place(at_mm)
 }
 
 impl Layout {
