@@ -50,6 +50,12 @@ fuzz-minute seconds="60" targets="svg gcode polylines urdf scene":
         RUSTC_BOOTSTRAP=1 cargo fuzz run -O -s none $target -- -max_len=32768 -max_total_time={{seconds}} -timeout=20 || exit 1; \
     done
 
+# The crates that are useful alone, packed and each built from its package.
+crates:
+    cargo package -p firmware-protocol -p steadyhand-args -p steadyhand-kin -p steadyhand-servo -p steadyhand-design \
+        -p steadyhand-plan -p steadyhand-base -p steadyhand-link -p steadyhand-arm -p steadyhand-config \
+        -p steadyhand-scene -p steadyhand-vision
+
 # How fast arguments are read, good ones and the worst; and other readers on the same rows.
 reader:
     cargo bench --bench reader
@@ -66,7 +72,7 @@ emulated:
 
 # Ten million fuzzed bytes for every decoder; a million are in `test`.
 fuzz-decoders:
-    STEADYHAND_FUZZ_BYTES=10000000 cargo test --lib driver::tests::rates
+    STEADYHAND_FUZZ_BYTES=10000000 cargo test -p steadyhand-driver rates::
 
 # The bus loop's share of the wire, and nanoseconds a packet.
 bus:

@@ -13,9 +13,10 @@ use std::time::{Duration, Instant};
 
 use steadyhand::arm::{Arm, ArmFile, Family};
 use steadyhand::clock::Clock;
-use steadyhand::driver::framing::{self, Framing, Shape};
-use steadyhand::driver::{Driver, dynamixel, feetech};
+use steadyhand::driver::Driver;
 use steadyhand::link::memory::MemoryLink;
+use steadyhand::servo::framing::{self, Framing, Shape};
+use steadyhand::servo::{dynamixel, feetech};
 use steadyhand::sim::{Fault, Simulator};
 use steadyhand::units::Joints;
 

@@ -27,7 +27,7 @@ pub use permit;
 pub use picture;
 pub use plan;
 pub use scene;
-pub use service;
+pub use servo;
 pub use sim;
 pub use tools;
 pub use vision;

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use steadyhand::driver::Framing;
-use steadyhand::driver::dynamixel::codec::Decoder;
+use steadyhand::servo::Framing;
+use steadyhand::servo::dynamixel::codec::Decoder;
 
 fuzz_target!(|pieces: (u8, Vec<Vec<u8>>)| {
     let (parameters_max, pieces) = (usize::from(pieces.0), pieces.1);

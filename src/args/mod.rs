@@ -10,22 +10,7 @@
 //!
 //! What never happens here: an end that is missing is supplied, a near name is chosen, a number is clamped, a boolean is
 //! taken from a substring, a text parameter is looked into.
-//!
-//! ```
-//! use steadyhand_args::{Effect, Kind, Param, Policy, Profile, Received, Shape, read};
-//!
-//! let shape = Shape::new(vec![
-//!     Param::new("scene", Kind::name(["default", "koi"])).default("default").selects_motion(),
-//!     Param::new("dry_run", Kind::Bool).default(false).cautious(true),
-//! ]);
-//! let policy = Policy::new(Effect::Moves, Profile::Guarded);
-//! let reading = read(&shape, &policy, Received::Text("{'scene': 'Koi',}".into())).unwrap();
-//! assert_eq!(reading.understood["scene"], "koi");
-//! let refusal = read(&shape, &policy, Received::Text("{'scene': 'koy'}".into())).unwrap_err();
-//! // The nearest name is shown, and never run: the corrected call moves nothing.
-//! assert_eq!(refusal.complaints[0].valid[0], "koi");
-//! assert_eq!(refusal.corrected.unwrap()["dry_run"], true);
-//! ```
+#![doc = include_str!("README.md")]
 
 mod arguments;
 mod candidates;

@@ -9,6 +9,7 @@ use super::record::{
     Change, Contact, Glimpse, Kind, Record, Role, Session, Values, basis, zeros_of,
 };
 use super::seen;
+use super::stats::TouchFit;
 use super::{
     Asked, Class, Finding, FitError, FrameSigma, Plane, Rolled, RolledTouch, SheetFrame,
     TOUCHES_EACH, Target, Touch, Verdict, curvature, frame, judge_pivot, judge_plane,

@@ -3,6 +3,7 @@
 use nalgebra::{Point3, Unit, Vector3};
 use serde::{Deserialize, Serialize};
 
+use super::stats::TouchFit;
 use super::stats::ratio;
 use super::{Accept, Outlier, PIVOT_TOUCHES_MIN, PLANE_TOUCHES_MIN, Pivot, Plane, Rolled, Zeros};
 

@@ -8,6 +8,7 @@ mod aligned;
 mod assess;
 mod class;
 mod edit;
+mod fit;
 mod frame;
 mod judge;
 pub mod lerobot;
@@ -42,12 +43,12 @@ pub use plane::{Curvature, PLANE_TOUCHES_MIN, Plane, curvature, plane, plane_rob
 pub use ranges::{Found, Ranges, Ticks};
 pub use record::{
     CalibrationOrigin, Change, Contact, Glimpse, Kind, OriginMismatch, Record, Role, Session,
-    Values, check, servos, servos_of, stamp, zeros_of,
+    Values, check, servos, servos_of, zeros_of,
 };
 pub use rolled::{ROLLED_TOUCHES_MIN, Rolled, RolledTouch, rolled, rolled_robust};
 pub use seen::{camera_stands, is_out_of_date};
 pub use standing::{missing, stale};
-pub use stats::Outlier;
+pub use stats::{Outlier, TouchFit};
 pub use store::{KEPT_MAX, Lock, Store, StoreError, put};
 pub use zeros::{Target, Touch, ZEROS_TOUCHES_MIN, Zeros, zeros};
 

@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector, Isometry3, Matrix3, Point3, Vector3};
 
 use super::FitError;
-use super::stats::{Each, Outlier, Rows, f3_95, largest, outlier, rms};
+use super::stats::{Each, Outlier, Rows, f3_95, robust, touch_fit};
 
 /// Fewer touches leave nothing to judge the fit by.
 pub const PIVOT_TOUCHES_MIN: usize = 4;
@@ -33,18 +33,6 @@ pub struct Pivot {
 }
 
 impl Pivot {
-    /// The residuals' root mean square, touches that were left out aside.
-    #[must_use]
-    pub fn rms_m(&self) -> f64 {
-        rms(self.kept())
-    }
-
-    /// The largest residual, touches that were left out aside.
-    #[must_use]
-    pub fn max_m(&self) -> f64 {
-        largest(self.kept())
-    }
-
     /// The standard deviation of the tip in its worst direction.
     #[must_use]
     pub fn sigma_m(&self) -> f64 {
@@ -76,14 +64,9 @@ impl Pivot {
     pub fn verify_m(&self, mount: &Isometry3<f64>) -> f64 {
         (mount * self.tip_m - self.at_m).norm()
     }
-
-    fn kept(&self) -> impl Iterator<Item = f64> {
-        let left_out = self.outlier.map(|outlier| outlier.index);
-        let all = self.residuals_m.iter().enumerate();
-        all.filter(move |(index, _)| Some(*index) != left_out)
-            .map(|(_, residual)| residual.norm())
-    }
 }
+
+touch_fit!(Pivot, off => off.norm());
 
 /// Fits tip and point to the tool mount's poses at the touches: `R_i t - c = -p_i`, least squares.
 ///
@@ -99,27 +82,14 @@ pub fn pivot(mounts: &[Isometry3<f64>]) -> Result<Pivot, FitError> {
 /// # Errors
 /// As [`pivot`].
 pub fn pivot_robust(mounts: &[Isometry3<f64>]) -> Result<Pivot, FitError> {
-    let plain = fit(mounts, None)?;
-    if mounts.len() <= PIVOT_TOUCHES_MIN {
-        return Ok(plain);
-    }
     let rows = Rows {
         each: Each::Vector,
-        all: 3 * (mounts.len() - 1),
+        all: 3 * mounts.len().saturating_sub(1),
         unknowns: UNKNOWNS,
     };
-    let norms = |without: usize| {
-        let fit = fit(mounts, Some(without)).ok()?;
-        Some(fit.residuals_m.iter().map(Vector3::norm).collect())
-    };
-    match outlier(mounts.len(), rows, norms) {
-        None => Ok(plain),
-        Some(found) => {
-            let mut fit = fit(mounts, Some(found.index))?;
-            fit.outlier = Some(found);
-            Ok(fit)
-        }
-    }
+    robust(mounts.len(), PIVOT_TOUCHES_MIN, rows, |without| {
+        fit(mounts, without.map(|(_, index)| index))
+    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a few touches")]

@@ -3,7 +3,7 @@
 use nalgebra::{DMatrix, DVector, Matrix3, Point3, Unit, Vector3};
 
 use super::FitError;
-use super::stats::{Each, Outlier, Rows, f3_95, largest, outlier, rms};
+use super::stats::{Each, Outlier, Rows, TouchFit, f3_95, robust, touch_fit};
 
 /// Three touches make a plane whatever they are; two more say whether they lie on one.
 pub const PLANE_TOUCHES_MIN: usize = 5;
@@ -36,18 +36,6 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// The residuals' root mean square, touches that were left out aside.
-    #[must_use]
-    pub fn rms_m(&self) -> f64 {
-        rms(self.kept())
-    }
-
-    /// The largest residual, touches that were left out aside.
-    #[must_use]
-    pub fn max_m(&self) -> f64 {
-        largest(self.kept())
-    }
-
     /// How far a point is above the plane.
     #[must_use]
     pub fn height_m(&self, point: &Point3<f64>) -> f64 {
@@ -95,14 +83,9 @@ impl Plane {
         };
         (off.transpose() * inverse * off).x <= 3.0 * f3_95(self.freedom)
     }
-
-    fn kept(&self) -> impl Iterator<Item = f64> {
-        let left_out = self.outlier.map(|outlier| outlier.index);
-        let all = self.residuals_m.iter().enumerate();
-        all.filter(move |(index, _)| Some(*index) != left_out)
-            .map(|(_, residual)| *residual)
-    }
 }
+
+touch_fit!(Plane, off => *off);
 
 /// Fits a plane: through the middle, across the direction in which the touches spread least.
 /// `up` says which side the arm is on.
@@ -120,24 +103,14 @@ pub fn plane(points: &[Point3<f64>], up: &Vector3<f64>) -> Result<Plane, FitErro
 /// # Errors
 /// As [`plane`].
 pub fn plane_robust(points: &[Point3<f64>], up: &Vector3<f64>) -> Result<Plane, FitError> {
-    let plain = fit(points, up, None)?;
-    if points.len() <= PLANE_TOUCHES_MIN {
-        return Ok(plain);
-    }
     let rows = Rows {
         each: Each::Height,
-        all: points.len() - 1,
+        all: points.len().saturating_sub(1),
         unknowns: UNKNOWNS,
     };
-    let heights = |without: usize| Some(fit(points, up, Some(without)).ok()?.residuals_m);
-    match outlier(points.len(), rows, heights) {
-        None => Ok(plain),
-        Some(found) => {
-            let mut fit = fit(points, up, Some(found.index))?;
-            fit.outlier = Some(found);
-            Ok(fit)
-        }
-    }
+    robust(points.len(), PLANE_TOUCHES_MIN, rows, |without| {
+        fit(points, up, without.map(|(_, index)| index))
+    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a few touches")]

@@ -246,7 +246,7 @@ impl Record {
         format!(
             "{:>4}  {}  {:<6} {}  {}, {}, {}",
             self.number,
-            stamp(self.at_ms),
+            base::calendar::minute(self.at_ms),
             session.kind.word(),
             match session.kind {
                 Kind::Zeros => format!("arm {}", session.arm),
@@ -269,27 +269,6 @@ impl Record {
             None => ", arm not recorded",
         }
     }
-}
-
-/// A moment as people write it, UTC.
-#[must_use]
-pub fn stamp(at_ms: u64) -> String {
-    let (days, seconds) = (at_ms / 86_400_000, at_ms / 1_000 % 86_400);
-    // The civil calendar, in eras of 400 years that begin on a first of March.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute) = (seconds / 3_600, seconds / 60 % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
 }
 
 /// Eight hexadecimal digits over what a calibration rests on: the arm's zeros and, for a sheet,

@@ -3,14 +3,12 @@
 //! The scene's own shape is asked where a touch is on the sheet and how far off it, so that what is fitted is what is drawn on.
 //! Heights say where the cylinder is and how thick; the touches of origin, +x and +y say where on it the sheet begins.
 
-use nalgebra::{
-    DVector, Isometry3, OMatrix, Point3, SMatrix, SVector, Translation3, U7, UnitQuaternion,
-    Vector3,
-};
+use nalgebra::{DMatrix, DVector, Isometry3, Point3, Translation3, UnitQuaternion, Vector3};
 
+use super::fit::{self, Model, nudge};
 use super::frame::{SQUARE_MAX_RAD, scale};
 use super::record::Role;
-use super::stats::{Each, Outlier, Rows, largest, outlier, rms};
+use super::stats::{Each, Outlier, Rows, robust, touch_fit};
 use super::{Asked, FitError};
 use scene::{Surface, pose};
 
@@ -20,12 +18,8 @@ pub const ROLLED_TOUCHES_MIN: usize = 6;
 /// A shift and a turn in the sheet's own frame, in m and rad, and one over the radius in m.
 const UNKNOWNS: usize = 7;
 
-type Unknowns = SVector<f64, UNKNOWNS>;
-
 /// Steps of the difference quotients.
 const STEPS: [f64; UNKNOWNS] = [1e-6, 1e-6, 1e-6, 1e-5, 1e-5, 1e-5, 1e-4];
-
-const ROUNDS: usize = 60;
 
 /// What +x being up the cylinder, or +y to the side, counts for against a height: a hand lays a sheet along a cylinder no better.
 const ASKEW: f64 = 0.2;
@@ -59,23 +53,11 @@ pub struct Rolled {
     pub scale: [f64; 2],
     /// The touch that was left out.
     pub outlier: Option<Outlier>,
-    covariance: OMatrix<f64, U7, U7>,
+    covariance: DMatrix<f64>,
     state: State,
 }
 
 impl Rolled {
-    /// The heights' root mean square, touches that were left out aside.
-    #[must_use]
-    pub fn rms_m(&self) -> f64 {
-        rms(self.kept())
-    }
-
-    /// The largest height, touches that were left out aside.
-    #[must_use]
-    pub fn max_m(&self) -> f64 {
-        largest(self.kept())
-    }
-
     /// How far a point is over the sheet.
     #[must_use]
     pub fn height_m(&self, at_m: &Point3<f64>) -> f64 {
@@ -86,27 +68,19 @@ impl Rolled {
     #[must_use]
     pub fn sigma_at_m(&self, at_mm: [f64; 2]) -> f64 {
         let at = self.surface.at(at_mm).point_m;
-        let height = |by: &Unknowns| {
+        let height = |by: &DVector<f64>| {
             let moved = self.state.moved(by).surface(&self.surface);
             moved.map_or(0.0, |surface| surface.project(&at).height_mm / 1e3)
         };
-        let slope = Unknowns::from_fn(|row, _| {
-            let by = nudge(row);
-            (height(&by) - height(&-by)) / (2.0 * by.sum())
+        let slope = DVector::from_fn(UNKNOWNS, |row, _| {
+            let by = nudge(&STEPS, row);
+            (height(&by) - height(&-by.clone())) / (2.0 * by.sum())
         });
-        (slope.transpose() * self.covariance * slope)
-            .x
-            .max(0.0)
-            .sqrt()
-    }
-
-    fn kept(&self) -> impl Iterator<Item = f64> {
-        let left_out = self.outlier.map(|outlier| outlier.index);
-        let all = self.residuals_m.iter().enumerate();
-        all.filter(move |(index, _)| Some(*index) != left_out)
-            .map(|(_, residual)| *residual)
+        slope.dot(&(&self.covariance * &slope)).max(0.0).sqrt()
     }
 }
+
+touch_fit!(Rolled, off => *off);
 
 /// Fits a sheet on a cylinder, beginning with the radius that `believed` has. `up` says on which side of it the arm is.
 ///
@@ -135,25 +109,16 @@ pub fn rolled_robust(
 ) -> Result<Rolled, FitError> {
     let problem = Problem::new(believed, touches, asked)?;
     let start = problem.start(up)?;
-    let plain = problem.fit(&start, None)?;
-    if touches.len() <= ROLLED_TOUCHES_MIN {
-        return Ok(plain);
-    }
     // Heights are judged. The origin's place on the sheet uses up two unknowns, and what counts for less hardly any.
     let rows = Rows {
         each: Each::Height,
-        all: touches.len() - 1,
+        all: touches.len().saturating_sub(1),
         unknowns: UNKNOWNS - 2,
     };
-    let heights = |without| Some(problem.fit(&plain.state, Some(without)).ok()?.residuals_m);
-    match outlier(touches.len(), rows, heights) {
-        None => Ok(plain),
-        Some(found) => {
-            let mut fit = problem.fit(&plain.state, Some(found.index))?;
-            fit.outlier = Some(found);
-            Ok(fit)
-        }
-    }
+    robust(touches.len(), ROLLED_TOUCHES_MIN, rows, |without| {
+        let from = without.map_or(&start, |(plain, _): (&Rolled, _)| &plain.state);
+        problem.fit(from, without.map(|(_, index)| index))
+    })
 }
 
 /// Where a sheet is believed while it is fitted.
@@ -165,8 +130,9 @@ struct State {
 }
 
 impl State {
-    fn moved(&self, by: &Unknowns) -> Self {
-        let [x, y, z, a, b, c, per_m] = <[f64; UNKNOWNS]>::from(*by);
+    fn moved(&self, by: &DVector<f64>) -> Self {
+        let [x, y, z, a, b, c, per_m] =
+            std::array::from_fn(|row| by.get(row).copied().unwrap_or(0.0));
         let turn = UnitQuaternion::from_scaled_axis(Vector3::new(a, b, c));
         let step = Isometry3::from_parts(Translation3::new(x, y, z), turn);
         Self {
@@ -184,12 +150,23 @@ impl State {
     }
 }
 
-/// A step along one unknown.
-fn nudge(unknown: usize) -> Unknowns {
-    Unknowns::from_fn(|row, _| match STEPS.get(row) {
-        Some(step) if row == unknown => *step,
-        _ => 0.0,
-    })
+/// A sheet that is fitted to all touches but one.
+struct Sheet<'a, 'b>(&'b Problem<'a>, Option<usize>);
+
+impl Model for Sheet<'_, '_> {
+    type State = State;
+
+    fn off(&self, state: &State) -> Option<DVector<f64>> {
+        self.0.off(state, self.1)
+    }
+
+    fn moved(&self, state: &State, by: &DVector<f64>) -> State {
+        state.moved(by)
+    }
+
+    fn steps(&self) -> Vec<f64> {
+        STEPS.to_vec()
+    }
 }
 
 struct Problem<'a> {
@@ -291,26 +268,6 @@ impl<'a> Problem<'a> {
         Some(DVector::from_vec(off))
     }
 
-    /// The normal equations of a step.
-    fn equations(
-        &self,
-        state: &State,
-        off: &DVector<f64>,
-        without: Option<usize>,
-    ) -> Option<(SMatrix<f64, UNKNOWNS, UNKNOWNS>, Unknowns)> {
-        let mut slopes = Vec::with_capacity(UNKNOWNS);
-        for unknown in 0..UNKNOWNS {
-            let by = nudge(unknown);
-            let [on, back] = [by, -by].map(|by| self.off(&state.moved(&by), without));
-            slopes.push((on? - back?) / (2.0 * by.sum()));
-        }
-        let dot = |row: usize, other: &DVector<f64>| slopes.get(row).map_or(0.0, |s| s.dot(other));
-        let none = DVector::zeros(off.len());
-        let normal = SMatrix::from_fn(|row, column| dot(row, slopes.get(column).unwrap_or(&none)));
-        Some((normal, Unknowns::from_fn(|row, _| dot(row, off))))
-    }
-
-    /// Levenberg and Marquardt.
     fn fit(&self, start: &State, without: Option<usize>) -> Result<Rolled, FitError> {
         let used = self.touches.len() - usize::from(without.is_some());
         if used < ROLLED_TOUCHES_MIN {
@@ -320,34 +277,8 @@ impl<'a> Problem<'a> {
                 need: ROLLED_TOUCHES_MIN,
             });
         }
-        let (mut state, mut damping) = (*start, 1e-3);
-        let mut off = self.off(&state, without).ok_or(FitError::NotRolled)?;
-        for _ in 0..ROUNDS {
-            let equations = self.equations(&state, &off, without);
-            let (mut normal, slope) = equations.ok_or(FitError::NotRolled)?;
-            for diagonal in 0..UNKNOWNS {
-                if let Some(value) = normal.get_mut((diagonal, diagonal)) {
-                    *value *= 1.0 + damping;
-                }
-            }
-            let Some(step) = normal.lu().solve(&-slope) else {
-                break;
-            };
-            let next = state.moved(&step);
-            match self.off(&next, without) {
-                Some(better) if better.norm_squared() < off.norm_squared() => {
-                    let gained = off.norm_squared() - better.norm_squared();
-                    let is_done = gained <= 1e-9 * off.norm_squared();
-                    (state, off) = (next, better);
-                    damping = (damping * 0.2_f64).max(1e-12);
-                    if is_done {
-                        break;
-                    }
-                }
-                _ if damping > 1e9 => break,
-                _ => damping *= 10.0,
-            }
-        }
+        let sheet = Sheet(self, without);
+        let (state, off) = fit::least_squares(&sheet, *start).ok_or(FitError::NotRolled)?;
         self.made(state, &off, without)
     }
 
@@ -358,10 +289,9 @@ impl<'a> Problem<'a> {
         without: Option<usize>,
     ) -> Result<Rolled, FitError> {
         let surface = state.surface(self.believed).ok_or(FitError::NotRolled)?;
-        let (normal, _) = self
-            .equations(&state, off, without)
-            .ok_or(FitError::NotRolled)?;
-        let inverse = normal.try_inverse().ok_or(FitError::NotRolled)?;
+        let slopes = fit::slopes(&Sheet(self, without), &state).ok_or(FitError::NotRolled)?;
+        let inverse = slopes.tr_mul(&slopes).try_inverse();
+        let inverse = inverse.ok_or(FitError::NotRolled)?;
         let freedom = self.freedom(off.len(), without);
         let covariance = inverse * (off.norm_squared() / freedom);
         let place = |role, what| self.mean(role, what).map(|at| surface.project(&at).at_mm);

@@ -38,10 +38,6 @@ pub(super) fn rms(values: impl IntoIterator<Item = f64>) -> f64 {
     (sum / count.max(1.0)).sqrt()
 }
 
-pub(super) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
-    values.into_iter().map(f64::abs).fold(0.0, f64::max)
-}
-
 /// Of one value or more.
 #[expect(
     clippy::indexing_slicing,
@@ -107,11 +103,7 @@ const CHANCE: f64 = 0.05;
 ///
 /// `fit` gives the residuals of all touches, the one of that index left out of the fit; `None`
 /// where too few would be left.
-pub(super) fn outlier(
-    count: usize,
-    rows: Rows,
-    fit: impl Fn(usize) -> Option<Vec<f64>>,
-) -> Option<Outlier> {
+fn outlier(count: usize, rows: Rows, fit: impl Fn(usize) -> Option<Vec<f64>>) -> Option<Outlier> {
     let mut best: Option<(f64, usize, Vec<f64>)> = None;
     for index in 0..count {
         let residuals = fit(index)?;
@@ -133,6 +125,77 @@ pub(super) fn outlier(
         index,
         off_m: off_m.abs(),
     })
+}
+
+/// A fit to touches, of which one may have been left out.
+pub trait TouchFit {
+    /// Yields how far each touch is off, in m, those that were left out too.
+    fn off_m(&self) -> impl Iterator<Item = f64>;
+
+    /// The touch that was left out.
+    fn left_out(&self) -> Option<Outlier>;
+
+    /// Takes note of the touch that was left out.
+    fn leave_out(&mut self, outlier: Outlier);
+
+    /// Yields the residuals, touches that were left out aside.
+    fn kept(&self) -> impl Iterator<Item = f64> {
+        let left_out = self.left_out().map(|outlier| outlier.index);
+        let all = self.off_m().enumerate();
+        all.filter(move |(index, _)| Some(*index) != left_out)
+            .map(|(_, off_m)| off_m)
+    }
+
+    /// Returns the residuals' root mean square, touches that were left out aside.
+    fn rms_m(&self) -> f64 {
+        rms(self.kept())
+    }
+
+    /// Returns the largest residual, touches that were left out aside.
+    fn max_m(&self) -> f64 {
+        self.kept().map(f64::abs).fold(0.0, f64::max)
+    }
+}
+
+/// A fit whose residuals and outlier are fields of these names.
+macro_rules! touch_fit {
+    ($fit:ty, $residual:ident => $off_m:expr) => {
+        impl $crate::stats::TouchFit for $fit {
+            fn off_m(&self) -> impl Iterator<Item = f64> {
+                self.residuals_m.iter().map(|$residual| $off_m)
+            }
+
+            fn left_out(&self) -> Option<Outlier> {
+                self.outlier
+            }
+
+            fn leave_out(&mut self, outlier: Outlier) {
+                self.outlier = Some(outlier);
+            }
+        }
+    };
+}
+pub(super) use touch_fit;
+
+/// Fits all touches, and once more without the one that is unlike the others, if there is one and
+/// more than `least` are there. `fit` is given the fit to all touches and the one to leave out.
+pub(super) fn robust<T: TouchFit, E>(
+    touches: usize,
+    least: usize,
+    rows: Rows,
+    fit: impl Fn(Option<(&T, usize)>) -> Result<T, E>,
+) -> Result<T, E> {
+    let plain = fit(None)?;
+    if touches <= least {
+        return Ok(plain);
+    }
+    let without = |index| Some(fit(Some((&plain, index))).ok()?.off_m().collect());
+    let Some(found) = outlier(touches, rows, without) else {
+        return Ok(plain);
+    };
+    let mut fit = fit(Some((&plain, found.index)))?;
+    fit.leave_out(found);
+    Ok(fit)
 }
 
 fn without(values: &[f64], index: usize) -> impl Iterator<Item = f64> {

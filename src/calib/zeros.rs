@@ -11,6 +11,7 @@
 use nalgebra::{DMatrix, DVector, Matrix3, Point3, Vector3};
 
 use super::FitError;
+use super::fit::{self, Model};
 use super::stats::{Outlier, is_unlike, rms};
 use base::units::Joints;
 use kin::{Chain, Tip};
@@ -33,11 +34,6 @@ const TIP_PRIOR_M: f64 = 0.01;
 
 /// How well a touch repeats, as far as the Tikhonov terms are concerned.
 const TOUCH_M: f64 = 5e-4;
-
-const ITERATIONS_MAX: usize = 60;
-
-/// A change of unknowns smaller than this share of their priors ends the search.
-const SETTLED: f64 = 1e-9;
 
 /// Step of the difference quotients, as a share of the priors.
 const STEP: f64 = 1e-4;
@@ -146,6 +142,34 @@ fn slipped(problem: &Problem<'_>, fit: &Zeros) -> Option<Outlier> {
         .map(|(_, value)| value)
         .collect();
     is_unlike(off_m, &others).then_some(Outlier { index, off_m })
+}
+
+/// Zeros of which those unknowns are fitted that show in the touches. Behind the touches come the
+/// Tikhonov terms.
+struct Kept<'a, 'b>(&'b Problem<'a>, &'b [usize]);
+
+impl Model for Kept<'_, '_> {
+    type State = DVector<f64>;
+
+    fn off(&self, x: &DVector<f64>) -> Option<DVector<f64>> {
+        let touches = self.0.stacked(x);
+        let held = self.1.iter().map(|unknown| x[*unknown] * TOUCH_M);
+        let rows = touches.len() + self.1.len();
+        let all = touches.iter().copied().chain(held);
+        Some(DVector::from_iterator(rows, all))
+    }
+
+    fn moved(&self, x: &DVector<f64>, by: &DVector<f64>) -> DVector<f64> {
+        let mut next = x.clone();
+        for (unknown, by) in self.1.iter().zip(by.iter()) {
+            next[*unknown] += by;
+        }
+        next
+    }
+
+    fn steps(&self) -> Vec<f64> {
+        vec![STEP; self.1.len()]
+    }
 }
 
 #[derive(Clone)]
@@ -293,21 +317,11 @@ impl<'a> Problem<'a> {
         DVector::from_vec(numbers)
     }
 
+    #[expect(clippy::expect_used, reason = "zeros of any size have residuals")]
     fn jacobian(&self, x: &DVector<f64>, kept: &[usize]) -> DMatrix<f64> {
-        let columns: Vec<DVector<f64>> = kept
-            .iter()
-            .map(|unknown| {
-                let moved = |by: f64| {
-                    let mut x = x.clone();
-                    if let Some(value) = x.get_mut(*unknown) {
-                        *value += by;
-                    }
-                    self.stacked(&x)
-                };
-                (moved(STEP) - moved(-STEP)) / (2.0 * STEP)
-            })
-            .collect();
-        DMatrix::from_columns(&columns)
+        let all = fit::slopes(&Kept(self, kept), x).expect("every state is possible");
+        let touches = all.nrows().saturating_sub(kept.len());
+        all.rows(0, touches).into_owned()
     }
 
     /// The unknowns that show in the touches, and how well.
@@ -335,40 +349,10 @@ impl<'a> Problem<'a> {
 
     fn solve(&self) -> Result<Zeros, FitError> {
         let (kept, condition) = self.observable()?;
-        let mut x = DVector::zeros(self.unknowns);
-        let mut damping = 1e-3;
-        let mut cost = self.cost(&x);
-        for _ in 0..ITERATIONS_MAX {
-            let jacobian = self.jacobian(&x, &kept);
-            let here = DVector::from_iterator(kept.len(), kept.iter().map(|unknown| x[*unknown]));
-            let slope = jacobian.transpose() * self.stacked(&x) + &here * TOUCH_M.powi(2);
-            let mut bend = jacobian.transpose() * &jacobian;
-            for index in 0..kept.len() {
-                bend[(index, index)] += TOUCH_M.powi(2);
-                bend[(index, index)] *= 1.0 + damping;
-            }
-            let Some(step) = bend.lu().solve(&-slope) else {
-                break;
-            };
-            let mut next = x.clone();
-            for (unknown, by) in kept.iter().zip(step.iter()) {
-                next[*unknown] += by;
-            }
-            let next_cost = self.cost(&next);
-            if next_cost <= cost {
-                (x, cost, damping) = (next, next_cost, damping / 10.0);
-                if step.amax() < SETTLED {
-                    break;
-                }
-            } else {
-                damping *= 10.0;
-            }
-        }
+        let start = DVector::zeros(self.unknowns);
+        let found = fit::least_squares(&Kept(self, &kept), start);
+        let (x, _) = found.ok_or(FitError::Unobservable)?;
         Ok(self.told(&x, &kept, condition))
-    }
-
-    fn cost(&self, x: &DVector<f64>) -> f64 {
-        self.stacked(x).norm_squared() + x.norm_squared() * TOUCH_M.powi(2)
     }
 
     fn told(&self, x: &DVector<f64>, kept: &[usize], condition: f64) -> Zeros {

@@ -12,12 +12,12 @@ use base::clock::Clock;
 use link::serial::SerialLink;
 use link::{Link, LinkError};
 use node::open;
-use service::host::Host;
-use service::look::{self, Seen};
-use service::reboot::reboot;
-use service::scan::{self, Effort, Found, Scan, Way};
-use service::setup::{self, Change, Step};
-use service::{Line, SLACK, ServiceError};
+use servo::host::Host;
+use servo::look::{self, Seen};
+use servo::reboot::reboot;
+use servo::scan::{self, Effort, Found, Scan, Way};
+use servo::setup::{self, Change, Step};
+use servo::{Line, SLACK, ServiceError};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum BusCommand {

@@ -8,8 +8,8 @@ use super::duration::duration;
 use super::node_args::{AtArgs, NodeArgs};
 use super::serve_args::ServeArgs;
 use super::{
-    arm, audit, bus, calibrate, call, doctor, explain, init, jog, plan, reach, scenes, sim,
-    token, tools,
+    arm, audit, bus, calibrate, call, doctor, explain, init, jog, plan, reach, scenes, sim, token,
+    tools,
 };
 
 /// A robot-arm MCP server that forgives how a caller writes and never forgives physics.

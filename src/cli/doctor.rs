@@ -12,9 +12,9 @@ use super::{Exit, Options, show};
 use arm::{Arm, Family};
 use base::clock::Clock;
 use node::open;
-use service::Speech;
-use service::diagnose::{self, Diagnosis, Expected, diagnose};
-use service::host::Host;
+use servo::Speech;
+use servo::diagnose::{Diagnosis, Expected, diagnose};
+use servo::host::Host;
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
@@ -84,13 +84,14 @@ async fn examine(host: &Host, port: &str, arm: Option<&Arc<Arm>>) -> anyhow::Res
         }
     };
     if let Some(arm) = arm.filter(|arm| arm.file.family == Family::Firmware) {
-        return Ok(diagnose::controller(&mut open, &clock, host, port, arm).await?);
+        return Ok(driver::diagnose::controller(&mut open, &clock, host, port, arm).await?);
     }
     let looked = diagnose(&mut open, &clock, host, port, expected.as_ref(), progress);
     let mut diagnosis = looked.await?;
     if let Some(arm) = arm.filter(|_| diagnosis.findings.is_empty()) {
         let mut link = open(arm.file.baud)?;
-        diagnose::setup(link.as_mut(), arm, &clock, &mut diagnosis).await;
+        // What it found is among the findings.
+        let _ = driver::diagnose::setup(link.as_mut(), arm, &clock, &mut diagnosis).await;
     }
     Ok(diagnosis)
 }

@@ -13,9 +13,9 @@ use arm::Family;
 use config::{NodeFile, SIMULATOR_PORT};
 use node::open;
 use scene::Library;
-use service::Speech;
-use service::host::Host;
-use service::scan::Found;
+use servo::Speech;
+use servo::host::Host;
+use servo::scan::Found;
 
 /// The file that ships, of which four values are replaced.
 const TEMPLATE: &str = include_str!("../../systemd/node.toml");

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn no_cause_is_said_twice() {
-        let lost = || driver::DriverError::Read(link::LinkError::Unplugged);
+        let lost = || driver::DriverError::from(driver::BusError::Read(link::LinkError::Unplugged));
         let said = why(&anyhow::Error::new(lost()));
         assert_eq!(said, lost().to_string());
         let said = why(&anyhow::Error::new(lost()).context("nothing was saved"));

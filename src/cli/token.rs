@@ -4,10 +4,10 @@ use anyhow::bail;
 use clap::Subcommand;
 
 use super::{Exit, Options, show};
-use config::Qualified;
 use base::clock::calendar_ms;
 use base::wording::count;
 use caller::{Book, Role};
+use config::Qualified;
 use node::{open, state_folder};
 
 #[derive(Debug, Subcommand)]

@@ -1,8 +1,7 @@
 //! How far ink lies from the design, and design from ink.
 
-use std::collections::HashMap;
-
-use super::collect::bounds;
+use rstar::primitives::Line;
+use rstar::{PointDistance, RTree};
 
 type Point = [f64; 2];
 
@@ -11,9 +10,6 @@ pub const STEP_MM: f64 = 0.1;
 
 /// Design farther than this from any ink counts as missing.
 pub const MISSING_MM: f64 = 1.0;
-
-/// The side of a grid cell.
-const CELL_MM: f64 = 1.0;
 
 /// At most so many samples on a side; longer lines are looked at in larger steps.
 const SAMPLES_MAX: f64 = 400_000.0;
@@ -89,7 +85,7 @@ fn as_f64(count: usize) -> f64 {
 fn distances(from: &Lines, to: &Lines) -> Vec<f64> {
     let step_mm = STEP_MM.max(from.length_mm / SAMPLES_MAX);
     let mut all = Vec::new();
-    for [a, b] in &from.pieces {
+    for Line { from: a, to: b } in &from.pieces {
         let length = (b[0] - a[0]).hypot(b[1] - a[1]);
         let steps = (length / step_mm).ceil().max(1.0);
         let mut step = 0.0;
@@ -104,13 +100,10 @@ fn distances(from: &Lines, to: &Lines) -> Vec<f64> {
     all
 }
 
-/// Straight pieces with a grid over them.
+/// Straight pieces that are searched for the nearest.
 struct Lines {
-    pieces: Vec<[Point; 2]>,
+    pieces: RTree<Line<Point>>,
     length_mm: f64,
-    cells: HashMap<[i64; 2], Vec<usize>>,
-    low: [i64; 2],
-    high: [i64; 2],
 }
 
 impl Lines {
@@ -119,112 +112,18 @@ impl Lines {
         let mut pieces = Vec::new();
         for path in paths.iter().filter(is_finite) {
             let ends = path.iter().zip(path.iter().skip(1));
-            pieces.extend(ends.map(|(a, b)| [*a, *b]));
+            pieces.extend(ends.map(|(a, b)| Line::new(*a, *b)));
         }
-        let length = |[a, b]: &[Point; 2]| (b[0] - a[0]).hypot(b[1] - a[1]);
-        let length_mm = pieces.iter().map(length).sum();
-        let (low, high) = bounds(pieces.iter().flatten()).unwrap_or_default();
-        let mut lines = Self {
-            pieces,
-            length_mm,
-            cells: HashMap::new(),
-            low: cell(low),
-            high: cell(high),
-        };
-        lines.fill();
-        lines
-    }
-
-    fn fill(&mut self) {
-        for (index, [a, b]) in self.pieces.iter().enumerate() {
-            let steps = ((b[0] - a[0]).hypot(b[1] - a[1]) / CELL_MM).ceil().max(1.0);
-            let mut from = *a;
-            let mut step = 1.0;
-            while step <= steps {
-                let t = step / steps;
-                let to = [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t];
-                // A step is no longer than a cell: its bounds are four cells at the most.
-                for key in cells_between(cell(from), cell(to)) {
-                    let list = self.cells.entry(key).or_default();
-                    if list.last() != Some(&index) {
-                        list.push(index);
-                    }
-                }
-                from = to;
-                step += 1.0;
-            }
+        Self {
+            length_mm: pieces.iter().map(|piece| piece.length_2().sqrt()).sum(),
+            pieces: RTree::bulk_load(pieces),
         }
     }
 
     fn distance_mm(&self, from: Point) -> f64 {
-        let centre = cell(from);
-        let mut nearest = f64::INFINITY;
-        let reach = |axis: usize| {
-            let at = |point: &[i64; 2]| point.get(axis).copied().unwrap_or(0);
-            (at(&centre) - at(&self.low))
-                .abs()
-                .max((at(&self.high) - at(&centre)).abs())
-        };
-        let rings = if self.pieces.is_empty() {
-            -1
-        } else {
-            reach(0).max(reach(1))
-        };
-        // Rings that no cell can be in are skipped.
-        let mut ring = self.first_ring(centre);
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "a few million cells at the most"
-        )]
-        while ring <= rings && (ring as f64 - 1.0) * CELL_MM < nearest {
-            for key in ring_of(centre, ring) {
-                for index in self.cells.get(&key).into_iter().flatten() {
-                    if let Some(piece) = self.pieces.get(*index) {
-                        nearest = nearest.min(to_piece(from, piece));
-                    }
-                }
-            }
-            ring += 1;
-        }
-        nearest
+        let nearest = self.pieces.nearest_neighbor(&from);
+        nearest.map_or(f64::INFINITY, |piece| piece.distance_2(&from).sqrt())
     }
-
-    fn first_ring(&self, centre: [i64; 2]) -> i64 {
-        let outside = centre.iter().zip(self.low.iter().zip(&self.high));
-        outside
-            .map(|(at, (low, high))| (low - at).max(at - high).max(0))
-            .max()
-            .unwrap_or(0)
-    }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "coordinates are below 1e7 mm"
-)]
-fn cell(point: Point) -> [i64; 2] {
-    point.map(|value| (value.clamp(-1e7, 1e7) / CELL_MM).floor() as i64)
-}
-
-fn cells_between(a: [i64; 2], b: [i64; 2]) -> impl Iterator<Item = [i64; 2]> {
-    let xs = a[0].min(b[0])..=a[0].max(b[0]);
-    let ys = a[1].min(b[1])..=a[1].max(b[1]);
-    xs.flat_map(move |x| ys.clone().map(move |y| [x, y]))
-}
-
-/// The cells whose larger distance in x or y is `ring`.
-fn ring_of(centre: [i64; 2], ring: i64) -> impl Iterator<Item = [i64; 2]> {
-    let [x, y] = centre;
-    let level = (-ring..=ring).flat_map(move |dx| {
-        let both = if ring == 0 {
-            [Some(0), None]
-        } else {
-            [Some(-ring), Some(ring)]
-        };
-        both.into_iter().flatten().map(move |dy| [x + dx, y + dy])
-    });
-    let upright = (1 - ring..ring).flat_map(move |dy| [[x - ring, y + dy], [x + ring, y + dy]]);
-    level.chain(upright)
 }
 
 pub(super) fn to_piece(from: Point, [a, b]: &[Point; 2]) -> f64 {
@@ -287,10 +186,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_grid_finds_what_a_search_of_all_finds(a in path(), b in path()) {
+        fn the_tree_finds_what_a_search_of_all_finds(a in path(), b in path()) {
             let lines = Lines::new(&[a]);
             for sample in b {
-                let all = lines.pieces.iter().map(|piece| to_piece(sample, piece));
+                let all = lines.pieces.iter().map(|piece| to_piece(sample, &[piece.from, piece.to]));
                 let nearest = all.fold(f64::INFINITY, f64::min);
                 prop_assert!((lines.distance_mm(sample) - nearest).abs() < 1e-9);
             }

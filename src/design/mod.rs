@@ -1,4 +1,5 @@
 //! Drawings as people have them, made strokes on a flat page: geometry, no time, no joints.
+#![doc = include_str!("README.md")]
 
 mod area;
 mod collect;

@@ -1,34 +1,17 @@
 //! What can go wrong with servos, by phase; each message names the servo, the cause and a fix.
 
-use crate::feetech::codec::TooLarge;
 use crate::firmware::Complaint;
 use base::units::{Measured, short};
 use link::LinkError;
-
-/// A servo by its id and by the joint it turns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServoName {
-    /// Its id on the bus.
-    pub id: u8,
-    /// The joint that it turns, or what the arm file calls it.
-    pub name: String,
-}
-
-impl std::fmt::Display for ServoName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "servo {} ({})", self.id, self.name)
-    }
-}
+use servo::error::TooLarge;
+pub use servo::error::{Ailment, BusError, ServoName};
 
 /// What failed while speaking with servos.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
-    /// The request did not reach the wire.
-    #[error("while writing to the servos: {0}")]
-    Write(#[source] LinkError),
-    /// The line failed while a reply was awaited.
-    #[error("while reading from the servos: {0}")]
-    Read(#[source] LinkError),
+    /// The line failed.
+    #[error(transparent)]
+    Bus(#[from] BusError),
     /// A servo said nothing that could be used.
     #[error(
         "no reply from {servo} after {tries} tries: check its cable and power, and that no other servo has id {}", .servo.id
@@ -141,14 +124,6 @@ pub enum DriverError {
     /// A controller with firmware of its own cannot be used, or stopped by itself.
     #[error("the arm's controller {0}")]
     Controller(#[from] Complaint),
-    /// There is nothing that could be restarted on request.
-    #[error(
-        "servo {id} cannot be restarted on request: switch its supply off and on; of an arm that is energised, release it first"
-    )]
-    NoReboot {
-        /// The id that was asked for.
-        id: u8,
-    },
     /// Somebody turns a joint that torque would pull back to where it was a moment ago.
     #[error(
         "{servo} is being turned while torque is switched on: hold the arm still, then try again"
@@ -160,39 +135,6 @@ pub enum DriverError {
     /// Motion was asked of an arm without torque.
     #[error("the arm is not energised; energise it first")]
     Limp,
-}
-
-/// What a servo reports of itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Ailment {
-    /// Supply outside the servo's limits.
-    #[error("supply voltage outside the servo's limits: check the supply and its cable")]
-    Voltage,
-    /// The position sensor is not believed by the servo itself.
-    #[error("position sensor fault: switch the supply off and on, replace the servo if it stays")]
-    Encoder,
-    /// Too hot.
-    #[error("overheating: let it cool, and lessen the load")]
-    Heat,
-    /// Too much current.
-    #[error("over-current: something blocks it or its wiring is damaged")]
-    Current,
-    /// Pushed too hard for too long.
-    #[error(
-        "overload: free the arm, then release and energise it again; a Dynamixel servo needs `steadyhand bus reboot` before"
-    )]
-    Overload,
-    /// Torque reads off although it was switched on.
-    #[error("torque is off although it was on: the servo lost power or restarted")]
-    TorqueLost,
-    /// The servo's own watchdog has tripped.
-    #[error("its bus watchdog tripped: the bus was silent for too long")]
-    Watchdog,
-    /// A latched hardware error without a closer name.
-    #[error(
-        "it reports a hardware error: switch its supply off and on, or `steadyhand bus reboot`"
-    )]
-    Hardware,
 }
 
 impl DriverError {
@@ -212,7 +154,7 @@ impl DriverError {
     pub fn is_unplugged(&self) -> bool {
         matches!(
             self,
-            Self::Write(LinkError::Unplugged) | Self::Read(LinkError::Unplugged)
+            Self::Bus(BusError::Write(LinkError::Unplugged) | BusError::Read(LinkError::Unplugged))
         )
     }
 

@@ -9,13 +9,13 @@
 use std::f64::consts::TAU;
 
 use crate::error::{DriverError, ServoName};
-use crate::{BusCounts, ServoCounts};
 use arm::{Arm, Servo};
 use base::units::Joints;
+use servo::{BusCounts, ServoCounts};
 
 /// Where the joints shall go, and how fast at most.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Command {
+pub(crate) struct Command {
     /// Goal of each joint.
     pub goal_rad: Joints,
     /// Speed cap of each joint on its way there, above 0.
@@ -27,7 +27,7 @@ const ROUNDING_RAD: f64 = 1e-6;
 
 /// A servo of the arm.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     pub name: ServoName,
     /// The joint that it turns; `None` for one that only holds.
     pub turns: Option<(usize, Servo)>,
@@ -136,7 +136,7 @@ impl ServoMap {
 
 impl Entry {
     /// The counts of the joint's limits, the lower first; `None` for a servo that only holds.
-    pub fn range_ticks(&self) -> Option<(i32, i32)> {
+    pub(crate) fn range_ticks(&self) -> Option<(i32, i32)> {
         let (_, servo) = self.turns?;
         let (a, b) = (servo.ticks(self.lower_rad), servo.ticks(self.upper_rad));
         Some((a.min(b), a.max(b)))

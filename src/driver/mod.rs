@@ -8,19 +8,18 @@ use std::time::Duration;
 
 use arm::{Arm, Family};
 use base::clock::Clock;
-use base::units::{Instant, Joints, Measured};
+use base::units::{Instant, Measured};
 use gate::{Setpoint, TorqueLimit};
 use link::Link;
+use map::Command;
+use servo::dynamixel::Dynamixel;
+use servo::feetech::Feetech;
 use servos::Servos;
 
-pub mod dynamixel;
+pub mod diagnose;
 pub mod error;
-pub mod feetech;
 pub mod firmware;
-pub mod framing;
 
-pub mod bus;
-pub mod dialect;
 mod identity;
 mod lead;
 mod map;
@@ -28,17 +27,10 @@ mod plausible;
 mod servos;
 #[cfg(test)]
 mod tests;
-mod timing;
 
-pub use dialect::Register;
-pub use error::{Ailment, DriverError, ServoName};
-pub use framing::{Framing, Reply};
-pub use identity::{Identity, check as check_identity};
-pub use map::Command;
-pub use timing::Durations;
-
-/// How often a servo that did not answer is asked again within one cycle.
-pub const RETRIES_MAX: u32 = 2;
+pub use error::{Ailment, BusError, DriverError, ServoName};
+pub use identity::check as check_identity;
+pub use servo::{BusCounts, Durations, Identity, ServoCounts};
 
 /// What was found on the bus.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,55 +54,12 @@ pub struct Released {
     pub failed: Vec<(ServoName, DriverError)>,
 }
 
-/// What happened on one port since the driver was made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BusCounts {
-    /// Cycles that were begun.
-    pub cycles: u64,
-    /// Requests sent.
-    pub transactions: u64,
-    /// Replies dropped for a wrong checksum; with a controller, frames that either side dropped so.
-    pub corrupt: u64,
-    /// Requests that were sent again: to each servo that did not answer, or a controller's pieces
-    /// of motion that it did not acknowledge.
-    pub resent: u64,
-    /// Frames that a controller and the node took from each other; 0 with servos, whose replies are
-    /// as many as were asked for.
-    pub frames: u64,
-    /// Replies that nobody had asked for, late ones among them.
-    pub foreign: u64,
-    /// Transactions whose own bytes came back.
-    pub echoes: u64,
-    /// How long cycles with all readings took, from the first byte sent to the last one used.
-    pub cycle_time: Durations,
-    /// How long the processor worked for each of them; what the machine did meanwhile is left out.
-    /// Zero on a simulated clock.
-    pub cycle_work: Durations,
-    /// Each servo, in the servo map's order.
-    pub servos: Vec<ServoCounts>,
-}
-
-/// What happened to one servo since the driver was made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServoCounts {
-    /// Its id.
-    pub id: u8,
-    /// Times that it was asked again.
-    pub retries: u64,
-    /// Cycles in which it gave no reading in the end.
-    pub blind: u64,
-    /// How long those cycles took together.
-    pub blind_time: Duration,
-    /// Readings that no movement explains.
-    pub jumps: u64,
-}
-
 /// A driver for one arm.
 pub struct Driver(Kind);
 
 enum Kind {
-    Feetech(Box<Servos<feetech::Feetech>>),
-    Dynamixel(Box<Servos<dynamixel::Dynamixel>>),
+    Feetech(Box<Servos<Feetech>>),
+    Dynamixel(Box<Servos<Dynamixel>>),
     Firmware(Box<firmware::Firmware>),
 }
 
@@ -190,7 +139,7 @@ impl Driver {
     ///
     /// # Errors
     /// When a servo cannot be read before `deadline` or reports a fault. The goal was sent
-    /// nevertheless, except with [`DriverError::Write`], [`DriverError::Goal`] and
+    /// nevertheless, except with [`BusError::Write`], [`DriverError::Goal`] and
     /// [`DriverError::Limp`].
     pub async fn cycle(
         &mut self,
@@ -217,7 +166,7 @@ impl Driver {
         self.follow(link, None, deadline).await
     }
 
-    pub async fn follow(
+    pub(crate) async fn follow(
         &mut self,
         link: &mut dyn Link,
         command: Option<&Command>,
@@ -251,7 +200,7 @@ impl Driver {
         match &mut self.0 {
             Kind::Feetech(driver) => driver.reboot(link, id).await,
             Kind::Dynamixel(driver) => driver.reboot(link, id).await,
-            Kind::Firmware(_) => Err(DriverError::NoReboot { id }),
+            Kind::Firmware(_) => Err(BusError::NoReboot { id }.into()),
         }
     }
 
@@ -293,19 +242,5 @@ impl Driver {
     #[must_use]
     pub fn counts(&self) -> &BusCounts {
         each!(&self.0, driver => driver.counts())
-    }
-}
-
-impl Command {
-    /// Where each joint shall go.
-    #[must_use]
-    pub fn goal_rad(&self) -> &Joints {
-        &self.goal_rad
-    }
-
-    /// How fast each joint may go there at most.
-    #[must_use]
-    pub fn velocity_cap_rad_s(&self) -> &Joints {
-        &self.velocity_cap_rad_s
     }
 }

@@ -8,20 +8,23 @@
     reason = "every place is one of the arm's servos, and every list has one entry a servo"
 )]
 
+use crate::map::Entry;
+use std::marker::PhantomData;
 use std::time::Duration;
 
-use crate::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
-use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request};
 use crate::error::{Ailment, DriverError, ServoName};
 use crate::lead::{Aim, Lead};
 use crate::map::{Command, ServoMap, ticks_a_radian};
 use crate::plausible::{Filter, JUMPS_MAX, Verdict};
-use crate::{Attached, BusCounts, Identity, RETRIES_MAX, Released};
+use crate::{Attached, BusCounts, BusError, Identity, Released};
 use arm::{Arm, ArmFile};
 use base::clock::Clock;
 use base::units::{Instant, Joints, Measured, ServoState};
 use gate::TorqueLimit;
 use link::Link;
+use servo::bus::{Bus, Expect, SLACK_UNKNOWN, Status};
+use servo::dialect::{Dialect, Goal, Known, Reading, Register, Request};
+use servo::{MotionAuthority, RETRIES_MAX};
 
 mod attach;
 mod torque;
@@ -51,7 +54,9 @@ pub(crate) struct Servos<D: Dialect> {
     arm: ArmFile,
     map: ServoMap,
     ids: Vec<u8>,
-    bus: Bus<D::Framing>,
+    bus: Bus,
+    /// What lets this driver write goals and switch torque on: its commands take setpoints alone.
+    authority: MotionAuthority,
     filters: Vec<Filter>,
     found_ticks: Vec<i32>,
     /// Where the joints were last sent, and which way that was.
@@ -84,6 +89,7 @@ pub(crate) struct Servos<D: Dialect> {
     capped_cycles: u64,
     /// Of [`BEGIN_TRIES`], those that are left; none outside a motion's beginning.
     begin_tries: u32,
+    dialect: PhantomData<fn() -> D>,
 }
 
 impl<D: Dialect> Servos<D> {
@@ -93,7 +99,13 @@ impl<D: Dialect> Servos<D> {
         Self {
             arm: arm.file.clone(),
             ids: map.ids(),
-            bus: Bus::new(D::Framing::default(), clock, arm.file.baud, map.counts()),
+            bus: Bus::new(
+                Box::new(D::Framing::default()),
+                clock,
+                arm.file.baud,
+                map.counts(),
+            ),
+            authority: MotionAuthority::claim(),
             filters: vec![Filter::default(); count],
             found_ticks: Vec::new(),
             aimed_rad: None,
@@ -117,6 +129,7 @@ impl<D: Dialect> Servos<D> {
             capped: Vec::new(),
             capped_cycles: 0,
             begin_tries: 0,
+            dialect: PhantomData,
             map,
         }
     }
@@ -268,13 +281,22 @@ impl<D: Dialect> Servos<D> {
         let blocks = self.map.entries.iter().zip(goals);
         let blocks: Result<Vec<_>, DriverError> = blocks
             .map(|(entry, goal)| {
-                let block = D::goal_block(entry, *goal)?.split_off(skip);
+                let block = Self::goal_block(entry, *goal)?.split_off(skip);
                 Ok((entry.name.id, block))
             })
             .collect();
         let mut frame = Vec::new();
-        D::encode(&mut frame, Request::SyncWrite(register, &blocks?));
+        let goals = Request::MotionWrite(register, &blocks?, &self.authority);
+        D::encode(&mut frame, goals);
         Ok(frame)
+    }
+
+    /// Returns the bytes of one servo's goal and the caps beside it.
+    fn goal_block(entry: &Entry, goal: Goal) -> Result<Vec<u8>, DriverError> {
+        D::goal_block(entry.acceleration_max_ticks_s2, goal).map_err(|refused| DriverError::Unfit {
+            servo: entry.name.clone(),
+            refused,
+        })
     }
 
     /// Reads the present state of every servo; `first` goes out in front of the first request.
@@ -495,7 +517,7 @@ impl<D: Dialect> Servos<D> {
             parameters: usize::from(register.length),
             until,
         };
-        self.bus.ask(link, &request, expect).await
+        Ok(self.bus.ask(link, &request, expect).await?)
     }
 
     /// Asks all servos for a register that they answer in one packet.

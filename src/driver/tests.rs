@@ -9,10 +9,12 @@
 use std::time::Duration;
 
 use super::*;
+use base::units::Joints;
 use link::memory::MemoryLink;
 use sim::{Fault, Simulator};
 
 mod begin;
+mod diagnose;
 mod dynamixel;
 mod faults;
 mod firmware;

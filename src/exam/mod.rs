@@ -66,39 +66,3 @@ pub use tally::{Figure, Rate, Tally};
 pub use toolbox::{Card, Does, Listing, Toolbox};
 pub use trouble::EndpointFailure;
 pub use verdict::{Bound, Level, Verdict};
-
-/// Milliseconds since 1970 as `2026-11-21 14:05`, in UTC, for lists that people read.
-#[must_use]
-pub fn calendar(ms: i64) -> String {
-    // Days to a date as Howard Hinnant shows it: years begin in March.
-    let (days, minutes) = (
-        ms.div_euclid(86_400_000),
-        ms.rem_euclid(86_400_000) / 60_000,
-    );
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march = (5 * day_of_year + 2) / 153;
-    let (day, month) = (
-        day_of_year - (153 * march + 2) / 5 + 1,
-        (march + 2) % 12 + 1,
-    );
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}",
-        minutes / 60,
-        minutes % 60
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn dates_are_read_by_people() {
-        assert_eq!(super::calendar(0), "1970-01-01 00:00");
-        assert_eq!(super::calendar(951_782_400_000), "2000-02-29 00:00");
-        assert_eq!(super::calendar(1_795_269_900_000), "2026-11-21 14:05");
-    }
-}

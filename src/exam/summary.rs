@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::run::Outcome;
 use super::tally::{Mean, NO_TOOL};
-use super::{Classification, ExamError, Rate, Record, RunRow, Tally, calendar};
+use super::{Classification, ExamError, Rate, Record, RunRow, Tally};
 
 /// What answers are put together by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +116,9 @@ fn key(by: By, run: &RunRow, outcome: &Outcome) -> String {
         By::Class => outcome.case.class.word().to_owned(),
         By::Model => run.settings.model.clone(),
         // The day of `2026-11-21 14:05`.
-        By::Time => calendar(run.began_ms).chars().take(10).collect(),
+        By::Time => base::calendar::minute(run.began_ms)
+            .chars()
+            .take(10)
+            .collect(),
     }
 }

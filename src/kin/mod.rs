@@ -1,6 +1,7 @@
 //! Kinematic chains: where the tool is for given joints, and which joints bring it there.
 //!
 //! Mathematics only: no scenes, no plans, no time.
+#![doc = include_str!("README.md")]
 
 use std::ops::Deref;
 
@@ -15,6 +16,7 @@ mod sines;
 mod solve;
 mod symmetric;
 
+pub use base;
 pub use solve::{Goal, Missed, Solution};
 
 /// A revolute joint.

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::control_socket;
+use base::calendar;
 use base::wording::{millimetres, seconds};
 use job::{LogError, Past};
 use tools::job_record;
@@ -109,7 +110,7 @@ fn line(past: &Result<Past, LogError>) -> String {
         Ok(past) => format!(
             "{:<9} {}  {:<7} {:<16} {:<8} {}",
             past.id,
-            calendar(past.accepted_ms),
+            calendar::second(past.accepted_ms),
             past.tool,
             past.scene,
             past.state,
@@ -145,13 +146,13 @@ fn card(state: &Path, past: &Past) -> String {
         ("received", past.received.clone()),
         ("understood", past.understood.clone()),
         ("notes", notes(&past.repairs)),
-        ("accepted", calendar(past.accepted_ms)),
+        ("accepted", calendar::second(past.accepted_ms)),
         (
             "ended",
             if past.ended_ms == 0 {
                 "not yet".to_owned()
             } else {
-                calendar(past.ended_ms)
+                calendar::second(past.ended_ms)
             },
         ),
         ("plan", past.plan_hash.clone()),
@@ -228,42 +229,4 @@ fn bytes(folder: &Path) -> String {
     let kept =
         std::fs::metadata(&path).map(|about| format!("{} ({} bytes)", path.display(), about.len()));
     kept.unwrap_or_default()
-}
-
-/// Milliseconds since 1970 as people write a moment, in UTC.
-fn calendar(ms: u64) -> String {
-    let seconds = ms / 1000;
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = date(days);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}",
-        rest / 3600,
-        rest / 60 % 60,
-        rest % 60
-    )
-}
-
-/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar: counted in
-/// eras of 400 years that begin with March.
-fn date(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year + era * 400 + u64::from(month <= 2), month, day)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_are_those_of_the_calendar() {
-        assert_eq!(calendar(0), "1970-01-01 00:00:00");
-        assert_eq!(calendar(951_782_400_000), "2000-02-29 00:00:00");
-        assert_eq!(calendar(1_798_761_599_999), "2026-12-31 23:59:59");
-    }
 }

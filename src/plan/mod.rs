@@ -1,6 +1,7 @@
 //! (scene, strokes, start) to a [`Trajectory`]: order, lift, map to the surface, solve, time.
 //!
 //! Pure and seeded: the same scene and start give the same bits. No clock, no gate, no drivers.
+#![doc = include_str!("README.md")]
 
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ mod timed;
 mod trace;
 mod trajectory;
 mod visit;
+
+pub use scene;
 
 pub use draw::{Attempt, attempt, draw, draw_strokes};
 pub use error::{Cause, PlanError, Refusal};

@@ -11,7 +11,7 @@ pub(super) struct Embedded {
 
 macro_rules! files {
     ($($place:literal),* $(,)?) => {
-        &[$(Embedded { place: $place, bytes: include_bytes!(concat!("../../scenes/", $place)) }),*]
+        &[$(Embedded { place: $place, bytes: include_bytes!(concat!("scenes/", $place)) }),*]
     };
 }
 

@@ -71,8 +71,10 @@ impl Simulator {
         let body = Body::new(arm, start_rad, SUPPLY_V);
         let return_delay = Duration::from_micros(u64::from(arm.file.simulation.return_delay_us));
         let servos: Box<dyn Device> = match arm.file.family {
-            Family::FeetechSts => Box::new(Servos::<feetech::Servo>::new(&body, return_delay)),
-            Family::Dynamixel2 => Box::new(Servos::<dynamixel::Servo>::new(&body, return_delay)),
+            Family::FeetechSts => Box::new(Servos::<feetech::Sts>::new(&body, return_delay)),
+            Family::Dynamixel2 => {
+                Box::new(Servos::<dynamixel::DynamixelX>::new(&body, return_delay))
+            }
             Family::Firmware => Box::new(firmware::Controller::new(arm, &body)),
         };
         Self(Arc::new(Mutex::new(World {

@@ -11,7 +11,6 @@ use super::eyes::{Look, Proof, SheetSeen};
 use super::sighted::far;
 use super::stroke::rounded;
 use super::{Seat, pictures};
-use calib::stamp;
 use job::Past;
 use picture::{PixelLine, SeenView, seen_png};
 use scene::Scene;
@@ -107,7 +106,7 @@ impl Shots {
 
 /// A moment, to the second, UTC.
 fn time(at_ms: u64) -> String {
-    format!("{}:{:02} UTC", stamp(at_ms), at_ms / 1000 % 60)
+    format!("{} UTC", base::calendar::second(at_ms))
 }
 
 fn card(scene: Option<&Scene>, look: &Look) -> (Value, String) {

@@ -231,6 +231,23 @@ fn json_stops_being_text_in_six_rooms() {
     }
 }
 
+#[test]
+fn only_driver_claims_the_authority_to_move_servos() {
+    let claims = |room: &str| {
+        let rooms = rooms();
+        let files = rooms[room].iter();
+        files
+            .filter(|(_, code)| code.contains("MotionAuthority::claim"))
+            .count()
+    };
+    let claiming: Vec<String> = rooms()
+        .into_keys()
+        .filter(|room| claims(room) > 0)
+        .collect();
+    assert_eq!(claiming, ["driver"]);
+    assert_eq!(claims("driver"), 1, "one driver of servos");
+}
+
 /// The rows of the table under "Rooms": room and imports.
 fn table() -> Vec<(String, BTreeSet<String>)> {
     let page = read(&root().join("ARCHITECTURE.md"));

@@ -717,15 +717,3 @@ fn what_is_exported_is_imported_again_unchanged() {
         assert!(taken.turn_deg(&arm) < 1e-9);
     }
 }
-
-#[test]
-fn moments_are_written_as_people_write_them() {
-    for (at_ms, known) in [
-        (0, "1970-01-01 00:00"),
-        (951_782_400_000, "2000-02-29 00:00"),
-        (1_760_000_000_000, "2025-10-09 08:53"),
-        (4_107_542_399_000, "2100-02-28 23:59"),
-    ] {
-        assert_eq!(stamp(at_ms), known);
-    }
-}

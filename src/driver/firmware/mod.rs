@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use firmware_protocol::message::{HelloAck, JointLimits, JointState, Knot, Message, Mode, State};
 
-use crate::error::DriverError;
+use crate::error::{BusError, DriverError};
 use crate::map::{Command, ServoMap};
 use crate::{Attached, BusCounts, Halt, Identity, Released, identity};
 use arm::{Arm, ArmFile, Servo};
@@ -130,7 +130,7 @@ impl Firmware {
         self.phase = Phase::Limp;
         self.halt = None;
         self.stream = Stream::default();
-        link.discard_input().map_err(DriverError::Read)?;
+        link.discard_input().map_err(BusError::Read)?;
         let ack = self.greet(link).await?;
         let mut warnings = fit::check(&self.map, ack.limits.as_slice())?;
         identity::check(&self.arm, &self.identities(&ack))?;
@@ -267,7 +267,7 @@ impl Firmware {
         for entry in &self.map.entries {
             match &result {
                 Ok(()) => released.off.push(entry.name.clone()),
-                Err(error @ (DriverError::Write(_) | DriverError::Read(_))) => {
+                Err(error @ DriverError::Bus(_)) => {
                     tracing::debug!("torque off: {error}");
                 }
                 Err(_) => {
@@ -277,7 +277,7 @@ impl Firmware {
             }
         }
         match result {
-            Err(error @ (DriverError::Write(_) | DriverError::Read(_))) => Err(error),
+            Err(error @ DriverError::Bus(_)) => Err(error),
             _ => Ok(released),
         }
     }
@@ -302,7 +302,7 @@ impl Firmware {
         told.and(Err(Complaint::Unanswered("switch torque off").into()))
     }
 
-    pub async fn cycle(
+    pub(crate) async fn cycle(
         &mut self,
         link: &mut dyn Link,
         command: Option<&Command>,

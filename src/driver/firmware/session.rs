@@ -9,7 +9,7 @@ use firmware_protocol::{Event, Host};
 
 use super::complaint::Complaint;
 use crate::BusCounts;
-use crate::error::DriverError;
+use crate::error::{BusError, DriverError};
 use base::clock::Clock;
 use base::units::Instant;
 use link::Link;
@@ -136,7 +136,7 @@ impl Session {
                 return Ok(());
             }
             self.counts.transactions += 1;
-            link.send(bytes).await.map_err(DriverError::Write)?;
+            link.send(bytes).await.map_err(BusError::Write)?;
         }
     }
 
@@ -153,7 +153,7 @@ impl Session {
             let count = link
                 .receive(&mut buffer, until)
                 .await
-                .map_err(DriverError::Read)?;
+                .map_err(BusError::Read)?;
             if count == 0 {
                 break;
             }

@@ -144,9 +144,7 @@ impl<D: Dialect> Servos<D> {
         let identity = identity.and_then(|identity| fits.map(|()| identity));
         let mut identity = identity.map_err(|what| DriverError::Setup { servo, what })?;
         let torque = self.read(link, place, D::TORQUE_ENABLE).await?;
-        let limits = [TorqueLimit::Work, TorqueLimit::Touch];
-        self.torque_limits
-            .push(limits.map(|limit| D::torque_limit(limit, &settings)));
+        self.torque_limits.push(D::torque_limits(&settings));
         identity.torque_on = torque.byte(0) != 0;
         let known = &mut self.known[place];
         known.torque_on = Some(identity.torque_on);

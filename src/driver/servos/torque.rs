@@ -1,7 +1,7 @@
 //! Torque on where the arm stands, torque off whatever happens, and whether it is still on.
 
 use super::*;
-use crate::dialect::Setting;
+use servo::dialect::Setting;
 
 /// How far a goal that was read back may be from where the servo stands.
 const GOAL_APART_TICKS: i32 = 2;
@@ -122,7 +122,7 @@ impl<D: Dialect> Servos<D> {
             ticks: D::goal_ticks(status),
             ..goal
         };
-        let wanted = D::goal_block(&self.map.entries[place], same_goal)?;
+        let wanted = Self::goal_block(&self.map.entries[place], same_goal)?;
         let differs = wanted.iter().zip(&status.data).find(|(a, b)| a != b);
         let (wanted, found) = differs.map_or((0, 0), |(a, b)| (i32::from(*a), i32::from(*b)));
         self.expect(place, D::GOAL, wanted, found, 0)
@@ -134,7 +134,7 @@ impl<D: Dialect> Servos<D> {
         let mut request = Vec::new();
         let knows = D::encode(&mut request, Request::Reboot(id));
         let Some(place) = place.filter(|_| knows && self.goals.is_none()) else {
-            return Err(DriverError::NoReboot { id });
+            return Err(BusError::NoReboot { id }.into());
         };
         self.bus.tell(link, &request).await?;
         self.known[place] = Known {
@@ -202,7 +202,8 @@ impl<D: Dialect> Servos<D> {
             .map(|(id, value)| (*id, bytes_of(D::TORQUE_LIMIT, *value)))
             .collect();
         let mut frame = Vec::new();
-        D::encode(&mut frame, Request::SyncWrite(D::TORQUE_LIMIT, &blocks));
+        let write = Request::MotionWrite(D::TORQUE_LIMIT, &blocks, &self.authority);
+        D::encode(&mut frame, write);
         self.bus.tell(link, &frame).await?;
         for (place, wanted) in limits.iter().enumerate() {
             let found = self.read(link, place, D::TORQUE_LIMIT).await?.number();
@@ -240,8 +241,9 @@ impl<D: Dialect> Servos<D> {
         let ids = places.iter().map(|place| self.ids[*place]);
         let blocks: Vec<_> = ids.map(|id| (id, bytes.clone())).collect();
         let mut frame = Vec::new();
-        D::encode(&mut frame, Request::SyncWrite(register, &blocks));
-        self.bus.tell(link, &frame).await
+        let write = Request::MotionWrite(register, &blocks, &self.authority);
+        D::encode(&mut frame, write);
+        Ok(self.bus.tell(link, &frame).await?)
     }
 
     fn expect(
@@ -291,7 +293,7 @@ impl<D: Dialect> Servos<D> {
             let read = self.read(link, *place, D::TORQUE_ENABLE).await;
             let result = match read {
                 Ok(status) => self.expect(*place, D::TORQUE_ENABLE, 0, status.number(), 0),
-                Err(error @ (DriverError::Read(_) | DriverError::Write(_))) => return Err(error),
+                Err(error @ DriverError::Bus(_)) => return Err(error),
                 Err(error) => Err(error),
             };
             self.known[*place].torque_on = result.is_ok().then_some(false);

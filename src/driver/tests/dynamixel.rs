@@ -216,7 +216,7 @@ async fn a_reboot_clears_a_latch_and_is_refused_while_the_arm_is_held() {
     let mut bench = Bench::energised("widowx250s").await;
     let held = bench.driver.reboot(&mut bench.link, 4).await;
     assert!(
-        matches!(held, Err(DriverError::NoReboot { id: 4 })),
+        matches!(held, Err(DriverError::Bus(BusError::NoReboot { id: 4 }))),
         "{held:?}"
     );
     bench.sim.break_it(Fault::ErrorBits { id: 4, bits: 0x20 });
@@ -231,7 +231,10 @@ async fn a_reboot_clears_a_latch_and_is_refused_while_the_arm_is_held() {
     bench.driver.reboot(&mut bench.link, 4).await.unwrap();
     bench.driver.energise(&mut bench.link).await.unwrap();
     let nobody = bench.driver.reboot(&mut bench.link, 99).await;
-    assert!(matches!(nobody, Err(DriverError::NoReboot { id: 99 })));
+    assert!(matches!(
+        nobody,
+        Err(DriverError::Bus(BusError::NoReboot { id: 99 }))
+    ));
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! How much of the wire a cycle uses, and what decoders make of noise.
 
 use super::*;
-use crate::framing::Framing;
+use servo::framing::Framing;
 
 /// Cycles a second as fast as the wire allows, on the simulated clock.
 async fn rate(name: &str) -> f64 {
@@ -92,13 +92,13 @@ fn accepted(framing: &mut impl Framing, header: &[u8], parameters: usize) -> u64
 
 #[test]
 fn noisy_bytes_pass_only_as_often_as_the_checksum_says() {
-    let mut sts = crate::feetech::codec::Decoder::default();
+    let mut sts = servo::feetech::codec::Decoder::default();
     let passed = accepted(&mut sts, &[0xFF, 0xFF, 1, 10, 0], 8);
     // Each frame that looked whole had one chance in 256.
     let looked = passed + sts.corrupt();
     assert!(looked > 1000, "{looked}");
     assert!(passed <= looked / 128, "{passed} of {looked}");
-    let mut dxl = crate::dynamixel::codec::Decoder::default();
+    let mut dxl = servo::dynamixel::codec::Decoder::default();
     let passed = accepted(&mut dxl, &[0xFF, 0xFF, 0xFD, 0, 1, 14, 0, 0x55], 10);
     let looked = passed + dxl.corrupt();
     assert!(looked > 1000, "{looked}");
@@ -132,8 +132,8 @@ fn is_found(framing: &mut impl Framing, noise: &[u8], reply: &[u8], parameters: 
 
 #[test]
 fn behind_64_bytes_of_garbage_the_next_frame_is_found() {
-    let mut sts = crate::feetech::codec::Decoder::default();
-    let mut dxl = crate::dynamixel::codec::Decoder::default();
+    let mut sts = servo::feetech::codec::Decoder::default();
+    let mut dxl = servo::dynamixel::codec::Decoder::default();
     let sts_reply = [0xFF, 0xFF, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xF4];
     let mut dxl_reply = vec![0xFF, 0xFF, 0xFD, 0, 1, 14, 0, 0x55, 0];
     dxl_reply.extend([0; 10]);

@@ -157,7 +157,10 @@ fn against(
     let mut found = one.against(now, file.as_deref(), wanted);
     found.extend(record.against_run(one.run, one.level)?);
     if let Some(ms) = held.revoked_ms {
-        found.push(format!("it was revoked on {} UTC", crate::calendar(ms)));
+        found.push(format!(
+            "it was revoked on {} UTC",
+            base::calendar::minute(ms)
+        ));
     }
     Ok(found)
 }

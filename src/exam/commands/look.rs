@@ -269,7 +269,7 @@ fn line(row: &RunRow, figures: &Value) -> String {
         .get("reached")
         .and_then(Value::as_str)
         .unwrap_or("–");
-    let began = crate::calendar(row.began_ms);
+    let began = base::calendar::minute(row.began_ms);
     format!(
         "{:<4} {began:<17} {:<25} {:<10} {reached:<9} {:<16} {f1:<16} {}",
         row.id,

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use crate::BusCounts;
-use crate::error::DriverError;
+use crate::counts::BusCounts;
+use crate::error::BusError;
 use crate::framing::{Framing, Reply};
 use base::clock::Clock;
 use base::units::Instant;
@@ -86,8 +86,8 @@ pub struct Expect<'a> {
 }
 
 /// The near end of a servo bus.
-pub struct Bus<F> {
-    framing: F,
+pub struct Bus {
+    framing: Box<dyn Framing>,
     pub clock: Clock,
     pub baud: u32,
     pub return_delay: Duration,
@@ -101,8 +101,8 @@ pub struct Bus<F> {
     pub counts: BusCounts,
 }
 
-impl<F: Framing> Bus<F> {
-    pub fn new(framing: F, clock: &Clock, baud: u32, counts: BusCounts) -> Self {
+impl Bus {
+    pub fn new(framing: Box<dyn Framing>, clock: &Clock, baud: u32, counts: BusCounts) -> Self {
         Self {
             framing,
             clock: clock.clone(),
@@ -127,7 +127,7 @@ impl<F: Framing> Bus<F> {
         link: &mut dyn Link,
         request: &[u8],
         expect: Expect<'_>,
-    ) -> Result<Vec<Option<Status>>, DriverError> {
+    ) -> Result<Vec<Option<Status>>, BusError> {
         let gather = self.exchange(link, request, &expect).await?;
         let (is_echo, replies) = (gather.echoed, gather.replies);
         let other = self.framing.distinct(request);
@@ -159,7 +159,7 @@ impl<F: Framing> Bus<F> {
         link: &mut dyn Link,
         request: &[u8],
         expect: &Expect<'_>,
-    ) -> Result<Option<bool>, DriverError> {
+    ) -> Result<Option<bool>, BusError> {
         let expect = Expect {
             parameters: 1,
             ..*expect
@@ -183,7 +183,7 @@ impl<F: Framing> Bus<F> {
     fn replies_in(&mut self, bytes: &[u8], expect: &Expect<'_>) -> Vec<Option<Status>> {
         self.framing.clear();
         let mut gather = Gather::new(&[], expect, false);
-        gather.take(bytes, &mut self.framing, &mut self.counts);
+        gather.take(bytes, self.framing.as_mut(), &mut self.counts);
         gather.replies
     }
 
@@ -192,7 +192,7 @@ impl<F: Framing> Bus<F> {
         link: &mut dyn Link,
         request: &'a [u8],
         expect: &Expect<'a>,
-    ) -> Result<Gather<'a>, DriverError> {
+    ) -> Result<Gather<'a>, BusError> {
         self.tell(link, request).await?;
         let until = expect.until.min(self.patience(request.len(), expect));
         let corrupt_before = self.framing.corrupt();
@@ -202,24 +202,24 @@ impl<F: Framing> Bus<F> {
             let count = link
                 .receive(&mut buffer, until)
                 .await
-                .map_err(DriverError::Read)?;
+                .map_err(BusError::Read)?;
             if count == 0 {
                 break;
             }
             self.heard_at = self.clock.now();
             let (heard, _) = buffer.split_at(count);
-            gather.take(heard, &mut self.framing, &mut self.counts);
+            gather.take(heard, self.framing.as_mut(), &mut self.counts);
         }
         self.counts.corrupt += self.framing.corrupt() - corrupt_before;
         Ok(gather)
     }
 
     /// Sends a request that nobody answers.
-    pub async fn tell(&mut self, link: &mut dyn Link, request: &[u8]) -> Result<(), DriverError> {
-        link.discard_input().map_err(DriverError::Read)?;
+    pub async fn tell(&mut self, link: &mut dyn Link, request: &[u8]) -> Result<(), BusError> {
+        link.discard_input().map_err(BusError::Read)?;
         self.framing.clear();
         self.counts.transactions += 1;
-        link.send(request).await.map_err(DriverError::Write)
+        link.send(request).await.map_err(BusError::Write)
     }
 
     /// When a transaction that starts now has certainly ended.
@@ -267,7 +267,7 @@ impl<'a> Gather<'a> {
         self.next_place >= self.ids.len()
     }
 
-    fn take<F: Framing>(&mut self, bytes: &[u8], framing: &mut F, counts: &mut BusCounts) {
+    fn take(&mut self, bytes: &[u8], framing: &mut dyn Framing, counts: &mut BusCounts) {
         self.heard += bytes.len();
         let ended = self.echo.pass(bytes, |fresh| framing.push(fresh));
         self.echoed |= ended;

@@ -10,6 +10,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::diagnose::{Cause, Diagnosis, Expected, diagnose};
+use super::dialect::{Dialect, Request, Setting};
+use super::dynamixel::Dynamixel;
+use super::feetech::Feetech;
 use super::host::Host;
 use super::reboot::reboot;
 use super::scan::{Effort, Scan, scan};
@@ -62,6 +65,29 @@ impl Bench {
 
     fn link(&self) -> Box<dyn Link> {
         (self.opener())(self.arm.file.baud).unwrap()
+    }
+
+    /// Switches a servo's torque on.
+    async fn stiffen(&self, speech: Speech, id: u8) {
+        let authority = MotionAuthority::claim();
+        let mut frame = Vec::new();
+        let on = [(id, vec![1])];
+        let is_known = match speech {
+            Speech::FeetechSts => Feetech::encode(
+                &mut frame,
+                Request::MotionWrite(Feetech::TORQUE_ENABLE, &on, &authority),
+            ),
+            Speech::Dynamixel2 => Dynamixel::encode(
+                &mut frame,
+                Request::MotionWrite(Dynamixel::TORQUE_ENABLE, &on, &authority),
+            ),
+        };
+        assert!(is_known);
+        let mut link = self.link();
+        link.send(&frame).await.unwrap();
+        let mut line = Line::new(speech, &self.clock, self.arm.file.baud, SLACK);
+        let servo = look::at(&mut line, link.as_mut(), id).await.unwrap();
+        assert!(servo.unwrap().torque_on);
     }
 
     async fn scan(&self, first: bool) -> Scan {
@@ -206,26 +232,6 @@ async fn an_adapter_that_holds_replies_back_is_told_from_a_dead_bus() {
 }
 
 #[tokio::test]
-async fn a_servo_set_up_otherwise_is_named_with_its_register() {
-    let bench = Bench::new("so101");
-    bench.sim.break_it(Fault::Register {
-        id: 3,
-        address: 18,
-        value: 0x10,
-    });
-    let mut diagnosis = Diagnosis::default();
-    let mut link = bench.link();
-    diagnose::setup(link.as_mut(), &bench.arm, &bench.clock, &mut diagnosis).await;
-    assert_eq!(causes(&diagnosis), [Cause::WrongSetup]);
-    assert!(
-        diagnosis.findings[0]
-            .what
-            .contains("servo 3 (elbow_flex): phase"),
-        "{diagnosis:?}"
-    );
-}
-
-#[tokio::test]
 async fn ports_that_cannot_be_opened_say_why() {
     let clock = Clock::simulated();
     let port = "/dev/ttyACM0";
@@ -331,10 +337,7 @@ async fn settings_are_written_with_torque_off_read_back_and_locked_again() {
         ("widowx250s", Speech::Dynamixel2),
     ] {
         let bench = Bench::new(name);
-        let mut driver = driver::Driver::new(&bench.arm, &bench.clock);
-        let mut link = bench.link();
-        driver.attach(link.as_mut()).await.unwrap();
-        driver.energise(link.as_mut()).await.unwrap();
+        bench.stiffen(speech, 2).await;
         let wanted = Change {
             id: Some(21),
             return_delay: Some(Duration::from_micros(20)),
@@ -397,7 +400,7 @@ async fn a_family_without_such_a_request_says_so() {
     assert!(
         matches!(
             refused,
-            Err(ServiceError::Line(DriverError::NoReboot { id: 2 }))
+            Err(ServiceError::Line(BusError::NoReboot { id: 2 }))
         ),
         "{refused:?}"
     );
@@ -458,6 +461,69 @@ async fn what_keeps_a_node_from_a_servo_is_repaired() {
         ]
     );
     let mut link = bench.link();
-    let mut driver = driver::Driver::new(&bench.arm, &bench.clock);
-    driver.attach(link.as_mut()).await.unwrap();
+    let clock = &bench.clock;
+    let mut line = Line::new(Speech::Dynamixel2, clock, bench.arm.file.baud, SLACK);
+    let settings = line.read(link.as_mut(), 5, Dynamixel::SETTINGS).await;
+    let name = ServoName {
+        id: 5,
+        name: "forearm".to_owned(),
+    };
+    let identity = Dynamixel::identify(&settings.unwrap().unwrap(), name, &[1, 2, 3, 4, 5]);
+    assert!(identity.is_ok(), "{identity:?}");
+}
+
+/// Asserts that without authority only those bytes are written that leave a servo of `D` standing.
+fn check_guarded<D: Dialect>(harmless: impl Fn(u16, u16) -> bool) {
+    for address in 0..200 {
+        for length in 1..=12 {
+            let register = Register {
+                name: "any",
+                address,
+                length,
+            };
+            let blocks = [(1, vec![1; usize::from(length)])];
+            let mut frame = Vec::new();
+            let sent = D::encode(&mut frame, Request::SyncWrite(register, &blocks));
+            assert_eq!(sent, harmless(address, length), "{length} at {address}");
+            assert_eq!(frame.is_empty(), !sent);
+        }
+    }
+}
+
+#[test]
+fn without_authority_no_goal_and_no_torque_is_written() {
+    check_guarded::<Feetech>(|address, length| address >= 48 || address + length <= 40);
+    check_guarded::<Dynamixel>(|address, length| {
+        let end = address + length;
+        end <= 64 || (address >= 65 && end <= 100) || address >= 120
+    });
+}
+
+#[test]
+fn without_authority_torque_is_only_switched_off() {
+    fn check<D: Dialect>(settings: &[Setting]) {
+        let written = |register, block: Vec<u8>| {
+            let blocks = [(1, vec![0]), (2, block)];
+            D::encode(&mut Vec::new(), Request::SyncWrite(register, &blocks))
+        };
+        assert!(written(D::TORQUE_ENABLE, vec![0]));
+        for block in [vec![1], vec![128], vec![0, 0]] {
+            assert!(!written(D::TORQUE_ENABLE, block.clone()), "{block:?}");
+        }
+        // A goal that follows in the same block is none of torque's.
+        let longer = Register {
+            length: 3,
+            ..D::TORQUE_ENABLE
+        };
+        assert!(!written(longer, vec![0, 0, 0]));
+        for (register, value) in settings {
+            let bytes = value.to_le_bytes();
+            assert!(written(
+                *register,
+                bytes[..usize::from(register.length)].to_vec()
+            ));
+        }
+    }
+    check::<Feetech>(Feetech::ARM);
+    check::<Dynamixel>(Dynamixel::ARM);
 }

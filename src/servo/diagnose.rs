@@ -10,10 +10,7 @@ use super::host::Host;
 use super::line::{PATIENT, SLACK};
 use super::scan::{self, Effort, Found, Scan};
 use super::{Line, Open, ServiceError, Speech, look, stranger};
-use arm::{Arm, ArmFile, Family};
 use base::clock::Clock;
-use driver::firmware::Complaint;
-use driver::{self, Attached, Driver, DriverError};
 use link::{Link, LinkError};
 
 /// An adapter that holds replies back longer than this keeps an arm from its 100 Hz.
@@ -74,9 +71,6 @@ pub struct Finding {
     pub what: String,
     /// What to do.
     pub fix: String,
-    /// Whether it is no more than that nobody answered.
-    #[serde(skip)]
-    is_silence: bool,
 }
 
 /// What should be there.
@@ -110,7 +104,6 @@ impl Diagnosis {
             cause,
             what: what.into(),
             fix: fix.into(),
-            is_silence: false,
         });
     }
 }
@@ -161,7 +154,7 @@ pub async fn diagnose(
 }
 
 /// What the machine says; how long the adapter holds replies back, where it says so.
-fn about_the_machine(host: &Host, port: &Path, into: &mut Diagnosis) -> Option<Duration> {
+pub fn about_the_machine(host: &Host, port: &Path, into: &mut Diagnosis) -> Option<Duration> {
     if let Some(process) = host.modem_manager(port) {
         into.add(
             Cause::ModemManager,
@@ -181,44 +174,6 @@ fn about_the_machine(host: &Host, port: &Path, into: &mut Diagnosis) -> Option<D
         );
     }
     Some(latency)
-}
-
-/// What keeps a controller with firmware of its own from being used; where none answers, who does.
-///
-/// # Errors
-/// As [`diagnose`].
-pub async fn controller(
-    open: &mut Open<'_>,
-    clock: &Clock,
-    host: &Host,
-    port: &str,
-    arm: &Arm,
-) -> Result<Diagnosis, ServiceError> {
-    let mut diagnosis = Diagnosis::default();
-    let latency = about_the_machine(host, Path::new(port), &mut diagnosis);
-    let file = &arm.file;
-    match open(file.baud) {
-        Err(error) => {
-            diagnosis.add_port(&error, host, port);
-            return Ok(diagnosis);
-        }
-        Ok(mut link) => setup(link.as_mut(), arm, clock, &mut diagnosis).await,
-    }
-    let is_silent = diagnosis.findings.iter().any(|one| one.is_silence);
-    if is_silent {
-        let slack = latency.map_or(SLACK, |latency| SLACK + 2 * latency);
-        if let Some(found) = scan::usual(open, clock, slack, None).await? {
-            diagnosis.findings.retain(|one| !one.is_silence);
-            diagnosis.add_family(
-                (found.speech, found.baud),
-                &file.name,
-                "a controller with firmware of its own",
-            );
-        } else if diagnosis.add_talk(open, clock).await? {
-            diagnosis.findings.retain(|one| !one.is_silence);
-        }
-    }
-    Ok(diagnosis)
 }
 
 /// Those that are expected, where any of them answers as expected.
@@ -303,7 +258,8 @@ async fn ask(
 }
 
 impl Diagnosis {
-    fn add_port(&mut self, error: &LinkError, host: &Host, port: &str) {
+    /// Adds why the port cannot be opened.
+    pub fn add_port(&mut self, error: &LinkError, host: &Host, port: &str) {
         match error {
             LinkError::Missing { .. } => {
                 let ports = host.ports();
@@ -388,7 +344,7 @@ impl Diagnosis {
     }
 
     /// Servos answer in the place of what an arm has.
-    fn add_family(&mut self, (speech, baud): (Speech, u32), arm: &str, has: &str) {
+    pub fn add_family(&mut self, (speech, baud): (Speech, u32), arm: &str, has: &str) {
         self.add(
             Cause::WrongFamily,
             format!(
@@ -431,7 +387,14 @@ impl Diagnosis {
     }
 
     /// Whether something that is no arm talks where nobody answers.
-    async fn add_talk(&mut self, open: &mut Open<'_>, clock: &Clock) -> Result<bool, ServiceError> {
+    ///
+    /// # Errors
+    /// When the port fails.
+    pub async fn add_talk(
+        &mut self,
+        open: &mut Open<'_>,
+        clock: &Clock,
+    ) -> Result<bool, ServiceError> {
         let Some((baud, text)) = stranger::talk(open, clock).await? else {
             return Ok(false);
         };
@@ -478,76 +441,5 @@ impl Diagnosis {
                 "check the cable from the servo before it, and its id: `steadyhand bus scan`",
             );
         }
-    }
-}
-
-/// Whether an arm's own driver finds its servos as it needs them; its complaint is a finding.
-pub async fn setup(link: &mut dyn Link, arm: &Arm, clock: &Clock, into: &mut Diagnosis) {
-    let file = ArmFile {
-        // Who they are is judged below, so that it can be told of all of them.
-        identity: BTreeMap::new(),
-        ..arm.file.clone()
-    };
-    let anybody = Arm {
-        file,
-        ..arm.clone()
-    };
-    match Driver::new(&anybody, clock).attach(link).await {
-        Ok(attached) => into.judge_setup(arm, attached),
-        Err(error) => into.add_unfit(arm.file.family, &error),
-    }
-}
-
-impl Diagnosis {
-    /// A driver that would not attach.
-    fn add_unfit(&mut self, family: Family, error: &DriverError) {
-        let (cause, fix) = match error {
-            DriverError::OtherFirmware { .. } => (
-                Cause::WrongFirmware,
-                "bring it to the firmware of the others with the manufacturer's program, or replace it".to_owned(),
-            ),
-            DriverError::Controller(Complaint::Version { .. } | Complaint::Schema { .. }) => (
-                Cause::WrongFirmware,
-                "build its firmware and this node from the same `firmware-protocol`, and flash it".to_owned(),
-            ),
-            _ if family == Family::Firmware => (
-                Cause::Controller,
-                "it must speak `firmware-protocol`, as docs/families.md says, and fit the arm's file".to_owned(),
-            ),
-            _ => {
-                let id = error.servo().map_or("N".to_owned(), |servo| servo.id.to_string());
-                let fix = format!(
-                    "`steadyhand bus configure PORT --id {id} --repair` sets modes and registers as a node needs them; a servo of another model has to be replaced"
-                );
-                (Cause::WrongSetup, fix)
-            }
-        };
-        self.add(cause, error.to_string(), fix);
-        if let DriverError::Controller(Complaint::Silent { .. }) = error
-            && let Some(last) = self.findings.last_mut()
-        {
-            last.is_silence = true;
-        }
-    }
-
-    fn judge_setup(&mut self, arm: &Arm, attached: Attached) {
-        for warning in attached.warnings {
-            self.add(
-                Cause::WrongSetup,
-                warning,
-                "mend it before the arm is energised",
-            );
-        }
-        if let Err(error) = driver::check_identity(&arm.file, &attached.servos) {
-            self.add(
-                Cause::Stranger,
-                error.to_string(),
-                "once the joint is calibrated, put these into the arm's file",
-            );
-        }
-        let present = attached.servos.iter();
-        self.identity = present
-            .map(|servo| (servo.servo.id.to_string(), servo.fingerprint()))
-            .collect();
     }
 }

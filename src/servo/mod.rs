@@ -1,10 +1,17 @@
-//! Servos looked at and set up by a person: who is on a bus, how they fare, what is wrong with the
-//! port, and the one place that writes what outlives their power.
-//!
-//! It knows no arm and moves nothing. What is on the wire is made by the drivers' codecs alone.
+//! A servo bus: everything that is said to servos and by them, without a setpoint and without an arm.
+#![doc = include_str!("README.md")]
 
+pub mod authority;
+pub mod bus;
+pub mod counts;
 pub mod diagnose;
+pub mod dialect;
+pub mod dynamixel;
+pub mod error;
+pub mod feetech;
+pub mod framing;
 pub mod host;
+pub mod identity;
 mod line;
 pub mod look;
 pub mod models;
@@ -14,11 +21,25 @@ pub mod setup;
 mod stranger;
 #[cfg(test)]
 mod tests;
+mod timing;
+mod wire;
 
+// Opening a port and keeping time needs these beside this crate.
+pub use {base, link};
+
+pub use authority::MotionAuthority;
+pub use counts::{BusCounts, ServoCounts};
+pub use dialect::Register;
+pub use error::{Ailment, BusError, ServoName};
+pub use framing::{Framing, Reply};
+pub use identity::{IDENTITY_DIGITS, Identity};
 pub use line::{IDS, Line, PATIENT, SLACK, Speech};
+pub use timing::Durations;
 
-use driver::DriverError;
 use link::{Link, LinkError};
+
+/// How often a servo that did not answer is asked again.
+pub const RETRIES_MAX: u32 = 2;
 
 /// Opens the port at a speed.
 pub type Open<'a> = dyn FnMut(u32) -> Result<Box<dyn Link>, LinkError> + Send + 'a;
@@ -29,9 +50,9 @@ pub enum ServiceError {
     /// The port could not be opened.
     #[error(transparent)]
     Port(#[from] LinkError),
-    /// The line failed.
+    /// The line failed, or a request that it does not know.
     #[error(transparent)]
-    Line(#[from] DriverError),
+    Line(#[from] BusError),
     /// Nobody has that id.
     #[error("no servo {id} answers at {baud} baud: `steadyhand bus scan` shows who is there")]
     NoServo {

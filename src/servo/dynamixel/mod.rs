@@ -3,17 +3,16 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::Identity;
 use crate::bus::Status;
-use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting};
-use crate::error::{Ailment, DriverError, ServoName};
-use crate::map::Entry;
-use gate::TorqueLimit;
+use crate::dialect::{Dialect, Goal, Known, Reading, Register, Setting};
+use crate::error::{Ailment, ServoName, TooLarge};
+use crate::identity::Identity;
+use crate::wire::{Instruction, Wire};
 
 pub mod codec;
 pub mod registers;
 
-use codec::{BROADCAST, Decoder, Instruction, encode};
+use codec::Decoder;
 use registers::{present, settings, torque_state};
 
 /// The servo may accelerate this much harder than the plan: at the plan's own figure its ramps
@@ -26,6 +25,23 @@ const ALERT: u8 = 0x80;
 /// The protocol 2.0 dialect of the X series.
 #[derive(Debug)]
 pub struct Dynamixel;
+
+impl Wire for Dynamixel {
+    const FAST: bool = true;
+    const REBOOTS: bool = true;
+
+    fn frame(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+        codec::encode(out, id, instruction, parameters);
+    }
+
+    fn place(register: Register) -> Vec<u8> {
+        [
+            register.address.to_le_bytes(),
+            register.length.to_le_bytes(),
+        ]
+        .concat()
+    }
+}
 
 impl Dialect for Dynamixel {
     type Framing = Decoder;
@@ -47,39 +63,11 @@ impl Dialect for Dynamixel {
     const ARM: &'static [Setting] = &[(registers::BUS_WATCHDOG, registers::WATCHDOG_STEPS)];
     const DISARM: &'static [Setting] = &[(registers::BUS_WATCHDOG, 0)];
     const POSITIONS: RangeInclusive<i32> = registers::POSITIONS;
+    const MOTION: &'static [RangeInclusive<u16>] = registers::MOTION;
 
-    fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool {
-        match request {
-            Request::Ping(id) => encode(out, id, Instruction::Ping, &[]),
-            Request::Read(id, register) => encode(out, id, Instruction::Read, &place(register)),
-            Request::SyncRead(register, ids) => {
-                encode(
-                    out,
-                    BROADCAST,
-                    Instruction::SyncRead,
-                    &with_ids(register, ids),
-                );
-            }
-            Request::FastSyncRead(register, ids) => {
-                let parameters = with_ids(register, ids);
-                encode(out, BROADCAST, Instruction::FastSyncRead, &parameters);
-            }
-            Request::Reboot(id) => encode(out, id, Instruction::Reboot, &[]),
-            Request::SyncWrite(register, blocks) => {
-                let mut parameters = place(register).to_vec();
-                for (id, block) in blocks {
-                    parameters.push(*id);
-                    parameters.extend(block);
-                }
-                encode(out, BROADCAST, Instruction::SyncWrite, &parameters);
-            }
-        }
-        true
-    }
-
-    fn goal_block(entry: &Entry, goal: Goal) -> Result<Vec<u8>, DriverError> {
-        let acceleration = ACCELERATION_HEADROOM * entry.acceleration_max_ticks_s2
-            / registers::ACCELERATION_STEP_TICKS_S2;
+    fn goal_block(acceleration_ticks_s2: f64, goal: Goal) -> Result<Vec<u8>, TooLarge> {
+        let acceleration =
+            ACCELERATION_HEADROOM * acceleration_ticks_s2 / registers::ACCELERATION_STEP_TICKS_S2;
         let velocity = goal.speed_ticks_s / registers::VELOCITY_STEP_TICKS_S;
         let mut block = Vec::with_capacity(usize::from(Self::GOAL.length));
         block.extend(profile(acceleration).to_le_bytes());
@@ -105,9 +93,12 @@ impl Dialect for Dynamixel {
         }
     }
 
-    fn identify(status: &Status, servo: ServoName, others: &[u8]) -> Result<Identity, String> {
-        check_settings(status, others)?;
-        Ok(Identity {
+    fn check(status: &Status, _asked: u8, others: &[u8]) -> Result<(), String> {
+        check_settings(status, others)
+    }
+
+    fn describe(status: &Status, servo: ServoName) -> Identity {
+        Identity {
             servo,
             model: status.word(settings::MODEL),
             firmware: (status.byte(settings::FIRMWARE), 0),
@@ -118,7 +109,7 @@ impl Dialect for Dynamixel {
             phase: status.byte(settings::DRIVE_MODE),
             torque_on: false,
             error_bits: status.error,
-        })
+        }
     }
 
     fn voltage_limits_v(status: &Status) -> (f64, f64) {
@@ -126,12 +117,9 @@ impl Dialect for Dynamixel {
         (volts(settings::VOLTAGE_MIN), volts(settings::VOLTAGE_MAX))
     }
 
-    fn torque_limit(limit: TorqueLimit, settings: &Status) -> i32 {
+    fn torque_limits(settings: &Status) -> [i32; 2] {
         let most = i32::from(settings.word(settings::PWM_LIMIT));
-        match limit {
-            TorqueLimit::Work => most,
-            TorqueLimit::Touch => most.min(registers::PWM_MAX / 2),
-        }
+        [most, most.min(registers::PWM_MAX / 2)]
     }
 
     fn learn(index: usize, status: &Status, known: &mut Known) -> Option<Ailment> {
@@ -199,18 +187,6 @@ impl Dialect for Dynamixel {
 
 /// Error, id and CRC around each servo's share of a fast reply.
 const FAST_OVERHEAD: usize = 4;
-
-fn place(register: Register) -> [u8; 4] {
-    let [a, b] = register.address.to_le_bytes();
-    let [c, d] = register.length.to_le_bytes();
-    [a, b, c, d]
-}
-
-fn with_ids(register: Register, ids: &[u8]) -> Vec<u8> {
-    let mut parameters = place(register).to_vec();
-    parameters.extend(ids);
-    parameters
-}
 
 /// A profile register's value; 0 would mean "without limit".
 #[expect(

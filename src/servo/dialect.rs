@@ -1,14 +1,14 @@
-//! What one family of servos needs to tell the rest of the driver: its requests, its registers and
+//! What one family of servos needs to tell the rest: its requests, its registers and
 //! what their contents mean. A new family is one file that does so, and a codec.
 
 use std::ops::RangeInclusive;
 
-use crate::Identity;
+use crate::authority::MotionAuthority;
 use crate::bus::Status;
-use crate::error::{Ailment, DriverError, ServoName};
+use crate::error::{Ailment, ServoName, TooLarge};
 use crate::framing::Framing;
-use crate::map::Entry;
-use gate::TorqueLimit;
+use crate::identity::Identity;
+use crate::wire::{BROADCAST, Instruction, Wire};
 
 /// A place in a servo's memory: address and length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,17 @@ pub struct Register {
     pub address: u16,
     /// Bytes.
     pub length: u16,
+}
+
+impl Register {
+    /// A register of this name.
+    pub(crate) const fn new(name: &'static str, address: u16, length: u16) -> Self {
+        Self {
+            name,
+            address,
+            length,
+        }
+    }
 }
 
 /// A request to servos.
@@ -33,8 +44,11 @@ pub enum Request<'a> {
     /// A register of each, in one packet that they build together. `None` from [`Dialect::encode`]
     /// where a family has no such thing.
     FastSyncRead(Register, &'a [u8]),
-    /// A register of each; nobody answers.
+    /// A setting of each; nobody answers. `false` from [`Dialect::encode`] where it would let a servo
+    /// move: a goal, or torque switched on.
     SyncWrite(Register, &'a [(u8, Vec<u8>)]),
+    /// A register of each that may let it move; nobody answers.
+    MotionWrite(Register, &'a [(u8, Vec<u8>)], &'a MotionAuthority),
     /// Start anew. `false` from [`Dialect::encode`] where a family has no such thing.
     Reboot(u8),
 }
@@ -84,9 +98,9 @@ impl Default for Known {
 pub type Setting = (Register, i32);
 
 /// One family's bytes.
-pub trait Dialect: Send + 'static {
+pub trait Dialect: Wire + Send + Sized + 'static {
     /// Its frames.
-    type Framing: Framing + Default;
+    type Framing: Framing + Default + 'static;
 
     /// Parameter bytes of the answer to a ping.
     const PING_LENGTH: usize;
@@ -116,14 +130,45 @@ pub trait Dialect: Send + 'static {
     /// Positions that a servo may report.
     const POSITIONS: RangeInclusive<i32>;
 
-    /// Appends a request's bytes; whether the family has such a request.
-    fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool;
+    /// Addresses that make a servo move, or hold still, when they are written: torque enable and goals.
+    const MOTION: &'static [RangeInclusive<u16>];
 
-    /// Returns the bytes of [`Self::GOAL`].
+    /// Appends a request's bytes; whether the family has such a request and it may be sent.
+    fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool {
+        let (id, instruction, parameters) = match request {
+            Request::Ping(id) => (id, Instruction::Ping, Vec::new()),
+            Request::Read(id, register) => (id, Instruction::Read, Self::place(register)),
+            Request::SyncRead(register, ids) => {
+                let parameters = [&Self::place(register), ids].concat();
+                (BROADCAST, Instruction::SyncRead, parameters)
+            }
+            Request::FastSyncRead(register, ids) if Self::FAST => {
+                let parameters = [&Self::place(register), ids].concat();
+                (BROADCAST, Instruction::FastSyncRead, parameters)
+            }
+            Request::Reboot(id) if Self::REBOOTS => (id, Instruction::Reboot, Vec::new()),
+            Request::FastSyncRead(..) | Request::Reboot(_) => return false,
+            Request::SyncWrite(register, blocks) if !is_harmless::<Self>(register, blocks) => {
+                return false;
+            }
+            Request::SyncWrite(register, blocks) | Request::MotionWrite(register, blocks, _) => {
+                let mut parameters = Self::place(register);
+                for (id, block) in blocks {
+                    parameters.push(*id);
+                    parameters.extend(block);
+                }
+                (BROADCAST, Instruction::SyncWrite, parameters)
+            }
+        };
+        Self::frame(out, id, instruction, &parameters);
+        true
+    }
+
+    /// Returns the bytes of [`Self::GOAL`], for a joint whose plan accelerates up to this.
     ///
     /// # Errors
     /// When the register does not hold the goal.
-    fn goal_block(entry: &Entry, goal: Goal) -> Result<Vec<u8>, DriverError>;
+    fn goal_block(acceleration_ticks_s2: f64, goal: Goal) -> Result<Vec<u8>, TooLarge>;
 
     /// The goal position in [`Self::GOAL`] as it was read back.
     fn goal_ticks(status: &Status) -> i32;
@@ -133,13 +178,23 @@ pub trait Dialect: Send + 'static {
 
     /// Who a servo is, from [`Self::SETTINGS`]; or the register, its value, the value needed and
     /// the fix.
-    fn identify(settings: &Status, servo: ServoName, others: &[u8]) -> Result<Identity, String>;
+    fn identify(settings: &Status, servo: ServoName, others: &[u8]) -> Result<Identity, String> {
+        Self::check(settings, servo.id, others)?;
+        Ok(Self::describe(settings, servo))
+    }
+
+    /// Refuses settings that an arm cannot use: the register, its value, the value needed and the fix.
+    fn check(settings: &Status, asked: u8, others: &[u8]) -> Result<(), String>;
+
+    /// Who a servo is, from [`Self::SETTINGS`].
+    fn describe(settings: &Status, servo: ServoName) -> Identity;
 
     /// What a servo's settings say of its supply.
     fn voltage_limits_v(settings: &Status) -> (f64, f64);
 
-    /// Returns what [`Self::TORQUE_LIMIT`] is for a motion, in a servo with such [`Self::SETTINGS`].
-    fn torque_limit(limit: TorqueLimit, settings: &Status) -> i32;
+    /// Returns what [`Self::TORQUE_LIMIT`] is for work and for touching, in a servo with such
+    /// [`Self::SETTINGS`].
+    fn torque_limits(settings: &Status) -> [i32; 2];
 
     /// Takes what the `index`-th of [`Self::STATES`] says of an energised servo; what is wrong
     /// with it.
@@ -159,4 +214,18 @@ pub trait Dialect: Send + 'static {
         let _ = (status, register, ids);
         None
     }
+}
+
+/// Whether writing these blocks to `register` leaves every servo of `D` where it is: it is no goal,
+/// and where it is torque enable alone it switches torque off.
+fn is_harmless<D: Dialect>(register: Register, blocks: &[(u8, Vec<u8>)]) -> bool {
+    let written = blocks.iter().map(|(_, block)| block.len());
+    let longest = written.fold(usize::from(register.length), usize::max);
+    let end = usize::from(register.address) + longest;
+    let moves = D::MOTION.iter().any(|range| {
+        usize::from(register.address) <= usize::from(*range.end())
+            && usize::from(*range.start()) < end
+    });
+    let is_off = |(_, block): &(u8, Vec<u8>)| block.iter().all(|byte| *byte == 0);
+    !moves || (register == D::TORQUE_ENABLE && longest == 1 && blocks.iter().all(is_off))
 }

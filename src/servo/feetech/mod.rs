@@ -3,17 +3,16 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::Identity;
 use crate::bus::Status;
-use crate::dialect::{Dialect, Goal, Known, Reading, Register, Request, Setting};
-use crate::error::{Ailment, DriverError, ServoName};
-use crate::map::Entry;
-use gate::TorqueLimit;
+use crate::dialect::{Dialect, Goal, Known, Reading, Register, Setting};
+use crate::error::{Ailment, ServoName, TooLarge};
+use crate::identity::Identity;
+use crate::wire::{Instruction, Wire};
 
 pub mod codec;
 pub mod registers;
 
-use codec::{BROADCAST, Decoder, Instruction, encode, from_sign_magnitude, to_sign_magnitude};
+use codec::{Decoder, from_sign_magnitude, to_sign_magnitude};
 use registers::{present, settings};
 
 /// The servo may accelerate this much harder than the plan: at the plan's own figure its ramps
@@ -32,6 +31,20 @@ const TORQUE_LIMIT_TOUCH_PERMILLE: i32 = 475;
 #[derive(Debug)]
 pub struct Feetech;
 
+impl Wire for Feetech {
+    fn frame(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+        codec::encode(out, id, instruction, parameters);
+    }
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "every register of this family lies below 256"
+    )]
+    fn place(register: Register) -> Vec<u8> {
+        vec![register.address as u8, register.length as u8]
+    }
+}
+
 impl Dialect for Feetech {
     type Framing = Decoder;
 
@@ -48,39 +61,16 @@ impl Dialect for Feetech {
     const ARM: &'static [Setting] = &[];
     const DISARM: &'static [Setting] = &[];
     const POSITIONS: RangeInclusive<i32> = registers::POSITIONS;
-
-    fn encode(out: &mut Vec<u8>, request: Request<'_>) -> bool {
-        match request {
-            Request::Ping(id) => encode(out, id, Instruction::Ping, &[]),
-            Request::Read(id, register) => {
-                encode(out, id, Instruction::Read, &place(register));
-            }
-            Request::SyncRead(register, ids) => {
-                let mut parameters = place(register).to_vec();
-                parameters.extend(ids);
-                encode(out, BROADCAST, Instruction::SyncRead, &parameters);
-            }
-            Request::SyncWrite(register, blocks) => {
-                let mut parameters = place(register).to_vec();
-                for (id, block) in blocks {
-                    parameters.push(*id);
-                    parameters.extend(block);
-                }
-                encode(out, BROADCAST, Instruction::SyncWrite, &parameters);
-            }
-            Request::FastSyncRead(..) | Request::Reboot(_) => return false,
-        }
-        true
-    }
+    const MOTION: &'static [RangeInclusive<u16>] = registers::MOTION;
 
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "both numbers are clamped to their register's range first"
     )]
-    fn goal_block(entry: &Entry, goal: Goal) -> Result<Vec<u8>, DriverError> {
-        let steps = ACCELERATION_HEADROOM * entry.acceleration_max_ticks_s2
-            / registers::ACCELERATION_STEP_TICKS_S2;
+    fn goal_block(acceleration_ticks_s2: f64, goal: Goal) -> Result<Vec<u8>, TooLarge> {
+        let steps =
+            ACCELERATION_HEADROOM * acceleration_ticks_s2 / registers::ACCELERATION_STEP_TICKS_S2;
         // 0 would mean "without limit" in both registers.
         let acceleration = steps
             .ceil()
@@ -89,10 +79,7 @@ impl Dialect for Feetech {
             .speed_ticks_s
             .ceil()
             .clamp(1.0, f64::from(registers::SPEED_MAX)) as u16;
-        let ticks = to_sign_magnitude(goal.ticks, 15).map_err(|refused| DriverError::Unfit {
-            servo: entry.name.clone(),
-            refused,
-        })?;
+        let ticks = to_sign_magnitude(goal.ticks, 15)?;
         let mut block = vec![acceleration];
         block.extend(ticks.to_le_bytes());
         block.extend([0, 0]);
@@ -116,9 +103,12 @@ impl Dialect for Feetech {
         }
     }
 
-    fn identify(status: &Status, servo: ServoName, _others: &[u8]) -> Result<Identity, String> {
-        check_settings(status, servo.id)?;
-        Ok(Identity {
+    fn check(status: &Status, asked: u8, _others: &[u8]) -> Result<(), String> {
+        check_settings(status, asked)
+    }
+
+    fn describe(status: &Status, servo: ServoName) -> Identity {
+        Identity {
             servo,
             model: status.word(settings::MODEL),
             firmware: (
@@ -132,7 +122,7 @@ impl Dialect for Feetech {
             phase: status.byte(settings::PHASE),
             torque_on: false,
             error_bits: status.error,
-        })
+        }
     }
 
     fn voltage_limits_v(status: &Status) -> (f64, f64) {
@@ -140,11 +130,8 @@ impl Dialect for Feetech {
         (volts(settings::VOLTAGE_MIN), volts(settings::VOLTAGE_MAX))
     }
 
-    fn torque_limit(limit: TorqueLimit, _settings: &Status) -> i32 {
-        match limit {
-            TorqueLimit::Work => TORQUE_LIMIT_PERMILLE,
-            TorqueLimit::Touch => TORQUE_LIMIT_TOUCH_PERMILLE,
-        }
+    fn torque_limits(_settings: &Status) -> [i32; 2] {
+        [TORQUE_LIMIT_PERMILLE, TORQUE_LIMIT_TOUCH_PERMILLE]
     }
 
     fn learn(_index: usize, status: &Status, known: &mut Known) -> Option<Ailment> {
@@ -167,14 +154,6 @@ impl Dialect for Feetech {
         .into_iter()
         .find_map(|(bit, ailment)| (error & bit != 0).then_some(ailment))
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "every register of this family lies below 256"
-)]
-fn place(register: Register) -> [u8; 2] {
-    [register.address as u8, register.length as u8]
 }
 
 fn check_settings(status: &Status, asked: u8) -> Result<(), String> {

@@ -2,14 +2,6 @@
 
 use crate::dialect::Register;
 
-const fn register(name: &'static str, address: u16, length: u16) -> Register {
-    Register {
-        name,
-        address,
-        length,
-    }
-}
-
 /// The model number of an STS3215.
 pub const MODEL_STS3215: u16 = 777;
 
@@ -17,20 +9,23 @@ pub const MODEL_STS3215: u16 = 777;
 pub const EEPROM_END: u16 = 40;
 
 /// Everything kept over power cycles.
-pub const SETTINGS: Register = register("settings", 0, EEPROM_END);
+pub const SETTINGS: Register = Register::new("settings", 0, EEPROM_END);
 /// Torque on or off. 128 would re-centre the servo: nothing but 0 and 1 is ever written.
-pub const TORQUE_ENABLE: Register = register("torque enable", 40, 1);
+pub const TORQUE_ENABLE: Register = Register::new("torque enable", 40, 1);
 /// Acceleration, goal position, goal time and goal speed, always written together so that a cap
 /// travels with every goal.
-pub const GOAL: Register = register("goal", 41, 7);
+pub const GOAL: Register = Register::new("goal", 41, 7);
 /// Share of stall torque in thousandths, until the power is cycled.
-pub const TORQUE_LIMIT: Register = register("torque limit", 48, 2);
+pub const TORQUE_LIMIT: Register = Register::new("torque limit", 48, 2);
 /// From torque enable to torque limit: both are as they were written, unless the servo restarted.
-pub const TORQUE_STATE: Register = register("torque state", 40, 10);
+pub const TORQUE_STATE: Register = Register::new("torque state", 40, 10);
 /// Where [`TORQUE_LIMIT`] lies within [`TORQUE_STATE`].
 pub const TORQUE_LIMIT_AT: usize = 8;
 /// Position, speed, load, voltage and temperature.
-pub const PRESENT: Register = register("present state", 56, 8);
+pub const PRESENT: Register = Register::new("present state", 56, 8);
+
+/// Torque enable, and everything of a goal.
+pub const MOTION: &[std::ops::RangeInclusive<u16>] = &[40..=47];
 
 /// Places within [`SETTINGS`].
 pub mod settings {

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use super::{Line, ServiceError};
+use super::{BusError, Line, ServiceError};
 use base::clock::Clock;
-use driver::DriverError;
 use link::Link;
 
 /// A servo that has not come back by then does not.
@@ -14,7 +13,7 @@ const BACK: Duration = Duration::from_secs(2);
 /// Lets one servo start anew and waits until it answers; its torque is off then.
 ///
 /// # Errors
-/// [`DriverError::NoReboot`] where its family knows no such request; [`ServiceError::NoServo`] where
+/// [`BusError::NoReboot`] where its family knows no such request; [`ServiceError::NoServo`] where
 /// nobody has that id or it does not come back; otherwise when the line itself fails.
 pub async fn reboot(
     line: &mut Line,
@@ -27,7 +26,7 @@ pub async fn reboot(
         return Err(ServiceError::NoServo { id, baud });
     }
     if !line.reboot(link, id).await? {
-        return Err(DriverError::NoReboot { id }.into());
+        return Err(BusError::NoReboot { id }.into());
     }
     let until = clock.now().after(BACK);
     while clock.now() < until {

@@ -7,9 +7,7 @@
 use crc::{CRC_16_UMTS, Crc, Table};
 
 use crate::framing::{self, Found, Shape};
-
-/// The id that every servo obeys. Servos that answer together do it under this id.
-pub const BROADCAST: u8 = 0xFE;
+use crate::wire::{BROADCAST, Instruction};
 
 /// Parameter bytes that fit into a frame, stuffed.
 pub const PARAMETERS_MAX: usize = 1000;
@@ -22,26 +20,6 @@ const PREFIX: usize = 7;
 
 const CHECK: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_UMTS);
 
-/// What a servo is asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Instruction {
-    /// Answer with model and firmware.
-    Ping = 0x01,
-    /// Address, length.
-    Read = 0x02,
-    /// Address, data.
-    Write = 0x03,
-    /// Restart.
-    Reboot = 0x08,
-    /// Address, length, ids: each answers in that order.
-    SyncRead = 0x82,
-    /// Address, length, then an id and its data for each; nobody answers.
-    SyncWrite = 0x83,
-    /// As a sync read, answered in one packet.
-    FastSyncRead = 0x8A,
-}
-
 /// Appends a frame.
 ///
 /// # Panics
@@ -50,7 +28,7 @@ pub enum Instruction {
     clippy::cast_possible_truncation,
     reason = "stuffed, at most 4/3 of PARAMETERS_MAX"
 )]
-pub fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+pub(crate) fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
     let count = parameters.len();
     assert!(count <= PARAMETERS_MAX, "{count} parameters for a frame");
     let begin = out.len();

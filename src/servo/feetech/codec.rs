@@ -4,10 +4,9 @@
 //! from the id on. Eight bits of sum let one damaged frame in 256 pass: who uses a reply must
 //! also ask whether it is plausible.
 
+use crate::error::TooLarge;
 use crate::framing::{self, Found, Shape};
-
-/// The id that every servo obeys and none answers.
-pub const BROADCAST: u8 = 0xFE;
+use crate::wire::Instruction;
 
 /// Parameter bytes that fit into a frame.
 pub const PARAMETERS_MAX: usize = 250;
@@ -17,22 +16,6 @@ const HEADER: u8 = 0xFF;
 /// Where a servo keeps its own id, in one byte.
 const ID_ADDRESS: u8 = 5;
 
-/// What a servo is asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Instruction {
-    /// Answer.
-    Ping = 0x01,
-    /// Address, length.
-    Read = 0x02,
-    /// Address, data.
-    Write = 0x03,
-    /// Address, length, ids: each answers in that order.
-    SyncRead = 0x82,
-    /// Address, length, then an id and its data for each; nobody answers.
-    SyncWrite = 0x83,
-}
-
 /// Appends a frame.
 ///
 /// # Panics
@@ -41,7 +24,7 @@ pub enum Instruction {
     clippy::cast_possible_truncation,
     reason = "refused above PARAMETERS_MAX"
 )]
-pub fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
+pub(crate) fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]) {
     let count = parameters.len();
     assert!(count <= PARAMETERS_MAX, "{count} parameters for a frame");
     let begin = out.len() + 2;
@@ -83,16 +66,6 @@ pub fn to_sign_magnitude(value: i32, sign_bit: u32) -> Result<u16, TooLarge> {
         }),
         _ => Err(TooLarge { value, most }),
     }
-}
-
-/// A number that its register does not hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{value} does not fit into its register, which holds -{most} to {most}")]
-pub struct TooLarge {
-    /// The number.
-    pub value: i32,
-    /// The largest magnitude that fits.
-    pub most: u16,
 }
 
 /// Finds replies in a stream that may hold anything.
@@ -162,6 +135,7 @@ mod tests {
 
     use super::*;
     use crate::framing::Framing;
+    use crate::wire::BROADCAST;
 
     fn frame(id: u8, instruction: Instruction, parameters: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();

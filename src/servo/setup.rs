@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::line::IDS;
 use super::{Line, ServiceError, Speech};
-use driver::{Register, dynamixel, feetech};
+use crate::{Register, dynamixel, feetech};
 use link::Link;
 
 /// What shall be changed.
@@ -70,47 +70,39 @@ struct Map {
     repairs: &'static [(Register, Mend)],
 }
 
-const fn register(name: &'static str, address: u16, length: u16) -> Register {
-    Register {
-        name,
-        address,
-        length,
-    }
-}
-
 const FEETECH: Map = Map {
-    id: register("id", 5, 1),
-    return_delay: register(RETURN_DELAY, 7, 1),
-    least: register("least position", 9, 2),
-    most: register("greatest position", 11, 2),
+    id: Register::new("id", 5, 1),
+    return_delay: Register::new(RETURN_DELAY, 7, 1),
+    least: Register::new("least position", 9, 2),
+    most: Register::new("greatest position", 11, 2),
     most_ticks: 4095,
     torque: feetech::registers::TORQUE_ENABLE,
-    lock: Some(register("lock", 55, 1)),
+    lock: Some(Register::new("lock", 55, 1)),
     repairs: &[
-        (register("response level", 8, 1), |_| 1),
-        (register("phase", 18, 1), |now| {
+        (Register::new("response level", 8, 1), |_| 1),
+        (Register::new("phase", 18, 1), |now| {
             now & !(feetech::registers::PHASE_MULTI_TURN as i32)
         }),
-        (register("operating mode", 33, 1), |_| 0),
+        (Register::new("operating mode", 33, 1), |_| 0),
     ],
 };
 
 const DYNAMIXEL: Map = Map {
-    id: register("id", 7, 1),
-    return_delay: register(RETURN_DELAY, 9, 1),
-    least: register("least position", 52, 4),
-    most: register("greatest position", 48, 4),
+    id: Register::new("id", 7, 1),
+    return_delay: Register::new(RETURN_DELAY, 9, 1),
+    least: Register::new("least position", 52, 4),
+    most: Register::new("greatest position", 48, 4),
     most_ticks: 4095,
     torque: dynamixel::registers::TORQUE_ENABLE,
     lock: None,
     repairs: &[
-        (register("drive mode", 10, 1), |now| {
+        (Register::new("drive mode", 10, 1), |now| {
             now & !(dynamixel::registers::DRIVE_MODE_TIME_BASED as i32)
         }),
-        (register("operating mode", 11, 1), |_| {
+        (Register::new("operating mode", 11, 1), |_| {
             dynamixel::registers::OPERATING_MODE_POSITION as i32
         }),
-        (register("secondary id", 12, 1), |_| 255),
+        (Register::new("secondary id", 12, 1), |_| 255),
     ],
 };
 

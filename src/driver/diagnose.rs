@@ -1,0 +1,134 @@
+//! What keeps an arm's own driver from using what is on its port, as findings with a fix each.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::firmware::Complaint;
+use crate::identity::check as check_identity;
+use crate::{Attached, Driver, DriverError};
+use arm::{Arm, ArmFile, Family};
+use base::clock::Clock;
+use link::Link;
+use servo::diagnose::{Cause, Diagnosis, about_the_machine};
+use servo::host::Host;
+use servo::{Open, SLACK, ServiceError, scan};
+
+/// What keeps a controller with firmware of its own from being used; where none answers, who does.
+///
+/// # Errors
+/// When the line fails half-way; a port that cannot be opened is a finding.
+pub async fn controller(
+    open: &mut Open<'_>,
+    clock: &Clock,
+    host: &Host,
+    port: &str,
+    arm: &Arm,
+) -> Result<Diagnosis, ServiceError> {
+    let mut diagnosis = Diagnosis::default();
+    let latency = about_the_machine(host, Path::new(port), &mut diagnosis);
+    let file = &arm.file;
+    let silence = match open(file.baud) {
+        Err(error) => {
+            diagnosis.add_port(&error, host, port);
+            return Ok(diagnosis);
+        }
+        Ok(mut link) => match setup(link.as_mut(), arm, clock, &mut diagnosis).await {
+            Err(DriverError::Controller(Complaint::Silent { .. })) => diagnosis.findings.pop(),
+            _ => return Ok(diagnosis),
+        },
+    };
+    let slack = latency.map_or(SLACK, |latency| SLACK + 2 * latency);
+    if let Some(found) = scan::usual(open, clock, slack, None).await? {
+        diagnosis.add_family(
+            (found.speech, found.baud),
+            &file.name,
+            "a controller with firmware of its own",
+        );
+    } else if !diagnosis.add_talk(open, clock).await? {
+        diagnosis.findings.extend(silence);
+    }
+    Ok(diagnosis)
+}
+
+/// Whether an arm's own driver finds its servos as it needs them; its complaint is a finding.
+///
+/// # Errors
+/// As [`Driver::attach`], once the finding has been added.
+pub async fn setup(
+    link: &mut dyn Link,
+    arm: &Arm,
+    clock: &Clock,
+    into: &mut Diagnosis,
+) -> Result<(), DriverError> {
+    let file = ArmFile {
+        // Who they are is judged below, so that it can be told of all of them.
+        identity: BTreeMap::new(),
+        ..arm.file.clone()
+    };
+    let anybody = Arm {
+        file,
+        ..arm.clone()
+    };
+    let attached = Driver::new(&anybody, clock).attach(link).await;
+    match attached {
+        Ok(attached) => judge_setup(into, arm, attached),
+        Err(error) => {
+            add_unfit(into, arm.file.family, &error);
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// A driver that would not attach.
+fn add_unfit(into: &mut Diagnosis, family: Family, error: &DriverError) {
+    let (cause, fix) = match error {
+        DriverError::OtherFirmware { .. } => (
+            Cause::WrongFirmware,
+            "bring it to the firmware of the others with the manufacturer's program, or replace it"
+                .to_owned(),
+        ),
+        DriverError::Controller(Complaint::Version { .. } | Complaint::Schema { .. }) => (
+            Cause::WrongFirmware,
+            "build its firmware and this node from the same `firmware-protocol`, and flash it"
+                .to_owned(),
+        ),
+        _ if family == Family::Firmware => (
+            Cause::Controller,
+            "it must speak `firmware-protocol`, as docs/families.md says, and fit the arm's file"
+                .to_owned(),
+        ),
+        _ => {
+            let id = error
+                .servo()
+                .map_or("N".to_owned(), |servo| servo.id.to_string());
+            let fix = format!(
+                "`steadyhand bus configure PORT --id {id} --repair` sets modes and registers as a node needs them; a servo of another model has to be replaced"
+            );
+            (Cause::WrongSetup, fix)
+        }
+    };
+    into.add(cause, error.to_string(), fix);
+}
+
+/// What a driver warns of, and whether the servos are those that the arm was calibrated with.
+fn judge_setup(into: &mut Diagnosis, arm: &Arm, attached: Attached) {
+    for warning in attached.warnings {
+        into.add(
+            Cause::WrongSetup,
+            warning,
+            "mend it before the arm is energised",
+        );
+    }
+    if let Err(error) = check_identity(&arm.file, &attached.servos) {
+        into.add(
+            Cause::Stranger,
+            error.to_string(),
+            "once the joint is calibrated, put these into the arm's file",
+        );
+    }
+    let present = attached.servos.iter();
+    into.identity = present
+        .map(|servo| (servo.servo.id.to_string(), servo.fingerprint()))
+        .collect();
+}

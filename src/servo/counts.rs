@@ -1,0 +1,48 @@
+//! What happened on one port, and to each servo on it.
+
+use std::time::Duration;
+
+use crate::timing::Durations;
+
+/// What happened on one port since it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BusCounts {
+    /// Cycles that were begun.
+    pub cycles: u64,
+    /// Requests sent.
+    pub transactions: u64,
+    /// Replies dropped for a wrong checksum; with a controller, frames that either side dropped so.
+    pub corrupt: u64,
+    /// Requests that were sent again: to each servo that did not answer, or a controller's pieces
+    /// of motion that it did not acknowledge.
+    pub resent: u64,
+    /// Frames that a controller and the node took from each other; 0 with servos, whose replies are
+    /// as many as were asked for.
+    pub frames: u64,
+    /// Replies that nobody had asked for, late ones among them.
+    pub foreign: u64,
+    /// Transactions whose own bytes came back.
+    pub echoes: u64,
+    /// How long cycles with all readings took, from the first byte sent to the last one used.
+    pub cycle_time: Durations,
+    /// How long the processor worked for each of them; what the machine did meanwhile is left out.
+    /// Zero on a simulated clock.
+    pub cycle_work: Durations,
+    /// Each servo, in the servo map's order.
+    pub servos: Vec<ServoCounts>,
+}
+
+/// What happened to one servo since it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServoCounts {
+    /// Its id.
+    pub id: u8,
+    /// Times that it was asked again.
+    pub retries: u64,
+    /// Cycles in which it gave no reading in the end.
+    pub blind: u64,
+    /// How long those cycles took together.
+    pub blind_time: Duration,
+    /// Readings that no movement explains.
+    pub jumps: u64,
+}

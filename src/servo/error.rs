@@ -1,0 +1,86 @@
+//! What can go wrong on a servo bus, and what a servo says is wrong with it.
+
+use link::LinkError;
+
+/// A servo by its id and by the joint it turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServoName {
+    /// Its id on the bus.
+    pub id: u8,
+    /// The joint that it turns, or what the arm file calls it.
+    pub name: String,
+}
+
+impl std::fmt::Display for ServoName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "servo {} ({})", self.id, self.name)
+    }
+}
+
+/// A transaction that came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum BusError {
+    /// The request did not reach the wire.
+    #[error("while writing to the servos: {0}")]
+    Write(#[source] LinkError),
+    /// The line failed while a reply was awaited.
+    #[error("while reading from the servos: {0}")]
+    Read(#[source] LinkError),
+    /// There is nothing that could be restarted on request.
+    #[error(
+        "servo {id} cannot be restarted on request: switch its supply off and on; of an arm that is energised, release it first"
+    )]
+    NoReboot {
+        /// The id that was asked for.
+        id: u8,
+    },
+    /// A write that lets a servo move, by somebody who was not given that.
+    #[error("{register} lets a servo move: it is written by an arm's driver alone")]
+    NoAuthority {
+        /// The register, as the manual calls it.
+        register: &'static str,
+    },
+}
+
+/// What a servo reports of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Ailment {
+    /// Supply outside the servo's limits.
+    #[error("supply voltage outside the servo's limits: check the supply and its cable")]
+    Voltage,
+    /// The position sensor is not believed by the servo itself.
+    #[error("position sensor fault: switch the supply off and on, replace the servo if it stays")]
+    Encoder,
+    /// Too hot.
+    #[error("overheating: let it cool, and lessen the load")]
+    Heat,
+    /// Too much current.
+    #[error("over-current: something blocks it or its wiring is damaged")]
+    Current,
+    /// Pushed too hard for too long.
+    #[error(
+        "overload: free the arm, then release and energise it again; a Dynamixel servo needs `steadyhand bus reboot` before"
+    )]
+    Overload,
+    /// Torque reads off although it was switched on.
+    #[error("torque is off although it was on: the servo lost power or restarted")]
+    TorqueLost,
+    /// The servo's own watchdog has tripped.
+    #[error("its bus watchdog tripped: the bus was silent for too long")]
+    Watchdog,
+    /// A latched hardware error without a closer name.
+    #[error(
+        "it reports a hardware error: switch its supply off and on, or `steadyhand bus reboot`"
+    )]
+    Hardware,
+}
+
+/// A number that its register does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{value} does not fit into its register, which holds -{most} to {most}")]
+pub struct TooLarge {
+    /// The number.
+    pub value: i32,
+    /// The largest magnitude that fits.
+    pub most: u16,
+}

@@ -1,0 +1,204 @@
+//! One family's words on a bus, to any id.
+
+use std::time::Duration;
+
+use crate::bus::{Bus, Expect, Status};
+use crate::dialect::{Dialect, Request};
+use crate::dynamixel::Dynamixel;
+use crate::feetech::Feetech;
+use crate::framing::Framing;
+use crate::{BusCounts, BusError, RETRIES_MAX, Register, dynamixel, feetech};
+use base::clock::Clock;
+use base::units::Instant;
+use link::Link;
+
+/// How a servo speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Speech {
+    /// Feetech's STS and SMS series.
+    FeetechSts,
+    /// Dynamixel protocol 2.0.
+    Dynamixel2,
+}
+
+/// Ids that a servo may have.
+pub const IDS: std::ops::RangeInclusive<u8> = 0..=252;
+
+impl Speech {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::FeetechSts, Self::Dynamixel2];
+
+    /// As an arm's file calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FeetechSts => "feetech-sts",
+            Self::Dynamixel2 => "dynamixel2",
+        }
+    }
+
+    /// Every speed of the family, the usual one first.
+    #[must_use]
+    pub const fn bauds(self) -> &'static [u32] {
+        match self {
+            Self::FeetechSts => &[
+                1_000_000, 500_000, 250_000, 128_000, 115_200, 76_800, 57_600, 38_400,
+            ],
+            Self::Dynamixel2 => &[
+                1_000_000, 57_600, 115_200, 2_000_000, 3_000_000, 4_000_000, 9_600,
+            ],
+        }
+    }
+}
+
+/// The near end of a bus on which one family is spoken to.
+pub struct Line {
+    speech: Speech,
+    bus: Bus,
+}
+
+/// The longest that an adapter is waited for where nothing is known of it.
+pub const SLACK: Duration = Duration::from_millis(6);
+
+/// How long a servo is waited for that may be behind a slow adapter, or wake late.
+pub const PATIENT: Duration = Duration::from_millis(40);
+
+impl Line {
+    /// A line to servos of a family; `slack` is how long the adapter may hold a reply back.
+    #[must_use]
+    pub fn new(speech: Speech, clock: &Clock, baud: u32, slack: Duration) -> Self {
+        let framing: Box<dyn Framing> = match speech {
+            Speech::FeetechSts => Box::new(feetech::codec::Decoder::default()),
+            Speech::Dynamixel2 => Box::new(dynamixel::codec::Decoder::default()),
+        };
+        let mut bus = Bus::new(framing, clock, baud, BusCounts::default());
+        bus.slack = slack;
+        Self { speech, bus }
+    }
+
+    /// How it speaks.
+    #[must_use]
+    pub const fn speech(&self) -> Speech {
+        self.speech
+    }
+
+    /// The speed that it expects of the wire.
+    #[must_use]
+    pub fn baud(&self) -> u32 {
+        self.bus.baud
+    }
+
+    /// From now on the adapter may hold a reply back for so long.
+    pub fn wait_longer(&mut self, slack: Duration) {
+        self.bus.slack = slack;
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counts(&self) -> &BusCounts {
+        &self.bus.counts
+    }
+
+    /// How long a servo took to answer to its id, asked once; `None` where it did not.
+    ///
+    /// # Errors
+    /// When the line itself fails.
+    pub async fn ping(
+        &mut self,
+        link: &mut dyn Link,
+        id: u8,
+    ) -> Result<Option<Duration>, BusError> {
+        let Some(request) = self.encoded(Request::Ping(id)) else {
+            return Ok(None);
+        };
+        let length = match self.speech {
+            Speech::FeetechSts => Feetech::PING_LENGTH,
+            Speech::Dynamixel2 => Dynamixel::PING_LENGTH,
+        };
+        let began = self.bus.clock.now();
+        let reply = self.ask(link, &request, id, length).await?;
+        Ok(reply.map(|_| self.bus.heard_at.since(began)))
+    }
+
+    /// A register of one servo, asked again where no answer comes; `None` where none came.
+    ///
+    /// # Errors
+    /// When the line itself fails.
+    pub(crate) async fn read(
+        &mut self,
+        link: &mut dyn Link,
+        id: u8,
+        register: Register,
+    ) -> Result<Option<Status>, BusError> {
+        let Some(request) = self.encoded(Request::Read(id, register)) else {
+            return Ok(None);
+        };
+        for _ in 0..=RETRIES_MAX {
+            let length = usize::from(register.length);
+            let reply = self.ask(link, &request, id, length).await?;
+            if reply.is_some() {
+                return Ok(reply);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes to one servo, which does not answer: what came of it has to be read.
+    ///
+    /// # Errors
+    /// When the line itself fails, or a register lets the servo move.
+    pub(crate) async fn write(
+        &mut self,
+        link: &mut dyn Link,
+        id: u8,
+        register: Register,
+        value: i32,
+    ) -> Result<(), BusError> {
+        let bytes = value.to_le_bytes();
+        let bytes = bytes.get(..usize::from(register.length)).unwrap_or(&bytes);
+        let blocks = [(id, bytes.to_vec())];
+        let request = self.encoded(Request::SyncWrite(register, &blocks));
+        let register = register.name;
+        let request = request.ok_or(BusError::NoAuthority { register })?;
+        self.bus.tell(link, &request).await
+    }
+
+    /// Asks a servo to start anew, which nobody waits for; false where its family cannot be asked.
+    ///
+    /// # Errors
+    /// When the line itself fails.
+    pub(crate) async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<bool, BusError> {
+        let Some(request) = self.encoded(Request::Reboot(id)) else {
+            return Ok(false);
+        };
+        self.bus.tell(link, &request).await?;
+        Ok(true)
+    }
+
+    /// A request's bytes, where the family has such a request and it may be sent.
+    fn encoded(&self, request: Request<'_>) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let is_known = match self.speech {
+            Speech::FeetechSts => Feetech::encode(&mut bytes, request),
+            Speech::Dynamixel2 => Dynamixel::encode(&mut bytes, request),
+        };
+        is_known.then_some(bytes)
+    }
+
+    async fn ask(
+        &mut self,
+        link: &mut dyn Link,
+        request: &[u8],
+        id: u8,
+        parameters: usize,
+    ) -> Result<Option<Status>, BusError> {
+        let expect = Expect {
+            ids: &[id],
+            parameters,
+            until: Instant::from_nanos(u64::MAX),
+        };
+        let mut replies = self.bus.ask(link, request, expect).await?;
+        Ok(replies.pop().flatten())
+    }
+}

@@ -1,0 +1,107 @@
+//! What one servo says of itself. Nothing is written.
+
+use serde::Serialize;
+
+use super::{Line, Speech, models};
+use crate::dialect::{Dialect, Known};
+use crate::dynamixel::Dynamixel;
+use crate::feetech::Feetech;
+use crate::{BusError, ServoName};
+use link::Link;
+
+/// A servo as it was read.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Seen {
+    /// Its id.
+    pub id: u8,
+    /// Its model's number.
+    pub model: u16,
+    /// Its model's name.
+    pub name: String,
+    /// Major and minor; Dynamixel servos have one number.
+    pub firmware: String,
+    /// How long it waits before a reply.
+    pub return_delay_us: u32,
+    /// Least position that it goes to.
+    pub position_min_ticks: i32,
+    /// Greatest position that it goes to.
+    pub position_max_ticks: i32,
+    /// Where it stands.
+    pub position_ticks: i32,
+    /// How fast it turns.
+    pub speed_ticks_s: i32,
+    /// Signed share of what it can push, in hundredths.
+    pub load_percent: i32,
+    /// Its supply.
+    pub voltage_v: Option<f64>,
+    /// How hot it is.
+    pub temperature_c: Option<f64>,
+    /// Whether its torque is on.
+    pub torque_on: bool,
+    /// Error bits as its manual numbers them.
+    pub error_bits: u8,
+}
+
+/// Reads a servo; `None` where it did not answer every question.
+///
+/// # Errors
+/// When the line itself fails.
+pub async fn at(line: &mut Line, link: &mut dyn Link, id: u8) -> Result<Option<Seen>, BusError> {
+    match line.speech() {
+        Speech::FeetechSts => read::<Feetech>(line, link, id).await,
+        Speech::Dynamixel2 => read::<Dynamixel>(line, link, id).await,
+    }
+}
+
+async fn read<D: Dialect>(
+    line: &mut Line,
+    link: &mut dyn Link,
+    id: u8,
+) -> Result<Option<Seen>, BusError> {
+    let Some(settings) = line.read(link, id, D::SETTINGS).await? else {
+        return Ok(None);
+    };
+    let mut known = Known::default();
+    for (index, register) in D::STATES.iter().enumerate() {
+        match line.read(link, id, *register).await? {
+            Some(status) => {
+                let _ = D::learn(index, &status, &mut known);
+            }
+            // The first says whether torque is on; a servo without the others is shown all the same.
+            None if index == 0 => return Ok(None),
+            None => {}
+        }
+    }
+    let Some(present) = line.read(link, id, D::PRESENT).await? else {
+        return Ok(None);
+    };
+    let (speech, reading) = (line.speech(), D::reading(&present));
+    let name = String::new();
+    let identity = D::describe(&settings, ServoName { id, name });
+    let (major, minor) = identity.firmware;
+    let (firmware, error_bits) = match speech {
+        Speech::FeetechSts => (format!("{major}.{minor}"), reading.error),
+        Speech::Dynamixel2 => (major.to_string(), known.hardware_error),
+    };
+    Ok(Some(Seen {
+        id,
+        model: identity.model,
+        name: models::name(speech, identity.model),
+        firmware,
+        return_delay_us: u32::try_from(identity.return_delay.as_micros()).unwrap_or(u32::MAX),
+        position_min_ticks: identity.position_min_ticks,
+        position_max_ticks: identity.position_max_ticks,
+        position_ticks: reading.ticks,
+        speed_ticks_s: rounded(reading.speed_ticks_s),
+        load_percent: rounded(reading.load_ratio * 100.0),
+        voltage_v: reading.voltage_v.or(known.voltage_v),
+        temperature_c: reading.temperature_c.or(known.temperature_c),
+        torque_on: known.torque_on == Some(true),
+        error_bits,
+    }))
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
+fn rounded(value: f64) -> i32 {
+    value.round() as i32
+}

@@ -1,0 +1,47 @@
+//! Requests as bytes. It is private: outside this crate requests are made by [`Dialect::encode`]
+//! alone, which asks for authority where servos move.
+//!
+//! [`Dialect::encode`]: crate::dialect::Dialect::encode
+
+use crate::dialect::Register;
+
+/// The id that every servo obeys. Servos that answer together do it under this id.
+pub(crate) const BROADCAST: u8 = 0xFE;
+
+/// What a servo is asked to do; both families count alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Instruction {
+    /// Answer.
+    Ping = 0x01,
+    /// Address, length.
+    Read = 0x02,
+    /// Address, data.
+    #[cfg(test)]
+    Write = 0x03,
+    /// Restart.
+    Reboot = 0x08,
+    /// Address, length, ids: each answers in that order.
+    SyncRead = 0x82,
+    /// Address, length, then an id and its data for each; nobody answers.
+    SyncWrite = 0x83,
+    /// As a sync read, answered in one packet.
+    FastSyncRead = 0x8A,
+}
+
+/// A family's requests.
+pub trait Wire {
+    /// Whether servos can answer in one packet that they build together.
+    const FAST: bool = false;
+    /// Whether servos restart on request.
+    const REBOOTS: bool = false;
+
+    /// Appends a frame.
+    ///
+    /// # Panics
+    /// With more parameters than fit into a frame: cut, the frame would say something else.
+    fn frame(out: &mut Vec<u8>, id: u8, instruction: Instruction, parameters: &[u8]);
+
+    /// Returns a register's address and length, as requests begin with them.
+    fn place(register: Register) -> Vec<u8>;
+}
