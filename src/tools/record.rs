@@ -25,7 +25,7 @@ pub(super) async fn begin(node: &Arc<Node>, accepted: Accepted) -> Result<Arc<En
 pub(super) async fn end(node: &Arc<Node>, entry: &Arc<Entry>, state: &'static str, reply: &Reply) {
     let (node, entry, reply) = (Arc::clone(node), Arc::clone(entry), reply.clone());
     let ended = tokio::task::spawn_blocking(move || {
-        for (index, png) in reply.pictures.iter().enumerate() {
+        for (index, png) in reply.pngs().enumerate() {
             let path = entry.folder().join(format!("picture-{}.png", index + 1));
             if let Err(error) = std::fs::write(&path, png) {
                 tracing::warn!("cannot write {}: {error}", path.display());
