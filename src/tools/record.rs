@@ -2,23 +2,44 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::Node;
 use super::answer::Reply;
 use args::Received;
 use job::{Accepted, Entry};
 
-/// Begins a job's journal.
+/// Begins a job's journal, behind its record in the audit log, which is signed and on the disk before anything moves.
 pub(super) async fn begin(node: &Arc<Node>, accepted: Accepted) -> Result<Arc<Entry>, String> {
     if let Some(damaged) = node.book.damaged().first() {
         return Err(damaged.clone());
     }
     let node = Arc::clone(node);
-    let begun = tokio::task::spawn_blocking(move || node.book.begin(&accepted));
+    let begun = tokio::task::spawn_blocking(move || {
+        if !node.audit.note_durably("motion", begins(&accepted)) {
+            return Err("the disk does not take the audit log".to_owned());
+        }
+        node.book
+            .begin(&accepted)
+            .map_err(|error| error.to_string())
+    });
     match begun.await {
-        Ok(Ok(entry)) => Ok(Arc::new(entry)),
-        Ok(Err(error)) => Err(error.to_string()),
+        Ok(begun) => begun.map(Arc::new),
         Err(_) => Err("its thread failed".to_owned()),
     }
+}
+
+/// Returns a job that begins, as the audit log keeps it.
+fn begins(accepted: &Accepted) -> String {
+    json!({
+        "job": accepted.id,
+        "caller": accepted.caller,
+        "tool": accepted.tool,
+        "arm": accepted.arm,
+        "scene": accepted.scene,
+        "revision": accepted.revision,
+    })
+    .to_string()
 }
 
 /// Ends a job's journal with its answer, and keeps its pictures beside it.
