@@ -1,6 +1,7 @@
 //! The program as its users meet it: child processes, terminals, HTTP.
 
 mod align;
+mod audit_log;
 mod calibrate;
 mod curved;
 mod declared;

@@ -1,9 +1,9 @@
 //! Bounds on the wall clock and long runs, for a quiet machine: `just slow`.
 
+mod call_cost;
 mod chaos;
 mod hogs;
 mod load;
-mod quick;
 mod stop_bounds;
 
 #[path = "../far_end/mod.rs"]
