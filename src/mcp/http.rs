@@ -45,6 +45,9 @@ pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Longest body of an operator's verb.
 const OPERATOR_BYTES_MAX: usize = 64 * 1024;
 
+/// The header that repeats the name of the tool that is called.
+const NAME: &str = "mcp-name";
+
 /// A request's body has to be here so soon after its head.
 pub const BODY_MAX: Duration = Duration::from_secs(15);
 
@@ -552,6 +555,13 @@ async fn post<H: ServerHandler + Clone>(
     {
         // Before its session, its revision or the other calls are looked at.
         desk.hurry(&call.tool, &call.arguments);
+        // The library compares the header with the name, which is in the message now whatever it was.
+        if !call.is_named
+            && let Some(header) = parts.headers.get_mut(NAME)
+            && let Ok(name) = HeaderValue::from_str(&call.tool)
+        {
+            *header = name;
+        }
         parts.extensions.insert(RawArguments(call.arguments));
     }
     let way = Way::of(&parts.headers, &passed);

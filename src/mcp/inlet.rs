@@ -71,6 +71,8 @@ pub(super) struct Passed {
 pub(super) struct TakenCall {
     /// The tool's name as received; empty when there was none.
     pub(super) tool: String,
+    /// Whether the name came as text.
+    pub(super) is_named: bool,
     /// The arguments as received.
     pub(super) arguments: Received,
 }
@@ -84,6 +86,7 @@ impl Passed {
         }
         let params = self.message.get_mut("params")?.as_object_mut()?;
         let arguments = params.remove("arguments").filter(|said| !said.is_null());
+        let is_named = params.get("name").is_some_and(Value::is_string);
         let tool = spelled(params.get("name"));
         params.insert("name".to_owned(), tool.clone().into());
         if !params.get("inputResponses").is_none_or(Value::is_object) {
@@ -94,6 +97,7 @@ impl Passed {
         }
         Some(TakenCall {
             tool,
+            is_named,
             arguments: arguments.into(),
         })
     }
