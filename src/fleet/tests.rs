@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use serde_json::json;
+use serde_json::{Map, json};
 use tokio::time::Instant;
 
 use super::*;

@@ -17,10 +17,12 @@ use rmcp::model::{
     ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
     ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ReadResourceRequestMethod, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, RequestMetaObject, ServerConfig, SubscriptionFilter,
+    ReadResourceResponse, ReadResourceResult, RequestId, RequestMetaObject, ServerConfig,
+    SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
@@ -212,7 +214,7 @@ pub(super) fn call_request(
     mut message: Value,
 ) -> Result<ClientJsonRpcMessage, serde_json::Error> {
     let mut take = |key: &str| message.get_mut(key).map(Value::take).unwrap_or_default();
-    let id = serde_json::from_value(take("id"))?;
+    let id = RequestId::deserialize(take("id"))?;
     let mut params = match take("params") {
         Value::Object(params) => params,
         _ => Map::new(),

@@ -13,6 +13,7 @@ use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::service::{ServerInitializeError, ServiceExt};
 use rmcp::transport::Transport;
+use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::error::TrySendError;
@@ -198,7 +199,7 @@ impl Reader {
         // The library tries one of its types after the other; what a call is, is known already.
         let message = match call {
             Some(call) => call_request(call, message),
-            None => serde_json::from_value(message),
+            None => ClientJsonRpcMessage::deserialize(message),
         };
         match message {
             Ok(message) => self.forward(passed, message),

@@ -132,8 +132,8 @@ impl Node {
             "arms": arms,
             "configuration": file,
         });
-        if !self.audit.was_closed() {
-            text["gap"] = UNCLOSED.into();
+        if let Some(text) = text.as_object_mut().filter(|_| !self.audit.was_closed()) {
+            text.insert("gap".to_owned(), UNCLOSED.into());
         }
         self.audit.note("start", text.to_string());
     }
