@@ -12,7 +12,7 @@ test:
 # The same with the tests that are marked as slow.
 slow:
     STEADYHAND_CASES=1000000 STEADYHAND_MINUTES=10 cargo test --workspace --release -- --include-ignored
-    cargo test --release --test timing stop_bounds::
+    cargo test --release --test timing -- stop_bounds:: call_cost::
 
 # Random trouble in so many rounds, from a seed; 200 are in `test`.
 chaos rounds="2000" seed="20261121":

@@ -6,6 +6,7 @@ pub use args;
 pub use arm;
 pub use base::{clock, disk, units};
 pub use calib;
+pub use call;
 pub use caller;
 pub use camera;
 pub use catalogue;

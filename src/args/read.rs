@@ -9,18 +9,8 @@ use super::{
     rules::{Effect, Policy, Rule},
     shape::Shape,
 };
+pub use call::Received;
 use serde_json::{Map, Value};
-
-/// What reached us as arguments.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Received {
-    /// No `arguments` at all.
-    Absent,
-    /// A JSON value; a string may itself hold arguments, even twice over.
-    Value(Value),
-    /// Text that is meant to be JSON and need not be.
-    Text(String),
-}
 
 /// Reads arguments.
 ///

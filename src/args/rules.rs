@@ -1,18 +1,7 @@
 //! The table of forgiveness as data: what each kind of oddity may do to a tool that stops, reads or moves.
 
+pub use call::Effect;
 use serde::{Deserialize, Serialize};
-
-/// What a tool does to the world.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// Stops motion: accepts anything at all.
-    Stops,
-    /// Looks and reports: may assume, and says so.
-    Reads,
-    /// Moves an arm: never acts on a guess where it is guarded.
-    Moves,
-}
 
 /// How much a node forgives a caller that wants to move something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

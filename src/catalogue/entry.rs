@@ -1,19 +1,9 @@
 //! What one entry of the catalogue is made of.
 
+pub use call::{Effect, Hints};
 use serde_json::{Map, Value};
 
 use super::Here;
-
-/// What a tool does to the world, and so how strictly it is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Effect {
-    /// Ends motion. It takes anything at all.
-    Stops,
-    /// Looks and reports.
-    Reads,
-    /// Moves an arm.
-    Moves,
-}
 
 /// One tool: one of the six, or one that a node file declares.
 #[derive(Debug, Clone, PartialEq)]
@@ -239,19 +229,6 @@ pub enum FieldKind {
     Texts,
     /// A list of objects.
     Objects,
-}
-
-/// The protocol's annotations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hints {
-    /// Changes nothing.
-    pub read_only: bool,
-    /// May spoil something.
-    pub destructive: bool,
-    /// A second call changes nothing more.
-    pub idempotent: bool,
-    /// Reaches beyond the node's own world.
-    pub open_world: bool,
 }
 
 /// A tool as this node lists it now.

@@ -119,7 +119,7 @@ async fn end(node: &Arc<Node>, leaves: Option<&Leaves>) -> Exit {
         None => Exit::Done,
     };
     serve::close(node).await;
-    node.audit.flush();
+    node.audit.note_end(format!("{ended:?}"));
     for seat in node.seats.iter().filter(|seat| parking::stays_up(seat)) {
         show::note(&format!(
             "{}: the arm is still energised where it stands",

@@ -53,7 +53,7 @@ fn one(node: &Options, name: &str, text: &str, in_words: bool) -> anyhow::Result
         let names = args::nearest(name, names);
         bail!("there is no tool {name:?}; valid: {}", names.join(", "));
     };
-    let effect = tools::strictness(tool.effect);
+    let effect = tool.effect;
     let shape = tools::shape(tool, &here);
     let explanation = args::explain(&shape, effect, text);
     if in_words {

@@ -4,26 +4,26 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::{Answer, Deed, Failure, Fleet, Letter, Peer, Rules, Watch};
+use super::{Answer, Effect, Failure, Fleet, Letter, Peer, Rules, Watch};
 
 /// A stop is sent again at once, as often as this, while there is time.
 const STOP_RETRIES: u32 = 10;
 
 impl Rules {
-    fn limit(&self, deed: Deed) -> Duration {
+    fn limit(&self, deed: Effect) -> Duration {
         match deed {
-            Deed::Reads => self.read_within,
-            Deed::Moves => self.move_within,
-            Deed::Stops => self.stop_within,
+            Effect::Reads => self.read_within,
+            Effect::Moves => self.move_within,
+            Effect::Stops => self.stop_within,
         }
     }
 
     /// How often a call that did not get through is sent again.
-    fn retries(&self, deed: Deed) -> u32 {
+    fn retries(&self, deed: Effect) -> u32 {
         match deed {
-            Deed::Reads => self.read_retries,
-            Deed::Moves => 0,
-            Deed::Stops => STOP_RETRIES,
+            Effect::Reads => self.read_retries,
+            Effect::Moves => 0,
+            Effect::Stops => STOP_RETRIES,
         }
     }
 }
@@ -37,7 +37,7 @@ impl Fleet {
         &self,
         peer: &Peer,
         letter: Letter,
-        deed: Deed,
+        deed: Effect,
         watch: &Watch,
     ) -> Result<Answer, Failure> {
         let limit = self.rules.limit(deed);
@@ -54,7 +54,7 @@ impl Fleet {
         &self,
         peer: &Peer,
         letter: Letter,
-        deed: Deed,
+        deed: Effect,
         watch: &Watch,
         until: Instant,
     ) -> Result<Answer, Failure> {

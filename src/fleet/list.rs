@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{Answer, Failure, Fleet, Hop, Letter, Peer, Watch};
-use args::Received;
 use base::clock::calendar_ms;
+use call::Received;
 
 /// A node that did not answer the last time is asked again and waited for no longer than this: one that is back answers sooner.
 const GRACE: Duration = Duration::from_millis(150);

@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use args::Received;
+use call::Received;
 
+pub use call::{Answer, Effect, Hop};
 pub use list::{Offset, Sighting};
 
 /// A way to find and reach other nodes.
@@ -54,32 +54,6 @@ pub struct Letter {
     pub arguments: Received,
     /// By whom it is brought, and for whom.
     pub hop: Hop,
-}
-
-/// That a call has come from another node, which is as far as calls go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hop {
-    /// The node that passes it on.
-    pub from: String,
-    /// What that node calls the one that it goes to.
-    pub called: String,
-    /// The most that the caller may do there, in the word for a role; absent where callers need none.
-    pub role: Option<String>,
-    /// The same text for the same caller.
-    pub caller: String,
-}
-
-/// What another node, or another server, answered.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
-    /// As data.
-    pub structured: Map<String, Value>,
-    /// As text.
-    pub text: String,
-    /// Whether it says that it failed.
-    pub is_error: bool,
-    /// Pictures as media type and bytes.
-    pub images: Vec<(String, Vec<u8>)>,
 }
 
 /// Told how far a call is: so much done, of how much, and what is going on.
@@ -141,17 +115,6 @@ impl Failure {
     fn may_pass(&self) -> bool {
         matches!(self, Self::Unreached(_) | Self::Lost(_))
     }
-}
-
-/// What a call does where it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
-    /// Looks: may be sent again.
-    Reads,
-    /// Moves: is sent once.
-    Moves,
-    /// Stops: may be sent again.
-    Stops,
 }
 
 /// How patiently others are asked.

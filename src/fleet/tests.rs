@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use serde_json::json;
+use serde_json::{Map, json};
 use tokio::time::Instant;
 
 use super::*;
@@ -154,7 +154,7 @@ fn letter() -> Letter {
 
 #[tokio::test]
 async fn what_looks_is_sent_again_and_what_moves_is_not() {
-    for (deed, times) in [(Deed::Reads, 3), (Deed::Moves, 1)] {
+    for (deed, times) in [(Effect::Reads, 3), (Effect::Moves, 1)] {
         let (fleet, village) = fleet(false);
         let dead = fleet.peer("dead").unwrap();
         let failed = fleet.forward(&dead, letter(), deed, &Watch::nobody()).await;
@@ -167,7 +167,11 @@ async fn what_looks_is_sent_again_and_what_moves_is_not() {
 async fn every_kind_of_call_has_its_limit() {
     let (fleet, _) = fleet(true);
     let sleepy = fleet.peer("sleepy").unwrap();
-    for (deed, ms) in [(Deed::Reads, 200), (Deed::Moves, 400), (Deed::Stops, 100)] {
+    for (deed, ms) in [
+        (Effect::Reads, 200),
+        (Effect::Moves, 400),
+        (Effect::Stops, 100),
+    ] {
         let failed = fleet
             .forward(&sleepy, letter(), deed, &Watch::nobody())
             .await;
@@ -181,6 +185,8 @@ async fn a_caller_that_gives_up_is_answered_at_once() {
     let sleepy = fleet.peer("sleepy").unwrap();
     let watch = Watch::nobody();
     watch.cancelled.cancel();
-    let failed = fleet.forward(&sleepy, letter(), Deed::Moves, &watch).await;
+    let failed = fleet
+        .forward(&sleepy, letter(), Effect::Moves, &watch)
+        .await;
     assert_eq!(failed, Err(Failure::Cancelled));
 }

@@ -7,9 +7,10 @@
 //! missing or added line breaks the chain from there on. Of records that were written at once only
 //! the last is signed, for all of them; the others have a `-` there.
 //!
-//! Nobody waits for it: records go through a bounded queue to a thread of its own. What finds the
-//! queue full is counted, and the count is a record. Records of calls that only looked are gathered
-//! for a moment, so that a busy node goes to the disk a few times a second; all others go at once.
+//! No call waits for it: records go through a bounded queue to a thread of its own. What finds the
+//! queue full is counted, and the count is a record. Records of calls that only looked are gathered,
+//! so that a busy node signs and goes to the disk about once a second; all others go at once, with
+//! what was gathered before them. A job waits until its record is signed and on the disk.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -32,8 +33,12 @@ const MAGIC: &str = "steadyhand audit 1";
 /// Records that wait to be written.
 const QUEUE: usize = 4096;
 
-/// How long records that may wait do. A node that dies loses at most those of so long.
-const GATHERED: Duration = Duration::from_millis(200);
+/// Longest time for which records that may wait are gathered, so that they are on the disk within a second. A node that dies
+/// loses at most those of this time, and its next start says so.
+const GATHERED: Duration = Duration::from_millis(800);
+
+/// The kind of the last record of a process that closed its log.
+const END: &str = "end";
 
 /// In the place of a signature: a later one covers this record.
 const SIGNED_LATER: &str = "-";
@@ -53,16 +58,19 @@ const FILES_KEPT: u32 = 8;
 /// A node's audit log. Dropping it writes what waits.
 #[derive(Debug)]
 pub struct Audit {
+    was_closed: bool,
     queue: Option<SyncSender<Waiting>>,
     missed: Arc<AtomicU64>,
     bell: Arc<Bell>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// An entry of the queue.
 #[derive(Debug)]
-enum Waiting {
-    Record(Record),
-    Flush(SyncSender<()>),
+struct Waiting {
+    record: Option<Record>,
+    /// Told when this and all before it is on the disk, or was not taken by it.
+    done: Option<SyncSender<()>>,
 }
 
 #[derive(Debug)]
@@ -113,7 +121,9 @@ impl Audit {
     /// When the key cannot be used or the log cannot be written.
     pub fn open(state: &Path) -> io::Result<Self> {
         let key = key::key(&state.join(key::FILE))?;
-        let chain = Chain::open(&state.join("audit.log"), key)?;
+        let path = state.join("audit.log");
+        let was_closed = was_closed(&path);
+        let chain = Chain::open(&path, key)?;
         let (queue, waiting) = sync_channel(QUEUE);
         let missed = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&missed);
@@ -123,6 +133,7 @@ impl Audit {
             .name("audit".to_owned())
             .spawn(move || write(chain, &waiting, &heard, &counted))?;
         Ok(Self {
+            was_closed,
             queue: Some(queue),
             missed,
             bell,
@@ -141,8 +152,29 @@ impl Audit {
         self.send(Record::now(kind, text.into(), true));
     }
 
+    /// Adds a record, and waits until it is signed and on the disk. What the disk does not take is logged, and counted as
+    /// missed.
+    pub fn note_durably(&self, kind: &'static str, text: impl Into<String>) {
+        self.wait_for(Some(Record::now(kind, text.into(), false)));
+    }
+
+    /// Adds the record of a process that ends, and waits until all that was noted is on the disk.
+    pub fn note_end(&self, text: impl Into<String>) {
+        self.note_durably(END, text);
+    }
+
+    /// Returns whether the process before this one closed the log. Where it did not, records that it had gathered may be
+    /// missing.
+    #[must_use]
+    pub fn was_closed(&self) -> bool {
+        self.was_closed
+    }
+
     fn send(&self, record: Record) {
-        let record = Waiting::Record(record);
+        let record = Waiting {
+            record: Some(record),
+            done: None,
+        };
         let sent = self.queue.as_ref().map(|queue| queue.try_send(record));
         if matches!(sent, Some(Err(TrySendError::Full(_)))) {
             self.missed.fetch_add(1, Ordering::SeqCst);
@@ -151,11 +183,19 @@ impl Audit {
 
     /// Waits until all that was noted is on the disk: before a process ends.
     pub fn flush(&self) {
+        self.wait_for(None);
+    }
+
+    fn wait_for(&self, record: Option<Record>) {
         let (done, written) = sync_channel(1);
-        if let Some(queue) = &self.queue
-            && queue.send(Waiting::Flush(done)).is_ok()
-        {
-            self.bell.ring();
+        let waiting = Waiting {
+            record,
+            done: Some(done),
+        };
+        let queue = self.queue.as_ref();
+        let is_sent = queue.is_some_and(|queue| queue.send(waiting).is_ok());
+        self.bell.ring();
+        if is_sent {
             // A writer that has gone has nothing left to write.
             let _ = written.recv();
         }
@@ -178,17 +218,15 @@ impl Drop for Audit {
 fn write(mut chain: Chain, waiting: &Receiver<Waiting>, bell: &Bell, missed: &AtomicU64) {
     let mut failing = false;
     while let Ok(first) = waiting.recv() {
-        if matches!(&first, Waiting::Record(record) if record.may_wait) {
+        if first.record.as_ref().is_some_and(|record| record.may_wait) {
             bell.wait();
         }
         let lost = missed.swap(0, Ordering::SeqCst);
         let (mut records, mut done) = (Vec::from_iter(gap(lost)), Vec::new());
         let told = records.len();
         for one in std::iter::once(first).chain(waiting.try_iter().take(QUEUE)) {
-            match one {
-                Waiting::Record(record) => records.push(record),
-                Waiting::Flush(tell) => done.push(tell),
-            }
+            records.extend(one.record);
+            done.extend(one.done);
         }
         let written = chain.add(&records);
         let written = written.and_then(|()| chain.file.sync_data());
@@ -415,6 +453,18 @@ fn before_this(path: &Path) -> io::Result<Option<[u8; 32]>> {
 enum Last {
     Header([u8; 32]),
     Record(u64, [u8; 32]),
+}
+
+/// Returns whether the last record of a log is that of a process that closed it; a log without records has lost none.
+fn was_closed(path: &Path) -> bool {
+    let last = || {
+        let file = File::open(path).ok()?;
+        let bytes = before(&file, end_of_lines(&file).ok()?).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let last = Line::read(text.lines().last()?)?;
+        Some(last.said.split('\t').nth(2) == Some(END))
+    };
+    last().unwrap_or(true)
 }
 
 /// `None` where the line that ends there is neither a record nor a header.
@@ -707,6 +757,52 @@ mod tests {
             });
             let at_an_end = whole_lines.into_iter().any(|at| at == end || at + 1 == end);
             assert_eq!(verify(cut, None).is_ok(), at_an_end, "cut at {end}");
+        }
+    }
+
+    /// What may wait is never written behind what came after it, and what may not takes it along.
+    #[test]
+    fn the_order_is_kept_and_a_record_that_is_waited_for_is_signed_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = Audit::open(folder.path()).unwrap();
+        for round in 0..4 {
+            for look in 0..3 {
+                audit.note_behind("call", format!("look {round}.{look}"));
+            }
+            audit.note_durably("motion", format!("motion {round}"));
+            // As a process that is killed here leaves it.
+            let text = std::fs::read_to_string(folder.path().join("audit.log")).unwrap();
+            let verified = verify(&text, None).unwrap();
+            assert_eq!(verified.records, 4 * (round + 1));
+            let last = text.lines().last().unwrap();
+            assert!(last.contains(&format!("motion {round}")) && !last.ends_with("\t-"));
+        }
+        audit.note_behind("call", "look 4.0");
+        drop(audit);
+        let text = std::fs::read_to_string(folder.path().join("audit.log")).unwrap();
+        let said: Vec<&str> = text
+            .lines()
+            .filter_map(|line| line.split('\t').nth(3))
+            .collect();
+        let round = |round| {
+            let looks = (0..3).map(move |look| format!("look {round}.{look}"));
+            looks.chain([format!("motion {round}")])
+        };
+        let mut meant: Vec<String> = (0..4).flat_map(round).collect();
+        meant.push("look 4.0".to_owned());
+        assert_eq!(said, meant);
+    }
+
+    #[test]
+    fn a_log_that_was_not_closed_is_known() {
+        let folder = tempfile::tempdir().unwrap();
+        for (ends, was_closed) in [(false, true), (true, false), (true, true)] {
+            let audit = Audit::open(folder.path()).unwrap();
+            assert_eq!(audit.was_closed(), was_closed);
+            audit.note("call", "number");
+            if ends {
+                audit.note_end("done");
+            }
         }
     }
 

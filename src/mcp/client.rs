@@ -24,7 +24,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{Answer, CallWatch, Desk, Hints, Received, ToolCard, Via};
+use call::{Answer, Hints, Received, Via};
+
+use super::desk::{CallWatch, Desk, ToolCard};
 use super::http_client::{HttpClient, host_and_port};
 use super::inlet::never_repair;
 use super::progress::{Progress, ProgressSender};
@@ -90,9 +92,8 @@ impl From<ServiceError> for ClientError {
 /// What a person typed, as arguments: JSON where it is JSON and loses nothing by it, otherwise the text itself.
 #[must_use]
 pub fn as_typed(text: &str) -> Received {
-    match serde_json::from_str::<Value>(text) {
-        Ok(Value::String(text)) => Received::Text(text),
-        Ok(value) if keys::doubtful(text.as_bytes(), 1).is_empty() => Received::Value(value),
+    match keys::parse(text.as_bytes(), 1) {
+        Ok((value, doubtful)) if doubtful.is_empty() || value.is_string() => Some(value).into(),
         _ => Received::Text(text.to_owned()),
     }
 }
@@ -332,11 +333,8 @@ impl Client {
 fn request(tool: &str, arguments: Received) -> ClientRequest {
     let mut params = Map::new();
     params.insert("name".to_owned(), json!(tool));
-    match arguments {
-        Received::Absent => None,
-        Received::Value(value) => params.insert("arguments".to_owned(), value),
-        Received::Text(text) => params.insert("arguments".to_owned(), Value::String(text)),
-    };
+    let arguments: Option<Value> = arguments.into();
+    params.extend(arguments.map(|arguments| ("arguments".to_owned(), arguments)));
     let params = Some(Value::Object(params));
     ClientRequest::CustomRequest(CustomRequest::new("tools/call", params))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use call::{Answer, Call, Hints, Identity, Received};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -22,13 +23,6 @@ pub trait Desk: Send + Sync + 'static {
     /// The future is never dropped half way. Whoever gives up sets [`CallWatch::cancelled`], and the desk comes to rest
     /// and answers, whether or not anybody still listens.
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer>;
-
-    /// Answers a call that only shows what is in memory, here and now. None where it takes longer, or is no such call: it
-    /// then comes by [`Desk::call`]. Must not wait for anything.
-    fn at_once(&self, call: &Call) -> Option<Answer> {
-        let _ = call;
-        None
-    }
 
     /// A call of this tool was read and may have to wait for its turn. What cannot wait, a stop, is done here and now;
     /// the call itself still comes. Must not wait for anything.
@@ -102,71 +96,6 @@ pub trait Desk: Send + Sync + 'static {
     }
 }
 
-/// One tool call, as it came.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Call {
-    /// The tool's name as received, perhaps decorated (`robotAlign()`); empty when the caller sent none.
-    pub tool: String,
-    /// The arguments as received.
-    pub arguments: Received,
-    /// Who asks, and by which way.
-    pub caller: Caller,
-}
-
-/// A call's arguments before anybody has judged them.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Received {
-    /// There was no `arguments` at all.
-    Absent,
-    /// Any JSON but a string: an object as it should be, or a list, a number, `null`.
-    Value(Value),
-    /// A JSON string, or the exact text of arguments that JSON alone would read with a loss, such as a key said twice.
-    Text(String),
-}
-
-/// Who calls.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// The way in.
-    pub via: Via,
-    /// The session's id, where the protocol has sessions.
-    pub session: Option<String>,
-    /// The client's name as it introduced itself.
-    pub client_name: Option<String>,
-    /// The client's version as it introduced itself.
-    pub client_version: Option<String>,
-    /// The protocol's revision that this request is served by, such as `2026-07-28`.
-    pub protocol: Option<String>,
-    /// Who the caller has proven to be, where the way in asks.
-    pub identity: Option<Identity>,
-    /// Set where another node passes the call on.
-    pub hop: Option<Hop>,
-}
-
-/// That a call was passed on by another node, in that node's words: they take rights away and give none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hop {
-    /// What the other node is called.
-    pub from: String,
-    /// What it calls this one.
-    pub called: String,
-    /// The most that its caller may do.
-    pub role: Option<String>,
-    /// The same text for the same caller of that node.
-    pub caller: String,
-}
-
-/// Somebody whom a [`Doorkeeper`] let in, in the doorkeeper's words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// The name under which the caller is known.
-    pub name: String,
-    /// What that allows.
-    pub role: String,
-    /// Calls a minute, stops aside.
-    pub calls_per_minute: u32,
-}
-
 /// Says who may come in over HTTP.
 pub trait Doorkeeper: Send + Sync + 'static {
     /// Judges the bearer token of one request where that takes no time: there is none, it cannot be one, or it was believed
@@ -191,64 +120,6 @@ pub trait Doorkeeper: Send + Sync + 'static {
     fn opens(&self, who: &Identity) -> Result<(), f64>;
 }
 
-/// A way into the node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Via {
-    /// Standard input and output.
-    Stdio,
-    /// Streamable HTTP, with a session or without.
-    Http,
-    /// A client in the same process.
-    InProcess,
-}
-
-impl Caller {
-    /// Who comes by a way that says no more.
-    #[must_use]
-    pub fn unnamed(via: Via) -> Self {
-        Self {
-            via,
-            session: None,
-            client_name: None,
-            client_version: None,
-            protocol: None,
-            identity: None,
-            hop: None,
-        }
-    }
-
-    /// The same text for the same caller across its calls, as well as the way in can tell: the session where there is one,
-    /// otherwise the way in with the client's name.
-    #[must_use]
-    pub fn key(&self) -> String {
-        let own = self.own_key();
-        match &self.hop {
-            Some(hop) => format!("{own} for {} of {}", hop.caller, hop.from),
-            None => own,
-        }
-    }
-
-    fn own_key(&self) -> String {
-        if let Some(identity) = &self.identity {
-            return format!("token {}", identity.name);
-        }
-        match (&self.session, self.via) {
-            (Some(session), _) => session_key(session),
-            (None, Via::Stdio) => "stdio".to_owned(),
-            (None, Via::InProcess) => "in process".to_owned(),
-            (None, Via::Http) => {
-                format!("http {}", self.client_name.as_deref().unwrap_or("unnamed"))
-            }
-        }
-    }
-}
-
-/// [`Caller::key`] of whoever calls within a session.
-#[must_use]
-pub fn session_key(session: &str) -> String {
-    format!("session {session}")
-}
-
 /// What a call may look at, and tell, while it runs.
 #[derive(Debug, Clone)]
 pub struct CallWatch {
@@ -256,19 +127,6 @@ pub struct CallWatch {
     pub cancelled: CancellationToken,
     /// Where progress goes; absent when the caller asked for none.
     pub progress: Option<ProgressSender>,
-}
-
-/// What a call came to.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Answer {
-    /// The result as data, shaped by the tool's output schema.
-    pub structured: Map<String, Value>,
-    /// The result as short text.
-    pub text: String,
-    /// Whether the caller did not get what was asked.
-    pub is_error: bool,
-    /// Pictures as media type and bytes, such as `("image/png", …)`.
-    pub images: Vec<(String, Vec<u8>)>,
 }
 
 /// One tool as clients see it.
@@ -286,19 +144,6 @@ pub struct ToolCard {
     pub output_schema: Option<Map<String, Value>>,
     /// What the tool does to the world.
     pub hints: Hints,
-}
-
-/// The protocol's annotations, all of them said.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hints {
-    /// Changes nothing.
-    pub read_only: bool,
-    /// May undo or spoil something.
-    pub destructive: bool,
-    /// A second call with the same arguments changes nothing more.
-    pub idempotent: bool,
-    /// Reaches things outside the node's own world.
-    pub open_world: bool,
 }
 
 /// What a desk has beside tools.

@@ -13,6 +13,7 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post as posted};
+use call::{Identity, Via};
 use futures::future::BoxFuture;
 use http::header::{
     ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
@@ -28,13 +29,12 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::accept::{Connections, Site};
-use super::desk::{Desk, Doorkeeper, Identity, Via};
+use super::desk::{Desk, Doorkeeper};
 use super::guard::{Guard, SESSION};
 use super::inlet::{self, Admitted, Passed, Repair};
 use super::kept::{Keep, Kept};
 use super::porter::{Porter, bearer};
-use super::quick::{self, AtOnce};
-use super::server::{Handler, HungUp};
+use super::server::{Handler, HungUp, RawArguments};
 use super::sessions::{Owner, SESSIONS_MAX, Sessions};
 use super::stray;
 use super::tls::Acceptor;
@@ -44,6 +44,9 @@ pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Longest body of an operator's verb.
 const OPERATOR_BYTES_MAX: usize = 64 * 1024;
+
+/// The header that repeats the name of the tool that is called.
+const NAME: &str = "mcp-name";
 
 /// A request's body has to be here so soon after its head.
 pub const BODY_MAX: Duration = Duration::from_secs(15);
@@ -172,10 +175,8 @@ impl Listening {
         repair: Repair,
         stop: CancellationToken,
     ) -> Result<(), HttpError> {
-        let hosts = hosts(&config, self.address);
-        let at_once = AtOnce::new(Arc::clone(&desk), hosts, self.address.port());
-        let handler = Handler::new(desk, Via::Http);
-        self.serve_all(handler, Some(at_once), config, repair, stop)
+        let handler = Handler::new(Arc::clone(&desk), Via::Http);
+        self.serve_all(handler, Some(desk), config, repair, stop)
             .await
     }
 
@@ -196,14 +197,14 @@ impl Listening {
     async fn serve_all<H: ServerHandler + Clone>(
         self,
         handler: H,
-        at_once: Option<AtOnce>,
+        desk: Option<Arc<dyn Desk>>,
         config: HttpConfig,
         repair: Repair,
         stop: CancellationToken,
     ) -> Result<(), HttpError> {
         let quit = CancellationToken::new();
         let door = Door {
-            at_once,
+            desk,
             porter: config.doorkeeper.clone().map(Porter::new),
             ..Door::new(&handler, &config, self.address, repair, &quit)
         };
@@ -295,8 +296,8 @@ struct Door<H> {
     /// Requests that stand alone, from clients that did not ask for a stream: plain JSON unless progress was asked for.
     plain: Stateless<H>,
     repair: Repair,
-    /// What needs none of them.
-    at_once: Option<AtOnce>,
+    /// The side that does calls, where this server has one.
+    desk: Option<Arc<dyn Desk>>,
     porter: Option<Porter>,
     /// How many requests are being answered.
     calls: watch::Sender<usize>,
@@ -323,7 +324,7 @@ impl<H: ServerHandler + Clone> Door<H> {
             streams: Stateless::new(factory.clone(), never.clone(), alone),
             plain: Stateless::new(factory, never, plain),
             repair,
-            at_once: None,
+            desk: None,
             porter: None,
             calls: watch::Sender::new(0),
         }
@@ -347,11 +348,6 @@ impl<H: ServerHandler + Clone> Door<H> {
             self.sessions.bind(id, owner);
         }
         response
-    }
-
-    /// The side that does calls, where this server has one.
-    fn desk(&self) -> Option<&dyn Desk> {
-        self.at_once.as_ref().map(AtOnce::desk)
     }
 
     async fn answer(&self, way: Way, request: Request) -> Response {
@@ -468,8 +464,8 @@ async fn enter<H: ServerHandler + Clone>(
         Ok(body) => body,
         Err(refused) => return refused,
     };
-    let admitted = match door.desk() {
-        Some(desk) => stray::admit(&body, door.repair, desk),
+    let admitted = match &door.desk {
+        Some(desk) => stray::admit(&body, door.repair, desk.as_ref()),
         None => inlet::admit(&body, door.repair),
     };
     match admitted {
@@ -552,17 +548,21 @@ fn no_session<H>(door: &Door<H>, parts: &http::request::Parts, way: Way) -> Opti
 async fn post<H: ServerHandler + Clone>(
     door: &Door<H>,
     mut parts: http::request::Parts,
-    passed: Passed,
+    mut passed: Passed,
 ) -> Response {
-    let at_once = door.at_once.as_ref();
-    if let Some(reply) = at_once.and_then(|desk| desk.reply(&parts, &passed.message)) {
-        return with_json(StatusCode::OK, Body::from(reply));
-    }
-    if let Some(desk) = door.desk()
-        && let Some((tool, arguments)) = quick::called(&passed.message)
+    if let Some(desk) = &door.desk
+        && let Some(call) = passed.take_call()
     {
         // Before its session, its revision or the other calls are looked at.
-        desk.hurry(&tool, &arguments);
+        desk.hurry(&call.tool, &call.arguments);
+        // The library compares the header with the name, which is in the message now whatever it was.
+        if !call.is_named
+            && let Some(header) = parts.headers.get_mut(NAME)
+            && let Ok(name) = HeaderValue::from_str(&call.tool)
+        {
+            *header = name;
+        }
+        parts.extensions.insert(RawArguments(call.arguments));
     }
     let way = Way::of(&parts.headers, &passed);
     if passed.method.as_deref() == Some("initialize")
@@ -581,9 +581,10 @@ async fn post<H: ServerHandler + Clone>(
         HeaderValue::from_static("application/json, text/event-stream"),
     );
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CONTENT_LENGTH, HeaderValue::from(passed.bytes.len()));
+    let body = passed.message.to_string();
+    headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     parts.extensions.insert(HungUp(hung_up));
-    let request = Request::from_parts(parts, Body::from(passed.bytes));
+    let request = Request::from_parts(parts, Body::from(body));
     let response = door.answer(way, request).await;
     response.map(|body| Kept::body(body, watched))
 }
@@ -624,11 +625,7 @@ fn too_long(bytes_max: usize) -> Response {
 }
 
 fn json(status: StatusCode, value: &Value) -> Response {
-    with_json(status, Body::from(value.to_string()))
-}
-
-fn with_json(status: StatusCode, body: Body) -> Response {
-    let mut response = Response::new(body);
+    let mut response = Response::new(Body::from(value.to_string()));
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, json);

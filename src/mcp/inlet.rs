@@ -4,9 +4,10 @@
 //! Here a message is passed on (as it came, or with its form mended) or answered with a proper JSON-RPC error.
 //! Nothing in here looks at what a tool's arguments mean: they travel on exactly as they came.
 
+use call::Received;
 use serde_json::{Map, Value, json};
 
-use super::keys;
+use super::keys::{self, KeyPath};
 
 /// JSON-RPC: the text is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
@@ -53,16 +54,62 @@ pub(super) enum Admitted {
 /// A message that goes on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Passed {
-    /// The message, in one line.
-    pub(super) bytes: Vec<u8>,
-    /// The same, read.
+    /// The message, its form mended.
     pub(super) message: Value,
+    /// Bytes as which it came.
+    pub(super) length: usize,
     /// Its method; a response has none.
     pub(super) method: Option<String>,
     /// Its id; a notification has none.
     pub(super) id: Option<Value>,
     /// Whether it names its own protocol revision and so needs no `initialize` before it.
     pub(super) stands_alone: bool,
+}
+
+/// A call that was taken out of its message.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TakenCall {
+    /// The tool's name as received; empty when there was none.
+    pub(super) tool: String,
+    /// Whether the name came as text.
+    pub(super) is_named: bool,
+    /// The arguments as received.
+    pub(super) arguments: Received,
+}
+
+impl Passed {
+    /// Takes the call out of a `tools/call`. What is left of the message fits the protocol library's type, whatever the
+    /// arguments and the name are.
+    pub(super) fn take_call(&mut self) -> Option<TakenCall> {
+        if self.method.as_deref() != Some("tools/call") {
+            return None;
+        }
+        let params = self.message.get_mut("params")?.as_object_mut()?;
+        let arguments = params.remove("arguments").filter(|said| !said.is_null());
+        let is_named = params.get("name").is_some_and(Value::is_string);
+        let tool = spelled(params.get("name"));
+        params.insert("name".to_owned(), tool.clone().into());
+        if !params.get("inputResponses").is_none_or(Value::is_object) {
+            params.remove("inputResponses");
+        }
+        if !params.get("requestState").is_none_or(Value::is_string) {
+            params.remove("requestState");
+        }
+        Some(TakenCall {
+            tool,
+            is_named,
+            arguments: arguments.into(),
+        })
+    }
+}
+
+/// Returns a tool's name as text: a number stands for its digits, anything else that is not text for no name.
+fn spelled(name: Option<&Value>) -> String {
+    match name {
+        Some(Value::String(name)) => name.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => String::new(),
+    }
 }
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -79,18 +126,17 @@ pub(super) fn admit(raw: &[u8], repair: Repair) -> Admitted {
     if raw.is_empty() {
         return Admitted::Nothing;
     }
-    let (message, twice, is_json) = match serde_json::from_slice::<Value>(raw) {
-        Ok(message) => (message, keys::doubtful(raw, 2), true),
+    let (message, twice) = match keys::parse(raw, 2) {
+        Ok(parsed) => parsed,
         Err(_) => match repair(raw) {
-            Repaired::Message(message) => (message, Vec::new(), false),
+            Repaired::Message(message) => (message, Vec::new()),
             Repaired::Hopeless(why) => {
                 return Admitted::Reply(refusal(PARSE_ERROR, id_in_broken(raw), &why));
             }
         },
     };
-    let came = is_json.then(|| message.clone());
     match unwrapped(message).and_then(|message| mended(message, &twice, raw)) {
-        Ok(message) => Admitted::Pass(passed(message, came.as_ref(), raw)),
+        Ok(message) => Admitted::Pass(passed(message, raw.len())),
         Err(reply) => Admitted::Reply(reply),
     }
 }
@@ -103,23 +149,15 @@ pub(super) fn refusal(code: i64, id: Option<Value>, why: &str) -> Value {
 
 type Object = Map<String, Value>;
 
-/// `came` is the message before its form was mended, where it was JSON.
-fn passed(message: Object, came: Option<&Value>, raw: &[u8]) -> Passed {
-    let one_line = !raw.contains(&b'\n') && !raw.contains(&b'\r');
-    let message = Value::Object(message);
-    let bytes = if one_line && came == Some(&message) {
-        raw.to_vec()
-    } else {
-        message.to_string().into_bytes()
-    };
-    let text = |key: &str| message.get(key)?.as_str().map(str::to_owned);
+fn passed(message: Object, length: usize) -> Passed {
+    let method = message.get("method").and_then(Value::as_str);
     let meta = message.get("params").and_then(|params| params.get("_meta"));
     Passed {
-        bytes,
-        method: text("method"),
+        length,
+        method: method.map(str::to_owned),
         id: message.get("id").cloned(),
         stands_alone: meta.is_some_and(|meta| meta.get(META_VERSION).is_some()),
-        message,
+        message: Value::Object(message),
     }
 }
 
@@ -141,7 +179,7 @@ fn unwrapped(message: Value) -> Result<Object, Value> {
 }
 
 /// The message with its form mended, or the reply to a form that means nothing.
-fn mended(mut message: Object, twice: &[Vec<String>], raw: &[u8]) -> Result<Object, Value> {
+fn mended(mut message: Object, twice: &[KeyPath], raw: &[u8]) -> Result<Object, Value> {
     if let Some(key) = twice
         .iter()
         .find(|path| path.len() == 1)
@@ -291,7 +329,7 @@ const CALL_KEYS: [&str; 6] = [
 /// Sees that everything a caller said about arguments travels on as arguments: what stands beside them where they are
 /// missing, and their exact text where a key is said twice or a number has more digits than a double keeps, which JSON
 /// alone would drop in silence.
-fn ferry(message: &mut Object, twice: &[Vec<String>], raw: &[u8]) -> Result<(), String> {
+fn ferry(message: &mut Object, twice: &[KeyPath], raw: &[u8]) -> Result<(), String> {
     let Some(Value::Object(params)) = message.get_mut("params") else {
         return Ok(());
     };
@@ -408,7 +446,7 @@ mod tests {
 
     fn pass(raw: &str) -> Value {
         match admit(raw.as_bytes(), never_repair) {
-            Admitted::Pass(passed) => serde_json::from_slice(&passed.bytes).unwrap(),
+            Admitted::Pass(passed) => passed.message,
             other => panic!("{raw}: {other:?}"),
         }
     }
@@ -425,12 +463,13 @@ mod tests {
     }
 
     #[test]
-    fn a_well_formed_message_passes_byte_for_byte() {
+    fn a_well_formed_message_passes_as_it_is() {
         let raw = r#"{"id":7.0, "jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":"[object Object]"}}"#;
         let Admitted::Pass(passed) = admit(raw.as_bytes(), never_repair) else {
             panic!()
         };
-        assert_eq!(String::from_utf8(passed.bytes).unwrap(), raw);
+        assert_eq!(passed.message, serde_json::from_str::<Value>(raw).unwrap());
+        assert_eq!(passed.length, raw.len());
         assert_eq!(passed.method.as_deref(), Some("tools/call"));
     }
 

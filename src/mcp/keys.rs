@@ -1,25 +1,35 @@
 //! What JSON readers drop in silence: all but the last of a key said twice, and the digits of a number that a double does not
 //! keep. A caller who said two things has said nothing certain, and `4.9999999999999999999` is not 5.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
-/// The paths of keys that occur twice in one object, and of whole numbers `depth` keys deep or deeper, where one is
-/// written with more digits than a double keeps; at most [`PATHS_MAX`] of them. `text` is valid JSON; otherwise none.
-pub(super) fn doubtful(text: &[u8], depth: usize) -> Vec<Vec<String>> {
+/// The path of keys to a value, outermost first.
+pub(super) type KeyPath = Vec<String>;
+
+/// Reads JSON as `serde_json` does, and notes on the way the paths of keys that occur twice in one object, and of whole numbers
+/// `depth` keys deep or deeper, where one is written with more digits than a double keeps; at most [`PATHS_MAX`] of them.
+///
+/// # Errors
+/// The text is not JSON.
+pub(super) fn parse(text: &[u8], depth: usize) -> Result<(Value, Vec<KeyPath>), serde_json::Error> {
     let mut finder = Finder {
+        text,
         depth,
-        has_long_decimal: text.split(|b| !is_of_number(*b)).any(is_long_decimal),
-        ..Finder::default()
+        has_long_decimal: None,
+        at: 0,
+        found: Vec::new(),
     };
     let mut reader = serde_json::Deserializer::from_slice(text);
-    match (Walk(&mut finder)).deserialize(&mut reader) {
-        Ok(()) => finder.found,
-        Err(_) => Vec::new(),
+    let value = Walk(&mut finder).deserialize(&mut reader)?;
+    reader.end()?;
+    for path in &mut finder.found {
+        path.reverse();
     }
+    Ok((value, finder.found))
 }
 
 /// More than these are not told apart.
@@ -37,78 +47,101 @@ fn is_long_decimal(number: &[u8]) -> bool {
     digits >= LONG_DIGITS && number.iter().any(|b| matches!(b, b'.' | b'e' | b'E'))
 }
 
-#[derive(Debug, Default)]
-struct Finder {
+#[derive(Debug)]
+struct Finder<'t> {
+    text: &'t [u8],
     depth: usize,
-    has_long_decimal: bool,
-    path: Vec<String>,
-    found: Vec<Vec<String>>,
+    /// Looked for once it matters.
+    has_long_decimal: Option<bool>,
+    /// Keys around what is being read.
+    at: usize,
+    /// Innermost key first: each key is put behind as its value is left.
+    found: Vec<KeyPath>,
 }
 
-impl Finder {
-    fn note(&mut self) {
+impl Finder<'_> {
+    fn note(&mut self, path: KeyPath) {
         if self.found.len() < PATHS_MAX {
-            self.found.push(self.path.clone());
+            self.found.push(path);
         }
+    }
+
+    fn has_long_decimal(&mut self) -> bool {
+        let text = self.text;
+        *self
+            .has_long_decimal
+            .get_or_insert_with(|| text.split(|b| !is_of_number(*b)).any(is_long_decimal))
     }
 }
 
-struct Walk<'a>(&'a mut Finder);
+struct Walk<'a, 't>(&'a mut Finder<'t>);
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
-    type Value = ();
+impl<'de> DeserializeSeed<'de> for Walk<'_, '_> {
+    type Value = Value;
 
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
         reader.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
-    type Value = ();
+impl<'de> Visitor<'de> for Walk<'_, '_> {
+    type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any JSON")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut keys = BTreeSet::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let Self(finder) = self;
+        let mut object = Map::new();
         while let Some(key) = map.next_key::<String>()? {
-            self.0.path.push(key.clone());
-            if !keys.insert(key) {
-                self.0.note();
+            if object.contains_key(&key) {
+                finder.note(vec![key.clone()]);
             }
-            map.next_value_seed(Walk(self.0))?;
-            self.0.path.pop();
+            let before = finder.found.len();
+            finder.at += 1;
+            let value = map.next_value_seed(Walk(finder))?;
+            finder.at -= 1;
+            for path in finder.found.iter_mut().skip(before) {
+                path.push(key.clone());
+            }
+            object.insert(key, value);
         }
-        Ok(())
+        Ok(Value::Object(object))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while list.next_element_seed(Walk(self.0))?.is_some() {}
-        Ok(())
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(value) = list.next_element_seed(Walk(self.0))? {
+            all.push(value);
+        }
+        Ok(Value::Array(all))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
     }
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
     }
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
     }
-    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
-        let is_deep = self.0.path.len() >= self.0.depth;
-        if self.0.has_long_decimal && is_deep && value.fract() == 0.0 {
-            self.0.note();
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        let is_deep = self.0.at >= self.0.depth;
+        if is_deep && value.fract() == 0.0 && self.0.has_long_decimal() {
+            self.0.note(Vec::new());
         }
-        Ok(())
+        Ok(value.into())
     }
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
     }
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 }
 
@@ -148,7 +181,16 @@ fn one<'a, T: serde::Deserialize<'a>>(text: &'a str, at: usize) -> Option<(T, us
     reason = "a failing test may panic"
 )]
 mod tests {
-    use super::{doubtful, value_of};
+    use super::{parse, value_of};
+
+    fn doubtful(text: &[u8], depth: usize) -> Vec<Vec<String>> {
+        let (value, found) = parse(text, depth).unwrap();
+        assert_eq!(
+            value,
+            serde_json::from_slice::<serde_json::Value>(text).unwrap()
+        );
+        found
+    }
 
     #[test]
     fn finds_keys_said_twice_wherever_they_are() {

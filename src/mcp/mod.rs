@@ -27,14 +27,13 @@ mod pass;
 mod patient;
 mod porter;
 mod progress;
-mod quick;
 mod sessions;
 mod stray;
 
+pub use call::{Answer, Call, Caller, Hints, Hop, Identity, Received, Via, session_key};
 pub use desk::{
-    Answer, Call, CallWatch, Caller, Change, Completion, Desk, Doorkeeper, Hints, Hop, Identity,
-    Offers, PromptCard, PromptParameter, PromptText, Received, ResourceBody, ResourceCard,
-    ResourceText, TemplateCard, ToolCard, Unknown, Via, session_key,
+    CallWatch, Change, Completion, Desk, Doorkeeper, Offers, PromptCard, PromptParameter,
+    PromptText, ResourceBody, ResourceCard, ResourceText, TemplateCard, ToolCard, Unknown,
 };
 pub use inlet::{Repair, Repaired, never_repair};
 pub use pass::{Parcel, PassError, pass};

@@ -12,9 +12,11 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
+use call::{Answer, Hints};
+
 use super::desk::{
-    Answer, Desk, Hints, Offers, PromptCard, PromptText, ResourceBody, ResourceCard, ResourceText,
-    TemplateCard, ToolCard, Unknown,
+    Desk, Offers, PromptCard, PromptText, ResourceBody, ResourceCard, ResourceText, TemplateCard,
+    ToolCard, Unknown,
 };
 
 /// How the node introduces itself.

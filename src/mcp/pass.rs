@@ -7,13 +7,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use call::{Answer, Hop, Received};
 use futures::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage, ServerNotification, ServerResult};
 use serde_json::{Map, Value, json};
 
 use super::client::plain;
-use super::desk::{Answer, Hop, Received};
 use super::http_client::{self, Head, HttpClientError};
 use super::progress::{Progress, ProgressSender};
 
@@ -149,11 +149,8 @@ pub async fn pass(parcel: Parcel, progress: Option<ProgressSender>) -> Result<An
 fn message(parcel: &Parcel) -> Value {
     let mut params = Map::new();
     params.insert("name".to_owned(), json!(parcel.tool));
-    match &parcel.arguments {
-        Received::Absent => None,
-        Received::Value(value) => params.insert("arguments".to_owned(), value.clone()),
-        Received::Text(text) => params.insert("arguments".to_owned(), json!(text)),
-    };
+    let arguments: Option<Value> = parcel.arguments.clone().into();
+    params.extend(arguments.map(|arguments| ("arguments".to_owned(), arguments)));
     // Progress is always asked for: it is the sign of life.
     params.insert("_meta".to_owned(), json!({ "progressToken": 1 }));
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })

@@ -6,7 +6,8 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use tokio::sync::{mpsc, oneshot};
 
-use super::desk::{Doorkeeper, Identity};
+use super::desk::Doorkeeper;
+use call::Identity;
 
 /// Tokens that wait for their proof; the requests behind them are bounded with their connections.
 const WAITING_MAX: usize = 16;

@@ -1,28 +1,34 @@
 //! The protocol library's handler over a desk: every `tools/call`, well formed or not, reaches the desk as it came.
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
+use call::{Answer, Call, Caller, Identity, Received, Via};
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResponse, ClientRequest, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest, CustomResult, ErrorCode,
-    GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse, ListPromptsRequestMethod,
-    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
-    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestMethod, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerConfig, SubscriptionFilter,
+    CallToolRequest, CallToolRequestParams, CallToolResponse, ClientJsonRpcMessage, ClientRequest,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest,
+    CustomResult, ErrorCode, GetPromptRequestMethod, GetPromptRequestParams, GetPromptResponse,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestMethod, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, RequestId, RequestMetaObject, ServerConfig,
+    SubscriptionFilter,
 };
-use rmcp::service::{NotificationContext, Peer, RequestContext, Service, SubscriptionContext};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
-use serde_json::{Map, Value, json};
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{
-    Answer, Call, CallWatch, Caller, Change, Completion, Desk, Identity, Received, Via,
-};
+use super::desk::{CallWatch, Change, Completion, Desk};
+use super::inlet::TakenCall;
 use super::progress::{self, ProgressSender};
 use super::{offers, pass};
 
@@ -50,9 +56,13 @@ const TYPED: [&str; 8] = [
 #[derive(Debug, Clone)]
 pub(super) struct HungUp(pub(super) CancellationToken);
 
-/// Arguments that the library's type cannot hold, on their way through it.
+/// A call's arguments on their way through the library, whose type holds objects alone: in the request's extensions, or in
+/// those of the HTTP request that it came by.
 #[derive(Debug, Clone)]
-struct Raw(Received);
+pub(super) struct RawArguments(pub(super) Received);
+
+/// A call's answer; an error where its code panicked, of which the panic's hook has said why.
+type Finished = Result<Answer, Box<dyn Any + Send>>;
 
 /// One connection's handler; all of them share the desk.
 #[derive(Clone)]
@@ -81,7 +91,6 @@ impl Handler {
         context: &RequestContext<RoleServer>,
     ) -> Answer {
         let cancelled = CancellationToken::new();
-        let signs = [context.ct.clone(), hung_up(context), self.gone.clone()];
         // Dropped half way, this future takes the call's watch with it; the call itself goes on to its rest.
         let abandoned = cancelled.clone().drop_guard();
         let (sender, notices) = match context.meta.get_progress_token() {
@@ -102,7 +111,30 @@ impl Handler {
             cancelled: cancelled.clone(),
             progress: sender,
         };
-        let mut working = tokio::spawn(self.desk.call(call, watch));
+        let working = AssertUnwindSafe(self.desk.call(call, watch));
+        let mut working = working.catch_unwind().boxed();
+        // A call that waits for nothing is over now, without a task of its own.
+        let answer = match futures::poll!(&mut working) {
+            Poll::Ready(answer) => answer,
+            Poll::Pending => self.finish(working, &cancelled, context).await,
+        };
+        abandoned.disarm();
+        if let Some((pump, finish)) = notices {
+            finish.cancel();
+            let _ = tokio::time::timeout(LAST_NOTICE_WAIT, pump).await;
+        }
+        answer.unwrap_or_else(|_| broken())
+    }
+
+    /// Brings a call to its end on a task of its own, and tells it when its client gives up.
+    async fn finish(
+        &self,
+        working: BoxFuture<'static, Finished>,
+        cancelled: &CancellationToken,
+        context: &RequestContext<RoleServer>,
+    ) -> Finished {
+        let mut working = tokio::spawn(working);
+        let signs = [context.ct.clone(), hung_up(context), self.gone.clone()];
         // Once it is answered, no sign counts any more: the library cancels a request's token then, and a job that goes
         // on belongs to the node.
         let answer = tokio::select! {
@@ -113,12 +145,7 @@ impl Handler {
                 working.await
             }
         };
-        abandoned.disarm();
-        if let Some((pump, finish)) = notices {
-            finish.cancel();
-            let _ = tokio::time::timeout(LAST_NOTICE_WAIT, pump).await;
-        }
-        answer.unwrap_or_else(|error| broken(&error))
+        answer.unwrap_or_else(|error| Err(Box::new(error)))
     }
 
     fn caller(&self, context: &RequestContext<RoleServer>) -> Caller {
@@ -167,50 +194,45 @@ impl Handler {
     }
 }
 
-/// Answers a request that fitted none of the library's types: a `tools/call` goes round again in a shape that does fit,
-/// its arguments beside it as they came; a method that is known got parameters that do not fit; the rest is unknown.
-///
-/// # Errors
-/// JSON-RPC errors, as the caller gets them.
-pub async fn reroute<H: ServerHandler>(
-    handler: &H,
-    request: CustomRequest,
-    context: RequestContext<RoleServer>,
-) -> Result<CustomResult, ErrorData> {
-    let CustomRequest { method, params, .. } = request;
-    if method == "tools/call" {
-        return call_untyped(handler, params, context).await;
-    }
+/// Returns the answer to a request that fitted none of the library's types: its parameters do not fit, or its method is unknown.
+#[must_use]
+pub fn unfit(request: &CustomRequest) -> ErrorData {
+    let method = &request.method;
     if TYPED.contains(&method.as_str()) {
         let why = format!("the parameters of {method} do not fit");
-        return Err(ErrorData::invalid_params(why, None));
+        return ErrorData::invalid_params(why, None);
     }
-    Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.clone(), None)
 }
 
-async fn call_untyped<H: ServerHandler>(
-    handler: &H,
-    params: Option<Value>,
-    mut context: RequestContext<RoleServer>,
-) -> Result<CustomResult, ErrorData> {
-    let mut params = match params {
-        Some(Value::Object(params)) => params,
+/// Returns a call as the library's message, from what is left of its own.
+///
+/// # Errors
+/// Its id is none of the library's.
+pub(super) fn call_request(
+    call: TakenCall,
+    mut message: Value,
+) -> Result<ClientJsonRpcMessage, serde_json::Error> {
+    let mut take = |key: &str| message.get_mut(key).map(Value::take).unwrap_or_default();
+    let id = RequestId::deserialize(take("id"))?;
+    let mut params = match take("params") {
+        Value::Object(params) => params,
         _ => Map::new(),
     };
-    let mut call = CallToolRequestParams::new(spelled(params.remove("name")));
+    let mut request = CallToolRequestParams::new(call.tool);
     if let Some(Value::Object(responses)) = params.remove("inputResponses") {
-        call = call.with_input_responses(responses.into_iter().collect());
+        request = request.with_input_responses(responses.into_iter().collect());
     }
     if let Some(Value::String(state)) = params.remove("requestState") {
-        call = call.with_request_state(state);
+        request = request.with_request_state(state);
     }
-    let arguments = received(params.remove("arguments"));
-    context.extensions.insert(Raw(arguments));
-    let request = ClientRequest::CallToolRequest(CallToolRequest::new(call));
-    let result = <H as Service<RoleServer>>::handle_request(handler, request, context).await?;
-    serde_json::to_value(&result)
-        .map(CustomResult::new)
-        .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    let mut request = CallToolRequest::new(request);
+    if let Some(Value::Object(meta)) = params.remove("_meta") {
+        request.extensions.insert(RequestMetaObject::from(meta));
+    }
+    request.extensions.insert(RawArguments(call.arguments));
+    let request = ClientRequest::CallToolRequest(request);
+    Ok(ClientJsonRpcMessage::request(request, id))
 }
 
 /// Until a client shows by any of these signs that it has given up.
@@ -222,6 +244,14 @@ async fn given_up([cancel, hung_up, gone]: [CancellationToken; 3]) {
     }
 }
 
+fn raw_arguments(context: &mut RequestContext<RoleServer>) -> Option<RawArguments> {
+    let extensions = &mut context.extensions;
+    extensions.remove::<RawArguments>().or_else(|| {
+        let parts = extensions.get_mut::<http::request::Parts>()?;
+        parts.extensions.remove::<RawArguments>()
+    })
+}
+
 fn hung_up(context: &RequestContext<RoleServer>) -> CancellationToken {
     let parts = context.extensions.get::<http::request::Parts>();
     parts
@@ -230,42 +260,11 @@ fn hung_up(context: &RequestContext<RoleServer>) -> CancellationToken {
         .unwrap_or_default()
 }
 
-/// A tool's name as text: a number stands for its digits, anything else that is no text for no name.
-fn spelled(name: Option<Value>) -> String {
-    match name {
-        Some(Value::String(name)) => name,
-        Some(Value::Number(number)) => number.to_string(),
-        _ => String::new(),
-    }
+fn broken() -> Answer {
+    tracing::error!("a tool broke");
+    Answer::failed("the node broke while it answered; its log says why")
 }
 
-fn received(arguments: Option<Value>) -> Received {
-    match arguments {
-        None => Received::Absent,
-        Some(Value::String(text)) => Received::Text(text),
-        Some(value) => Received::Value(value),
-    }
-}
-
-fn broken(error: &tokio::task::JoinError) -> Answer {
-    tracing::error!(%error, "a tool broke");
-    let message = "the node broke while it answered; its log says why";
-    let structured = [("success", json!(false)), ("message", json!(message))];
-    Answer {
-        structured: structured
-            .map(|(key, value)| (key.to_owned(), value))
-            .into_iter()
-            .collect(),
-        text: message.to_owned(),
-        is_error: true,
-        images: Vec::new(),
-    }
-}
-
-#[allow(
-    refining_impl_trait,
-    reason = "a boxed future is how the round trip through the library may call itself"
-)]
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         offers::introduction(self.desk.as_ref())
@@ -283,11 +282,11 @@ impl ServerHandler for Handler {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = match context.extensions.get::<Raw>() {
-            Some(Raw(arguments)) => arguments.clone(),
-            None => received(request.arguments.map(Value::Object)),
+        let arguments = match raw_arguments(&mut context) {
+            Some(RawArguments(arguments)) => arguments,
+            None => request.arguments.map(Value::Object).into(),
         };
         let answer = self
             .run(request.name.into_owned(), arguments, &context)
@@ -295,12 +294,12 @@ impl ServerHandler for Handler {
         Ok(offers::result(answer).into())
     }
 
-    fn on_custom_request(
+    async fn on_custom_request(
         &self,
         request: CustomRequest,
-        context: RequestContext<RoleServer>,
-    ) -> BoxFuture<'_, Result<CustomResult, ErrorData>> {
-        Box::pin(reroute(self, request, context))
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unfit(&request))
     }
 
     async fn list_resources(

@@ -8,20 +8,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use call::Via;
 use rmcp::RoleServer;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::service::{ServerInitializeError, ServiceExt};
 use rmcp::transport::Transport;
+use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::desk::{Caller, Desk, Via};
+use super::desk::Desk;
 use super::inlet::{self, Admitted, Passed, Repair};
-use super::quick;
-use super::server::Handler;
+use super::server::{Handler, call_request};
 use super::stray;
 
 /// Longest line that is read; a longer one is refused and skipped.
@@ -95,12 +96,10 @@ where
     let reader = Reader {
         repair,
         desk: Arc::clone(&desk),
-        via,
         replies,
         forward,
         waiting_bytes: Arc::clone(&waiting_bytes),
         opened: false,
-        introduced: false,
     };
     let end = gone.clone();
     let reading = tokio::spawn(async move {
@@ -146,14 +145,11 @@ where
 struct Reader {
     repair: Repair,
     desk: Arc<dyn Desk>,
-    via: Via,
     replies: mpsc::Sender<Vec<u8>>,
     forward: mpsc::Sender<(usize, ClientJsonRpcMessage)>,
     waiting_bytes: Arc<AtomicUsize>,
     /// Whether the client has opened the protocol. Until then only requests may come; anything else would end the server.
     opened: bool,
-    /// Whether the client has read the answer to its `initialize`.
-    introduced: bool,
 }
 
 impl Reader {
@@ -186,7 +182,7 @@ impl Reader {
         }
     }
 
-    fn pass(&mut self, passed: Passed) -> bool {
+    fn pass(&mut self, mut passed: Passed) -> bool {
         if !self.opened {
             match Opening::of(&passed) {
                 Opening::Opens => self.opened = true,
@@ -195,14 +191,17 @@ impl Reader {
                 Opening::TooEarly => return self.too_early(passed),
             }
         }
-        if let Some((tool, arguments)) = quick::called(&passed.message) {
-            self.desk.hurry(&tool, &arguments);
-            if self.at_once(&passed) {
-                return true;
-            }
+        let call = passed.take_call();
+        if let Some(call) = &call {
+            self.desk.hurry(&call.tool, &call.arguments);
         }
-        self.introduced |= passed.method.as_deref() == Some("notifications/initialized");
-        match serde_json::from_slice(&passed.bytes) {
+        let message = std::mem::take(&mut passed.message);
+        // The library tries one of its types after the other; what a call is, is known already.
+        let message = match call {
+            Some(call) => call_request(call, message),
+            None => ClientJsonRpcMessage::deserialize(message),
+        };
+        match message {
             Ok(message) => self.forward(passed, message),
             Err(error) => {
                 let why = format!("the message is no request: {error}");
@@ -213,35 +212,18 @@ impl Reader {
     }
 
     /// Refuses a request before the protocol is open, but does not lose a stop.
-    fn too_early(&self, passed: Passed) -> bool {
-        let called = quick::called(&passed.message);
+    fn too_early(&self, mut passed: Passed) -> bool {
+        let call = passed.take_call();
         let refusal = too_early(passed.id);
-        match called.is_some_and(|(tool, _)| self.desk.stray_stop(&tool)) {
+        match call.is_some_and(|call| self.desk.stray_stop(&call.tool)) {
             true => self.reply(&stray::heard(refusal)),
             false => self.reply(&refusal),
         }
     }
 
-    /// Whether the call is answered already. While answers wait to be read, none is put in front of those that the
-    /// protocol library still has, and none can be lost.
-    fn at_once(&self, passed: &Passed) -> bool {
-        if !self.introduced || self.replies.capacity() < REPLIES_MAX {
-            return false;
-        }
-        let line = quick::reply(
-            self.desk.as_ref(),
-            &passed.message,
-            Caller::unnamed(self.via),
-        );
-        line.is_some_and(|mut line| {
-            line.push(b'\n');
-            self.replies.try_send(line).is_ok()
-        })
-    }
-
     /// Puts a message into the queue, or says that it is full.
     fn forward(&self, passed: Passed, message: ClientJsonRpcMessage) -> bool {
-        let bytes = passed.bytes.len();
+        let bytes = passed.length;
         let before = self.waiting_bytes.fetch_add(bytes, Ordering::SeqCst);
         if before + bytes <= WAITING_BYTES_MAX {
             match self.forward.try_send((bytes, message)) {

@@ -34,22 +34,26 @@ const HEARD: &str = "; it names a stop, so every arm of this node was told to st
 /// Judges one message as [`inlet::admit`] does, and does not lose a stop for the form of its message.
 pub(super) fn admit(raw: &[u8], repair: Repair, desk: &dyn Desk) -> Admitted {
     let admitted = inlet::admit(raw, repair);
+    let reread;
     let (message, id) = match &admitted {
         Admitted::Pass(passed) if passed.method.as_deref() == Some("tools/call") => {
             return admitted;
         }
         Admitted::Pass(passed) if passed.method.is_some() => {
-            (Some(passed.message.clone()), passed.id.clone())
+            (Some(&passed.message), passed.id.as_ref())
         }
-        Admitted::Reply(reply) => (read(raw, repair), usable_id(reply)),
+        Admitted::Reply(reply) => {
+            reread = read(raw, repair);
+            (reread.as_ref(), usable_id(reply))
+        }
         Admitted::Pass(_) | Admitted::Nothing => return admitted,
     };
-    let names = message.as_ref().map_or_else(|| bare(raw), names);
+    let names = message.map_or_else(|| bare(raw), names);
     let Some(name) = names.into_iter().find(|name| desk.is_stop(name)) else {
         return admitted;
     };
     match id {
-        Some(id) => inlet::admit(&call(&id, &name, message.as_ref()), repair),
+        Some(id) => inlet::admit(&call(id, &name, message), repair),
         None if desk.stray_stop(&name) => told(admitted),
         None => admitted,
     }
@@ -90,8 +94,8 @@ fn read(raw: &[u8], repair: Repair) -> Option<Value> {
 }
 
 /// The id under which a refused message is answered.
-fn usable_id(reply: &Value) -> Option<Value> {
-    reply.get("id").filter(|id| !id.is_null()).cloned()
+fn usable_id(reply: &Value) -> Option<&Value> {
+    reply.get("id").filter(|id| !id.is_null())
 }
 
 /// A call of the tool, with the arguments that the message has for it.

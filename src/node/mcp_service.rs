@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio::sync::broadcast;
 
@@ -13,12 +12,12 @@ use args::{self, envelope};
 use caller::Role;
 use catalogue::{self, PROMPTS, Prompt};
 use mcp::{
-    self, Answer, Call, CallWatch, Change, Completion, Desk, Hints, Offers, Progress, PromptCard,
+    self, Answer, Call, CallWatch, Change, Completion, Desk, Offers, Progress, PromptCard,
     PromptParameter, PromptText, Received, Repair, Repaired, ResourceCard, ResourceText,
     TemplateCard, ToolCard, Unknown, Via,
 };
 use permit::Who;
-use tools::{self, Node, Reply, Request};
+use tools::{self, Node, Request};
 
 /// A node behind the protocol.
 pub struct NodeDesk {
@@ -74,25 +73,11 @@ impl Desk for NodeDesk {
         catalogue::instructions(&self.node.here())
     }
 
-    fn at_once(&self, call: &Call) -> Option<Answer> {
-        if !self.node.may_be_quick(&call.tool) {
-            return None;
-        }
-        let request = request(&self.node, call.clone());
-        if !self.node.is_quick(&request) {
-            return None;
-        }
-        let reply = Arc::clone(&self.node).call(request, tools::Watch::nobody());
-        // It asks nobody, so that there is nothing to wait for.
-        reply.now_or_never().map(answer)
-    }
-
     fn hurry(&self, tool: &str, arguments: &Received) {
         if !self.node.stops(tool) {
             return;
         }
-        let arguments = received(arguments.clone());
-        self.node.hurry(tool, &arguments, Who::Planner);
+        self.node.hurry(tool, arguments, Who::Planner);
     }
 
     fn is_stop(&self, tool: &str) -> bool {
@@ -127,13 +112,13 @@ impl Desk for NodeDesk {
             progress,
             minder: tokio::runtime::Handle::try_current().ok(),
         };
-        if node.stops(&request.tool) || node.is_quick(&request) {
-            return Box::pin(async move { answer(node.call(request, watch).await) });
+        if node.stops(&request.tool) || node.is_brief(&request) {
+            return node.call(request, watch);
         }
         let working = worker_pool::spawn(node.call(request, watch));
         Box::pin(async move {
             match working.await {
-                Ok(reply) => answer(reply),
+                Ok(answer) => answer,
                 // As if it had failed here.
                 Err(failed) => std::panic::resume_unwind(failed.into_panic()),
             }
@@ -209,14 +194,14 @@ fn request(node: &Node, call: Call) -> Request {
     Request {
         caller: call.caller.key(),
         tool: call.tool,
-        arguments: received(call.arguments),
+        arguments: call.arguments,
         who: if is_person {
             Who::Operator
         } else {
             Who::Planner
         },
         standing,
-        hop: call.caller.hop.map(hop),
+        hop: call.caller.hop,
         is_step: false,
     }
 }
@@ -228,12 +213,7 @@ fn card(listed: catalogue::Listed) -> ToolCard {
         description: listed.description,
         input_schema: listed.input_schema,
         output_schema: listed.output_schema,
-        hints: Hints {
-            read_only: listed.hints.read_only,
-            destructive: listed.hints.destructive,
-            idempotent: listed.hints.idempotent,
-            open_world: listed.hints.open_world,
-        },
+        hints: listed.hints,
     }
 }
 
@@ -247,36 +227,5 @@ fn prompt_card(prompt: &Prompt) -> PromptCard {
         name: prompt.name.to_owned(),
         description: prompt.description.to_owned(),
         parameters: takes.collect(),
-    }
-}
-
-fn hop(hop: mcp::Hop) -> fleet::Hop {
-    fleet::Hop {
-        from: hop.from,
-        called: hop.called,
-        role: hop.role,
-        caller: hop.caller,
-    }
-}
-
-fn received(arguments: Received) -> args::Received {
-    match arguments {
-        Received::Absent => args::Received::Absent,
-        Received::Value(value) => args::Received::Value(value),
-        Received::Text(text) => args::Received::Text(text),
-    }
-}
-
-fn answer(reply: Reply) -> Answer {
-    Answer {
-        structured: reply.structured,
-        text: reply.text,
-        is_error: reply.is_error,
-        images: reply
-            .pictures
-            .into_iter()
-            .map(|png| ("image/png".to_owned(), png))
-            .chain(reply.images)
-            .collect(),
     }
 }

@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-use args::Received;
 use config::{FleetEntry, NodeFile, PeerEntry};
 use fleet::{Answer, Failure, Fleet, Letter, Peer, Reach, Rules, Watch};
 use mcp::{self, Parcel, PassError};
 
-use super::remote_tools::{from_abroad, hear};
+use super::remote_tools::hear;
 
 /// A token's file is no longer than this.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
@@ -79,7 +78,7 @@ impl Reach for Named {
                 () = cancelled.cancelled() => Err(Failure::Cancelled),
             };
             hearing.abort();
-            answer.map(from_abroad)
+            answer
         })
     }
 }
@@ -88,22 +87,12 @@ fn parcel(entry: &PeerEntry, letter: Letter, quiet: Duration) -> Result<Parcel, 
     let url = entry
         .url()
         .ok_or_else(|| Failure::Unreached(format!("{} is no address", entry.address)))?;
-    let arguments = match letter.arguments {
-        Received::Absent => mcp::Received::Absent,
-        Received::Value(value) => mcp::Received::Value(value),
-        Received::Text(text) => mcp::Received::Text(text),
-    };
     Ok(Parcel {
         url,
         token: token(entry).map_err(Failure::Unreached)?,
-        hop: mcp::Hop {
-            from: letter.hop.from,
-            called: letter.hop.called,
-            role: letter.hop.role,
-            caller: letter.hop.caller,
-        },
+        hop: letter.hop,
         tool: letter.tool,
-        arguments,
+        arguments: letter.arguments,
         quiet,
     })
 }

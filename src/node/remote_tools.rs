@@ -75,17 +75,7 @@ async fn ask(
     let (told, hearing) = hear(watch);
     let answer = open.client.call(&errand.tool, arguments, told).await;
     hearing.abort();
-    Ok(from_abroad(answer?))
-}
-
-/// An answer as the tools know it.
-pub fn from_abroad(answer: mcp::Answer) -> Answer {
-    Answer {
-        structured: answer.structured,
-        text: answer.text,
-        is_error: answer.is_error,
-        images: answer.images,
-    }
+    answer
 }
 
 /// Passes progress on for as long as the task lives.

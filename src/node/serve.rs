@@ -122,8 +122,7 @@ async fn until_told(
         never = heard_to_the_end(&door, &node) => never,
     };
     close(&node).await;
-    node.audit.note("end", format!("{exit:?}"));
-    node.audit.flush();
+    node.audit.note_end(format!("{exit:?}"));
     ended?;
     Ok(exit)
 }

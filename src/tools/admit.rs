@@ -130,21 +130,17 @@ impl Seat {
     }
 }
 
-impl Reply {
-    /// Whether the call was refused before anything moved for it; the job that a busy arm has is another's.
-    fn moved_nothing(&self) -> bool {
-        let job = self.structured.get("job").and_then(|job| job.get("state"));
-        let is_busy = self
-            .structured
-            .get("code")
-            .is_some_and(|code| code == "busy");
-        self.is_error && (is_busy || job.is_none_or(|state| state == "refused"))
-    }
+/// Returns whether the call was refused before anything moved for it; the job that a busy arm has belongs to another caller.
+fn moved_nothing(reply: &Reply) -> bool {
+    let job = reply.structured.get("job");
+    let state = job.and_then(|job| job.get("state"));
+    let is_busy = reply.code() == Some("busy");
+    reply.is_error && (is_busy || state.is_none_or(|state| state == "refused"))
 }
 
 /// Gives an arm back that a call took and then did not move: a refusal keeps nobody else from it.
 pub(super) fn give_back(taken: Option<&Arc<Seat>>, reply: &Reply) {
-    if let Some(seat) = taken.filter(|_| reply.moved_nothing()) {
+    if let Some(seat) = taken.filter(|_| moved_nothing(reply)) {
         seat.lease.release();
     }
 }

@@ -242,7 +242,7 @@ fn report(errand: &Errand, scene: &Scene, found: &Aligned, reply: Reply) -> Repl
     );
     let mut reply = told(found, reply).with("files", files);
     reply.text = format!("{}\n{words}", reply.text);
-    reply.pictures.extend(picture);
+    reply.show(picture);
     reply
 }
 

@@ -16,6 +16,9 @@ const ARGUMENTS_CHARS_MAX: usize = 500;
 /// After so many refusals of one kind in a row a person is needed.
 const SAME_REFUSALS: u32 = 3;
 
+/// Said at the start after a process that was killed, or lost its power.
+const UNCLOSED: &str = "the process before this one did not close this log: records of calls that only looked, of its last second, may be missing";
+
 /// Callers whose refusals are remembered.
 const CALLERS_MAX: usize = 64;
 
@@ -123,12 +126,15 @@ impl Node {
                 json!({"name": seat.name, "arm": seat.title(), "enabled": enabled})
             })
             .collect();
-        let text = json!({
+        let mut text = json!({
             "node": self.file.name,
             "version": env!("CARGO_PKG_VERSION"),
             "arms": arms,
             "configuration": file,
         });
+        if let Some(text) = text.as_object_mut().filter(|_| !self.audit.was_closed()) {
+            text.insert("gap".to_owned(), UNCLOSED.into());
+        }
         self.audit.note("start", text.to_string());
     }
 }

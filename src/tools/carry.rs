@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::answer::{MOVED_BEFORE, Reply};
+use super::answer::{MOVED_BEFORE, Reply, Wording as _};
 use super::calibrated;
 use super::caught::{InternalError, catch_panic};
 use super::job::{Card, Claim, Job};

@@ -6,11 +6,11 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tracing::Instrument as _;
 
-use super::answer::Reply;
+use super::answer::{Reply, Wording as _};
 use super::carry::Call;
 use super::declared::Declared;
 use super::route::Way;
-use super::shape::{shape, strictness};
+use super::shape::shape;
 use super::{
     Node, Seat, Watch, admit, align, audit, list_nodes, record, relay, repair_log, reset, sense,
     stop, stroke, withhold,
@@ -69,15 +69,6 @@ impl Node {
         Arc::unwrap_or_clone(self.known())
     }
 
-    /// The same, looked up once where there is no folder of scenes that could change.
-    pub(super) fn known(&self) -> Arc<Here> {
-        let look = || Arc::new(here(&self.file, &self.scenes, &self.declared));
-        match self.scenes.folder() {
-            Some(_) => look(),
-            None => Arc::clone(self.known.get_or_init(look)),
-        }
-    }
-
     /// What a planner is shown of it.
     #[must_use]
     pub fn shown(&self) -> Here {
@@ -94,22 +85,17 @@ impl Node {
         }
     }
 
-    /// Whether a call only shows what is in memory: it opens no file, asks no node, paints nothing and has nothing to be
-    /// read, so that handing it to another thread would take longer than doing it.
+    /// Returns whether a call is over before another thread could take it: it only looks, at what is in memory, and names
+    /// nothing. It opens no file, asks no node and no camera, builds no scene and paints no picture.
     #[must_use]
-    pub fn is_quick(&self, request: &Request) -> bool {
-        let says_nothing = match &request.arguments {
-            Received::Absent => true,
-            Received::Value(Value::Object(said)) => said.is_empty(),
-            _ => false,
-        };
-        says_nothing && self.may_be_quick(&request.tool)
-    }
-
-    /// Whether a call of a tool of this name can be such a one.
-    #[must_use]
-    pub fn may_be_quick(&self, tool: &str) -> bool {
-        tool == "list_nodes" && self.fleet.is_none() && self.scenes.folder().is_none()
+    pub fn is_brief(&self, request: &Request) -> bool {
+        let is_asked = self.fleet.is_none() && self.cameras.is_empty();
+        let in_memory = is_asked && self.scenes.folder().is_none();
+        let reads = |tool: &Tool| tool.effect == Effect::Reads;
+        in_memory
+            && names_nothing(&request.arguments)
+            && resolve(&request.tool, &[]).is_some_and(reads)
+            && self.seats.iter().all(|seat| seat.laid().is_none())
     }
 
     /// Returns whether a tool of this name writes into the node's own record.
@@ -135,9 +121,8 @@ impl Node {
 
     async fn called(self: Arc<Self>, request: Request, watch: Watch) -> Reply {
         let asked = audit::Asked::of(&request);
-        let exact = |tool: &&Tool| tool.name == request.tool;
-        let looks = TOOLS.iter().find(exact);
-        let looks = looks.is_some_and(|tool| tool.effect == Effect::Reads);
+        let tool = self.tool_for(&request.tool);
+        let looks = tool.is_some_and(|tool| tool.effect == Effect::Reads && !tool.writes);
         let reply = Arc::clone(&self).carry(request, watch).await;
         let reply = self.refusals.judge(&asked, self.truthful(reply));
         if looks {
@@ -145,9 +130,8 @@ impl Node {
         } else {
             self.audit.note("call", asked.told(&reply));
         }
-        let code = reply.structured.get("code").and_then(Value::as_str);
         if reply.is_error {
-            tracing::info!(code, "not done");
+            tracing::info!(code = reply.code(), "not done");
         } else if looks {
             tracing::debug!("done");
         } else {
@@ -242,10 +226,7 @@ impl Node {
 
     fn read(&self, tool: &Tool, request: &Request) -> Result<Reading, (Box<Refusal>, Advice)> {
         let policy = self.policy(tool);
-        let outcome = match self.said_nothing(tool, request, &policy) {
-            Some(reading) => Ok(reading),
-            None => self.read_whole(tool, request, &policy),
-        };
+        let outcome = self.read_whole(tool, request, &policy);
         self.judged(&request.caller, tool, &policy, outcome)
     }
 
@@ -258,24 +239,17 @@ impl Node {
         if self.declared.is_unread(&tool.name) {
             return args::pass_on(&request.arguments);
         }
-        let mut here = self.known();
-        if let Some(hop) = &request.hop {
-            let here = Arc::make_mut(&mut here);
-            // Other nodes call this one what their files say.
-            here.nodes.push(hop.called.clone());
-            here.everywhere.push(hop.called.clone());
-        }
-        args::read(&shape(tool, &here), policy, request.arguments.clone())
-    }
-
-    /// What a quick call that says `{}` means: the same each time, because no name here can change.
-    fn said_nothing(&self, tool: &Tool, request: &Request, policy: &Policy) -> Option<Reading> {
-        let is_empty = matches!(&request.arguments, Received::Value(_));
-        if request.hop.is_some() || !is_empty || !self.is_quick(request) {
-            return None;
-        }
-        let read = || self.read_whole(tool, request, policy).ok();
-        self.said_nothing.get_or_init(read).clone()
+        let shape = match &request.hop {
+            None => self.shape(tool),
+            Some(hop) => {
+                let mut here = self.here();
+                // Other nodes call this one what their files say.
+                here.nodes.push(hop.called.clone());
+                here.everywhere.push(hop.called.clone());
+                Arc::new(shape(tool, &here))
+            }
+        };
+        args::read(&shape, policy, request.arguments.clone())
     }
 
     pub(super) fn judged(
@@ -319,7 +293,7 @@ impl Node {
         let is_built_in = self.declared.deed(&tool.name).is_none();
         Policy {
             default_is_all_enabled: is_built_in && self.seats.iter().all(only_default),
-            ..Policy::new(strictness(tool.effect), self.profile())
+            ..Policy::new(tool.effect, self.profile())
         }
     }
 }
@@ -396,6 +370,17 @@ impl Order<'_> {
             key,
             again,
         }
+    }
+}
+
+/// Returns whether arguments are a few numbers and truths at most.
+fn names_nothing(arguments: &Received) -> bool {
+    const FEW: usize = 4;
+    let is_plain = |value: &Value| value.is_null() || value.is_boolean() || value.is_number();
+    match arguments {
+        Received::Absent => true,
+        Received::Value(Value::Object(said)) => said.len() <= FEW && said.values().all(is_plain),
+        Received::Value(_) | Received::Text(_) => false,
     }
 }
 

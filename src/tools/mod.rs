@@ -16,6 +16,7 @@ mod eyes;
 mod helper;
 mod interlock;
 mod job;
+mod known;
 mod list_nodes;
 mod metrics;
 mod node;
@@ -61,5 +62,5 @@ pub use pictures::{
 pub use preview::{Complaint, Preview};
 pub use qualified::Examiner;
 pub use resume::record as job_record;
-pub use shape::{shape, strictness};
+pub use shape::shape;
 pub use stop::line as stop_line;

@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use args::{Profile, Reading};
+use args::Profile;
 use base::units::Measured;
 use caller::{Lease, Rates};
-use catalogue::Here;
 use config::{Forgiveness, NodeFile};
 use fleet::Fleet;
 use job::{Audit, Book, Keep};
@@ -21,6 +20,7 @@ use super::declared::Declared;
 use super::eyes::{self, Exposure, Watcher};
 use super::interlock::{self, ArmSeparation};
 use super::job::Board;
+use super::known::KnownNames;
 use super::photograph::Photograph;
 use super::relay::Courses;
 
@@ -103,10 +103,7 @@ pub struct Node {
     selftest: Mutex<Option<serde_json::Value>>,
     pub(super) separations: Vec<ArmSeparation>,
     pub(super) rates: Rates,
-    /// The names that exist here, where no file can change them.
-    pub(super) known: OnceLock<Arc<Here>>,
-    /// What a quick call that says nothing means.
-    pub(super) said_nothing: OnceLock<Option<Reading>>,
+    pub(super) names: KnownNames,
     numbers: AtomicU64,
 }
 
@@ -276,8 +273,7 @@ impl Node {
             previews: super::stroke::Previews::default(),
             selftest: Mutex::default(),
             rates: Rates::default(),
-            known: OnceLock::new(),
-            said_nothing: OnceLock::new(),
+            names: KnownNames::default(),
             numbers: AtomicU64::new(1),
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::answer::{NOTHING_FOR_THIS_CALL, Reply};
+use super::answer::{NOTHING_FOR_THIS_CALL, Reply, Wording as _};
 use super::dispatch::{Request, resolve};
 use super::route::Way;
 use super::{Node, Seat, Watch};

@@ -2,30 +2,49 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::Node;
 use super::answer::Reply;
 use args::Received;
 use job::{Accepted, Entry};
 
-/// Begins a job's journal.
+/// Begins a job's journal, behind its record in the audit log, which is signed and on the disk before anything moves.
 pub(super) async fn begin(node: &Arc<Node>, accepted: Accepted) -> Result<Arc<Entry>, String> {
     if let Some(damaged) = node.book.damaged().first() {
         return Err(damaged.clone());
     }
     let node = Arc::clone(node);
-    let begun = tokio::task::spawn_blocking(move || node.book.begin(&accepted));
+    let begun = tokio::task::spawn_blocking(move || {
+        node.audit.note_durably("motion", begins(&accepted));
+        node.book
+            .begin(&accepted)
+            .map_err(|error| error.to_string())
+    });
     match begun.await {
-        Ok(Ok(entry)) => Ok(Arc::new(entry)),
-        Ok(Err(error)) => Err(error.to_string()),
+        Ok(begun) => begun.map(Arc::new),
         Err(_) => Err("its thread failed".to_owned()),
     }
+}
+
+/// Returns a job that begins, as the audit log keeps it.
+fn begins(accepted: &Accepted) -> String {
+    json!({
+        "job": accepted.id,
+        "caller": accepted.caller,
+        "tool": accepted.tool,
+        "arm": accepted.arm,
+        "scene": accepted.scene,
+        "revision": accepted.revision,
+    })
+    .to_string()
 }
 
 /// Ends a job's journal with its answer, and keeps its pictures beside it.
 pub(super) async fn end(node: &Arc<Node>, entry: &Arc<Entry>, state: &'static str, reply: &Reply) {
     let (node, entry, reply) = (Arc::clone(node), Arc::clone(entry), reply.clone());
     let ended = tokio::task::spawn_blocking(move || {
-        for (index, png) in reply.pictures.iter().enumerate() {
+        for (index, png) in reply.pngs().enumerate() {
             let path = entry.folder().join(format!("picture-{}.png", index + 1));
             if let Err(error) = std::fs::write(&path, png) {
                 tracing::warn!("cannot write {}: {error}", path.display());

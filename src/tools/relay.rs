@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{NOTHING_IN_THIS_STEP, Reply};
+use super::answer::{NOTHING_IN_THIS_STEP, Reply, Wording as _};
 use super::declared::{Deed, Step};
 use super::dispatch::{Order, Request};
 use super::{Node, Watch, abroad, helper};
@@ -343,7 +343,7 @@ impl Run {
             })
             .collect();
         let mut reply = Reply::done(words.join("; ")).with("steps", told);
-        (reply.pictures, reply.images) = (last.pictures, last.images);
+        reply.images = last.images;
         reply
     }
 
@@ -402,6 +402,6 @@ fn ended(place: &str, how: &str, told: Vec<Value>, last: Reply) -> Reply {
         )
         .with("failed_step", told.len().max(1))
         .with("steps", told);
-    (reply.pictures, reply.images) = (last.pictures, last.images);
+    reply.images = last.images;
     reply
 }

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::answer::Reply;
 use super::dispatch::{Request, refused};
-use super::shape::{open_shape, strictness};
+use super::shape::open_shape;
 use super::{Node, Watch};
 use args::{self, Policy, Reading, Received};
 use catalogue::{EVERYWHERE, Effect, Kind, Tool, Vocabulary};
-use fleet::{Answer, Deed, Failure, Fleet, Hop, Letter, Peer};
+use fleet::{Failure, Fleet, Hop, Letter, Peer};
 use permit::Who;
 
 /// Where a call is done.
@@ -41,7 +41,7 @@ impl Node {
             return Way::Here;
         }
         let shape = open_shape(tool, &self.neighbours());
-        let policy = Policy::new(strictness(tool.effect), self.profile());
+        let policy = Policy::new(tool.effect, self.profile());
         match args::read(&shape, &policy, request.arguments.clone()) {
             Ok(reading) => self.towards(tool, &reading),
             Err(refusal) if refusal.complaints.iter().any(|one| one.path == "node") => {
@@ -101,9 +101,8 @@ impl Node {
         let Some(fleet) = &self.fleet else {
             return Reply::failed("this node knows no other");
         };
-        let deed = deed(tool.effect);
         let letter = self.letter(peer, tool, request);
-        match fleet.forward(peer, letter, deed, watch).await {
+        match fleet.forward(peer, letter, tool.effect, watch).await {
             Ok(answer) => told_by(peer, answer),
             Err(failure) => unanswered(peer, tool, &failure),
         }
@@ -173,22 +172,8 @@ impl Node {
     }
 }
 
-fn deed(effect: Effect) -> Deed {
-    match effect {
-        Effect::Reads => Deed::Reads,
-        Effect::Moves => Deed::Moves,
-        Effect::Stops => Deed::Stops,
-    }
-}
-
-fn told_by(peer: &Peer, answer: Answer) -> Reply {
-    let mut reply = Reply {
-        structured: answer.structured,
-        text: format!("{}: {}", peer.name, answer.text),
-        is_error: answer.is_error,
-        pictures: Vec::new(),
-        images: answer.images,
-    };
+fn told_by(peer: &Peer, mut reply: Reply) -> Reply {
+    reply.text = format!("{}: {}", peer.name, reply.text);
     reply.set("node", &peer.name);
     reply
 }

@@ -84,7 +84,7 @@ fn report(order: &Order<'_>, shots: Shots) -> Result<Reply, Box<Reply>> {
     }
     picture(&mut reply, order, seat, &shots);
     reply.text = in_words(&reply, &shots.words);
-    reply.pictures.extend(shots.pngs);
+    reply.show(shots.pngs);
     let hinted = |reply: Reply, note: &String| reply.hint(note);
     Ok(shots.notes.iter().fold(reply, hinted))
 }
@@ -266,5 +266,5 @@ fn picture(reply: &mut Reply, order: &Order<'_>, seat: &Seat, shots: &Shots) {
     let picture = photograph::of(seat);
     let files = shots.write(order, picture.as_deref());
     reply.set("captured_files", files);
-    reply.pictures.extend(picture);
+    reply.show(picture);
 }

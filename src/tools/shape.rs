@@ -1,17 +1,7 @@
 //! From the catalogue's entry of a tool to what the reader of arguments wants to know.
 
 use args::{self, Param, Range, Shape, Unit};
-use catalogue::{Effect, Here, Kind, PREVIEW_NAMES, Parameter, Tool, Vocabulary};
-
-/// How strictly a tool's arguments are read.
-#[must_use]
-pub fn strictness(effect: Effect) -> args::Effect {
-    match effect {
-        Effect::Stops => args::Effect::Stops,
-        Effect::Reads => args::Effect::Reads,
-        Effect::Moves => args::Effect::Moves,
-    }
-}
+use catalogue::{Here, Kind, PREVIEW_NAMES, Parameter, Tool, Vocabulary};
 
 /// The shape of a tool's arguments on this node now.
 #[must_use]

@@ -221,7 +221,7 @@ async fn previewed(
         stretch(&mut reply, scene, plan);
         reply.set("arm_time_s", rounded(plan.report.duration_s));
     }
-    reply.pictures.extend(picture);
+    reply.show(picture);
     if !scene.notes.is_empty() {
         reply.set("design_notes", &scene.notes);
     }
@@ -318,7 +318,7 @@ fn drawn(
         reply.set("calibration", words);
     }
     reply.set("files", files);
-    reply.pictures = pictures.into_iter().filter_map(|(_, png)| png).collect();
+    reply.show(pictures.into_iter().filter_map(|(_, png)| png));
     reply.hint("sense shows the drawing; reset parks the arm")
 }
 

@@ -7,6 +7,7 @@
 )]
 
 mod align;
+mod audit_log;
 mod calibrate;
 mod curved;
 mod declared;

@@ -6,10 +6,10 @@
     reason = "a failing test may panic"
 )]
 
+mod call_cost;
 mod chaos;
 mod hogs;
 mod load;
-mod quick;
 mod stop_bounds;
 
 #[path = "../far_end/mod.rs"]

@@ -173,7 +173,7 @@ fn card(tool: &Tool, here: &Here, profile: Profile) -> Card {
             Effect::Moves => Does::Moves,
         },
         shape: tools::shape(tool, here),
-        policy: Policy::new(tools::strictness(tool.effect), profile),
+        policy: Policy::new(tool.effect, profile),
         is_only_named: false,
     }
 }

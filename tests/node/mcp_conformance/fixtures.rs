@@ -2,7 +2,6 @@
 //!
 //! The suite asks for these names and texts; they say nothing about the product.
 
-use futures::future::BoxFuture;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities,
     CompleteRequestParams, CompleteResult, CompletionInfo, CustomRequest, CustomResult,
@@ -18,7 +17,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-use steadyhand::mcp::server::reroute;
+use steadyhand::mcp::server::unfit;
 use tokio::sync::broadcast;
 
 use super::asks;
@@ -364,7 +363,6 @@ fn contents(uri: &str) -> Option<Value> {
     }
 }
 
-#[allow(refining_impl_trait, reason = "the hook boxes its future")]
 impl ServerHandler for Fixtures {
     fn get_info(&self) -> ServerConfig {
         let all = ServerCapabilities::builder()
@@ -380,12 +378,12 @@ impl ServerHandler for Fixtures {
         ServerConfig::new(all).with_server_info(Implementation::new("fixtures", "1"))
     }
 
-    fn on_custom_request(
+    async fn on_custom_request(
         &self,
         request: CustomRequest,
-        context: Context,
-    ) -> BoxFuture<'_, Result<CustomResult, ErrorData>> {
-        Box::pin(reroute(self, request, context))
+        _context: Context,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(unfit(&request))
     }
 
     fn get_tool(&self, name: &str) -> Option<rmcp::model::Tool> {

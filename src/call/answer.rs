@@ -1,0 +1,111 @@
+//! How a call is answered: data, short text and pictures.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// The media type of pictures that a node paints.
+const PNG: &str = "image/png";
+
+/// The outcome of a call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Answer {
+    /// The result as data, shaped by the tool's output schema.
+    pub structured: Map<String, Value>,
+    /// The result as short text.
+    pub text: String,
+    /// Set when the caller did not get what was asked for.
+    pub is_error: bool,
+    /// Pictures as media type and bytes, such as `("image/png", …)`.
+    pub images: Vec<(String, Vec<u8>)>,
+}
+
+impl Answer {
+    /// Returns the answer to a call that was carried out.
+    pub fn done(message: impl Into<String>) -> Self {
+        Self::new(true, message.into())
+    }
+
+    /// Returns the answer to a call that was not carried out; the message says why.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(false, message.into())
+    }
+
+    fn new(success: bool, message: String) -> Self {
+        let mut answer = Self {
+            is_error: !success,
+            text: message.clone(),
+            ..Self::default()
+        };
+        let fields = [("success", success.into()), ("message", message.into())];
+        let fields = fields.map(|(field, value)| (field.to_owned(), value));
+        answer.structured.extend(fields);
+        answer
+    }
+
+    /// Adds a field.
+    #[must_use]
+    pub fn with(mut self, field: &str, value: impl Serialize) -> Self {
+        self.set(field, value);
+        self
+    }
+
+    /// Adds a field that is a JSON value already, without copying it.
+    #[must_use]
+    pub fn with_value(mut self, field: &str, value: Value) -> Self {
+        self.structured.insert(field.to_owned(), value);
+        self
+    }
+
+    /// Sets a field.
+    pub fn set(&mut self, field: &str, value: impl Serialize) {
+        let value = serde_json::to_value(value).unwrap_or(Value::Null);
+        self.structured.insert(field.to_owned(), value);
+    }
+
+    /// Adds a clause to the message.
+    #[must_use]
+    pub fn with_more_words(mut self, words: &str) -> Self {
+        self.text = format!("{}; {words}", self.text);
+        self.set("message", self.text.clone());
+        self
+    }
+
+    /// Adds a hint on what to call next, once.
+    #[must_use]
+    pub fn hint(mut self, hint: &str) -> Self {
+        let hints = self
+            .structured
+            .entry("usage_hints")
+            .or_insert_with(|| json!([]));
+        if let Value::Array(hints) = hints
+            && !hints.iter().any(|one| one == hint)
+        {
+            hints.push(hint.into());
+        }
+        self
+    }
+
+    /// Adds PNG pictures.
+    pub fn show(&mut self, pictures: impl IntoIterator<Item = Vec<u8>>) {
+        let pictures = pictures.into_iter().map(|png| (PNG.to_owned(), png));
+        self.images.extend(pictures);
+    }
+
+    /// Returns its PNG pictures.
+    pub fn pngs(&self) -> impl Iterator<Item = &[u8]> {
+        let pngs = self.images.iter().filter(|(mime, _)| mime == PNG);
+        pngs.map(|(_, png)| png.as_slice())
+    }
+
+    /// Returns the text of the field `code`: which refusal this is.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        self.structured.get("code").and_then(Value::as_str)
+    }
+
+    /// Moves it to the heap, as the error of a step.
+    #[must_use]
+    pub fn boxed(self) -> Box<Self> {
+        Box::new(self)
+    }
+}

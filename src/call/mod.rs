@@ -1,0 +1,179 @@
+//! The vocabulary of a tool call: what arrives, who sends it, what it does and how it is answered.
+//!
+//! It is shared by the side that speaks the protocol and the side that knows the tools, so that neither translates.
+
+mod answer;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use answer::Answer;
+
+/// A tool call as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The tool's name as received, perhaps decorated (`robotAlign()`); empty when the caller sent none.
+    pub tool: String,
+    /// The arguments as received.
+    pub arguments: Received,
+    /// The sender and the way in.
+    pub caller: Caller,
+}
+
+/// A call's arguments before they are read.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Received {
+    /// No `arguments` at all.
+    Absent,
+    /// A JSON value: an object as it should be, or a list, a number, `null`; a string may itself hold arguments, even twice over.
+    Value(Value),
+    /// Text that is meant to be JSON and need not be, or the exact text of arguments that JSON alone would read with a loss,
+    /// such as a key given twice.
+    Text(String),
+}
+
+impl From<Option<Value>> for Received {
+    fn from(arguments: Option<Value>) -> Self {
+        match arguments {
+            None => Self::Absent,
+            Some(Value::String(text)) => Self::Text(text),
+            Some(value) => Self::Value(value),
+        }
+    }
+}
+
+impl From<Received> for Option<Value> {
+    fn from(arguments: Received) -> Self {
+        match arguments {
+            Received::Absent => None,
+            Received::Value(value) => Some(value),
+            Received::Text(text) => Some(Value::String(text)),
+        }
+    }
+}
+
+/// The sender of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The way in.
+    pub via: Via,
+    /// The session's id, where the protocol has sessions.
+    pub session: Option<String>,
+    /// The client's name as it introduced itself.
+    pub client_name: Option<String>,
+    /// The client's version as it introduced itself.
+    pub client_version: Option<String>,
+    /// The protocol's revision that this request is served by, such as `2026-07-28`.
+    pub protocol: Option<String>,
+    /// The identity that the caller has proven, where the way in asks for one.
+    pub identity: Option<Identity>,
+    /// Set where another node passes the call on.
+    pub hop: Option<Hop>,
+}
+
+/// A way into the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// Standard input and output.
+    Stdio,
+    /// Streamable HTTP, with a session or without.
+    Http,
+    /// A client in the same process.
+    InProcess,
+}
+
+/// A caller that was authenticated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The name under which the caller is known.
+    pub name: String,
+    /// The role, by its word.
+    pub role: String,
+    /// Calls a minute, stops aside.
+    pub calls_per_minute: u32,
+}
+
+/// The node that passes a call on, in its own words: they take rights away and give none. Calls go one hop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hop {
+    /// The node that passes the call on.
+    pub from: String,
+    /// Its name for the node that the call goes to.
+    pub called: String,
+    /// The most that the caller may do there, by the word for a role; absent where callers need none.
+    pub role: Option<String>,
+    /// The same text for the same caller of that node.
+    pub caller: String,
+}
+
+/// What a tool does to the world, and so how strictly its arguments are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Stops motion: accepts anything at all.
+    Stops,
+    /// Looks and reports: may assume, and says so.
+    Reads,
+    /// Moves an arm: never acts on a guess where it is guarded.
+    Moves,
+}
+
+/// The protocol's annotations of a tool, all of them said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hints {
+    /// Changes nothing.
+    pub read_only: bool,
+    /// May undo or spoil something.
+    pub destructive: bool,
+    /// A second call with the same arguments changes nothing more.
+    pub idempotent: bool,
+    /// Reaches beyond the node's own world.
+    pub open_world: bool,
+}
+
+impl Caller {
+    /// Returns a caller of whom only the way in is known.
+    #[must_use]
+    pub fn unnamed(via: Via) -> Self {
+        Self {
+            via,
+            session: None,
+            client_name: None,
+            client_version: None,
+            protocol: None,
+            identity: None,
+            hop: None,
+        }
+    }
+
+    /// Returns the same text for the same caller across its calls, as well as the way in can tell: the session where there
+    /// is one, otherwise the way in with the client's name.
+    #[must_use]
+    pub fn key(&self) -> String {
+        let own = self.own_key();
+        match &self.hop {
+            Some(hop) => format!("{own} for {} of {}", hop.caller, hop.from),
+            None => own,
+        }
+    }
+
+    fn own_key(&self) -> String {
+        if let Some(identity) = &self.identity {
+            return format!("token {}", identity.name);
+        }
+        match (&self.session, self.via) {
+            (Some(session), _) => session_key(session),
+            (None, Via::Stdio) => "stdio".to_owned(),
+            (None, Via::InProcess) => "in process".to_owned(),
+            (None, Via::Http) => {
+                format!("http {}", self.client_name.as_deref().unwrap_or("unnamed"))
+            }
+        }
+    }
+}
+
+/// Returns the [`Caller::key`] of calls within a session.
+#[must_use]
+pub fn session_key(session: &str) -> String {
+    format!("session {session}")
+}

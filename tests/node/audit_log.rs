@@ -1,0 +1,124 @@
+//! The audit log of a node that is killed: what it loses, what it says of that, and what cannot be changed in it unseen.
+#![expect(clippy::unwrap_used, reason = "a failing test may panic")]
+
+use crate::support;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::{Bench, PATIENCE, Served};
+
+/// Two lines of 60 mm: several seconds of arm time.
+const LINES: &str = "[[[0.0, 0.0], [60.0, 0.0]], [[60.0, 12.0], [0.0, 12.0]]]";
+
+fn call(host: &str, tool: &str, arguments: &Value) -> Value {
+    let params = json!({"name": tool, "arguments": arguments});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let (_, answer) = support::post_to(host, "", &body.to_string());
+    let told = answer.pointer("/result/structuredContent");
+    told.cloned().unwrap_or_default()
+}
+
+struct Log<'a>(&'a Bench);
+
+impl Log<'_> {
+    fn text(&self) -> String {
+        std::fs::read_to_string(self.0.path("state/audit.log")).unwrap()
+    }
+
+    fn of_kind(&self, kind: &str) -> Vec<String> {
+        let kind = format!("\t{kind}\t");
+        let text = self.text();
+        let lines = text.lines().filter(|line| line.contains(&kind));
+        lines.map(str::to_owned).collect()
+    }
+
+    /// Exit code and words of `audit verify`.
+    fn verify(&self) -> (Option<i32>, String) {
+        let log = self.0.path("state/audit.log").display().to_string();
+        let told = self.0.run(&["audit", "verify", &log]);
+        let words = String::from_utf8_lossy(&told.stdout).into_owned();
+        (told.status.code(), words)
+    }
+}
+
+/// Calls `sense`, by each of its names in turn, until the arm moves.
+fn look_until_it_moves(served: &Served) {
+    let (host, began) = (served.host(), Instant::now());
+    for tool in ["sense", "robot_sense"].into_iter().cycle() {
+        let sensed = call(&host, tool, &json!({}));
+        if sensed.get("state") == Some(&json!("moving")) {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{sensed:#}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_killed_node_loses_looks_at_most_and_its_next_start_says_so() {
+    let bench = Bench::new();
+    bench.scene("short", &support::scene("short", LINES));
+    let (state, log) = (bench.state(), Log(&bench));
+    let mut served = bench.serve(&["--state", &state]);
+    let host = served.host();
+    let drawing = std::thread::spawn(move || call(&host, "stroke", &json!({"scene": "short"})));
+    look_until_it_moves(&served);
+    // What moves was signed and on the disk before, with all that was noted before it.
+    let motions = log.of_kind("motion");
+    let [motion] = motions.as_slice() else {
+        unreachable!("{motions:?}")
+    };
+    assert!(
+        motion.contains("job-1") && !motion.ends_with("\t-"),
+        "{motion}"
+    );
+    for _ in 0..30 {
+        call(&served.host(), "sense", &json!({}));
+    }
+    served.child.0.kill().unwrap();
+    served.child.0.wait().unwrap();
+    drawing.join().unwrap();
+    let before = log.text();
+    let told = log.verify();
+    assert_eq!(told.0, Some(0), "{told:?}");
+    assert_eq!(log.of_kind("motion"), motions);
+
+    let mut again = bench.serve(&["--state", &state]);
+    let starts = log.of_kind("start");
+    let is_told = |start: &String| start.contains("did not close this log");
+    let is_told: Vec<bool> = starts.iter().map(is_told).collect();
+    assert_eq!(is_told, [false, true], "{starts:?}");
+    assert!(log.text().starts_with(&before));
+    assert_eq!(again.child.terminate(), Some(0));
+    // A log that was closed lacks nothing.
+    let mut third = bench.serve(&["--state", &state]);
+    let starts = log.of_kind("start");
+    assert!(
+        !starts.last().unwrap().contains("did not close"),
+        "{starts:?}"
+    );
+    for _ in 0..20 {
+        call(&third.host(), "list_nodes", &json!({}));
+    }
+    assert_eq!(third.child.terminate(), Some(0));
+    let told = log.verify();
+    assert_eq!(told.0, Some(0), "{told:?}");
+    tampering_within_a_batch_is_found(&bench, &log);
+}
+
+fn tampering_within_a_batch_is_found(bench: &Bench, log: &Log<'_>) {
+    let text = log.text();
+    let mut inside = text.lines().filter(|line| line.ends_with("\t-"));
+    let one = inside.find(|line| line.contains("list_nodes")).unwrap();
+    let number = one.split('\t').next().unwrap();
+    for changed in [
+        one.replace("list_nodes", "list_modes") + "\n",
+        String::new(),
+    ] {
+        let forged = text.replace(&format!("{one}\n"), &changed);
+        std::fs::write(bench.path("state/audit.log"), forged).unwrap();
+        let (code, words) = log.verify();
+        assert_eq!(code, Some(1), "{words}");
+        assert!(words.contains(&format!("record {number} ")), "{words}");
+    }
+}
