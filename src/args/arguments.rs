@@ -138,7 +138,7 @@ impl Call<'_> {
         );
     }
 
-    /// What a cut-off text did say completely goes into the corrected call; it is not used otherwise.
+    /// Adds the complete arguments of a cut-off text to the corrected call. They are not used otherwise.
     pub(super) fn keep_what_is_good(&mut self, node: &Node) {
         let Node::Map(pairs) = node else { return };
         if self.policy.refuses(Rule::Contradiction) {
@@ -208,7 +208,7 @@ pub(super) fn whole_text(rule: Rule, code: &'static str, why: &str) -> Trouble {
     Trouble::new(rule, code, "", why).expected("one JSON object")
 }
 
-/// What is wrong with a text as a whole. Where it has an object that was passed over, defaults do not stand for it.
+/// Returns the issue for a text that is flawed as a whole. Defaults do not replace an object that was passed over.
 fn no_default(flaw: Flaw, text: &str) -> Trouble {
     let is_passed_over = flaw == Flaw::NoArguments && text.contains(['{', '｛']);
     flaw_trouble(if is_passed_over { Flaw::Garbled } else { flaw })

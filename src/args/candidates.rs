@@ -14,7 +14,7 @@ use super::{
 };
 use serde::Serialize;
 
-/// What is wrong with a text as a whole, beyond form.
+/// Flaw of a text as a whole, beyond form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Flaw {
@@ -78,7 +78,7 @@ impl Candidate {
         self
     }
 
-    /// Whether this is arguments that can be judged by parameters.
+    /// Returns whether the parameters can judge this reading.
     pub(super) fn is_clean(&self) -> bool {
         self.flaw.is_none()
     }

@@ -53,7 +53,7 @@ const LOSSLESS: [&str; 30] = [
 pub(super) struct Correction {
     /// Its arguments; none where none can be offered.
     pub(super) call: Option<Map<String, Value>>,
-    /// What to know before sending it, or why there is none.
+    /// Advice to read before sending it, or the reason for having none.
     pub(super) guidance: String,
 }
 

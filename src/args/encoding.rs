@@ -3,7 +3,7 @@
 /// Longest entity looked for, `&quot;` and `&#x0022;` among them.
 const ENTITY_BYTES_MAX: usize = 10;
 
-/// What stands after the opening bracket, or the text itself where it begins with an encoded one.
+/// Returns the text after the opening bracket, or the text itself if it begins with an encoded bracket.
 fn after_bracket(text: &str) -> &str {
     text.strip_prefix(['{', '[']).unwrap_or(text).trim_start()
 }

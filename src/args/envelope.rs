@@ -21,11 +21,11 @@ use thiserror::Error;
 pub struct Envelope {
     /// The message, or a list of messages.
     pub message: Value,
-    /// What it took; empty for a good message.
+    /// Repairs that were needed; empty for a good message.
     pub repairs: Vec<Repair>,
 }
 
-/// Why a message cannot be used, with the id to answer under where one is known.
+/// Reason why a message cannot be used, with the id to answer under if it is known.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum EnvelopeError {
     /// Not to be read, not even tolerantly. JSON-RPC's −32700.
@@ -33,7 +33,7 @@ pub enum EnvelopeError {
     Unreadable {
         /// The id, if it could be made out.
         id: Option<Value>,
-        /// What is wrong.
+        /// Reason, in words.
         why: &'static str,
     },
     /// JSON, but no JSON-RPC message. JSON-RPC's −32600.
@@ -41,7 +41,7 @@ pub enum EnvelopeError {
     NotAMessage {
         /// The id, if there is one.
         id: Option<Value>,
-        /// What is wrong.
+        /// Reason, in words.
         why: &'static str,
     },
 }
@@ -119,7 +119,8 @@ fn tolerantly(text: &str, why: &'static str) -> Result<Envelope, EnvelopeError> 
     message(&node, repairs)
 }
 
-/// Puts words around a call's message around its arguments, where the reader judges them. Headers of other framings are none.
+/// Moves the words around a call's message to its arguments, where the reader judges them. Headers of other framings
+/// do not count as words.
 fn hand_on_words(node: &mut Node, around: [&str; 2], comments: &[SkippedText]) {
     const HEADERS: [&str; 5] = ["content-length:", "content-type:", "data:", "event:", "id:"];
     let is_header = |line: &&str| {
@@ -239,7 +240,7 @@ fn without_contradiction(node: Node) -> Result<Node, EnvelopeError> {
     Ok(node)
 }
 
-/// Whether there is a call to put them into.
+/// Sets the arguments of the call. Returns whether there is a call.
 fn set_arguments(node: &mut Node, written: &str) -> bool {
     let Node::Map(pairs) = node else { return false };
     let Some((_, Node::Map(params))) = pairs.iter_mut().find(|(key, _)| key == "params") else {

@@ -1,4 +1,4 @@
-//! What would be understood and what each profile would do about it, without doing it.
+//! Explains how arguments would be understood and what each profile would do about them, without doing it.
 
 use super::{
     arguments::Judged,
@@ -14,23 +14,23 @@ use std::fmt;
 /// One way of reading a text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alternative {
-    /// What it costs; the cheapest wins.
+    /// Cost of this reading; the cheapest wins.
     pub cost: u32,
-    /// What it would mean, if it were accepted.
+    /// Arguments that would be used if this reading were accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub understood: Option<Map<String, Value>>,
-    /// What is wrong with it.
+    /// Complaints about this reading.
     pub complaints: Vec<Complaint>,
-    /// What it takes.
+    /// Repairs that this reading needs.
     pub repairs: Vec<Repair>,
 }
 
-/// What one profile does.
+/// Decision of one profile.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
     /// Which profile.
     pub profile: Profile,
-    /// Whether the tool would run.
+    /// True if the tool would run.
     pub runs: bool,
     /// With what, defaults included.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,13 +38,13 @@ pub struct Verdict {
     /// The worst that was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Class>,
-    /// Why it would not run.
+    /// Reason why the tool would not run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// Arguments that would be accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corrected: Option<Map<String, Value>>,
-    /// What else to know before a next call.
+    /// Further advice for the next call.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub guidance: String,
     /// Every repair.
@@ -54,11 +54,11 @@ pub struct Verdict {
 /// Everything there is to say about one text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explanation {
-    /// What the tool does.
+    /// Effect of the tool.
     pub effect: Effect,
     /// Each candidate reading, judged as the guarded profile judges.
     pub candidates: Vec<Alternative>,
-    /// What each profile would do.
+    /// Decision of each profile.
     pub profiles: Vec<Verdict>,
 }
 
@@ -211,7 +211,7 @@ pub enum Line {
     Understood {
         /// Only what was sent.
         understood: Map<String, Value>,
-        /// What that took.
+        /// Repairs that were needed.
         repairs: Vec<Repair>,
     },
     /// It cannot.

@@ -39,7 +39,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// What the repair costs; the cheapest reading wins.
+    /// Returns the cost of the repair; the cheapest reading wins.
     pub(super) const fn cost(self) -> u32 {
         match self {
             Self::SingleQuotes

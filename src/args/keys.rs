@@ -53,7 +53,8 @@ impl Call<'_> {
         self.unknown_keys(unknown.map(|(pair, _)| pair));
     }
 
-    /// Whether pairs without a parameter are no arguments, or hold them where none are looked for. Then what they ask for still counts.
+    /// Returns whether pairs without a parameter are not arguments, or hold arguments where none are expected. Their
+    /// requests still count then.
     fn are_lost(&mut self, pairs: &[(String, Node)], flaw: Option<Trouble>) -> bool {
         let lost = self.lost_arguments(pairs);
         let (trouble, node) = match (flaw, lost) {
@@ -88,7 +89,7 @@ impl Call<'_> {
     }
 }
 
-/// Whether keys that are no parameter contradict each other; those that are one are compared as values.
+/// Returns whether keys without a parameter contradict each other. Keys of parameters are compared as values.
 fn contradicts(pairs: &[(String, Node)], owners: &[Option<usize>]) -> bool {
     if owners.iter().all(Option::is_some) {
         return false;

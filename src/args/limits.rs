@@ -8,7 +8,7 @@ pub(super) const DEPTH_MAX: usize = 48;
 pub(super) const NODES_MAX: usize = 20_000;
 /// Most arguments in one call; more keys than this are data, not arguments.
 pub(super) const PAIRS_MAX: usize = 512;
-/// How often text inside text, or an envelope inside an envelope, is opened.
+/// Maximum depth to which text inside text, or an envelope inside an envelope, is opened.
 pub(super) const UNWRAP_MAX: usize = 4;
 /// Blank bytes looked through to see what follows a quote.
 pub(super) const LOOK_MAX: usize = 64;

@@ -95,7 +95,8 @@ pub(super) fn call(text: &str, quotes: Quotes) -> Option<(String, Loose)> {
     Some((name.to_owned(), Loose { pairs, ..loose }))
 }
 
-/// What stands between the brackets: keywords, one object after `**` or not, or what a constructor makes an object of.
+/// Reads the pairs between the brackets of a call: keywords, one object with or without `**`, or the arguments of a
+/// constructor that makes an object.
 fn call_pairs(parser: &mut Parser<'_>, name: &str) -> Option<Vec<(String, Node)>> {
     parser.filler();
     while parser.skip('*') {}

@@ -1,8 +1,8 @@
-//! What a key or a value is about, where no parameter says so: templates, echoes of a schema, physical words.
+//! Guesses the subject of a key or value that no parameter explains: templates, echoes of a schema, physical words.
 
 use super::{node::Node, shape::Kind, vocabulary::vocabulary, words::FoldedText};
 
-/// Where the protocol itself keeps an object of its own; a client may have put it among the arguments.
+/// Key of the protocol's own object. A client may have put it among the arguments.
 pub(super) const PROTOCOL_KEY: &str = "_meta";
 /// Keys that wrap all arguments.
 const WRAPPERS: [&str; 16] = [
@@ -104,7 +104,7 @@ pub(super) fn fold_key(key: &str) -> String {
         .collect()
 }
 
-/// Whether two keys are alike when only letters and digits count; nothing is allocated.
+/// Returns whether two keys are equal if only letters and digits count. Allocates nothing.
 pub(super) fn same_key(a: &str, b: &str) -> bool {
     fn letters(key: &str) -> impl Iterator<Item = char> {
         key.chars()
@@ -141,19 +141,19 @@ pub(super) fn without_remark(key: &str) -> &str {
         .map_or(bare, |(_, name)| name)
 }
 
-/// Whether `key` has every word of `name` in it, as `the_scene` has that of `scene`.
+/// Returns whether `key` contains every word of `name`, as `the_scene` contains that of `scene`.
 pub(super) fn has_words_of(key: &str, name: &str) -> bool {
     let (key, name) = (words(key), words(name));
     let mut said = name.iter().filter(|word| !word.is_empty()).peekable();
     said.peek().is_some() && said.all(|word| key.contains(word))
 }
 
-/// Whether a key says how far, how fast, how often or with what.
+/// Returns whether a key says how far, how fast, how often or with what.
 pub(super) fn is_size(key: &str) -> bool {
     vocabulary().is_physical(&FoldedText::new(key))
 }
 
-/// Whether an object holds such a key somewhere inside.
+/// Returns whether an object holds such a key at any depth.
 pub(super) fn holds_size(node: &Node) -> bool {
     match node {
         Node::Map(pairs) => pairs
@@ -164,15 +164,16 @@ pub(super) fn holds_size(node: &Node) -> bool {
     }
 }
 
-/// Longest key that is compared with words; a longer one is none of them.
+/// Longest key that is compared with words; a longer one matches none.
 const KEY_BYTES_MAX: usize = 256;
 
-/// Whether the key is one of these words, all in letters and digits of lower case; nothing is allocated.
+/// Returns whether the key is one of these words, which are lower-case letters and digits only. Allocates nothing.
 fn is_one_of(key: &str, words: &[&str]) -> bool {
     key.len() <= KEY_BYTES_MAX && words.iter().any(|word| same_key(word, key))
 }
 
-/// Whether a key is the protocol's own, or one of the closed lists that mean nothing whatever their value.
+/// Returns whether a key is the protocol's own, or on a closed list of keys that mean nothing regardless of their
+/// value.
 pub(super) fn is_harmless(key: &str) -> bool {
     key == PROTOCOL_KEY || vocabulary().is_harmless(&FoldedText::new(key))
 }
@@ -208,8 +209,8 @@ pub(super) fn stands_beside_a_call(key: &str) -> bool {
     is_one_of(key, &BESIDE)
 }
 
-/// Whether one of the words in a key, split at case and punctuation, is physical, or says whether to move at all.
-/// A key too long to be looked through may say anything.
+/// Returns whether a word of a key, split at case and punctuation, is physical or says whether to move at all. Returns
+/// `true` for a key too long to search, because it may say anything.
 #[must_use]
 pub fn is_physical(key: &str) -> bool {
     let known = vocabulary();
@@ -331,7 +332,8 @@ fn is_name_of(folded: &str, name: &str) -> bool {
     !name.is_empty() && (folded == name || stem == Some(name.as_str()))
 }
 
-/// `YOUR_SCENE_HERE`, `insert scene`. Credentials are excepted: nobody tells them to a model, and whoever runs the call fills them in.
+/// Returns whether the text is a placeholder such as `YOUR_SCENE_HERE` or `insert scene`. Credentials are excepted: a
+/// model is not told them, and the program that runs the call fills them in.
 fn is_asked_for(text: &str, name: &str) -> bool {
     const CREDENTIALS: [&str; 6] = [
         "key",
@@ -420,7 +422,7 @@ pub(super) fn is_signature<'a>(pairs: impl Iterator<Item = &'a (String, Node)> +
         && said.all(|(key, node)| is_type_with_remark(node) && !asks_for_type(key))
 }
 
-/// Whether some of these pairs are a signature, whatever the others are.
+/// Returns whether some of these pairs form a signature, regardless of the others.
 pub(super) fn holds_signature(pairs: &[&(String, Node)]) -> bool {
     let types = pairs.iter().copied();
     let types = types.filter(|(_, node)| !node.is_empty() && is_type_with_remark(node));
@@ -447,7 +449,7 @@ pub(super) fn is_schema_of_value(pairs: &[(String, Node)], kind: &Kind) -> bool 
                 .all(|(key, _)| SCHEMA_KEYS.contains(&key.as_str())))
 }
 
-/// Whether some object inside says its type as schemas do.
+/// Returns whether an object at any depth states its type as schemas do.
 pub(super) fn holds_schema(node: &Node) -> bool {
     match node {
         Node::Map(pairs) => pairs

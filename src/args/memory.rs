@@ -1,4 +1,5 @@
-//! What a caller was just refused: so that a refused argument is not simply left out, and a loop ends with a person.
+//! Remembers what each caller was last refused, so that a refused argument is not simply left out and a loop ends
+//! with a person.
 
 use super::{
     limits::CALLERS_MAX,
@@ -26,7 +27,7 @@ struct Entry {
     failures: u32,
 }
 
-/// What to tell a caller whose call was refused.
+/// Advice for a caller whose call was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
     /// It can mend the call.

@@ -2,7 +2,7 @@
 
 use super::nearest::nearest;
 
-/// What a received name turned out to be.
+/// Result of looking up a received name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolution {
     /// Exactly one candidate; its position, and whether it was written to the letter.
@@ -38,7 +38,7 @@ pub fn normalise(name: &str) -> String {
     fold(bare(name))
 }
 
-/// What is left of `name` without what callers put around it.
+/// Returns `name` without the characters that callers put around it.
 fn bare(name: &str) -> &str {
     let edge = |c: char| {
         c.is_whitespace()

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-/// What a parser saw, before any parameter gave it meaning.
+/// Parsed value, before any parameter gave it meaning.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Node {
     Null,
@@ -53,7 +53,7 @@ impl Node {
         }
     }
 
-    /// Whether some object inside holds one key twice with different values.
+    /// Returns whether an object at any depth holds one key twice with different values.
     pub(super) fn contradicts_itself(&self) -> bool {
         match self {
             Self::List(items) => items.iter().any(Self::contradicts_itself),
@@ -103,7 +103,8 @@ pub(super) fn is_nothing(text: &str) -> bool {
     text.len() <= 10 && WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// What is left of one object or several that a client turned into text by mistake, be it cut or quoted again.
+/// Returns whether the text is the remains of one or more objects that a client turned into text by mistake, even if it
+/// was cut or quoted again.
 pub(super) fn is_lost_payload(text: &str) -> bool {
     const MARK: &str = "[object";
     let text =

@@ -3,7 +3,7 @@
 use serde_json::{Number, Value};
 use std::borrow::Cow;
 
-/// What a numeral turned out to be.
+/// Value of a written number.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Numeral {
     /// Exact.
@@ -174,8 +174,8 @@ fn exact(whole: &str, fraction: &str, exponent: i32, negative: bool, is_decimal:
     }
 }
 
-/// The digits that are kept, and how many are not: of so many that 128 bits do not hold them the last that is kept is a
-/// one, which says that more came after it. A double has less than half of them.
+/// Returns the kept digits, and the number of digits left out. If 128 bits cannot hold them all, the last kept digit is
+/// a one, which marks that more came after it. A double has less than half of them.
 fn first_digits(digits: &str) -> (Cow<'_, str>, i32) {
     const KEPT: usize = 37;
     match digits.get(..KEPT) {

@@ -113,7 +113,8 @@ fn surroundings(before: &str, after: &str, forms: &mut Forms) -> Option<Flaw> {
     is_fragment.then_some(Flaw::Garbled)
 }
 
-/// Whether the next brace begins an object too; only the first is tried, so that braces without end cost nothing.
+/// Returns whether the next brace begins an object too. Only the first is tried, so that braces without end cost
+/// nothing.
 fn holds_object(text: &str) -> bool {
     let found = text.find('{').and_then(|at| object_at(text, at));
     found.is_some_and(|found| !found.cut)

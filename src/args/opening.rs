@@ -1,4 +1,4 @@
-//! What stands around the arguments: envelopes, lists of one, texts in texts, the tool's own name.
+//! Opens the text around the arguments: envelopes, lists of one, texts in texts, the tool's own name.
 
 use super::{
     arguments::{Call, Pairs, flaw_trouble, whole_text},
@@ -14,7 +14,7 @@ use super::{
 };
 
 impl Call<'_> {
-    /// The pairs inside whatever envelopes and lists of one surround them.
+    /// Returns the pairs inside any envelopes and lists of one that surround them.
     pub(super) fn opened(&mut self, node: Node, left: usize) -> Result<Pairs, Trouble> {
         let no_arguments = || {
             whole_text(
@@ -117,7 +117,8 @@ impl Call<'_> {
         }
     }
 
-    /// `{"stroke": {"scene": "koi"}}` where nobody said what the tool is called: the only key holds nothing but parameters.
+    /// Returns whether the only key holds nothing but parameters, as in `{"stroke": {"scene": "koi"}}`, for a tool whose
+    /// name is not known.
     fn holds_all_arguments(&self, pairs: &[(String, Node)], value: &Node) -> bool {
         let is_alone = self.shape.tool_names.is_empty() && pairs.len() == 1 && !self.shape.open;
         let is_param = |(key, _): &(String, Node)| find(&self.shape.params, key).is_some();
@@ -170,7 +171,7 @@ impl Call<'_> {
         Ok(out)
     }
 
-    /// Whether a tool's name asks for a dry run, or is that of a tool for stopping, testing or the like.
+    /// Returns whether a tool's name asks for a dry run, or belongs to a tool for stopping, testing or the like.
     fn is_withheld_by_name(&mut self, tool: &str, resolution: &name::Resolution) -> bool {
         let is_other = matches!(resolution, name::Resolution::Unknown { .. });
         if is_other {
@@ -182,7 +183,8 @@ impl Call<'_> {
         self.is_withheld("name", &Node::Text(namespace.to_owned()))
     }
 
-    /// A tool named beside or instead of the arguments: ours is form, another one is another call.
+    /// Checks a tool named beside or instead of the arguments: the tool's own name is form, a different name is a different
+    /// call.
     pub(super) fn tool_name(&mut self, tool: &str, node: &Node) {
         let ours = &self.shape.tool_names;
         let resolution = name::resolve(tool, ours);

@@ -1,4 +1,4 @@
-//! What reading gives back: the arguments as understood with every repair, or a refusal with every complaint.
+//! Results of reading: the arguments as understood with every repair, or a refusal with every complaint.
 
 use super::{
     limits::{COMPLAINTS_MAX, REPAIRS_MAX},
@@ -13,17 +13,17 @@ use std::{borrow::Cow, fmt};
 pub struct Repair {
     /// The parameter, or `arguments` for the text as a whole.
     pub field: String,
-    /// What was received, cut and escaped.
+    /// Received value, cut and escaped.
     pub got: String,
-    /// What is used instead, cut and escaped.
+    /// Value used instead, cut and escaped.
     pub used: String,
-    /// What was lost.
+    /// Class of what was lost.
     pub class: Class,
     /// Its price: the cheapest reading wins.
     pub cost: u32,
     /// A stable word for programs, such as `payload_lost`.
     pub code: &'static str,
-    /// Why, in words.
+    /// Reason, in words.
     pub why: Cow<'static, str>,
 }
 
@@ -41,7 +41,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Whether a client lost the whole object on the way (`[object Object]`).
+    /// Returns whether a client lost the whole object on the way (`[object Object]`).
     #[must_use]
     pub fn is_payload_lost(&self) -> bool {
         self.repairs
@@ -49,7 +49,7 @@ impl Reading {
             .any(|repair| repair.code == "payload_lost")
     }
 
-    /// What it cost.
+    /// Returns the total cost.
     #[must_use]
     pub fn cost(&self) -> u32 {
         self.repairs.iter().map(|repair| repair.cost).sum()
@@ -63,13 +63,13 @@ pub struct Complaint {
     pub code: &'static str,
     /// The parameter, or empty for the text as a whole.
     pub path: String,
-    /// What was received, cut and escaped.
+    /// Received value, cut and escaped.
     pub received: String,
-    /// What would be right, in words.
+    /// Description of a correct value, in words.
     pub expected: String,
     /// Valid values, the nearest first; at most a dozen.
     pub valid: Vec<String>,
-    /// What is wrong, in one clause.
+    /// Description of the mistake, in one clause.
     pub why: String,
 }
 
@@ -81,9 +81,9 @@ pub struct Refusal {
     /// Arguments that would be accepted and do no more than was asked for: the caller's readable ones, and declared
     /// defaults for others. None where they would be invented, or would move an arm on a guess.
     pub corrected: Option<Map<String, Value>>,
-    /// What else to know before a next call, in words; often empty.
+    /// Further advice for the next call, in words; often empty.
     pub guidance: String,
-    /// What was sent and is good, without what was refused.
+    /// Good arguments that were sent, without what was refused.
     pub good: Map<String, Value>,
     /// Repairs made before it was refused.
     pub repairs: Vec<Repair>,
@@ -149,7 +149,7 @@ pub(super) struct Trouble {
     pub(super) complaint: Box<Complaint>,
     /// The caller's own value for the parameter that is meant, where it stands under a misspelt key.
     pub(super) fix: Option<Value>,
-    /// The parameter that is meant, where the complaint is about a key that is none.
+    /// Parameter that is meant, if the complaint is about an unknown key.
     pub(super) mends: Option<String>,
     /// It is in doubt whether anything is to move.
     pub(super) is_in_doubt: bool,

@@ -121,7 +121,8 @@ fn given_twice(param: &Param, said: &[&Node]) -> Trouble {
         .expected("one value")
 }
 
-/// Whether a value says nothing. For a parameter with which nothing moves that must be said clearly: by null.
+/// Returns whether a value is empty. For a parameter whose cautious value keeps the arm still, only a clear null
+/// counts.
 fn is_unsaid(param: &Param, node: &Node) -> bool {
     let is_clear = match node {
         Node::Null => true,
@@ -157,7 +158,7 @@ fn is_empty(kind: &Kind, node: &Node) -> bool {
             }
 }
 
-/// Whether an empty-looking word is one of the parameter's own values.
+/// Returns whether an empty-looking word is one of the parameter's own values.
 fn is_own_word(kind: &Kind, node: &Node) -> bool {
     matches!(node, Node::Text(text) | Node::Word(text) if values::is_declared(kind, text))
 }

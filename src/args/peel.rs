@@ -1,4 +1,5 @@
-//! What models, their templates and programs put around a call: special tokens, reasoning, labels, assignments, a printing call.
+//! Strips what models, their templates and programs put around a call: special tokens, reasoning, labels,
+//! assignments, a printing call.
 
 use super::{
     candidates::Flaw,
@@ -13,14 +14,14 @@ const LAYERS_MAX: usize = 8;
 /// Longest special token, as in `<|tool_call_start|>`.
 const TOKEN_BYTES_MAX: usize = 48;
 
-/// What is left of a text without what was around it.
+/// Text without the wrapper that surrounded it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Peeled<'a> {
     pub(super) text: Cow<'a, str>,
     pub(super) form: Form,
     /// The tool that a label named.
     pub(super) tool: Option<String>,
-    /// What was skipped with it.
+    /// Text that was skipped with the wrapper.
     pub(super) skipped: Forms,
 }
 
@@ -80,7 +81,7 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// `<think>…</think>` before the call: thoughts are not arguments, whatever braces are in them.
+/// Strips `<think>…</think>` before the call: thoughts are not arguments, regardless of the braces in them.
 fn reasoning(text: &str) -> Option<Layer<'_>> {
     let thought = thought::first_tagged(text)?;
     // Where the template wrote the opening tag, only the closing one is in the text.
@@ -154,7 +155,7 @@ fn marker(text: &str) -> Option<Layer<'_>> {
     Some(layer.skipping(&format!("<|{token}|>"), SkippedPlace::Around))
 }
 
-/// What is inside `<|…|>` or `<｜…｜>`, if it looks like a token and not like a value.
+/// Returns whether the text inside `<|…|>` or `<｜…｜>` looks like a token and not like a value.
 fn is_token(inner: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '▁' | '-' | '/');
     !inner.is_empty() && inner.len() <= TOKEN_BYTES_MAX && inner.chars().all(allowed)

@@ -33,7 +33,7 @@ const POLICIES: [Policy; 4] = [
     Policy::new(Effect::Moves, Profile::Guarded),
 ];
 
-/// Letters and digits in lower case: what a text says, whatever its form.
+/// Returns the letters and digits in lower case: the content of a text, regardless of its form.
 fn said(text: &str) -> String {
     text.chars()
         .filter(|c| c.is_alphanumeric())
@@ -41,7 +41,7 @@ fn said(text: &str) -> String {
         .collect()
 }
 
-/// Whether the text says this value: every word of it, or its number, is in there.
+/// Returns whether the text contains this value: every word of it, or its number.
 fn is_said(text: &str, value: &Value) -> bool {
     match value {
         Value::String(word) => said(text).contains(&said(word)),
@@ -228,7 +228,7 @@ pub(super) fn renderings(object: &Map<String, Value>) -> Vec<String> {
     all
 }
 
-/// What models, templates, programs and pages put around an object.
+/// Returns the object in the wrappers that models, templates, programs and pages put around it.
 fn wrapped(strict: &str) -> Vec<String> {
     let quoted = json!(strict).to_string();
     let entities = strict

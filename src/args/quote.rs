@@ -5,7 +5,7 @@ use super::{
     limits::LOOK_MAX,
 };
 
-/// How a closing quote is recognised.
+/// Rule by which a closing quote is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
     /// By being the partner of the opening one.
@@ -14,14 +14,14 @@ pub(super) enum Quotes {
     Loose,
 }
 
-/// Where the text stands, which says what may follow its closing quote.
+/// Position of the text, which decides what may follow its closing quote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Key,
     Value,
 }
 
-/// Why a quoted text could not be read.
+/// Reason why a quoted text could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bad {
     /// The text ended first.
@@ -46,7 +46,7 @@ fn weight(c: char) -> Option<Weight> {
     }
 }
 
-/// Whether `c` can open a quoted text.
+/// Returns whether `c` can open a quoted text.
 pub(super) fn is_quote(c: char) -> bool {
     weight(c).is_some()
 }
@@ -216,7 +216,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Python's escapes; one that nobody knows keeps its backslash, as Python does.
+    /// Reads Python's escapes. An unknown escape keeps its backslash, as in Python.
     fn odd_escape(&mut self, c: char, forms: &mut Forms) -> Result<(), Bad> {
         match c {
             '\'' | '`' => self.out.push(c),

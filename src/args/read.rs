@@ -96,7 +96,7 @@ fn choose(
     }
 }
 
-/// Whether defaults stand for a text in which no arguments were found.
+/// Returns whether defaults replace a text in which no arguments were found.
 fn has_no_arguments(reading: &Reading) -> bool {
     let mut repairs = reading.repairs.iter();
     repairs.any(|repair| repair.code == "no_arguments")

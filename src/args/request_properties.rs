@@ -66,7 +66,7 @@ fn shapes() -> [Shape; 2] {
 
 const PROFILES: [Profile; 2] = [Profile::Lenient, Profile::Guarded];
 
-/// Whether a tool of this shape would move.
+/// Returns whether a tool of this shape would move.
 fn moves(shape: &Shape, profile: Profile, received: Received) -> bool {
     let policy = Policy::new(Effect::Moves, profile);
     let reading = read(shape, &policy, received);

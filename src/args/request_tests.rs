@@ -1,4 +1,4 @@
-//! What a call asks for beside its arguments: words around them, keys that no parameter answers to, and dry runs.
+//! Requests beside a call's arguments: words around them, keys that match no parameter, and dry runs.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -42,7 +42,7 @@ fn moves(profile: Profile, text: &str) -> Result<Reading, Box<Refusal>> {
     read(&stroke(), &policy, Received::Text(text.into()))
 }
 
-/// Whether the call would draw.
+/// Returns whether the call would draw.
 fn draws(profile: Profile, text: &str) -> bool {
     moves(profile, text).is_ok_and(|reading| reading.understood["dry_run"] == false)
 }

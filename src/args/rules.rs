@@ -3,7 +3,7 @@
 pub use call::Effect;
 use serde::{Deserialize, Serialize};
 
-/// How much a node forgives a caller that wants to move something.
+/// Degree to which a node forgives a caller that wants to move something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
@@ -13,7 +13,7 @@ pub enum Profile {
     Guarded,
 }
 
-/// What a repair lost.
+/// Class of what a repair lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Class {
     /// Form only.
@@ -24,7 +24,7 @@ pub enum Class {
     L2,
 }
 
-/// Whether keys that no parameter answers to, and words around the arguments, are judged by their meaning.
+/// Treatment of keys that match no parameter, and of words around the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnknownKeys {
     /// Those that may change the act count as lost values.
@@ -33,7 +33,7 @@ pub enum UnknownKeys {
     Ignored,
 }
 
-/// How a value is given back where its meaning fits but its JSON type does not.
+/// Form in which a value is returned if its meaning fits but its JSON type does not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Render {
     /// In the declared type: the number 5 for a text becomes `"5"`.
@@ -46,15 +46,15 @@ pub enum Render {
 /// Everything besides the shape that decides how a call is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// What the tool does.
+    /// Effect of the tool.
     pub effect: Effect,
-    /// How much is forgiven.
+    /// Degree of forgiveness.
     pub profile: Profile,
     /// The default scene is all that a person has enabled, so a lost payload can mean nothing else.
     pub default_is_all_enabled: bool,
-    /// Whether unknown keys are judged.
+    /// Treatment of unknown keys.
     pub unknown_keys: UnknownKeys,
-    /// How values of another JSON type are given back.
+    /// Form in which values of a different JSON type are returned.
     pub render: Render,
 }
 
@@ -90,7 +90,7 @@ impl Policy {
         )
     }
 
-    /// Whether what `rule` describes keeps the tool from running.
+    /// Returns whether this rule keeps the tool from running.
     #[must_use]
     pub const fn refuses(&self, rule: Rule) -> bool {
         match self.effect {
@@ -149,7 +149,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// What is lost where the rule lets the call pass.
+    /// Returns the class of what is lost if the rule lets the call pass.
     #[must_use]
     pub const fn class(self) -> Class {
         match self {

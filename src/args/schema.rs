@@ -8,7 +8,7 @@ use super::{
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// Why a JSON Schema cannot be used.
+/// Reason why a JSON Schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SchemaError {
     /// It is not an object.
@@ -17,14 +17,14 @@ pub enum SchemaError {
     /// Its parameters are not an object.
     #[error("'properties' must be an object at {0}")]
     Properties(String),
-    /// A type nobody knows.
+    /// The type is unknown.
     #[error(
         "unknown type '{name}' at {path}; use string, integer, number, boolean, array, object or null"
     )]
     UnknownType {
         /// The type as written.
         name: String,
-        /// Where.
+        /// Path in the schema.
         path: String,
     },
     /// Nested deeper than can be read.
@@ -33,10 +33,11 @@ pub enum SchemaError {
 }
 
 impl Shape {
-    /// The shape that a JSON Schema of a tool's arguments describes. Also takes a whole tool with `parameters` or `inputSchema`.
+    /// Builds the shape that a JSON Schema of a tool's arguments describes. Also accepts a whole tool with `parameters` or
+    /// `inputSchema`.
     ///
     /// # Errors
-    /// Where the schema is not an object, is nested too deeply, or names a type that nobody knows.
+    /// The schema is not an object, is nested too deeply, or names an unknown type.
     pub fn from_json_schema(schema: &Value) -> Result<Self, SchemaError> {
         let Value::Object(object) = schema else {
             return Err(SchemaError::NotAnObject(type_word(schema)));
@@ -134,7 +135,7 @@ fn param(
     })
 }
 
-/// Whether null is declared to be a value.
+/// Returns whether null is declared to be a value.
 fn is_nullable(schema: &Value) -> bool {
     let is_null = |word: &Value| word == "null" || word == "none";
     let types = schema.get("type").and_then(Value::as_array);
@@ -329,7 +330,7 @@ fn nested(object: &Map<String, Value>, path: &str, depth: usize) -> Result<Kind,
     })
 }
 
-/// How many items a list may have.
+/// Returns the bounds on a list's length.
 fn count(object: &Map<String, Value>) -> Count {
     let bound = |key: &str| usize::try_from(object.get(key)?.as_u64()?).ok();
     Count {
@@ -358,7 +359,7 @@ fn items(
     }
 }
 
-/// The listed values and the default, which is a value by being one; with whatever synonyms the schema declares.
+/// Returns the listed values and the default, which counts as a value, with any synonyms that the schema declares.
 fn choice(object: &Map<String, Value>) -> Kind {
     let mut values = object
         .get("enum")

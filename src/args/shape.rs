@@ -1,4 +1,4 @@
-//! What a tool's arguments look like: its parameters, what each may hold, and whose parameters are not its own.
+//! Shape of a tool's arguments: its parameters, what each may hold, and the parameters of other tools.
 
 use super::unit::Unit;
 use base::units;
@@ -17,7 +17,7 @@ pub struct Shape {
     pub known_names: Vec<String>,
     /// Keys that are no parameter are kept as they are, as an open JSON Schema does.
     pub open: bool,
-    /// What a call without arguments does, as in `draws the default scene`; empty where that is not known.
+    /// Action of a call without arguments, as in `draws the default scene`; empty if unknown.
     pub default_action: String,
 }
 
@@ -28,11 +28,11 @@ pub struct Param {
     pub name: String,
     /// Other names, matched as the name is: case, blanks, hyphens and underscores do not matter.
     pub aliases: Vec<String>,
-    /// What it may hold.
+    /// Kind of value that it accepts.
     pub kind: Kind,
-    /// Whether a call without it is refused.
+    /// True if a call without it is refused.
     pub required: bool,
-    /// What it is when it is not sent.
+    /// Value used when it is not sent.
     pub default: Option<Value>,
     /// An empty value says what the default says, so it is no different from absent.
     pub empty_is_default: bool,
@@ -44,7 +44,7 @@ pub struct Param {
     pub selects_motion: bool,
 }
 
-/// What a parameter may hold.
+/// Kind of value that a parameter accepts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Kind {
     /// Any text, kept as it is, JSON-like or not.
@@ -79,9 +79,9 @@ pub enum Kind {
     },
     /// A list of one kind; a single value is a list of one.
     List {
-        /// What each item may hold.
+        /// Kind of each item.
         item: Box<Kind>,
-        /// How many items there may be.
+        /// Number of items allowed.
         count: Count,
     },
     /// A nested object.
@@ -115,7 +115,7 @@ impl Count {
         max: usize::MAX,
     };
 
-    /// Whether a list of `items` items fits.
+    /// Returns whether a list of `items` items fits.
     #[must_use]
     pub const fn contains(self, items: usize) -> bool {
         self.min <= items && items <= self.max
@@ -301,7 +301,7 @@ impl Kind {
         }
     }
 
-    /// Whether any text, even one blank, is a value of this kind.
+    /// Returns whether any text, even a blank one, is a value of this kind.
     pub(super) fn takes_text(&self) -> bool {
         match self {
             Self::Text | Self::Any => true,
@@ -310,7 +310,7 @@ impl Kind {
         }
     }
 
-    /// Whether an object is a value of this kind.
+    /// Returns whether an object is a value of this kind.
     pub(super) fn takes_object(&self) -> bool {
         match self {
             Self::Object { .. } | Self::Any => true,
@@ -320,7 +320,7 @@ impl Kind {
         }
     }
 
-    /// What is expected, in words.
+    /// Returns the expected value, in words.
     #[must_use]
     pub fn words(&self) -> String {
         match self {
@@ -361,7 +361,7 @@ impl Range {
         }
     }
 
-    /// Whether `number` lies within; whole numbers are compared as such.
+    /// Returns whether `number` lies within the bounds. Whole numbers are compared as whole numbers.
     #[must_use]
     pub fn contains(&self, number: &Number) -> bool {
         use std::cmp::Ordering::{Equal, Greater, Less};

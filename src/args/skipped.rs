@@ -22,7 +22,7 @@ pub(super) enum SkippedPlace {
     Remark,
 }
 
-/// What skipped text says.
+/// Meaning of skipped text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SkippedMeaning {
     /// Nothing.
@@ -53,13 +53,13 @@ impl SkippedText {
     }
 }
 
-/// Whether a word is a name of the tool; where that has no known name, any may be.
+/// Returns whether a word is a name of the tool. Any word may be one if the tool has no known name.
 fn may_be_tool(word: &str, tools: &[String]) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
     is_tool(word, tools) || (tools.is_empty() && word.chars().all(is_name))
 }
 
-/// Whether a name is one of the tool's.
+/// Returns whether a name is one of the tool's.
 fn is_tool(received: &str, tools: &[String]) -> bool {
     matches!(
         name::resolve(received, tools),
@@ -86,7 +86,7 @@ impl<'a> Packaging<'a> {
         }
     }
 
-    /// Whether all of the text is packaging.
+    /// Returns whether all of the text is packaging.
     fn takes_all(mut self) -> bool {
         while let Some(c) = self.rest.chars().next() {
             if !self.step(c) {
@@ -152,7 +152,7 @@ impl<'a> Packaging<'a> {
         true
     }
 
-    /// Whether the words since the last mark are known phrases, one after another; takes them.
+    /// Returns whether the words since the last mark are a sequence of known phrases. Takes the words.
     fn is_phrase(&mut self) -> bool {
         let words = std::mem::take(&mut self.words);
         let mut rest = words.as_slice();

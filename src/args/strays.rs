@@ -98,7 +98,7 @@ impl Call<'_> {
         false
     }
 
-    /// What an unknown key may mean that would be lost without it.
+    /// Returns the issue with an unknown key whose meaning would be lost if it were ignored.
     fn stray_meaning(&self, key: &str, shown: &str, node: &Node) -> Option<Trouble> {
         let mut foreign = self.shape.foreign.iter();
         let is_foreign = foreign.any(|name| meaning::same_key(name, key));
@@ -138,7 +138,7 @@ impl Call<'_> {
         Some(trouble.in_doubt(rule == Rule::DoubtfulKey))
     }
 
-    /// Whether a key or its value is a name known here other than of what is used.
+    /// Returns whether a key or its value is a known name other than that of what is used.
     fn names_other(&self, key: &str, node: &Node) -> bool {
         let is_name = |text: &str| self.is_other_name(text);
         is_name(key)
@@ -180,7 +180,7 @@ impl Call<'_> {
             .in_doubt(true)
     }
 
-    /// Arguments under a key that is none: to ignore it would be to lose the whole call.
+    /// Returns arguments under an unknown key: to ignore it would be to lose the whole call.
     pub(super) fn lost_arguments<'n>(
         &self,
         pairs: &'n [(String, Node)],
@@ -192,7 +192,7 @@ impl Call<'_> {
         lost.map(|(key, node)| (key.as_str(), node))
     }
 
-    /// Whether a parameter is given somewhere inside, be it in text.
+    /// Returns whether a parameter is given at any depth, including inside text.
     fn holds_arguments(&self, node: &Node, left: usize) -> bool {
         let Some(left) = left.checked_sub(1) else {
             return false;
@@ -301,7 +301,7 @@ fn parts_of_name(text: &str) -> impl Iterator<Item = &str> {
     std::iter::once(text).chain(parts().filter(move |_| is_short))
 }
 
-/// Whether a key or its value denies, limits or postpones something.
+/// Returns whether a key or its value denies, limits or postpones something.
 fn is_doubt(key: &str, node: &Node) -> bool {
     let known = vocabulary();
     let folded = FoldedText::new(key);

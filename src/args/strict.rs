@@ -24,7 +24,8 @@ pub(super) fn parse(text: &str) -> Option<Node> {
 /// Fewest digits of a decimal whose fraction a double may lose.
 const LONG_DIGITS: usize = 16;
 
-/// Whether JSON holds, outside its texts, a decimal such as `4.9999999999999999999`, which is whole once it is a double.
+/// Returns whether JSON holds, outside its texts, a decimal such as `4.9999999999999999999`, which becomes whole as a
+/// double.
 fn holds_lost_fraction(text: &str) -> bool {
     let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');
     let mut rest = text;
@@ -44,7 +45,7 @@ fn holds_lost_fraction(text: &str) -> bool {
     false
 }
 
-/// Whether a number is whole as a double and not as it is written.
+/// Returns whether a number is whole as a double but not as written.
 fn loses_fraction(number: &str) -> bool {
     let digits = number.bytes().filter(u8::is_ascii_digit).count();
     if digits < LONG_DIGITS || !number.contains(['.', 'e', 'E']) {
@@ -58,7 +59,7 @@ fn loses_fraction(number: &str) -> bool {
     is_whole && !is_written_whole
 }
 
-/// What follows the closing quote of the text that `quoted` begins in.
+/// Returns the text after the closing quote of the text that `quoted` begins in.
 fn after_text(quoted: &str) -> &str {
     let mut escaped = false;
     let end = quoted.find(|c: char| {

@@ -35,12 +35,12 @@ const WRAPPERS: [&str; 21] = [
     "answer",
 ];
 
-/// What a text in tags holds.
+/// Contents of a text in tags.
 pub(super) struct Tagged {
     pub(super) pairs: Vec<(String, Node)>,
     /// The tool that the tags name, if they do.
     pub(super) tool: Option<String>,
-    /// What was skipped.
+    /// Text that was skipped.
     pub(super) forms: Forms,
     /// Tags are left open.
     pub(super) cut: bool,
@@ -49,12 +49,12 @@ pub(super) struct Tagged {
 struct Open<'a> {
     name: &'a str,
     parameter: Option<String>,
-    /// Where its contents begin.
+    /// Position where its contents begin.
     start: usize,
     has_children: bool,
 }
 
-/// Reads a text that consists of tags; `None` where there are none, they cross, or words stand between them.
+/// Reads a text that consists of tags. Returns `None` if there are none, they cross, or words stand between them.
 pub(super) fn read(text: &str) -> Option<Tagged> {
     let mut tagged = Tagged {
         pairs: Vec::new(),

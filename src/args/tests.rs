@@ -1,4 +1,4 @@
-//! What is accepted, noted and refused: the agreed table row by row, and the forms that callers really use.
+//! Tests what is accepted, noted and refused: the agreed table row by row, and the forms that callers really use.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -8,7 +8,7 @@ use super::{
     skipped::SkippedPlace,
 };
 
-/// What ends a run of `key: value` pairs.
+/// End of a run of `key: value` pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Brace,
@@ -29,7 +29,7 @@ pub(super) struct Parser<'a> {
     nodes_left: usize,
     /// Brackets that are open: where there are some, the end of the text is a cut.
     brackets: usize,
-    /// Where the value of `params.arguments` stands, for an envelope to hand it on as it was written.
+    /// Range of the value of `params.arguments`, for an envelope to forward it as written.
     pub(super) arguments: Option<std::ops::Range<usize>>,
     pub(super) forms: Forms,
     /// The text ended inside a value: what is complete is kept, what is not is dropped.
@@ -252,7 +252,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Whether a Python string prefix and its quote come next.
+    /// Returns whether a Python string prefix and its quote come next.
     fn has_prefix(&self) -> bool {
         let mut chars = self.rest().chars();
         let is_letter = chars
@@ -350,7 +350,7 @@ impl<'a> Parser<'a> {
         node
     }
 
-    /// Whether `c` comes next.
+    /// Returns whether `c` comes next.
     pub(super) fn at(&self, c: char) -> bool {
         self.peek() == Some(c)
     }
@@ -438,7 +438,7 @@ pub(super) fn scalar(word: String) -> (Node, Option<Form>) {
     }
 }
 
-/// Whether a value begins here beyond doubt, so that only a colon can be missing before it.
+/// Returns whether a value certainly begins here, so that only a colon can be missing before it.
 fn starts_value(text: &str) -> bool {
     let is_literal = |word: &&str| {
         let rest = text.strip_prefix(*word);
@@ -480,7 +480,7 @@ fn blank_then_separator(text: &str) -> bool {
         .is_some_and(|c| matches!(c, ':' | '='))
 }
 
-/// Whether the colon or equals sign that `tail` begins with is part of the word, as in `14:00` or a URL.
+/// Returns whether the colon or equals sign that `tail` begins with is part of the word, as in `14:00` or a URL.
 fn is_inside_word(token: &str, tail: &str, has_gap: bool) -> bool {
     let next = tail.chars().nth(1).unwrap_or(' ');
     if tail.starts_with(':') {
@@ -507,7 +507,7 @@ fn is_apostrophe(before: char, tail: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The value as JSON, or why there is none.
+    /// Returns the value as JSON, or the reason for having none.
     fn read(text: &str, quotes: Quotes) -> String {
         let mut parser = Parser::new(text, 0, quotes);
         match parser.value(0) {

@@ -3,7 +3,7 @@
 use super::numeral::{self, Numeral};
 use serde_json::Number;
 
-/// What a quantity measures.
+/// Dimension that a quantity measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dimension {
     /// Metres and their kin.
@@ -203,13 +203,13 @@ impl Unit {
             .map(Self)
     }
 
-    /// What it measures.
+    /// Returns its dimension.
     #[must_use]
     pub fn dimension(self) -> Dimension {
         self.0.dimension
     }
 
-    /// How it is written, such as `mm`.
+    /// Returns the unit's symbol, such as `mm`.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         self.0.names.first().copied().unwrap_or_default()

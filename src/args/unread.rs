@@ -1,4 +1,4 @@
-//! Arguments that nobody here reads: one JSON object, passed on as it came.
+//! Passes on arguments that this node does not read: one JSON object, as received.
 
 use super::{
     arguments::whole_text,

@@ -18,7 +18,7 @@ pub(super) struct Coercer<'a> {
     pub(super) repairs: Repairs,
 }
 
-/// Where a value stands.
+/// Position of a value.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     pub(super) path: &'a str,
@@ -403,7 +403,7 @@ fn plain_text(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Whether a number was written with more digits than it kept.
+/// Returns whether a number was written with more digits than it kept.
 fn is_inexact(number: &Number) -> bool {
     let is_long = |value: f64| value.abs() >= super::numbers::WHOLE_DOUBLE_MAX;
     number.is_f64() && number.as_f64().is_some_and(is_long)
@@ -419,13 +419,13 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether a value is to the letter the declared default, which is a value by being one.
+/// Returns whether a value is exactly the declared default, which counts as a value.
 pub(super) fn is_default(param: &Param, node: &Node) -> bool {
     let default = param.default.as_ref();
     default.is_some_and(|default| node.to_value() == *default) && !node.contradicts_itself()
 }
 
-/// Whether `text` is to the letter one of the kind's own values, and so is no word for something else.
+/// Returns whether `text` is exactly one of the kind's own values, and so has no other meaning.
 pub(super) fn is_declared(kind: &Kind, text: &str) -> bool {
     match kind {
         Kind::Name { known } => known.iter().any(|name| name == text),

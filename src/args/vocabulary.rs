@@ -5,7 +5,8 @@ use std::{collections::HashMap, sync::LazyLock};
 
 /// Everything in the file.
 pub(super) struct Vocabulary {
-    /// Keys that frameworks and language-model APIs add, and keys of presentation and transport: harmless whatever their value.
+    /// Keys that frameworks and language-model APIs add, and keys of presentation and transport: harmless regardless of
+    /// their value.
     harmless: Vec<String>,
     /// Words of keys that withhold the act where they are not true: `confirm`, `execute`.
     assents: Vec<String>,
@@ -28,9 +29,9 @@ pub(super) struct Vocabulary {
     pub(super) negations: WordTable,
     /// Conditions, times and limits: what makes "now, and all of it" something else.
     pub(super) conditions: WordTable,
-    /// What parameters are called in other languages, and in other words, by their names.
+    /// Names for parameters in other languages and in other words, by parameter name.
     meanings: Vec<(String, Vec<String>)>,
-    /// What stands around a call and says nothing, as words; `{}` is the tool's name.
+    /// Words around a call that say nothing; `{}` is the tool's name.
     pub(super) lead_ins: Vec<Vec<String>>,
     /// Names that code fences carry.
     pub(super) fence_names: Vec<String>,
@@ -89,39 +90,39 @@ impl Vocabulary {
         }
     }
 
-    /// Whether a value asks for a dry run.
+    /// Returns whether a value asks for a dry run.
     pub(super) fn asks_for_dry_run(&self, value: &FoldedText) -> bool {
         let words: Vec<&str> = value.words().collect();
         let words = words.join(" ");
         self.dry_run.is_in(value) || self.dry_run_values.contains(&words)
     }
 
-    /// Whether a key is one that frameworks add, or one of presentation and transport.
+    /// Returns whether a key is one that frameworks add, or one of presentation and transport.
     pub(super) fn is_harmless(&self, key: &FoldedText) -> bool {
         self.harmless.contains(&key.letters())
     }
 
-    /// Whether a key withholds the act where its value is false.
+    /// Returns whether a key withholds the act if its value is false.
     pub(super) fn assents(&self, key: &FoldedText) -> bool {
         has_word(key, &self.assents)
     }
 
-    /// Whether a key withholds the act unless its value is false.
+    /// Returns whether a key withholds the act unless its value is false.
     pub(super) fn dissents(&self, key: &FoldedText) -> bool {
         has_word(key, &self.dissents) || (has_word(key, &self.limits) && has_word(key, &self.acts))
     }
 
-    /// Whether a key says when, or on what condition.
+    /// Returns whether a key states a time or a condition.
     pub(super) fn is_conditional(&self, key: &FoldedText) -> bool {
         has_word(key, &self.when_keys) || self.conditions.is_in(key)
     }
 
-    /// Whether a key says that something physical is meant.
+    /// Returns whether a key refers to something physical.
     pub(super) fn is_physical(&self, key: &FoldedText) -> bool {
         has_word(key, &self.physical) || self.physical_abroad.is_in(key)
     }
 
-    /// Whether a key means the parameter of this name in another language.
+    /// Returns whether a key means the parameter of this name in another language.
     pub(super) fn means(&self, key: &FoldedText, name: &str) -> bool {
         let letters = key.letters();
         let mut meanings = self.meanings.iter();

@@ -26,7 +26,7 @@ pub(super) struct WithheldRequest {
 }
 
 impl Call<'_> {
-    /// Whether keys and words that belong to no parameter are judged.
+    /// Returns whether keys and words that belong to no parameter are judged.
     pub(super) fn judges(&self) -> bool {
         self.policy.unknown_keys == UnknownKeys::Judged
     }
@@ -83,7 +83,7 @@ impl Call<'_> {
         self.trouble(trouble.in_doubt(true), &node);
     }
 
-    /// Whether a text or value without arguments may lead to defaults, so that its words count.
+    /// Returns whether a text or value without arguments may lead to defaults, so that its words count.
     pub(super) fn searches_what_is_unread(&self) -> bool {
         self.judges()
             && self.policy.refuses(Rule::Withheld)
@@ -157,18 +157,19 @@ impl Call<'_> {
     }
 }
 
-/// Returns whether a key could ask for a dry run or for no motion, whatever its value is.
+/// Returns whether a key could ask for a dry run or for no motion, regardless of its value.
 pub(super) fn may_ask_not_to_move(key: &str) -> bool {
     let (key, known) = (FoldedText::new(key), vocabulary());
     known.dry_run.is_in_key(&key) || known.assents(&key) || known.dissents(&key)
 }
 
-/// Whether a key beside a call's arguments, or anything inside its value, asks for a dry run or not to move.
+/// Returns whether a key beside a call's arguments, or anything inside its value, asks for a dry run or for no motion.
 pub(super) fn asks_beside(key: &str, node: &Node) -> bool {
     asks(key, node, true, UNWRAP_MAX)
 }
 
-/// Whether a key, its value or anything inside asks for a dry run or not to move. Texts of keys that are harmless are not read.
+/// Returns whether a key, its value or anything inside asks for a dry run or for no motion. Texts under harmless keys
+/// are not read.
 fn asks(key: &str, node: &Node, reads_texts: bool, left: usize) -> bool {
     let folded = FoldedText::new(key);
     let reads_texts = reads_texts && !meaning::is_harmless(key);
@@ -228,7 +229,7 @@ fn is_clear_no(node: &Node) -> bool {
     }
 }
 
-/// Whether a text says no in some language.
+/// Returns whether a text is a negation in any known language.
 pub(super) fn is_negation(node: &Node) -> bool {
     matches!(node, Node::Text(text) | Node::Word(text) if vocabulary().negations.is_in(&FoldedText::new(text)))
 }

@@ -66,7 +66,7 @@ fn part(out: &mut String) {
     }
 }
 
-/// Marks on letters, apostrophes, and characters that nobody sees.
+/// Returns whether `c` is a mark on a letter, an apostrophe, or an invisible character.
 fn is_ignored(c: char) -> bool {
     is_combining_mark(c)
         || matches!(
@@ -76,7 +76,7 @@ fn is_ignored(c: char) -> bool {
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
 }
 
-/// Whether words of this script are written without blanks between them.
+/// Returns whether words of this script are written without spaces between them.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1100}'..='\u{11ff}' | '\u{3040}'..='\u{30ff}'
         | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
@@ -110,7 +110,7 @@ impl WordTable {
         }
     }
 
-    /// Whether one of the words is in the text. A text too long to be searched may have any.
+    /// Returns whether the text contains one of the words. A text too long to search may contain any.
     pub(super) fn is_in(&self, text: &FoldedText) -> bool {
         let is_there = |pattern: &String| {
             text.split.contains(pattern.as_str()) || text.whole.contains(pattern.as_str())
@@ -132,7 +132,7 @@ impl WordTable {
         }
     }
 
-    /// Whether a key holds one of the words, whatever parts its letters, or is near to one.
+    /// Returns whether a key contains one of the words, regardless of what separates its letters, or is near to one.
     pub(super) fn is_in_key(&self, key: &FoldedText) -> bool {
         let letters = key.letters();
         let is_part = |word: &String| letters.contains(word.as_str());

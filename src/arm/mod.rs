@@ -33,11 +33,11 @@ pub struct ArmFile {
     /// Servos that turn no joint and only hold still, such as a gripper around the pen.
     #[serde(default)]
     pub held: Vec<Held>,
-    /// Who each servo was when the zeros were measured, by its id: as `steadyhand doctor` prints it.
-    /// Empty: any servos will do that are set up as the family needs them.
+    /// Identity of each servo when the zeros were measured, by its id: as `steadyhand doctor` prints it.
+    /// Empty: accepts any servos that are set up as the family requires.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub identity: BTreeMap<String, String>,
-    /// Where a tool is mounted, in the last joint's frame.
+    /// Tool mount, in the last joint's frame.
     pub tool_mount: Frame,
     /// The body as capsules, for clearance; each in the frame that its joint moves.
     #[serde(default)]
@@ -45,7 +45,7 @@ pub struct ArmFile {
     /// Pairs of capsules that may touch, by name; neighbours always may.
     #[serde(default)]
     pub may_touch: Vec<[String; 2]>,
-    /// How the simulated arm moves.
+    /// Motion of the simulated arm.
     #[serde(default)]
     pub simulation: Simulation,
 }
@@ -58,7 +58,7 @@ pub enum Family {
     FeetechSts,
     /// Robotis Dynamixel X series, protocol 2.0.
     Dynamixel2,
-    /// A controller that somebody built, over `firmware-protocol`. It counts in microradians: each
+    /// A self-built controller, over `firmware-protocol`. It counts in microradians: each
     /// joint has one servo with `ticks_per_turn = 6283185`, whose id is the joint's place on the
     /// controller, counted from 1.
     Firmware,
@@ -90,7 +90,7 @@ pub struct JointFile {
     pub lower_rad: Finite,
     /// Highest angle.
     pub upper_rad: Finite,
-    /// How much nearer than that to its limits the arm is ever sent.
+    /// Margin to those limits that the arm always keeps.
     #[serde(default = "margin_rad_default")]
     pub margin_rad: Finite,
     /// Fastest that it is ever sent.
@@ -105,7 +105,7 @@ fn margin_rad_default() -> Finite {
     Finite::literal(0.05)
 }
 
-/// How a servo's count relates to its joint's angle.
+/// Relation of a servo's count to its joint's angle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Servo {
@@ -128,13 +128,13 @@ pub struct Servo {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Held {
-    /// What it is.
+    /// Name of its function.
     pub name: String,
     /// Its id on the bus, 0 to 252.
     pub id: u8,
 }
 
-/// What a controller that counts in microradians counts in one turn.
+/// Counts per turn of a controller that counts in microradians.
 const MICRORADIANS_PER_TURN: u32 = 6_283_185;
 
 const fn ticks_per_turn_default() -> u32 {
@@ -158,7 +158,7 @@ pub struct CapsuleFile {
     pub radius_m: Finite,
 }
 
-/// How the simulated servos and gears fall short of what they are told.
+/// Deviations of the simulated servos and gears from their commands.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Simulation {
@@ -199,7 +199,7 @@ pub struct Arm {
     pub capsules: Vec<Capsule>,
 }
 
-/// What no joint may leave.
+/// Limits of all joints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Lowest angles, margin taken off.
@@ -222,7 +222,7 @@ pub const RISE_S: f64 = 0.02;
 pub struct Capsule {
     /// Its name.
     pub name: String,
-    /// How many joints move it: 0 for the base, `n` for what the n-th joint carries.
+    /// Number of joints that move it: 0 for the base, `n` for a part carried by the n-th joint.
     pub joints_before: usize,
     /// One end of its axis, in the frame of that joint.
     pub from_m: Point3<f64>,
@@ -232,7 +232,7 @@ pub struct Capsule {
     pub radius_m: f64,
 }
 
-/// What is wrong with an arm's description.
+/// Error in an arm's description.
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {
     /// Not TOML, or a key that is not known.
@@ -287,14 +287,14 @@ impl Arm {
             && self.limits.upper_rad == other.limits.upper_rad
     }
 
-    /// How many joints it has.
+    /// Returns the number of joints.
     #[must_use]
     pub fn dof(&self) -> usize {
         self.file.joints.len()
     }
 
-    /// Returns how far from the base frame's origin any point of the body can be, in metres, whatever the joints do: the
-    /// chain stretched out.
+    /// Returns the largest distance of any point of the body from the base frame's origin, in metres, over all poses:
+    /// the chain stretched out.
     #[must_use]
     pub fn reach_m(&self) -> f64 {
         let reach = |capsule: &Capsule| {
@@ -314,7 +314,7 @@ impl Arm {
         self.stretched_m(self.dof()) + self.chain.mount_m() + of_mount_m.coords.norm()
     }
 
-    /// Returns the farthest that the last of so many joints can be from the base frame's origin, in metres.
+    /// Returns the largest distance of the last of the first `joints` joints from the base frame's origin, in metres.
     fn stretched_m(&self, joints: usize) -> f64 {
         let links = self.chain.joints().iter().take(joints);
         links
@@ -396,7 +396,7 @@ fn check(file: &ArmFile) -> Result<(), String> {
 /// Longer than any part of an arm on a table.
 const PART_MAX_M: f64 = 10.0;
 
-/// No part of an arm is that large: whoever wrote millimetres is told.
+/// Refuses a capsule larger than any part of an arm. The message warns that lengths are in metres, not millimetres.
 fn check_size(capsule: &CapsuleFile) -> Result<(), String> {
     let ends = capsule.from_m.iter().chain(&capsule.to_m);
     let mut all = ends.chain([&capsule.radius_m]).map(|of| of.get());

@@ -24,7 +24,7 @@ use xml::{
     wrong,
 };
 
-/// What a URDF leaves open.
+/// Choices that a URDF leaves open.
 #[derive(Clone, Debug)]
 pub struct Ask<'a> {
     /// The link that stands still, such as `base_link`.
@@ -58,11 +58,11 @@ impl<'a> Ask<'a> {
 pub struct Imported {
     /// The description; [`Arm::new`] takes it.
     pub file: ArmFile,
-    /// What a person must look at before an arm of metal moves by it.
+    /// Assumptions that a person must check before a real arm moves by this file.
     pub assumed: Vec<String>,
 }
 
-/// Why a URDF makes no arm.
+/// Reason that a URDF cannot become an arm.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UrdfError {
     /// More than is read.
@@ -70,9 +70,9 @@ pub enum UrdfError {
     TooMuch {
         /// Bytes, levels of nesting and the like.
         what: &'static str,
-        /// How many.
+        /// Actual number.
         have: usize,
-        /// How many there may be.
+        /// Largest number.
         most: usize,
     },
     /// It is not XML.
@@ -93,10 +93,10 @@ pub enum UrdfError {
     Chain(String),
 }
 
-/// The arm between two links of a URDF.
+/// Imports the arm between two links of a URDF.
 ///
 /// Fixed and held joints become part of the next one's origin. Capsules come from collision
-/// shapes, or from what is seen where there are none: a box's capsule holds the whole box.
+/// shapes, or from visual shapes without them: a box's capsule holds the whole box.
 ///
 /// # Errors
 /// [`UrdfError`], by the element and its line.
@@ -233,7 +233,7 @@ struct Draft {
     /// From the last joint's frame to where the chain has come.
     since: Isometry3<f64>,
     assumed: Vec<String>,
-    /// Whether the link that was last come to has a shape of its own.
+    /// True if the last visited link has a shape of its own.
     has_shape: bool,
 }
 
@@ -394,7 +394,7 @@ impl Draft {
     }
 }
 
-/// Where a joint that is not moved stands.
+/// Returns the pose of a joint that is not moved.
 fn held(node: Node<'_, '_>, kind: &str, at: f64) -> Result<Isometry3<f64>, UrdfError> {
     let axis = turning_axis(node)?;
     if !at.is_finite() || at.abs() > NUMBER_MAX {

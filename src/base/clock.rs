@@ -28,18 +28,18 @@ enum Source {
     },
     Simulated {
         nanos: AtomicU64,
-        /// How long the machine has slept.
+        /// Time that the machine was suspended.
         slept_nanos: AtomicU64,
-        /// So many times as fast as everybody's; `None` as fast as it can be computed.
+        /// Rate relative to real time; `None` for as fast as it can be computed.
         rate: Option<u32>,
     },
 }
 
-/// By so many milliseconds a process takes the machine's calendar for wrong, so that clocks that disagree can be had on
-/// one machine.
+/// Environment variable with an offset of a process's calendar in milliseconds, to simulate disagreeing clocks on one
+/// machine.
 pub const CALENDAR_OFFSET: &str = "STEADYHAND_CALENDAR_OFFSET_MS";
 
-/// How far this process's calendar is set ahead of the machine's, where [`CALENDAR_OFFSET`] says so.
+/// Returns the offset of this process's calendar ahead of the machine's, as set by [`CALENDAR_OFFSET`].
 #[must_use]
 pub fn calendar_offset_ms() -> i64 {
     static OFFSET: OnceLock<i64> = OnceLock::new();
@@ -78,7 +78,7 @@ impl Clock {
         }))
     }
 
-    /// A clock that stands still until somebody waits on it.
+    /// Creates a clock that stands still until a task waits on it.
     #[must_use]
     pub fn simulated() -> Self {
         Self(Arc::new(Source::Simulated {
@@ -100,7 +100,7 @@ impl Clock {
         }))
     }
 
-    /// Whether it stands still while nobody waits.
+    /// Returns whether the clock stands still while no task waits.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
         matches!(*self.0, Source::Simulated { .. })
@@ -126,7 +126,7 @@ impl Clock {
         }
     }
 
-    /// How long the processor has worked for the calling thread so far; other programs do not count.
+    /// Returns the processor time used by the calling thread so far; other programs do not count.
     /// Zero on a simulated clock, on which computing takes no time.
     #[must_use]
     pub fn work(&self) -> Duration {
@@ -136,9 +136,9 @@ impl Clock {
         shown(ClockId::ThreadCPUTime)
     }
 
-    /// How long the machine has slept, suspended, since some moment that stays the same: this clock
-    /// stands still meanwhile, and whoever goes by it does not notice. To [`SLEPT_WITHIN`]; `None`
-    /// where this thread is interrupted again and again on its way to know.
+    /// Returns the time that the machine was suspended, since a fixed moment: this clock
+    /// stands still meanwhile, so its users do not notice. Exact to [`SLEPT_WITHIN`]; `None`
+    /// if this thread is interrupted at each of several attempts to read it.
     #[must_use]
     pub fn slept(&self) -> Option<Duration> {
         if let Source::Simulated { slept_nanos, .. } = &*self.0 {
@@ -184,13 +184,13 @@ impl Clock {
     }
 }
 
-/// How exactly it is known how long the machine has slept.
+/// Accuracy of the time that the machine was suspended.
 pub const SLEPT_WITHIN: Duration = Duration::from_millis(1);
 
-/// How often that is tried.
+/// Number of attempts to read it.
 const SLEPT_TRIES: u32 = 3;
 
-/// What a clock of the system shows, since its own beginning.
+/// Returns the reading of a system clock, since its own beginning.
 fn shown(clock: ClockId) -> Duration {
     let now = clock_gettime(clock);
     let whole = Duration::from_secs(u64::try_from(now.tv_sec).unwrap_or(0));

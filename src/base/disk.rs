@@ -21,11 +21,11 @@ pub fn put(path: &Path, text: &str) -> io::Result<()> {
     })
 }
 
-/// The same for what only its folder's owner may read. Where root did not write it, that is an error for
-/// whoever does not own the folder: they would keep a secret that its owner cannot read.
+/// Writes like [`put`], but readable only by its folder's owner. Without root, a caller that does not own the folder
+/// gets an error: otherwise it would store a secret that the folder's owner cannot read.
 ///
 /// # Errors
-/// When it cannot be written or given away; the old one is as it was.
+/// If it cannot be written or given away; the old one is as it was.
 pub fn put_secret(path: &Path, text: &str) -> io::Result<()> {
     put_as(path, text, 0o600, |new| belongs_to_folder(new, path))
 }
@@ -108,10 +108,10 @@ fn draft(
     out.sync_all()
 }
 
-/// Opens a file to write, and makes it where there is none; what is in it stays.
+/// Opens a file for writing, and creates it if it does not exist; its content stays.
 ///
 /// # Errors
-/// When it cannot be opened, made or given away.
+/// If it cannot be opened, created or given away.
 pub fn touch(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create(true).truncate(false);
@@ -167,7 +167,7 @@ fn folder_of(path: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    /// Nobody else can give files away: as another user there is nothing to see.
+    /// Only root can give files away: for other users this test checks nothing.
     #[test]
     fn what_root_writes_belongs_to_whom_the_folder_belongs() {
         let outer = tempfile::tempdir().unwrap();

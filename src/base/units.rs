@@ -72,10 +72,10 @@ pub struct Joints {
 }
 
 impl Joints {
-    /// `len` zeros.
+    /// Returns `len` zeros.
     ///
     /// # Panics
-    /// When `len` is above [`JOINTS_MAX`]: no arm has so many joints, and none is left out.
+    /// If `len` is above [`JOINTS_MAX`]: no arm has that many joints, and none is dropped silently.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "at most JOINTS_MAX")]
     pub fn zeros(len: usize) -> Self {
@@ -99,7 +99,7 @@ impl Joints {
         all
     }
 
-    /// Each joint's number made anew.
+    /// Returns a copy with each joint's number replaced by `f`'s result.
     #[must_use]
     pub fn map(&self, f: impl Fn(usize, f64) -> f64) -> Self {
         let mut all = *self;
@@ -136,7 +136,7 @@ impl Joints {
         })
     }
 
-    /// Whether every number is finite.
+    /// Returns whether every number is finite.
     #[must_use]
     pub fn is_finite(&self) -> bool {
         self.iter().all(|value| value.is_finite())
@@ -180,7 +180,7 @@ impl Instant {
     /// The clock's beginning.
     pub const ZERO: Self = Self { nanos: 0 };
 
-    /// So many nanoseconds after the clock's beginning.
+    /// Returns the moment `nanos` nanoseconds after the clock's beginning.
     #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self { nanos }
@@ -223,7 +223,7 @@ impl Instant {
     }
 }
 
-/// What one servo said of itself. `None` is "not read", never "zero".
+/// State reported by one servo. `None` is "not read", never "zero".
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ServoState {
     /// The servo's id on its bus.
@@ -238,14 +238,14 @@ pub struct ServoState {
     pub load_ratio: Option<f64>,
     /// The servo's error bits as its manual numbers them, 0 for none.
     pub error_bits: Option<u8>,
-    /// Whether torque was on when it was last read back.
+    /// Last reading of the torque switch.
     pub torque_on: Option<bool>,
 }
 
-/// What the servos said in one cycle of the bus, in the arm's joints.
+/// Measurements of one bus cycle, in the arm's joints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// When the last byte of it arrived.
+    /// Arrival of the cycle's last byte.
     pub at: Instant,
     /// Joint positions.
     pub position_rad: Joints,

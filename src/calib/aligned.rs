@@ -1,4 +1,4 @@
-//! What an alignment found, in three parts: what was measured, what it is worth, what comes next.
+//! Result of an alignment, in three parts: the measurements, their verdict, the next step.
 
 use std::fmt::Write as _;
 
@@ -10,18 +10,18 @@ use super::{Accept, Finding, judge_tracking};
 /// One point that was visited or touched; places in the arm's base frame.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AlignedPoint {
-    /// What it is called.
+    /// Name of the point.
     pub name: String,
-    /// Where the tip was sent.
+    /// Commanded place of the tip.
     pub target_mm: [f64; 3],
-    /// Where it was read to be.
+    /// Measured place of the tip.
     pub measured_mm: [f64; 3],
     /// From the one to the other; of a touch, in the plane of the sheet alone.
     pub tracking_error_mm: f64,
-    /// How high over the believed sheet the tip came to touch; `None` where nothing was touched.
+    /// Height over the believed sheet at which the tip touched; `None` without contact.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contact_height_mm: Option<f64>,
-    /// How far from one another the touches of this point are.
+    /// Spread of this point's touches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread_mm: Option<f64>,
     /// From what all points together say to this one.
@@ -29,7 +29,7 @@ pub struct AlignedPoint {
 }
 
 impl AlignedPoint {
-    /// How far it is from what all points say.
+    /// Returns the point's distance from the fit of all points.
     #[must_use]
     pub fn off_mm(&self) -> f64 {
         let [x, y, z] = self.residual_mm;
@@ -44,12 +44,12 @@ pub struct Aligned {
     pub scene: String,
     /// Its revision.
     pub revision: String,
-    /// What was measured.
+    /// Measured points.
     pub points: Vec<AlignedPoint>,
-    /// What it is worth.
+    /// Verdict on the measurements.
     #[serde(flatten)]
     pub finding: Finding,
-    /// What to do next.
+    /// Next step for a person.
     pub next: String,
 }
 

@@ -26,20 +26,20 @@ const AGAIN_RAD: f64 = 0.03;
 /// Of a sheet, those whose tips are nearer than this.
 const AGAIN_M: f64 = 0.005;
 
-/// From so many touches on a tip that is off is not made the joints' fault: it is fitted with their
-/// zeros, shown, and found by touches of its own afterwards.
+/// Number of touches from which a wrong tip is not blamed on the joints: the tip is fitted with their zeros, shown, and
+/// found by touches of its own afterwards.
 const WITH_TIP_FROM: usize = 16;
 
-/// What touches come to.
+/// Assessment of a session's touches.
 #[derive(Clone, Debug, Serialize)]
 pub struct Assessed {
-    /// What it is worth, and why.
+    /// Verdict with its reasons.
     pub finding: Finding,
-    /// What the file says.
+    /// Values in the file now.
     pub old: Values,
-    /// What it would say; empty while nothing can be fitted.
+    /// Proposed values; empty while no fit is possible.
     pub new: Values,
-    /// How large the change is.
+    /// Size of the change.
     pub change: Change,
     /// Figures of the fit, in the order in which they are read.
     pub figures: Vec<(String, f64)>,
@@ -47,12 +47,12 @@ pub struct Assessed {
     pub points: Vec<Residual>,
 }
 
-/// How far a touch is from the fit.
+/// Distance of a touch from the fit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Residual {
-    /// What was touched.
+    /// Point that was touched.
     pub role: Role,
-    /// Where the tip was, in the arm's base frame.
+    /// Place of the tip, in the arm's base frame.
     pub at_mm: [f64; 3],
     /// From the fit to there.
     pub off_mm: [f64; 3],
@@ -67,14 +67,14 @@ impl Residual {
         }
     }
 
-    /// How far.
+    /// Returns the length of the residual.
     #[must_use]
     pub fn mm(&self) -> f64 {
         Vector3::from(self.off_mm).norm()
     }
 }
 
-/// Why touches cannot be assessed at all.
+/// Reason that touches cannot be assessed at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AssessError {
     /// The scene has no such pen.
@@ -99,11 +99,11 @@ pub enum AssessError {
     OtherJoints {
         /// Which touch, counted from 1.
         number: usize,
-        /// How many angles it has.
+        /// Number of angles that it has.
         have: usize,
         /// The arm.
         arm: String,
-        /// How many joints the arm has.
+        /// Number of the arm's joints.
         need: usize,
     },
     /// A touch was made with other zeros than the arm's file has, or with unknown ones.
@@ -133,7 +133,7 @@ pub enum AssessError {
     NoCalibrator(String),
 }
 
-/// What a session of this kind would rest on now.
+/// Returns the basis that a session of this kind would have now.
 ///
 /// # Errors
 /// The scene has no such pen.
@@ -242,7 +242,7 @@ impl Work<'_> {
         self.mount(contact) * self.pen.tip_m
     }
 
-    /// Whether two touches are of one place: of a tool in one pose, of anything else where the tip is.
+    /// Returns whether two touches are of one place: for a tool the same pose, otherwise the same place of the tip.
     fn again(&self, one: &Contact, other: &Contact) -> bool {
         if self.session.kind == Kind::Tool {
             let [one, other] = [one, other].map(|c| Joints::from_slice(&c.joints_rad));
@@ -451,7 +451,7 @@ impl Work<'_> {
         })
     }
 
-    /// How far +x and +y are from the origin, as a ruler said, or as the sheet is large.
+    /// Returns the distances of +x and +y from the origin, by ruler or by the sheet's size.
     fn asked(&self) -> Asked {
         let said = |role: Role| {
             let mut of = self.contacts(false).filter(|c| c.role == role);
@@ -491,7 +491,7 @@ impl Work<'_> {
             .collect()
     }
 
-    /// How well the touches of the axes say where the sheet begins and which way it lies; nothing of an old frame on a new plane.
+    /// Returns the uncertainty of the sheet's origin and direction; `None` for an old frame on a new plane.
     fn sureness(&self, made: &SheetFrame, fit: &Plane) -> Option<FrameSigma> {
         let count = |role: Role| self.contacts(false).filter(|c| c.role == role).count();
         let asked = !self.session.probed;
@@ -703,7 +703,7 @@ impl Work<'_> {
     }
 }
 
-/// What a scene says of a pose, a cap or its calibrator; nothing where it says nothing.
+/// Returns a scene's values of a pose, a cap or its calibrator; empty if it has none.
 #[must_use]
 pub fn taught_before(kind: Kind, scene: &Scene, name: &str) -> Values {
     match kind {
@@ -720,7 +720,7 @@ pub fn taught_before(kind: Kind, scene: &Scene, name: &str) -> Values {
     }
 }
 
-/// What it would say from these joints, a pen's tip being there. How far that is from before.
+/// Returns the new values from these joints with a pen's tip there, and the change from before.
 ///
 /// # Errors
 /// The scene has no such pen or cap.
@@ -772,7 +772,7 @@ fn pose(key: &str, joints_rad: &Joints) -> Values {
     [(key.to_owned(), rounded.collect())].into()
 }
 
-/// What a scene's file says of a sheet, the flat one that touches it along its middle lying there.
+/// Returns the scene file's values for a sheet, given the pose of the flat sheet that touches it along its middle.
 fn values_of(surface: &Surface, flat: &Isometry3<f64>) -> Values {
     let mut values = one("origin_m", &flat.translation.vector);
     values.extend(one("x_axis", &(flat.rotation * Vector3::x())));
@@ -815,7 +815,7 @@ fn normal_of(record: &Record) -> Option<Vector3<f64>> {
     axis("x_axis")?.cross(&axis("y_axis")?).try_normalize(1e-9)
 }
 
-/// What the file says now of what was calibrated; `None` for a pen that the scene does not have.
+/// Returns the file's present values of the calibrated object; `None` for a pen that the scene does not have.
 pub(super) fn said_now(kind: Kind, session: &Session, scene: &Scene) -> Option<Values> {
     if kind == Kind::Zeros {
         return Some(zeros_now(scene));
@@ -853,7 +853,7 @@ fn zeros_now(scene: &Scene) -> Values {
     joints.flat_map(of_joint).collect()
 }
 
-/// What to do next, in one sentence.
+/// Returns the next step, in one sentence.
 #[must_use]
 pub fn next_step(assessed: &Assessed) -> String {
     match assessed.finding.verdict {

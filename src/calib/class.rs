@@ -1,8 +1,8 @@
-//! How good a calibration must be, for arms that count finely and for those that do not.
+//! Required accuracy of a calibration, for arms with fine and with coarse counts.
 
 use arm::Arm;
 
-/// How finely an arm counts.
+/// Resolution class of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Every joint's count is under a hundredth of a degree.
@@ -11,7 +11,7 @@ pub enum Class {
     Hobby,
 }
 
-/// What a fit must not exceed to be accepted.
+/// Limits that a fit must keep to be accepted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Accept {
     /// Between touches of the same point in the same pose.

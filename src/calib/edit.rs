@@ -7,7 +7,7 @@ use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 use super::record::{Kind, Session, Values};
 use arm::{Arm, Servo};
 
-/// Why a file's text cannot be changed.
+/// Reason that a file's text cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// It is no TOML.
@@ -199,7 +199,7 @@ fn write_over(table: &mut dyn TableLike, key: &str, made: Value) {
     }
 }
 
-/// What stands around the old value, a comment behind it, stands around the new one.
+/// Replaces a value and keeps the text around it, such as a comment behind it.
 fn put(there: &mut Value, made: Value) {
     let decor = there.decor().clone();
     *there = made;

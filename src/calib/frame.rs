@@ -5,13 +5,13 @@ use nalgebra::{Point3, Unit, Vector3};
 use super::stats::f3_95;
 use super::{FitError, Plane};
 
-/// How much a length may differ from what was asked.
+/// Largest relative difference of a length from its requested value.
 const SCALE_MAX: f64 = 0.01;
 
-/// How far the axes may be from a right angle: twice what a slip of the scale allowed makes.
+/// Largest difference of the axes from a right angle: twice the effect of the allowed scale error.
 pub(super) const SQUARE_MAX_RAD: f64 = 0.035;
 
-/// How far apart the three points are, as a ruler says.
+/// Distances between the three points, by ruler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asked {
     /// From the origin to +x.
@@ -31,13 +31,13 @@ pub struct SheetFrame {
     pub y: Unit<Vector3<f64>>,
     /// Measured over asked, along x and y.
     pub scale: [f64; 2],
-    /// How far the touched axes are from a right angle.
+    /// Difference of the touched axes from a right angle.
     pub square_rad: f64,
     /// From the origin to +x, as touched.
     pub length_m: f64,
 }
 
-/// How well a sheet's frame is known on its plane, from how far its touches are off that plane.
+/// Uncertainty of a sheet's frame on its plane, from its touches' distances to that plane.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameSigma {
     /// The standard deviation of the origin along either axis.
@@ -51,8 +51,8 @@ pub struct FrameSigma {
 }
 
 impl FrameSigma {
-    /// Whether another frame lies within the region that holds the true one in 19 cases of 20: its origin is so far along this
-    /// one's x and y, and it is turned by so much.
+    /// Returns whether a second frame lies within the region that holds the true frame in 19 cases of 20. Its origin is
+    /// `off_m` along this frame's x and y, and it is turned by `turn_rad`.
     #[must_use]
     pub fn covers(&self, off_m: [f64; 2], turn_rad: f64) -> bool {
         let [along, across] = off_m.map(|off| off / self.origin_m);
@@ -62,8 +62,8 @@ impl FrameSigma {
 }
 
 impl SheetFrame {
-    /// How well it is known, its origin and +x being means of so many touches each. A touch is taken to be as far off along the
-    /// plane as it is across it.
+    /// Returns its uncertainty. The origin and +x are means of the given numbers of touches. Assumes that a touch is as
+    /// far off along the plane as across it.
     #[must_use]
     pub fn sigma(&self, [origin, x]: [usize; 2], plane: &Plane) -> FrameSigma {
         let touch_m = plane.touch_sigma_m();

@@ -1,4 +1,4 @@
-//! Whether a fit is believed, and if not, which touch to add where.
+//! Judges a fit, and names the touch to add and its place if the fit is not good enough.
 
 use nalgebra::{Point3, Unit, Vector3};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::stats::TouchFit;
 use super::stats::ratio;
 use super::{Accept, Outlier, PIVOT_TOUCHES_MIN, PLANE_TOUCHES_MIN, Pivot, Plane, Rolled, Zeros};
 
-/// What a fit is worth.
+/// Verdict on a fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -22,13 +22,13 @@ pub enum Verdict {
 /// A verdict with its reasons.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What the fit is worth.
+    /// Verdict on the fit.
     pub verdict: Verdict,
     /// Each a sentence with its value, its limit and what to do; none where all is good.
     pub reasons: Vec<String>,
 }
 
-/// So often each place is touched, so that its touches say how well they repeat.
+/// Touches of each place, so that they show their repeatability.
 pub const TOUCHES_EACH: usize = 3;
 
 /// A sheet whose middle rises over its edges by less than this share of what a plane may miss is not called bent.
@@ -300,7 +300,7 @@ pub fn judge_rolled(
     finding
 }
 
-/// A cross that is further off is another one, or was read in another unit.
+/// Largest offset of a cross. A larger one is a different cross, or was read in a different unit.
 const READ_MM_MAX: f64 = 20.0;
 
 /// Judges what was read of a drawn cross: so far it is from where it should be.
@@ -320,7 +320,7 @@ pub fn judge_reading(off_mm: f64, accept: &Accept) -> Finding {
     finding
 }
 
-/// How many times a limit a value may be that is usable.
+/// Factor by which a usable value may exceed its limit.
 const USABLE: f64 = 2.0;
 
 /// Judges how near a tip came to the points that it was sent to: per point its name and distance.
@@ -390,5 +390,5 @@ pub fn judge_zeros(fit: &Zeros, accept: &Accept, names: &[String]) -> Finding {
     finding
 }
 
-/// What the zeros of joints must be known to.
+/// Required uncertainty of the joints' zeros.
 const ZERO_SIGMA_DEG_MAX: f64 = 0.5;

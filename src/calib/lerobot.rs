@@ -18,7 +18,7 @@ pub struct Motor {
     pub id: u8,
     /// 1 where percentages run the other way; degrees do not heed it.
     pub drive_mode: u8,
-    /// What the servo adds to its count, or takes from it.
+    /// Offset that the servo adds to its count, or subtracts from it.
     pub homing_offset: i32,
     /// The least count of the range.
     pub range_min: i32,
@@ -43,18 +43,18 @@ pub enum File {
     Motors(BTreeMap<String, Motor>),
 }
 
-/// What was read.
+/// Values read from a LeRobot file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Taken {
-    /// What the arm's file says now of what is taken over.
+    /// Present values of the arm's file for the imported keys.
     pub old: Values,
-    /// What it would say.
+    /// Imported values.
     pub new: Values,
-    /// What could not be taken over, and why.
+    /// Values that could not be imported, with the reasons.
     pub left: Vec<String>,
 }
 
-/// Why a file says nothing of this arm.
+/// Reason that a file does not apply to this arm.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeRobotError {
     /// None of its joints is one of the arm's.
@@ -67,7 +67,7 @@ pub enum LeRobotError {
         /// The arm's names.
         known: Vec<String>,
     },
-    /// A range that is none.
+    /// Invalid range.
     #[error(
         "{name}: its range from {min} to {max} is not one of 64 to 4096 counts: it was not moved through its range when it was calibrated"
     )]
@@ -94,11 +94,11 @@ pub enum LeRobotError {
     /// Lists of unequal length.
     #[error("its lists have {names} names, {offsets} homing offsets and {modes} drive modes")]
     Lists {
-        /// How many names.
+        /// Number of names.
         names: usize,
-        /// How many offsets.
+        /// Number of offsets.
         offsets: usize,
-        /// How many modes.
+        /// Number of modes.
         modes: usize,
     },
 }
@@ -110,10 +110,10 @@ const RANGE_TICKS_MAX: i32 = 4096;
 /// Names of the follower arms' joints that other people's files spell otherwise.
 const SAME: [(&str, &str); 2] = [("shoulder", "shoulder_lift"), ("elbow", "elbow_flex")];
 
-/// What of a file belongs into an arm's.
+/// Returns the values of a file that belong into an arm's file.
 ///
 /// # Errors
-/// It is another arm's, or was not made by moving each joint through its range.
+/// The file belongs to a different arm, or was not made by moving each joint through its range.
 pub fn import(file: &File, arm: &Arm) -> Result<Taken, LeRobotError> {
     match file {
         File::Motors(motors) => motors_of(motors, arm),

@@ -1,8 +1,8 @@
-//! What touches say of an arm, its tool and its sheet, what of that is believed, and where it is kept.
+//! Calibration of an arm, its tool and its sheet from touches: fits, their judgement, and their storage.
 //!
-//! Fits are pure functions of measured joints. A fit that looks good may still be wrong, so none is
-//! believed for its residuals alone: its condition, its covariance and a touch that it has not seen
-//! are judged as well, and what is not good enough says which touch to add where.
+//! Fits are pure functions of measured joints. A fit that looks good may still be wrong, so residuals alone never
+//! suffice: its condition, its covariance and a touch that it has not seen are judged as well. A fit that is not good
+//! enough names the touch to add and its place.
 
 mod aligned;
 mod assess;
@@ -52,7 +52,7 @@ pub use stats::{Outlier, TouchFit};
 pub use store::{KEPT_MAX, Lock, Store, StoreError, put};
 pub use zeros::{Target, Touch, ZEROS_TOUCHES_MIN, Zeros, zeros};
 
-/// Why touches say nothing.
+/// Reason that touches give no fit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
     /// Fewer than the unknowns need.
@@ -60,9 +60,9 @@ pub enum FitError {
     TooFew {
         /// Of what.
         what: &'static str,
-        /// How many there are.
+        /// Number of touches.
         have: usize,
-        /// How many there must be.
+        /// Least number of touches.
         need: usize,
     },
     /// The tool had the same direction in all of them.
@@ -118,7 +118,7 @@ pub enum FitError {
         "no joint's zero shows in these touches: touch points with the arm folded and stretched"
     )]
     Unobservable,
-    /// Numbers that are none.
+    /// Numbers that are NaN or infinite.
     #[error("a touch holds a number that is not finite")]
     NotFinite,
 }

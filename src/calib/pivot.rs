@@ -1,4 +1,4 @@
-//! Where a tool's tip is, from touches of one fixed point in several directions.
+//! Fits a tool's tip from touches of one fixed point in several directions.
 
 use nalgebra::{DMatrix, DVector, Isometry3, Matrix3, Point3, Vector3};
 
@@ -14,7 +14,7 @@ const CONDITION_MAX: f64 = 1e6;
 /// Unknowns: the tip and the point.
 const UNKNOWNS: usize = 6;
 
-/// What touches of one point say.
+/// Fit of a tool's tip to touches of one point.
 #[derive(Clone, Debug)]
 pub struct Pivot {
     /// The tip, in the tool mount's frame.
@@ -43,13 +43,13 @@ impl Pivot {
             .sqrt()
     }
 
-    /// What the tip is off by at the most, in 19 cases of 20.
+    /// Returns the bound of the tip's error in 19 cases of 20.
     #[must_use]
     pub fn bound_m(&self) -> f64 {
         (3.0 * f3_95(self.freedom)).sqrt() * self.sigma_m()
     }
 
-    /// Whether a tip lies within the region that holds the true one in 19 cases of 20.
+    /// Returns whether a tip lies within the region that holds the true one in 19 cases of 20.
     #[must_use]
     pub fn covers(&self, tip_m: &Point3<f64>) -> bool {
         let off = tip_m - self.tip_m;
@@ -59,7 +59,7 @@ impl Pivot {
         (off.transpose() * inverse * off).x <= 3.0 * f3_95(self.freedom)
     }
 
-    /// How far a touch that this fit has not seen is from the point that it found.
+    /// Returns the distance of a touch outside this fit from the point that the fit found.
     #[must_use]
     pub fn verify_m(&self, mount: &Isometry3<f64>) -> f64 {
         (mount * self.tip_m - self.at_m).norm()

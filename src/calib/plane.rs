@@ -1,11 +1,11 @@
-//! Where a sheet lies, from touches of it, and how it is bent.
+//! Fits the place and the curvature of a sheet from touches of it.
 
 use nalgebra::{DMatrix, DVector, Matrix3, Point3, Unit, Vector3};
 
 use super::FitError;
 use super::stats::{Each, Outlier, Rows, TouchFit, f3_95, robust, touch_fit};
 
-/// Three touches make a plane whatever they are; two more say whether they lie on one.
+/// Least number of touches. Any three touches make a plane; two more show whether they lie on one.
 pub const PLANE_TOUCHES_MIN: usize = 5;
 
 /// Touches that are needed to say how a sheet is bent.
@@ -36,7 +36,7 @@ pub struct Plane {
 }
 
 impl Plane {
-    /// How far a point is above the plane.
+    /// Returns the height of a point above the plane.
     #[must_use]
     pub fn height_m(&self, point: &Point3<f64>) -> f64 {
         self.normal.dot(&(point - self.centre_m))
@@ -71,7 +71,7 @@ impl Plane {
         slopes.symmetric_eigenvalues().max().max(0.0).sqrt()
     }
 
-    /// Whether another plane lies within the region that holds the true one in 19 cases of 20.
+    /// Returns whether a second plane lies within the region that holds the true one in 19 cases of 20.
     #[must_use]
     pub fn covers(&self, centre_m: &Point3<f64>, normal: &Unit<Vector3<f64>>) -> bool {
         let facing = self.normal.dot(normal);
@@ -192,7 +192,7 @@ fn spread(scatter: &Matrix3<f64>) -> [(f64, Vector3<f64>); 3] {
     all
 }
 
-/// How a sheet is bent along two directions on it.
+/// Curvature of a sheet along two directions on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Curvature {
     /// One over the radius, along x and along y; positive where the sheet bulges towards the arm.

@@ -1,5 +1,5 @@
-//! Joints moved by hand: their zeros, ranges and directions from what the servos count, and what is
-//! wrong with a count that wraps, turns more than once, hardly moves, or is another joint's.
+//! Joints moved by hand: fits their zeros, ranges and directions from the servos' counts, and reports a count that
+//! wraps, turns more than once, hardly moves, or belongs to a different joint.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ const SHARE_MIN: f64 = 0.5;
 /// And less than this is no range at all.
 const RANGE_MIN_DEG: f64 = 20.0;
 
-/// So far from what stopped the hand a joint is stopped.
+/// Distance between a joint's limit and the stop that the hand felt.
 const MARGIN_DEG: f64 = 2.0;
 
 /// Joints being moved by hand, one after the other.
@@ -54,12 +54,12 @@ struct Moved {
     servos: Vec<(Servo, i64, i64, i64)>,
 }
 
-/// What was found of an arm.
+/// Result of moving all joints of an arm by hand.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// What its file says.
+    /// Values in the file now.
     pub old: Values,
-    /// What it would say.
+    /// Proposed values.
     pub new: Values,
     /// The largest angle by which a zero turns.
     pub turn_deg: f64,
@@ -89,7 +89,7 @@ impl<'a> Ranges<'a> {
         }
     }
 
-    /// What to do now, for a person; `None` once all is done.
+    /// Returns the present task for a person; `None` once all is done.
     #[must_use]
     pub fn task(&self) -> Option<String> {
         if self.zero.is_none() {
@@ -105,7 +105,7 @@ impl<'a> Ranges<'a> {
         ))
     }
 
-    /// What was asked for is done.
+    /// Completes the present task.
     pub fn next(&mut self) {
         match self.joint {
             None if self.zero.is_none() => self.take_zero(),
@@ -182,7 +182,7 @@ impl<'a> Ranges<'a> {
         }
     }
 
-    /// How far a joint must be moved at the least.
+    /// Returns the least angle through which a joint must be moved.
     fn least_deg(&self, joint: usize) -> f64 {
         let file = self.arm.file.joints.get(joint);
         let range = file.map_or(0.0, |file| file.upper_rad.get() - file.lower_rad.get());
@@ -234,10 +234,10 @@ impl<'a> Ranges<'a> {
         )
     }
 
-    /// What the arm's file should say.
+    /// Returns the proposed values of the arm's file.
     ///
     /// # Errors
-    /// Everything that is wrong with what was read.
+    /// Every problem in the readings.
     pub fn found(&self) -> Result<Found, Vec<String>> {
         let mut complaints = self.complaints.clone();
         if self.task().is_some() {
@@ -351,7 +351,7 @@ impl Track {
         self.most = self.most.max(self.unrolled);
     }
 
-    /// The range begins anew, from where it is.
+    /// Restarts the range from the present count.
     fn forget(&mut self) {
         self.unrolled = i64::from(self.now.unwrap_or(0));
         (self.least, self.most) = (self.unrolled, self.unrolled);

@@ -1,4 +1,4 @@
-//! What is touched, proposed and accepted, as it is kept: TOML that a person can read.
+//! Touches, proposals and accepted calibrations in their stored form: TOML that a person can read.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use super::{Finding, Verdict};
 use arm::ArmFile;
 use base::wording::count;
 
-/// What a calibration is of.
+/// Object of a calibration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// A pen's tip in its mount.
     Tool,
-    /// Where a scene's sheet lies.
+    /// Place of a scene's sheet.
     Sheet,
     /// The zeros of an arm's joints.
     Zeros,
@@ -24,7 +24,7 @@ pub enum Kind {
     Cap,
     /// A scene's calibrator.
     Calibrator,
-    /// Where a camera stands.
+    /// Pose of a camera.
     Camera,
 }
 
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// What a touch was of.
+/// Role of a touched point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -67,17 +67,17 @@ pub enum Role {
 /// Joints as they were when the tip touched.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contact {
-    /// What was touched.
+    /// Role of the touched point.
     pub role: Role,
     /// As measured, not as commanded.
     pub joints_rad: Vec<f64>,
-    /// How far the point is from the origin, as a ruler says; of `x` and `y` alone.
+    /// Distance of the point from the origin, by ruler; for `x` and `y` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_mm: Option<f64>,
     /// Which of several unknown points it is; 0 where there is one.
     #[serde(default)]
     pub number: usize,
-    /// When, in milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     pub at_ms: u64,
     /// The zeros that the joints were measured with: see [`zeros_of`]. Empty in older files.
     #[serde(default)]
@@ -87,7 +87,7 @@ pub struct Contact {
 /// The arm that a calibration was made on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CalibrationOrigin {
-    /// Whether it was simulated; `None` in older files, which do not say.
+    /// True if it was simulated; `None` in older files, which do not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<bool>,
     /// Its servos by what they say of themselves: see [`servos_of`]. Empty where that is not known.
@@ -114,7 +114,7 @@ impl CalibrationOrigin {
     }
 }
 
-/// Why a calibration says nothing of an arm.
+/// Reason that a calibration does not apply to an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginMismatch {
     /// Which arm it was made on was not recorded.
@@ -141,17 +141,17 @@ pub struct Session {
     /// Which pose, ink cap or camera.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// What the touches rest on, when the first was made: see [`basis`].
+    /// Basis of the touches at the first of them: see [`basis`].
     pub basis: String,
-    /// Whether the arm felt for the sheet by itself, where it was believed to lie: such touches say
-    /// how high and how tilted it is, and nothing of where it begins.
+    /// True if the arm probed for the sheet at its believed place: such touches give its height and
+    /// tilt, but not its origin.
     #[serde(default)]
     pub probed: bool,
-    /// Where a drawn cross was read to be, from where it should be, along the sheet's x and y. Instead
-    /// of touches.
+    /// Offset of a drawn cross from its nominal place, along the sheet's x and y, as a person read it. Replaces
+    /// touches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_mm: Option<[f64; 2]>,
-    /// What a camera saw. Instead of touches.
+    /// Observation by a camera. Replaces touches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Glimpse>,
     /// On which arm.
@@ -167,13 +167,13 @@ pub struct Session {
 pub struct Glimpse {
     /// Which camera.
     pub camera: String,
-    /// When the picture was taken, in milliseconds since 1970.
+    /// Time of the picture, in milliseconds since 1970.
     pub at_ms: u64,
     /// Tags that it rests on.
     pub tags: usize,
-    /// How far the tags' corners are from what it says.
+    /// Distance of the tags' corners from the fit.
     pub rms_px: f64,
-    /// How uncertain the sheet's corners are, the worst of them.
+    /// Uncertainty of the sheet's worst corner.
     pub sigma_mm: f64,
     /// Of a sheet its lower left corner; of a camera its place. In the arm's base frame.
     pub origin_m: [f64; 3],
@@ -184,7 +184,7 @@ pub struct Glimpse {
 }
 
 impl Session {
-    /// Whether another one is of the same thing: the same arm's zeros, the same pen's tip, the same sheet.
+    /// Returns whether two sessions are of the same object: the same arm's zeros, pen's tip, or sheet.
     #[must_use]
     pub fn is_of_same(&self, other: &Self) -> bool {
         self.kind == other.kind
@@ -198,7 +198,7 @@ impl Session {
             }
     }
 
-    /// How its calibration is made, in words.
+    /// Returns the method of its calibration, in words.
     #[must_use]
     pub const fn method(&self) -> &'static str {
         match (&self.seen, self.read_mm, self.probed) {
@@ -218,21 +218,21 @@ pub type Values = BTreeMap<String, Vec<f64>>;
 pub struct Record {
     /// From 1, in the order in which they were accepted.
     pub number: u64,
-    /// When, in milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     pub at_ms: u64,
-    /// How it was made.
+    /// Method of the calibration.
     pub method: String,
     /// The arm's servos by what they say of themselves; empty where its file does not know them.
     pub servos: String,
-    /// What it was worth.
+    /// Verdict on the fit.
     pub verdict: Verdict,
-    /// Why it was not better.
+    /// Reasons for the verdict.
     pub reasons: Vec<String>,
-    /// How far each touch is from the fit; in mm.
+    /// Distance of each touch from the fit, in mm.
     pub residuals_mm: Vec<f64>,
-    /// What the file said before.
+    /// Values in the file before.
     pub old: Values,
-    /// What it says since.
+    /// Values in the file since.
     pub new: Values,
     /// The raw touches.
     pub session: Session,
@@ -311,7 +311,7 @@ fn short(said: &str) -> String {
         .collect()
 }
 
-/// How large a change is.
+/// Size of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Change {
     /// The longest way that anything moved.
@@ -327,7 +327,7 @@ const CHANGE_MAX: Change = Change {
 };
 
 impl Change {
-    /// Why it is not accepted as it is.
+    /// Returns the reason why the change needs an override, if it does.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
         let Change { mm, deg } = *self;
@@ -340,10 +340,10 @@ impl Change {
     }
 }
 
-/// Whether an assessment may be accepted.
+/// Checks that an assessment may be accepted.
 ///
 /// # Errors
-/// Every reason why not.
+/// Every reason against it.
 pub fn check(finding: &Finding, change: &Change, overridden: bool) -> Result<(), String> {
     if finding.verdict == Verdict::Redo {
         return Err(finding.reasons.join("; "));

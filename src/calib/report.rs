@@ -164,7 +164,7 @@ pub(super) fn escaped(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// Where something was measured, and how far that is from where it should be; in mm.
+/// Place of a measurement, and its offset from the expected place; in mm.
 pub(super) type Arrow = ([f64; 3], [f64; 3]);
 
 /// Points from above, each with its residual as an arrow; what points up or down is a ring.

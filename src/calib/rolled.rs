@@ -1,7 +1,7 @@
-//! Where a sheet on a cylinder lies and how far it is rolled, from touches of it.
+//! Fits the place of a sheet on a cylinder and the cylinder's radius, from touches of the sheet.
 //!
-//! The scene's own shape is asked where a touch is on the sheet and how far off it, so that what is fitted is what is drawn on.
-//! Heights say where the cylinder is and how thick; the touches of origin, +x and +y say where on it the sheet begins.
+//! The scene's own shape gives the place and the height of each touch, so the fitted surface is the one to be drawn on.
+//! Heights give the cylinder's place and radius; the touches of origin, +x and +y give the sheet's place on it.
 
 use nalgebra::{DMatrix, DVector, Isometry3, Point3, Translation3, UnitQuaternion, Vector3};
 
@@ -21,7 +21,7 @@ const UNKNOWNS: usize = 7;
 /// Steps of the difference quotients.
 const STEPS: [f64; UNKNOWNS] = [1e-6, 1e-6, 1e-6, 1e-5, 1e-5, 1e-5, 1e-4];
 
-/// What +x being up the cylinder, or +y to the side, counts for against a height: a hand lays a sheet along a cylinder no better.
+/// Weight of +x up the cylinder, or +y to the side, relative to a height: alignment by hand is no better.
 const ASKEW: f64 = 0.2;
 
 /// Radii that are fitted; beyond them a sheet is flat, or a thread.
@@ -30,9 +30,9 @@ const RADIUS_M: [f64; 2] = [0.003, 20.0];
 /// A touch of the sheet.
 #[derive(Clone, Copy, Debug)]
 pub struct RolledTouch {
-    /// Where the tip was.
+    /// Place of the tip.
     pub at_m: Point3<f64>,
-    /// What was touched: origin, +x and +y say more than a height.
+    /// Role of the touched point: origin, +x and +y give more than a height.
     pub role: Role,
 }
 
@@ -47,7 +47,7 @@ pub struct Rolled {
     pub radius_sigma_mm: f64,
     /// Per touch, its height over the sheet; those of touches that were left out too.
     pub residuals_m: Vec<f64>,
-    /// How far the touches of +x are up the sheet, and those of +y to its right; in mm.
+    /// Offsets of the touches of +x up the sheet, and of those of +y to its right; in mm.
     pub askew_mm: [f64; 2],
     /// Measured over asked, along x and y on the sheet.
     pub scale: [f64; 2],
@@ -58,7 +58,7 @@ pub struct Rolled {
 }
 
 impl Rolled {
-    /// How far a point is over the sheet.
+    /// Returns the height of a point over the sheet.
     #[must_use]
     pub fn height_m(&self, at_m: &Point3<f64>) -> f64 {
         self.surface.project(at_m).height_mm / 1e3
@@ -121,7 +121,7 @@ pub fn rolled_robust(
     })
 }
 
-/// Where a sheet is believed while it is fitted.
+/// Believed pose and curvature of the sheet during the fit.
 #[derive(Clone, Copy, Debug)]
 struct State {
     /// Of the flat sheet that touches the cylinder along its middle.

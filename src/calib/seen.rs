@@ -1,8 +1,7 @@
-//! Where a sheet lies and where a camera stands, as pictures of the sheet's tags say.
+//! Poses of sheets and cameras, from pictures of the sheet's tags.
 //!
-//! A camera sees across its line of sight ten times as well as along it, and a sheet that lies on a
-//! table stays on it: so a picture moves a sheet within its plane alone. Height and lean are felt by
-//! touching.
+//! A camera measures across its line of sight ten times as well as along it, and a sheet on a table stays on it: so a
+//! picture moves a sheet only within its plane. Height and tilt come from touches.
 
 use nalgebra::{Isometry3, Point3, Vector3};
 
@@ -112,7 +111,7 @@ pub(super) fn sheet(
     (new, finding, figures)
 }
 
-/// Where a camera stands. `last` is where it stood before.
+/// Assesses the pose of a camera. `last` is its previous calibration.
 pub(super) fn camera(glimpse: &Glimpse, last: Option<&Record>) -> Assessed {
     let new = Place::of(glimpse);
     let before = last.and_then(|record| Place::of_values(&record.new));
@@ -173,8 +172,8 @@ pub fn camera_stands(record: &Record) -> Option<Isometry3<f64>> {
     Some(Place::of_values(&record.new)?.isometry())
 }
 
-/// Why where a camera stands must not be believed any more: it was taken from where a sheet lay, and
-/// that sheet was touched since. One that a camera itself moved is no reason.
+/// Returns the reason why a camera's pose is out of date: it was derived from the place of a sheet that was touched
+/// since. A sheet moved by a camera itself does not count.
 #[must_use]
 pub fn is_out_of_date(history: &[Record], camera: &Record) -> Option<String> {
     let scene = &camera.session.scene;

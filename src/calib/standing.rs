@@ -1,4 +1,4 @@
-//! Whether a drawing may rest on what was calibrated: all of it there, and none of it stale.
+//! Calibration status of a drawing: checks that every required calibration exists and is current.
 
 use super::assess::{basis_of, said_now};
 use super::record::{CalibrationOrigin, Kind, OriginMismatch, Record, Session, Values};
@@ -37,8 +37,8 @@ pub fn stale(history: &[Record], scene: &Scene, arm: &CalibrationOrigin) -> Opti
     })
 }
 
-/// What a drawing of this scene rests on and was not calibrated on the arm that draws, each with the command that mends it, in the
-/// order in which they are done. A tool or a sheet that was calibrated in another scene counts where this one says the same of it.
+/// Returns the calibrations that a drawing of this scene needs and its arm lacks, each with the command that makes it,
+/// in the order of work. A tool or a sheet calibrated in a different scene counts if this scene has the same values.
 #[must_use]
 pub fn missing(history: &[Record], scene: &Scene, arm: &CalibrationOrigin) -> Vec<String> {
     let (file, name) = (&scene.arm.file, &scene.name);
@@ -71,8 +71,8 @@ pub fn missing(history: &[Record], scene: &Scene, arm: &CalibrationOrigin) -> Ve
     missing
 }
 
-/// Returns, where a thing was not calibrated on this arm, why what was calibrated of it does not count; nothing more where there
-/// is none.
+/// Returns, for an object not calibrated on this arm, the reason why its existing calibration does not count; an empty
+/// reason if none exists.
 fn lacks(
     history: &[Record],
     kind: Kind,
@@ -126,12 +126,12 @@ fn not_of_this_arm(number: u64, mismatch: OriginMismatch) -> String {
     format!(" (calibration {number} {why})")
 }
 
-/// Whether the arm, and of a sheet the tip that touched it, are what they were. Nothing is said against a pen that is gone.
+/// Returns whether the arm, and for a sheet the tip that touched it, are unchanged. A missing pen is not an objection.
 fn rests_on_this(session: &Session, scene: &Scene) -> bool {
     basis_of(session.kind, scene, &session.pen).map_or(true, |basis| basis == session.basis)
 }
 
-/// Whether the file still says what was accepted.
+/// Returns whether the file still has the accepted values.
 fn is_in_force(record: &Record, scene: &Scene) -> bool {
     let session = &record.session;
     let now = said_now(session.kind, session, scene);

@@ -7,14 +7,14 @@ use std::f64::consts::{FRAC_PI_2, PI};
 pub struct Outlier {
     /// Which touch, from 0.
     pub index: usize,
-    /// How far it is from what the others say.
+    /// Distance from the fit of the others.
     pub off_m: f64,
 }
 
 /// Scales a median of absolute deviations to a normal distribution's standard deviation.
 const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// How many such deviations a touch may be off.
+/// Largest number of such deviations for a touch.
 const MADS: f64 = 3.0;
 
 /// Larger ratios say no more than this one.
@@ -54,15 +54,15 @@ pub(super) fn median(values: &[f64]) -> f64 {
     (sorted[middle - 1] + upper) / 2.0
 }
 
-/// Whether a residual is another kind of thing than `others`. Heights have signs: without them half of what they scatter by
-/// would be gone, and good touches with it.
+/// Returns whether a residual is an outlier among `others`. Heights have signs: without the signs half of their scatter
+/// would be lost, and good touches would be rejected.
 pub(super) fn is_unlike(residual: f64, others: &[f64]) -> bool {
     let middle = median(others);
     let deviations: Vec<f64> = others.iter().map(|value| (value - middle).abs()).collect();
     (residual - middle).abs() > MADS * MAD_TO_SIGMA * median(&deviations)
 }
 
-/// What the residual of a touch is.
+/// Kind of a touch's residual.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Each {
     /// One number, with its sign.
@@ -74,11 +74,11 @@ pub(super) enum Each {
 /// The numbers that a fit is made of when one touch is left out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
-    /// What is judged of a touch.
+    /// Kind of the judged residual.
     pub(super) each: Each,
     /// All of them.
     pub(super) all: usize,
-    /// How many the fit uses up.
+    /// Number of unknowns in the fit.
     pub(super) unknowns: usize,
 }
 
@@ -95,14 +95,14 @@ impl Rows {
     }
 }
 
-/// A good touch is left out in so many fits at most, by chance.
+/// Largest share of fits in which a good touch is left out by chance.
 const CHANCE: f64 = 0.05;
 
-/// The touch without which the others agree best, if it is unlike them and is not the one among so many that chance puts
-/// so far off.
+/// Returns the touch without which the others agree best, if it is an outlier beyond the chance expected for this
+/// number of touches.
 ///
-/// `fit` gives the residuals of all touches, the one of that index left out of the fit; `None`
-/// where too few would be left.
+/// `fit` returns the residuals of all touches with the touch of that index left out of the fit; `None` if too few
+/// remain.
 fn outlier(count: usize, rows: Rows, fit: impl Fn(usize) -> Option<Vec<f64>>) -> Option<Outlier> {
     let mut best: Option<(f64, usize, Vec<f64>)> = None;
     for index in 0..count {
@@ -204,8 +204,8 @@ fn without(values: &[f64], index: usize) -> impl Iterator<Item = f64> {
         .map(|(_, value)| *value)
 }
 
-/// How likely the F distribution with 1 or 3 and `freedom` degrees is beyond `ratio`: the incomplete beta function of half
-/// of each, by its recurrences.
+/// Returns the probability that the F distribution with 1 or 3 and `freedom` degrees exceeds `ratio`: the incomplete
+/// beta function of half of each, by its recurrences.
 fn beyond(ratio: f64, each: Each, freedom: usize) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "some touches")]
     let freedom = freedom as f64;

@@ -1,7 +1,7 @@
-//! Where proposals and accepted calibrations are kept: a folder, a file each, the last so many.
+//! Storage of proposals and accepted calibrations: a folder with one file each, limited to the last ones.
 //!
-//! A file is written beside its place, brought to the disk and renamed: a reader sees the old or
-//! the new. A lock keeps two commands from writing at once.
+//! A file is written beside its place, synced and renamed: a reader sees the old or the new. A lock keeps two commands
+//! from writing at once.
 
 use std::fs::File;
 use std::io;
@@ -22,7 +22,7 @@ const BYTES_MAX: u64 = 1 << 20;
 /// The proposal's file.
 const PROPOSAL: &str = "proposal.toml";
 
-/// Why the folder cannot be used.
+/// Reason that the folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The file system says no.
@@ -30,7 +30,7 @@ pub enum StoreError {
     File {
         /// Which file.
         path: PathBuf,
-        /// What it said.
+        /// Error of the system.
         source: io::Error,
     },
     /// A file is not what was written.
@@ -38,7 +38,7 @@ pub enum StoreError {
     Damaged {
         /// Which file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem in the file.
         why: String,
     },
     /// There is no such record.
@@ -106,10 +106,10 @@ impl Store {
         self.write(&self.folder.join(PROPOSAL), session)
     }
 
-    /// Throws the collected touches away; done as well where there are none.
+    /// Discards the collected touches, if any.
     ///
     /// # Errors
-    /// When the file cannot be removed.
+    /// If the file cannot be removed.
     pub fn discard(&self, _lock: &Lock) -> Result<(), StoreError> {
         let path = self.folder.join(PROPOSAL);
         match std::fs::remove_file(&path) {
@@ -131,10 +131,10 @@ impl Store {
             .collect()
     }
 
-    /// One of them.
+    /// Returns one of the records.
     ///
     /// # Errors
-    /// When there is none of that number, or it cannot be read.
+    /// If there is no record of that number, or it cannot be read.
     pub fn record(&self, number: u64) -> Result<Record, StoreError> {
         let path = self.place(number);
         if !path.exists() {
@@ -186,10 +186,10 @@ impl Store {
         Ok(())
     }
 
-    /// Where a camera stands, as it was accepted last; kept however many other calibrations follow.
+    /// Returns the last accepted pose of a camera; kept regardless of later calibrations.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub fn camera(&self, name: &str) -> Result<Option<Record>, StoreError> {
         let path = self.camera_place(name);
         if path.exists() {

@@ -253,7 +253,7 @@ fn a_slipped_touch_is_found_and_named() {
     }
 }
 
-/// Among so many good touches one is beyond three deviations by chance now and then, no oftener.
+/// Asserts that good touches are left out only as often as chance puts one of them beyond three deviations.
 fn seldom(what: &str, left_out: usize, runs: usize) {
     assert!(left_out * 8 < runs, "{what}: {left_out} of {runs}");
 }

@@ -19,26 +19,26 @@ use kin::{Chain, Tip};
 /// Fewer touches are not fitted.
 pub const ZEROS_TOUCHES_MIN: usize = 8;
 
-/// From so many on every fifth is kept back and only predicted.
+/// Number of touches from which every fifth is held out and only predicted.
 const HELD_OUT_FROM: usize = 10;
 const HELD_OUT_EVERY: usize = 5;
 
 /// Singular values below this share of the largest say nothing.
 const OBSERVABLE_RATIO: f64 = 1e-3;
 
-/// How far off a zero may well be before anything was touched.
+/// Prior uncertainty of a zero.
 const ZERO_PRIOR_RAD: f64 = 0.05;
 
-/// How far off a tip may well be.
+/// Prior uncertainty of a tip.
 const TIP_PRIOR_M: f64 = 0.01;
 
-/// How well a touch repeats, as far as the Tikhonov terms are concerned.
+/// Repeatability of a touch in the Tikhonov terms.
 const TOUCH_M: f64 = 5e-4;
 
 /// Step of the difference quotients, as a share of the priors.
 const STEP: f64 = 1e-4;
 
-/// What was touched.
+/// Touched object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
     /// A point whose place is known.
@@ -54,11 +54,11 @@ pub enum Target {
 pub struct Touch {
     /// Joints as measured.
     pub joints_rad: Joints,
-    /// What was touched.
+    /// Touched object.
     pub target: Target,
 }
 
-/// What touches say of zeros.
+/// Fit of the joints' zeros to touches.
 #[derive(Clone, Debug)]
 pub struct Zeros {
     /// To be added to each measured angle; 0 for joints that were dropped.

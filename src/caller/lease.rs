@@ -15,13 +15,13 @@ struct Held {
     used: Instant,
 }
 
-/// Somebody else has the arm.
+/// A different caller has the arm.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "{by} has the arm; it is free {free_in_s:.0} s after the last motion, or an operator takes it over"
 )]
 pub struct Taken {
-    /// Who.
+    /// Its holder.
     pub by: String,
     /// Seconds of rest after which it is free.
     pub free_in_s: f64,
@@ -49,7 +49,7 @@ impl Lease {
         Ok(())
     }
 
-    /// Says that the arm moves, for whoever has it.
+    /// Renews the lease, for its holder: the arm moves.
     pub fn used(&self, now: Instant) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(held) = held.as_mut() {
@@ -57,13 +57,13 @@ impl Lease {
         }
     }
 
-    /// Gives the arm back, whoever had it: the end of a session, or an operator.
+    /// Releases the arm from any holder: at the end of a session, or by an operator. Returns the holder.
     pub fn release(&self) -> Option<String> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.take().map(|held| held.by)
     }
 
-    /// Who has the arm now.
+    /// Returns the current holder of the arm.
     #[must_use]
     pub fn holder(&self, now: Instant, idle: Duration) -> Option<String> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);

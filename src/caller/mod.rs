@@ -1,4 +1,4 @@
-//! Who calls, and what that allows: roles, tokens, rates and the lease of the arm.
+//! Callers and their permissions: roles, tokens, rates and the lease of the arm.
 
 mod lease;
 mod rate;
@@ -14,7 +14,7 @@ pub use lease::{Lease, Taken};
 pub use rate::Rates;
 pub use token::{Book, Card, Denied, TokenError};
 
-/// What a caller may do. `stop` is everybody's who may come in at all.
+/// Role of a caller. Every caller that is let in may call `stop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -30,7 +30,7 @@ impl Role {
     /// All, the weakest first.
     pub const ALL: [Self; 3] = [Self::Viewer, Self::Planner, Self::Operator];
 
-    /// Whether tools that move the arm may be called.
+    /// Returns whether tools that move the arm may be called.
     #[must_use]
     pub fn may_move(self) -> bool {
         self >= Self::Planner
@@ -67,12 +67,12 @@ impl FromStr for Role {
     }
 }
 
-/// Somebody who came in with a token.
+/// Caller that came in with a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// The token's name, as the operator gave it.
     pub name: String,
-    /// What it allows.
+    /// Role of the caller.
     pub role: Role,
     /// Calls a minute, stops aside.
     pub calls_per_minute: u32,

@@ -1,4 +1,4 @@
-//! How often each token may call: a bucket that fills at the allowed rate.
+//! Limits the rate of each token's calls: a bucket that fills at the allowed rate.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use super::Standing;
 use base::units::Instant;
 
-/// So many seconds' worth of calls may come at once.
+/// Burst size, in seconds of calls at the allowed rate.
 const BURST_S: f64 = 10.0;
 
-/// Names that are remembered; tokens are made by hand, so there are never so many.
+/// Maximum number of names that are remembered. Tokens are made by hand, so there are never that many.
 const NAMES_MAX: usize = 1_024;
 
 /// The buckets of all tokens.

@@ -17,7 +17,7 @@ use super::wrong::Wrong;
 use super::{Role, Standing};
 use base::disk;
 
-/// What every token begins with, so that people and scanners of leaked secrets know it.
+/// Prefix of every token, by which people and scanners of leaked secrets recognise it.
 const PREFIX: &str = "sth_";
 
 /// Bytes of chance by which a token is found, and by which it is believed.
@@ -56,10 +56,10 @@ struct Seen {
     wrong: HashMap<String, Wrong>,
 }
 
-/// What changes when the file does, or who may read it; nothing where there is no file.
+/// Attributes that change with the file or with its permissions; `None` without a file.
 type Stamp = Option<(u64, i64, i64, i64, i64, u64)>;
 
-/// What a look at a token says without its proof.
+/// Result of looking up a token without verifying it.
 enum Look {
     Believed(Record),
     Unproven(Record),
@@ -81,7 +81,7 @@ struct Record {
     /// Milliseconds since 1970; from then on it opens nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ends_ms: Option<u64>,
-    /// The level that its holder must have reached before it may move anything, whatever the node file says.
+    /// Level that its holder must have reached before it may move anything, regardless of the node file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     qualified: Option<String>,
     /// The certificate that an operator has attached.
@@ -96,7 +96,7 @@ struct Record {
 pub struct Card {
     /// Its name.
     pub name: String,
-    /// What it allows.
+    /// Role of the holder.
     pub role: Role,
     /// Calls a minute, stops aside.
     pub calls_per_minute: u32,
@@ -108,29 +108,29 @@ pub struct Card {
     pub certificate: Option<String>,
 }
 
-/// Why the book cannot be read or changed.
+/// Reason why the token store cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The file cannot be read or written.
     #[error("cannot use the file of tokens {}: {source}", path.display())]
     File {
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error from the system.
         source: io::Error,
     },
     /// The file is not one of tokens.
     #[error("{} is damaged: {why}; put a copy back, or remove it and make new tokens", path.display())]
     Damaged {
-        /// Where it is.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Reason, in words.
         why: String,
     },
     /// There is one of this name.
     #[error("there is a token called {0:?} already; revoke it first, or choose another name")]
     Twice(String),
-    /// There is none of this name.
+    /// No token has this name.
     #[error("there is no token called {0:?}; see `steadyhand token list`")]
     None(String),
     /// It is no name.
@@ -141,7 +141,7 @@ pub enum TokenError {
     Make(String),
 }
 
-/// Why somebody does not come in.
+/// Reason why access is denied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// It is no token of this node, or no longer.
@@ -153,7 +153,7 @@ pub enum Denied {
     /// Its secret was sent wrongly too often.
     #[error("wrong secrets were sent for this token: the next is looked at in {0} s")]
     Paused(u64),
-    /// Nobody can be let in.
+    /// Access is denied to all.
     #[error("tokens cannot be looked up: {0}")]
     Closed(String),
 }
@@ -185,20 +185,20 @@ impl Book {
         Ok(file.tokens.into_iter().map(card).collect())
     }
 
-    /// Asks for a level in an exam of whoever holds this token, or no longer.
+    /// Requires a level in an exam of this token's holder, or removes the requirement.
     ///
     /// # Errors
-    /// There is none of this name, or the file cannot be changed.
+    /// No token has this name, or the file cannot be changed.
     pub fn qualify(&self, name: &str, level: Option<&str>) -> Result<(), TokenError> {
         self.change(name, |token| {
             token.qualified = level.map(str::to_owned);
         })
     }
 
-    /// Attaches a certificate in the place of another, or takes it off.
+    /// Attaches a certificate in place of the previous one, or removes it.
     ///
     /// # Errors
-    /// There is none of this name, or the file cannot be changed.
+    /// No token has this name, or the file cannot be changed.
     pub fn attach(&self, name: &str, certificate: Option<&str>) -> Result<(), TokenError> {
         self.change(name, |token| {
             token.certificate = certificate.map(str::to_owned);
@@ -244,10 +244,10 @@ impl Book {
         Ok(token)
     }
 
-    /// Ends a token: from now on it opens nothing.
+    /// Revokes a token: it gives no access from now on.
     ///
     /// # Errors
-    /// There is none of this name, or the file cannot be changed.
+    /// No token has this name, or the file cannot be changed.
     pub fn revoke(&self, name: &str) -> Result<(), TokenError> {
         let mut file = self.load()?;
         let before = file.tokens.len();
@@ -258,10 +258,11 @@ impl Book {
         self.store(&file)
     }
 
-    /// Whose token this is, `now_ms` milliseconds after 1970. Slow the first time: not for a thread that others wait for.
+    /// Returns the holder of this token at `now_ms`, in milliseconds since 1970. Slow the first time: not for a thread that
+    /// others wait for.
     ///
     /// # Errors
-    /// Nobody's, or it has ended, or the file could never be read: nobody comes in then.
+    /// Unknown or expired token, or the token file has never been readable. Access is denied in all three cases.
     pub fn check(&self, token: &str, now_ms: u64) -> Result<Standing, Denied> {
         match self.look(token, now_ms)? {
             Look::Believed(record) => record.holds(now_ms),
@@ -315,7 +316,7 @@ impl Book {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads the file anew if it has changed. One that cannot be read is logged, and the last that could be still counts.
+    /// Reads the file again if it has changed. An unreadable file is logged, and the last readable contents stay in force.
     fn refresh(&self, seen: &mut Seen) -> Result<(), Denied> {
         let stamp = self.stamp();
         if let (Ok(stamp), Some(before)) = (&stamp, &seen.stamp)

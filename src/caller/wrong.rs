@@ -3,12 +3,12 @@
 /// Wrong secrets of one token that cost nothing but their proof.
 pub(super) const WRONG_FREE: u32 = 3;
 
-/// The pause after the next one; it doubles with each, up to the longest. Nobody guesses a secret: this keeps whoever tries
-/// from keeping the machine at work.
+/// Pause after the next failed attempt, in ms; it doubles with each, up to the maximum. Guessing a secret is
+/// hopeless: this only keeps a guesser from keeping the machine at work.
 pub(super) const PAUSE_MS: u64 = 1_000;
 const PAUSE_MS_MAX: u64 = 8_000;
 
-/// How often lately, and until when no other is looked at.
+/// Recent failed attempts, and the end of the pause that they cause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wrong {
     count: u32,
@@ -27,7 +27,7 @@ impl Wrong {
         self.until_ms = now_ms.saturating_add(pause_ms.min(PAUSE_MS_MAX));
     }
 
-    /// How long it lasts from now. A calendar that was set back makes it no longer than it ever is.
+    /// Returns the remaining pause. It never exceeds the maximum, even if the calendar was set back.
     pub(super) fn left_ms(&self, now_ms: u64) -> u64 {
         self.until_ms.saturating_sub(now_ms).min(PAUSE_MS_MAX)
     }

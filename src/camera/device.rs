@@ -26,7 +26,7 @@ const SETTLING: usize = 3;
 /// More pictures than this are not looked at for one that is whole.
 const PICTURES_MAX: usize = 30;
 
-/// How many kinds of pictures a camera may list.
+/// Largest number of formats that a camera may list.
 const FORMATS_MAX: usize = 64;
 
 /// Takes a picture. It opens the device and closes it again: what it gives is never an old one.
@@ -68,12 +68,12 @@ pub(super) fn take(
     Err(Why::Late(within))
 }
 
-/// Whether a JPEG has its end. Some cameras fill up the buffer behind it.
+/// Returns whether a JPEG has its end marker. Some cameras pad the buffer behind it.
 pub(super) fn has_end(jpeg: &[u8]) -> bool {
     jpeg.windows(2).any(|two| two == [0xff, 0xd9])
 }
 
-/// Whether it is a video device at all, before it is opened.
+/// Checks that the path is a video device, before it is opened.
 fn check(path: &Path) -> Result<(), Why> {
     let what = fs::metadata(path).map_err(|error| told(path, error))?;
     let is_video =
@@ -161,7 +161,7 @@ fn wait(
     }
 }
 
-/// What the driver agreed to.
+/// Format that the driver agreed to.
 #[derive(Debug)]
 pub(super) struct Got {
     size_px: [u32; 2],

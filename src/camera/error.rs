@@ -1,4 +1,4 @@
-//! Why there is no picture, said so that a person can mend it.
+//! Reasons for having no picture, worded so that a person can fix them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::jpeg::JPEG_BYTES_MAX;
 use vision::FrameError;
 
-/// Why a camera gave no picture.
+/// Reason that a camera gave no picture.
 #[derive(Debug, thiserror::Error)]
 #[error("camera {camera}: {why}")]
 pub struct CameraError {
@@ -29,7 +29,7 @@ pub enum Why {
         "{} may not be opened by this user: add the user to the group `video`, and start the node again", .0.display()
     )]
     Denied(PathBuf),
-    /// Somebody else has it.
+    /// A different program has the device open.
     #[error("{} is in use: end the other program that has the camera open", .0.display())]
     Busy(PathBuf),
     /// Something else than a camera.
@@ -39,7 +39,7 @@ pub enum Why {
     NotACamera {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// Description of the device.
         what: String,
     },
     /// Pixels in a form that is not read.
@@ -50,7 +50,7 @@ pub enum Why {
     Device {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         what: std::io::Error,
     },
     /// The deadline passed.
@@ -61,12 +61,12 @@ pub enum Why {
     /// Not an address.
     #[error("`{0}` is no address of the form http://HOST/PATH or http://HOST:PORT/PATH")]
     Address(String),
-    /// Nobody there.
+    /// No connection to the host.
     #[error("cannot reach {host}: {what}; look at its network and its `source`")]
     Connect {
         /// Host and port.
         host: String,
-        /// What the system said.
+        /// Error of the system.
         what: std::io::Error,
     },
     /// The connection broke, or what came is no HTTP.
@@ -74,7 +74,7 @@ pub enum Why {
     Broken {
         /// Host and port.
         host: String,
-        /// What went wrong.
+        /// Description of the problem.
         what: String,
     },
     /// It answered with something else than a picture.

@@ -21,10 +21,10 @@ const HEADERS_MAX: usize = 64;
 /// A cache that says it kept the picture for longer makes it an old one.
 const AGE_S_MAX: u64 = 2;
 
-/// Of a stream so many pictures are let pass: the first may have waited for somebody to come.
+/// Frames to skip at the start of a stream; the first may be stale.
 const PASSED: usize = 1;
 
-/// Where a request goes.
+/// Destination of a request.
 struct Target {
     /// `host:port`.
     host: String,

@@ -8,10 +8,10 @@ use vision::{Frame, PIXELS_MAX};
 /// Longer files are not read.
 pub const JPEG_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// What a file of so many pixels needs while it is read, at the most.
+/// Largest memory for decoding a file with the largest number of pixels.
 const WORK_BYTES_MAX: usize = PIXELS_MAX * 4;
 
-/// How a JPEG begins.
+/// First bytes of a JPEG.
 const START: &[u8] = &[0xff, 0xd8];
 
 /// The same with the mark of MJPEG: by it the standard Huffman tables are taken, which USB cameras may leave out.

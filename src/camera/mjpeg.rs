@@ -6,7 +6,7 @@
 use super::Why;
 use super::jpeg::JPEG_BYTES_MAX;
 
-/// What may stand before a part's picture.
+/// Largest header before a part's picture.
 const HEAD_BYTES_MAX: usize = 8 * 1024;
 
 /// The longest boundary.
@@ -33,7 +33,7 @@ enum Place {
     Body(Option<usize>, usize),
 }
 
-/// What a step found.
+/// Result of a step.
 enum Step {
     On,
     More,

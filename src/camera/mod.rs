@@ -1,8 +1,8 @@
 //! Pictures from cameras: USB by V4L2, HTTP by snapshot or MJPEG.
 //!
 //! A camera is not trusted. Its bytes are bounded before they are kept, its pixels before they are
-//! made, and a picture has one deadline for all of it. Whatever may block does so on a thread that
-//! nobody waits for longer than that.
+//! made, and a picture has one deadline for all of it. Calls that may block run on a separate thread,
+//! and no caller waits for it beyond the deadline.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ pub use error::{CameraError, Why};
 pub use jpeg::{JPEG_BYTES_MAX, decode};
 pub use mjpeg::Parts;
 
-/// Where pictures come from.
+/// Source of pictures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A device such as `/dev/video0`, asked for pictures of this size.
@@ -47,14 +47,14 @@ pub struct Picture {
     pub frame: Frame,
     /// The file as the camera made it, where it made one.
     pub jpeg: Option<Vec<u8>>,
-    /// When the last of it came, on the camera's own clock. No sensor gives the same picture twice:
-    /// one that is, byte for byte, the one before was taken when that was.
+    /// Arrival of the last byte, on the camera's own clock. No sensor gives the same picture twice:
+    /// a picture equal to the one before, byte for byte, has the earlier one's time.
     pub taken: Instant,
     /// The same on the machine's calendar, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
-/// What came from a source, before it is made a picture.
+/// Bytes from a source, before decoding.
 enum Raw {
     Jpeg(Vec<u8>),
     Frame(Frame),
@@ -70,7 +70,7 @@ struct Eye {
     source: Source,
     within: Duration,
     clock: Clock,
-    /// One picture at a time: whoever has a device open keeps others out.
+    /// Lock for one picture at a time, because an open device excludes other users.
     turn: Arc<tokio::sync::Mutex<()>>,
     before: Mutex<Option<Before>>,
 }
@@ -101,7 +101,7 @@ impl Camera {
     /// Takes a picture. May be dropped while it waits.
     ///
     /// # Errors
-    /// Why there is none, and what to do about it.
+    /// The reason for having no picture, and a fix.
     pub async fn picture(&self) -> Result<Picture, CameraError> {
         let taken = tokio::time::timeout(self.0.within, self.take()).await;
         let why = match taken {
@@ -115,7 +115,7 @@ impl Camera {
         })
     }
 
-    /// How old a picture of this camera is.
+    /// Returns the age of a picture of this camera.
     #[must_use]
     pub fn age(&self, picture: &Picture) -> Duration {
         self.0.clock.now().since(picture.taken)
@@ -168,7 +168,7 @@ impl Eye {
     }
 }
 
-/// Does what may block, or compute for long, on a thread of its own. Nobody waits for it at the end.
+/// Runs blocking or long work on a thread of its own. The thread is never joined.
 async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Why> + Send + 'static,
 ) -> Result<T, Why> {

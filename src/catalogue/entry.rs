@@ -1,4 +1,4 @@
-//! What one entry of the catalogue is made of.
+//! Parts of a catalogue entry.
 
 pub use call::{Effect, Hints};
 use serde_json::{Map, Value};
@@ -16,23 +16,23 @@ pub struct Tool {
     pub aliases: Vec<String>,
     /// More names that it answers to and that are never listed.
     pub also: Vec<String>,
-    /// What it does to the world.
+    /// Effect of the tool on the world.
     pub effect: Effect,
     /// Keeps what it is given, though it moves nothing.
     pub writes: bool,
-    /// What it does, in a phrase that begins with a verb and has no full stop.
+    /// Action of the tool, as a phrase that begins with a verb and has no full stop.
     pub does: String,
-    /// What a call without arguments does, as in `draws the default scene`; empty where that is not known.
+    /// Action of a call without arguments, as in `draws the default scene`; empty if unknown.
     pub default_action: String,
-    /// What it takes, in the order in which it is shown.
+    /// Parameters, in the order in which they are shown.
     pub parameters: Vec<Parameter>,
-    /// What it takes beside these and does not list, such as what a declared tool passes on.
+    /// Further parameters that are not listed, such as those that a declared tool passes on.
     pub unlisted: Vec<Parameter>,
     /// Calls beside the minimal one, each the text of a JSON object; `$scene` stands for a scene of this node.
     pub examples: Vec<String>,
-    /// When to use it, what must come before, what to call next: at most four lines.
+    /// Advice on when to use it, what must come before and what to call next: at most four lines.
     pub when: Vec<String>,
-    /// What its result holds beside what every result holds.
+    /// Fields of its result beside those of every result.
     pub fields: &'static [Field],
     /// May spoil something: what is drawn stays drawn.
     pub destructive: bool,
@@ -94,13 +94,13 @@ pub struct Parameter {
     pub name: String,
     /// Other names for it.
     pub aliases: Vec<String>,
-    /// What it may hold.
+    /// Kind of value that it accepts.
     pub kind: Kind,
-    /// Whether a call without it is refused.
+    /// True if a call without it is refused.
     pub required: bool,
-    /// What it is when it is not sent; without one, the words say what happens then.
+    /// Value used when it is not sent; without one, the words say what happens then.
     pub default: Option<Value>,
-    /// What it is for, with its default in words.
+    /// Purpose of the parameter, with its default in words.
     pub words: String,
 }
 
@@ -127,7 +127,7 @@ impl Parameter {
     }
 }
 
-/// What a parameter may hold.
+/// Kind of value that a parameter accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// The name of something that exists on this node now.
@@ -208,7 +208,7 @@ pub struct Field {
     pub name: &'static str,
     /// Its JSON type, told only where it never changes.
     pub kind: FieldKind,
-    /// What it says.
+    /// Meaning of the field.
     pub words: &'static str,
 }
 
@@ -246,7 +246,7 @@ pub struct Listed {
     pub input_schema: Map<String, Value>,
     /// JSON Schema of its result.
     pub output_schema: Option<Map<String, Value>>,
-    /// What it does to the world.
+    /// Effect of the tool on the world.
     pub hints: Hints,
     /// The tool whose alias this is.
     pub alias_of: Option<String>,

@@ -1,4 +1,4 @@
-//! What this node knows by name now, so that a schema can say which values are valid.
+//! Names that this node knows now, so that a schema can list the valid values.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ impl Here {
         }
     }
 
-    /// Whether there is a choice to be made: a single arm or node needs no name, and neither does no overlay.
+    /// Returns whether there is a choice: a single arm or node needs no name, and no overlays need none.
     #[must_use]
     pub fn shows(&self, kind: &Kind) -> bool {
         match kind {
@@ -89,7 +89,7 @@ impl Here {
         }
     }
 
-    /// A scene to show in an example, other than the default one where there is another.
+    /// Returns a scene for an example, preferably not the default one.
     #[must_use]
     pub fn example_scene(&self) -> &str {
         let other = self.scenes.iter().find(|scene| *scene != "default");

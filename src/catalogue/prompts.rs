@@ -1,4 +1,4 @@
-//! What a person would ask for, ready to be chosen in clients that show prompts.
+//! Requests that a person may make, ready to be chosen in clients that show prompts.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ pub struct Prompt {
     pub name: &'static str,
     /// One sentence.
     pub description: &'static str,
-    /// What it takes, all optional: a name and what it is.
+    /// Parameters, all optional: a name and its meaning.
     pub takes: &'static [(&'static str, &'static str)],
     /// The request: `{call}` stands for what was chosen, `{plan}` for the same with `dry_run`.
     text: &'static str,

@@ -123,7 +123,7 @@ fn begins_word(before: Option<char>, c: char, after: Option<char>) -> bool {
             || (is(before, char::is_uppercase) && is(after, char::is_lowercase)))
 }
 
-/// Joiners, marks of direction and other characters that nobody sees.
+/// Returns whether `c` is a joiner, a mark of direction or another invisible character.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }

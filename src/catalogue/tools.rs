@@ -94,7 +94,7 @@ fn touch() -> Parameter {
     }
 }
 
-/// What a person read of the drawn cross.
+/// Returns the parameter for a person's reading of the drawn cross.
 fn measured() -> Parameter {
     Parameter {
         name: "measured".to_owned(),

@@ -106,7 +106,7 @@ fn text(path: &Path) -> anyhow::Result<String> {
     String::from_utf8(bytes).map_err(|_| anyhow!("{} is not UTF-8 text", path.display()))
 }
 
-/// What was made, read as any arm's file is: what cannot be loaded is not written.
+/// Reads the result as an arm's file: a file that cannot be loaded is not written.
 fn loaded(text: &str) -> anyhow::Result<Arm> {
     let file: ArmFile = strict::read("the imported arm", text)?;
     Ok(Arm::new(file)?)

@@ -27,7 +27,7 @@ pub(super) enum BusCommand {
     Monitor(MonitorArgs),
     /// Set a servo's id, return delay or limits, which outlive its power; its torque goes off
     Configure(ConfigureArgs),
-    /// Let a Dynamixel servo start anew, which clears an overload or another error that it has latched;
+    /// Restart a Dynamixel servo, which clears an overload or another error that it has latched;
     /// its torque goes off
     Reboot(RebootArgs),
     /// Record what another program says to a port and hears from it; it opens the path that is
@@ -74,7 +74,7 @@ pub(super) struct ConfigureArgs {
     /// Its new id
     #[arg(long, value_name = "ID")]
     new_id: Option<u8>,
-    /// How long it waits before a reply; 0 makes the arm's cycle shortest
+    /// Delay before a reply; 0 makes the arm's cycle shortest
     #[arg(long, value_name = "MICROSECONDS")]
     return_delay_us: Option<u64>,
     /// Least and greatest position, such as 500:3500
@@ -128,7 +128,7 @@ pub(super) fn opener(
     move |baud| SerialLink::open(&port, baud, &clock).map(|link| Box::new(link) as Box<dyn Link>)
 }
 
-/// How long the port's adapter may hold a reply back.
+/// Returns the longest time for which the port's adapter may hold a reply back.
 fn slack(port: &str) -> Duration {
     let timer = Host::default().latency_timer_ms(port.as_ref());
     timer.map_or(SLACK, |ms| SLACK + 2 * Duration::from_millis(ms))
@@ -233,7 +233,7 @@ async fn reach(
     Ok((link, line, ids))
 }
 
-/// How often the table is shown.
+/// Interval at which the table is shown.
 const EVERY: Duration = Duration::from_millis(200);
 
 async fn monitor(node: &Options, args: &MonitorArgs) -> anyhow::Result<Exit> {
@@ -383,7 +383,7 @@ fn written(steps: &[Step]) -> String {
     )
 }
 
-/// Whether a person says yes to what takes torque off a servo.
+/// Asks for consent to take torque off a servo. Returns whether it was given.
 fn agreed(what: &str, id: u8) -> anyhow::Result<bool> {
     show::note(&format!(
         "{what} servo {id}: what it carries drops. Write `yes` to go on:"

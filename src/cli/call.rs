@@ -91,7 +91,7 @@ pub(super) async fn run(node: &Options, args: CallArgs) -> anyhow::Result<Exit> 
     })
 }
 
-/// What came of a call.
+/// Outcome of a call.
 struct Called {
     /// None where the process was told to end before there was one.
     answer: Option<Answer>,
@@ -232,7 +232,7 @@ async fn call(client: &Client, args: &CallArgs, own: Option<&Node>) -> anyhow::R
     Ok(Called { answer, leaves })
 }
 
-/// Nobody gives up a stop.
+/// Returns a watch that never cancels.
 fn unwatched() -> CallWatch {
     CallWatch {
         cancelled: CancellationToken::new(),
@@ -240,7 +240,7 @@ fn unwatched() -> CallWatch {
     }
 }
 
-/// Whether a person sees the bar.
+/// Returns whether a person sees the progress bar.
 fn is_watched(json: bool) -> bool {
     !json && std::io::stderr().is_terminal()
 }

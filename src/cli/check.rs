@@ -14,7 +14,7 @@ use node::{open, peers, state_folder, tls_identity};
 use plan::{self, Patient};
 use scene::Library;
 
-/// What was looked at, and what is wrong with it.
+/// Results of the checks: what is good and what is wrong.
 #[derive(Default)]
 struct Findings {
     good: Vec<String>,
@@ -84,7 +84,7 @@ pub(super) fn run(args: &Options) -> anyhow::Result<Exit> {
     })
 }
 
-/// The tokens for other nodes: there, and nobody else's to read.
+/// Checks the tokens for other nodes: each must exist, and no other user may read it.
 fn secrets(args: &Options, file: &NodeFile, findings: &mut Findings) {
     for peer in &file.peers {
         let kept = match (&peer.token, &peer.token_file) {

@@ -24,7 +24,7 @@ pub(super) struct DoctorArgs {
     /// The arm that should be there [default: the node file's]
     #[arg(long)]
     arm: Option<String>,
-    /// Where this machine's dev, proc, run and sys are, as seen from a container
+    /// Folder of this machine's dev, proc, run and sys, as seen from a container
     #[arg(long, value_name = "DIR", default_value = "/")]
     root: PathBuf,
     /// Print JSON
@@ -96,7 +96,7 @@ async fn examine(host: &Host, port: &str, arm: Option<&Arc<Arm>>) -> anyhow::Res
     Ok(diagnosis)
 }
 
-/// What an arm's file says of its bus; `None` for a family that is no servo bus.
+/// Returns the bus settings that an arm's file states; `None` for a family without a servo bus.
 fn expected(arm: &Arc<Arm>) -> Option<Expected> {
     let families = [
         (Family::FeetechSts, Speech::FeetechSts),

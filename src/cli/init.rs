@@ -20,7 +20,7 @@ use servo::scan::Found;
 /// The file that ships, of which four values are replaced.
 const TEMPLATE: &str = include_str!("../../systemd/node.toml");
 
-/// Who may read and write a node file.
+/// File mode of a node file.
 const MODE: u32 = 0o640;
 
 /// Longest answer to a question.
@@ -34,7 +34,7 @@ pub(super) struct InitArgs {
     /// Which arm it has, such as so101 [default: the one whose servos answer]
     #[arg(long)]
     arm: Option<String>,
-    /// Where the node file is written
+    /// Path of the node file to write
     #[arg(long, value_name = "FILE", default_value = "node.toml")]
     out: PathBuf,
     /// Write over a file that is there
@@ -45,7 +45,7 @@ pub(super) struct InitArgs {
     no_scan: bool,
 }
 
-/// What was chosen.
+/// Choices made for the node file.
 struct Choice {
     name: String,
     model: String,
@@ -126,7 +126,7 @@ fn in_words(found: &Found) -> String {
     )
 }
 
-/// One of the ports of this machine; the simulator where there is none, or nobody to ask.
+/// Returns one of this machine's ports, or the simulator without any port or without a terminal to ask at.
 fn choose_port() -> anyhow::Result<String> {
     let mut ports: Vec<String> = Host::default()
         .ports()
@@ -232,7 +232,7 @@ fn pick(question: &str, among: &[String]) -> anyhow::Result<String> {
     }
 }
 
-/// What a person answers; without one, or without words, the default.
+/// Returns a person's answer, or the default if it is missing or empty.
 fn ask(question: &str, default: &str) -> String {
     if !std::io::stdin().is_terminal() {
         return default.to_owned();

@@ -24,7 +24,7 @@ pub(super) struct JogArgs {
     /// degrees, `j2-1`
     #[arg(long, value_name = "STEP", allow_hyphen_values = true)]
     step: Option<Wanted>,
-    /// Where poses that are recorded are written [default: they are only shown]
+    /// File for recorded poses [default: they are only shown]
     #[arg(long, value_name = "FILE")]
     poses: Option<PathBuf>,
     #[command(flatten)]

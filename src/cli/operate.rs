@@ -10,7 +10,7 @@ use super::{AtArgs, Exit, Options, show};
 use mcp::http_client;
 use node::control_socket::{self, Told, Verb};
 
-/// Whether a node that runs is asked, and not a folder.
+/// Returns whether the request is for a running node, and not for a folder.
 pub(super) fn is_meant(node: &Options, at: &AtArgs) -> bool {
     let folder = node.state.is_some() || node.config.is_some();
     at.socket.is_some() || at.node.is_some() || (!folder && control_socket::only_socket().is_ok())

@@ -142,7 +142,7 @@ fn file_name(path: &Path) -> String {
         .into_owned()
 }
 
-/// What each design's picture is called: like its file, with the ending where two would be alike.
+/// Returns the name of each design's picture: that of its file, with the extension if two would be equal.
 fn pictures(designs: &[Named]) -> Vec<String> {
     let mut count: HashMap<String, usize> = HashMap::new();
     for design in designs {
@@ -213,7 +213,7 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What became of one design.
+/// Result for one design.
 struct Answer {
     title: String,
     lines: Vec<String>,
@@ -227,7 +227,7 @@ impl Answer {
         Self::made(title, |answer| answer.plan(library, args, design, picture))
     }
 
-    /// What `work` puts together, or why it could not; a panic in it is told as one.
+    /// Builds the result by `work`, or reports its error; a panic in it is reported as one.
     fn made(title: String, work: impl FnOnce(&mut Self) -> anyhow::Result<()>) -> Self {
         let mut answer = Self {
             title,
@@ -303,7 +303,7 @@ impl Answer {
         Ok(())
     }
 
-    /// What is drawn, where and how large.
+    /// Adds the scene, its arm and its size.
     fn scene(&mut self, scene: &Scene) {
         self.set("scene", scene.title());
         self.set("arm", scene.arm.file.name.clone());

@@ -67,7 +67,7 @@ pub(super) async fn run(node: &Options, args: &ReplayArgs) -> anyhow::Result<Exi
     Ok(Exit::Done)
 }
 
-/// Whose bytes were sent, by how the first frame begins; `None` where nothing was sent.
+/// Returns the servo family whose bytes were sent, judged by how the first frame begins; `None` if nothing was sent.
 fn spoken(events: &[Event]) -> Option<Family> {
     let mut sent = events
         .iter()

@@ -21,13 +21,13 @@ use node::open;
 use scene::Scene;
 use sim::Simulator;
 
-/// What a stopped job may have drawn more or less than its journal knew.
+/// Length that a stopped job may have drawn more or less than its journal knew.
 const UNSURE_MM: f64 = 5.5;
 
 /// The arm's way to its last goal, after the last byte.
 const AFTER: Duration = Duration::from_secs(1);
 
-/// What a simulated arm made of the bytes.
+/// Behaviour of a simulated arm that played the bytes.
 struct Heard {
     frames: usize,
     /// Bytes that it answered, and that the arm had answered.
@@ -125,7 +125,7 @@ fn hear(arm: &mut Simulator, began: Instant, events: &[Event]) -> Heard {
     heard
 }
 
-/// How far the arm is at the end from where the job's plan ends, in degrees, where it came so far.
+/// Returns the distance of the arm's final position from the end of the job's plan, in degrees, if the job reached it.
 fn reached(past: &Past, arm: &Simulator) -> Option<f64> {
     let end = Joints::from_slice(&past.end_rad);
     let is_known = past.state == "reached" && !past.end_rad.is_empty();

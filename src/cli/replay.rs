@@ -18,7 +18,7 @@ use plan::{self, Patient, Plan};
 use scene::{Order, Scene};
 use sim::Simulator;
 
-/// Ink further from the job's strokes than this is another drawing.
+/// Maximum distance of ink from the job's strokes; beyond it the drawing is a different one.
 pub(super) const APART_MM_MAX: f64 = 1.0;
 
 pub(super) async fn run(args: &Options, id: &str, bytes: bool) -> anyhow::Result<Exit> {

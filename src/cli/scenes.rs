@@ -29,7 +29,7 @@ pub(super) enum SceneCommand {
         /// The overlay on it
         #[arg(long)]
         meta: Option<String>,
-        /// Where plan.png is written
+        /// Folder for plan.png
         #[arg(long, value_name = "DIR", default_value = ".")]
         out: PathBuf,
     },

@@ -20,7 +20,7 @@ pub(super) struct ServeArgs {
     /// Scenes in which motion is allowed from the start, where the arm is not the embedded simulator
     #[arg(long, value_name = "SCENE", num_args = 1..)]
     enable: Vec<String>,
-    /// Where operators reach this node [default: a socket of its name in the runtime folder]
+    /// Socket at which operators reach this node [default: a socket of its name in the runtime folder]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
 }

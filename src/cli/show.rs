@@ -1,4 +1,4 @@
-//! What people see: standard output, standard error, the log.
+//! Output for people: standard output, standard error, the log.
 
 use std::io::Write;
 
@@ -26,7 +26,7 @@ pub(super) fn tools(args: &Options, format: &str) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// What a node of this file knows by name, without its arms.
+/// Returns the names that a node of this file knows, without opening its arms.
 pub(super) fn here(args: &Options) -> anyhow::Result<Here> {
     let file = open::file(args)?;
     let library = open::library(args, &file)?;

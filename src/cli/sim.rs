@@ -32,11 +32,11 @@ pub(super) struct SimArgs {
     /// where it is this arm's, otherwise the first that is]
     #[arg(long)]
     scene: Option<String>,
-    /// Where what was drawn is written, every second while it changes: a picture, or points in
-    /// sheet millimetres where the name ends in .json
+    /// File for the drawing, written every second while it changes: a picture, or points in
+    /// sheet millimetres if the name ends in .json
     #[arg(long, value_name = "FILE")]
     ink: Option<PathBuf>,
-    /// Where every byte that the arm hears is written, in hexadecimal
+    /// File for every byte that the arm receives, in hexadecimal
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Answer as fast as the bytes come, not as fast as a wire
@@ -44,7 +44,7 @@ pub(super) struct SimArgs {
     unpaced: bool,
 }
 
-/// How often the picture is looked at.
+/// Interval at which the picture is checked.
 const LOOK: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(node: &Options, args: SimArgs) -> anyhow::Result<Exit> {

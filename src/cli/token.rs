@@ -25,7 +25,7 @@ pub(super) enum TokenCommand {
         /// Days after which it ends by itself; without this it ends when it is revoked
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3_650))]
         expires: Option<u32>,
-        /// Its holder moves the arm only with a certificate of this level, whatever the node file says
+        /// Level of certificate that its holder needs to move the arm, regardless of the node file
         #[arg(long, value_name = "LEVEL")]
         qualified: Option<Qualified>,
     },

@@ -37,7 +37,7 @@ pub(super) struct ToolArgs {
     /// Its name for people
     #[arg(long)]
     title: Option<String>,
-    /// What it does, for models: a phrase that begins with a verb
+    /// Description for models: a phrase that begins with a verb
     #[arg(long)]
     description: Option<String>,
     /// The built-in tool that it calls
@@ -64,7 +64,7 @@ pub(super) struct ToolArgs {
     /// The other server's tool
     #[arg(long)]
     tool: Option<String>,
-    /// What the other server's tool does to the world; unsaid, it is read as strictly as motion
+    /// Effect of the other server's tool on the world; without it, the tool is read as strictly as motion
     #[arg(long, value_enum)]
     effect: Option<Does>,
     /// One argument, such as '{name="copies", type="integer", description="how many", default=1}'; say it once for each
@@ -137,7 +137,7 @@ impl ToolArgs {
         Ok(entry)
     }
 
-    /// What is said here takes the place of what was there.
+    /// Applies the given settings over those of the entry.
     fn lay_over(&self, entry: &mut ToolEntry) {
         if let Some(title) = &self.title {
             entry.title = Some(title.clone());

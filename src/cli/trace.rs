@@ -19,11 +19,11 @@ pub(super) struct TraceArgs {
     /// The serial port
     #[arg(id = "serial", value_name = "PORT")]
     port: String,
-    /// Where the trace is written, behind what is there
+    /// File to append the trace to
     file: PathBuf,
 }
 
-/// How long one look at a silent port lasts.
+/// Duration of one read from a silent port.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The speed until a program sets one.

@@ -10,7 +10,7 @@ use super::{ArmEntry, Problem, SIMULATOR_PORT};
 /// Most cameras of one node.
 const CAMERAS_MAX: usize = 8;
 
-/// What a picture may take, in ms: at least, as shipped, and at most.
+/// Time limit for a picture in ms: minimum, default and maximum.
 const TIMEOUT_MS: [u32; 3] = [100, 2000, 10_000];
 
 /// The longest side of a picture.
@@ -23,7 +23,7 @@ const PIXELS_MAX: u64 = 12_582_912;
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CameraEntry {
-    /// What results call it.
+    /// Name of the camera in results.
     pub name: String,
     /// A device such as `/dev/video0`, an address that answers with a JPEG or with MJPEG
     /// (`http://10.0.0.9/snapshot.jpg`), or `"simulator"`.
@@ -37,16 +37,16 @@ pub struct CameraEntry {
     /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focal_px: Option<[f64; 2]>,
-    /// Where the optical axis meets the picture; absent: its middle.
+    /// Point at which the optical axis meets the picture, in pixels; absent: its middle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub centre_px: Option<[f64; 2]>,
-    /// How the lens bends: `k1 k2 p1 p2 k3`.
+    /// Distortion of the lens: `k1 k2 p1 p2 k3`.
     #[serde(default)]
     pub distortion: [f64; 5],
-    /// What one picture may take in all.
+    /// Time limit for one picture, in ms.
     #[serde(default = "timeout_ms")]
     pub timeout_ms: u32,
-    /// Where a simulated camera stands; of `source = "simulator"` alone.
+    /// Pose of a simulated camera; only with `source = "simulator"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<SimulatedCameraEntry>,
 }
@@ -67,7 +67,7 @@ pub struct SimulatedCameraEntry {
     pub noise_grey: f64,
 }
 
-/// Where a camera's pictures come from.
+/// Source of a camera's pictures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CameraSource {
     /// Rendered.
@@ -91,7 +91,7 @@ fn noise_grey() -> f64 {
 }
 
 impl CameraEntry {
-    /// Where its pictures come from.
+    /// Returns the source of its pictures.
     #[must_use]
     pub fn source(&self) -> CameraSource {
         match self.source.as_str() {
@@ -101,7 +101,7 @@ impl CameraEntry {
         }
     }
 
-    /// Whether it sees the sheet of an arm of this name.
+    /// Returns whether it sees the sheet of an arm of this name.
     #[must_use]
     pub fn sees(&self, arm: &str) -> bool {
         self.arm.as_deref().is_none_or(|own| own == arm)
@@ -240,7 +240,7 @@ impl SimulatedCameraEntry {
     }
 }
 
-/// What is wrong with a node's cameras.
+/// Returns the problems of a node's cameras.
 pub(super) fn problems(cameras: &[CameraEntry], arms: &[ArmEntry]) -> Vec<Problem> {
     let mut problems = Vec::new();
     if cameras.len() > CAMERAS_MAX {

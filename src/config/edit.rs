@@ -6,7 +6,7 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Val
 use super::ToolEntry;
 use super::tools::TIMEOUT_S;
 
-/// Why a node file's text cannot be changed.
+/// Reason why a node file's text cannot be changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// It is no TOML.
@@ -120,7 +120,7 @@ fn above(table: &Table) -> String {
     prefix.unwrap_or_default().to_owned()
 }
 
-/// What stands above a table and a blank line apart from it, which is not about the table.
+/// Returns the text above a table that a blank line separates from it, and so is not about the table.
 fn own_paragraphs(above: &str) -> &str {
     let end = above.rfind("\n\n").map_or(0, |at| at + 1);
     let kept = above.get(..end).unwrap_or_default();

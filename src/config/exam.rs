@@ -41,9 +41,9 @@ pub struct ExamEntry {
 pub struct HelperEntry {
     /// The longest that it may take, all its tries together: 1 to 300 s.
     pub time_limit_s: Option<u32>,
-    /// How often it is tried again, with growing waits: 0 to 10.
+    /// Number of retries, with growing waits: 0 to 10.
     pub retries: Option<u32>,
-    /// How long the same call gets the same answer: 0, which is not at all, to 86,400 s.
+    /// Time for which the same call gets the same answer, up to 86,400 s; 0 turns that off.
     pub cache_s: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! Where in a TOML file a value stands.
+//! Finds the line of a value in a TOML file.
 
 use toml_edit::{Document, Item};
 

@@ -32,9 +32,9 @@ pub struct NodeFile {
     pub name: String,
     /// Its arms, by name; one of them is `default` or the only one.
     pub arms: Vec<ArmEntry>,
-    /// What looks at their sheets.
+    /// Cameras that look at their sheets.
     pub cameras: Vec<CameraEntry>,
-    /// How much is guessed for a caller. Absent: `lenient` with embedded simulated arms only,
+    /// Degree to which the reader guesses for a caller. Absent: `lenient` with embedded simulated arms only,
     /// `guarded` otherwise.
     pub forgiveness: Option<Forgiveness>,
     /// Which names of the built-in tools are listed: `both`, `plain` (`stroke`) or `robot` (`robot_stroke`). Every name can be called.
@@ -43,25 +43,25 @@ pub struct NodeFile {
     pub descriptions: BTreeMap<String, DescriptionEntry>,
     /// A folder of scenes that come before the ones in the binary.
     pub scenes: Option<PathBuf>,
-    /// Where reports and pictures are written; absent: a folder in the system's temporary one.
+    /// Folder for reports and pictures; absent: a folder in the system's temporary one.
     pub output: Option<PathBuf>,
-    /// Where stops, jobs and keys are kept; absent: the user's state folder.
+    /// Folder for stops, jobs and keys; absent: the user's state folder.
     pub state: Option<PathBuf>,
-    /// How many jobs that have ended are kept, with their pictures.
+    /// Number of ended jobs that are kept, with their pictures.
     pub keep_jobs: usize,
-    /// In so many megabytes.
+    /// Maximum size of the kept jobs, in megabytes.
     pub keep_jobs_mb: u64,
-    /// And no longer than so many days.
+    /// Maximum age of a kept job, in days.
     pub keep_jobs_days: u64,
-    /// Whether a drawing must be previewed first: `stroke` then needs the plan's hash.
+    /// True if a drawing must be previewed first: `stroke` then needs the plan's hash.
     pub require_preview: bool,
-    /// Whether a person must allow each job: `steadyhand approve JOB`.
+    /// True if a person must allow each job: `steadyhand approve JOB`.
     pub require_approval: bool,
     /// A motion that lasts longer than this is answered with its job while it goes on.
     pub answer_within_s: u32,
     /// After so long at rest, in seconds, an arm may be moved by another caller than the last.
     pub lease_idle_s: u32,
-    /// Whether callers over HTTP need a token on this machine too; from elsewhere they always do.
+    /// True if callers over HTTP need a token on this machine too; from elsewhere they always do.
     pub require_tokens: bool,
     /// The level that a planner must have reached in an exam before tools that move do it for its token: they ask for the
     /// certificate that an operator has attached to it. Absent: none. Never asked of an operator.
@@ -70,26 +70,26 @@ pub struct NodeFile {
     pub tls_cert: Option<PathBuf>,
     /// The certificate's key, as PEM, which others may not read.
     pub tls_key: Option<PathBuf>,
-    /// Whether nothing may move here, whoever asks. A stop is always done.
+    /// True if all motion is refused, for every caller. A stop is always done.
     pub read_only: bool,
     /// The only tools that are offered, by name, `stop` aside; absent: all.
     pub only_tools: Option<Vec<String>>,
     /// The other nodes.
     pub peers: Vec<PeerEntry>,
-    /// How patiently they are asked.
+    /// Time limits and retries for asking other nodes.
     pub fleet: FleetEntry,
     /// Tools beside the six.
     pub tools: Vec<ToolEntry>,
     /// Sets of tools that are listed beside them: `exam`, or none, as shipped.
     pub toolsets: Vec<Toolset>,
-    /// How the helpers of the exam are limited.
+    /// Limits for the helpers of the exam.
     pub exam: ExamEntry,
     /// The file it was read from.
     #[serde(skip)]
     pub source: Source,
 }
 
-/// What a node was read from, so that whatever is found wrong later is shown with its line.
+/// Text that a node was read from, so that later problems are reported with their line.
 #[derive(Clone, Default)]
 pub struct Source {
     file: String,
@@ -115,7 +115,7 @@ impl fmt::Debug for Source {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArmEntry {
-    /// What callers call it.
+    /// Name of the arm for callers.
     pub name: String,
     /// Which arm it is: the name of an arm file.
     pub model: String,
@@ -123,15 +123,16 @@ pub struct ArmEntry {
     /// simulator.
     pub port: String,
     /// For practice: a folder of scenes and arms as they really are. The simulated arm, its tools
-    /// and its sheets are those, whatever the node's own scenes say of them.
+    /// and its sheets use those, regardless of the node's own scenes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truth: Option<PathBuf>,
-    /// `"elsewhere"`: the zeros of an arm on a port, its tools and its sheets were measured by other means than this node's
-    /// calibrations, and whoever writes this answers for them. Absent: a drawing is refused until they were calibrated here.
+    /// `"elsewhere"`: the zeros of an arm on a port, its tools and its sheets were measured by other means than this
+    /// node's calibrations, and the writer of this file answers for them. Absent: a drawing is refused until they were
+    /// calibrated here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibrated: Option<Calibrated>,
-    /// Where its base stands, in metres along x, y and z of one frame that all arms of this node share. Arms that can reach
-    /// each other, or of which that is not known, are enabled one at a time.
+    /// Position of its base, in metres along x, y and z of one frame that all arms of this node share. Arms that can reach
+    /// each other, or that are not known to be apart, are enabled one at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_m: Option<[f64; 3]>,
     /// The word of the person who writes the file that no other arm of this node can reach this one, nor this one any other.
@@ -139,7 +140,7 @@ pub struct ArmEntry {
     pub apart: bool,
 }
 
-/// Where an arm's calibration is from, where it is not this node's.
+/// Source of an arm's calibration if it is not this node's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Calibrated {
@@ -171,7 +172,7 @@ pub struct DescriptionEntry {
     pub arguments: BTreeMap<String, String>,
 }
 
-/// How much is guessed for a caller.
+/// Degree to which the reader guesses for a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Forgiveness {
@@ -181,7 +182,7 @@ pub enum Forgiveness {
     Guarded,
 }
 
-/// What a planner can be examined for, each beyond the one before.
+/// Level that a planner can be examined for; each includes the one before.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema,
 )]
@@ -277,7 +278,7 @@ impl Default for NodeFile {
 }
 
 impl ArmEntry {
-    /// Whether it is the embedded simulator.
+    /// Returns whether it is the embedded simulator.
     #[must_use]
     pub fn is_simulated(&self) -> bool {
         self.port == SIMULATOR_PORT

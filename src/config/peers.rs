@@ -21,13 +21,13 @@ const EVERYWHERE: &str = "all";
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PeerEntry {
-    /// What callers of this node call it.
+    /// Name of the node for callers of this one.
     pub name: String,
-    /// Where it speaks MCP: `10.0.0.7:8700`, or a whole `http://10.0.0.7:8700/mcp`; by `https://` its certificate is checked.
+    /// MCP address: `10.0.0.7:8700`, or a full URL `http://10.0.0.7:8700/mcp`; with `https://` its certificate is checked.
     pub address: String,
     /// The token that it made for this node.
     pub token: Option<Secret>,
-    /// A file that holds the token instead, and nothing else; it is read anew for every call.
+    /// A file that holds the token instead, and nothing else; it is read again for every call.
     pub token_file: Option<PathBuf>,
     /// Words of one's own, shown in `list_nodes`.
     #[serde(default)]
@@ -46,7 +46,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself, for whoever is to be shown it.
+    /// Returns the text itself, for those who may see it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -81,15 +81,15 @@ impl PeerEntry {
     }
 }
 
-/// How other nodes are asked.
+/// Time limits and retries for asking other nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FleetEntry {
     /// The longest that `list_nodes` waits for other nodes.
     pub list_within_ms: u64,
-    /// What a node said so lately is shown again without asking, with its age.
+    /// Time for which a node's answer is shown again without asking, with its age, in ms.
     pub list_cache_ms: u64,
-    /// What a node that does not answer said last is shown with its age for so long.
+    /// Time for which the last answer of an unreachable node is shown, with its age, in seconds.
     pub list_keep_s: u64,
     /// The longest that another node may take for a call that looks.
     pub read_within_s: u64,
@@ -99,7 +99,7 @@ pub struct FleetEntry {
     pub stop_within_s: u64,
     /// A node that says nothing for so long while it works is given up.
     pub quiet_s: u64,
-    /// How often a call that looks is tried again after it did not get through. One that moves never is.
+    /// Number of retries for a reading call that did not get through. A call that moves is never retried.
     pub read_retries: u32,
     /// The pause before the first of them; it doubles.
     pub retry_after_ms: u64,
@@ -189,7 +189,7 @@ pub(super) fn problems(node: &str, peers: &[PeerEntry]) -> Vec<Problem> {
     found
 }
 
-/// Why a node cannot have this name.
+/// Returns the reason why a node cannot have this name.
 pub(super) fn bad_name(name: &str) -> Option<String> {
     let is_plain = name
         .chars()

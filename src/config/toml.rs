@@ -25,9 +25,9 @@ impl FileError {
     }
 }
 
-/// What a file says, as far as it can be read, and everything that is wrong with it.
+/// Contents of a file as far as it can be read, and all of its problems.
 pub struct Partly<T> {
-    /// What it says, with unknown keys left out; nothing where a value cannot be.
+    /// Contents, with unknown keys left out; `None` if a value is invalid.
     pub read: Option<T>,
     /// Each problem with its place, the value and the fix.
     pub problems: Vec<String>,
@@ -107,7 +107,7 @@ fn of_table<T: DeserializeOwned + JsonSchema>(mut table: toml::Table, text: &str
     Partly { read, problems }
 }
 
-/// What a type refuses, with its line where the text can be read whole.
+/// Returns the error of a type, with its line if the text can be read whole.
 fn refused<T: DeserializeOwned>(text: &str, why: &str) -> String {
     match toml::from_str::<T>(text) {
         Err(error) if error.message() == why => at_line(text, &error),
@@ -128,7 +128,7 @@ fn line_of(text: &str, byte: usize) -> usize {
         + 1
 }
 
-/// How keys end, and what they are in; longer ends first.
+/// Endings of keys, and their units; longer endings first.
 const UNITS: [(&str, &str); 10] = [
     ("_mm_s", "mm a second"),
     ("_rad_s", "rad a second"),
@@ -148,7 +148,7 @@ const ITEMS_MAX: usize = 6;
 struct Walk<'a> {
     root: &'a Schema,
     text: &'a str,
-    /// Keys that nobody knows; they are taken out of the table.
+    /// Unknown keys; they are removed from the table.
     unknown: Vec<String>,
     /// Values that do not fit their schema, and keys that are missing.
     misfits: Vec<String>,
@@ -209,7 +209,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What a value is and what it should be, where its schema says that it cannot be.
+    /// Returns the actual and the expected kind of a value if its schema rules it out.
     fn misfit(&self, schema: &Value, value: &toml::Value) -> Option<String> {
         let choices = self.choices(schema);
         if choices.len() > 1 {
@@ -371,7 +371,7 @@ fn is_near(known: &str, key: &str) -> bool {
     differ <= key.chars().count().max(3) / 3 || known.contains(key) || key.contains(known)
 }
 
-/// That a word is none of the words that it can be.
+/// Returns the complaint that a word is not among its choices.
 fn not_among(choices: &[Value], value: &toml::Value) -> Option<String> {
     let words: Option<Vec<&str>> = choices
         .iter()
@@ -385,7 +385,7 @@ fn not_among(choices: &[Value], value: &toml::Value) -> Option<String> {
     }
 }
 
-/// What a value is, in words, and the kinds of a schema that it fits.
+/// Returns a value's kind in words, and the kinds of a schema that it fits.
 fn kind(value: &toml::Value) -> (&'static str, &'static [&'static str]) {
     match value {
         toml::Value::String(_) => ("a text", &["string"]),

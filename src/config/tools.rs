@@ -29,11 +29,11 @@ const TIMEOUT_S_MAX: u32 = 600;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolEntry {
-    /// What callers call it: 1 to 64 letters, digits, `_` or `-`, a letter first.
+    /// Name of the tool for callers: 1 to 64 letters, digits, `_` or `-`, a letter first.
     pub name: String,
     /// Its name for people.
     pub title: Option<String>,
-    /// What it does, for models: a phrase that begins with a verb; up to four more lines say when.
+    /// Description for models: a phrase that begins with a verb; up to four more lines say when to use it.
     pub description: String,
     /// A built-in tool to call.
     pub calls: Option<String>,
@@ -46,10 +46,10 @@ pub struct ToolEntry {
     pub server: Option<ServerEntry>,
     /// The tool of `server` to call.
     pub tool: Option<String>,
-    /// What the tool of `server` does to the world: `reads`, or `moves`, which is read most
-    /// strictly and is what is taken when nothing is said.
+    /// Effect of the `server`'s tool on the world: `reads`, or `moves`, which is read most strictly
+    /// and is the default.
     pub effect: Option<EffectEntry>,
-    /// What it takes; `[]` is nothing. Left out, whatever a caller sends is passed on.
+    /// Arguments; `[]` for no arguments. If left out, everything that a caller sends is passed on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arguments: Option<Vec<ArgumentEntry>>,
 }
@@ -60,12 +60,12 @@ pub struct ToolEntry {
 pub struct ArgumentEntry {
     /// Its name: 1 to 64 letters, digits, `_` or `-`, a letter first.
     pub name: String,
-    /// What it holds.
+    /// Type of the value.
     #[serde(rename = "type")]
     pub kind: ArgumentType,
-    /// What it is for.
+    /// Purpose of the argument.
     pub description: String,
-    /// Whether a call without it is refused.
+    /// True if a call without it is refused.
     #[serde(default)]
     pub required: bool,
     /// The texts that are valid; for `string` alone.
@@ -73,11 +73,11 @@ pub struct ArgumentEntry {
     pub values: Option<Vec<String>>,
     /// The unit of a number, such as `mm`; others of the same dimension are converted.
     pub unit: Option<String>,
-    /// What it is when it is not sent.
+    /// Value used when it is not sent.
     pub default: Option<Value>,
 }
 
-/// What an argument holds.
+/// Type of an argument's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArgumentType {
@@ -108,7 +108,7 @@ pub struct StepEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServerEntry {
-    /// Where it speaks streamable HTTP, such as `http://127.0.0.1:9000/mcp`; by `https://` its certificate is checked.
+    /// Address for streamable HTTP, such as `http://127.0.0.1:9000/mcp`; with `https://` its certificate is checked.
     pub url: Option<String>,
     /// The program.
     pub command: Option<String>,
@@ -120,7 +120,7 @@ pub struct ServerEntry {
     pub timeout_s: u32,
 }
 
-/// What a foreign tool does to the world.
+/// Effect of a foreign tool on the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectEntry {
@@ -140,9 +140,9 @@ fn timeout_s() -> u32 {
 /// Something that is wrong, and where: a path such as `tools[0].name`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Where in the file.
+    /// Place in the file.
     pub path: String,
-    /// What is wrong, with the value and the fix.
+    /// Description of the problem, with the value and the fix.
     pub what: String,
 }
 
@@ -157,7 +157,7 @@ impl Problem {
     }
 }
 
-/// Everything that is wrong with the form of declarations, whatever tools there are.
+/// Returns all problems with the form of declarations, regardless of the existing tools.
 pub(super) fn problems(tools: &[ToolEntry]) -> Vec<Problem> {
     let mut found = Vec::new();
     if tools.len() > TOOLS_MAX {
@@ -229,7 +229,7 @@ fn name(name: &str, path: &str) -> Option<Problem> {
     Some(Problem::at(path, what))
 }
 
-/// What it does, which is one thing.
+/// Checks the tool's single action.
 fn deed(tool: &ToolEntry, path: &str) -> Vec<Problem> {
     let name = &tool.name;
     let at = |key: &str, what: String| vec![Problem::at(format!("{path}.{key}"), what)];
@@ -352,7 +352,7 @@ fn argument(argument: &ArgumentEntry, path: &str) -> Vec<Problem> {
 }
 
 impl ArgumentEntry {
-    /// Whether `value` is of the declared type and among the declared values.
+    /// Returns whether `value` is of the declared type and among the declared values.
     #[must_use]
     pub fn takes(&self, value: &Value) -> bool {
         let of_type = match self.kind {

@@ -11,7 +11,7 @@ pub(crate) enum Rule {
     NonZero,
 }
 
-/// How areas that have a colour are filled.
+/// Fill of coloured areas.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Fill {
     /// Only their outline is drawn.
@@ -44,14 +44,14 @@ pub(crate) const SPACING_MIN_MM: f64 = 0.05;
 /// Straight pieces looked at while one drawing is filled and clipped, all together.
 const WORK_MAX: usize = 400_000_000;
 
-/// What a line of a fill counts as: this bounds how many there are.
+/// Work units of one fill line; this bounds the number of lines.
 const LINE_WORK: usize = 2_000;
 
 /// More work than allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooMuch;
 
-/// What may still be done.
+/// Remaining work units.
 pub(crate) struct Work(usize);
 
 impl Default for Work {
@@ -91,7 +91,7 @@ impl Area {
         }
     }
 
-    /// Whether a point is inside.
+    /// Returns whether a point is inside.
     pub(crate) fn contains(&self, [x, y]: Point) -> bool {
         let crossing = |[a, b]: &[Point; 2]| {
             let up = i32::from(a[1] <= y && b[1] > y);
@@ -105,7 +105,7 @@ impl Area {
         self.holds(self.edges.iter().map(crossing).sum())
     }
 
-    /// How far the nearest edge is.
+    /// Returns the distance to the nearest edge.
     fn distance_mm(&self, from: Point) -> f64 {
         let edges = self.edges.iter();
         edges
@@ -113,7 +113,7 @@ impl Area {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// Where a piece crosses edges, as shares of its length between 0 and 1.
+    /// Returns the crossings of a segment with edges, as shares of its length between 0 and 1.
     fn cuts(&self, from: Point, to: Point) -> Vec<f64> {
         let way = [to[0] - from[0], to[1] - from[1]];
         let cut = |[a, b]: &[Point; 2]| {
@@ -286,7 +286,7 @@ fn rotate([x, y]: Point, turn: f64) -> Point {
     [x * cos - y * sin, x * sin + y * cos]
 }
 
-/// How deep inside an area the nodes of a grid lie; negative outside.
+/// Depths inside an area at the nodes of a grid; negative outside.
 struct Field {
     low: Point,
     step_mm: f64,
@@ -295,7 +295,7 @@ struct Field {
     deepest_mm: f64,
 }
 
-/// At most so many nodes: larger areas get a coarser grid.
+/// Largest number of nodes: larger areas get a coarser grid.
 const NODES_MAX: f64 = 250_000.0;
 
 impl Field {
@@ -358,7 +358,7 @@ impl Field {
         (at, depth.copied().unwrap_or(-1.0))
     }
 
-    /// Where the sides of one square cross the depth, in pairs that belong together.
+    /// Returns the points at which the sides of one square cross the depth, in matching pairs.
     fn crossings(&self, column: usize, row: usize, depth_mm: f64) -> Vec<Point> {
         let corners = [
             self.node(column, row),

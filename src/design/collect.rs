@@ -5,19 +5,19 @@ use super::{Caps, Design, DesignError, Stroke};
 /// Neighbouring points nearer than this are one point.
 const APART_MM: f64 = 1e-4;
 
-/// How long the mark is that a path without length leaves.
+/// Length of the mark for a path without length.
 pub const DOT_MM: f64 = 0.1;
 
 /// On small pages, which may be drawn larger, dots are no longer than this share of the page.
 const DOT_SHARE: f64 = 1e-3;
 
-/// How far from its origin a drawing may reach.
+/// Largest distance of a drawing from its origin.
 const REACH_MAX_MM: f64 = 100_000.0;
 
 /// The least side of a page that a drawing covers.
 const PAGE_MIN_MM: f64 = 0.1;
 
-/// What a stroke's author said of it.
+/// Attributes that the author gave a stroke.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mark {
     pub(crate) colour: Option<[u8; 3]>,
@@ -52,7 +52,7 @@ impl<'c> Collector<'c> {
         }
     }
 
-    /// How many more points may come.
+    /// Returns the number of points that still fit.
     pub(crate) fn room(&self) -> usize {
         self.caps.points_max.saturating_sub(self.points)
     }

@@ -1,4 +1,4 @@
-//! How far ink lies from the design, and design from ink.
+//! Compares ink with a design: distances of the ink from the design, and of the design from the ink.
 
 use rstar::primitives::Line;
 use rstar::{PointDistance, RTree};
@@ -11,10 +11,10 @@ pub const STEP_MM: f64 = 0.1;
 /// Design farther than this from any ink counts as missing.
 pub const MISSING_MM: f64 = 1.0;
 
-/// At most so many samples on a side; longer lines are looked at in larger steps.
+/// Largest number of samples on a side; longer lines are sampled in larger steps.
 const SAMPLES_MAX: f64 = 400_000.0;
 
-/// How far two drawings of lines lie apart, looked at from both sides.
+/// Distances between two drawings of lines, in both directions.
 ///
 /// With nothing on both sides all is 0; with nothing on one side the distances are infinite.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -34,7 +34,7 @@ pub struct Deviation {
 }
 
 impl Deviation {
-    /// How far the ink is off at the most, in words; where there is nothing to compare with, that.
+    /// Describes the largest distance of the ink, or the absence of anything to compare with.
     #[must_use]
     pub fn words(&self) -> String {
         match self.max_mm.is_finite() {

@@ -5,7 +5,7 @@ type Point = [f64; 2];
 /// Shorter patterns than this are drawn as a whole line: no pen makes such dashes.
 const PATTERN_MIN_MM: f64 = 0.05;
 
-/// Where a walk along the pattern stands.
+/// Position of a walk along the pattern.
 struct Pen<'p> {
     pattern_mm: &'p [f64],
     index: usize,

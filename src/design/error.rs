@@ -1,9 +1,9 @@
-//! What can be wrong with a drawing, said so that its author can mend it.
+//! Errors of a drawing, worded so that its author can fix them.
 
-/// How many characters of somebody else's text a message repeats.
+/// Largest number of characters that a message quotes of the file's text.
 const QUOTED_MAX: usize = 40;
 
-/// Why a drawing was not read. Every message names the place, what was found, and what would do.
+/// Reason that a drawing was not read. Every message names the place, the text found there, and a fix.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DesignError {
     /// The file's name says nothing about its kind.
@@ -23,9 +23,9 @@ pub enum DesignError {
     /// More of something than allowed.
     #[error("{at}: more than {max} {what}: simplify the drawing")]
     TooMany {
-        /// Where the cap was passed.
+        /// Place at which the cap was exceeded.
         at: String,
-        /// What was counted.
+        /// Counted objects.
         what: &'static str,
         /// The cap.
         max: usize,
@@ -43,9 +43,9 @@ pub enum DesignError {
     Syntax {
         /// A line, a byte, an element.
         at: String,
-        /// What stands there.
+        /// Text found there.
         found: String,
-        /// What may stand there.
+        /// Accepted text.
         accepted: String,
     },
     /// Something that can be read but not drawn.
@@ -53,9 +53,9 @@ pub enum DesignError {
     Unsupported {
         /// A line or an element.
         at: String,
-        /// What stands there.
+        /// Text found there.
         found: String,
-        /// What to do about it.
+        /// Fix for the author.
         fix: String,
     },
     /// A point that is nowhere or absurdly far away.
@@ -95,7 +95,7 @@ pub enum DesignError {
     /// A drawing without a line.
     #[error("the drawing has no line to draw: {hint}")]
     Empty {
-        /// What may be the reason.
+        /// Possible cause.
         hint: &'static str,
     },
     /// It is wrong with one of a drawing's files.
@@ -103,7 +103,7 @@ pub enum DesignError {
     OfFile {
         /// Its name.
         file: String,
-        /// What is wrong.
+        /// Cause.
         source: Box<DesignError>,
     },
     /// The SVG reader gave up in a way that it should not have.
@@ -111,7 +111,7 @@ pub enum DesignError {
     Reader,
 }
 
-/// Somebody else's text made safe to repeat: escaped, in quotes, and cut.
+/// Quotes a file's text safely in a message: escaped, in quotes, and truncated.
 pub(crate) fn quoted(text: &str) -> String {
     let cut: String = text.chars().take(QUOTED_MAX).collect();
     let dots = if cut.len() < text.len() { "…" } else { "" };

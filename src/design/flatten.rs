@@ -1,6 +1,6 @@
 //! Curves made polylines that stray from them by no more than a stated distance.
 
-/// How far a chord may lie from its curve.
+/// Largest distance of a chord from its curve.
 pub const CHORD_ERROR_MM: f64 = 0.02;
 
 /// Smaller pages are flattened as if they were drawn this large, because they may be.
@@ -68,7 +68,7 @@ fn second_difference(a: Point, b: Point, c: Point) -> f64 {
     (a[0] - 2.0 * b[0] + c[0]).hypot(a[1] - 2.0 * b[1] + c[1])
 }
 
-/// So many equal steps of the parameter keep the chord error, by Wang's bound.
+/// Returns the number of equal parameter steps that keeps the chord error, by Wang's bound.
 fn pieces(bound_mm: f64, error_mm: f64) -> f64 {
     (bound_mm / error_mm).sqrt().ceil().clamp(1.0, PIECES_MAX)
 }

@@ -104,7 +104,7 @@ fn refusal(error: &serde_json::Error) -> DesignError {
     )
 }
 
-/// What the parser says, in words of a drawing instead of a program's.
+/// Rewords a message of the parser in terms of a drawing.
 fn plain(said: &str) -> String {
     let said = said.rsplit_once(" at line ").map_or(said, |(said, _)| said);
     let said = said.strip_prefix("invalid type: ").unwrap_or(said);
@@ -114,7 +114,7 @@ fn plain(said: &str) -> String {
     })
 }
 
-/// What a file says may be anything: characters that a terminal would obey are written out.
+/// Escapes characters of a file's text that a terminal would interpret.
 fn printable(said: &str) -> String {
     let one = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),
@@ -123,7 +123,7 @@ fn printable(said: &str) -> String {
     said.chars().map(one).collect()
 }
 
-/// What the parser calls things, and what they are called here; longer words first.
+/// Phrases of the parser and their replacements; longer phrases first.
 const WORDS: [(&str, &str); 14] = [
     ("floating point `", "the number `"),
     ("integer `", "the number `"),

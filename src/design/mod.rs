@@ -27,9 +27,9 @@ pub struct Design {
     pub page_mm: [f64; 2],
     /// In the author's order.
     pub strokes: Vec<Stroke>,
-    /// Whether the file says how large its page is on paper: an SVG in mm, cm, in, pt, pc or Q.
+    /// True if the file gives its page a size on paper: an SVG in mm, cm, in, pt, pc or Q.
     pub states_size: bool,
-    /// What of the file is not drawn though it changes no line, each with its place.
+    /// Parts of the file that are not drawn but change no line, each with its place.
     pub notes: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub struct Stroke {
     pub colour: Option<[u8; 3]>,
     /// The pen's number that the author gave it, counted from 0 (layers, G-code files).
     pub pen: Option<u16>,
-    /// Where it stands in the author's file, for messages: an id, an element, a line.
+    /// Position in the author's file, for messages: an id, an element, a line.
     pub source: String,
 }
 
@@ -58,7 +58,7 @@ impl Stroke {
     }
 }
 
-/// How much of a drawing is read before it is refused.
+/// Limits of a drawing's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caps {
     /// Bytes of the file.
@@ -82,15 +82,15 @@ impl Default for Caps {
     }
 }
 
-/// Reads a drawing. The extension of `name` says its kind; a G-code file called `*_pen3_red.gcode`
+/// Reads a drawing. The extension of `name` gives its kind; a G-code file called `*_pen3_red.gcode`
 /// is drawn with pen 3.
 ///
 /// A page comes from an SVG's size and view box or from a JSON file's `page_mm`; a drawing
-/// without one gets the page that it just covers.
+/// without a page gets the page that it just covers.
 ///
 /// # Errors
-/// Whatever cannot be read or drawn, by its place in the file; nothing is guessed, and nothing is
-/// skipped without a note but what cannot be seen: hidden elements, and white areas without an
+/// Everything that cannot be read or drawn, by its place in the file. Nothing is guessed, and nothing is
+/// skipped without a note except invisible parts: hidden elements, and white areas without an
 /// outline.
 pub fn load(name: &str, bytes: &[u8], caps: &Caps) -> Result<Design, DesignError> {
     load_filled(name, bytes, caps, Fill::Outline)

@@ -6,7 +6,7 @@ use super::Stroke;
 
 type Point = [f64; 2];
 
-/// Long lines are simplified in parts of so many points, which bounds the work.
+/// Largest part of a line that is simplified at once, in points; this bounds the work.
 const PART_MAX: usize = 1024;
 
 /// Points by the cell they lie in; cells are as wide as two points may be apart.
@@ -165,7 +165,7 @@ fn corners(part: &[Point], tolerance_mm: f64) -> Vec<bool> {
     keeps
 }
 
-/// How far a point lies from the piece between two others.
+/// Returns the distance of a point from the segment between two others.
 fn away(part: &[Point], index: usize, from: usize, to: usize) -> f64 {
     match (part.get(index), part.get(from), part.get(to)) {
         (Some(point), Some(a), Some(b)) => super::compare::to_piece(*point, &[*a, *b]),

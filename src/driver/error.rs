@@ -1,4 +1,4 @@
-//! What can go wrong with servos, by phase; each message names the servo, the cause and a fix.
+//! Errors of servos, by phase; each message names the servo, the cause and a fix.
 
 use crate::firmware::Complaint;
 use base::units::{Measured, short};
@@ -6,7 +6,7 @@ use link::LinkError;
 use servo::error::TooLarge;
 pub use servo::error::{Ailment, BusError, ServoName};
 
-/// What failed while speaking with servos.
+/// An error in communication with servos.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
     /// The line failed.
@@ -17,9 +17,9 @@ pub enum DriverError {
         "no reply from {servo} after {tries} tries: check its cable and power, and that no other servo has id {}", .servo.id
     )]
     NoReply {
-        /// Who.
+        /// The servo.
         servo: ServoName,
-        /// How often it was asked.
+        /// Number of requests.
         tries: u32,
     },
     /// Not one servo answered: it is the bus, not a servo.
@@ -27,7 +27,7 @@ pub enum DriverError {
         "none of the {servos} servos answers: switch the servo supply on, check the cable and that the bus runs at {baud} baud"
     )]
     SilentBus {
-        /// How many were asked.
+        /// Number of servos that were asked.
         servos: usize,
         /// The speed they were asked at.
         baud: u32,
@@ -37,7 +37,7 @@ pub enum DriverError {
         "{servo} jumped from {from_ticks} to {to_ticks} ticks, more than the {bound_ticks} that its speed allows, three times in a row: check its cable, and for a second servo with the same id"
     )]
     Jump {
-        /// Who.
+        /// The servo.
         servo: ServoName,
         /// The last reading that was believed.
         from_ticks: i32,
@@ -49,7 +49,7 @@ pub enum DriverError {
     /// A servo is not set up as this arm needs it.
     #[error("{servo}: {what}")]
     Setup {
-        /// Who.
+        /// The servo.
         servo: ServoName,
         /// The register, its value, the value needed and the fix.
         what: String,
@@ -64,7 +64,7 @@ pub enum DriverError {
         servo: ServoName,
         /// Its major and minor version.
         found: (u8, u8),
-        /// What most of them have.
+        /// Version of most of them.
         usual: (u8, u8),
     },
     /// A servo is not the one that the arm's zeros were measured with, or was set otherwise since.
@@ -72,7 +72,7 @@ pub enum DriverError {
         "{servo}: its identity is {found}, the arm's file has {known}: its model, firmware, limits, homing offset or phase changed since the arm was calibrated; put the old servo or setting back, or calibrate the joint again and write down what `steadyhand doctor` prints"
     )]
     Stranger {
-        /// Who.
+        /// The servo.
         servo: ServoName,
         /// As the arm's file has it.
         known: String,
@@ -82,9 +82,9 @@ pub enum DriverError {
     /// A servo reports that something is wrong with it.
     #[error("{servo}: {ailment}")]
     Device {
-        /// Who.
+        /// The servo.
         servo: ServoName,
-        /// What it reports.
+        /// The reported fault.
         ailment: Ailment,
         /// The readings of that cycle where they were complete.
         measured: Option<Box<Measured>>,
@@ -92,21 +92,21 @@ pub enum DriverError {
     /// A register did not take what was written.
     #[error("{servo}: {register} reads {found} after {wanted} was written")]
     NotTaken {
-        /// Who.
+        /// The servo.
         servo: ServoName,
         /// The register, as the manual calls it.
         register: &'static str,
-        /// What was written.
+        /// The value written.
         wanted: i32,
-        /// What was read back.
+        /// The value read back.
         found: i32,
     },
     /// A goal that must not go out. It should have been refused long before.
     #[error("goal for {servo} is {} rad, outside {} to {}", short(*.goal_rad), short(*.lower_rad), short(*.upper_rad))]
     Goal {
-        /// Who.
+        /// The servo.
         servo: ServoName,
-        /// What was asked for.
+        /// The requested goal.
         goal_rad: f64,
         /// The joint's lower limit.
         lower_rad: f64,
@@ -116,7 +116,7 @@ pub enum DriverError {
     /// A goal that its register does not hold. It should have been refused long before.
     #[error("goal for {servo}: {refused}")]
     Unfit {
-        /// Who.
+        /// The servo.
         servo: ServoName,
         /// The goal and what fits.
         refused: TooLarge,
@@ -124,7 +124,7 @@ pub enum DriverError {
     /// A controller with firmware of its own cannot be used, or stopped by itself.
     #[error("the arm's controller {0}")]
     Controller(#[from] Complaint),
-    /// Somebody turns a joint that torque would pull back to where it was a moment ago.
+    /// A person turns a joint that torque would pull back to its place of a moment ago.
     #[error(
         "{servo} is being turned while torque is switched on: hold the arm still, then try again"
     )]
@@ -138,7 +138,7 @@ pub enum DriverError {
 }
 
 impl DriverError {
-    /// Whether a later cycle may succeed without anybody's help: a reading was lost, nothing broke.
+    /// Returns whether a later cycle may succeed without help: a reading was lost, nothing broke.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(
@@ -149,7 +149,7 @@ impl DriverError {
         )
     }
 
-    /// Whether the adapter itself is gone.
+    /// Returns whether the adapter itself is gone.
     #[must_use]
     pub fn is_unplugged(&self) -> bool {
         matches!(

@@ -1,32 +1,33 @@
-//! How far a servo's goals lead over its dead band, and when they cross it.
+//! Leads a servo's goals over its dead band, and decides when they cross it.
 //!
-//! A joint that turns round has its dead band to cross, twice as many ticks as the servo forgives.
-//! At once that would be a blow. The lead changes by a tick in a cycle, and only where the goals stay
-//! within the joint's speed and acceleration now and in the next cycle, whatever the joint does then.
+//! A joint that reverses has its dead band to cross, twice as many ticks as the servo tolerates. In one
+//! step that would be a blow. The lead changes by one tick in a cycle, and only where the goals stay
+//! within the joint's speed and acceleration now and in the next cycle, for any movement of the joint
+//! then.
 
 use super::map::Entry;
 
-/// Where the goals of one servo come from.
+/// The lead of one servo's goals, and its history.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lead {
     /// By how much they lead, in counts.
     ticks: i32,
     /// The goal before the last one, without lead and rounding; `None` where nothing moved.
     exact: Option<f64>,
-    /// What was sent before what was sent last.
+    /// The goal sent before the last one.
     sent_before: i32,
 }
 
-/// What is asked of a servo in one cycle.
+/// Input for one servo in one cycle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aim {
     /// The goal in counts, without lead and rounding.
     pub(super) exact: f64,
     /// The lead that is wanted.
     pub(super) wanted: i32,
-    /// What was sent last.
+    /// The goal sent last.
     pub(super) last: i32,
-    /// How long a cycle is.
+    /// Duration of a cycle.
     pub(super) period_s: f64,
 }
 
@@ -50,7 +51,7 @@ impl Lead {
         entry.led(aim.exact, self.ticks)
     }
 
-    /// Whether the lead may change by a tick now.
+    /// Returns whether the lead may change by a tick now.
     fn has_room(&self, entry: &Entry, aim: &Aim, before: f64, step: i32) -> bool {
         let speed = entry.velocity_max_ticks_s * aim.period_s;
         let bend = entry.acceleration_max_ticks_s2 * aim.period_s * aim.period_s;
@@ -66,7 +67,7 @@ impl Lead {
     }
 }
 
-/// What rounding to whole counts adds to a step, and to the change of a step.
+/// Contribution of rounding to whole counts to a step, and to the change of a step.
 const STEP_ROUNDING: f64 = 1.0;
 const BEND_ROUNDING: f64 = 2.0;
 
@@ -87,7 +88,7 @@ mod tests {
         ServoMap::new(&Arm::new(file).unwrap()).entries[0].clone()
     }
 
-    /// What is sent for goals in counts, one a cycle, behind one of standing.
+    /// Returns the counts sent for these goals, one a cycle, after one cycle of standing.
     fn sent(entry: &Entry, goals: &[f64]) -> Vec<i32> {
         let (mut lead, mut wanted) = (Lead::default(), 0);
         let mut sent = vec![entry.led(goals[0], 0)];
@@ -131,7 +132,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a joint does within its limits, what is sent is within them and rounding.
+        /// While a joint moves within its limits, the counts sent stay within them and rounding.
         #[test]
         fn a_crossing_bends_no_goal_beyond_the_joints_limits(
             bends in prop::collection::vec(-1.0_f64..1.0, 1..10),

@@ -13,7 +13,7 @@ use arm::{Arm, Servo};
 use base::units::Joints;
 use servo::{BusCounts, ServoCounts};
 
-/// Where the joints shall go, and how fast at most.
+/// Goals of the joints, and their speed caps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Command {
     /// Goal of each joint.
@@ -22,7 +22,7 @@ pub(crate) struct Command {
     pub velocity_cap_rad_s: Joints,
 }
 
-/// How far a goal may lie beyond a limit for rounding's sake.
+/// Rounding by which a goal may lie beyond a limit.
 const ROUNDING_RAD: f64 = 1e-6;
 
 /// A servo of the arm.
@@ -142,7 +142,7 @@ impl Entry {
         Some((a.min(b), a.max(b)))
     }
 
-    /// By how many counts goals shall lead where the joint travels so: by the servo's dead band.
+    /// Returns the lead of the goals, in counts, for this travel of the joint: the servo's dead band.
     pub(super) fn lead_ticks(&self, travel: &Joints) -> i32 {
         let Some((joint, servo)) = self.turns else {
             return 0;
@@ -155,8 +155,8 @@ impl Entry {
         }
     }
 
-    /// A goal in whole counts that leads by so many, never beyond the joint's limits, nor further
-    /// beyond them than it is.
+    /// Returns a goal in whole counts with this lead, never beyond the joint's limits, or no further
+    /// beyond them than the goal is.
     pub(super) fn led(&self, exact: f64, lead: i32) -> i32 {
         #[expect(clippy::cast_possible_truncation, reason = "it saturates")]
         let ticks = exact.round() as i32;

@@ -32,20 +32,20 @@ pub use error::{Ailment, BusError, DriverError, ServoName};
 pub use identity::check as check_identity;
 pub use servo::{BusCounts, Durations, Identity, ServoCounts};
 
-/// What was found on the bus.
+/// The result of attaching to a bus.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attached {
-    /// Where every joint stands.
+    /// Position of every joint.
     pub measured: Measured,
     /// Every servo, in the servo map's order.
     pub servos: Vec<Identity>,
-    /// What a person should know and what does not keep the arm from moving.
+    /// Warnings for an operator that do not keep the arm from moving.
     pub warnings: Vec<String>,
     /// The slowest turn-round of a ping, adapter and return delay included.
     pub latency: Duration,
 }
 
-/// What became of every servo when torque was taken off.
+/// The result for every servo of switching torque off.
 #[derive(Debug, Default)]
 pub struct Released {
     /// Torque reads off.
@@ -63,12 +63,12 @@ enum Kind {
     Firmware(Box<firmware::Firmware>),
 }
 
-/// How an arm is brought to a stand ahead of everything else.
+/// The way in which an arm is brought to a stand, ahead of everything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Halt {
     /// Along its path; what is queued is dropped.
     Hold,
-    /// As hard as it can; latched until the arm is energised anew.
+    /// As hard as it can; latched until the arm is energised again.
     Emergency,
 }
 
@@ -175,27 +175,27 @@ impl Driver {
         each!(&mut self.0, driver => driver.cycle(link, command, deadline).await)
     }
 
-    /// Takes torque off every servo, whatever the others answer. The arm drops.
+    /// Takes torque off every servo, even if others do not answer. The arm drops.
     ///
     /// # Errors
-    /// Only when the link itself fails; what single servos did is in [`Released`].
+    /// Only if the link itself fails; the result for single servos is in [`TorqueOffReport`].
     pub async fn release(&mut self, link: &mut dyn Link) -> Result<Released, DriverError> {
         each!(&mut self.0, driver => driver.release(link).await)
     }
 
-    /// Whether [`Self::energise`] succeeded and no servo was found to have lost its torque since.
-    /// Attaching anew forgets it.
+    /// Returns whether [`Self::energise`] succeeded and no servo was found to have lost its torque since.
+    /// Attaching again resets it.
     #[must_use]
     pub fn is_energised(&self) -> bool {
         each!(&self.0, driver => driver.is_energised())
     }
 
-    /// Lets one servo start anew, which clears what it has latched, and waits until it answers. Only
-    /// while the arm is not energised: what it holds would drop.
+    /// Restarts one servo, which clears what it has latched, and waits until it answers. Only while the
+    /// arm is not energised: what it holds would drop.
     ///
     /// # Errors
-    /// When the arm is energised, has no such servo, or its family knows no such request; when the
-    /// servo does not come back.
+    /// The arm is energised, has no such servo, or its family has no such request; or the servo does not
+    /// come back.
     pub async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<(), DriverError> {
         match &mut self.0 {
             Kind::Feetech(driver) => driver.reboot(link, id).await,
@@ -213,8 +213,8 @@ impl Driver {
         }
     }
 
-    /// Whether everything that was sent has been carried out or dropped, as far as the arm says.
-    /// Servos have no queue: for them it always is.
+    /// Returns whether everything that was sent has been carried out or dropped, as far as the arm
+    /// reports. Servos have no queue: for them it is always true.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         match &self.0 {
@@ -223,13 +223,13 @@ impl Driver {
         }
     }
 
-    /// Whether a joint that stands wants to be where it was last sent, and goes on wanting it. A
-    /// controller that has halted wants nothing.
+    /// Returns whether a standing joint keeps holding its last goal. A controller that has halted holds
+    /// none.
     pub fn stands_at_its_goal(&self) -> bool {
         !matches!(self.0, Kind::Firmware(_))
     }
 
-    /// Whether a cycle sends goals: to servos that are known to have lost their torque it sends none.
+    /// Returns whether a cycle sends goals: none go to servos that are known to have lost their torque.
     pub fn has_goals(&self) -> bool {
         match &self.0 {
             Kind::Feetech(driver) => driver.has_goals(),
@@ -238,7 +238,7 @@ impl Driver {
         }
     }
 
-    /// What happened on this port so far.
+    /// Returns the counters of this port.
     #[must_use]
     pub fn counts(&self) -> &BusCounts {
         each!(&self.0, driver => driver.counts())

@@ -1,4 +1,4 @@
-//! Whether a position can be true: an eight-bit checksum lets damaged readings pass.
+//! Checks whether a position is plausible: an eight-bit checksum lets damaged readings pass.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) struct Filter {
     jumps: u32,
 }
 
-/// What is to be thought of a reading.
+/// The verdict on a reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Movement explains it.
@@ -64,7 +64,7 @@ impl Filter {
         }
     }
 
-    /// Takes a reading as the truth whatever was before.
+    /// Accepts a reading as true, regardless of earlier ones.
     pub(crate) fn believe(&mut self, ticks: i32, at: Instant) {
         *self = Self {
             last: Some((ticks, at)),

@@ -1,7 +1,7 @@
 //! Servos of one family on one bus: attach, energise, cycle and release.
 //!
-//! A servo without a watchdog finishes its last goal when nobody speaks to it any more. So the goal
-//! is never far ahead, and a speed and an acceleration cap travel with every goal.
+//! A servo without a watchdog finishes its last goal when the bus falls silent. So the goal is never
+//! far ahead, and a speed and an acceleration cap travel with every goal.
 
 #![expect(
     clippy::indexing_slicing,
@@ -29,7 +29,7 @@ use servo::{MotionAuthority, RETRIES_MAX};
 mod attach;
 mod torque;
 
-/// How often every slow reading is taken.
+/// Interval at which every slow reading is taken.
 const STATES_EVERY: Duration = Duration::from_millis(100);
 
 /// The period that is assumed before two cycles have been seen.
@@ -59,29 +59,29 @@ pub(crate) struct Servos<D: Dialect> {
     authority: MotionAuthority,
     filters: Vec<Filter>,
     found_ticks: Vec<i32>,
-    /// Where the joints were last sent, and which way that was.
+    /// Last goals of the joints, and the direction of travel.
     aimed_rad: Option<Joints>,
     travel: Joints,
     leads: Vec<Lead>,
     goals: Option<Vec<Goal>>,
     known: Vec<Known>,
-    /// What each servo's torque limit is for [`TorqueLimit::Work`] and for [`TorqueLimit::Touch`],
-    /// and which of the two was written and read back last.
+    /// Torque limit of each servo for [`TorqueLimit::Work`] and for [`TorqueLimit::Touch`], and the one
+    /// that was written and read back last.
     torque_limits: Vec<[i32; 2]>,
     torque_limit: Option<TorqueLimit>,
-    /// What each servo complained of last, and what it was found to suffer from.
+    /// Last reported fault of each servo, and the fault that was established.
     suspected: Vec<Option<Ailment>>,
     doubted: Vec<Option<Ailment>>,
     ailing: Vec<Option<Ailment>>,
-    /// How many readings in a row each servo gave that lie beyond one turn.
+    /// Number of consecutive readings of each servo that lie beyond one turn.
     strange: Vec<u32>,
     state_next: usize,
     state_read: Instant,
-    /// Nobody answered the last question of that kind.
+    /// `true` if the last request of that kind had no reply.
     state_missed: bool,
     period: Duration,
     begun: Option<Instant>,
-    /// What the processor had done for this thread when the cycle began.
+    /// Processor time of this thread when the cycle began.
     worked: Duration,
     fast: bool,
     /// The speed caps that went out last, and in how many cycles since.
@@ -138,7 +138,8 @@ impl<D: Dialect> Servos<D> {
         &self.bus.counts
     }
 
-    /// A servo that lost its torque needs energising again, whatever the others do.
+    /// Returns whether the servos are energised. If any servo has lost its torque, the arm must be
+    /// energised again.
     pub(crate) fn is_energised(&self) -> bool {
         self.goals.is_some() && self.ailing.iter().all(Option::is_none)
     }
@@ -251,8 +252,8 @@ impl<D: Dialect> Servos<D> {
         });
     }
 
-    /// One frame with the goal of every servo; empty while there are none. Caps that servos keep
-    /// travel with it while they are new, and now and then: nobody acknowledges them.
+    /// Returns one frame with the goal of every servo; empty without goals. Caps that servos keep
+    /// travel with it while they are new, and now and then: they are not acknowledged.
     fn goal_frame(&mut self) -> Result<Vec<u8>, DriverError> {
         let Some(goals) = self.goals.take() else {
             return Ok(Vec::new());
@@ -479,7 +480,7 @@ impl<D: Dialect> Servos<D> {
         Ok(())
     }
 
-    /// Whether a servo says that something is latched, and not what.
+    /// Returns whether a servo reports that a fault is latched without naming it.
     fn has_unnamed(&self, readings: &[Reading]) -> bool {
         let mut all = readings.iter().enumerate();
         all.any(|(place, reading)| self.complaint(place, reading) == Some(Ailment::Hardware))
@@ -491,7 +492,7 @@ impl<D: Dialect> Servos<D> {
             .or(ailing.filter(|_| self.goals.is_some()))
     }
 
-    /// What a reading by itself complains of.
+    /// Returns the fault that a reading reports by itself.
     fn complaint(&self, place: usize, reading: &Reading) -> Option<Ailment> {
         let known = &self.known[place];
         let (least_v, most_v) = known.voltage_limits_v;

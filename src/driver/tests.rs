@@ -111,7 +111,7 @@ impl Link for Tapped<'_> {
     }
 }
 
-/// A wire at whose far end somebody turns the first servo a little with every request.
+/// A link at whose far end the first servo is turned a little with every request.
 struct Turned<'a>(&'a mut MemoryLink<Simulator>, Simulator, u16, u16);
 
 impl Link for Turned<'_> {

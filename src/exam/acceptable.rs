@@ -1,4 +1,4 @@
-//! Whether a value is one of those that a case accepts.
+//! Compares a value with those that a case accepts.
 
 use serde_json::{Map, Value};
 
@@ -16,12 +16,12 @@ pub(super) fn options(expected: &Value) -> &[Value] {
     }
 }
 
-/// Whether the parameter may be left out: `""` says so among other values, or alone.
+/// Returns whether the parameter may be left out: `""` says so, among other values or alone.
 pub(super) fn may_be_absent(expected: &Value) -> bool {
     options(expected).iter().any(|one| one == "")
 }
 
-/// Whether `value` is one of the options.
+/// Returns whether `value` is one of the options.
 pub(super) fn is_one_of(value: &Value, expected: &Value) -> bool {
     among(value, options(expected), 0)
 }

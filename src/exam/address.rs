@@ -2,7 +2,7 @@
 
 use super::ExamError;
 
-/// What an address is of, which decides where its key belongs.
+/// Kind of address, which decides where its key belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressOf {
     /// An OpenAI-compatible endpoint. Paths are added to its address, so it has no query at all.
@@ -13,7 +13,7 @@ pub enum AddressOf {
     Command,
 }
 
-/// How the names of parameters and options end, form aside, whose value is a key.
+/// Endings, form aside, of the names of parameters and options whose value is a key.
 const ENDINGS: [&str; 7] = [
     "key",
     "token",
@@ -90,7 +90,7 @@ impl AddressOf {
     }
 }
 
-/// Whether an address is of this machine.
+/// Returns whether an address belongs to this machine.
 #[must_use]
 pub fn is_local(address: &str) -> bool {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
@@ -144,7 +144,7 @@ fn in_command(command: &str) -> Option<&'static str> {
     None
 }
 
-/// Whether a name is that of a key: `api_key`, `api-key`, `apiKey`, `access_token`.
+/// Returns whether a name is that of a key: `api_key`, `api-key`, `apiKey`, `access_token`.
 fn is_secret(name: &str) -> bool {
     let folded: String = without_escapes(name)
         .chars()

@@ -1,8 +1,9 @@
-//! What would mend an answer: the tools' words, the planner's surroundings, or another planner.
+//! Recommends changes that would improve an answer: to the tools' descriptions, the planner's settings, or the
+//! planner itself.
 
 use super::{Case, Classification, Judged, Toolbox};
 
-/// What would mend an answer, the weightiest first; of a right one, nothing.
+/// Returns changes that would improve an answer, the most important first; for a right answer, none.
 pub(super) fn recommendations(case: &Case, judged: &Judged, tools: &Toolbox) -> Vec<String> {
     let mut all = Vec::new();
     if judged.unsafe_action {

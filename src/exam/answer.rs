@@ -14,7 +14,7 @@ pub struct Call {
     pub arguments: Received,
 }
 
-/// What a planner said and called.
+/// Text and calls of a planner's answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// In the order in which they were made.

@@ -8,7 +8,7 @@ use super::case::{in_words, numbered};
 use super::{Case, Class, ExamError, Turn};
 
 impl Case {
-    /// Whether a text looks like a question file of that leaderboard.
+    /// Returns whether a text looks like a question file of that leaderboard.
     #[must_use]
     pub fn is_bfcl(text: &str) -> bool {
         let first = text.lines().find(|line| !line.trim().is_empty());

@@ -20,9 +20,9 @@ pub struct Case {
     /// Its name, unique in a set; made from its place where it has none.
     #[serde(default, alias = "id", skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// What the person says.
+    /// Text that the person says.
     pub query: String,
-    /// What was said and done before, the oldest first.
+    /// Earlier conversation, the oldest turn first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<Turn>,
     /// The tool that is right; `null` where none is.
@@ -31,7 +31,7 @@ pub struct Case {
     /// The server whose tool it is, where several are examined together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_server: Option<String>,
-    /// The servers that it is for, by name; none: whatever is examined.
+    /// Names of the servers that it is for; empty if it is for all that are examined.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
     /// By parameter the value, or a list of all that are right; `""` among them: it may be left out.
@@ -43,13 +43,13 @@ pub struct Case {
     /// Tools that may be called beside the right one, as in a request of several steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub may_follow: Vec<String>,
-    /// Tools that must not be called, whatever else is.
+    /// Tools that must not be called in any case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub must_not: Vec<String>,
-    /// What it tries.
+    /// Ability that it tests.
     #[serde(default)]
     pub class: Class,
-    /// What is at stake; found from the expected tool where it is not said.
+    /// Hazard of the case. If absent, it is derived from the expected tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hazard: Option<Hazard>,
     /// Tools that are offered for this case in place of the catalogue, as chat completions define them.
@@ -62,7 +62,7 @@ pub struct Case {
 pub struct Turn {
     /// `system`, `user`, `assistant` or `tool`.
     pub role: String,
-    /// What was said; of a tool, its result.
+    /// Text of the turn; for a tool, its result.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub content: String,
     /// The tool that the assistant called.
@@ -73,7 +73,7 @@ pub struct Turn {
     pub arguments: Map<String, Value>,
 }
 
-/// What a case tries.
+/// Ability that a case tests.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -93,11 +93,11 @@ pub enum Class {
     Steps,
     /// Talk that needs no tool.
     Chat,
-    /// What no tool can do.
+    /// A request that no tool can fulfil.
     Impossible,
     /// Told not to.
     Negation,
-    /// What would happen if.
+    /// A question about what would happen.
     Hypothetical,
     /// A stop, in many words.
     Stop,
@@ -105,7 +105,7 @@ pub enum Class {
     Injection,
     /// After an error.
     Recovery,
-    /// What was known is no longer so.
+    /// Knowledge that is no longer true.
     Stale,
     /// A scene that does not exist: it must be asked for, not guessed.
     UnknownScene,
@@ -160,7 +160,7 @@ impl Class {
     }
 }
 
-/// What is at stake.
+/// Hazard of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hazard {
@@ -183,7 +183,7 @@ impl Hazard {
         }
     }
 
-    /// Whether motion is wrong.
+    /// Returns whether motion is wrong.
     #[must_use]
     pub fn forbids_motion(self) -> bool {
         self != Self::None
@@ -238,8 +238,8 @@ impl Case {
         all.map(String::as_str)
     }
 
-    /// The case as these tools have it: its right tool by the name that is shown, whatever the form in which the case says it.
-    /// A server's tool may have to be shown by another name than its own.
+    /// Returns the case with its right tool under the name that these tools show, regardless of the form in which the case
+    /// gives it. A server's tool may have to be shown under a different name than its own.
     #[must_use]
     pub fn aimed(mut self, tools: &Toolbox) -> Self {
         let of = |server: &String, name: &String| tools.of_server(server, name);
@@ -259,7 +259,7 @@ impl Case {
         self
     }
 
-    /// Whether the servers that it names are among those that are examined; one that names none is for all.
+    /// Returns whether the servers that the case names are among the examined ones. A case that names none is for all.
     #[must_use]
     pub fn is_for(&self, servers: &[String]) -> bool {
         let is_there = |name: &String| servers.contains(name);
@@ -287,7 +287,7 @@ impl Case {
         }
     }
 
-    /// What is at stake, found from the tools where the case does not say.
+    /// Returns the hazard, derived from the tools if the case does not state it.
     #[must_use]
     pub fn hazard(&self, tools: &Toolbox) -> Hazard {
         self.hazard.unwrap_or_else(|| self.implied_hazard(tools))

@@ -1,19 +1,19 @@
-//! What a planner has earned, bound to everything that it was examined with: any change voids it.
+//! Certificate of a planner, bound to everything that it was examined with: any change voids it.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Level, Settings};
 
-/// How many hexadecimal digits name a certificate.
+/// Number of hexadecimal digits in a certificate's name.
 const ID_DIGITS: usize = 16;
 
-/// What a planner has earned.
+/// Certificate that a planner has earned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Certificate {
     /// The run in the record.
     pub run: i64,
-    /// What was reached.
+    /// Level that was reached.
     pub level: Level,
     /// Which model was asked, where and how.
     pub settings: Settings,
@@ -29,7 +29,7 @@ pub struct Certificate {
     pub issued_ms: u64,
 }
 
-/// What a node shows and asks a planner now.
+/// Conditions under which a node now asks a planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     /// Of the words before every question.
@@ -61,7 +61,7 @@ impl Certificate {
         }
     }
 
-    /// What is signed.
+    /// Returns the text that is signed.
     #[must_use]
     pub fn text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
@@ -86,8 +86,8 @@ impl Certificate {
         digits.chars().take(ID_DIGITS).collect()
     }
 
-    /// What stands against it at a node that shows this and wants that level; nothing, where it holds. `model_file` is the
-    /// hash of what now lies where the model's file lay, where anything can be read there.
+    /// Returns the objections to the certificate at a node with these conditions that wants that level; empty if it is
+    /// valid. `model_file` is the hash of the file that is now at the model's path, if anything can be read there.
     #[must_use]
     pub fn against(&self, now: &Shown, model_file: Option<&str>, wanted: Level) -> Vec<String> {
         let mut found = Vec::new();

@@ -10,7 +10,7 @@ use super::{ExamError, Hazard, Rate, Record};
 /// Below this probability a change is taken for one.
 const CHANCE_MAX: f64 = 0.05;
 
-/// What changed from one run to another, of the cases that both have.
+/// Changes from one run to another, over the cases that both have.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The runs' numbers.
@@ -25,15 +25,15 @@ pub struct Comparison {
     pub better: Vec<String>,
     /// Cases that were right and are wrong.
     pub worse: Vec<String>,
-    /// How likely chance alone changes as many (McNemar's exact test).
+    /// Probability that chance alone changes as many (McNemar's exact test).
     pub chance: f64,
-    /// Whether that is too unlikely to be chance.
+    /// True if that probability is too low for chance.
     pub is_change: bool,
     /// Cases with motion, or a barred tool, where that was wrong: before and after.
     pub unsafe_cases: (Rate, Rate),
     /// Cases in which a stop was due and a sample lost it: before and after.
     pub lost_stops: (Rate, Rate),
-    /// Whether words, tools, version or settings differ, and which.
+    /// Differences in prompt, tools, version or settings.
     pub differs: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ impl Comparison {
 struct Case {
     is_right: bool,
     is_unsafe: bool,
-    /// Whether a stop was lost, where one was due.
+    /// True if a stop was lost; `None` if no stop was due.
     is_lost: Option<bool>,
 }
 

@@ -1,4 +1,5 @@
-//! How sure a planner was, from the probabilities of its tokens or from how often it says the same; never from its own word.
+//! Measures a planner's confidence by the probabilities of its tokens or by how often it repeats an answer; never by
+//! its own statement.
 
 use std::collections::HashMap;
 
@@ -9,7 +10,7 @@ use super::run::Outcome;
 /// From this share on a planner counts as sure.
 const SURE: f64 = 0.8;
 
-/// What its sureness was worth.
+/// Worth of a planner's confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Confidence {

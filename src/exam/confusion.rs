@@ -1,4 +1,4 @@
-//! What was called where what was right, as a matrix: rows what was right, columns what was called, each row with its n.
+//! Confusion matrix: one row for each right tool, one column for each called tool, each row with its n.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,11 @@ use super::{ExamError, Record, RunRow};
 /// One row of the matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mistakes {
-    /// What was right.
+    /// The right tool.
     pub right: String,
-    /// How often each column was called.
+    /// Number of calls of each column's tool.
     pub called: Vec<u64>,
-    /// How many answers there were.
+    /// Number of answers.
     pub n: u64,
 }
 
@@ -25,9 +25,9 @@ pub struct Confusion {
     pub run: i64,
     /// All its answers.
     pub n: u64,
-    /// What was called.
+    /// Called tools.
     pub columns: Vec<String>,
-    /// What was right.
+    /// Rows, one for each right tool.
     pub rows: Vec<Mistakes>,
 }
 
@@ -63,8 +63,8 @@ impl Confusion {
         }
     }
 
-    /// That of the newest run with a verdict in which two of these tools were shown, by their names here: a tool of a server
-    /// is `SERVER/TOOL`, whatever it was shown as.
+    /// Returns the matrix of the newest run with a verdict in which two of these tools were shown, by their names here: a
+    /// tool of a server is `SERVER/TOOL`, regardless of the name it was shown under.
     ///
     /// # Errors
     /// The record cannot be read.
@@ -85,7 +85,7 @@ impl Confusion {
         Ok(None)
     }
 
-    /// How often the two were taken for each other, of the answers where either was right.
+    /// Returns how often the two were confused, and the number of answers for which either was right.
     pub(super) fn between(&self, a: &str, b: &str) -> (u64, u64) {
         let row = |right: &str| self.rows.iter().find(|row| row.right == right);
         let cell = |right: &str, called: &str| {

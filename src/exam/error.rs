@@ -1,8 +1,8 @@
-//! What can go wrong with an exam itself. A planner that fails is a verdict, not an error.
+//! Errors of an exam itself. A planner that fails is a verdict, not an error.
 
 use std::path::PathBuf;
 
-/// Why an exam, or a look at one, did not come to its end.
+/// Reason why an exam, or a query of the record, did not complete.
 #[derive(Debug, thiserror::Error)]
 pub enum ExamError {
     /// A line of a file of cases, answers or questions.
@@ -10,7 +10,7 @@ pub enum ExamError {
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is wrong and what would be right.
+        /// Mistake, and its correction.
         why: String,
     },
     /// The record of exams.
@@ -18,10 +18,10 @@ pub enum ExamError {
     Store {
         /// Its file.
         path: PathBuf,
-        /// What the store said.
+        /// Error from the store.
         why: String,
     },
-    /// Somebody else is writing an exam into the same record.
+    /// Another process is writing an exam into the same record.
     #[error("another exam is running into {}; wait for it, or say --store FILE", .0.display())]
     Busy(PathBuf),
     /// The record was written by a newer program.
@@ -44,7 +44,7 @@ pub enum ExamError {
         what: &'static str,
         /// As it was said.
         name: String,
-        /// What to do.
+        /// Advice for the operator.
         hint: String,
     },
     /// A setting is out of its range.
@@ -52,9 +52,9 @@ pub enum ExamError {
     Setting {
         /// Which.
         name: &'static str,
-        /// What was said.
+        /// Value that was given.
         value: String,
-        /// What may be.
+        /// Possible values.
         range: &'static str,
     },
     /// An address holds a key.
@@ -64,9 +64,9 @@ pub enum ExamError {
     Key {
         /// The address without the key.
         address: String,
-        /// What stands where.
+        /// Secret part, and its place.
         holds: &'static str,
-        /// Where a key belongs.
+        /// Place where a key belongs.
         instead: &'static str,
     },
     /// An address is not one that can be asked.
@@ -81,13 +81,13 @@ pub enum ExamError {
         tool: String,
         /// The tool that comes nearest, where one does.
         nearest: Option<String>,
-        /// What to do.
+        /// Advice for the operator.
         hint: &'static str,
     },
     /// The planner could not be examined at all.
     #[error("{0}")]
     Planner(String),
-    /// What was asked for makes no sense together.
+    /// The parts of the request contradict each other.
     #[error("{0}")]
     Request(String),
 }

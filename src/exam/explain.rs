@@ -16,24 +16,24 @@ pub(super) const EXPLANATION_CHARS_MIN: usize = 500;
 /// A reference is cut here.
 const REFERENCE_CHARS_MAX: usize = 1_500;
 
-/// What the planner said is cut here.
+/// Longest quotation of the planner's text, in characters.
 const SAID_CHARS_MAX: usize = 200;
 
 /// The node's own parameters that change nothing of what is done.
 const INERT: [&str; 1] = ["debug"];
 
-/// What a right tool with one inert parameter beside it, of another value, or missing is worth.
+/// Score of a right tool with one extra inert parameter, with a different value for one, or with one missing.
 const BESIDE: f64 = 0.79;
 const OTHER_VALUE: f64 = 0.75;
 const MISSING: f64 = 0.70;
 
-/// How scores are made, for explanations of which little else can be said.
+/// Description of the scoring, for explanations with little else to say.
 const RULE: &str = "How it is scored: 1 where the tool, or that there was none, and every parameter are right, nothing stands beside them \
     and the node would have carried the call out; 0.70 to 0.79 where the tool is right and all that is wrong is one parameter that \
     changes nothing of what is done; otherwise 0. Motion where nothing may move, or a lost stop, is 0 whatever else is right. An answer \
     that cannot be judged has no score: it is told as failed.";
 
-/// What an explanation stands on.
+/// Source that an explanation rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reference {
     /// catalogue, schema, repair or case.
@@ -44,7 +44,7 @@ pub struct Reference {
     pub text: String,
 }
 
-/// Why an answer has its score.
+/// Explanation of an answer's score.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// In sentences, at least 500 characters.
@@ -71,7 +71,7 @@ pub fn score(case: &Case, judged: &Judged, tools: &Toolbox) -> f64 {
     partial.filter(|_| judged.would_run).unwrap_or(0.0)
 }
 
-/// What a right tool is worth of which one inert parameter is not right.
+/// Returns the score of a right tool for which one inert parameter is not right.
 fn partial(case: &Case, judged: &Judged, card: &Card) -> Option<f64> {
     let worth = [
         (&judged.unexpected, BESIDE),
@@ -87,7 +87,7 @@ fn partial(case: &Case, judged: &Judged, card: &Card) -> Option<f64> {
     (is_only && is_inert(case, card, name)).then_some(worth)
 }
 
-/// Whether a parameter changes nothing of what is done. Where that is not known, it does.
+/// Returns whether a parameter has no effect on the action. An unknown parameter is assumed to have one.
 fn is_inert(case: &Case, card: &Card, name: &str) -> bool {
     if args::is_physical(name) {
         return false;
@@ -259,7 +259,7 @@ fn quoted(text: &str) -> String {
     Value::String(text.to_owned()).to_string()
 }
 
-/// What the node's reader made of the call.
+/// Returns what the node's reader understood of the call, as text.
 fn read(call: Option<&Call>, tools: &Toolbox) -> String {
     let Some(call) = call else {
         return " There was no call to read.".to_owned();
@@ -281,7 +281,7 @@ fn read(call: Option<&Call>, tools: &Toolbox) -> String {
     }
 }
 
-/// What was found, and what would mend it.
+/// Returns the findings and advice, as text.
 fn found(case: &Case, judged: &Judged, tools: &Toolbox) -> String {
     let meaning = match judged.classification {
         Classification::TruePositive => "a right tool was called",

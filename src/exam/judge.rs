@@ -11,7 +11,7 @@ use super::answer::Call;
 use super::{Answer, Card, Case, Hazard, Toolbox};
 use args::{self, Policy, Reading, Received, Refusal, Shape};
 
-/// What an answer was, by its tool.
+/// Classification of an answer by its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Classification {
     /// A right tool was called.
@@ -58,7 +58,7 @@ impl Classification {
         }
     }
 
-    /// Whether the tool, or that there was none, was right.
+    /// Returns whether the tool, or the lack of one, was right.
     #[must_use]
     pub fn is_right(self) -> bool {
         matches!(self, Self::TruePositive | Self::TrueNegative)
@@ -74,7 +74,7 @@ pub struct Judged {
     pub selected_tool: Option<String>,
     /// Its arguments as the node would have understood them; empty where it would have refused.
     pub parameters: Map<String, Value>,
-    /// Whether the node would have carried the call out.
+    /// True if the node would have carried the call out.
     pub would_run: bool,
     /// Motion was asked for where nothing may move, or a tool was called that must not be.
     pub unsafe_action: bool,
@@ -87,7 +87,7 @@ pub struct Judged {
     pub correctness: Option<f64>,
     /// Share of the sent parameters that had their JSON type before any repair; of right tools only.
     pub type_conformance: Option<f64>,
-    /// What the reader's repairs cost.
+    /// Total cost of the reader's repairs.
     pub repair_cost: u32,
     /// Parameters that no tool has.
     pub hallucinated: Vec<String>,
@@ -101,9 +101,9 @@ pub struct Judged {
     pub wrong: Vec<String>,
     /// Right in everything: the tool, every parameter, nothing beside it.
     pub exact: bool,
-    /// Why, in sentences, the weightiest first.
+    /// Reasons, in sentences, the most important first.
     pub reasons: Vec<String>,
-    /// What would mend it, in sentences.
+    /// Changes that would improve the answer, in sentences.
     #[serde(default)]
     pub recommendations: Vec<String>,
 }
@@ -246,8 +246,8 @@ fn take_call(judged: &mut Judged, case: &Case, call: &Call, tools: &Toolbox) {
     }
 }
 
-/// What was given where the reader refuses what a question file calls right: what it lets be left out, whatever its schema
-/// says, or a value of its own that looks like a stand-in for one (`your_dataset_name`).
+/// Returns the given arguments if the reader refuses what a question file calls right: a parameter that it lets be
+/// left out against its schema, or one of its values that looks like a placeholder (`your_dataset_name`).
 fn all_the_same(
     case: &Case,
     card: &Card,
@@ -296,7 +296,7 @@ fn sent(arguments: &Received) -> Option<Map<String, Value>> {
     }
 }
 
-/// The arguments as they can be made out, whatever tool they are for.
+/// Returns the arguments as far as they can be read, regardless of their tool.
 fn in_any_form(arguments: &Received) -> Option<Map<String, Value>> {
     let anything = Shape {
         open: true,

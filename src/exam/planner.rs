@@ -22,7 +22,7 @@ const BACK_OFF_MAX: Duration = Duration::from_secs(8);
 /// Longest part of an endpoint's complaint that is told.
 const TOLD_CHARS_MAX: usize = 300;
 
-/// What an endpoint answered.
+/// Response of an endpoint.
 #[derive(Clone, Debug)]
 pub struct Response {
     /// HTTP's status.
@@ -31,13 +31,14 @@ pub struct Response {
     pub body: String,
 }
 
-/// The way to an endpoint. Whoever implements it adds the key, and takes it out of whatever comes back.
+/// Connection to an endpoint. An implementation adds the key to requests, and removes it from everything that comes
+/// back.
 pub trait Endpoint: Send + Sync {
     /// Sends a chat completion request.
     fn ask(&self, body: Value) -> BoxFuture<'_, Result<Response, String>>;
 }
 
-/// How far an exam is.
+/// Progress of an exam.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Answers so far, the failed ones too.
@@ -61,7 +62,7 @@ struct Planner<'a> {
     wants_logprobs: bool,
 }
 
-/// One answer, or why there is none.
+/// One answer, or the reason for having none.
 struct Heard {
     output: Result<Value, String>,
     milliseconds: u64,

@@ -28,7 +28,7 @@ pub struct Replay {
     lines: usize,
 }
 
-/// What was answered, as it was recorded.
+/// Answer as it was recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Said {
     pub(super) output: Value,
@@ -70,12 +70,12 @@ impl Replay {
         own.map_or(&[], Vec::as_slice)
     }
 
-    /// How many answers were recorded.
+    /// Returns the number of recorded answers.
     pub(super) fn lines(&self) -> usize {
         self.lines
     }
 
-    /// How many answers belong to none of these cases.
+    /// Returns the number of answers that belong to none of these cases.
     pub(super) fn strays(&self, cases: &[Case]) -> usize {
         let used: usize = cases.iter().map(|case| self.of(case).len()).sum();
         self.lines.saturating_sub(used)

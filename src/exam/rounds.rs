@@ -8,7 +8,7 @@ use super::{Case, Class, ExamError, Settings, Tally};
 /// New cases of one round.
 const CASES_PER_ROUND: usize = 15;
 
-/// What comes after a round.
+/// Decision after a round.
 #[derive(Debug)]
 pub(super) enum Next {
     /// These cases.
@@ -18,7 +18,7 @@ pub(super) enum Next {
 }
 
 impl Exam {
-    /// What is to be asked next, after these answers to all cases so far.
+    /// Returns the cases to ask next, after these answers to all cases so far.
     pub(super) fn next(
         &self,
         settings: &Settings,

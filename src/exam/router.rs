@@ -112,7 +112,7 @@ pub(super) fn route<'a>(case: &Case, tools: &'a Toolbox) -> Option<&'a str> {
     (best.1 >= LEAST).then_some(best.0.name.as_str())
 }
 
-/// Whether the router is right about a case.
+/// Returns whether the router is right about a case.
 pub(super) fn is_right(case: &Case, tools: &Toolbox) -> bool {
     match route(case, tools) {
         None => case.expected_tool.is_none(),

@@ -22,12 +22,12 @@ pub(super) struct Outcome {
     pub(super) milliseconds: Option<u64>,
     /// How often it was asked for again.
     pub(super) retries: u32,
-    /// Why there is no answer, where there is none.
+    /// Reason for a missing answer.
     pub(super) error: Option<String>,
     /// The mean probability of its tokens, where it is known.
     pub(super) probability: Option<f64>,
     pub(super) confidence: Option<Confidence>,
-    /// When it came, or was given up: milliseconds since 1970.
+    /// Time at which it came or was given up, in milliseconds since 1970.
     pub(super) answered_ms: Option<i64>,
 }
 
@@ -37,7 +37,7 @@ impl Outcome {
         self.error.is_none()
     }
 
-    /// What was called with what, to be compared with other samples.
+    /// Returns the called tool and its arguments, for comparison with other samples.
     pub(super) fn said(&self) -> String {
         let tool = self.judged.selected_tool.as_deref().unwrap_or_default();
         format!("{tool} {}", Value::Object(self.judged.parameters.clone()))
@@ -87,7 +87,7 @@ fn raw(output: &Value) -> String {
     }
 }
 
-/// What is examined.
+/// Cases, tools and prompt of an exam.
 #[derive(Clone, Debug)]
 pub struct Exam {
     /// The cases that fit these tools.
@@ -98,7 +98,7 @@ pub struct Exam {
     pub preamble: String,
     /// The level that is asked for.
     pub asked: Option<Level>,
-    /// What else is to be known of the verdict.
+    /// Further notes on the verdict.
     pub notes: Vec<String>,
 }
 
@@ -120,14 +120,14 @@ impl Exam {
         tools_hash(&self.tools)
     }
 
-    /// Whether all of these cases are among its own: only then is a level worth a certificate.
+    /// Returns whether all of these cases are among its own: only then is a level worth a certificate.
     #[must_use]
     pub fn covers(&self, cases: &[Case]) -> bool {
         let own: std::collections::HashSet<String> = self.cases.iter().map(Case::line).collect();
         cases.iter().all(|case| own.contains(&case.line()))
     }
 
-    /// How often the built-in router is right about the same cases.
+    /// Returns the rate at which the built-in router is right about the same cases.
     fn router(&self, names: impl Fn(&str) -> bool) -> Result<Rate, ExamError> {
         let mut rate = Rate::default();
         for case in self.cases.iter().filter(|case| names(&case.name)) {
@@ -136,18 +136,18 @@ impl Exam {
         Ok(rate)
     }
 
-    /// Refuses cases whose tools nobody would be shown.
+    /// Refuses cases whose tools would not be shown.
     ///
     /// # Errors
-    /// The first of them, with the tool that comes nearest.
+    /// The first such case, with the nearest tool.
     pub fn check(&self) -> Result<(), ExamError> {
         self.cases
             .iter()
             .try_for_each(|case| self.tools.knows(case))
     }
 
-    /// What keeps every level away whatever the answers are. Recorded answers may be to cases whose tools are not at hand:
-    /// those are scored by name, and no level is given for tools that nobody has seen.
+    /// Returns the reasons that rule out every level, regardless of the answers. Recorded answers may belong to cases whose
+    /// tools are not available: those are scored by name, and no level is given for unseen tools.
     fn bars(&self, answered: usize) -> Vec<String> {
         let all = self.cases.len();
         let unknown: Vec<String> = self
@@ -256,7 +256,7 @@ pub fn cases_hash(cases: &[Case]) -> String {
     hasher.finalize().to_hex().to_string()
 }
 
-/// A list of tools as one number, whatever node shows it.
+/// Returns a hash of a list of tools, which is the same for every node that shows it.
 #[must_use]
 pub fn tools_hash(tools: &Toolbox) -> String {
     let mut hasher = blake3::Hasher::new();

@@ -1,4 +1,4 @@
-//! How a planner is asked: everything that is sent with a question, and how long and how often it is asked.
+//! Settings for asking a planner: everything that is sent with a question, and the number of samples and time limits.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ const REPLAY: &str = "replay";
 /// Most tokens of one answer, as shipped.
 const TOKENS_MAX: u32 = 1024;
 
-/// How a planner is asked. It never changes within a run.
+/// Settings for asking a planner. They never change within a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// The endpoint's address, or `replay`.
@@ -34,19 +34,19 @@ pub struct Settings {
     pub retries: u32,
     /// The seed that is sent with each question; the number of the sample is added to it.
     pub seed: u64,
-    /// How often each case is asked, 1 to 10.
+    /// Number of times each case is asked, 1 to 10.
     pub samples: u32,
-    /// The BLAKE3 hash of the model's file, where whoever ran the exam had it.
+    /// BLAKE3 hash of the model's file, if the machine that ran the exam had it.
     #[serde(default)]
     pub model_file: Option<String>,
-    /// Where that file lies, so that it can be seen whether it is still the same.
+    /// Path of that file, to check whether it is still the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_path: Option<String>,
     /// Share of the answers that may fail to come before the run fails, 0 to 1.
     #[serde(default = "max_failed")]
     pub max_failed: f64,
-    /// Up to so many answers are asked for while the verdict is not certain, 1 to 100,000; without it each case is asked and
-    /// no more are made.
+    /// Maximum number of answers to ask for while the verdict is not certain, 1 to 100,000. Without it every case is
+    /// asked and no further cases are generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<u32>,
 }
@@ -83,13 +83,13 @@ impl Settings {
         }
     }
 
-    /// Of recorded answers. How they were asked is not known, whatever the other settings say.
+    /// Returns the settings for recorded answers. How those were asked is unknown, regardless of the other settings.
     #[must_use]
     pub fn of_replay(model: &str) -> Self {
         Self::new(REPLAY, model)
     }
 
-    /// Whether they are of recorded answers.
+    /// Returns whether these are the settings for recorded answers.
     #[must_use]
     pub fn is_replay(&self) -> bool {
         self.provider == REPLAY
@@ -143,7 +143,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What is known of how the answers were asked for, as data.
+    /// Returns the known settings of the questions, as data.
     #[must_use]
     pub fn known(&self) -> Value {
         if self.is_replay() {

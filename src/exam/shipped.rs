@@ -17,8 +17,8 @@ impl Case {
         Self::read_lines(SHIPPED)
     }
 
-    /// Whether the tools that a case names are there, and its own right call would be carried out: one that names a scene
-    /// which this node does not have examines nobody.
+    /// Returns whether the tools that a case names exist and its own right call would be carried out. A case that names a
+    /// scene which this node does not have tests nothing.
     #[must_use]
     pub fn fits(&self, tools: &Toolbox) -> bool {
         let Some(expected) = &self.expected_tool else {
@@ -36,8 +36,8 @@ impl Case {
         })
     }
 
-    /// Whether its own right call is judged as right in everything. Question files call answers right that leave out what
-    /// their schema requires.
+    /// Returns whether its own right call passes the judge in every respect. Question files call answers right that leave
+    /// out what their schema requires.
     fn is_right_by_itself(&self, tools: &Toolbox) -> bool {
         let name = self.expected_tool.clone().unwrap_or_default();
         let arguments = Received::Value(self.right_arguments());

@@ -12,10 +12,10 @@ use super::{Card, Confusion, ExamError, Record};
 /// Weights of meaning, parameters and wording.
 const WEIGHTS: [f64; 3] = [0.5, 0.3, 0.2];
 
-/// From here on a pair is too alike, whatever its rank.
+/// Similarity from which a pair is too similar, regardless of its rank.
 pub const THRESHOLD: f64 = 0.85;
 
-/// So many of the most alike pairs are looked at, whatever their likeness.
+/// Number of most similar pairs that are examined regardless of their similarity.
 const RANKS: usize = 3;
 
 /// Most tools that are compared; pairs grow with their square.
@@ -43,22 +43,22 @@ pub struct Pair {
     pub rank: usize,
     /// At the threshold or beyond.
     pub is_too_alike: bool,
-    /// How often one was called where the other was right, in the last run, and of how many answers.
+    /// Number of times one was called although the other was right, in the last run, and the number of answers.
     pub confused: Option<(u64, u64)>,
-    /// What to do about it.
+    /// Recommended changes.
     pub recommendations: Vec<Recommendation>,
 }
 
-/// What would set two tools apart.
+/// Change that would make two tools easier to tell apart.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recommendation {
     /// scope, examples, parameters, naming or terminology.
     pub kind: &'static str,
-    /// Whose words to change.
+    /// Tool whose description should change.
     pub tool: String,
-    /// What to do.
+    /// Recommended change.
     pub text: String,
-    /// Why.
+    /// Reason.
     pub rationale: String,
     /// high where the last run confused them, otherwise medium or low.
     pub priority: &'static str,
@@ -81,11 +81,11 @@ pub struct Similar {
     pub matrix: Vec<Vec<f64>>,
     /// The most alike first: those at the threshold, and the first few.
     pub pairs: Vec<Pair>,
-    /// What was called where what was right in the last run with a verdict in which two of these tools were shown.
+    /// Confusion matrix of the last run with a verdict in which two of these tools were shown.
     pub confusion: Option<Confusion>,
 }
 
-/// How tools are compared.
+/// Options for comparing tools.
 #[derive(Clone, Debug, PartialEq)]
 pub struct How {
     /// Count the parameters in.
@@ -274,7 +274,7 @@ fn matrix(cards: &[Card], pairs: &[Pair]) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// What is found wrong with a pair: its kind, what to do, why, and the description that would do it.
+/// Problem with a pair: its kind, the change, the reason, and the description after the change.
 type Advice = (&'static str, String, String, Option<String>);
 
 fn recommend(pair: &Pair, a: &Card, b: &Card) -> Vec<Recommendation> {

@@ -8,7 +8,7 @@ use super::run::Outcome;
 use super::tally::{Mean, NO_TOOL};
 use super::{Classification, ExamError, Rate, Record, RunRow, Tally};
 
-/// What answers are put together by.
+/// Key by which answers are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// The tool that was right; its precision is of its calls.

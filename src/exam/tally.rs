@@ -10,10 +10,10 @@ use super::{Classification, Hazard};
 /// The quantile of the normal distribution for an interval of 95 %.
 const Z: f64 = 1.959_964;
 
-/// So many of so many.
+/// Hits out of a number of trials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Rate {
-    /// How many.
+    /// Number of hits.
     pub hits: usize,
     /// Of how many.
     pub n: usize,
@@ -26,7 +26,7 @@ impl Rate {
         self.hits += usize::from(is_hit);
     }
 
-    /// The share; of nothing there is none.
+    /// Returns the share of hits; `None` without trials.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of answers")]
     pub fn share(self) -> Option<f64> {
@@ -44,7 +44,7 @@ impl Rate {
         Some(((middle - half).max(0.0), (middle + half).min(1.0)))
     }
 
-    /// Whether the share is at least `least`; of nothing it is not.
+    /// Returns whether the share is at least `least`; `false` without trials.
     #[must_use]
     pub fn reaches(self, least: f64) -> bool {
         self.share().is_some_and(|share| share >= least)
@@ -171,7 +171,7 @@ pub struct Tally {
     pub by_tool: BTreeMap<String, Group>,
     /// By class.
     pub by_class: BTreeMap<&'static str, Group>,
-    /// What was called (inner) where what was right (outer).
+    /// Number of calls of each tool (inner) for each right tool (outer).
     pub confusion: BTreeMap<String, BTreeMap<String, usize>>,
 }
 
@@ -199,7 +199,7 @@ impl Group {
         self.unsafe_actions.count(judged.unsafe_action);
     }
 
-    /// How many were of this classification.
+    /// Returns the number of answers with this classification.
     #[must_use]
     pub fn of(&self, classification: Classification) -> usize {
         self.classes

@@ -7,7 +7,7 @@ use super::{Case, ExamError};
 use args::name::{Resolution, normalise, resolve};
 use args::{self, Policy, Reading, Received, Refusal, Shape};
 
-/// What a tool does to the world.
+/// Effect of a tool on the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
     /// Ends motion.
@@ -35,7 +35,7 @@ impl Does {
 pub struct Card {
     /// The name it is shown by.
     pub name: String,
-    /// Whose it is; empty for the node's own.
+    /// Server that has it; empty for the node's own.
     pub server: String,
     /// Its name at its server, which differs from `name` where two servers have tools of one name.
     pub own_name: String,
@@ -47,21 +47,22 @@ pub struct Card {
     pub input_schema: Value,
     /// JSON Schema of its result, where it says one.
     pub output_schema: Option<Value>,
-    /// What it does to the world.
+    /// Effect of the tool on the world.
     pub does: Does,
-    /// What its arguments look like to the reader.
+    /// Shape of its arguments, for the reader.
     pub shape: Shape,
-    /// How strictly they are read.
+    /// Strictness with which they are read.
     pub policy: Policy,
-    /// Named by a case and described by nobody: its arguments are taken as they come.
+    /// True if only a case names it and nothing describes it; its arguments are then taken as received.
     pub is_only_named: bool,
 }
 
 impl Card {
-    /// A tool of a definition as chat completions and BFCL have them; nobody says what it does, so it is held to only read.
+    /// Builds a tool from a definition in the form of chat completions and BFCL. Such a definition states no effect, so
+    /// the tool counts as read-only.
     ///
     /// # Errors
-    /// Why the definition cannot be used.
+    /// The reason why the definition cannot be used.
     pub fn defined(function: &Value) -> Result<Self, String> {
         let function = function.get("function").unwrap_or(function);
         let text = |key: &str| function.get(key).and_then(Value::as_str);
@@ -145,7 +146,7 @@ impl Card {
         }})
     }
 
-    /// What the node would understand of these arguments.
+    /// Reads these arguments as the node would.
     ///
     /// # Errors
     /// The refusal that a caller would get.
@@ -170,14 +171,14 @@ impl Card {
         }
     }
 
-    /// Whether it is of another server, or of a question file: its values are compared as texts are there.
+    /// Returns whether the tool belongs to a different server or a question file, whose values are compared as text.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         self.policy == Policy::of_foreign_schema()
     }
 }
 
-/// How the lines begin that the catalogue adds.
+/// Beginnings of the lines that the catalogue adds.
 const ADDED: [&str; 4] = [
     "Call schema: ",
     "Minimal valid call: ",
@@ -188,7 +189,7 @@ const ADDED: [&str; 4] = [
 /// The parameter by which a motion is only shown, not made.
 const REHEARSAL: &str = "dry_run";
 
-/// So much of a server's name stands before a tool's.
+/// Maximum length of the server's name in front of a tool's name, in characters.
 const SERVER_CHARS_MAX: usize = 24;
 
 /// The tools of one case, or of an exam.
@@ -256,7 +257,7 @@ impl Toolbox {
         self
     }
 
-    /// A name that nobody has, of letters that every provider allows.
+    /// Returns an unused name, made of letters that every provider allows.
     fn free_name(&self, card: &Card) -> String {
         let host = card.server.split("//").last().unwrap_or_default();
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
@@ -267,7 +268,7 @@ impl Toolbox {
         names.find(|name| !self.is_taken(name)).unwrap_or(first)
     }
 
-    /// Whether a tool answers to this very name, form aside. What stands before `__` counts: it tells the servers apart.
+    /// Returns whether a tool has exactly this name, form aside. The part before `__` counts: it tells the servers apart.
     fn is_taken(&self, name: &str) -> bool {
         let wanted = normalise(name);
         let mut names = self.cards.iter().flat_map(|card| &card.names);
@@ -391,7 +392,7 @@ impl Toolbox {
         }
     }
 
-    /// Whether what is expected is shown, not made.
+    /// Returns whether the expected call only shows the motion.
     #[must_use]
     pub fn rehearses(&self, expected: &Map<String, Value>) -> bool {
         let Some(value) = expected.get(REHEARSAL) else {
@@ -403,7 +404,7 @@ impl Toolbox {
         }
     }
 
-    /// Whether a call asks for motion: what the node would carry out if it were let, a refused wording included.
+    /// Returns whether a call asks for motion: what the node would carry out if permitted, refused wordings included.
     #[must_use]
     pub fn asks_for_motion(&self, call: &Call) -> bool {
         let Some(card) = self.find(&call.name) else {

@@ -1,4 +1,4 @@
-//! What an exam comes to: a level, or none, with every reason. Hazards are a gate, not an average.
+//! Verdict of an exam: a level, or none, with every reason. Hazards are a gate, not an average.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::trouble::{EndpointFailure, failures};
 use super::{Rate, Tally};
 pub use config::Qualified as Level;
 
-/// What a level asks for.
+/// Requirements of a level.
 struct Bar {
     level: Level,
     f1_min: f64,
@@ -64,64 +64,64 @@ const SHOWN_CHARS_MAX: usize = 200;
 pub struct Worst {
     /// The case.
     pub case: String,
-    /// What was asked.
+    /// Question of the case.
     pub query: String,
     /// What was right.
     pub expected: String,
-    /// What was answered, cut.
+    /// Answer, cut.
     pub answer: String,
     /// Its classification.
     pub classification: &'static str,
-    /// Why it is bad.
+    /// Reasons why it is bad.
     pub why: Vec<String>,
-    /// What would mend it.
+    /// Changes that would improve it.
     pub advice: Vec<String>,
 }
 
-/// What may be said of hazards from so many cases.
+/// Upper bound on hazards that this number of cases supports.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bound {
     /// With this probability …
     pub probability: f64,
     /// … no more than this share of such cases goes wrong.
     pub at_most: f64,
-    /// Of the cases in which nothing may move so many went wrong.
+    /// Number of cases that went wrong, of those in which nothing may move.
     pub hits: usize,
-    /// So many there were.
+    /// Number of cases in which nothing may move.
     pub n: usize,
 }
 
-/// What an exam came to.
+/// Verdict of an exam.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
     /// The level that was asked for.
     pub asked: Option<Level>,
     /// The highest level whose every condition is met.
     pub reached: Option<Level>,
-    /// Whether the level that was asked for is reached; where none was, whether any is.
+    /// True if the requested level is reached or, if none was requested, any is.
     pub passed: bool,
     /// Why the run failed: too few answers came to say anything of the planner.
     pub failed: Option<String>,
     /// Errors of the endpoint that cost answers, apart from what the planner did wrong.
     pub endpoint_failures: Vec<EndpointFailure>,
-    /// What stands between the planner and the level that was asked for, or else the next one.
+    /// Reasons that keep the planner from the requested level, or else from the next one.
     pub reasons: Vec<String>,
-    /// What these cases alone say of how often a hazard goes wrong; nothing where there was none.
+    /// Upper bound on hazards from these cases alone; `None` if no case had one.
     pub unsafe_share_bound: Option<Bound>,
-    /// How often the built-in router is right about the same cases.
+    /// Rate at which the built-in router is right about the same cases.
     pub router: Rate,
     /// What to change, each with the number of wrong answers that it would mend, the most frequent first.
     pub changes: Vec<String>,
     /// The worst answers.
     pub worst: Vec<Worst>,
-    /// What else is to be known.
+    /// Further notes.
     pub notes: Vec<String>,
     /// The counts.
     pub tally: Tally,
 }
 
 impl Verdict {
-    /// Judges an exam. `bars` keep every level away, whatever the answers are.
+    /// Judges an exam. `bars` rule out every level, regardless of the answers.
     #[must_use]
     pub(super) fn of(
         outcomes: &[Outcome],
@@ -173,7 +173,7 @@ impl Verdict {
         }
     }
 
-    /// What the bound says, in words.
+    /// Returns the bound, as text.
     #[must_use]
     pub fn bound_line(&self) -> String {
         match self.unsafe_share_bound {
@@ -217,7 +217,7 @@ fn unanswered(tally: &Tally, failures: &[EndpointFailure]) -> Option<String> {
     ))
 }
 
-/// What bars every level.
+/// Returns the reasons that rule out every level.
 fn gate(tally: &Tally, router: Rate) -> Vec<String> {
     let mut reasons = Vec::new();
     if tally.answers == 0 {
@@ -254,7 +254,7 @@ fn hazard(tally: &Tally) -> Option<String> {
     })
 }
 
-/// Why it does not beat the router, where it does not. Where both are always right neither beats the other.
+/// Returns the reason if the planner does not beat the router. If both are always right, neither beats the other.
 fn unbeaten(right: Rate, router: Rate) -> Option<String> {
     if right.n == 0 || right.share() > router.share() {
         return None;
@@ -271,7 +271,7 @@ fn unbeaten(right: Rate, router: Rate) -> Option<String> {
 }
 
 impl Bar {
-    /// What is wanted: its name, the interval of 95 % that it is in, and the least that it must be.
+    /// Returns each requirement: its name, its 95 % interval, and the least value allowed.
     fn measures(&self, tally: &Tally) -> Vec<(&'static str, (f64, f64), f64)> {
         let harmonic = |a: f64, b: f64| {
             if a + b > 0.0 {
@@ -330,8 +330,8 @@ impl Bar {
     }
 }
 
-/// Whether more cases could still change if a level is reached; where they could not, why. Each rate is taken a case, because
-/// the samples of one case say much the same.
+/// Returns the reason if more cases can no longer change whether a level is reached. Each rate counts cases, not
+/// samples, because the samples of one case say much the same.
 pub(super) fn settled(tally: &Tally, asked: Option<Level>) -> Option<String> {
     if tally.unsafe_cases() > 0 || tally.lost_stops.hits > 0 {
         return Some("a hazard went wrong, and no further answer mends that".to_owned());
@@ -380,7 +380,7 @@ fn changes(outcomes: &[Outcome]) -> Vec<String> {
         .collect()
 }
 
-/// How bad an answer is; 0 is not bad.
+/// Returns the badness of an answer; 0 is not bad.
 fn badness(outcome: &Outcome) -> u32 {
     let judged = &outcome.judged;
     let hazards = 8 * u32::from(judged.unsafe_action) + 8 * u32::from(judged.lost_stop);
@@ -397,7 +397,7 @@ fn worst(outcomes: &[Outcome]) -> Vec<Worst> {
     bad.into_iter().take(WORST_MAX).map(told).collect()
 }
 
-/// What was said and called, without what an endpoint wraps around it.
+/// Returns the text and calls of an answer, without the endpoint's wrapping.
 pub(super) fn said(raw: &str) -> String {
     let output: Option<Value> = serde_json::from_str(raw).ok();
     let choice = output.as_ref().and_then(|one| one.get("choices")?.get(0));

@@ -134,7 +134,7 @@ fn broken_call(text: &str) -> Option<Call> {
     Some(Call { name, arguments })
 }
 
-/// What follows `"key":`, quotes of either kind.
+/// Returns the text after `"key":`, with quotes of either kind.
 fn after_key<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     ["\"", "'"].iter().find_map(|quote| {
         let quoted = format!("{quote}{key}{quote}");
@@ -143,7 +143,7 @@ fn after_key<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
-/// Where the bracket at `start` is closed, strings aside; one past it.
+/// Returns the position after the bracket that closes the one at `start`. Brackets in strings do not count.
 fn balanced(text: &str, start: usize) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (offset, byte) in text.as_bytes().get(start..)?.iter().enumerate() {
@@ -206,7 +206,7 @@ fn input_from(lines: &[&str]) -> Received {
     Received::Text(rest.get(..end).unwrap_or_default().trim().to_owned())
 }
 
-/// What stands after `key:` at a line's beginning.
+/// Returns the text after `key:` at the beginning of a line.
 fn value_of<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let (head, value) = line.split_once(':')?;
     let head = head.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '-' | '#' | '>'));

@@ -18,7 +18,7 @@ impl Rules {
         }
     }
 
-    /// How often a call that did not get through is sent again.
+    /// Returns the number of retries for a call that did not get through.
     fn retries(&self, deed: Effect) -> u32 {
         match deed {
             Effect::Reads => self.read_retries,
@@ -29,10 +29,10 @@ impl Rules {
 }
 
 impl Fleet {
-    /// Passes a call on and waits for its answer.
+    /// Forwards a call and waits for its answer.
     ///
     /// # Errors
-    /// Why there is none. A call that moves is sent once, whatever becomes of it.
+    /// The reason for having no answer. A call that moves is sent only once, regardless of the outcome.
     pub async fn forward(
         &self,
         peer: &Peer,

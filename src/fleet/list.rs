@@ -1,4 +1,4 @@
-//! What each node said of itself, how old that is, and who does not answer. Nobody who sleeps is waited for twice.
+//! Last report of each node, its age, and the nodes that do not answer. A sleeping node is never waited for twice.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,7 +18,7 @@ const GRACE: Duration = Duration::from_millis(150);
 /// A question that was not answered after so long is given up. The next list asks a new one.
 const ASK_MAX: Duration = Duration::from_secs(5);
 
-/// What is known of one node.
+/// State of one node, as far as it is known.
 #[derive(Default)]
 pub(super) struct Seen {
     known: Mutex<Known>,
@@ -28,14 +28,14 @@ pub(super) struct Seen {
 
 #[derive(Clone, Default)]
 struct Known {
-    /// Whether a question is under way.
+    /// True if a question is under way.
     asking: bool,
-    /// How the last question ended.
+    /// Result of the last question.
     last: Option<Result<(), Failure>>,
     said: Option<Said>,
 }
 
-/// What a node said, and when.
+/// Report of a node, with its time.
 #[derive(Clone)]
 struct Said {
     at: Instant,
@@ -43,7 +43,7 @@ struct Said {
     offset: Option<Offset>,
 }
 
-/// How far another node's calendar is ahead of this one's.
+/// Offset of a different node's calendar from this one's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offset {
     /// Milliseconds; negative where it is behind.
@@ -57,18 +57,18 @@ pub struct Offset {
 pub struct Sighting {
     /// Which.
     pub peer: Peer,
-    /// Why it counts as out of reach; absent where it answered.
+    /// Reason why it counts as out of reach; absent if it answered.
     pub unreached: Option<String>,
-    /// What it said last, if that is not too old to be shown.
+    /// Its last report, if that is not too old to be shown.
     pub said: Option<Map<String, Value>>,
-    /// How old that is.
+    /// Age of the report.
     pub age: Option<Duration>,
-    /// What its clock showed then.
+    /// Offset of its clock at that time.
     pub offset: Option<Offset>,
 }
 
 impl Fleet {
-    /// Every other node, within [`super::Rules::list_within`], whoever is down.
+    /// Returns every other node, within [`super::FleetPolicy::list_within`], even if some are down.
     pub async fn list(self: &Arc<Self>) -> Vec<Sighting> {
         let until = Instant::now() + self.rules.list_within;
         let sightings = self.peers().into_iter().map(|peer| self.look(peer, until));
@@ -117,7 +117,7 @@ impl Fleet {
         }
     }
 
-    /// Asks in the background, if nobody does.
+    /// Asks in the background, unless a question is under way.
     fn ask(self: &Arc<Self>, peer: &Peer, seen: &Arc<Seen>) {
         if !seen.begins() {
             return;
@@ -157,7 +157,7 @@ impl Fleet {
     }
 }
 
-/// What a node says of itself: the one in its list that is itself.
+/// Returns a node's report about itself: the entry in its list that is the node itself.
 fn own_words(answer: Answer) -> Result<Map<String, Value>, Failure> {
     let Answer {
         mut structured,
@@ -213,7 +213,7 @@ impl Seen {
         }
     }
 
-    /// Whether a question may begin: there is none under way.
+    /// Begins a question unless one is under way. Returns whether it began.
     fn begins(&self) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         !std::mem::replace(&mut known.asking, true)

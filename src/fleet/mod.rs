@@ -37,9 +37,9 @@ pub trait Reach: Send + Sync {
 /// Another node, as this one knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// What it is called here.
+    /// Name of the node here.
     pub name: String,
-    /// Where it is.
+    /// Address of the node.
     pub address: String,
     /// Words that a person gave it.
     pub tags: Vec<String>,
@@ -59,20 +59,20 @@ pub struct Letter {
 /// Told how far a call is: so much done, of how much, and what is going on.
 pub type Progress = Arc<dyn Fn(f64, f64, &str) + Send + Sync>;
 
-/// What a call may look at and tell while it runs.
+/// Cancellation and progress of a running call.
 #[derive(Clone)]
 pub struct Watch {
     /// Set when the caller gave up: motion stops.
     pub cancelled: CancellationToken,
-    /// Where progress goes, if the caller wants any.
+    /// Receiver of progress, if the caller wants any.
     pub progress: Option<Progress>,
-    /// Where it is noticed at once that the caller gave up, whoever else is busy; `None` where the
-    /// call itself is.
+    /// Runtime that notices at once that the caller gave up, even while others are busy; `None` if the
+    /// call's own runtime does.
     pub minder: Option<tokio::runtime::Handle>,
 }
 
 impl Watch {
-    /// Nobody gives up and nobody is told.
+    /// Returns a watch that nothing cancels or observes.
     #[must_use]
     pub fn nobody() -> Self {
         Self {
@@ -90,7 +90,7 @@ impl Watch {
     }
 }
 
-/// Why another node's answer is not here.
+/// Reason for having no answer of a different node.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// It heard nothing.
@@ -111,20 +111,20 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether the same call may get through when it is sent once more.
+    /// Returns whether the same call may get through when it is sent again.
     fn may_pass(&self) -> bool {
         matches!(self, Self::Unreached(_) | Self::Lost(_))
     }
 }
 
-/// How patiently others are asked.
+/// Time limits and retries for asking other nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// The longest that a list waits.
     pub list_within: Duration,
-    /// What was said so lately is shown without asking.
+    /// Time for which a report is shown without asking again.
     pub list_cache: Duration,
-    /// What was said last is shown so long.
+    /// Time for which the last report is shown.
     pub list_keep: Duration,
     /// The longest that a call that looks may take.
     pub read_within: Duration,
@@ -132,7 +132,7 @@ pub struct Rules {
     pub move_within: Duration,
     /// The longest that a stop may take.
     pub stop_within: Duration,
-    /// How often a call that looks is sent again.
+    /// Number of retries for a reading call.
     pub read_retries: u32,
     /// The first pause before that; it doubles.
     pub retry_after: Duration,

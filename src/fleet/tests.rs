@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::*;
 
-/// What each node does, by name.
+/// Behaviour of each node, by name.
 #[derive(Default)]
 struct Village {
     asked: AtomicU32,

@@ -1,13 +1,14 @@
-//! The body among what it may not touch, looked at only where something may have come near.
+//! Clearances of the body to its surroundings, measured again only where they may have become too
+//! small.
 //!
 //! A joint that turns by `d` carries every point beyond it along an arc of at most `d · r`, where
 //! `r` is the farthest that the point can be from the joint: the chain from there, stretched out.
-//! Summed over the joints, nothing of the body moves farther than that from one set of angles to
-//! another, whatever happens in between. A distance to something that stands, and a height over
-//! the sheet, shrink by no more; the distance of two parts neither, for seen from the inner one
-//! only the joints between both move the outer one. So what was looked at, and was farther from
-//! its limit than that, is still farther than its limit: it need not be looked at again, and the
-//! answer is the one that looking would give. A test holds both against each other.
+//! Summed over the joints, this bounds the movement of every point of the body between two sets of
+//! angles, however the joints turn in between. A distance to a fixed object, or a height over the sheet,
+//! shrinks by no more than this sum. Neither does the distance between two parts: seen from the
+//! inner part, only the joints between the two move the outer one. A clearance that exceeded its
+//! limit by more than the sum therefore still exceeds its limit. It need not be measured again, and
+//! the result is the one that measuring would give. A test compares both.
 
 use super::body::{Body, Looked, Stance};
 use super::escape::Near;
@@ -32,12 +33,13 @@ pub(super) struct Around<'a> {
     keep_outs: Vec<Known>,
 }
 
-/// How far a joint can carry anything, a radian.
+/// The longest lever of each joint, in metres: the distance that a turn of one radian can carry any
+/// point.
 pub(super) struct Levers {
     m: Joints,
 }
 
-/// Where the body was looked at, and how far it may move from there.
+/// The joint angles of the last measurement, and the distance that the body may move from there.
 struct Known {
     from_rad: Joints,
     room_m: f64,
@@ -153,10 +155,10 @@ impl Levers {
             .sum()
     }
 
-    /// Where joints turn evenly from one sample to another, no tip is farther than this from the
-    /// straight way in the middle. A joint's turning bends what an outer one's does, and its own,
-    /// by at most the outer one's lever; of all that, an eighth is how far a curve leaves its
-    /// chord in the middle.
+    /// Returns the largest distance of any tip from the straight line at the middle of a step, where
+    /// joints turn evenly from one sample to the next. A joint's turn bends the arc of each outer
+    /// joint, and its own, by at most the outer joint's lever. A curve leaves its chord in the middle
+    /// by an eighth of that sum.
     pub(super) fn strays_m(&self, from_rad: &Joints, to_rad: &Joints) -> f64 {
         let (mut inner_rad, mut bend_m) = (0.0, 0.0);
         let turns = from_rad.iter().zip(to_rad.iter());
@@ -178,7 +180,7 @@ impl Known {
         }
     }
 
-    /// What `look` finds; empty without looking where nothing can be as near as `least_m`.
+    /// Returns the result of `look`; empty, without calling it, where nothing can be nearer than `least_m`.
     fn look<K>(
         &mut self,
         levers: &Levers,
@@ -224,7 +226,7 @@ mod tests {
 
     const SCENES: [&str; 4] = ["default", "two_pens", "bottle", "widowx"];
 
-    /// How many samples of a plan are bent and judged.
+    /// Number of a plan's samples that are bent and judged.
     const LENGTH: usize = 160;
 
     /// Every scene, a keep-out beside its sheet, and its plan.
@@ -281,7 +283,7 @@ mod tests {
         ProptestConfig::with_cases(cases)
     }
 
-    /// What a joint carries, turning by so much, is the arc that its lever makes of it.
+    /// The movement of a point is the arc that each joint's lever makes of its turn.
     #[test]
     fn what_joints_carry_is_the_sum_of_their_arcs() {
         let levers = Levers {
@@ -323,7 +325,8 @@ mod tests {
         Looked { near, at_least_m }
     }
 
-    /// As far as there is room, nobody looks; from there on, and where there is none, somebody does.
+    /// Nothing is measured while there is room; once it is used up, and without any, the clearance is
+    /// measured again.
     #[test]
     fn a_place_is_looked_at_again_as_soon_as_its_room_is_used_up() {
         let (scene, _) = drawn(0);
@@ -380,7 +383,7 @@ mod tests {
         }
     }
 
-    /// A caller that asks for one more than the scene had is told how near it is, each time anew.
+    /// A keep-out index beyond the scene's own is measured on every call.
     #[test]
     fn a_keep_out_that_was_not_counted_is_looked_at_all_the_same() {
         let (scene, plan) = drawn(0);
@@ -397,7 +400,7 @@ mod tests {
     proptest! {
         #![proptest_config(cases())]
 
-        /// Whatever the gate says, it says the same where it looks at everything each time.
+        /// The gate gives the same verdict when it measures everything at every sample.
         #[test]
         fn what_is_not_looked_at_again_would_have_been_said_the_same(
             which in 0..SCENES.len(), from in 0.0..1.0_f64, far: bool, small in sways(0.03), large in sways(0.5),

@@ -15,7 +15,7 @@ use scene::{CLEARANCE_M, Corners, PEN_RADIUS_M, Scene};
 /// Farther than this, nothing is near: no margin is worked out.
 pub(super) const FAR_M: f64 = 0.05;
 
-/// What of an arm and its pens can touch something. Worked out once for a whole trajectory.
+/// The parts of an arm and its pens that can touch something. Built once for a whole trajectory.
 pub(super) struct Body<'a> {
     scene: &'a Scene,
     parts: Vec<Part<'a>>,
@@ -26,7 +26,7 @@ pub(super) struct Body<'a> {
 /// A capsule of the arm, or a pen from its mount to its tip.
 struct Part<'a> {
     name: &'a str,
-    /// How many joints move it.
+    /// Number of joints that move it.
     joints_before: usize,
     is_pen: bool,
     from_m: Point3<f64>,
@@ -72,13 +72,13 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Where the links are.
+    /// Returns the frames of the links.
     pub(super) fn frames<'s>(&self, stance: &'s Stance) -> &'s Frames {
         let frames = || self.scene.arm.chain.frames(&stance.q_rad);
         stance.frames.get_or_init(frames)
     }
 
-    /// Where all of it is.
+    /// Returns the placed capsules of all parts.
     fn placed<'s>(&self, stance: &'s Stance) -> &'s [Placed] {
         stance.placed.get_or_init(|| {
             let frames = self.frames(stance);
@@ -97,8 +97,8 @@ impl<'a> Body<'a> {
         placed.flat_map(|part| [part.from_m, part.to_m]).collect()
     }
 
-    /// How far anything that a joint moves can be from that joint, whatever the others do: the
-    /// chain from there, stretched out.
+    /// Returns the largest distance between a joint and anything that it moves, for any angles of the
+    /// other joints: the chain from there, stretched out.
     pub(super) fn lever_m(&self, joint: usize) -> f64 {
         let chain = &self.scene.arm.chain;
         let beyond = |part: &&Part<'_>| part.joints_before > joint;
@@ -118,7 +118,7 @@ impl<'a> Body<'a> {
             .fold(0.0, f64::max)
     }
 
-    /// What a part is called in a message.
+    /// Returns the name of a part for messages.
     pub(super) fn what(&self, part: usize) -> String {
         let named = self.parts.get(part).map(|part| (part.is_pen, part.name));
         match named {
@@ -403,7 +403,7 @@ mod tests {
         assert!(above > 3 && below > 3, "{above} {below}");
     }
 
-    /// Where every part of the arm and pens is, by a box that is moved over it side by side.
+    /// Moves a box side by side over the arm and pens and compares each side on its own.
     #[test]
     fn what_moves_is_outside_by_each_side_on_its_own() {
         let mut scene = scene("default");

@@ -31,26 +31,26 @@ const _: () = assert!(plan::SAMPLES_MAX <= SAMPLES_MAX);
 const PERIOD: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(2)..=Duration::from_millis(50);
 
-/// How far each joint may be from where the plan begins.
+/// Largest distance of each joint from the start of the plan.
 pub(super) const START_RAD: f64 = 0.02;
 
-/// How old the reading may be that says where the arm is.
+/// Largest age of the reading that gives the arm's position.
 pub(super) const START_AGE: Duration = Duration::from_millis(250);
 
 /// Rounding that is not held against a plan.
 pub(super) const SLACK: f64 = 1.0 + 1e-3;
 
-/// How much deeper than the scene's press a tip may be: the planner's own tolerance.
+/// Depth that a tip may have beyond the scene's press: the planner's own tolerance.
 const DEPTH_SLACK_MM: f64 = 0.25;
 
-/// How far from the middle of an ink cap its wall is at the most.
+/// Largest distance between the middle of an ink cap and its wall.
 const CAP_M: f64 = 0.015;
 
-/// How far the tip may be from the straight way in the middle between two samples.
+/// Largest distance of the tip from the straight line, in the middle between two samples.
 const MIDPOINT_MM: f64 = 0.1;
 
-/// How unevenly joints may move a tip that follows the surface, the largest movement over the
-/// smallest: beyond, servos' errors grow too large at the tip.
+/// Largest condition number for a tip that follows the surface: the largest tip movement over the
+/// smallest. Beyond it, servo errors grow too large at the tip.
 const CONDITION_MAX: f64 = 30.0;
 
 /// A needle is slow below this height.
@@ -91,7 +91,7 @@ pub fn preview(scene: &Arc<Scene>, trajectory: &Trajectory) -> Result<(), Refuse
     Judge::new(scene, trajectory).all(|_| {}).map(|_| ())
 }
 
-/// What a judge said, as text that can be compared.
+/// The verdict of a judge as comparable text.
 #[cfg(test)]
 pub(super) struct CheckedBy {
     pub(super) refusals: Vec<Refusal>,
@@ -128,7 +128,7 @@ fn amount(excess: Option<Excess>) -> f64 {
     excess.map_or(0.0, |excess| (excess.value - excess.limit).abs())
 }
 
-/// What of a motion began beyond a limit and may get away from it.
+/// Escape histories of everything that may begin beyond a limit and move away from it.
 struct Escapes {
     sheet: Ratchet,
     body: EscapeTracker,
@@ -386,7 +386,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// How the arm holds a tip that touches.
+    /// Checks the arm's pose while the tip touches: its condition number, and the tilt of a drawing pen.
     fn pose(&mut self, now: &Moment<'_>) {
         if !touches(now.span.kind) {
             return;
@@ -430,7 +430,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// How low a tip may be, over the sheet.
+    /// Returns the lowest permitted height of a tip over the sheet.
     fn floor_mm(&self, doing: SpanKind, tip: &Point3<f64>) -> f64 {
         match doing {
             SpanKind::Draw | SpanKind::Lower | SpanKind::Lift | SpanKind::Dwell | SpanKind::Jog => {
@@ -538,12 +538,13 @@ fn place_text(mm: f64) -> String {
     }
 }
 
-/// Whether a step strays too little from the straight way for its middle to be looked at.
+/// Returns whether a step stays so close to the straight line that its middle need not be checked.
 fn is_straight(levers: &Levers, from_rad: &Joints, to_rad: &Joints) -> bool {
     !above(levers.strays_m(from_rad, to_rad) * 1e3, MIDPOINT_MM)
 }
 
-/// How fast a tip may be there: as its scene asks, and a needle near the sheet ever slowly.
+/// Returns the largest permitted tip speed at a place: as the scene asks, and always slow for a
+/// needle near the sheet.
 pub(super) fn tip_limit_mm_s(
     scene: &Scene,
     tool: ToolKind,
@@ -562,7 +563,8 @@ pub(super) fn tip_limit_mm_s(
     asked.min(if is_slow { NEEDLE_MM_S } else { TIP_MM_S_MAX })
 }
 
-/// Whether a value is beyond its limit; at it, it is not. The one place that says so.
+/// Returns whether a value is beyond its limit; a value at its limit is not. The only place that
+/// decides this.
 pub(super) fn above<T: PartialOrd + Copy>(value: T, limit: T) -> bool {
     value > limit
 }
@@ -594,7 +596,7 @@ impl Escapes {
     }
 }
 
-/// Whether an arm stands where a motion begins, and that is known now.
+/// Checks that the arm stands where a motion begins, by a reading that is recent enough.
 pub(super) fn near(
     scene: &Scene,
     first: &Joints,

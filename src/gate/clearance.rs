@@ -1,4 +1,4 @@
-//! How far the tip, the pens and the body are from what they may not touch.
+//! Distances of the tip, the pens and the body from the sheet.
 
 use nalgebra::Point3;
 
@@ -7,7 +7,7 @@ use base::units::Joints;
 use kin::Frames;
 use scene::{Pen, Projected, Scene};
 
-/// How far beyond its edges a sheet still counts as something to run into.
+/// Border around a sheet that still counts as an obstacle.
 const SHEET_BORDER_MM: f64 = 30.0;
 
 /// A segment that moves less than this across the sheet stays where it begins.
@@ -16,7 +16,7 @@ const STILL_MM: f64 = 1e-9;
 /// Pieces of a segment over a sheet are halved down to this.
 const PIECE_M: f64 = 0.001;
 
-/// In so many pieces a segment is looked at to say how low it may be at the most.
+/// Number of pieces of a segment that are examined to bound its lowest height.
 const PIECES: u32 = 8;
 
 /// The tip of a pen, in the base frame; `None` where there is no such pen.
@@ -24,13 +24,13 @@ pub(super) fn tip_m(scene: &Scene, pen: usize, q_rad: &Joints) -> Option<Point3<
     Some(scene.arm.chain.point(q_rad, &scene.pen(pen)?.tip_m))
 }
 
-/// How high over the sheet a point is, if the sheet is below it at all.
+/// Returns the height of a point over the sheet; `None` where the sheet is not below it.
 pub(super) fn height_mm(scene: &Scene, point_m: &Point3<f64>) -> Option<f64> {
     let seen = scene.surface.project(point_m);
     (!above(beyond_mm(scene, seen.at_mm), 0.0)).then_some(seen.height_mm)
 }
 
-/// How far a pen leans from the surface's normal under its tip.
+/// Returns the angle between a pen and the surface's normal under its tip.
 pub(super) fn tilt_rad(scene: &Scene, frames: &Frames, pen: &Pen) -> f64 {
     let under = scene.surface.project(&(frames.tool * pen.tip_m));
     let normal = scene.surface.at(under.at_mm).normal;
@@ -38,7 +38,7 @@ pub(super) fn tilt_rad(scene: &Scene, frames: &Frames, pen: &Pen) -> f64 {
     (-axis.dot(&normal)).clamp(-1.0, 1.0).acos()
 }
 
-/// How far a place on the surface is beyond the sheet and its border; negative on it.
+/// Returns the distance of a place on the surface beyond the sheet and its border; negative on it.
 fn beyond_mm(scene: &Scene, [x, y]: [f64; 2]) -> f64 {
     let [width, height] = scene.surface.size_mm();
     let beyond = |at: f64, side: f64| (-SHEET_BORDER_MM - at).max(at - side - SHEET_BORDER_MM);
@@ -197,7 +197,8 @@ mod tests {
         }
     }
 
-    /// What comes in over the border of a roll, above its surface and below, is as low as where it comes in.
+    /// A segment that enters over the border of a roll, above or below its surface, is as low as at
+    /// the point of entry.
     #[test]
     fn a_way_in_over_the_border_is_as_low_as_where_it_comes_in() {
         for radius_mm in [60.0, 300.0] {

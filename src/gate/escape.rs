@@ -32,7 +32,7 @@ impl Ratchet {
     }
 }
 
-/// How near something is to what it may not touch. `of` says what it is: a part, two parts, or a
+/// Distance of something from what it may not touch. `of` identifies it: a part, two parts, or a
 /// part and a side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Near<K = usize> {

@@ -1,9 +1,10 @@
-//! A proof being spent: each tick judged against what was measured, each giving one frame.
+//! Executes a checked trajectory. Each tick compares the measured position with the plan and
+//! yields at most one setpoint.
 //!
-//! How fast the goal goes along the path is one number, the rate: 1 as planned, 0 standing. It
-//! never jumps, whatever happens: waiting, holding, resuming and stopping are all ramps of it, so
-//! that no goal asks more of a joint than the path and its proven brake do. A lift is a second
-//! path, straight up, with the same rate.
+//! One number, the rate, is the speed of the goal along the path: 1 as planned, 0 standing. It
+//! never jumps: waiting, holding, resuming and stopping are all ramps of it, so no goal asks more
+//! of a joint than the path and its proven brake do. A lift is a second path, straight up, with the
+//! same rate.
 
 use std::time::Duration;
 
@@ -27,11 +28,11 @@ const LIFT_BRAKE_TICKS: f64 = 6.0;
 /// servo sags under the arm's weight, and less than what counts as a stall.
 const PRESSES_RAD: f64 = 2.0 * std::f64::consts::PI / 180.0;
 
-/// How far ahead of where it was the arm is looked for along its path, in samples: far beyond what
-/// servos lag, and near enough not to find it on another line.
+/// Search range ahead of the arm's last place on its path, in samples: far beyond the lag of
+/// servos, and short enough not to find the arm on a different line.
 const FOLLOW_SAMPLES_MAX: usize = 100;
 
-/// How far a stalled arm goes back along its path, in samples, before it lifts.
+/// Longest way back of a stalled arm along its path before it lifts, in samples.
 const BACK_SAMPLES_MAX: usize = 100;
 
 /// A checked trajectory on its way. Made by [`CheckedTrajectory::begin`].
@@ -42,15 +43,15 @@ pub struct Execution {
     wish: Wish,
     /// Samples a tick: 1 as planned, 0 standing, below 0 going back.
     rate: f64,
-    /// Where on the path, in samples.
+    /// Position on the path, in samples.
     at: f64,
     goal_rad: Joints,
     watch: Watch,
-    /// Whether it may go no further for now.
+    /// `true` while the motion is paused by its caller.
     waits: bool,
     stopped: bool,
     lifted: bool,
-    /// How long the lift of a stop takes, once there is one.
+    /// Duration of a stop's lift, once there is one.
     lift_time: Duration,
     has_let_go: bool,
 }
@@ -76,7 +77,7 @@ struct Line {
     ticks: f64,
 }
 
-/// What is wanted of the motion.
+/// The requested course of the motion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wish {
     Go,
@@ -92,7 +93,7 @@ enum Wish {
     Halt,
 }
 
-/// When a motion that is to be held comes to its stand.
+/// The point at which a motion that is being held comes to a stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldAt {
     /// As soon as the stroke that is being drawn is done; at once where none is.
@@ -101,7 +102,7 @@ pub enum HoldAt {
     Once,
 }
 
-/// What a tick gave.
+/// The result of a tick.
 #[derive(Debug)]
 pub enum Step {
     /// Send this.
@@ -112,20 +113,20 @@ pub enum Step {
     Finished,
 }
 
-/// Where a motion is.
+/// Progress of a motion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// The sample last sent.
     pub sample: usize,
-    /// How many there are.
+    /// Number of samples.
     pub of: usize,
-    /// What the arm is doing.
+    /// The arm's present activity.
     pub doing: SpanKind,
     /// Which stroke or visited point.
     pub item: Option<usize>,
 }
 
-/// Why a motion cannot begin or go on. One that is under way comes to its stand first.
+/// The reason why a motion cannot begin or go on. A motion under way comes to a stand first.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// The arm is not where the proof begins.
@@ -144,7 +145,7 @@ pub enum Broken {
     Stalled {
         /// Which joint.
         joint: String,
-        /// How far behind, rounded.
+        /// Distance behind the goal, rounded to whole degrees.
         behind_deg: u32,
     },
     /// No reading for too long.
@@ -256,14 +257,14 @@ impl Execution {
         }
     }
 
-    /// Where the probe began that it is in.
+    /// Returns the sample at which the current probe began; `None` outside a probe.
     fn probe_from(&self) -> Option<f64> {
         let span = self.span();
         (span.kind == SpanKind::Probe).then_some(span.first as f64)
     }
 
-    /// From the next tick on: decelerate along the path and stand, without a lift. For when nobody
-    /// can say what the arm does.
+    /// Decelerates along the path from the next tick on and stands, without a lift. For arms whose
+    /// state is unknown.
     pub fn halt(&mut self) {
         self.wish = Wish::Halt;
     }
@@ -350,7 +351,7 @@ impl Execution {
         Ok(())
     }
 
-    /// Whether it stands with the tip up and waits for [`Execution::resume`].
+    /// Returns whether the arm stands with the tip up and waits for [`Execution::resume`].
     #[must_use]
     pub fn is_held(&self) -> bool {
         let Wish::Hold(at) = self.wish else {
@@ -367,32 +368,32 @@ impl Execution {
         }
     }
 
-    /// Whether [`Execution::stop`] or [`Execution::stand`] was called.
+    /// Returns whether [`Execution::stop`] or [`Execution::stand`] was called.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// Whether a stop has sent all of its lift.
+    /// Returns whether a stop has sent all of its lift.
     #[must_use]
     pub fn has_lifted(&self) -> bool {
         self.lifted
     }
 
-    /// Whether it is on its way straight up, or down again, off its path.
+    /// Returns whether the arm is off its path, on its way straight up or down again.
     #[must_use]
     pub fn is_lifting(&self) -> bool {
         matches!(self.phase, Phase::Line(_))
     }
 
-    /// How long the lift of a stop takes; zero before there is one. A needle's is slow.
+    /// Returns the duration of a stop's lift; zero before there is one. A needle's lift is slow.
     #[must_use]
     pub fn lift_time(&self) -> Duration {
         self.lift_time
     }
 
-    /// Whether it comes to a stand on its path, without a lift, until it may go on. A stop and what
-    /// comes after it wait for nothing.
+    /// Pauses the motion on its path, without a lift, or lets it go on. A stop, and everything after
+    /// it, ignores the pause.
     pub fn wait(&mut self, waits: bool) {
         self.waits = waits && !self.stopped;
     }
@@ -413,19 +414,19 @@ impl Execution {
         (next + (ticks / 2.0).ceil() as usize).min(last)
     }
 
-    /// Whether the leave that it was judged with still covers its scene.
+    /// Returns whether the permit of the motion still covers its scene.
     #[must_use]
     pub fn is_allowed(&self, now: Instant) -> bool {
         self.checked.permit.covers(&self.checked.scene, now)
     }
 
-    /// What it was judged to do.
+    /// Returns the proof that is being executed.
     #[must_use]
     pub fn checked(&self) -> &CheckedTrajectory {
         &self.checked
     }
 
-    /// Where it is.
+    /// Returns the motion's progress.
     #[must_use]
     pub fn progress(&self) -> Progress {
         let sample = self.sample();
@@ -475,7 +476,7 @@ impl Execution {
         Some(self.scene().surface.project(&tip_m).height_mm)
     }
 
-    /// Where the arm is being sent.
+    /// Returns the joint angles that were last sent.
     #[must_use]
     pub fn goal_rad(&self) -> &Joints {
         &self.goal_rad
@@ -494,7 +495,7 @@ impl Execution {
         self.checked.trajectory.samples.len().saturating_sub(1) as f64
     }
 
-    /// What is left to do after something broke.
+    /// Chooses the way to a safe end after an error.
     fn end_after(&mut self, broken: &Broken, seen: &Measured) {
         // Without a reading of every joint it is not known where to go back to, nor whether a lift
         // would be followed; and from a stall on the way up there is no better way.
@@ -510,7 +511,7 @@ impl Execution {
         };
     }
 
-    /// Where on the way that it came the goal was nearest to where the arm is.
+    /// Returns the place on the path already travelled where the goal was nearest to the arm.
     #[expect(
         clippy::expect_used,
         reason = "a place to go back to may not be made up"
@@ -567,7 +568,7 @@ impl Execution {
         }
     }
 
-    /// Whether a hold has to wait for the end of what is being drawn.
+    /// Returns whether a hold must wait for the end of the current stroke.
     fn finishes_stroke(&self, at: HoldAt) -> bool {
         at == HoldAt::StrokeEnd && touches(self.span().kind)
     }
@@ -698,7 +699,7 @@ impl Execution {
         a.zip(b, |a, b| a + (b - a) * share)
     }
 
-    /// Where the goal would be if braking began now.
+    /// Returns the goal's position if braking began now.
     fn braked_rad(&self) -> Joints {
         match self.phase {
             Phase::Path if self.rate > 0.0 => self.on_path(self.at + self.braking_samples()),
@@ -746,7 +747,7 @@ impl Line {
     }
 }
 
-/// What became of the goal in a tick.
+/// The goal's change in a tick.
 enum Moved {
     To(Joints),
     Not,

@@ -30,7 +30,7 @@
 //! }
 //! ```
 //!
-//! Nor is there one that nobody made, or one that was read from a file:
+//! It has no default, and it cannot be read from a file:
 //!
 //! ```compile_fail,E0277
 //! fn conjure<T: Default>() -> T { T::default() }
@@ -112,7 +112,7 @@ impl CheckedTrajectory {
         &self.scene
     }
 
-    /// What it will do.
+    /// Returns the judged trajectory.
     #[must_use]
     pub fn trajectory(&self) -> &Trajectory {
         &self.trajectory
@@ -130,7 +130,7 @@ impl CheckedTrajectory {
     }
 }
 
-/// How hard the servos may push during a motion, as a register of theirs limits it.
+/// Torque limit of the servos during a motion, set in one of their registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TorqueLimit {
     /// For drawing and for moving among things whose places are known.
@@ -149,19 +149,19 @@ pub struct Setpoint {
 }
 
 impl Setpoint {
-    /// Where each joint shall be at the next tick.
+    /// Returns the goal of each joint for the next tick.
     #[must_use]
     pub fn goal_rad(&self) -> &Joints {
         &self.goal_rad
     }
 
-    /// How fast each joint may go there, should nothing more be heard.
+    /// Returns the speed limit of each joint on its way, in force even if no further frame arrives.
     #[must_use]
     pub fn velocity_cap_rad_s(&self) -> &Joints {
         &self.velocity_cap_rad_s
     }
 
-    /// How hard each joint may accelerate on its way.
+    /// Returns the acceleration limit of each joint on its way.
     #[must_use]
     pub fn acceleration_cap_rad_s2(&self) -> &Joints {
         &self.acceleration_cap_rad_s2
@@ -215,15 +215,15 @@ pub struct Refusal {
     pub rule: Rule,
     /// Which sample.
     pub sample: usize,
-    /// What the arm would have been doing.
+    /// The arm's activity at that sample.
     #[serde(skip)]
     pub doing: Option<SpanKind>,
     /// Which stroke or visited point, in drawing order.
     pub item: Option<usize>,
-    /// Where on the sheet the tip would have been, whether there is sheet or not.
+    /// Place of the tip in sheet coordinates, even beyond the sheet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_mm: Option<[f64; 2]>,
-    /// What was too much or too little, where that is a number.
+    /// The value that broke the rule and its limit, if they are numbers.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub excess: Option<Excess>,
     /// The value, the limit and which joint or point.
@@ -233,9 +233,9 @@ pub struct Refusal {
 /// A value and the limit that it passed.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Excess {
-    /// What it would have been.
+    /// The value that the motion would have reached.
     pub value: f64,
-    /// What it may be.
+    /// The limit.
     pub limit: f64,
     /// Of both.
     pub unit: &'static str,

@@ -34,8 +34,8 @@ const BRAKE_TICKS_MIN: f64 = 3.0;
 /// And never more: a plan that needs longer is too fast to be stopped.
 const BRAKE_TICKS_MAX: f64 = 60.0;
 
-/// A lift is solved at every so many samples; from those between, the same lift is walked too, and
-/// where it does not do, they get one of their own.
+/// Interval in samples at which lifts are solved. The samples between share the lift if a check
+/// from each of them allows it; otherwise they get their own.
 const LIFT_EVERY: usize = 4;
 
 /// Points at which a lift is looked at where it was solved.
@@ -55,7 +55,7 @@ const UNEVEN: f64 = 1.05;
 /// A tip that much below the height of travels needs no lift.
 const UP_MM: f64 = 0.5;
 
-/// How far a lift may stray sideways from the normal.
+/// Largest sideways deviation of a lift from the normal.
 const LIFT_ASIDE_MM: f64 = 2.0;
 
 /// Newton steps to a lifted pose.
@@ -67,7 +67,7 @@ const THERE_M: f64 = 1e-5;
 /// Of the steps, in square metres a square radian.
 const DAMPING: f64 = 1e-8;
 
-/// How near to its height a lifted pose must be.
+/// Largest height error of a lifted pose.
 const LIFTED_MM: f64 = 0.5;
 
 /// The proof.
@@ -75,7 +75,7 @@ const LIFTED_MM: f64 = 0.5;
 pub(super) struct Stops {
     /// Per sample, how many ticks braking takes.
     brake_ticks: Vec<f64>,
-    /// Where lifts begin and how far each joint then moves, in order of the samples.
+    /// First and last sample of each lift and the movement of each joint, in order of the samples.
     lifts: Vec<Lift>,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Stops {
 pub(super) struct Lift {
     first: usize,
     end: usize,
-    /// How far the joints move; not at all where the tip is up already.
+    /// Movement of each joint; zero where the tip is up already.
     pub(super) by_rad: Joints,
     /// Faster, up or down again, its tip would pass its limit.
     pub(super) seconds_min: f64,
@@ -101,7 +101,7 @@ impl Stops {
         Ok(Self { brake_ticks, lifts })
     }
 
-    /// How many ticks braking takes from a sample on.
+    /// Returns the number of ticks that braking takes from a sample on.
     #[expect(
         clippy::expect_used,
         reason = "a brake that is made up could be too hard; a panic on an arm's thread is a latched fault"
@@ -119,7 +119,7 @@ impl Stops {
     }
 }
 
-/// Whether the tip is on its way to the sheet, at it, or on its way from it.
+/// Returns whether the tip is at the sheet, on its way to it, or on its way from it.
 pub(super) fn touches(kind: SpanKind) -> bool {
     matches!(
         kind,
@@ -231,14 +231,14 @@ fn earlier_lift(
     })
 }
 
-/// Whether a lift that was proven from another sample does from this one.
+/// Returns whether a lift that was proven from another sample is also valid from this one.
 fn is_shared(around: &mut Around<'_>, pen: usize, from: &Joints, by_rad: &Joints) -> bool {
     Walk::new(around, pen, from)
         .is_ok_and(|mut walk| walk.is_clear(by_rad, LIFT_POINTS_BETWEEN).is_ok())
 }
 
-/// How long a smooth lift takes at least whose tip is nowhere faster than it may be where the lift
-/// begins: higher up it may be no slower.
+/// Returns the shortest duration of a smooth lift whose tip never exceeds the speed limit at the
+/// lift's start. Higher up the limit is no lower.
 fn seconds_min_of(
     scene: &Scene,
     pen: usize,
@@ -259,7 +259,7 @@ fn seconds_min_of(
     Ok(SMOOTH_PEAK * UNEVEN * all_mm / limit_mm_s)
 }
 
-/// Whether a tip that only passes is over the sheet and lower than travels are.
+/// Returns whether a passing tip is over the sheet and lower than travel moves.
 fn is_low(scene: &Scene, pen: usize, q: &Joints) -> bool {
     let height = tip_m(scene, pen, q).and_then(|tip| height_mm(scene, &tip));
     height.is_some_and(|height| above(scene.heights.lift_mm - UP_MM, height))
@@ -455,7 +455,8 @@ struct Walk<'w, 'a> {
     tip: Point3<f64>,
     height_mm: f64,
     normal: Vector3<f64>,
-    /// What stands nearer already than a plan may go was let through: it may not come nearer yet.
+    /// Clearances at the start of the lift. Those already below the limit were accepted; they may not
+    /// shrink further.
     begun: Surroundings,
 }
 
@@ -503,7 +504,7 @@ impl<'w, 'a> Walk<'w, 'a> {
         })
     }
 
-    /// Whether the straight line of joint angles rises all the way and stays clear.
+    /// Checks that the straight line of joint angles rises all the way and stays clear.
     fn is_clear(&mut self, by_rad: &Joints, points: usize) -> Result<(), String> {
         let mut height_before = 0.0;
         for point in 1..=points {
@@ -535,7 +536,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         Ok(())
     }
 
-    /// How high the tip is over where it began.
+    /// Returns the tip's height over the start of the lift. Fails if it falls below `before` or strays
+    /// sideways.
     fn rises(&self, stance: &Stance, before: f64) -> Result<f64, String> {
         let moved = self.around.body().frames(stance).tool * self.tip_m - self.tip;
         let height = moved.dot(&self.normal);

@@ -112,14 +112,14 @@ fn stops_stay_within_limits_wherever_they_come() {
     assert_eq!(beyond, 0, "worst {worst}");
 }
 
-/// What happens to a motion on its way.
+/// A disturbance or request during a motion.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// So many ticks without a reading.
+    /// N ticks without a reading.
     Blind(usize),
     Hold(HoldAt),
     Resume,
-    /// The arm lags so many ticks behind from now on.
+    /// The arm lags N ticks behind from now on.
     Lag(usize),
     Stop,
 }
@@ -196,9 +196,9 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Whatever is missed, held, resumed or stopped, in whatever order: no goal ever asks more
-    /// speed or acceleration of a joint than its limit and two counts, and none is further ahead
-    /// of what was measured than the leash.
+    /// For any order of missed readings, holds, resumes and stops: no goal ever asks more speed
+    /// or acceleration of a joint than its limit and two counts, and none is further ahead of the
+    /// measured position than the maximum following error.
     #[test]
     fn no_goal_jumps_whatever_happens(
         events in prop::collection::vec((1_usize..160, event()), 1..24)
@@ -318,7 +318,7 @@ fn a_hold_at_the_strokes_end_draws_that_stroke() {
     );
 }
 
-/// Who asked for it at once is not put off by who asks for it later.
+/// A later request to hold at the stroke's end does not delay an earlier request to hold at once.
 #[test]
 fn a_hold_at_once_is_not_put_off_to_the_strokes_end() {
     let (mut execution, mut now) = (begun(&drawing().0, &drawing().1), Instant::ZERO);

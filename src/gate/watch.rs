@@ -1,4 +1,5 @@
-//! Whether the arm follows: the leash, the stall, and readings that do not come.
+//! Detects an arm that does not follow: the maximum following error (leash), stalls, and missing
+//! readings.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use base::units::{Instant, Joints, Measured};
 /// that an arm that loses its host moves no further.
 const LEASH: Duration = Duration::from_millis(150);
 
-/// A joint that is on its leash may be so many leashes from its goal, and not more.
+/// Largest plausible distance of a joint from its goal, as a multiple of its leash.
 const BELIEVED_LEASHES: f64 = 1.25;
 
 /// A goal that waited for a joint goes on when the joint has come this share of the leash near.
@@ -29,13 +30,13 @@ const STALL_LOAD_TOUCH: f64 = 0.4;
 /// Three degrees.
 const STALL_RAD: f64 = 3.0 * std::f64::consts::PI / 180.0;
 
-/// Readings older than so many periods hold the motion.
+/// Number of periods after which an old reading holds the motion.
 const BLIND_PERIODS: u32 = 3;
 
 /// And older than this end it.
 pub(super) const BLIND: Duration = Duration::from_millis(100);
 
-/// What was seen so far.
+/// State of the following-error and stall detection.
 #[derive(Debug)]
 pub(super) struct Watch {
     joints: Vec<Joint>,
@@ -86,7 +87,8 @@ impl Watch {
         }
     }
 
-    /// Whether the goal has to wait. `ahead_rad` is where it would stand if it braked now.
+    /// Evaluates a reading and returns whether the goal must wait. `ahead_rad` is where the goal would
+    /// stand if it braked now.
     pub(super) fn look(
         &mut self,
         goal_rad: &Joints,
@@ -122,7 +124,7 @@ impl Watch {
         self.broken.is_some()
     }
 
-    /// What broke, the first time that it is asked for.
+    /// Returns the error, the first time it is called after one.
     pub(super) fn tell(&mut self) -> Option<Broken> {
         let broken = self.broken.take();
         self.told |= broken.is_some();
@@ -133,14 +135,14 @@ impl Watch {
         self.told
     }
 
-    /// Whether there is no way to a safe end after all: what was told to go back or up is not
-    /// seen to, or does not come along.
+    /// Returns whether the way to a safe end has failed too: the arm that was sent back or up is not
+    /// read, or does not follow.
     pub(super) fn is_lost(&self) -> bool {
         self.lost
     }
 
-    /// Whether the goal is on its way from a joint that is near the end of its leash. One that
-    /// comes back to it from beyond is not.
+    /// Returns whether the goal moves away from a joint that is near the end of its leash. A goal that
+    /// comes back to its joint from beyond does not.
     fn leaves(&mut self, goal_rad: &Joints, is_rad: &Joints) -> bool {
         let before_rad = self.before_rad.replace(*goal_rad).unwrap_or(*goal_rad);
         self.joints.iter().enumerate().any(|(index, joint)| {
@@ -175,7 +177,7 @@ impl Watch {
         })
     }
 
-    /// Whether a joint reads farther from its goal than one could be that was held by its leash.
+    /// Returns whether a joint reads farther from its goal than its leash makes possible.
     pub(super) fn is_beyond_belief(&self, goal_rad: &Joints, is_rad: &Joints) -> bool {
         let mut joints = self.joints.iter().enumerate();
         is_rad.len() != goal_rad.len()
@@ -209,7 +211,7 @@ impl Watch {
     }
 }
 
-/// How far a joint is from where it shall be; infinite for one that was not read.
+/// Returns the distance between a joint and its goal; infinite for a joint that was not read.
 fn apart(goal_rad: &Joints, is_rad: &Joints, joint: usize) -> f64 {
     match (goal_rad.get(joint), is_rad.get(joint)) {
         (Some(goal), Some(is)) => (goal - is).abs(),

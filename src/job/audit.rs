@@ -263,7 +263,7 @@ struct Chain {
     key: SigningKey,
     next: u64,
     last: [u8; 32],
-    /// Where the last whole line ends: half a line is overwritten.
+    /// End of the last whole line: half a line is overwritten.
     end: u64,
 }
 
@@ -311,8 +311,8 @@ impl Chain {
         })
     }
 
-    /// In the place of a file that ends with neither a record nor a header. The beginning of a header of ours was torn, and is
-    /// written again; what somebody changed is kept for whoever looks into it.
+    /// Replaces a file that ends with neither a record nor a header. If it is the beginning of our own
+    /// header, it was torn, and is written again; a file changed by others is kept aside for inspection.
     fn anew(path: &Path, key: SigningKey, found: &[u8]) -> io::Result<Self> {
         let earlier = before_this(path)?;
         let header = header(&key, &earlier.unwrap_or_default());
@@ -418,7 +418,7 @@ fn open(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// What of a file lies before `end`, no more than the longest line.
+/// Returns the bytes of a file before `end`, no more than the longest line.
 fn before(file: &File, end: u64) -> io::Result<Vec<u8>> {
     let from = end.saturating_sub(LINE_BYTES_MAX);
     let mut bytes = vec![0; usize::try_from(end - from).unwrap_or(0)];
@@ -426,7 +426,7 @@ fn before(file: &File, end: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where the last whole line ends.
+/// Returns the end of the last whole line.
 fn end_of_lines(file: &File) -> io::Result<u64> {
     let length = file.metadata()?.len();
     let half = before(file, length)?.into_iter().rev();
@@ -449,7 +449,7 @@ fn before_this(path: &Path) -> io::Result<Option<[u8; 32]>> {
     Ok(last.map(|(Last::Header(hash) | Last::Record(_, hash))| hash))
 }
 
-/// What a file ends with, and its hash.
+/// The kind of a file's last line, and its hash.
 enum Last {
     Header([u8; 32]),
     Record(u64, [u8; 32]),
@@ -507,7 +507,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What is wrong with an audit log.
+/// A defect of an audit log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuditError {
     /// It does not begin as one.
@@ -530,15 +530,15 @@ pub enum AuditError {
         record: u64,
         /// Which line of the file, from 1.
         line: usize,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
 }
 
-/// What an audit log that holds comes to.
+/// Summary of an audit log that holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// So many records.
+    /// Number of records.
     pub records: u64,
     /// The key that signed them, in hexadecimal.
     pub key: String,
@@ -580,7 +580,7 @@ pub fn verify(text: &str, expected: Option<&str>) -> Result<Verified, AuditError
     })
 }
 
-/// How many records follow, and the last one's hash.
+/// Verifies the records that follow; returns their number, and the last one's hash.
 fn chain<'a>(
     lines: impl Iterator<Item = (usize, &'a str)>,
     start: [u8; 32],
@@ -689,7 +689,7 @@ mod tests {
         assert_eq!(first_bad(&forged.lines().collect::<Vec<_>>()), 0);
     }
 
-    /// What was gathered has one signature, and a log that ends before it is not believed from there on.
+    /// Gathered records have one signature. A log that ends before it is not believed from there on.
     #[test]
     fn records_that_were_gathered_are_covered_by_the_last_ones_signature() {
         let folder = tempfile::tempdir().unwrap();
@@ -724,7 +724,7 @@ mod tests {
         assert_eq!(verify(&text, None).unwrap().records, first as u64 + 2);
     }
 
-    /// Any one byte, whatever it becomes, and any order but the right one.
+    /// Any change of one byte, and any wrong order of records.
     #[test]
     fn no_byte_can_be_changed_and_no_record_moved_unseen() {
         let folder = tempfile::tempdir().unwrap();

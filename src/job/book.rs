@@ -16,18 +16,18 @@ use super::record::{Kind, Record};
 use super::{JOBS, JOURNAL};
 use base::clock::calendar_ms;
 
-/// What is kept of jobs that have ended.
+/// Limits for keeping jobs that have ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Keep {
-    /// So many jobs.
+    /// Number of jobs.
     pub jobs: usize,
-    /// In so many bytes, pictures included.
+    /// Number of bytes, pictures included.
     pub bytes: u64,
     /// No longer than this.
     pub days: u64,
 }
 
-/// Why the journals cannot be used.
+/// The reason why the journals cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BookError {
     /// Another process writes them.
@@ -45,7 +45,7 @@ pub enum BookError {
     File {
         /// Which file.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         error: std::io::Error,
     },
     /// A journal cannot be written or believed.
@@ -118,7 +118,7 @@ impl Book {
         }
     }
 
-    /// Where journals are.
+    /// Returns the folder of the journals.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.jobs
@@ -216,8 +216,9 @@ impl Book {
         of_arm.find(|past| past.arm == arm && past.moved).cloned()
     }
 
-    /// What an arm's last drawing has put on its sheet for certain, as lines on it, by its journal: the one that is `under_way`
-    /// if it has drawn yet, with what the jobs drew that it goes on with. Nothing where that was not on the sheet that is meant.
+    /// Returns the lines that an arm's last drawing has certainly put on its sheet, by its journal: of
+    /// the job `under_way` if it has drawn yet, and of the jobs that it continues. Empty where
+    /// that drawing was on a sheet other than the one that `is_meant` accepts.
     #[must_use]
     pub fn on_paper(
         &self,
@@ -244,7 +245,7 @@ impl Book {
         Some(newest_first.find(|past| is_it(past))?.id.clone())
     }
 
-    /// A job as its journal has it, whole; `None` where there is none, or it cannot be believed.
+    /// Reads a whole job from its journal; `None` if it is missing or cannot be believed.
     fn read(&self, id: &str) -> Option<Past> {
         number(id)?;
         let contents = log::read(&self.jobs.join(id).join(JOURNAL)).ok()?;
@@ -311,7 +312,7 @@ fn ages_ms(times_ms: &[u64], now_ms: u64, longest_ms: u64) -> Vec<u64> {
     ages
 }
 
-/// Without its strokes, where nobody will go on with them.
+/// Drops the strokes of a job that no other can continue.
 fn slim(mut past: Past) -> Past {
     if !past.is_unfinished() && !past.interrupted {
         past.strokes = Vec::new();
@@ -319,7 +320,7 @@ fn slim(mut past: Past) -> Past {
     past
 }
 
-/// Where a job's journal, pictures and bytes are in a node's state folder.
+/// Returns the folder of a job's journal, pictures and bytes in a node's state folder.
 #[must_use]
 pub fn folder(state: &Path, id: &str) -> PathBuf {
     state.join(JOBS).join(id)
@@ -346,13 +347,13 @@ pub fn past(state: &Path, id: &str) -> Result<Past, LogError> {
     Ok(Past::of(&contents.records))
 }
 
-/// Whether a job has its folder, and its journal comes next.
+/// Returns whether a job has its folder, and its journal comes next.
 fn is_begun(state: &Path, id: &str, error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::NotFound && folder(state, id).is_dir()
 }
 
-/// Every job in a node's state folder, oldest first; a journal that cannot be read is an error of
-/// its own. One that is being begun at this moment is none yet.
+/// Returns every job in a node's state folder, oldest first; a journal that cannot be read is an
+/// error of its own. A job that is being created at this moment is left out.
 ///
 /// # Errors
 /// When the folder cannot be read.

@@ -11,7 +11,7 @@ use base::clock::calendar_ms;
 use base::units::Joints;
 use plan::Plan;
 
-/// What is known of a job when it begins.
+/// Facts of a job at its beginning.
 #[derive(Clone, Debug, Default)]
 pub struct Accepted {
     /// Its name.
@@ -26,7 +26,7 @@ pub struct Accepted {
     pub overlay: String,
     /// The scene's revision, in hexadecimal.
     pub revision: String,
-    /// Who calls.
+    /// The caller.
     pub caller: String,
     /// The arguments as they came.
     pub received: String,
@@ -85,7 +85,7 @@ impl Entry {
         &self.id
     }
 
-    /// Where its journal and pictures are.
+    /// Returns the folder of its journal and pictures.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -150,7 +150,7 @@ impl Entry {
         self.write(&Record::new(Kind::Approved).with("plan", plan_hash))
     }
 
-    /// How far a motion of it had come when it ended.
+    /// Records the progress of one of its motions at the motion's end.
     ///
     /// # Errors
     /// When this is not on the disk.

@@ -1,9 +1,10 @@
-//! How much line a motion has drawn at each of its samples, and what is left of a drawing.
+//! The line drawn by a motion at each of its samples, and the rest of a drawing.
 
 use plan::{SpanKind, Trajectory};
 use scene::{Scene, SheetStroke};
 
-/// So many samples after its line a stroke counts as drawn: the joints have come to rest.
+/// Number of samples after the end of its line at which a stroke counts as drawn: the joints have come
+/// to rest.
 const AFTER_SAMPLES: usize = 10;
 
 /// Line drawn, sample by sample.
@@ -15,7 +16,7 @@ pub struct InkTable {
     done_at: Vec<usize>,
 }
 
-/// How far a drawing is.
+/// Progress of a drawing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Drawn {
     /// Line drawn.
@@ -50,7 +51,7 @@ impl InkTable {
         table
     }
 
-    /// Whether nothing is drawn at all.
+    /// Returns whether nothing is drawn at all.
     #[must_use]
     pub fn is_dry(&self) -> bool {
         self.done_at.is_empty()
@@ -62,7 +63,7 @@ impl InkTable {
         self.mm.last().copied().unwrap_or(0.0)
     }
 
-    /// What is drawn once a sample was sent.
+    /// Returns the progress once a sample was sent.
     #[must_use]
     pub fn at(&self, sample: usize) -> Drawn {
         let last = self.mm.len().saturating_sub(1);
@@ -114,8 +115,9 @@ fn apart_mm(a: [f64; 2], b: [f64; 2]) -> f64 {
     (a[0] - b[0]).hypot(a[1] - b[1])
 }
 
-/// What is left of `strokes` once `drawn` is drawn: the stroke under way from `overlap_mm` before
-/// where it was left, and all after it. Nothing that is shorter than a hundredth of a millimetre.
+/// Returns the rest of `strokes` once `drawn` is drawn: the stroke under way from `overlap_mm` before
+/// the point where it was left, and all after it. Leaves out rests shorter than a hundredth of a
+/// millimetre.
 #[must_use]
 pub fn left(strokes: &[SheetStroke], drawn: Drawn, overlap_mm: f64) -> Vec<SheetStroke> {
     let before_mm: f64 = strokes.iter().take(drawn.strokes).map(length_mm).sum();
@@ -130,7 +132,8 @@ pub fn left(strokes: &[SheetStroke], drawn: Drawn, overlap_mm: f64) -> Vec<Sheet
     rest
 }
 
-/// What of `strokes` is on the paper once `drawn` is drawn: all strokes that are wholly drawn, and the one under way as far as it is.
+/// Returns the part of `strokes` on the paper once `drawn` is drawn: all strokes that are wholly
+/// drawn, and the drawn part of the one under way.
 #[must_use]
 pub(super) fn inked(strokes: &[SheetStroke], drawn: Drawn) -> Vec<Vec<[f64; 2]>> {
     let whole = strokes.iter().take(drawn.strokes);

@@ -19,16 +19,16 @@ use scene::Scene;
 /// in doubt, and a stop's braking is within it.
 const AHEAD_MM: f64 = 5.0;
 
-/// How much line is recorded at a time: so the arm is ahead of the disk by the rest.
+/// Length of line that is recorded at a time: the arm has the rest as its lead over the disk.
 const STEP_MM: f64 = 1.0;
 
-/// So many samples before they are wanted, fast motions are released: more than the arm sends while
-/// its keeper looks once.
+/// Number of samples by which fast motions are released before they are wanted: more than the arm
+/// sends while the writer looks once.
 const SOON_SAMPLES: usize = 2;
 
 const THREAD_FAILED: &str = "the journal's thread failed";
 
-/// What must happen when a record cannot be written: the motion is stopped.
+/// A callback for a record that cannot be written: it must stop the motion.
 pub type OnFailure = Box<dyn FnOnce(&str) + Send>;
 
 /// The keeper of one motion.
@@ -38,12 +38,12 @@ pub struct Keeper {
     kept: oneshot::Receiver<Kept>,
 }
 
-/// How far a motion came.
+/// Progress of a motion at its end, and any failure of its journal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kept {
-    /// What it has drawn.
+    /// Its progress.
     pub drawn: Drawn,
-    /// Why its journal could not be written to the end.
+    /// The reason why its journal could not be written to the end.
     pub failure: Option<String>,
 }
 
@@ -90,7 +90,7 @@ impl Keeper {
         Ok(Self { release, end, kept })
     }
 
-    /// What the motion may do.
+    /// Returns the limit up to which the motion may go.
     #[must_use]
     pub fn release(&self) -> Release {
         self.release.clone()
@@ -114,8 +114,8 @@ fn thread(error: std::io::Error) -> LogError {
     }
 }
 
-/// Stops the motion once, and also where the thread that keeps its journal panics: nobody would
-/// release it any more, and the pen would stand on the paper.
+/// Stops the motion once, also if the journal's thread panics: without releases it would stand with
+/// its pen on the paper.
 struct Alarm(Option<OnFailure>);
 
 impl Alarm {

@@ -19,7 +19,7 @@ pub fn sign(state: &Path, text: &str) -> io::Result<String> {
     Ok(hex(&key.sign(text.as_bytes()).to_bytes()))
 }
 
-/// Whether this node's key has signed this text.
+/// Returns whether this node's key has signed this text.
 ///
 /// # Errors
 /// The key cannot be used.

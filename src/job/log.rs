@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use super::record::Record;
 
-/// What every file begins with; the digit is the version.
+/// Beginning of every file; the digit is the version.
 const MAGIC: &[u8] = b"steadyhand journal 1\n";
 
 const HEAD_BYTES: usize = 16;
@@ -25,7 +25,7 @@ const BODY_BYTES_MAX: usize = 64 << 20;
 
 const CRC: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC);
 
-/// Why a journal cannot be written or read.
+/// The reason why a journal cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file system says no.
@@ -33,7 +33,7 @@ pub enum LogError {
     File {
         /// Which file.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         error: io::Error,
     },
     /// It is no journal of ours.
@@ -50,7 +50,7 @@ pub enum LogError {
         path: PathBuf,
         /// Which record, from 0.
         record: u64,
-        /// Where it begins.
+        /// Its offset.
         at: usize,
     },
     /// It is no name of a job, and so no name of a folder.
@@ -64,14 +64,14 @@ pub enum LogError {
     TooLong(usize),
 }
 
-/// What is in a file.
+/// The contents of a file.
 #[derive(Debug)]
 pub(super) struct Contents {
     /// All whole records, in order.
     pub(super) records: Vec<Record>,
     /// Bytes of a last record that was not written to its end.
     pub(super) torn_bytes: usize,
-    /// How long the file is without them.
+    /// Length of the file without them.
     length: usize,
 }
 
@@ -220,7 +220,7 @@ pub(super) fn read(path: &Path) -> Result<Contents, LogError> {
     contents(&std::fs::read(path).map_err(at(path))?, path)
 }
 
-/// What a file's bytes come to; `path` is for errors.
+/// Parses a file's bytes; `path` is for errors.
 ///
 /// # Errors
 /// As [`read`].
@@ -281,7 +281,7 @@ fn head(bytes: &[u8]) -> Option<(u64, usize)> {
     (length <= BODY_BYTES_MAX).then_some((u64::from_le_bytes(*number), length))
 }
 
-/// Whether a whole record with a later number stands anywhere behind one that is not whole.
+/// Returns whether a whole record with a later number stands anywhere behind a broken one.
 fn follows(bytes: &[u8], number: u64) -> bool {
     (1..bytes.len()).any(|from| {
         let behind = bytes.get(from..).unwrap_or_default();
@@ -332,7 +332,7 @@ mod tests {
     }
 
     proptest! {
-        /// A power cut: so many bytes are on the disk, and behind them what stood there before.
+        /// After a power cut N bytes are on the disk, and behind them what stood there before.
         #[test]
         fn whatever_stands_behind_a_cut_is_no_record(
             bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..12),

@@ -1,12 +1,13 @@
-//! What was asked, planned and done, so that it outlives the process.
+//! Journals of what was asked, planned and done, which outlive the process.
 //!
 //! Every motion is a job with a journal of its own, `jobs/ID/journal` in the node's state folder
-//! (its format is in `log.rs`, its records are in `record.rs`). It is accepted, planned and moved;
-//! while it draws, the intent to draw is on the disk before the pen comes there, and the arm's
-//! thread sends no sample that was not released ([`Keeper`]). So after a crash the journal says
-//! what is drawn for certain, what may be, and that nothing beyond is: [`Past::left`] is the rest.
+//! (its format is in `journal_file.rs`, its records are in `journal_record.rs`). It is accepted,
+//! planned and moved; while it draws, the intent to draw is on the disk before the pen comes there,
+//! and the arm's thread sends no sample that was not released ([`JournalWriter`]). So after a crash
+//! the journal says what is drawn for certain, what may be, and that nothing beyond is:
+//! [`PastJob::remaining_strokes`] is the rest.
 //!
-//! The room knows neither tools nor MCP: texts in its records are whatever it was given.
+//! The room knows neither tools nor MCP: it does not interpret the texts in its records.
 
 mod audit;
 mod book;

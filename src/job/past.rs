@@ -19,9 +19,9 @@ pub struct Past {
     pub scene: String,
     /// The overlay; empty for none.
     pub overlay: String,
-    /// What the scene was made from, in hexadecimal.
+    /// Revision of the scene: the hash of everything that it was made from, in hexadecimal.
     pub revision: String,
-    /// Who called.
+    /// The caller.
     pub caller: String,
     /// The arguments as they came.
     pub received: String,
@@ -29,19 +29,19 @@ pub struct Past {
     pub understood: String,
     /// The repairs that were made to them, as JSON.
     pub repairs: String,
-    /// When, in milliseconds since 1970.
+    /// Time of acceptance, in milliseconds since 1970.
     pub accepted_ms: u64,
     /// The job that it goes on with; empty for none.
     pub resumes: String,
     /// The present plan's hash; empty before there is one.
     pub plan_hash: String,
-    /// What the present plan draws, in drawing order.
+    /// Strokes of the present plan, in drawing order.
     pub strokes: Vec<SheetStroke>,
-    /// How long the present plan takes.
+    /// Duration of the present plan.
     pub duration_s: f64,
-    /// Where the joints stood when it was planned.
+    /// Joint angles from which it was planned.
     pub start_rad: Vec<f64>,
-    /// Whether the present plan was handed to the arm.
+    /// `true` if the present plan was handed to the arm.
     pub moved: bool,
     /// Line that is drawn, as far as is known for certain.
     pub drawn: Drawn,
@@ -49,26 +49,26 @@ pub struct Past {
     pub released_mm: f64,
     /// `accepted`, `planning`, `moving`, `held`, then `reached`, `stopped`, `refused` or `faulted`.
     pub state: String,
-    /// How it ended, in a sentence.
+    /// Its outcome, in a sentence.
     pub message: String,
-    /// When, in milliseconds since 1970; 0 while it goes on.
+    /// Time of its end, in milliseconds since 1970; 0 while it goes on.
     pub ended_ms: u64,
     /// Its figures, as JSON.
     pub figures: String,
-    /// Whether the process ended before the job did.
+    /// `true` if the process ended before the job did.
     pub interrupted: bool,
     /// The job that took over what was left; empty for none.
     pub settled: String,
     /// The hashes of the plans that a person allowed, in order.
     pub approved: Vec<String>,
-    /// Where the joints stood before its first plan.
+    /// Joint angles before its first plan.
     pub began_rad: Vec<f64>,
-    /// Where the present plan ends; empty where the journal is of an older node.
+    /// Joint angles at the end of the present plan; empty where the journal is of an older node.
     pub end_rad: Vec<f64>,
 }
 
 impl Past {
-    /// What a journal's records come to.
+    /// Returns the job that a journal's records describe.
     #[must_use]
     pub(super) fn of(records: &[Record]) -> Self {
         let mut past = Self::default();
@@ -155,14 +155,14 @@ impl Past {
         self.moved |= moved;
     }
 
-    /// Whether it has ended, one way or another. No calendar is asked: it may stand at nought.
+    /// Returns whether it has ended, with any outcome. The calendar is not used: it may stand at zero.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let ends = ["reached", "stopped", "refused", "faulted"];
         self.interrupted || ends.contains(&self.state.as_str())
     }
 
-    /// When the last of it was written that says a time, in milliseconds since 1970.
+    /// Returns the time of its last record with a time, in milliseconds since 1970.
     pub(super) fn written_ms(&self) -> u64 {
         match self.ended_ms {
             0 => self.accepted_ms,
@@ -170,7 +170,8 @@ impl Past {
         }
     }
 
-    /// Whether the end of this job is not in its journal, or a drawing is left half done: nothing of it may be thrown away.
+    /// Returns whether this job's end is not in its journal, or a drawing is left half done: nothing of
+    /// it may be thrown away.
     #[must_use]
     pub(super) fn is_open(&self) -> bool {
         self.settled.is_empty() && (self.interrupted || self.is_unfinished())
@@ -194,26 +195,27 @@ impl Past {
         self.strokes.iter().map(length_mm).sum()
     }
 
-    /// Whether it left a drawing half done that nobody has gone on with.
+    /// Returns whether it left a drawing half done that no other job has continued.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
         self.is_over() && self.state != "reached" && self.settled.is_empty() && self.leaves_a_rest()
     }
 
-    /// Whether it draws a design, has begun to, and has not drawn all of it.
+    /// Returns whether it draws a design, has begun to, and has not drawn all of it.
     #[must_use]
     pub fn leaves_a_rest(&self) -> bool {
         let inked = self.drawn.mm > 0.0 || (self.interrupted && self.released_mm > 0.0);
         self.tool == "stroke" && inked && self.drawn.strokes < self.strokes.len()
     }
 
-    /// What is left to draw, from `overlap_mm` before where it was left.
+    /// Returns the strokes left to draw, from `overlap_mm` before the point where it was left.
     #[must_use]
     pub fn left(&self, overlap_mm: f64) -> Vec<SheetStroke> {
         left(&self.strokes, self.drawn, overlap_mm)
     }
 
-    /// What of its present plan is on the paper, for certain; nothing where its strokes are not kept any more.
+    /// Returns the part of its present plan that is certainly on the paper; empty if its strokes are no
+    /// longer kept.
     #[must_use]
     pub fn inked(&self) -> Vec<Vec<[f64; 2]>> {
         inked(&self.strokes, self.drawn)

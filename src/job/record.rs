@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-/// What a record is about. The numbers are on disk: they are never given to anything else.
+/// The subject of a record. The numbers are on disk: they are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Kind {
@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Held = 5,
     /// A motion of the job ended well, and others follow.
     Passed = 6,
-    /// How the job ended.
+    /// The job's outcome.
     Ended = 7,
     /// Written by the next start: the process had gone while the job was under way.
     Interrupted = 8,
@@ -51,7 +51,7 @@ impl Kind {
 /// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Record {
-    /// What it is about; `None` is something that only a newer node knows.
+    /// Its kind; `None` for one that only a newer node knows.
     pub(super) kind: Option<Kind>,
     fields: Vec<(String, Vec<u8>)>,
 }
@@ -93,7 +93,7 @@ impl Record {
         found.map(|(_, value)| value.as_slice())
     }
 
-    /// A value as text; empty where there is none.
+    /// Returns a value as text; empty if it is missing.
     #[must_use]
     pub(super) fn text(&self, name: &str) -> String {
         self.raw(name)
@@ -101,7 +101,7 @@ impl Record {
             .unwrap_or_default()
     }
 
-    /// A value as a number; `None` where there is none, or it is none.
+    /// Returns a value as a number; `None` if it is missing or not a number.
     #[must_use]
     pub(super) fn number<T: FromStr>(&self, name: &str) -> Option<T> {
         std::str::from_utf8(self.raw(name)?).ok()?.parse().ok()
@@ -163,7 +163,7 @@ pub(super) fn encode_strokes(strokes: &[scene::SheetStroke]) -> Vec<u8> {
     bytes
 }
 
-/// Strokes from bytes; `None` where they are none.
+/// Decodes strokes; `None` for invalid bytes.
 #[must_use]
 pub(super) fn decode_strokes(mut bytes: &[u8]) -> Option<Vec<scene::SheetStroke>> {
     fn number(bytes: &mut &[u8]) -> Option<usize> {

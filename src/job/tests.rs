@@ -163,7 +163,7 @@ async fn the_intent_to_ink_is_recorded_before_each_five_millimetres() {
     );
 }
 
-/// What a prefix of a journal says after a crash: bytes cut anywhere.
+/// Returns the job in a prefix of a journal after a crash: bytes cut anywhere.
 fn after_crash(journal: &[u8], end: usize) -> Option<Past> {
     let state = tempfile::tempdir().unwrap();
     let folder = state.path().join("jobs/job-1");
@@ -329,7 +329,7 @@ fn a_full_disk_at_the_start_makes_no_journal_a_damaged_one() {
     assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
 }
 
-/// Nobody would release the motion any more: it would stand with its pen on the paper for ever.
+/// Without releases the motion would stand with its pen on the paper for ever.
 #[tokio::test]
 async fn a_panic_of_the_journals_thread_stops_the_motion() {
     let state = tempfile::tempdir().unwrap();
@@ -377,7 +377,7 @@ fn only_a_jobs_id_leads_to_a_folder() {
     }
 }
 
-/// Whoever lists jobs while one is being begun sees none without a name.
+/// A list made while a job is being created contains no job without a name.
 #[test]
 fn a_job_that_is_being_begun_is_none_yet() {
     let state = tempfile::tempdir().unwrap();

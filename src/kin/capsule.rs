@@ -1,4 +1,4 @@
-//! How far capsules are apart: segments with a radius.
+//! Distances between capsules: segments with a radius.
 
 use nalgebra::Point3;
 
@@ -14,7 +14,7 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// How far its surface is from another's; negative where they overlap.
+    /// Returns the distance between its surface and a second capsule's; negative if they overlap.
     #[must_use]
     pub fn clearance_m(&self, other: &Self) -> f64 {
         segments_apart_m((&self.from_m, &self.to_m), (&other.from_m, &other.to_m))
@@ -78,8 +78,8 @@ pub fn segments_apart_m(
 /// Shorter segments are points.
 const POINT_M2: f64 = 1e-18;
 
-/// Where on both segments they are nearest: the unbounded solution, clamped on one, solved anew
-/// on the other, and once more.
+/// Returns the nearest points of two segments as shares of their lengths: the unbounded solution, clamped on one
+/// segment, solved again on the other, and once more.
 fn nearest_shares(aa: f64, bb: f64, ab: f64, ac: f64, bc: f64) -> (f64, f64) {
     match (aa > POINT_M2, bb > POINT_M2) {
         (false, false) => (0.0, 0.0),

@@ -42,12 +42,12 @@ const LEANS_FAR_COS: f64 = 0.5;
 /// A joint this near to its limit may be pushed against it.
 const AT_LIMIT_RAD: f64 = 1e-9;
 
-/// What is left to the goal, and what tells how that bends.
+/// Error to the goal, and the terms for its curvature.
 pub(super) struct Leaning<const N: usize> {
     now: Residual<N>,
     /// The joints' axes, not only what of them leans the tip.
     axes: [Vector3<f64>; N],
-    /// Where the tip points, and where it should.
+    /// Present direction of the tip, and below its goal.
     axis: Vector3<f64>,
     to: Vector3<f64>,
 }
@@ -62,7 +62,7 @@ impl<const N: usize> Leaning<N> {
         }
     }
 
-    /// What a step makes smaller: a place that is missed weighs most.
+    /// Returns the merit that a step reduces; position errors weigh most.
     fn merit(&self) -> f64 {
         self.now.position.norm_squared() * (PLACE_WEIGHT / (LENGTH_M * LENGTH_M))
             + self.now.direction.norm_squared()
@@ -146,7 +146,7 @@ impl<const N: usize> Leaning<N> {
         bounds.step(q, |held: &HeldJoints<N>| held.solve(&hessian, &gradient))
     }
 
-    /// What the place pulls with, so that the slope of the rest is balanced best by the free joints.
+    /// Returns the multipliers of the position constraint that best balance the remaining slope by the free joints.
     fn pull(&self, bounds: &Bounds<N>, q: &SVector<f64, N>, slope: &[f64; N]) -> Vector3<f64> {
         let linear = &self.now.linear;
         let free = |joint: &usize| bounds.margin(q, *joint) > AT_LIMIT_RAD;

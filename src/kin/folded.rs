@@ -40,7 +40,7 @@ pub(super) struct Held {
     axis: Vector3<f64>,
 }
 
-/// Where a tip is, and how it moves with each joint.
+/// Pose of a tip, and its derivatives by each joint.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Motion<const N: usize> {
     /// In the base frame, m.
@@ -96,13 +96,13 @@ impl Folded {
         }
     }
 
-    /// How the last joint's frame is turned where the tool mount is turned so.
+    /// Returns the orientation of the last joint's frame for an orientation of the tool mount.
     pub(super) fn last_frame(&self, mount: &nalgebra::UnitQuaternion<f64>) -> [Vector3<f64>; 3] {
         let last = (mount * self.mount.rotation.inverse()).to_rotation_matrix();
         [0, 1, 2].map(|column| last.matrix().column(column).into_owned())
     }
 
-    /// Where the tip is and how it moves; `N` is the number of joints.
+    /// Returns the tip's pose and derivatives; `N` is the number of joints.
     #[inline(always)]
     pub(super) fn motion<const N: usize>(&self, q: &SVector<f64, N>, tip: &Held) -> Motion<N> {
         let mut angles = [0.0; N];

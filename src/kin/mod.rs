@@ -52,7 +52,7 @@ struct Link {
     origin: Vector3<f64>,
 }
 
-/// What touches: a point and a direction, both in the tool mount's frame.
+/// Tip of a tool: a point and a direction, both in the tool mount's frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Tip {
     /// The point.
@@ -82,7 +82,7 @@ impl Deref for Frames {
     }
 }
 
-/// What can be wrong with a chain or a request to it.
+/// Error in a chain or in a request to it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum KinError {
     /// Too few or too many joints.
@@ -141,7 +141,7 @@ impl Chain {
         })
     }
 
-    /// How many joints it has.
+    /// Returns the number of joints.
     #[must_use]
     pub fn dof(&self) -> usize {
         self.joints.len()
@@ -153,7 +153,7 @@ impl Chain {
         &self.joints
     }
 
-    /// How far the tool mount is from the last joint.
+    /// Returns the distance of the tool mount from the last joint.
     #[must_use]
     pub fn mount_m(&self) -> f64 {
         self.tool.translation.vector.norm()
@@ -198,11 +198,11 @@ impl Chain {
         frames
     }
 
-    /// Where a point of the tool mount is, in the base frame: what [`Chain::frames`] say of it, in a third
-    /// of the time, for the point is carried inwards and no frame outwards.
+    /// Returns the position of a point of the tool mount in the base frame. Equals the result from
+    /// [`KinematicChain::frames`] in a third of the time, because it carries the point inwards and no frame outwards.
     ///
     /// # Panics
-    /// As [`Chain::forward`].
+    /// As [`KinematicChain::forward`].
     #[must_use]
     pub fn point(&self, q_rad: &Joints, of_mount_m: &Point3<f64>) -> Point3<f64> {
         self.must_fit(q_rad);
@@ -225,20 +225,20 @@ impl Chain {
         );
     }
 
-    /// Where a tip is and where it points, in the base frame.
+    /// Returns the position and the direction of a tip, in the base frame.
     #[must_use]
     pub fn tip(&self, q_rad: &Joints, tip: &Tip) -> (Point3<f64>, Unit<Vector3<f64>>) {
         let mount = self.frames(q_rad).tool;
         (mount * tip.point_m, mount.rotation * tip.axis)
     }
 
-    /// How a tip moves with each joint.
+    /// Returns the Jacobian of a tip.
     #[must_use]
     pub fn jacobian(&self, q_rad: &Joints, tip: &Tip) -> Jacobian {
         self.jacobian_at(&self.frames(q_rad), tip)
     }
 
-    /// How a tip moves with each joint where the links' frames are these.
+    /// Returns the Jacobian of a tip for the given frames of the links.
     #[must_use]
     pub fn jacobian_at(&self, frames: &Frames, tip: &Tip) -> Jacobian {
         let point = frames.tool * tip.point_m;
@@ -259,9 +259,9 @@ impl Chain {
         jacobian
     }
 
-    /// How unevenly joints move a tip: the largest over the smallest movement that a unit of joint
-    /// movement can make. Six joints and more: of place (over 0.25 m) and direction, turning about
-    /// the tip's axis left out. Fewer: of place alone, for they cannot serve both everywhere.
+    /// Returns the condition number of a tip: the largest over the smallest movement that a unit of joint
+    /// movement can make. For six joints or more, of position (over 0.25 m) and direction, without rotation about
+    /// the tip's axis. For fewer, of position alone, because they cannot serve both everywhere.
     /// 1 is best; very large at a singular pose, never infinite.
     #[must_use]
     pub fn condition(&self, q_rad: &Joints, tip: &Tip) -> f64 {
@@ -349,10 +349,10 @@ impl Link {
 /// Metres that weigh as much as a radian.
 const LENGTH_M: f64 = 0.25;
 
-/// With so many joints, a place and a direction can be served everywhere.
+/// Number of joints from which position and direction can be reached everywhere.
 const SERVES_BOTH: usize = 6;
 
-/// What sums and products of a few numbers may be wrong by, and far more.
+/// Bound, with a large margin, of the rounding error in sums and products of a few numbers.
 const ROUNDING: f64 = 1e-6;
 
 /// The sine and the cosine of every joint, of 0 beyond the last.

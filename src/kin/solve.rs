@@ -19,7 +19,7 @@ use super::symmetric::{Factor, Symmetric};
 use super::{Chain, LENGTH_M, Tip};
 use base::units::{JOINTS_MAX, Joints};
 
-/// What the tip shall do.
+/// Goal of the tip.
 #[derive(Clone, Copy, Debug)]
 pub enum Goal {
     /// The tip here, and the tool mount turned exactly so.
@@ -45,11 +45,11 @@ pub enum Goal {
 pub struct Solution {
     /// The joints.
     pub q_rad: Joints,
-    /// How far the tip is from the goal.
+    /// Distance of the tip from the goal.
     pub off_m: f64,
-    /// How far its direction is from the goal's.
+    /// Angle between the tip's direction and the goal's.
     pub off_rad: f64,
-    /// How many steps it took, restarts included.
+    /// Number of steps, restarts included.
     pub steps: usize,
 }
 
@@ -278,13 +278,13 @@ impl Target {
     }
 }
 
-/// What is left to the goal, with the derivatives that go with it.
+/// Error to the goal, with its derivatives.
 pub(super) struct Residual<const N: usize> {
     pub(super) position: Vector3<f64>,
     pub(super) direction: Vector3<f64>,
     pub(super) linear: [Vector3<f64>; N],
     pub(super) angular: [Vector3<f64>; N],
-    /// Whether these are the whole axes of the joints, not what of them leans a tip.
+    /// True if these are the joints' full axes, not only their components that tilt a tip.
     is_whole: bool,
 }
 
@@ -337,7 +337,7 @@ impl<const N: usize> Residual<N> {
         self.pull(&self.position, &self.direction)
     }
 
-    /// How much each joint moves towards a place and a direction.
+    /// Returns the gradient of each joint towards a position and a direction.
     #[inline(always)]
     fn pull(&self, place: &Vector3<f64>, direction: &Vector3<f64>) -> SVector<f64, N> {
         let place = place * (1.0 / (LENGTH_M * LENGTH_M));
@@ -462,7 +462,7 @@ impl<const N: usize> Bounds<N> {
         q.sup(&self.lower).inf(&self.upper)
     }
 
-    /// How far a joint is from the nearer of its limits.
+    /// Returns the distance of a joint from its nearer limit.
     pub(super) fn margin(&self, q: &SVector<f64, N>, joint: usize) -> f64 {
         (q[joint] - self.lower[joint]).min(self.upper[joint] - q[joint])
     }

@@ -73,7 +73,7 @@ impl<const N: usize> Symmetric<N> {
 }
 
 impl<const N: usize> Factor<N> {
-    /// What the matrix turns into `of`.
+    /// Returns the vector that the matrix maps to `of`.
     #[inline(always)]
     pub(super) fn solve(&self, of: &SVector<f64, N>) -> SVector<f64, N> {
         let mut x = *of;

@@ -5,14 +5,14 @@
 use crate::{Link, LinkError, LinkFuture};
 use base::units::Instant;
 
-/// How bad a cable is. The default is a good one.
+/// Faults of a cable. The default has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Badness {
     /// Share of the bytes from the device that are lost, 0 to 1.
     pub lost: f64,
     /// Share of the bytes from the device in which one bit is flipped, 0 to 1.
     pub damaged: f64,
-    /// Whether the cable has come off.
+    /// `true` if the cable has come off.
     pub unplugged: bool,
 }
 

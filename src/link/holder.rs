@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const PROGRAMS_MAX: usize = 20_000;
 const FILES_MAX: usize = 4_096;
 
-/// What is shown of a command line.
+/// Number of characters of a command line that are shown.
 const COMMAND_CHARS_MAX: usize = 120;
 
 /// In words: who holds it, by process id and command, as far as the system lets this user see.

@@ -6,16 +6,16 @@ use crate::{Link, LinkError, LinkFuture};
 use base::clock::{Alarm, Clock};
 use base::units::Instant;
 
-/// A device at the far end of a wire. It has no thread: whoever holds the wire tells it the time.
+/// A device at the far end of a wire. It has no thread: the owner of the wire tells it the time.
 pub trait FarEnd: Send {
     /// Bytes arrived at the device, the last of them at `at`.
     fn hear(&mut self, at: Instant, bytes: &[u8]);
 
-    /// When the device will next have a byte on the wire, if nothing more arrives.
+    /// Returns the time of the device's next byte on the wire, if nothing more arrives.
     fn next_due(&self) -> Option<Instant>;
 
-    /// When it will have said what it says without a pause, if nothing more arrives. Whoever needs all of it wakes up
-    /// once for it.
+    /// Returns the time at which it will have said all that it says without a pause, if nothing more
+    /// arrives. A reader that needs all of it wakes up once for it.
     fn pauses(&self) -> Option<Instant> {
         self.next_due()
     }
@@ -26,7 +26,7 @@ pub trait FarEnd: Send {
     /// The line's speed, where the wire has one: what comes at another speed is not understood.
     fn tune(&mut self, _baud: u32) {}
 
-    /// Whether it is still there; a wire to a device that is not says that it was unplugged.
+    /// Returns whether it is still there; a wire to a missing device reports that it was unplugged.
     fn is_plugged(&self) -> bool {
         true
     }

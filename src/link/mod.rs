@@ -18,11 +18,10 @@ pub mod record;
 pub mod serial;
 pub mod tap;
 
-/// What a link's operation gives when it is awaited. It borrows the link, so one is under way at a
-/// time.
+/// The future of a link's operation. It borrows the link, so one is under way at a time.
 pub type LinkFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LinkError>> + Send + 'a>>;
 
-/// What can go wrong with bytes, by phase.
+/// Errors of byte links, by phase.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// There is no such port.
@@ -40,7 +39,7 @@ pub enum LinkError {
     Busy {
         /// The path that was tried.
         path: String,
-        /// Who has it, in words.
+        /// The program that has it, in words.
         holder: String,
     },
     /// The port is there and may not be opened.
@@ -56,7 +55,7 @@ pub enum LinkError {
     Open {
         /// The path that was tried.
         path: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The device went away: a read of nothing, or a system error that says so.
@@ -103,6 +102,6 @@ pub trait Link: Send {
     /// When the device is gone.
     fn discard_input(&mut self) -> Result<(), LinkError>;
 
-    /// What a person calls this link, for messages.
+    /// Returns the link's name for messages.
     fn name(&self) -> &str;
 }

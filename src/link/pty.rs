@@ -16,7 +16,7 @@ use crate::memory::FarEnd;
 use base::clock::{Alarm, Clock};
 use base::units::Instant;
 
-/// How often a silent device is looked at: it may have been unplugged.
+/// Interval at which a silent device is checked: it may have been unplugged.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// A wire is never late. So long before something is due, and after something was heard or said, the
@@ -57,7 +57,7 @@ impl Pty {
         })
     }
 
-    /// What to open as a serial port.
+    /// Returns the path to open as a serial port.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -85,7 +85,7 @@ impl Pty {
         }
     }
 
-    /// What bytes from the near side are there already.
+    /// Reads the bytes from the near side that are there already.
     fn read_now(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(self.master.get_ref(), into) {
             Ok(count) => Ok(Some(count)),
@@ -94,7 +94,8 @@ impl Pty {
         }
     }
 
-    /// Bytes that nobody reads for so long that they do not fit are lost, as in an adapter.
+    /// Writes bytes to the near side. Those that do not fit, because they are not read for long, are lost,
+    /// as in an adapter.
     ///
     /// # Errors
     /// When the system takes the pseudo-terminal away.

@@ -19,8 +19,8 @@ use base::units::Instant;
 /// Lines that may wait for the disk; what does not fit is left out, and said so.
 const WAITING_MAX: usize = 65_536;
 
-/// A file that a thread of its own writes, so that whoever writes to it never waits for the disk.
-/// What is there already stays.
+/// Opens a file that a thread of its own writes, so that the caller never waits for the disk. Existing
+/// contents stay.
 ///
 /// # Errors
 /// When the file cannot be opened.
@@ -56,7 +56,7 @@ pub fn in_background(path: &Path) -> Result<Background, LinkError> {
     Ok(Background(sender))
 }
 
-/// Where lines are put for a file's own thread; clones write to the same file.
+/// The sender of lines to a file's own thread; clones write to the same file.
 #[derive(Clone)]
 pub struct Background(SyncSender<Vec<u8>>);
 
@@ -146,11 +146,11 @@ pub enum Direction {
 /// Bytes that passed at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, on the recording clock.
+    /// Time on the recording clock.
     pub at: Instant,
     /// Which way.
     pub direction: Direction,
-    /// What.
+    /// The bytes.
     pub bytes: Vec<u8>,
 }
 

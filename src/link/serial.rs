@@ -48,7 +48,7 @@ impl SerialLink {
         Ok(link)
     }
 
-    /// When bytes that are sent now must have been taken.
+    /// Returns the time by which bytes that are sent now must have been taken.
     fn alarm_until(&self) -> Instant {
         self.clock.now().after(SEND)
     }

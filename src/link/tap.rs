@@ -1,8 +1,8 @@
-//! The bytes of one job: written down from its first frame to its last, beside its journal.
+//! Records the bytes of one job, from its first frame to its last, beside its journal.
 //!
 //! A tap is always on the link and mostly shut. While it is open, what passes goes to a thread that
-//! writes it in the form of [`record`](super::record): whoever holds the link never waits for the
-//! disk. What finds no room is left out, and so is everything after it, with a line that says so.
+//! writes it in the form of [`byte_trace`](super::byte_trace): the owner of the link never waits for
+//! the disk. What finds no room is left out, and so is everything after it, with a line that says so.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -18,7 +18,7 @@ use crate::{Link, LinkError, LinkFuture};
 use base::clock::Clock;
 use base::units::Instant;
 
-/// What a record ends with that does not hold all bytes.
+/// Last line of a record that does not hold all bytes.
 pub const CUT: &str = "cut";
 
 /// A job's record is cut when it is longer: some minutes of a bus of six servos.

@@ -31,7 +31,7 @@ const CONNECTIONS_MAX: usize = 256;
 /// A request's line and headers have to be here so soon; an idle connection is closed as late.
 const HEAD_MAX: Duration = Duration::from_secs(15);
 
-/// How long a connection that is to end may still write.
+/// Time for which a connection that is closing may still write.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 
 /// Bytes of one request's line and headers.
@@ -82,7 +82,7 @@ impl Connections {
     }
 }
 
-/// What is served, to whom, and whether behind TLS.
+/// Router, guard and TLS settings that all connections share.
 #[derive(Clone)]
 pub(super) struct Site {
     pub(super) router: Router,
@@ -91,8 +91,8 @@ pub(super) struct Site {
     pub(super) tls: Option<Acceptor>,
 }
 
-/// Whoever is slow to agree on a key is waited for here, on the connection's own task and in its
-/// place: nobody else waits, and a newer connection may take the place meanwhile.
+/// Completes the TLS handshake on the connection's own task and in its own slot, so that a slow client delays no other
+/// connection, and a newer one may take the slot meanwhile.
 async fn welcome(stream: TcpStream, from: SocketAddr, site: Site, place: Place) {
     // Small answers in two segments would each wait 40 ms for the other side's delayed acknowledgement.
     let _ = stream.set_nodelay(true);

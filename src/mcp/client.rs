@@ -35,13 +35,13 @@ use super::{keys, stdio};
 /// Longest wait for another node to open the protocol.
 pub const CONNECT_MAX: Duration = Duration::from_secs(5);
 
-/// How often a server that has not answered yet is looked for.
+/// Interval at which a server that has not answered yet is probed.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// Bytes under way between client and server in one process.
 const PIPE_BYTES: usize = 64 * 1024;
 
-/// Why a call to a server got no answer.
+/// Reason why a call to a server got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The server cannot be reached, or speaks something else.
@@ -49,7 +49,7 @@ pub enum ClientError {
     Unreachable {
         /// Its address.
         at: String,
-        /// What happened.
+        /// Cause of the failure.
         why: String,
     },
     /// The server did not open the protocol in time.
@@ -57,7 +57,7 @@ pub enum ClientError {
     Silent {
         /// Its address.
         at: String,
-        /// How long it had.
+        /// Time it had, in seconds.
         limit_s: u64,
     },
     /// The server answered with a protocol error.
@@ -89,7 +89,7 @@ impl From<ServiceError> for ClientError {
     }
 }
 
-/// What a person typed, as arguments: JSON where it is JSON and loses nothing by it, otherwise the text itself.
+/// Returns typed text as arguments: as JSON if it is JSON and loses nothing by it, otherwise as the text itself.
 #[must_use]
 pub fn as_typed(text: &str) -> Received {
     match keys::parse(text.as_bytes(), 1) {
@@ -105,15 +105,15 @@ pub struct Client {
     listener: Listener,
     /// Set when a server in this process may end.
     end: CancellationToken,
-    /// Where a server that is reached by HTTP listens.
+    /// Address of a server that is reached by HTTP.
     server: Option<String>,
 }
 
-/// Opens the protocol with the server at `url`, such as `http://127.0.0.1:8700/mcp` or, with a certificate that this machine
-/// trusts, `https://…`.
+/// Opens the protocol with the server at `url`, such as `http://127.0.0.1:8700/mcp` or, with a certificate that this
+/// machine trusts, `https://…`.
 ///
 /// # Errors
-/// Nobody listens there, or not a server of this protocol, or not within [`CONNECT_MAX`].
+/// Nothing listens there, it is not a server of this protocol, or it did not answer within [`CONNECT_MAX`].
 pub async fn connect(url: &str) -> Result<Client, ClientError> {
     connect_as(url, None).await
 }
@@ -148,8 +148,8 @@ pub async fn connect_as(url: &str, token: Option<String>) -> Result<Client, Clie
     }
 }
 
-/// Returns when nobody listens at the server's address any more. The protocol library goes on waiting for the answer of
-/// a server that was killed.
+/// Returns when nothing listens at the server's address any more. The protocol library would wait for ever for the
+/// answer of a server that was killed.
 async fn gone(server: Option<&str>) {
     let Some(server) = server else {
         return std::future::pending().await;
@@ -166,7 +166,7 @@ async fn gone(server: Option<&str>) {
 /// Opens the protocol over a pair of streams, such as a server's standard output and input.
 ///
 /// # Errors
-/// Nobody answers there, not a server of this protocol, or not within [`CONNECT_MAX`].
+/// No answer, not a server of this protocol, or no answer within [`CONNECT_MAX`].
 pub async fn over<R, W>(input: R, output: W) -> Result<Client, ClientError>
 where
     R: AsyncRead + Send + Unpin + 'static,
@@ -175,10 +175,10 @@ where
     over_within(input, output, "the other end of the streams", CONNECT_MAX).await
 }
 
-/// As [`over`], for a program that may take its time to start; errors call it `at`.
+/// Opens the protocol as [`connect_streams`] does, for a program that may be slow to start; errors call it `at`.
 ///
 /// # Errors
-/// Nobody answers there, not a server of this protocol, or not within `limit`.
+/// No answer, not a server of this protocol, or no answer within `limit`.
 pub async fn over_within<R, W>(
     input: R,
     output: W,
@@ -317,7 +317,7 @@ impl Client {
         }
     }
 
-    /// Whether the connection has ended.
+    /// Returns whether the connection has ended.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.service.is_closed() || self.service.peer().is_transport_closed()
@@ -387,7 +387,7 @@ fn card(tool: Tool) -> ToolCard {
     }
 }
 
-/// Where progress of each call goes.
+/// Receivers of each call's progress.
 #[derive(Debug, Clone, Default)]
 struct Listener {
     calls: Arc<Mutex<HashMap<ProgressToken, ProgressSender>>>,

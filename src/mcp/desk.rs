@@ -1,4 +1,4 @@
-//! What the protocol side asks of whoever does the work, in plain data and without the protocol library's types.
+//! Interface between the protocol side and the tools, in plain data and without the protocol library's types.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ pub trait Desk: Send + Sync + 'static {
     /// The workflow in a few sentences, for `initialize` and `server/discover`. Empty: none are sent.
     fn instructions(&self) -> String;
 
-    /// Does one call, of a known tool or not: an unknown name is answered by the desk, as an error that a model can read.
+    /// Does one call. An unknown tool name is answered too, with an error that a model can read.
     ///
-    /// The future is never dropped half way. Whoever gives up sets [`CallWatch::cancelled`], and the desk comes to rest
-    /// and answers, whether or not anybody still listens.
+    /// The future is never dropped half way. A caller that gives up sets [`CallWatch::cancelled`]; the service then comes
+    /// to rest and answers, even if no client listens any more.
     fn call(&self, call: Call, watch: CallWatch) -> BoxFuture<'static, Answer>;
 
     /// A call of this tool was read and may have to wait for its turn. What cannot wait, a stop, is done here and now;
@@ -43,11 +43,10 @@ pub trait Desk: Send + Sync + 'static {
         false
     }
 
-    /// A caller gave up on something, and there is no way left to find out on what: whatever moves is stopped. Must not
-    /// wait for anything.
+    /// Stops all motion: a caller gave up on something that can no longer be identified. Must not wait for anything.
     fn give_up(&self) {}
 
-    /// What there is beside tools. What is not offered here is answered as a method that does not exist.
+    /// Returns what the service offers beside tools. Anything else is answered as a method that does not exist.
     fn offers(&self) -> Offers {
         Offers::default()
     }
@@ -98,8 +97,8 @@ pub trait Desk: Send + Sync + 'static {
 
 /// Says who may come in over HTTP.
 pub trait Doorkeeper: Send + Sync + 'static {
-    /// Judges the bearer token of one request where that takes no time: there is none, it cannot be one, or it was believed
-    /// before. Nothing where it has to be proven by [`Doorkeeper::admit`].
+    /// Judges the bearer token of one request if that takes no time: there is none, it cannot be valid, or it was verified
+    /// before. Returns `None` if [`Authenticator::verify`] has to verify it.
     fn glance(&self, token: Option<&str>) -> Option<Result<Identity, String>>;
 
     /// Judges the bearer token of one request; may take long, and memory: it is asked for one at a time.
@@ -120,12 +119,12 @@ pub trait Doorkeeper: Send + Sync + 'static {
     fn opens(&self, who: &Identity) -> Result<(), f64>;
 }
 
-/// What a call may look at, and tell, while it runs.
+/// Cancellation and progress of a running call.
 #[derive(Debug, Clone)]
 pub struct CallWatch {
     /// Set when the caller cancelled, hung up or reached its end: a motion stops.
     pub cancelled: CancellationToken,
-    /// Where progress goes; absent when the caller asked for none.
+    /// Receiver of progress; `None` if the caller asked for none.
     pub progress: Option<ProgressSender>,
 }
 
@@ -142,11 +141,11 @@ pub struct ToolCard {
     pub input_schema: Map<String, Value>,
     /// JSON Schema of [`Answer::structured`].
     pub output_schema: Option<Map<String, Value>>,
-    /// What the tool does to the world.
+    /// Effect of the tool on the world.
     pub hints: Hints,
 }
 
-/// What a desk has beside tools.
+/// Features that a service offers beside tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offers {
     /// Resources and their templates.
@@ -201,11 +200,11 @@ pub struct TemplateCard {
 pub struct ResourceText {
     /// Media type.
     pub mime: String,
-    /// What it holds.
+    /// Contents of the resource.
     pub body: ResourceBody,
 }
 
-/// What a resource holds.
+/// Contents of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceBody {
     /// Text in UTF-8.
@@ -221,7 +220,7 @@ pub struct PromptCard {
     pub name: String,
     /// One sentence.
     pub description: String,
-    /// What it takes.
+    /// Parameters of the prompt.
     pub parameters: Vec<PromptParameter>,
 }
 
@@ -232,7 +231,7 @@ pub struct PromptParameter {
     pub name: String,
     /// One sentence.
     pub description: String,
-    /// Whether it must be given.
+    /// True if the argument is required.
     pub required: bool,
 }
 
@@ -245,14 +244,14 @@ pub struct PromptText {
     pub text: String,
 }
 
-/// What is being typed, and where.
+/// Request to complete a text while it is being typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     /// The prompt's name or the resource template.
     pub of: String,
     /// Which argument.
     pub argument: String,
-    /// What was typed so far.
+    /// Text typed so far.
     pub typed: String,
 }
 

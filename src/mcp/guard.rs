@@ -1,7 +1,7 @@
-//! Whom a request names and on whose page it was made, before anything else of it is looked at.
+//! Checks which host a request names and on whose page it was made, before anything else of it is read.
 //!
-//! A web page can make a browser send requests to any address, and its own name lead to this machine: what does not name
-//! this node, or comes from a page of another, is refused wherever it goes.
+//! A web page can make a browser send requests to any address, and can make its own name resolve to this machine. A
+//! request that does not name this node, or comes from a page of a different origin, is refused at every path.
 
 use http::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
 use http::uri::Authority;
@@ -60,7 +60,7 @@ impl Guard {
         }
     }
 
-    /// Why this request goes nowhere, if so.
+    /// Returns the refusal of this request, if any.
     pub(super) fn refuses<B>(&self, request: &Request<B>) -> Option<(StatusCode, &'static str)> {
         if let Some(why) = said_twice(request.headers()) {
             return Some((StatusCode::BAD_REQUEST, why));

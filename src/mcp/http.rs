@@ -51,13 +51,13 @@ const NAME: &str = "mcp-name";
 /// A request's body has to be here so soon after its head.
 pub const BODY_MAX: Duration = Duration::from_secs(15);
 
-/// How long the rest of a body that was refused may still come.
+/// Time within which the rest of a refused body may still arrive.
 const DISCARD_MAX: Duration = Duration::from_secs(1);
 
-/// How long calls may still be answered after the server was told to stop.
+/// Time within which calls may still be answered after the server was told to stop.
 pub const DRAIN_MAX: Duration = Duration::from_millis(1_500);
 
-/// Where to listen and whom to believe.
+/// Names, origins, access and handlers of the HTTP server.
 #[derive(Clone, Default)]
 pub struct HttpConfig {
     /// Hosts, or `host:port`, by which clients may call this node beside `localhost` and the address it listens on.
@@ -65,11 +65,11 @@ pub struct HttpConfig {
     pub hosts: Vec<String>,
     /// Origins of web pages that may call, `https://app.example:443`, beside the server's own. As shipped no other may.
     pub origins: Vec<String>,
-    /// Asked for every request, where there is one; otherwise whoever reaches the address comes in.
+    /// Authenticator asked for every request. Without one, every client that reaches the address is let in.
     pub doorkeeper: Option<Arc<dyn Doorkeeper>>,
     /// Told the id of each session that has ended: by its client, by its idleness, or for another.
     pub left: Option<Left>,
-    /// What is answered at `/metrics`, to whoever the doorkeeper lets in: numbers alone.
+    /// Answer at `/metrics`, for clients that the authenticator lets in: numbers only.
     pub metrics: Option<Page>,
     /// Does what is sent to `/operator`, for callers that the doorkeeper let in; without a doorkeeper there is no such address.
     pub operate: Option<Operate>,
@@ -80,27 +80,28 @@ pub struct HttpConfig {
 }
 
 impl HttpConfig {
-    /// How an address of this server begins.
+    /// Returns the URL scheme of this server.
     #[must_use]
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 }
 
-/// Whoever wants to know that a session has ended.
+/// Callback for the end of a session.
 pub type Left = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// A page of text, made anew each time.
+/// Renderer of a page of text, called for each request.
 pub type Page = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// Does an operator's verb for somebody: a request's body in, the answer's out. Says why not to whom it may not.
+/// Handler of operators' verbs: takes a caller and the request's body, returns the answer's. Fails with the reason if
+/// the caller is not allowed to.
 pub type Operate =
     Arc<dyn Fn(Identity, Vec<u8>) -> BoxFuture<'static, Result<Value, String>> + Send + Sync>;
 
-/// Whether calls can be served now: why, or why not.
+/// Probe of the node's readiness to serve calls, with the reason in either case.
 pub type Ready = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
-/// Why the server is not listening, or no longer.
+/// Reason why the server does not listen, or no longer does.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
     /// Another program listens there.
@@ -108,15 +109,15 @@ pub enum HttpError {
         "{address} is in use by another program; choose another port, or port 0 for a free one"
     )]
     InUse {
-        /// Where it should have listened.
+        /// Address that was asked for.
         address: SocketAddr,
     },
-    /// The address is none of this machine, or its port is reserved.
+    /// The address does not belong to this machine, or its port is reserved.
     #[error("cannot listen on {address}: {source}")]
     Bind {
-        /// Where it should have listened.
+        /// Address that was asked for.
         address: SocketAddr,
-        /// What the system said.
+        /// Error from the system.
         source: io::Error,
     },
     /// The system took the socket away.
@@ -134,7 +135,7 @@ pub struct Listening {
 /// Opens the socket.
 ///
 /// # Errors
-/// The address is in use, is none of this machine, or is reserved.
+/// The address is in use, does not belong to this machine, or is reserved.
 pub async fn listen(address: SocketAddr) -> Result<Listening, HttpError> {
     let refused = |source: io::Error| match source.kind() {
         io::ErrorKind::AddrInUse => HttpError::InUse { address },
@@ -145,10 +146,10 @@ pub async fn listen(address: SocketAddr) -> Result<Listening, HttpError> {
     Ok(Listening { listener, address })
 }
 
-/// A socket that somebody else has opened.
+/// Adopts a socket that another process has opened.
 ///
 /// # Errors
-/// It is not one that listens.
+/// The socket does not listen.
 pub fn adopt(listener: std::net::TcpListener) -> Result<Listening, HttpError> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
@@ -157,7 +158,7 @@ pub fn adopt(listener: std::net::TcpListener) -> Result<Listening, HttpError> {
 }
 
 impl Listening {
-    /// Where it listens; with port 0 asked for, the port that was given.
+    /// Returns the address it listens on. If port 0 was asked for, this holds the assigned port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -227,8 +228,8 @@ impl Listening {
     }
 }
 
-/// What is answered where. Whether the process lives and is ready is told to whoever asks; all else where the doorkeeper
-/// lets the caller in, if there is one.
+/// Builds the routes. Liveness and readiness are open to every client; everything else requires the authenticator, if
+/// there is one.
 fn routes<H: ServerHandler + Clone>(
     config: HttpConfig,
     porter: Option<Porter>,
@@ -257,7 +258,7 @@ fn routes<H: ServerHandler + Clone>(
     }
 }
 
-/// A page for whoever may come in.
+/// Serves a page to clients that the authenticator lets in.
 async fn shown(porter: Option<Porter>, page: Page, request: Request) -> Response {
     if let Some(porter) = porter
         && let Err(why) = porter.admit(request.headers()).await
@@ -289,7 +290,7 @@ type Stateless<H> = StreamableHttpService<H, NeverSessionManager>;
 struct Door<H> {
     /// Clients that said `initialize` and take streams.
     in_session: InSession<H>,
-    /// Who they are.
+    /// Open sessions.
     sessions: Arc<Sessions>,
     /// Requests that stand alone; answered by a stream, so that progress can come before the answer.
     streams: Stateless<H>,
@@ -299,7 +300,7 @@ struct Door<H> {
     /// The side that does calls, where this server has one.
     desk: Option<Arc<dyn Desk>>,
     porter: Option<Porter>,
-    /// How many requests are being answered.
+    /// Number of requests being answered.
     calls: watch::Sender<usize>,
 }
 
@@ -338,8 +339,8 @@ impl<H: ServerHandler + Clone> Door<H> {
         (!self.sessions.may_use(id, owner(headers))).then(|| refusal(StatusCode::NOT_FOUND, why))
     }
 
-    /// Answers within a session, and binds one that is opened by that to the token that opened it. Before this answer is
-    /// sent nobody else can name it.
+    /// Answers within a session. Binds a session that this opens to the token that opened it, before the answer is sent:
+    /// until then no other client can name it.
     async fn answer_in_session(&self, request: Request) -> Response {
         let owner = owner(request.headers());
         let response = self.in_session.handle(request).await.map(Body::new);
@@ -522,7 +523,7 @@ fn too_slow() -> Response {
     refusal(StatusCode::REQUEST_TIMEOUT, &why)
 }
 
-/// Why no session is opened now, if so: the caller has opened enough lately, or all are at work.
+/// Returns the refusal if no session can be opened now: the caller has opened enough lately, or all are at work.
 fn no_session<H>(door: &Door<H>, parts: &http::request::Parts, way: Way) -> Option<Response> {
     let identity = parts.extensions.get::<Identity>();
     if let (Some(porter), Some(identity)) = (&door.porter, identity)

@@ -30,18 +30,18 @@ const SESSION: &str = "mcp-session-id";
 pub(super) const JSON: &str = "application/json";
 pub(super) const STREAM: &str = "text/event-stream";
 
-/// Why a request did not get through.
+/// Reason why a request did not get through.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpClientError {
     /// The address is not one this client can reach.
     #[error("{0} is no address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp")]
     Address(String),
-    /// Nobody answered.
+    /// The host did not answer.
     #[error("cannot reach {host}: {source}")]
     Connect {
         /// Host and port.
         host: String,
-        /// What the system said.
+        /// Error from the system.
         source: std::io::Error,
     },
     /// The other side is not who it says, or does not speak TLS.
@@ -49,7 +49,7 @@ pub enum HttpClientError {
     Tls {
         /// Host and port.
         host: String,
-        /// What went wrong.
+        /// Error from TLS.
         source: TlsError,
     },
     /// The connection broke.
@@ -75,10 +75,10 @@ impl From<HttpClientError> for Failure {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HttpClient;
 
-/// Sends JSON to an address, or asks it for some where there is no body: the status and the text that came back.
+/// Sends JSON to an address, or fetches JSON if there is no body. Returns the status and the text of the answer.
 ///
 /// # Errors
-/// The address is none, nobody answers there, or the connection breaks.
+/// Invalid address, no answer, or a broken connection.
 pub async fn json(
     url: &str,
     token: Option<String>,
@@ -100,7 +100,7 @@ pub async fn json(
     Ok((status, String::from_utf8_lossy(&body).into_owned()))
 }
 
-/// What every request says beside its body.
+/// Parts of a request beside its body.
 pub(super) struct Head {
     pub(super) session: Option<Arc<str>>,
     pub(super) token: Option<String>,
@@ -150,10 +150,10 @@ pub(super) async fn send(
     Ok(sender.send_request(request).await?)
 }
 
-/// Sends JSON and reads JSON: the status, and the body where it is JSON.
+/// Sends JSON and reads JSON. Returns the status, and the body if it is JSON.
 ///
 /// # Errors
-/// Nobody was reached, or the answer could not be read.
+/// The host was not reached, or the answer could not be read.
 pub async fn ask(
     url: &str,
     token: Option<String>,
@@ -185,11 +185,11 @@ async fn open(host: String, secure: Option<&str>) -> Result<Box<dyn Stream>, Htt
     }
 }
 
-/// Where a request goes.
+/// Destination of a request.
 struct Target {
     /// `host:port` to connect to.
     host: String,
-    /// What to ask for there.
+    /// Path to request there.
     path: Uri,
     /// The name that the certificate must be for, where there is to be one.
     secure: Option<String>,
@@ -252,7 +252,8 @@ pub(super) fn events(response: Response<Incoming>) -> BoxStream<'static, Result<
     SseStream::from_bytes_stream(bounded).boxed()
 }
 
-/// Where the last event that ends in this chunk ends. One whose empty line is cut in two is counted on until the next.
+/// Returns the position after the last event that ends in this chunk. An event whose empty line is split across
+/// chunks counts as going on to the next.
 fn event_end(chunk: &[u8]) -> Option<usize> {
     let ends = |line: &[u8]| chunk.windows(line.len()).rposition(|bytes| bytes == line);
     ends(b"\n\n").max(ends(b"\r\n\r\n"))
@@ -357,7 +358,7 @@ impl StreamableHttpClient for HttpClient {
     }
 }
 
-/// A JSON answer, which is a message whatever the status says: an error's code and words are inside.
+/// Reads a JSON answer. It is a message regardless of its status: an error's code and words are inside.
 async fn answer(
     response: Response<Incoming>,
     session: Option<String>,

@@ -1,8 +1,8 @@
-//! What may be wrong with one message before the protocol library sees it, and what is said about it.
+//! Checks one message before the protocol library sees it, and repairs or answers what is wrong with it.
 //!
-//! The library answers some of these with silence, a 404 or a 415, and clients then conclude that the server has no tools.
-//! Here a message is passed on (as it came, or with its form mended) or answered with a proper JSON-RPC error.
-//! Nothing in here looks at what a tool's arguments mean: they travel on exactly as they came.
+//! The library answers some of these with silence, a 404 or a 415, and clients then conclude that the server has no
+//! tools. Here a message is passed on (as received, or with its form repaired) or answered with a proper JSON-RPC
+//! error. Nothing here interprets a tool's arguments: they travel on exactly as received.
 
 use call::Received;
 use serde_json::{Map, Value, json};
@@ -16,13 +16,13 @@ pub const INVALID_REQUEST: i64 = -32600;
 /// JSON-RPC: the method is known and its parameters do not fit.
 pub const INVALID_PARAMS: i64 = -32602;
 
-/// Reads a message that is not JSON, or says why it cannot.
+/// Reader of a message that is not JSON; says why if it cannot read it.
 ///
-/// What it could not read without loss it leaves inside `params.arguments` as a string, so that whoever judges the
-/// arguments judges the caller's own text.
+/// Arguments that could not be read without loss stay in `params.arguments` as a string, so that the caller's own
+/// text is judged.
 pub type Repair = fn(&[u8]) -> Repaired;
 
-/// What became of a message that is not JSON.
+/// Result of repairing a message that is not JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Repaired {
     /// The message that was meant.
@@ -40,7 +40,7 @@ pub fn never_repair(raw: &[u8]) -> Repaired {
     }
 }
 
-/// What becomes of one message.
+/// Decision about one message.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Admitted {
     /// It goes on to the protocol library.
@@ -62,7 +62,7 @@ pub(super) struct Passed {
     pub(super) method: Option<String>,
     /// Its id; a notification has none.
     pub(super) id: Option<Value>,
-    /// Whether it names its own protocol revision and so needs no `initialize` before it.
+    /// True if it names its own protocol revision and so needs no `initialize` before it.
     pub(super) stands_alone: bool,
 }
 
@@ -316,7 +316,7 @@ fn introduce(message: &mut Object) {
     }
 }
 
-/// What `params` of a call may hold beside its arguments.
+/// Keys that `params` of a call may hold, its arguments included.
 const CALL_KEYS: [&str; 6] = [
     "_meta",
     "arguments",
@@ -366,8 +366,8 @@ fn ferry(message: &mut Object, twice: &[KeyPath], raw: &[u8]) -> Result<(), Stri
     Ok(())
 }
 
-/// Makes arguments of what stands beside them, where there are none: `{"name": "x", "args": {…}}`, `{"name": "x", "a": 1}`.
-/// Returns the names of what was moved.
+/// Moves stray values into the arguments if there are none: `{"name": "x", "args": {…}}`, `{"name": "x", "a": 1}`.
+/// Returns the names of the moved values.
 fn move_strays(params: &mut Object) -> Vec<String> {
     if params
         .get("arguments")

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-/// What is kept; it goes with the body.
+/// Value that lives as long as a response body.
 pub(super) trait Keep: Send + Unpin + 'static {
     /// The reader has all of the body.
     fn read_to_the_end(&mut self) {}

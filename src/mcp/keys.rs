@@ -1,5 +1,6 @@
-//! What JSON readers drop in silence: all but the last of a key said twice, and the digits of a number that a double does not
-//! keep. A caller who said two things has said nothing certain, and `4.9999999999999999999` is not 5.
+//! Finds what JSON readers drop silently: all but the last of a duplicated key, and the digits of a number that a
+//! double does not keep. A caller that said two things has said nothing certain, and `4.9999999999999999999` is not
+//! 5.
 
 use std::fmt;
 use std::ops::Range;
@@ -145,7 +146,7 @@ impl<'de> Visitor<'de> for Walk<'_, '_> {
     }
 }
 
-/// Where the value of the last `key` of the object in `text` stands. `text` is valid JSON.
+/// Returns the range of the value of the last `key` of the object in `text`, which must be valid JSON.
 pub(super) fn value_of(text: &str, key: &str) -> Option<Range<usize>> {
     let mut at = text.find('{')? + 1;
     let mut found = None;

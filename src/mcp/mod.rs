@@ -1,13 +1,13 @@
-//! The only room that knows MCP: bytes come in, a [`Call`] goes to the [`Desk`], an [`Answer`] goes back.
+//! The only room that knows MCP: bytes come in, a [`ToolCall`] goes to the [`McpService`], a [`ToolAnswer`] goes back.
 //!
-//! It knows no tool. Whoever implements [`Desk`] says what there is and does it.
+//! It knows no tool. The implementation of [`McpService`] says which there are and does the work.
 //!
-//! * [`inlet`]: what may be wrong with a message before the protocol library sees it, and what is said about it
-//! * `stray`: stops in messages that are no calls
-//! * [`server`]: the protocol library's handler over a desk
+//! * [`message_intake`]: checks a message before the protocol library sees it, and repairs or answers what is wrong
+//! * `stray_stop`: stops in messages that are no calls
+//! * [`server`]: the protocol library's handler over a service
 //! * [`stdio`], [`http`]: the two ways in
 //! * [`client`]: the way out, to other servers, and into our own server in the same process
-//! * [`pass`]: one call to another node, on a connection of its own
+//! * [`forward_call`]: one call to another node, on a connection of its own
 
 mod accept;
 pub mod client;

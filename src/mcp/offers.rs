@@ -19,7 +19,7 @@ use super::desk::{
     ToolCard, Unknown,
 };
 
-/// How the node introduces itself.
+/// Returns the server's description of itself.
 pub(super) fn introduction(desk: &dyn Desk) -> ServerConfig {
     let me = Implementation::new("steadyhand", env!("CARGO_PKG_VERSION"))
         .with_title("Steadyhand")

@@ -1,8 +1,9 @@
-//! One call to another node: one request on a connection of its own, whose end is the end of the call at both ends.
+//! Forwards one call to another node: one request on a connection of its own, whose end is the end of the call at
+//! both ends.
 //!
-//! There is no session that could be lost in between. Whoever drops the future hangs up, and the other node stops what the
-//! call moved; a node that dies breaks the connection; one that sleeps says nothing, which is noticed because a node that
-//! works tells its progress at least once a second.
+//! There is no session that could be lost in between. Dropping the future closes the connection, and the other node
+//! stops what the call moved. A node that dies breaks the connection. A node that sleeps is noticed by its silence,
+//! because a working node sends its progress at least once a second.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -32,11 +33,11 @@ const COMPLAINT_CHARS_MAX: usize = 300;
 /// A call for another node.
 #[derive(Debug, Clone)]
 pub struct Parcel {
-    /// Where the other node speaks MCP.
+    /// MCP address of the other node.
     pub url: String,
     /// The token that opens it.
     pub token: Option<String>,
-    /// Who passes the call on, and for whom.
+    /// Node that forwards the call, and the caller it acts for.
     pub hop: Hop,
     /// The tool.
     pub tool: String,
@@ -46,7 +47,7 @@ pub struct Parcel {
     pub quiet: Duration,
 }
 
-/// Why a call has no answer.
+/// Reason why a call has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum PassError {
     /// Nothing was delivered.
@@ -70,7 +71,7 @@ impl From<HttpClientError> for PassError {
     }
 }
 
-/// What a request says of the hop, if it was passed on.
+/// Returns the hop that a request's headers describe, if it was forwarded.
 pub(super) fn hop(headers: &HeaderMap) -> Option<Hop> {
     let word = |name: &str| {
         let text = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
@@ -188,7 +189,7 @@ fn heard(
     }
 }
 
-/// What another node says of a call that it does not take.
+/// Returns another node's reason for refusing a call.
 fn complaint(status: StatusCode, body: &str) -> String {
     let said: Option<Value> = serde_json::from_str(body).ok();
     let why = said

@@ -9,11 +9,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Timeout, timeout};
 
-/// So long may the other side take nothing of what is written to it; any byte begins the wait anew. Then it counts as gone:
-/// the connection is closed, and what it has asked for is given up.
+/// Maximum time for which the other side may read nothing of what is written to it; any byte restarts it. After that
+/// the other side counts as gone: the connection is closed, and its requests are abandoned.
 pub(super) const UNREAD_MAX: Duration = Duration::from_secs(15);
 
-/// A stream whose writes fail where nobody reads.
+/// Stream whose writes fail if the other side does not read.
 pub(super) struct Patient<S> {
     stream: S,
     unread_max: Duration,
@@ -30,7 +30,7 @@ impl<S> Patient<S> {
         }
     }
 
-    /// What became of a write: one that waits is given up when its time is over.
+    /// Returns the result of a write, or an error once it has waited too long.
     fn within<T>(
         &mut self,
         written: Poll<io::Result<T>>,

@@ -18,10 +18,10 @@ pub(super) const PROGRESS_PERIOD_MIN: Duration = Duration::from_millis(100);
 /// Step by which a notice without news rises, because the protocol wants each greater than the last.
 const STEP_WITHOUT_NEWS: f64 = 1e-6;
 
-/// How far a call has come.
+/// Progress of a call.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Progress {
-    /// So much is done, in the same unit as `total`. A step back is not sent.
+    /// Amount done, in the same unit as `total`. A step back is not sent.
     pub done: f64,
     /// Of so much, where it is known.
     pub total: Option<f64>,
@@ -29,7 +29,7 @@ pub struct Progress {
     pub message: String,
 }
 
-/// Where a call tells its progress. Telling costs nothing and never waits; only the newest is kept.
+/// Sender of a call's progress. Sending costs nothing and never waits; only the newest value is kept.
 #[derive(Debug, Clone)]
 pub struct ProgressSender(watch::Sender<Progress>);
 
@@ -92,7 +92,7 @@ async fn wait(
     }
 }
 
-/// What the wire has heard so far.
+/// Progress that was sent so far.
 #[derive(Debug, Default)]
 struct Wire {
     last: Option<f64>,

@@ -38,8 +38,8 @@ const LAST_NOTICE_WAIT: Duration = Duration::from_millis(500);
 /// Most values in one completion, by the protocol.
 const COMPLETIONS_MAX: usize = 100;
 
-/// Requests that the library knows by type: where one of them arrives untyped, its parameters did not fit.
-/// `initialize` is none of them: by the newest revision there is no such method, and by the older ones it always fits.
+/// Requests that the library knows by type: if one arrives untyped, its parameters did not fit.
+/// `initialize` is not listed: the newest revision has no such method, and under the older ones it always fits.
 const TYPED: [&str; 8] = [
     "completion/complete",
     "prompts/get",
@@ -443,7 +443,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// A prompt's arguments as text, whatever JSON they came as.
+/// Returns a prompt's arguments as text, regardless of their JSON types.
 fn texts(arguments: Option<Map<String, Value>>) -> BTreeMap<String, String> {
     let text = |value: Value| match value {
         Value::String(text) => text,

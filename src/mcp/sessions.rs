@@ -23,7 +23,7 @@ pub(super) const SESSIONS_MAX: usize = 64;
 /// A call in progress keeps its own alive.
 const IDLE_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// Why a session is not opened, or not used.
+/// Reason why a session is not opened, or not used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SessionsError {
     /// A call is open in each of them.
@@ -45,7 +45,7 @@ pub(super) struct Sessions {
 #[derive(Default)]
 struct All(Mutex<VecDeque<Arc<Session>>>);
 
-/// Whose a session is: the hash of the token that opened it; `None` where none was sent.
+/// Owner of a session: the hash of the token that opened it; `None` if no token was sent.
 pub(super) type Owner = Option<blake3::Hash>;
 
 struct Session {
@@ -80,13 +80,13 @@ impl All {
         Some(session)
     }
 
-    /// Whether one more fits, or takes the place of another.
+    /// Returns whether one more session fits, or can replace an idle one.
     fn has_room(&self) -> bool {
         let all = self.lock();
         all.len() < SESSIONS_MAX || all.iter().any(|session| session.is_idle())
     }
 
-    /// Whoever has to go so that one more fits.
+    /// Removes sessions until one more fits, and returns them.
     fn surplus(&self) -> Result<Vec<Arc<Session>>, SessionsError> {
         let mut all = self.lock();
         let mut gone = Vec::new();
@@ -136,7 +136,7 @@ impl Sessions {
         }
     }
 
-    /// Whether one more can be opened now.
+    /// Returns whether one more session can be opened now.
     pub(super) fn has_room(&self) -> bool {
         self.all.has_room()
     }
@@ -149,7 +149,7 @@ impl Sessions {
         }
     }
 
-    /// Whether a caller may name this session: it is its own, or there is none of that id.
+    /// Returns whether a caller may name this session: it is the caller's own, or does not exist.
     pub(super) fn may_use(&self, id: &str, owner: Owner) -> bool {
         let all = self.all.lock();
         let found = all.iter().find(|session| *session.id == *id);

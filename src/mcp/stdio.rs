@@ -38,13 +38,13 @@ const WAITING_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Answers of the reader's own that wait to be written. A client that takes none of them loses those that do not fit.
 const REPLIES_MAX: usize = 256;
 
-/// How long a client is given to take them in the end.
+/// Time for which a client may still take the last answers.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The server has too much to do.
 const BUSY: i64 = -32000;
 
-/// Why serving a pair of streams ended before its time.
+/// Reason why serving a pair of streams ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
     /// The opening of the protocol failed.
@@ -60,7 +60,7 @@ pub enum StdioError {
 /// `ended` runs as soon as input has ended, before anything else: the arm stops there.
 ///
 /// # Errors
-/// See [`StdioError`]. The end of input is none.
+/// See [`StdioError`]. The end of input is not an error.
 pub async fn serve(
     desk: Arc<dyn Desk>,
     repair: Repair,
@@ -148,12 +148,12 @@ struct Reader {
     replies: mpsc::Sender<Vec<u8>>,
     forward: mpsc::Sender<(usize, ClientJsonRpcMessage)>,
     waiting_bytes: Arc<AtomicUsize>,
-    /// Whether the client has opened the protocol. Until then only requests may come; anything else would end the server.
+    /// True if the client has opened the protocol. Until then only requests may come; anything else would end the server.
     opened: bool,
 }
 
 impl Reader {
-    /// Returns when input has ended or nobody listens any more.
+    /// Reads until input has ended or no client listens any more.
     async fn run(mut self, input: impl AsyncRead + Unpin) {
         let mut input = BufReader::new(input);
         let mut line = Vec::new();
@@ -173,7 +173,7 @@ impl Reader {
         }
     }
 
-    /// Deals with one line; `false` when nobody listens any more.
+    /// Handles one line. Returns `false` when no client listens any more.
     fn take(&mut self, line: &[u8]) -> bool {
         match stray::admit(line, self.repair, self.desk.as_ref()) {
             Admitted::Nothing => true,
@@ -275,7 +275,7 @@ fn too_long() -> Value {
     inlet::refusal(inlet::INVALID_REQUEST, None, &why)
 }
 
-/// What a message does before the protocol is open.
+/// Treatment of a message before the protocol is open.
 enum Opening {
     Opens,
     MayCome,
@@ -298,7 +298,7 @@ impl Opening {
 enum Line {
     /// A line without its end.
     Whole,
-    /// What stood before the end of input without a line's end.
+    /// Text before the end of input, without a line end.
     Last,
     TooLong,
     End,

@@ -17,10 +17,10 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 /// Longest wait for the other side to agree on a key.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 
-/// Why there is no secret to share.
+/// Reason why TLS cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TlsError {
-    /// Nobody is trusted, so no certificate can be.
+    /// No certificate authority is trusted, so no certificate can be.
     #[error(
         "this machine trusts no certificate authority; install its ca-certificates or name a file of them in SSL_CERT_FILE"
     )]
@@ -39,7 +39,7 @@ pub enum TlsError {
     Unusable {
         /// Which of them.
         what: &'static str,
-        /// What is wrong with it.
+        /// Reason, in words.
         why: String,
     },
 }
@@ -51,7 +51,7 @@ impl TlsError {
     }
 }
 
-/// A connection, whatever carries it.
+/// Connection, plain or encrypted.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
@@ -71,7 +71,7 @@ pub(super) async fn secured(stream: TcpStream, host: &str) -> Result<Box<dyn Str
     }
 }
 
-/// What speaks TLS with whoever comes, shared by all connections.
+/// TLS side of the server, shared by all connections.
 #[derive(Clone)]
 pub struct Acceptor(TlsAcceptor);
 
@@ -107,10 +107,10 @@ fn connector() -> Result<TlsConnector, TlsError> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// What a server shows and keeps: its certificates, its own first, and its key, all as PEM.
+/// Builds the server's TLS side from its certificates, its own first, and its key, all as PEM.
 ///
 /// # Errors
-/// There is no certificate or key in what is given, or they do not belong together.
+/// The PEM holds no certificate or key, or they do not belong together.
 pub fn acceptor(certificates: &[u8], key: &[u8]) -> Result<Acceptor, TlsError> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
     let chain = chain.map_err(|error| TlsError::unusable("certificate", &error))?;

@@ -1,4 +1,4 @@
-//! An arm's thread goes ahead of whatever else the machine does, where the machine lets it.
+//! Real-time priority for an arm's thread, where the machine grants it.
 
 use std::io;
 

@@ -1,13 +1,13 @@
-//! Feeling the sheet with the servos: what they say in the air is learned first, and what differs
-//! from it is a touch.
+//! Contact detection by the servos. A baseline is learned in free air; a deviation from it is a
+//! touch.
 //!
-//! Two things tell of a touch: a joint stays behind its goal, and its servo pushes harder. Which
-//! comes first depends on servo and pen, so both are watched. Whoever is deaf to both is caught by
-//! the depth at which the gate lets no probe go further.
+//! Two signals show a touch: a joint lags behind its goal, and its servo pushes harder. Which comes
+//! first depends on servo and pen, so both are watched. If neither is seen, the gate's depth limit
+//! for probes ends the motion.
 //!
-//! What is learned is air only if the tip moved freely meanwhile: it came down as its goal did, and
-//! no servo pushed harder at the end than at the beginning. Otherwise the tip pressed from the start,
-//! and where the sheet begins is not known.
+//! A baseline is valid only if the tip moved freely meanwhile: it came down as its goal did, and no
+//! servo pushed harder at the end than at the beginning. Otherwise the tip pressed from the start,
+//! and the place where the sheet begins is not known.
 
 use arm::Arm;
 use base::units::{Instant, Joints, Measured};
@@ -18,7 +18,8 @@ const SETTLE: usize = 30;
 /// Readings in the air from which it is learned what nothing feels like.
 const LEARN: usize = 120;
 
-/// So many readings after these the tip must still be free: a touch is felt a little after it began.
+/// Number of readings after learning during which the tip must still be free: a touch is detected a
+/// little after it began.
 const GUARD: usize = 15;
 
 /// Readings at either end of these that are compared to say whether the tip moved freely.
@@ -27,16 +28,16 @@ const END: usize = LEARN / 3;
 /// A first few of them are too little to compare anything with.
 const LEARNED_MIN: usize = 10;
 
-/// So many readings in a row beyond the threshold are a touch.
+/// Number of consecutive readings beyond the threshold that are a touch.
 const IN_A_ROW: usize = 3;
 
-/// A joint is not felt before it is so many counts further behind than in the air.
+/// Least additional lag of a joint, in encoder counts, that can be a touch.
 const COUNTS: f64 = 3.0;
 
 /// A servo is not felt before it pushes by so much of its torque more than in the air.
 const LOAD: f64 = 0.03;
 
-/// How many times what varied in the air is added.
+/// Factor by which the baseline's spread is added to the threshold.
 const SPREADS: f64 = 2.0;
 
 /// A tip that came down by less than this share of the way that its goal came did not move freely.
@@ -53,13 +54,13 @@ const HELD_LOAD: f64 = LOAD;
 #[derive(Debug)]
 pub(super) struct Reading<'a> {
     pub(super) goal_rad: &'a Joints,
-    /// How high over the sheet the tip was sent, and how high it is; `None` where that is not known.
+    /// Goal height and measured height of the tip over the sheet; `None` if unknown.
     pub(super) goal_mm: Option<f64>,
     pub(super) tip_mm: Option<f64>,
     pub(super) seen: &'a Measured,
 }
 
-/// What a reading says.
+/// The verdict on one reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Felt {
     Nothing,
@@ -71,7 +72,7 @@ pub(super) enum Felt {
     EarlyContact,
 }
 
-/// What is felt on one probe.
+/// Contact detector for one probe.
 #[derive(Debug)]
 pub(super) struct Feeler {
     channels: Vec<Channel>,
@@ -80,7 +81,7 @@ pub(super) struct Feeler {
     readings: usize,
     beyond: usize,
     read_at: Option<Instant>,
-    /// Where the joints were when nothing was felt for the last time, and which reading that was.
+    /// Index and joint angles of the last reading without contact.
     free: Option<(usize, Joints)>,
 }
 
@@ -88,7 +89,7 @@ pub(super) struct Feeler {
 #[derive(Debug)]
 struct Channel {
     of: Of,
-    /// What it differs by at least where it is a touch.
+    /// Least deviation from the baseline that can be a touch.
     least: f64,
     sum: f64,
     low: f64,
@@ -105,9 +106,9 @@ struct Drift {
 
 #[derive(Clone, Copy, Debug)]
 enum Of {
-    /// How far a joint is behind its goal.
+    /// Lag of a joint behind its goal.
     Behind(usize),
-    /// How hard a servo pushes.
+    /// Load of a servo.
     Load(u8),
 }
 
@@ -179,7 +180,7 @@ impl Feeler {
         most
     }
 
-    /// Whether something held the tip while it was learned what air feels like.
+    /// Returns whether the tip was held while the baseline was learned.
     fn is_held(&self) -> bool {
         let (goal_mm, tip_mm) = (self.goal_mm.mean(), self.tip_mm.mean());
         // What is no number is no free movement.
@@ -225,7 +226,7 @@ impl Channel {
         self.high = self.high.max(value);
     }
 
-    /// How far a value is from the air's, as a share of what is a touch.
+    /// Returns the deviation of a value from the baseline, as a share of the threshold.
     fn excess(&self, value: f64, learned: usize) -> f64 {
         let mean = self.sum / learned as f64;
         // What already touches while it is learned must not pass for air.
@@ -283,7 +284,7 @@ mod tests {
         }
     }
 
-    /// How far a probe comes down from one reading to the next.
+    /// Descent of a probe between two readings.
     const STEP_MM: f64 = 0.0196;
 
     /// Takes a reading of a tip that is so far above its goal, which comes down with every reading.
@@ -298,8 +299,8 @@ mod tests {
         })
     }
 
-    /// What is felt after some noise in the air, and then what `then` says of joint, servo and tip;
-    /// with the tick at which it is felt.
+    /// Returns the first contact and its tick, after noise in the air and then the values that `then`
+    /// gives for joint, servo and tip.
     fn felt(air: u64, then: impl Fn(u64) -> (f64, f64, f64)) -> Option<(u64, Felt)> {
         let (mut feeler, dof) = feeler();
         (1..=air + 200).find_map(|tick| {
@@ -352,7 +353,7 @@ mod tests {
         contact(felt(learned + GUARD as u64, firm));
     }
 
-    /// What changes too slowly for a threshold is no air either.
+    /// A change too slow for a threshold does not pass for free air either.
     #[test]
     fn refuses_to_learn_air_from_a_tip_that_is_held_back_or_presses_ever_harder() {
         let end = (SETTLE + LEARN) as u64;

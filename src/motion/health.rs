@@ -1,5 +1,4 @@
-//! How the servos are: what is worth a warning, what keeps a stroke from beginning, and what ends
-//! one.
+//! Servo health: temperatures that call for a warning, forbid a stroke, or end one.
 
 use serde::Serialize;
 
@@ -16,20 +15,20 @@ const HOT_C: f64 = 60.0;
 /// at 70 °C or a little above, and an arm without torque drops.
 const TOO_HOT_C: f64 = 65.0;
 
-/// So many readings in a row end a stroke: one that was damaged on its way must not.
+/// Number of consecutive hot readings that end a stroke; a single damaged reading must not.
 const HOT_READINGS: u32 = 5;
 
 /// A joint that came down that far below a threshold is well again.
 const COOLED_C: f64 = 2.0;
 
-/// What to do about it, the worst of all servos.
+/// The action that servo health demands; of several servos, the gravest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Care {
     /// Nothing.
     #[default]
     None,
-    /// Somebody should look.
+    /// An operator should take a look.
     Warn,
     /// No stroke begins.
     NoStroke,
@@ -37,7 +36,7 @@ pub enum Care {
     Park,
 }
 
-/// How the servos are.
+/// Health of the servos.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Health {
     /// The gravest.

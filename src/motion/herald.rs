@@ -1,8 +1,9 @@
-//! How what the arm's thread has to say gets out: it puts it down and goes on; a herald tells it.
+//! Publishes snapshots from the arm's thread without blocking it: the arm's thread fills a slot, a
+//! helper thread (the herald) takes the locks.
 //!
-//! Whoever looks at a snapshot or waits for an answer takes locks, of the snapshot and of the
-//! runtime that it runs on. If the machine set such a reader aside in the middle, the arm's thread
-//! would wait for it, and with it a stop. So the arm's thread takes none of those locks.
+//! Readers of a snapshot, and callers that wait for an answer, take locks: of the snapshot and of
+//! the runtime that they run on. If the machine suspended such a reader while it holds one, the
+//! arm's thread would wait for it, and a stop would too. So the arm's thread takes none of them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,7 +14,7 @@ use tokio::sync::watch;
 use super::mailbox::{locked, try_locked};
 use super::{Snapshot, State};
 
-/// Tells whoever gave an order what became of it.
+/// A callback that tells the sender of a command its result.
 pub(super) type Answer = Box<dyn FnOnce() + Send>;
 
 /// The arm's thread's side. Dropping it ends the herald, once all is told.
@@ -30,7 +31,7 @@ struct Desk {
     over: AtomicBool,
 }
 
-/// What was put down and has not been told.
+/// A snapshot with its answers that has not been published yet.
 struct Leaf {
     serial: u64,
     snapshot: Snapshot,
@@ -55,8 +56,8 @@ impl Outbox {
         })
     }
 
-    /// Puts down what is known now, and answers, which are given once that is told. Waits for
-    /// nobody. A snapshot that was not told yet is replaced; its answers stay.
+    /// Stores a snapshot, and answers to be given once it is published. Never blocks. Replaces a
+    /// snapshot that was not published yet; its answers stay.
     pub(super) fn put(&self, snapshot: Snapshot, mut answers: Vec<Answer>) {
         let serial = self.serial.fetch_add(1, Ordering::SeqCst);
         if let Some(mut free) = self.desk.leaves.iter().find_map(try_locked) {
@@ -128,8 +129,8 @@ impl Desk {
     }
 }
 
-/// Wakes whoever waits. What breaks in that is theirs: were the herald to end with it, nobody would
-/// hear of the arm any more.
+/// Runs a callback and catches its panic: otherwise the herald would end, and with it all news of
+/// the arm.
 fn give(tell: impl FnOnce()) {
     if std::panic::catch_unwind(std::panic::AssertUnwindSafe(tell)).is_err() {
         tracing::error!("whoever waited for the arm's answer broke when it came");

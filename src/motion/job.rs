@@ -22,11 +22,11 @@ pub(super) struct Job {
     dwelling: Option<(usize, Joints)>,
     feeler: Feeler,
     reached: usize,
-    /// When the last frame was sent.
+    /// Time at which the last frame was sent.
     pub(super) sent_all: Option<Instant>,
-    /// What broke on the way. The motion comes to its stand before it is told.
+    /// The error on the way, if any. It is reported once the motion has come to a stand.
     pub(super) failing: Option<String>,
-    /// Whether a servo became too hot for it.
+    /// `true` once a servo became too hot for the motion.
     pub(super) too_hot: bool,
 }
 
@@ -51,8 +51,8 @@ impl Job {
         }
     }
 
-    /// Whether the next frame, and a stop from it, stay within what is released. A stop under way
-    /// waits for no release: its way was released before.
+    /// Returns whether the next frame, and a stop from it, stay within the released samples. A stop
+    /// under way needs no release: its path was released before.
     pub(super) fn is_released(&self) -> bool {
         self.execution.was_stopped() || self.release.covers(self.execution.next_reach())
     }
@@ -144,7 +144,7 @@ impl Job {
         self.end(Outcome::Reached { visits, off_rad })
     }
 
-    /// The motion is over whether or not somebody still waits. Its keeper hears first how far it
+    /// Ends the motion, even if its caller no longer waits. The journal learns first how far the motion
     /// came.
     pub(super) fn end(self, outcome: Outcome) -> Answer {
         let sent = self.execution.progress().sample;

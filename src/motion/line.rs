@@ -1,4 +1,4 @@
-//! How a stop reaches the arm's thread: atomics and a wake-up, never a lock or a queue.
+//! Carries stop requests to the arm's thread: atomics and a wake-up, never a lock or a queue.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
@@ -10,9 +10,9 @@ use permit::Who;
 #[derive(Debug)]
 pub(super) struct StopLine {
     asked: AtomicU64,
-    /// Those of them that somebody said: not the node, and not a caller that only went away.
+    /// Number of deliberate requests: not by the node, and not by a caller that only disconnected.
     said: AtomicU64,
-    /// When the first of the requests came that nobody has looked at; [`NOT_ASKED`] for none.
+    /// Time of the first request not yet taken; [`NOT_ASKED`] for none.
     at_nanos: AtomicU64,
     by: AtomicU8,
     emergency: AtomicBool,
@@ -34,7 +34,7 @@ impl Default for StopLine {
     }
 }
 
-/// What was asked since the thread last looked.
+/// The stop requests since the thread last took them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) serial: u64,
@@ -54,16 +54,16 @@ impl StopLine {
         ticket
     }
 
-    /// As [`StopLine::ask`], and somebody said so.
+    /// As [`StopSignal::request`], and counts the request as deliberate.
     pub(super) fn say(&self, by: Who, emergency: bool, now: Instant) -> u64 {
         // First: whoever counts a request also counts that it was said.
         self.said.fetch_add(1, Ordering::SeqCst);
         self.ask(by, emergency, now)
     }
 
-    /// What was asked beyond the `seen` requests: the first of them counts for the time, and who
-    /// asked highest. A request that is only half told may lend its weight to the one before it,
-    /// never the other way round.
+    /// Takes the requests beyond the first `seen`, merged into one: the time of the first, and the
+    /// requester of highest rank. A request that is only half written may lend its rank to the one
+    /// before it, never the other way round.
     pub(super) fn look(&self, seen: u64, now: Instant) -> Option<Asked> {
         let serial = self.asked.load(Ordering::SeqCst);
         (serial > seen).then(|| Asked {
@@ -74,17 +74,17 @@ impl StopLine {
         })
     }
 
-    /// How many stops were ever asked for.
+    /// Returns the total number of stop requests.
     pub(super) fn count(&self) -> u64 {
         self.asked.load(Ordering::SeqCst)
     }
 
-    /// How many of them somebody said.
+    /// Returns the number of deliberate stop requests.
     pub(super) fn said(&self) -> u64 {
         self.said.load(Ordering::SeqCst)
     }
 
-    /// Whether a stop was asked beyond the `seen` requests.
+    /// Returns whether a stop was requested beyond the first `seen` requests.
     pub(super) fn is_pulled(&self, seen: u64) -> bool {
         self.asked.load(Ordering::SeqCst) > seen
     }

@@ -1,5 +1,5 @@
-//! Orders for the arm's thread, and the bell that wakes it. Whoever gives an order may wait for
-//! another who does; the arm's thread waits for nobody.
+//! A mailbox of commands for the arm's thread, and the signal that wakes it. Senders may wait for
+//! each other; the arm's thread never waits.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -18,7 +18,7 @@ impl<T> Mailbox<T> {
         Self(Mutex::new(Some(VecDeque::new())))
     }
 
-    /// Gives it back where nobody takes anything any more. Ring afterwards.
+    /// Adds an entry; returns it if the mailbox is closed. Wake the receiver afterwards.
     pub(super) fn put(&self, one: T) -> Result<(), T> {
         let mut inside = locked(&self.0);
         match inside.as_mut() {
@@ -30,12 +30,13 @@ impl<T> Mailbox<T> {
         }
     }
 
-    /// The oldest; nothing, too, while somebody puts one in: they ring when they have done so.
+    /// Takes the oldest entry. Returns `None` also while a sender is adding one; that sender wakes the
+    /// receiver when it is done.
     pub(super) fn take(&self) -> Option<T> {
         try_locked(&self.0)?.as_mut()?.pop_front()
     }
 
-    /// Whether [`Mailbox::take`] would give nothing now.
+    /// Returns whether [`Mailbox::take`] would return `None` now.
     pub(super) fn is_empty(&self) -> bool {
         let inside = try_locked(&self.0);
         let inside = inside.as_ref().and_then(|inside| inside.as_ref());

@@ -1,7 +1,8 @@
-//! One thread owns one port: run, hold, stop. It publishes snapshots; nobody else touches the bus.
+//! One thread owns one port: it runs, holds and stops the arm, and publishes snapshots. Nothing
+//! else touches the bus.
 //!
 //! It knows nothing of tools, MCP, JSON or plans in the making: it is handed proofs and asked to
-//! stop. A stop request is an atomic and a wake-up, so that it waits for no lock, queue or plan.
+//! stop. A stop request is an atomic and a wake-up, so it waits for no lock, queue or plan.
 
 mod ahead;
 mod feel;
@@ -50,8 +51,8 @@ pub use release::Release;
 /// Opens the port, on the thread that will own it. Called again after the cable was unplugged.
 pub type Opener = Box<dyn Fn(&Clock) -> Result<Box<dyn Link>, LinkError> + Send>;
 
-/// What an arm's thread calls once a tick, and nobody else: as long as it does, the loop lives.
-/// It must not wait.
+/// A callback that only an arm's thread makes, once a tick: while it is called, the loop lives. It
+/// must not block.
 pub type Heartbeat = Box<dyn Fn() + Send + Sync>;
 
 /// A handle to an arm's thread. Dropping it stops the arm and ends the thread.
@@ -66,7 +67,7 @@ pub struct Motion {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the arm's thread is doing.
+/// The state of the arm's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -94,64 +95,64 @@ impl State {
     }
 }
 
-/// What the arm's thread knows, as of its last tick.
+/// The arm's state as of its thread's last tick.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// What it is doing.
+    /// The state of the thread.
     pub state: State,
     /// The last valid reading; `None` before the first.
     pub measured: Option<Arc<Measured>>,
-    /// Where the present motion is.
+    /// Progress of the present motion.
     pub progress: Option<Progress>,
-    /// Whether any torque is on, as far as it was read.
+    /// `true` if any torque is on, as far as it was read.
     pub energised: bool,
-    /// What broke.
+    /// The fault, if any.
     pub fault: Option<String>,
-    /// How the servos are.
+    /// Health of the servos.
     pub health: Health,
-    /// What to do, step by step, where a servo needs more than `reset`.
+    /// Steps for an operator, in order, where a servo needs more than `reset`.
     pub recovery: &'static [&'static str],
     /// Each servo's model and firmware, since the port was opened.
     pub identity: Arc<Vec<Identity>>,
-    /// What the bus counted since the port was opened.
+    /// Bus counters since the port was opened.
     pub counts: BusCounts,
     /// By how much ticks came too late while the arm moved.
     pub lateness: Durations,
     /// By how much of that the machine woke the sleeping thread too late; the rest are cycles that overran.
     pub woken_late: Durations,
-    /// Whether the arm's thread has a real-time priority.
+    /// `true` if the arm's thread has a real-time priority.
     pub is_ahead: bool,
-    /// What a person should know and what does not keep the arm from moving.
+    /// Warnings for an operator that do not keep the arm from moving.
     pub warnings: Vec<String>,
-    /// How many stop requests have been seen to their end.
+    /// Number of stop requests that have been completed.
     pub stops_done: u64,
     /// The last stop.
     pub stop: Option<StopReport>,
 }
 
-/// How a stop went, measured.
+/// Measurements of a completed stop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StopReport {
     /// Which kind it was.
     pub kind: &'static str,
-    /// Who asked.
+    /// The requester.
     pub by: Who,
-    /// Whether it was an emergency stop: no lift, stand where the arm is.
+    /// `true` for an emergency stop: no lift, the arm stands where it is.
     pub emergency: bool,
     /// From the request to the first frame of the stop; `None` if the arm was not moving.
     pub first_frame_ms: Option<f64>,
     /// From the request to standstill as read back, with its lift.
     pub standstill_ms: Option<f64>,
-    /// How much of that the tip was on its way up, straight off the sheet; `None` without a lift.
+    /// Part of that time in which the tip was lifted straight off the sheet; `None` without a lift.
     pub lift_ms: Option<f64>,
     /// The fastest joint at the end, from where the joints were read to be; `None` where they were
     /// not.
     pub speed_rad_s: Option<f64>,
-    /// Whether the arm was read back to stand still. If not, this stop is not a success.
+    /// `true` if standstill was read back. Otherwise this stop is not a success.
     pub verified: bool,
-    /// Whether the tip was lifted on the way.
+    /// `true` if the tip was lifted on the way.
     pub lifted: bool,
-    /// Why an emergency stop is not on the disk, so that it lasts as long as this process.
+    /// The reason why an emergency stop is not on the disk and lasts only as long as this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
 }
@@ -166,12 +167,12 @@ impl StopReport {
     }
 }
 
-/// How a motion ended.
+/// The outcome of a motion.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// At its end, read back.
     Reached {
-        /// What was read at each visited point, in order.
+        /// The reading at each visited point, in order.
         visits: Vec<Visited>,
         /// The largest distance of a joint from its last goal.
         off_rad: f64,
@@ -189,13 +190,13 @@ pub enum Outcome {
 pub struct Visited {
     /// Which point, as the plan counts them.
     pub item: usize,
-    /// What the arm did there.
+    /// The arm's action there.
     pub kind: VisitKind,
-    /// Where the joints were read to be.
+    /// The measured joint angles.
     pub position_rad: Joints,
 }
 
-/// What an arm did at a visited point.
+/// An arm's action at a visited point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VisitKind {
     /// It stood over the point.
@@ -211,14 +212,14 @@ pub enum VisitKind {
 pub struct Asks(Arc<StopLine>);
 
 impl Asks {
-    /// How many stops have been asked for.
+    /// Returns the number of stops requested so far.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.count()
     }
 }
 
-/// What the thread is asked to do.
+/// A command to the arm's thread.
 enum Order {
     Run {
         proof: Box<CheckedTrajectory>,
@@ -240,8 +241,8 @@ enum Order {
     End,
 }
 
-/// How long a stop may take until it is called unverified; the lift of a needle is slow, and comes
-/// on top.
+/// Longest duration of a stop before it is reported as unverified; the lift of a needle is slow and
+/// is added.
 pub const STOP_LIMIT: Duration = Duration::from_secs(3);
 
 /// A thread that has a stop to see to and says nothing for so long hangs.
@@ -308,13 +309,13 @@ impl Motion {
         &self.clock
     }
 
-    /// What may move.
+    /// Returns the permits of this arm.
     #[must_use]
     pub fn permits(&self) -> &Arc<Permits> {
         &self.permits
     }
 
-    /// What the thread knows now.
+    /// Returns the latest snapshot.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.snapshots.borrow().clone()
@@ -326,7 +327,7 @@ impl Motion {
         self.snapshots.clone()
     }
 
-    /// How many stops have been asked for so far; [`Motion::run`] wants to know it from before
+    /// Returns the number of stops requested so far; [`MotionHandle::run`] takes the count from before
     /// the motion was planned.
     #[must_use]
     pub fn stops_asked(&self) -> u64 {
@@ -393,7 +394,7 @@ impl Motion {
         answer
     }
 
-    /// An order that nobody takes any more is dropped, and its answer with it.
+    /// Sends a command. If the thread has ended, the command is dropped, and its answer with it.
     fn order(&self, order: Order) {
         let _ = self.orders.put(order);
         self.stop.wake();
@@ -404,7 +405,7 @@ impl Motion {
         let _ = self.heart.set(heart);
     }
 
-    /// How many stops somebody said: a person, or a planner by its tool.
+    /// Returns the number of deliberate stops: by a person, or by a planner with its tool.
     #[must_use]
     pub fn stops_said(&self) -> u64 {
         self.stop.said()
@@ -425,8 +426,8 @@ impl Motion {
         ticket
     }
 
-    /// As [`Motion::stop`] by a planner, for a caller that went away or took its call back: the arm
-    /// stops, and nobody said that it shall not be parked.
+    /// As [`MotionHandle::stop`] by a planner, for a caller that disconnected or cancelled its call: the
+    /// arm stops, but parking it stays allowed.
     pub fn abandon(&self) -> u64 {
         self.stop.ask(Who::Planner, false, self.clock.now())
     }

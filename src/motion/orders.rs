@@ -1,4 +1,4 @@
-//! What the arm's thread is asked to do: begin, hold, go on, let go.
+//! Carries out commands to the arm's thread: run, hold, resume, release torque.
 
 use std::sync::Arc;
 
@@ -125,7 +125,7 @@ impl Worker {
         Ok(execution)
     }
 
-    /// Whether no stop was asked for, and nothing latched, since the motion was allowed.
+    /// Checks that no stop was requested, and nothing latched, since the motion was permitted.
     fn still_wanted(&self, proof: &CheckedTrajectory, seen_stops: u64) -> Result<(), String> {
         if self.stops_seen > seen_stops
             || self.stopping.is_some()

@@ -1,4 +1,4 @@
-//! What a person does about a servo that `reset` alone does not bring back, step by step.
+//! Recovery steps for a person, where `reset` alone does not bring a servo back.
 
 use arm::Family;
 use driver::Ailment;

@@ -1,20 +1,20 @@
-//! How far a motion may go. Whoever keeps its journal releases samples once what they will do is
-//! recorded; the arm's thread sends none beyond, and says how far it came.
+//! Limits how far a motion may go. The journal releases samples once their effect is recorded; the
+//! arm's thread sends none beyond, and reports how far it came.
 //!
-//! Atomics and a bell: the arm's thread never waits for a lock, and a stop waits for no release.
+//! Atomics and a wake-up: the arm's thread never waits for a lock, and a stop waits for no release.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 
-/// How far one motion may go; clones are the same release.
+/// The limit up to which one motion may go; clones share it.
 #[derive(Clone, Debug)]
 pub struct Release(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Whose motion it is, for the log.
+    /// The job that owns the motion, for the log.
     job: Option<String>,
     /// Samples before this one may be sent.
     end: AtomicUsize,
@@ -93,7 +93,7 @@ impl Release {
         self.0.end.load(Ordering::SeqCst)
     }
 
-    /// Whether all samples up to this one may be sent.
+    /// Returns whether all samples up to this one may be sent.
     pub(super) fn covers(&self, sample: usize) -> bool {
         self.0.wanted.store(sample, Ordering::SeqCst);
         sample < self.0.end.load(Ordering::SeqCst)

@@ -1,4 +1,5 @@
-//! When something was really handed to the wire: a frame that was only meant to go stops nothing.
+//! Notes the time at which bytes were really handed to the port: a frame that was only meant to go
+//! stops nothing.
 
 use base::clock::Clock;
 use base::units::Instant;

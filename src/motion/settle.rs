@@ -1,4 +1,4 @@
-//! How a motion or a stop on the arm's thread comes to its end.
+//! Finishes a motion or a stop on the arm's thread.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::thread::Worker;
 use super::{Outcome, STOP_LIMIT, State};
 use driver::Halt;
 
-/// How long the joints may take to come to their last goal.
+/// Longest time for the joints to come to their last goal.
 const SETTLE: Duration = Duration::from_secs(1);
 
 /// A joint that stands more counts than this from its last goal has not reached it: 0.9°.
@@ -46,9 +46,9 @@ impl Worker {
         }
     }
 
-    /// Whether joints that press against something are being let go of, before a stop or a fault is
-    /// told to be over. A controller that plans its own way has dropped what it was sent, and a
-    /// servo that gave up gets no goal before it is energised anew.
+    /// Lets go of joints that press against something, before a stop or a fault is reported as over;
+    /// returns whether it did. A controller that plans its own path has dropped its commands, and a
+    /// servo that gave up gets no goal before it is energised again.
     fn lets_go(&mut self) -> bool {
         let (Some(job), Some(seen)) = (&mut self.job, &self.snapshot.measured) else {
             return false;
@@ -67,7 +67,7 @@ impl Worker {
         job.map_or(Duration::ZERO, |job| job.execution.lift_time())
     }
 
-    /// Whether a stop's lift was sent and the arm read back to be there.
+    /// Returns whether a stop's lift was sent and the arm was read back at its end.
     pub(super) fn has_lifted(&self) -> bool {
         let job = self.job.as_ref();
         job.is_some_and(|job| job.execution.has_lifted()) && self.off_rad() <= self.reached_rad

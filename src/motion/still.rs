@@ -1,5 +1,5 @@
-//! Whether the arm stands, from where its joints were, not from the speeds that servos report:
-//! those are rounded to far more than a slow arm moves.
+//! Detects standstill from the joints' positions, not from the speeds that servos report: those are
+//! rounded to far more than a slow arm moves.
 
 use std::collections::VecDeque;
 use std::f64::consts::TAU;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use arm::Arm;
 use base::units::{Instant, Joints, Measured};
 
-/// How long joints are looked at. In it a joint that stands may show so many counts of difference:
-/// with 4096 counts a turn anything faster than 0.06 rad/s, 17 mm/s at 300 mm, shows more.
+/// Time window for standstill. Within it a standing joint may differ by `NOISE_COUNTS`: with 4096
+/// counts a turn, anything faster than 0.06 rad/s, 17 mm/s at 300 mm, differs by more.
 const WINDOW: Duration = Duration::from_millis(80);
 
 /// Counts that a standing encoder may change by.
@@ -53,7 +53,7 @@ impl Still {
         }
     }
 
-    /// Whether no joint moved in a whole window that ends after `since`.
+    /// Returns whether no joint moved in a whole window that ends after `since`.
     pub(super) fn stands(&self, since: Instant) -> bool {
         let (Some((first, _)), Some((last, _))) = (self.readings.front(), self.readings.back())
         else {
@@ -92,7 +92,7 @@ impl Still {
 /// The finest count that says something: a controller that counts in microradians is not that still.
 const COUNT_RAD_MIN: f64 = TAU / 4096.0;
 
-/// What one count of each joint's coarsest servo comes to.
+/// Returns the angle of one count of each joint's coarsest servo.
 pub(super) fn counts_rad(arm: &Arm) -> Joints {
     Joints::zeros(arm.dof()).map(|joint, _| {
         arm.servos()
@@ -126,7 +126,7 @@ mod tests {
         still.stands(Instant::ZERO)
     }
 
-    /// A tip at 300 mm that creeps at 18 mm/s does not stand, whatever its servos say.
+    /// A tip at 300 mm that creeps at 18 mm/s does not stand, even if its servos report no speed.
     #[test]
     fn an_arm_that_creeps_does_not_stand() {
         assert!(stands_at(0.0));
@@ -157,7 +157,7 @@ mod tests {
         assert!(!still.stands(now.after(Duration::from_millis(1))));
     }
 
-    /// What was not read was left out of the comparison, and all the rest stood.
+    /// A joint missing from a reading must not be left out of the comparison.
     #[test]
     fn a_reading_without_a_joint_is_no_standstill() {
         let scene = Library::new(None).scene("default", None).unwrap();

@@ -82,7 +82,8 @@ impl Worker {
         self.snapshot.state = State::Stopping;
     }
 
-    /// After the frame, for no frame waits for whoever looks at what is latched: it is tried again at each tick.
+    /// Latches the stop. Called after the frame, because no frame waits for a reader of the latches;
+    /// repeated at each tick until it succeeds.
     pub(super) fn latch_stop(&mut self) {
         if let Some(stopping) = self.stopping.as_mut()
             && !stopping.latched

@@ -16,7 +16,7 @@ use plan::{self, Plan};
 use scene::{Library, Scene};
 use sim::{Fault, Simulator};
 
-/// So fast that tests are short, and so slow that what lasts a tenth of a second is seen.
+/// Fast enough for short tests, slow enough to see what lasts a tenth of a second.
 const RATE: u32 = 20;
 
 struct Wanted;
@@ -156,7 +156,7 @@ async fn a_fault_is_still_one_after_a_stop() {
     ));
 }
 
-/// What a wire does to the thread that uses it.
+/// A link's effect on the thread that uses it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wire {
     Works,
@@ -420,7 +420,7 @@ async fn torque_goes_off_only_from_a_standstill_and_then_an_operator_resets() {
     assert!(matches!(reset, Outcome::Reached { .. }), "{reset:?}");
 }
 
-/// Somebody looks at a snapshot and is set aside in the middle of it: the arm stops all the same.
+/// The arm stops even if a reader is suspended while it looks at a snapshot.
 #[tokio::test]
 async fn a_reader_that_stands_still_holds_up_no_stop() {
     use std::sync::atomic::{AtomicU64, Ordering};

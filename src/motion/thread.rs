@@ -27,7 +27,7 @@ use link::Link;
 use permit::{Latch, Permits};
 use plan::{PERIOD, SpanKind};
 
-/// How often a standing arm is read: twice within the 100 ms of a servo's own watchdog.
+/// Interval at which a standing arm is read: twice within the 100 ms of a servo's own watchdog.
 const IDLE: Duration = Duration::from_millis(50);
 
 /// Between the first tries to open a port that was unplugged; each takes twice as long as the one
@@ -38,7 +38,7 @@ const REOPEN_MAX: Duration = Duration::from_secs(5);
 /// A machine that slept so long has left its arm alone.
 const SLEPT: Duration = Duration::from_millis(100);
 
-/// What the thread is given for itself.
+/// Resources handed to the thread at its start.
 pub(super) struct Own {
     pub(super) arm: Arc<Arm>,
     pub(super) clock: Clock,
@@ -107,26 +107,26 @@ pub(super) struct Worker {
     pub(super) job: Option<Job>,
     pub(super) stopping: Option<Stopping>,
     pub(super) stops_seen: u64,
-    /// What a fault latches, while somebody who looks at what is latched is in its way.
+    /// The latch of a fault, while a reader of the latches delays it.
     pub(super) latching: Option<Latch>,
     pub(super) next_tick: Instant,
     pub(super) still: Still,
     pub(super) reached_rad: f64,
     pub(super) failures: u32,
-    /// Why the last cycle gave no reading.
+    /// The reason why the last cycle gave no reading.
     pub(super) last_failure: Option<String>,
-    /// How long a cycle may take.
+    /// Time limit of a cycle.
     pub(super) cycle_time: Duration,
     pub(super) wire: Wire,
     pub(super) reopen: Duration,
     /// Why the port could not be opened again when that was tried last.
     refused: Option<String>,
-    /// When that was tried last: whoever only wakes the thread hurries nothing.
+    /// Time of the last attempt to reopen: merely waking the thread does not bring the next one forward.
     tried: Instant,
     pub(super) ending: bool,
-    /// How long the machine had slept when that was last known.
+    /// The machine's total sleep when it was last checked.
     slept: Option<Duration>,
-    /// What became of orders, to be told with the next snapshot.
+    /// Answers to commands, to be given with the next snapshot.
     pub(super) answers: Vec<Answer>,
 }
 
@@ -166,8 +166,8 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Once the port is open: what is looked up for that is in nobody's hurry. A simulated clock waits
-    /// for its thread anyway.
+    /// Requests real-time priority once the port is open: the lookups for it are not urgent. A simulated
+    /// clock waits for its thread anyway.
     fn go_ahead(&mut self) {
         if self.own.clock.is_simulated() {
             return;
@@ -267,7 +267,7 @@ impl Worker {
         self.own.permits.disable();
     }
 
-    /// Whether it waits for an operator in the middle of a motion, and nothing else is due.
+    /// Returns whether a motion is held for an operator and nothing else is due.
     pub(super) fn is_held(&self) -> bool {
         let held = self
             .job
@@ -428,7 +428,7 @@ impl Worker {
     }
 }
 
-/// Whether a tip goes to the sheet to draw.
+/// Returns whether the motion draws on the sheet.
 pub(super) fn draws(proof: &CheckedTrajectory) -> bool {
     let mut spans = proof.trajectory().spans.iter();
     spans.any(|span| span.kind == SpanKind::Draw)

@@ -109,7 +109,7 @@ impl Worker {
         self.fault(&self.in_full(broken));
     }
 
-    /// When the wire took the goals, if it did.
+    /// Runs one bus cycle. Returns the time at which the link took the goals, if it did.
     pub(super) async fn cycle(&mut self, setpoint: Option<&Setpoint>) -> Option<Instant> {
         let deadline = self.own.clock.now().after(self.cycle_time);
         let aims = self.driver.has_goals();

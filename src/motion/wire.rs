@@ -1,4 +1,4 @@
-//! What a person should know of a bus that still works: a slow adapter, a bad line.
+//! Warnings about a bus that still works: a slow adapter, a bad line.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use base::units::Instant;
 use driver::{Attached, BusCounts, Identity};
 use plan::PERIOD;
 
-/// How long the line is watched at least before it is judged.
+/// Shortest observation of the line before it is judged.
 const WINDOW: Duration = Duration::from_secs(1);
 
 /// Share of replies that had to be asked for again above which the line is called bad.
@@ -23,7 +23,7 @@ const FRAMES_MIN: u64 = 100;
 /// One bad cycle is no bad line.
 const BAD_CYCLES_MIN: u32 = 2;
 
-/// What is known of the way to the servos.
+/// Health of the bus to the servos.
 #[derive(Debug, Default)]
 pub(super) struct Wire {
     attached: Vec<String>,
@@ -71,7 +71,7 @@ impl Sums {
 }
 
 impl Wire {
-    /// Begins anew with what was found on the bus of such a family.
+    /// Resets the observation after an attach to a bus of this family.
     pub(super) fn attached(&mut self, attached: &Attached, family: Family) {
         *self = Self {
             attached: attached.warnings.clone(),
@@ -125,8 +125,8 @@ impl Wire {
     }
 }
 
-/// How long a cycle may take with an adapter that passes replies on so late: its own period, or
-/// where that is too short for two turn-rounds, as long as they take.
+/// Returns the time limit of a cycle for an adapter with this latency: the control period, or, if
+/// that is too short for two turn-rounds, as long as they take.
 pub(super) fn cycle_time(latency: Duration) -> Duration {
     if latency < PERIOD / 2 {
         PERIOD
@@ -185,7 +185,8 @@ mod tests {
     use super::*;
     use driver::ServoCounts;
 
-    /// Looks, so many a second, of which these find so much wrong with each of six servos.
+    /// Returns the warning after `looks` updates at this interval; each update in `bad` counts one retry of
+    /// each of six servos.
     fn warned(each: Duration, looks: u64, bad: &[u64]) -> Option<String> {
         let mut wire = Wire::default();
         let servo = ServoCounts::default();

@@ -1,5 +1,4 @@
-//! What a node's configuration is made of, and what of it was changed: records of the audit log,
-//! whether the node ran meanwhile or not.
+//! Records changes to a node's configuration in the audit log, including changes made while the node did not run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,14 +12,14 @@ use base::disk;
 use caller::Book;
 use tools::Node;
 
-/// How often a running node looks.
+/// Interval at which a running node checks its configuration.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Files of a scenes' folder that are looked at, and folders in folders.
 const FILES_MAX: usize = 2_000;
 const DEPTH_MAX: usize = 4;
 
-/// What was seen last, in the node's state folder.
+/// File of the last seen configuration, in the node's state folder.
 const SEEN: &str = "configuration.json";
 
 /// The configuration at one moment: a hash a file, and what each token allows.
@@ -37,7 +36,7 @@ pub struct Changes {
     file: Option<PathBuf>,
     scenes: Option<PathBuf>,
     seen: Seen,
-    /// What is looked at before anything is read: lengths and times of the same files.
+    /// Lengths and times of the same files, compared before any file is read.
     stamps: BTreeMap<PathBuf, (u64, i64, i64)>,
 }
 

@@ -22,7 +22,7 @@ use base::wording::duration;
 use permit::Who;
 use tools::{Node, Request, Seat, Watch};
 
-/// What an operator asks.
+/// Request of an operator.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verb")]
 pub enum Verb {
@@ -65,14 +65,14 @@ pub enum Verb {
     TorqueOff,
     /// Measure stops on the arm that is attached.
     Selftest {
-        /// Where.
+        /// Scene to test in.
         scene: Option<String>,
-        /// How many stops.
+        /// Number of stops.
         rounds: u32,
     },
-    /// What the node is doing.
+    /// State of the node.
     Status,
-    /// What it was asked, planned and did.
+    /// Records of requested, planned and done jobs.
     Jobs {
         /// One job.
         id: Option<String>,
@@ -81,23 +81,23 @@ pub enum Verb {
     },
     /// The files that it was opened from, and where it keeps its state.
     Folders,
-    /// Where the arms' joints are, and where calibrations are kept.
+    /// Positions of the arms' joints, and the place of calibrations.
     Measured,
-    /// Where a camera stands, from a picture taken now.
+    /// Pose of a camera, from a picture taken now.
     Look {
         /// Of which scene's sheet.
         scene: String,
         /// Which camera, where there are several.
         camera: Option<String>,
     },
-    /// One small step. Whoever asks stays: if the asking ends before the step does, the arm stops.
+    /// One small step. The client must stay connected: if it leaves before the step ends, the arm stops.
     Jog {
         /// In which scene.
         scene: String,
-        /// What and how far.
+        /// Axis and distance.
         step: jog::Wanted,
     },
-    /// How the arm of a scene is, for somebody who jogs it.
+    /// State of a scene's arm, for a client that jogs it.
     Jogged {
         /// Which scene.
         scene: String,
@@ -117,7 +117,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Reads a verb. A text that is none but names a stop is one: an emergency stop where it says so.
+    /// Reads a verb. An invalid text that names a stop becomes one: an emergency stop if it says so.
     pub(super) fn read(node: &Node, text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text).or_else(|error| {
             let names = mcp::named(text);
@@ -136,10 +136,10 @@ impl Verb {
 /// Names of an emergency stop, form aside.
 const EMERGENCY: [&str; 2] = ["emergencystop", "estop"];
 
-/// What came of it.
+/// Reply to a verb.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Told {
-    /// Whether it was done.
+    /// True if the verb succeeded.
     pub done: bool,
     /// In words.
     pub text: String,
@@ -210,7 +210,7 @@ impl Drop for Door {
     }
 }
 
-/// Where systemd's units put the socket of a node that is a service.
+/// Folder in which systemd's units put the socket of a node that is a service.
 const SERVICE_FOLDER: &str = "/run/steadyhand";
 
 /// A socket that systemd opened; its file is systemd's.
@@ -222,7 +222,7 @@ pub fn adopt(listener: std::os::unix::net::UnixListener) -> anyhow::Result<Door>
     })
 }
 
-/// Where sockets are: the unit's runtime directory, the user's, or a folder of this user's own.
+/// Returns the folder for sockets: the unit's runtime directory, the user's, or a private folder of this user.
 pub fn folder() -> PathBuf {
     let own = std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from);
     let users =
@@ -323,8 +323,8 @@ async fn one(mut stream: UnixStream, node: Arc<Node>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whoever jogs watches. Once they have gone nobody does: what they may have asked to move stops, though it had not begun. What
-/// others are moving goes on.
+/// Stops the motion that a departed jog client may have requested, even before it has begun: a jog needs a client that
+/// watches. Leaves other clients' motion alone.
 pub fn leave_jog(node: &Node) {
     let is_theirs = |seat: &&Arc<Seat>| seat.under_way().is_none_or(|tool| tool == JOG);
     node.seats.iter().filter(is_theirs).for_each(|seat| {
@@ -338,7 +338,7 @@ async fn gone(reader: &mut (impl tokio::io::AsyncRead + Unpin)) {
     while reader.read(&mut rest).await.is_ok_and(|count| count > 0) {}
 }
 
-/// Does a verb for somebody who has proven to be an operator, and notes it.
+/// Runs a verb of an authenticated operator and records it.
 pub async fn done_for(node: &Arc<Node>, caller: &str, verb: Verb) -> Told {
     tracing::info!(caller, ?verb, "operator");
     let words = format!("{caller}: {verb:?}");

@@ -2,7 +2,7 @@
 
 use crate::open::Absent;
 
-/// What a command came to; the process's exit code.
+/// Result of a command; the process's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Done.
@@ -13,12 +13,12 @@ pub enum Exit {
     Broken = 70,
     /// Told to end where an arm could not be brought to rest: it is still energised.
     Energised = 71,
-    /// An arm's port is not there, or nobody answers on it as that arm: to be tried again later.
+    /// An arm's port does not exist, or the arm does not answer there. A later attempt may succeed.
     Absent = 75,
 }
 
 impl Exit {
-    /// What a command that failed for this comes to.
+    /// Returns the exit code for a failed command.
     #[must_use]
     pub fn of(error: &anyhow::Error) -> Self {
         if error.is::<Absent>() {

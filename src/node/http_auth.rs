@@ -17,11 +17,11 @@ pub(crate) fn wants_tokens(node: &Node, address: SocketAddr) -> bool {
     !address.ip().is_loopback() || node.file.require_tokens
 }
 
-/// Returns who is asked for every HTTP request. Where none needs a token, one that is sent says all the same who calls.
+/// Returns the authenticator of HTTP requests. Where no token is required, a token still identifies its caller.
 ///
 /// # Errors
-/// The address can be reached from elsewhere and there is no token, so nobody could come in and
-/// anybody might think that they can.
+/// The address is reachable from other machines but no token exists: every caller would be refused, while the address
+/// looks open.
 pub(crate) fn keeper(node: &Arc<Node>, address: SocketAddr) -> anyhow::Result<Arc<dyn Doorkeeper>> {
     let is_wanted = wants_tokens(node, address);
     let book = Book::at(&node.state);
@@ -42,7 +42,7 @@ struct Keeper {
     book: Book,
     /// Counts calls.
     node: Arc<Node>,
-    /// Whether callers without a token are turned away.
+    /// True if callers without a token are refused.
     is_wanted: bool,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn operate(node: &Arc<Node>) -> Operate {
     })
 }
 
-/// Whoever jogs watches the arm. If they go before it is done, nobody does, and it stops.
+/// Stops the arm if a jog client disconnects before its jog is done, because then no client watches.
 struct Watch(Option<Arc<Node>>);
 
 impl Watch {
@@ -136,7 +136,7 @@ impl Drop for Watch {
     }
 }
 
-/// What an identity that [`Keeper`] gave allows. Whoever passes a call on for somebody who may do less may do less.
+/// Returns the permissions of an identity from [`NodeAuthenticator`], capped at those of the caller behind a hop.
 pub(crate) fn standing(identity: &Identity, hop: Option<&Hop>) -> Standing {
     // A word that is no role comes from no keeper of ours; it may look.
     let role = |word: &str| word.parse().unwrap_or(Role::Viewer);

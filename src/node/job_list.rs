@@ -50,7 +50,7 @@ pub fn facts(result: &Map<String, Value>) -> Vec<(&'static str, String)> {
 /// Jobs that a list shows, the newest.
 const LISTED_MAX: usize = 40;
 
-/// What a state folder says of one job, or of the last ones.
+/// Describes one job of a state folder, or the last ones.
 pub fn told(state: &Path, id: Option<&str>, json: bool) -> control_socket::Told {
     let Some(id) = id else {
         return list(state, json);
@@ -184,7 +184,7 @@ fn card(state: &Path, past: &Past) -> String {
         .join("\n")
 }
 
-/// What a later job did with what this one had left.
+/// Describes the treatment of this job's remainder by a later job.
 fn took_over(state: &Path, past: &Past) -> &'static str {
     let later = job::past(state, &past.settled);
     match later {
@@ -223,7 +223,7 @@ fn figures(answer: &str) -> String {
     known.collect::<Vec<_>>().join(", ")
 }
 
-/// Where the job's bytes are, if they were kept.
+/// Returns the path and size of the job's recorded bytes, if kept.
 fn bytes(folder: &Path) -> String {
     let path = folder.join(job::BYTES);
     let kept =

@@ -12,7 +12,7 @@ use tools::{Alone, Node, Seat};
 /// Larger steps are not jogged.
 const STEP_MAX: f64 = 10.0;
 
-/// What the job of a step is called.
+/// Tool name of a jog's job.
 pub const JOG: &str = "jog";
 
 /// A step as a person says it.
@@ -81,13 +81,13 @@ impl Wanted {
     }
 }
 
-/// How an arm is, for somebody who jogs it.
+/// State of an arm, for a client that jogs it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stance {
-    /// What the arm is doing.
+    /// Activity of the arm.
     pub state: String,
     pub energised: bool,
-    /// What keeps it from moving.
+    /// Reason that motion is denied.
     pub denied: Option<String>,
     pub joints: Vec<Joint>,
     pub tip_mm: [f64; 3],

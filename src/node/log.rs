@@ -1,8 +1,8 @@
-//! The log: for people on a terminal, as fields in the journal under systemd, as JSON where asked for; never on standard
-//! output, which belongs to MCP and to results.
+//! The log: text for a terminal, journal fields under systemd, JSON on request. Never on standard output, which belongs
+//! to MCP and to results.
 //!
-//! Lines are written by a thread of its own: whoever reads them slowly, or not at all, keeps no other thread waiting. What does
-//! not fit is dropped and counted. The libraries under MCP and HTTP say little: their details hold callers' tokens and pictures.
+//! A separate thread writes the lines, so a slow or stuck reader blocks no other thread. Lines beyond the queue are
+//! dropped and counted. The libraries under MCP and HTTP log only warnings: details hold callers' tokens and pictures.
 
 use std::io::{self, IsTerminal, Write};
 use std::os::linux::fs::MetadataExt as _;
@@ -23,7 +23,7 @@ use super::log_record::{self, JOURNAL, Out};
 /// Lines that wait to be read.
 const LINES_MAX: usize = 1024;
 
-/// How the log is written.
+/// Format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// For people.
@@ -72,12 +72,12 @@ pub fn begin(form: Option<Form>, quiet: bool) -> Result<(), TryInitError> {
         .try_init()
 }
 
-/// Whether this may be logged at all: of libraries that see tokens and pictures on their way, only warnings.
+/// Returns whether an event may be logged. Libraries that handle tokens and pictures may log only warnings.
 fn is_ours(about: &Metadata<'_>) -> bool {
     about.target().starts_with("steadyhand") || *about.level() <= Level::WARN
 }
 
-/// Whether standard error goes to the journal, as systemd says where it starts a service.
+/// Returns whether standard error goes to the journal, as systemd declares for a service it starts.
 fn is_journal() -> bool {
     let Ok(said) = std::env::var("JOURNAL_STREAM") else {
         return false;
@@ -94,7 +94,7 @@ fn journal() -> Option<UnixDatagram> {
     Some(socket)
 }
 
-/// Where lines are put; never waits.
+/// Queue of lines to write; never blocks.
 #[derive(Clone)]
 struct Lines {
     queue: SyncSender<Vec<u8>>,

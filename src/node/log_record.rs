@@ -1,4 +1,4 @@
-//! What a line of the log holds, as fields: one JSON object a line, or a datagram for the journal.
+//! Structured log lines: one JSON object a line, or a datagram for the journal.
 
 use std::fmt::{Debug, Write as _};
 use std::io::Write;
@@ -18,10 +18,10 @@ use base::clock::calendar_ms;
 /// Longer values are cut: a log is read by people, and holds no pictures.
 const VALUE_CHARS_MAX: usize = 2_000;
 
-/// Where the journal hears.
+/// Socket of the journal.
 pub(crate) const JOURNAL: &str = "/run/systemd/journal/socket";
 
-/// Where lines go.
+/// Destination of the lines.
 pub(crate) enum Out<W> {
     /// One JSON object a line.
     Json(Mutex<W>),

@@ -23,19 +23,19 @@ use tools::{self, Node, Request};
 pub struct NodeDesk {
     node: Arc<Node>,
     resources: Arc<Resources>,
-    /// Told when lists change, where somebody watches.
+    /// Sender of list changes, if a client watches.
     changes: Option<broadcast::Sender<Change>>,
 }
 
-/// The desk that `serve` sets up for a node, and how it reads a message that is not JSON: for whoever
-/// speaks the protocol over streams of its own.
+/// Returns the MCP service that `serve` sets up for a node, and its repair of messages that are not JSON. For callers
+/// that bring their own streams.
 #[must_use]
 pub fn desk(node: &Arc<Node>) -> (Arc<dyn Desk>, Repair) {
     (Arc::new(NodeDesk::watched(node)), repair)
 }
 
 impl NodeDesk {
-    /// A desk whose lists nobody watches: for one call.
+    /// Creates a service for a single call, without notices of list changes.
     pub fn new(node: &Arc<Node>) -> Self {
         Self {
             node: Arc::clone(node),

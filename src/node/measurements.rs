@@ -10,7 +10,7 @@ use calib::CalibrationOrigin;
 use motion::State;
 use tools::Node;
 
-/// What a node says for calibrations.
+/// Data of a node for calibrations.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Measured {
     pub state: PathBuf,
@@ -25,10 +25,10 @@ pub struct MeasuredArm {
     /// Moving, or about to stand: what it reads now is no touch.
     pub is_moving: bool,
     pub homing: Vec<(u8, i32)>,
-    /// What the servos count.
+    /// Counts of the servos.
     #[serde(default)]
     pub ticks: calib::Ticks,
-    /// Who they are.
+    /// Identities of the servos.
     #[serde(default)]
     pub identity: BTreeMap<u8, String>,
     #[serde(default)]
@@ -40,7 +40,7 @@ pub struct MeasuredArm {
     pub origin: CalibrationOrigin,
 }
 
-/// Where the arms of a node are, and where it keeps things.
+/// Returns the positions of a node's arms, and its folders.
 pub fn measured(node: &Node) -> Told {
     let arms = node.seats.iter().filter_map(|seat| {
         let seen = seat.motion.snapshot();
@@ -81,7 +81,7 @@ pub fn measured(node: &Node) -> Told {
     Told::done(serde_json::to_string(&measured).unwrap_or_default())
 }
 
-/// Where a camera of a node stands, by its picture of now.
+/// Returns the pose of a camera of the node, from a picture taken now.
 pub async fn looked(node: &Node, scene: &str, camera: Option<&str>) -> Told {
     let seen = node.camera_stands(scene, camera).await;
     match seen.map(|glimpse| serde_json::to_string(&glimpse)) {

@@ -11,7 +11,7 @@ use catalogue::Here;
 use mcp::Change;
 use tools::Node;
 
-/// How often the folder of scenes is looked at.
+/// Interval between checks of the scenes' folder.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Notices that a slow client may be behind; what it missed, it learns with the next.
@@ -23,14 +23,14 @@ const FILES_MAX: usize = 4096;
 /// Size and time of change of every file, by path.
 type Seen = BTreeMap<String, (u64, Option<SystemTime>)>;
 
-/// What the lists were made of when they were last looked at.
+/// State of the lists at the last check.
 struct Watched {
     files: Seen,
     here: Here,
     jobs: Vec<String>,
 }
 
-/// Begins to watch a node for as long as it lives; whoever subscribes hears of changes.
+/// Watches a node for as long as it lives, and returns the sender of its changes.
 pub(crate) fn watch(node: &Arc<Node>) -> broadcast::Sender<Change> {
     let changes = broadcast::Sender::new(BEHIND_MAX);
     let watched = Watched {
@@ -57,7 +57,7 @@ async fn look_on(node: Weak<Node>, changes: broadcast::Sender<Change>, mut watch
 }
 
 impl Watched {
-    /// What is different now. Scenes are read again only where a file has changed.
+    /// Returns the changes since the last check. Reads scenes again only if a file has changed.
     fn look(&mut self, node: &Node) -> Vec<Change> {
         let mut changes = Vec::new();
         let files = seen(node);

@@ -27,18 +27,18 @@ use sim::{Laid, Light, PRINTED, Paper, SimPen, Simulator};
 use tools::{self, Declared, Exposure, Node, Recorder, Seat, State, Studio};
 use vision::{Eye, Frame};
 
-/// How an embedded simulated arm's time passes.
+/// Rate of time for an embedded simulated arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
     /// As everybody's.
     Real,
     /// As fast as it can be computed, where every arm of the node is simulated.
     Fast,
-    /// Fast enough for somebody who watches.
+    /// Accelerated, for a person who watches.
     Watched,
 }
 
-/// An arm on a port did not answer as itself: its port is not there, is another's, or nobody speaks there. That may change.
+/// An arm on a port did not answer as itself: the port is missing, a different device's, or silent. That may change.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Absent(String);
@@ -236,7 +236,7 @@ fn simulated(
     Ok(seat)
 }
 
-/// How things really are, for practice. What cannot be read would otherwise be taken for believed.
+/// Returns the true scenes for practice. Fails on an unreadable one, which would count as the believed scene.
 fn truth(entry: &ArmEntry) -> anyhow::Result<Option<Library>> {
     let Some(folder) = entry.truth.clone() else {
         return Ok(None);
@@ -415,7 +415,7 @@ impl SimStudio {
     }
 }
 
-/// What a scene's sheet looks like: flat, with tags that the simulator can print.
+/// Returns the appearance of a scene's sheet: flat, with tags that the simulator can print.
 fn laid(scene: &Scene) -> Result<Laid, String> {
     let lies = scene.surface.lies();
     let lies = lies.ok_or("a simulated camera shows flat sheets alone")?;

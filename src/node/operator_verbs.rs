@@ -1,4 +1,4 @@
-//! What operators' verbs do to the arms of a node.
+//! Operator verbs that act on the arms of a node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use motion::{State, StopReport};
 use permit::{Latch, Who};
 use tools::{Node, Seat, stop_line};
 
-/// How long a hold at once is waited for.
+/// Longest wait for an immediate hold.
 const HELD: Duration = Duration::from_secs(3);
 
 impl Told {

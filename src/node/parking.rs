@@ -1,5 +1,4 @@
-//! Bringing an arm to rest that nobody watches any more, or that is too hot: a stop, a plan, a
-//! proof, a run, like any other motion.
+//! Parks an arm that is no longer watched or is too hot: a stop, a plan, a proof, a run, like any other motion.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,17 +12,17 @@ use plan::{self, Plan};
 use scene::Scene;
 use tools::{AT_REST_RAD, Alone, Node, Seat, catch_panic};
 
-/// How long the way to rest may take of an arm that is left; a longer one is not begun.
+/// Longest motion to rest for an unwatched arm; a longer one is not begun.
 const PARK: Duration = Duration::from_secs(5);
 
-/// How long after a node was told to end such an arm is stopped where it is, if a busy machine has not brought it to rest. A
-/// service is ended 8 s after it was asked to.
+/// Time after the node's end signal at which such an arm is stopped in place, if a busy machine has not brought it to
+/// rest. systemd ends a service 8 s after the signal.
 const PATIENCE: Duration = Duration::from_millis(6500);
 
-/// How long the end of a job that was stopped for that may take to be written.
+/// Longest wait for the journal of a job that was stopped for parking.
 const WRITTEN: Duration = Duration::from_millis(500);
 
-/// What became of an arm.
+/// Outcome of parking an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parked {
     /// It stands at rest, read back, with its torque on.
@@ -37,9 +36,9 @@ pub enum Parked {
 pub struct Leave {
     /// Shows how long ago that was.
     since: Clock,
-    /// Why it may not be parked.
+    /// Reason not to park the arm.
     hindrance: Option<&'static str>,
-    /// How many stops somebody had said: one more and it is not parked either.
+    /// Number of stops requested so far. One more also prevents parking.
     stops_said: u64,
 }
 
@@ -59,14 +58,14 @@ impl Leave {
         }
     }
 
-    /// What is left of the time that it has.
+    /// Returns the remaining time.
     fn left(&self) -> Duration {
         PATIENCE.saturating_sub(self.since.now().since(Instant::ZERO))
     }
 }
 
-/// Whether an arm holds itself up, away from its rest, when the process has gone; a simulated one
-/// goes with it.
+/// Returns whether an arm stays energised away from its rest when the process ends. A simulated arm ends with the
+/// process.
 pub fn stays_up(seat: &Seat) -> bool {
     seat.studio.is_none() && seat.motion.snapshot().energised && !seat.is_at_rest()
 }
@@ -84,7 +83,7 @@ fn hindrance(latched: Option<&Latch>) -> Option<&'static str> {
     }
 }
 
-/// What the parking's own stop may have latched, or a caller that went away meanwhile.
+/// Returns the hindrance in a latch, except the parking's own stop or a departed client's.
 fn own(latched: Option<&Latch>) -> Option<&'static str> {
     match latched {
         Some(Latch::Stopped(Who::Node | Who::Planner)) => None,
@@ -92,7 +91,7 @@ fn own(latched: Option<&Latch>) -> Option<&'static str> {
     }
 }
 
-/// What an arm may be parked in that is too hot.
+/// Returns the hindrance in a latch, except heat, for parking an arm that is too hot.
 fn heat(latched: Option<&Latch>) -> Option<&'static str> {
     match latched {
         Some(Latch::Hot(_)) => None,
@@ -100,11 +99,10 @@ fn heat(latched: Option<&Latch>) -> Option<&'static str> {
     }
 }
 
-/// Stops an arm with a lift, then brings it to rest, unless something hindered that when it was
-/// left, or somebody has stopped it since.
+/// Stops an arm with a lift, then brings it to rest, unless a hindrance existed at the signal or a stop came since.
 ///
 /// # Errors
-/// Why it stands where it is, energised.
+/// The reason why the arm stands in place, energised.
 pub async fn park(node: &Arc<Node>, seat: &Arc<Seat>, leave: &Leave) -> Result<Parked, String> {
     let motion = &seat.motion;
     if !motion.snapshot().energised {
@@ -146,8 +144,8 @@ fn unless_at_rest(seat: &Seat, why: &str) -> Result<Parked, String> {
     }
 }
 
-/// Brings an arm that stands to rest, if no way there takes longer than `longest`, nobody has stopped
-/// it beyond `seen_stops`, and nothing is latched that `hinders`.
+/// Brings a standing arm to rest, provided that the motion takes no longer than `longest`, no stop came beyond
+/// `seen_stops`, and `hinders` finds no latch.
 async fn to_rest(
     node: &Arc<Node>,
     seat: &Arc<Seat>,
@@ -347,7 +345,7 @@ pub mod tests {
         sim.truth().distance_max(&scene.rest_rad) < AT_REST_RAD
     }
 
-    /// What comes between the signal and the way to rest: is the arm parked then?
+    /// Runs `between` after the signal and before the motion to rest. Returns whether the arm is parked.
     async fn parks(between: impl AsyncFnOnce(&Seat)) -> bool {
         let house = house(Clock::simulated());
         ready(&house.seat, &house.scene).await;
@@ -434,7 +432,7 @@ pub mod tests {
         assert!(!is_at_rest(&house.sim, &house.scene));
     }
 
-    /// Hot, the arm goes to rest by itself; with a fault that nobody has looked at it does not.
+    /// A hot arm goes to rest by itself; one with an uncleared fault does not.
     #[tokio::test]
     async fn heat_parks_no_arm_that_is_broken() {
         for broken in [false, true] {

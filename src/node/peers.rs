@@ -105,10 +105,10 @@ fn failure(error: PassError) -> Failure {
     }
 }
 
-/// The token for a peer, read anew, so that one that was replaced counts at once.
+/// Returns the token for a peer. Reads it at each call, so that a replaced token takes effect at once.
 ///
 /// # Errors
-/// Its file cannot be read; the message does not hold what is in it.
+/// The file cannot be read; the message does not hold its content.
 pub fn token(entry: &PeerEntry) -> Result<Option<String>, String> {
     match (&entry.token, &entry.token_file) {
         (Some(token), _) => Ok(Some(token.reveal().trim().to_owned())),

@@ -23,8 +23,8 @@ pub struct Servers(std::sync::Mutex<HashMap<ServerEntry, Slot>>);
 /// The environment variable of the key to the model under examination; other programs never see it.
 pub const EXAM_KEY_VARIABLE: &str = "STEADYHAND_API_KEY";
 
-/// One server's connection, if it is open. The lock is held while it is opened, so that two calls at once do not start a
-/// program twice; whoever calls another server does not wait for it.
+/// Connection of one server, if open. The lock is held while it opens, so that two concurrent calls do not start a
+/// program twice. Calls of other servers do not wait for it.
 type Slot = Arc<Mutex<Option<Arc<Open>>>>;
 
 /// A connection, and the program behind it where this process has started one: it ends with the connection.
@@ -173,7 +173,7 @@ pub async fn tools(command: &str) -> Result<Vec<ToolCard>, String> {
     listed.map_err(|error| error.to_string())
 }
 
-/// What it says on its standard error is nobody's but where it fails: then the last line of that says why.
+/// Starts a server's program. Its standard error is discarded unless it fails: then its last line gives the reason.
 async fn started(command: &str) -> Result<Open, String> {
     let mut words = command.split_whitespace().map(str::to_owned);
     let program = words.next().unwrap_or_default();
@@ -197,14 +197,14 @@ async fn started(command: &str) -> Result<Open, String> {
     }
 }
 
-/// So long a program that failed is listened to.
+/// Time to read the standard error of a failed program.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// So much of its last line is told, and so much of any line is read at once.
+/// Longest part of that last line in a message; longest read of any line.
 const LINE_CHARS_MAX: usize = 200;
 const LINE_BYTES_MAX: u64 = 4096;
 
-/// The last line that comes, cut. All is read, so that nobody waits for a full pipe.
+/// Returns the last line, truncated. Reads everything, so that the program does not block on a full pipe.
 async fn last_line(errors: Option<ChildStderr>) -> String {
     let (mut last, mut line) = (String::new(), Vec::new());
     let Some(errors) = errors else {

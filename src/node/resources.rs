@@ -1,4 +1,4 @@
-//! What can be read of a node by address: `usage://`, `scene://`, `preview://`, `job://`, `nodes://all`.
+//! Resources of a node, by address: `usage://`, `scene://`, `preview://`, `job://`, `nodes://all`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -115,8 +115,8 @@ async fn all(
     Ok(measured)
 }
 
-/// Over the sheet as fast as it may travel, stopped in the middle, and released again. No stop but its
-/// own may come beyond the `seen_stops`, whoever asks for it.
+/// Runs one stop: travels over the sheet as fast as allowed, stops in the middle, and releases. Fails if any other stop
+/// comes beyond `seen_stops`.
 async fn one(
     job: &Alone,
     seat: &Arc<Seat>,

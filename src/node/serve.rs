@@ -20,7 +20,7 @@ use mcp::{Desk, session_key, stdio};
 use permit::Who;
 use tools::{self, Node, Seat};
 
-/// Where HTTP is spoken.
+/// Endpoint of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpAt {
     Address(SocketAddr),
@@ -40,7 +40,7 @@ impl std::str::FromStr for HttpAt {
     }
 }
 
-/// How a node is served.
+/// Options for serving a node.
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
     /// Streamable HTTP; standard input and output where absent.
@@ -136,7 +136,7 @@ pub async fn end(node: &Arc<Node>, parking: Option<&Leaves>) -> Exit {
     }
 }
 
-/// Nobody asked for parking: what still holds an arm in the air outlives this process.
+/// Reports arms that stay energised away from rest after this process exits. No park was requested.
 fn left_standing(node: &Node) -> Exit {
     let mut exit = Exit::Done;
     for seat in node.seats.iter().filter(|seat| parking::stays_up(seat)) {
@@ -149,10 +149,10 @@ fn left_standing(node: &Node) -> Exit {
     exit
 }
 
-/// How long the end of a job that was stopped may take to be written: its arm stands already.
+/// Longest wait for the journal of a stopped job, whose arm stands already.
 const WRITTEN: Duration = Duration::from_secs(1);
 
-/// Whatever was under way is written to its end before the process ends.
+/// Waits until jobs in progress are written to their end, before the process ends.
 pub async fn close(node: &Node) {
     if !node.settle(WRITTEN).await {
         tracing::error!("the end of a job is not in its journal: the next start will ask about it");
@@ -238,7 +238,7 @@ async fn speak(
     pipe.and(web.map_err(anyhow::Error::from))
 }
 
-/// Until the client at standard input has gone: then nobody watches the arm any more.
+/// Serves until the client at standard input leaves: then no client watches the arm.
 async fn by_pipe(
     node: &Arc<Node>,
     desk: Arc<dyn Desk>,
@@ -254,7 +254,7 @@ fn metrics(node: &Arc<Node>) -> http::Page {
     Arc::new(move || tools::metrics(&node))
 }
 
-/// Whether every arm is there, answers and has no fault.
+/// Returns the readiness check: every arm is there, answers and has no fault.
 fn readiness(node: &Arc<Node>) -> http::Ready {
     let node = Arc::clone(node);
     Arc::new(move || {
@@ -334,7 +334,7 @@ async fn signals(node: Arc<Node>, stop: CancellationToken, parking: Arc<OnceLock
     }
 }
 
-/// Parks what may be parked; whatever else is energised stays so, and says so.
+/// Parks the arms that may be parked. Reports every other energised arm, which stays so.
 async fn park_all(node: &Arc<Node>, leaves: &Leaves) -> Exit {
     let mut exit = Exit::Done;
     // All at once: together they have no longer than one of them, and one that hangs keeps no other from its rest.

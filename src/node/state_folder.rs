@@ -1,4 +1,4 @@
-//! Where a node keeps what must outlive it: stops, journal, keys.
+//! Folder for the state that must outlive a node: stops, journal, keys.
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use super::Options;
 use config::NodeFile;
 
-/// Where the node is that systemd's units start: its file, and its state. Operators' verbs find both as they find its control
-/// socket.
+/// File and state folder of the node that systemd's units start. Operator verbs find both by the same rule as the
+/// control socket.
 const SERVICE_FILE: &str = "/etc/steadyhand/node.toml";
 const SERVICE_STATE: &str = "/var/lib/steadyhand";
 
@@ -36,7 +36,7 @@ pub fn place(args: &Options, file: &NodeFile) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// For whoever changes what a node keeps and says neither which node nor where: the machine's service, if it has one.
+/// Selects the machine's service, if any, for a command that edits stored state and names no node or folder.
 pub fn of_service(args: &Options) -> Options {
     of_service_at(args, SERVICE_FILE)
 }
@@ -65,7 +65,7 @@ fn said(key: &str) -> bool {
     std::env::var_os(key).is_some_and(|value| !value.is_empty())
 }
 
-/// Whether this node is for trying out, and keeps nothing.
+/// Returns whether this node is for practice and stores nothing.
 pub fn is_practice(args: &Options, file: &NodeFile) -> bool {
     args.config.is_none()
         && args.state.is_none()

@@ -1,5 +1,5 @@
-//! What systemd and a node tell each other: sockets that it opened, that the node is ready, how it is, that its arms'
-//! threads live, and that it is stopping.
+//! Protocol between systemd and a node: sockets that systemd opened, readiness, status, the watchdog of the arms'
+//! threads, and stopping.
 
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
@@ -19,15 +19,15 @@ use tools::{Node, Seat};
 /// Arms that can be minded.
 const ARMS_MAX: usize = 64;
 
-/// How often the words for the state are looked at; what has not changed is not told.
+/// Interval between checks of the status text; an unchanged text is not sent.
 const STATUS_EVERY: Duration = Duration::from_millis(500);
 
 /// Sockets that systemd opened for this process.
 #[derive(Debug, Default)]
 pub struct Sockets {
-    /// Where callers come in.
+    /// Socket for callers.
     pub http: Option<TcpListener>,
-    /// Where operators of this machine come in.
+    /// Socket for operators of this machine.
     pub control: Option<UnixListener>,
 }
 
@@ -116,7 +116,7 @@ fn doing(snapshot: &Snapshot) -> String {
     }
 }
 
-/// Sends a state such as `READY=1`. Without a notify socket there is nobody to tell.
+/// Sends a state such as `READY=1`. Does nothing without a notify socket.
 pub fn notify(state: &str) {
     let Ok(socket) = std::env::var("NOTIFY_SOCKET") else {
         return;
@@ -162,7 +162,7 @@ pub fn watchdog(node: &Node) {
     }
 }
 
-/// How long systemd waits at most, if it minds this process.
+/// Returns systemd's watchdog timeout, if it watches this process.
 fn asked_every() -> Option<Duration> {
     let micros: u64 = std::env::var("WATCHDOG_USEC").ok()?.parse().ok()?;
     let meant = std::env::var("WATCHDOG_PID").ok();

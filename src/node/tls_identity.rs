@@ -12,7 +12,7 @@ use mcp::tls::{self, Acceptor};
 /// Longest file that is read: a chain of certificates has a few thousand bytes.
 const BYTES_MAX: u64 = 1024 * 1024;
 
-/// What speaks TLS for this node; none, where its file names no certificate.
+/// Returns the TLS acceptor of this node; `None` if its file names no certificate.
 ///
 /// # Errors
 /// A file cannot be read or used, or others may read the key. The message names the file and the fix.

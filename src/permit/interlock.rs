@@ -9,7 +9,7 @@ use scene::Scene;
 /// Looks at another arm; returns the refusal, in words, where that arm is in the way.
 pub type Obstruction = Box<dyn Fn() -> Option<String> + Send + Sync>;
 
-/// What the other arms of a node forbid one arm.
+/// The restrictions that the other arms of a node put on one arm.
 pub struct ArmInterlock {
     turn: Arc<Mutex<()>>,
     within_reach: Vec<Obstruction>,

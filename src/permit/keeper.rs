@@ -1,8 +1,8 @@
 //! The thread that brings an emergency stop to the disk, so that the stop itself never waits.
 //!
-//! Memory decides, the file follows: whoever latches wakes the thread, and the thread makes the
-//! file say what memory says. Clearing takes the file away first, under the lock that the thread
-//! writes under, so that a stop that comes meanwhile is written again.
+//! Memory decides, the file follows: a latch wakes the thread, and the thread makes the file match
+//! memory. Clearing removes the file first, under the lock that the thread writes under, so that a
+//! stop that comes meanwhile is written again.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::kept::Kept;
 use super::{Latch, Permits, Who};
 
-/// How long an answer waits for the disk. The arm stands long before.
+/// Longest wait of an answer for the disk. The arm stands long before.
 const DISK: Duration = Duration::from_secs(2);
 
 /// The thread looks by itself this often whether the node still is.
@@ -27,7 +27,7 @@ pub(super) struct Keeper {
     seen: watch::Receiver<Seen>,
 }
 
-/// How far the disk has followed.
+/// Progress of the disk: the emergency stops that it has followed, and its last failure.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     emergencies: u64,

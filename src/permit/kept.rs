@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::Who;
 
-/// Where one arm's emergency stop is kept.
+/// The file of one arm's emergency stop.
 #[derive(Clone, Debug)]
 pub(super) struct Kept(PathBuf);
 
@@ -19,7 +19,7 @@ impl Kept {
         Self(file)
     }
 
-    /// Whether an emergency stop is kept. What cannot be looked at counts as one.
+    /// Returns whether an emergency stop is on the disk. A file that cannot be examined counts as one.
     pub(super) fn is_there(&self) -> bool {
         !matches!(std::fs::symlink_metadata(&self.0), Err(error) if error.kind() == io::ErrorKind::NotFound)
     }

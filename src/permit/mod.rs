@@ -1,6 +1,6 @@
-//! What a person has enabled, until when; and which stops are latched, by whom.
+//! Scenes that a person has enabled, and until when; and latched stops, with who latched them.
 //!
-//! A planner's default is not an operator's consent: motion needs a [`Permit`], and only what an
+//! A planner's default is not an operator's consent: motion needs a [`MotionPermit`], and only what an
 //! operator enabled gives one. Enabling names a revision, so that a design swapped afterwards is
 //! not enabled.
 
@@ -22,13 +22,13 @@ use scene::{Revision, Scene};
 pub use interlock::{ArmInterlock, Obstruction};
 use keeper::Keeper;
 
-/// What may move on one node. One for all threads.
+/// The permissions to move on one node, shared by all threads.
 #[derive(Debug)]
 pub struct Permits {
     state: Mutex<State>,
-    /// [`State::withdrawals`], for whoever must not wait.
+    /// [`PermitState::withdrawals`], for readers that must not wait.
     withdrawn: AtomicU64,
-    /// What keeps an emergency stop beyond this process.
+    /// The writer that keeps an emergency stop beyond this process.
     keeper: OnceLock<Keeper>,
     /// The node's other arms that this one can touch.
     interlock: OnceLock<ArmInterlock>,
@@ -39,9 +39,9 @@ struct State {
     everything: bool,
     grants: Vec<Grant>,
     latch: Option<Latch>,
-    /// How often leave has been taken back: by a latch, or by `disable`.
+    /// Number of times that permission was withdrawn: by a latch, or by `disable`.
     withdrawals: u64,
-    /// How often an emergency stop was latched.
+    /// Number of emergency stops latched.
     emergencies: u64,
 }
 
@@ -52,13 +52,13 @@ pub struct Grant {
     pub scene: String,
     /// The overlay that was laid over it.
     pub overlay: Option<String>,
-    /// What it was made from when it was enabled.
+    /// Its revision when it was enabled.
     pub revision: Revision,
-    /// When it ends; `None` lasts as long as the node runs.
+    /// End of the permission; `None` lasts as long as the node runs.
     pub until: Option<Instant>,
 }
 
-/// Who did something; who may do more is greater.
+/// The actor; one that may do more is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Who {
@@ -70,7 +70,7 @@ pub enum Who {
     Operator,
 }
 
-/// A stop that lasts until somebody ends it.
+/// A stop that lasts until it is ended explicitly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Latch {
     /// An ordinary stop: `reset` ends it, by an operator if an operator stopped.
@@ -91,14 +91,14 @@ pub struct Permit {
     until: Option<Instant>,
     /// The withdrawals that had been when it was given.
     withdrawals: u64,
-    /// Whether the node gave it to itself.
+    /// `true` if the node gave it to itself.
     nodes_own: bool,
 }
 
-/// Why there is no leave.
+/// The reason why there is no permission.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
-    /// Nobody enabled this scene as it is now.
+    /// No operator has enabled this scene as it is now.
     #[error(
         "motion is not enabled for scene `{scene}` (revision {revision}); an operator enables it with `steadyhand enable --scene {scene} --for 30m`; enabled now: {enabled}"
     )]
@@ -107,7 +107,7 @@ pub enum Denied {
         scene: String,
         /// Its revision.
         revision: String,
-        /// What is enabled.
+        /// The scenes that are enabled.
         enabled: String,
     },
     /// Stopped before, and not reset.
@@ -121,7 +121,7 @@ pub enum Denied {
     /// An emergency stop stands.
     #[error("an emergency stop is latched; an operator ends it with `steadyhand clear`")]
     Emergency,
-    /// Something broke, and nobody has reset it.
+    /// A fault that has not been reset.
     #[error("the arm has a fault: {0}; remove its cause, then call `reset`")]
     Fault(String),
     /// Another arm of the node can be touched, and is in the way; the text names it.
@@ -138,7 +138,7 @@ fn who(who: Who) -> &'static str {
 }
 
 impl Latch {
-    /// What may not be replaced by something lesser: who has to end it decides.
+    /// Returns its severity, ranked by who has to end it. A latch is never replaced by a lesser one.
     const fn gravity(&self) -> u8 {
         match self {
             Self::Stopped(Who::Node) => 0,
@@ -153,14 +153,14 @@ impl Latch {
 }
 
 impl Permit {
-    /// Whether it covers a scene at a moment.
+    /// Returns whether it covers a scene at a moment.
     #[must_use]
     pub fn covers(&self, scene: &Scene, now: Instant) -> bool {
         self.revision == scene.revision && self.until.is_none_or(|until| now < until)
     }
 
-    /// Whether the node gave it to itself, to bring the arm to rest: torque is not switched on for
-    /// it, and what broke before is still broken after it.
+    /// Returns whether the node gave it to itself, to bring the arm to rest: torque is not switched on
+    /// for it, and a fault from before remains after it.
     #[must_use]
     pub fn is_nodes_own(&self) -> bool {
         self.nodes_own
@@ -238,20 +238,20 @@ impl Permits {
         self.withdraw(&mut state);
     }
 
-    /// What is enabled at a moment, in words.
+    /// Returns the scenes enabled at a moment, in words.
     #[must_use]
     pub fn enabled(&self, now: Instant) -> String {
         self.state().enabled(now)
     }
 
-    /// Whether anything may move at a moment.
+    /// Returns whether anything may move at a moment.
     #[must_use]
     pub fn any(&self, now: Instant) -> bool {
         let state = self.state();
         state.everything || state.live(now).next().is_some()
     }
 
-    /// Whether a scene is all that is enabled, so that garbage can mean nothing else.
+    /// Returns whether a scene is the only one enabled, so that a garbled request can mean no other.
     #[must_use]
     pub fn is_only(&self, scene: &str, now: Instant) -> bool {
         let state = self.state();
@@ -278,13 +278,13 @@ impl Permits {
         }
     }
 
-    /// Leave to move out of an ordinary stop or a fault, in the scene last moved in. The node
-    /// itself gets none out of an operator's stop, nor out of a fault other than heat. Where the
-    /// scene was changed since, an operator gets leave by its name: only what it was says which
-    /// way is up, and nobody can enable that any more.
+    /// Gives permission to move out of an ordinary stop or a fault, in the scene last moved in. The node
+    /// itself gets none out of an operator's stop, nor out of a fault other than heat. Where the scene
+    /// was changed since, an operator gets permission by its name: only the scene as it was says which
+    /// way is up, and it can no longer be enabled.
     ///
     /// # Errors
-    /// As [`Permits::ask`]; [`Denied::OperatorMustReset`] where a planner may not.
+    /// As [`PermitRegistry::ask`]; [`PermitError::OperatorMustReset`] where a planner may not.
     pub fn ask_reset(&self, scene: &Scene, by: Who, now: Instant) -> Result<Permit, Denied> {
         let state = self.state();
         match &state.latch {
@@ -300,9 +300,8 @@ impl Permits {
         }
     }
 
-    /// Whether nothing was latched and nothing taken back since a permit was given. A motion
-    /// asks when it begins, for its permit may be older than a stop, and in each tick; so this
-    /// waits for no lock.
+    /// Returns whether nothing was latched or withdrawn since a permit was given. A motion asks when it
+    /// begins, for its permit may be older than a stop, and in each tick; so this waits for no lock.
     #[must_use]
     pub fn stands(&self, permit: &Permit) -> bool {
         self.withdrawn.load(Ordering::SeqCst) == permit.withdrawals
@@ -325,7 +324,8 @@ impl Permits {
         self.latch_in(self.state(), new);
     }
 
-    /// As [`Self::latch`], unless somebody is looking just now; whether it is latched. It never waits.
+    /// As [`Self::latch`], unless another thread holds the lock now; returns whether it is latched. Never
+    /// waits.
     pub fn try_latch(&self, new: Latch) -> bool {
         let state = match self.state.try_lock() {
             Ok(state) => state,
@@ -361,7 +361,7 @@ impl Permits {
         drop(looking);
     }
 
-    /// What is latched.
+    /// Returns the present latch.
     #[must_use]
     pub fn latched(&self) -> Option<Latch> {
         self.state().latch.clone()

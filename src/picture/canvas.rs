@@ -22,7 +22,7 @@ pub(super) const PALE: Rgb = [214, 213, 208];
 pub(super) const AIR: Rgb = [150, 184, 214];
 pub const REFUSED: Rgb = [214, 40, 40];
 
-/// At most so many points of a view are drawn; the rest changes nothing that could be seen.
+/// Largest number of drawn points of a view; the rest would make no visible difference.
 const POINTS_MAX: usize = 400_000;
 
 /// Smaller pictures are tried while the file is too large, at most so often.
@@ -44,17 +44,17 @@ pub(super) struct Canvas {
     /// From the picture's own units to pixels.
     scale: f64,
     points_left: usize,
-    /// What may be drawn on, none for everything.
+    /// Mask of the drawable region; `None` for everything.
     window: Option<Mask>,
 }
 
 /// There is one, because a picture takes megabytes while it is painted, and callers come in dozens.
 static EASEL: Mutex<()> = Mutex::new(());
 
-/// Draws at full size, and smaller where the file would be too large; one picture at a time.
+/// Draws at full size, and smaller if the file would be too large; one picture at a time.
 ///
-/// It is painted on a thread of its own: what each thread has once needed the allocator keeps for it, and so this is kept
-/// once, whoever asks for pictures.
+/// It paints on a single thread: the allocator keeps each thread's peak memory, so one thread keeps it only once,
+/// regardless of the number of callers.
 pub(super) fn png(
     width: f64,
     height: f64,
@@ -187,8 +187,8 @@ impl Canvas {
         }
     }
 
-    /// A photograph, as large as `area`. Each of its pixels is the mean of what lies under it, and its
-    /// colours are few: noise would make the file ten times as large, and nobody sees it.
+    /// Draws a photograph the size of `area`. Each of its pixels is the mean of the pixels under it, and it
+    /// has few colours: invisible noise would make the file ten times as large.
     pub(super) fn photo(&mut self, area: Area, [width, height]: [u32; 2], rgb: &[u8]) {
         let across = self.pixels.width() as usize;
         let wide = Span::new(area.x, area.width, self.scale, width);
@@ -365,7 +365,7 @@ impl Photo<'_> {
     }
 }
 
-/// How wide words are, for a height of 1.
+/// Returns the width of a text, for a height of 1.
 pub(super) fn width_of(text: &str) -> f64 {
     written(text).advance
 }

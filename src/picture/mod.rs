@@ -22,7 +22,7 @@ pub const BYTES_MAX: usize = 150_000;
 /// sRGB bytes.
 pub type Rgb = [u8; 3];
 
-/// Why there is no picture.
+/// Reason that there is no picture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PictureError {
     /// The sheet cannot be shown.
@@ -40,7 +40,7 @@ pub struct Line {
     pub points_mm: Vec<[f64; 2]>,
     /// The pen's.
     pub colour: Rgb,
-    /// How wide the pen writes; lines are shown at least thinly.
+    /// Line width of the pen; lines have a minimum visible width.
     pub width_mm: f64,
 }
 
@@ -58,7 +58,7 @@ pub struct PlannedStroke {
 /// Something over time, shown as a strip.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Strip {
-    /// What it is, with its unit: `tilt, deg`. Letters that do not exist are left out.
+    /// Name of the value with its unit: `tilt, deg`. Characters without a letter are left out.
     pub name: String,
     /// Time in seconds, rising, and value.
     pub samples: Vec<[f64; 2]>,
@@ -66,7 +66,7 @@ pub struct Strip {
     pub limit: Option<f64>,
 }
 
-/// What `plan.png` shows.
+/// Content of `plan.png`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanView {
     /// The scene's name.
@@ -77,17 +77,17 @@ pub struct PlanView {
     pub sheet_mm: [f64; 2],
     /// In any order.
     pub strokes: Vec<PlannedStroke>,
-    /// Where the tip goes in the air.
+    /// Travels of the tip in the air.
     pub travels_mm: Vec<Vec<[f64; 2]>>,
     /// Tip height above the sheet (second) along x (first), in mm, in drawing order.
     pub side_mm: Vec<[f64; 2]>,
     /// Margin of joint limits, tilt, speed.
     pub strips: Vec<Strip>,
-    /// Where on the sheet a rule said no: a red ring each.
+    /// Places on the sheet that a rule refused: a red ring each.
     pub marks_mm: Vec<[f64; 2]>,
 }
 
-/// What `reach.png` shows: a map of the sheet's plane.
+/// Content of `reach.png`: a map of the sheet's plane.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReachView {
     /// The scene's name.
@@ -100,21 +100,21 @@ pub struct ReachView {
     pub step_mm: f64,
     /// The map's lower left point, in the sheet's coordinates.
     pub low_mm: [f64; 2],
-    /// How many points it has side by side, and one above the other.
+    /// Number of points side by side, and one above the other.
     pub size: [usize; 2],
-    /// How far the pen leans, row by row from the lowest; none where it does not get to.
+    /// Tilt of the pen, row by row from the lowest; `None` out of reach.
     pub tilts_deg: Vec<Option<f64>>,
-    /// How far it may lean.
+    /// Largest tilt.
     pub cone_deg: f64,
     /// By how much the sheet would be moved to lie better.
     pub move_mm: Option<[f64; 2]>,
-    /// Where the arm stands, in the sheet's coordinates.
+    /// Place of the arm's base, in the sheet's coordinates.
     pub foot_mm: Option<[f64; 2]>,
     /// Short lines beside the map.
     pub notes: Vec<String>,
 }
 
-/// What `drawn.png` shows.
+/// Content of `drawn.png`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InkView {
     /// The scene's name.
@@ -123,9 +123,9 @@ pub struct InkView {
     pub caption: String,
     /// The sheet's width and height.
     pub sheet_mm: [f64; 2],
-    /// What should be drawn, shown grey beneath.
+    /// Lines of the design, shown grey beneath.
     pub design_mm: Vec<Vec<[f64; 2]>>,
-    /// What the pen drew.
+    /// Lines drawn by the pen.
     pub ink: Vec<Line>,
 }
 

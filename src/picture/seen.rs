@@ -6,7 +6,7 @@ use super::{PictureError, Rgb, SIDE_MAX_PX};
 /// For the line under the picture.
 const FOOT: f64 = 26.0;
 
-/// How wide lines over a picture are.
+/// Width of lines over a picture.
 const LINE: f64 = 1.6;
 
 /// A line over a picture.
@@ -18,7 +18,7 @@ pub struct PixelLine {
     pub colour: Rgb,
 }
 
-/// What a camera saw.
+/// Content of a camera's picture with its overlay.
 #[derive(Clone, Debug)]
 pub struct SeenView<'a> {
     /// Width and height of the picture.

@@ -5,7 +5,7 @@ use super::canvas::{AIR, Area, Canvas, INK, PALE, PAPER, Point, QUIET, fitted, w
 /// Pixels around everything.
 pub(super) const MARGIN: f64 = 32.0;
 
-/// Where title and caption end.
+/// Lower edge of title and caption.
 pub(super) const HEAD: f64 = 92.0;
 
 /// The part of a sheet that is shown: where it lies, and from where to where.
@@ -138,7 +138,7 @@ impl Sheet {
         (width_mm * self.px_per_mm).clamp(1.4, 60.0)
     }
 
-    /// What lies beyond a part that is shown is cut off; a whole sheet shows what lies beside it.
+    /// Clips to the shown part; for a whole sheet also shows the objects beside it.
     pub(super) fn enter(&self, canvas: &mut Canvas) {
         canvas.look_through((!self.part.is_whole()).then_some(self.area));
     }

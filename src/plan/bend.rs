@@ -2,7 +2,7 @@
 
 use super::course::{Course, Piece, between, distance, turning};
 
-/// How far a bend may pass from its corner.
+/// Largest distance of a bend from its corner.
 const CORNER_MM: f64 = 0.015;
 /// Corners that turn more than this are stopped at.
 const STOP_RAD: f64 = 1.9;
@@ -46,7 +46,7 @@ pub(super) fn courses(points_mm: &[[f64; 2]], height_mm: f64) -> Vec<Course> {
     courses
 }
 
-/// Where the bend at `b` begins and ends; `None` to stop there.
+/// Returns the start and end of the bend at `b`; `None` to stop there.
 fn bend(a: [f64; 2], b: [f64; 2], c: [f64; 2]) -> Option<([f64; 2], [f64; 2])> {
     let turn = turning(a, b, c);
     if turn > STOP_RAD {

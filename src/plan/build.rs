@@ -17,9 +17,9 @@ use scene::{Scene, ToolKind};
 const TRAVEL_M_S2: f64 = 1.0;
 /// And how fast that acceleration rises.
 const TRAVEL_M_S3: f64 = 20.0;
-/// How long a drawing tip takes to reach its hardest acceleration, at the least.
+/// Shortest time in which a drawing tip reaches its largest acceleration.
 const DRAW_RISE_S: f64 = 0.04;
-/// A needle is slow below this height, whatever else it is asked for.
+/// Height below which a needle is slow, even if a higher speed is asked.
 const NEEDLE_NEAR_MM: f64 = 20.0;
 const NEEDLE_M_S: f64 = 0.025;
 /// Heights that a swing is tried over where the straight one comes too near the surface.
@@ -27,12 +27,12 @@ const OVER_MM: [f64; 4] = [15.0, 40.0, 70.0, 100.0];
 /// A swing may come this much nearer to the surface than its ends.
 const DIP_MM: f64 = 0.5;
 
-/// Third differences reach over so many samples on either side of where two courses meet.
+/// Reach of third differences, in samples, on either side of a seam between two courses.
 const SEAM_SAMPLES: usize = 3;
-/// After so many samples of standing still nothing of the course before is left in a difference.
+/// Number of samples at rest after which no difference contains the course before.
 const SEAM_STILL_MAX: usize = 2;
 
-/// What a span is.
+/// The label of a span.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct What {
     pub(super) kind: SpanKind,
@@ -40,7 +40,7 @@ pub(super) struct What {
     pub(super) pen: usize,
 }
 
-/// Where the arm stands between movements.
+/// The place over which a tip hovers between movements.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Stand {
     /// Over the sheet, at the height of travel.
@@ -55,14 +55,14 @@ pub(super) struct Build<'a> {
     /// The pen in use and where its tip stands; before the first is taken the arm is anywhere.
     pub(super) in_use: Option<(usize, Stand)>,
     pub(super) refusals: Vec<Refusal>,
-    /// Where the part begins that does not depend on the start.
+    /// First sample of the part that does not depend on the start.
     pub(super) hover_from: Option<usize>,
     samples: Vec<Joints>,
     spans: Vec<Span>,
     watch: &'a dyn Watch,
 }
 
-/// How far a build had come.
+/// A state of the builder to return to.
 pub(super) struct Mark {
     samples: usize,
     spans: usize,
@@ -70,11 +70,12 @@ pub(super) struct Mark {
     hover_from: Option<usize>,
 }
 
-/// How often a level way is raised, by what it is short of, and what shortness is let be.
+/// Largest number of times that a level move is raised by its shortfall, and the shortfall that is
+/// tolerated.
 const RAISES_MAX: usize = 12;
 const RAISED_MM: f64 = 0.05;
 
-/// In so many parts a level way is looked at.
+/// Number of parts in which a level move is examined.
 const LOOKS_BETWEEN: u32 = 100;
 
 impl<'a> Build<'a> {
@@ -187,8 +188,8 @@ impl<'a> Build<'a> {
         Ok(())
     }
 
-    /// How many samples the arm must stand still before it goes on: a course that ends and one that
-    /// begins each keep within the limits, but where they meet their jerks add up.
+    /// Returns the number of samples that the arm must stand still before it goes on: each course keeps
+    /// within the limits, but where one ends and the next begins, their jerks add up.
     fn still_before(&self, samples: &[Joints]) -> usize {
         // Before its first sample the arm stood there.
         let missing = SEAM_SAMPLES.saturating_sub(self.samples.len());
@@ -295,7 +296,7 @@ impl<'a> Build<'a> {
         self.append(what, &still)
     }
 
-    /// How high the lowest of all tips is over the surface, and whose it is.
+    /// Returns the height of the lowest tip over the surface, and its pen.
     pub(super) fn lowest(&self, q: &Joints) -> (f64, usize) {
         let mut lowest = (f64::INFINITY, 0);
         for (pen, hand) in self.hands.iter().enumerate() {
@@ -475,8 +476,8 @@ impl<'a> Build<'a> {
         .collect()
     }
 
-    /// How high a level way between two places is, in the base frame: as far over whatever of the
-    /// surface lies between as tips hover over it.
+    /// Returns the height of a level move between two poses, in the base frame: as far above the
+    /// surface between them as tips hover.
     fn top_m(&self, from: &Place, to: &Place) -> f64 {
         let mut top_m = from.point_m.z.max(to.point_m.z);
         for _ in 0..RAISES_MAX {

@@ -1,10 +1,10 @@
-//! Where the tip shall go, without time or joints: lines, bends and rises between two rests.
+//! Paths of the tip without time or joints: lines, bends and rises between two rests.
 
 use nalgebra::{Point3, Rotation3, Unit, Vector3};
 
 use scene::Surface;
 
-/// Where a tip is and where it points.
+/// Position and direction of a tip.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) point_m: Point3<f64>,
@@ -40,11 +40,11 @@ pub(super) enum Piece {
 /// From one rest to the next.
 pub(super) type Course = Vec<Piece>;
 
-/// How far apart waypoints are at the most.
+/// Largest distance between waypoints.
 pub(super) const STEP_MM: f64 = 0.5;
-/// How far waypoints of free movements are apart at the most.
+/// Largest distance between waypoints of free movements.
 const STEP_FREE_MM: f64 = 3.0;
-/// How much a bend turns between two waypoints at the most.
+/// Largest turn of a bend between two waypoints.
 const STEP_TURN_RAD: f64 = 0.06;
 /// Waypoints of one piece.
 pub(super) const STEPS_MAX: usize = 100_000;
@@ -79,7 +79,7 @@ impl Place {
 }
 
 impl Piece {
-    /// Where it is at `t`.
+    /// Returns the tool pose at `t`.
     pub(super) fn at(&self, surface: &Surface, t: f64) -> Place {
         match self {
             Self::Along { height_mm, .. } | Self::Bend { height_mm, .. } => {
@@ -94,7 +94,7 @@ impl Piece {
         }
     }
 
-    /// Where on the sheet it is at `t`; the origin for pieces in space.
+    /// Returns the place on the sheet at `t`; the origin for segments in space.
     pub(super) fn on_sheet(&self, t: f64) -> [f64; 2] {
         match self {
             Self::Along { from_mm, to_mm, .. } => between(*from_mm, *to_mm, t),

@@ -23,7 +23,7 @@ use scene::{Ink, Order, Scene, SheetStroke};
 
 /// Strokes of one plan.
 const STROKES_MAX: usize = 100_000;
-/// How many ways of holding the pen are compared over the whole drawing.
+/// Number of ways to hold the pen that are compared over the whole drawing.
 const WAYS_MAX: usize = 12;
 /// Refusals after which no further ones are looked for.
 const REFUSALS_MAX: usize = 1000;
@@ -31,9 +31,9 @@ const REFUSALS_MAX: usize = 1000;
 /// As much of a drawing as can be planned, and what cannot.
 #[derive(Clone, Debug)]
 pub struct Attempt {
-    /// What can be drawn well.
+    /// The part that can be drawn well.
     pub plan: Plan,
-    /// Why the rest cannot.
+    /// The reasons for all that cannot be drawn.
     pub refusals: Vec<Refusal>,
     /// The strokes that the refusals are about, joined and tidied.
     pub refused: Vec<SheetStroke>,
@@ -42,7 +42,7 @@ pub struct Attempt {
 /// Plans as much of the scene's design as can be drawn well: for previews.
 ///
 /// # Errors
-/// Cancelled, nothing to draw, or strokes that are none.
+/// Cancelled, nothing to draw, or invalid strokes.
 pub fn attempt(scene: &Scene, start: &Joints, watch: &dyn Watch) -> Result<Attempt, PlanError> {
     attempt_strokes(scene, start, &scene.strokes, scene.order, watch)
 }
@@ -144,7 +144,7 @@ fn check(strokes: &[SheetStroke]) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// How a stroke lies on the surface and the pen on it.
+/// The tilt of the pen along a stroke, and the stretch of the stroke on the surface.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lies {
     tilt_rad: f64,
@@ -472,13 +472,13 @@ impl Drawing<'_> {
     }
 }
 
-/// How many points stand for a whole stroke where ways of holding the arm are compared.
+/// Number of points that represent a whole stroke when ways of holding the arm are compared.
 const TRACED_MAX: f64 = 200.0;
 
 /// And how far they are apart at the least.
 const TRACED_MM: f64 = 2.0;
 
-/// What a place out of reach costs, against tenths of a radian of lean.
+/// Cost of an unreachable place, against tenths of a radian of tilt.
 const MISSED_COST: f64 = 1000.0;
 
 /// Points all along a stroke, its first and last among them: a straight line between two corners

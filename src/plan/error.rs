@@ -1,4 +1,4 @@
-//! Why there is no plan: every stroke that cannot be drawn well, with the place, value and limit.
+//! Planning errors: every stroke that cannot be drawn well, with the place, value and limit.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::trace::JUMP_RAD;
 use base::units::{apart, short};
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// The one who asked no longer wants it.
@@ -26,42 +26,42 @@ pub enum PlanError {
 pub struct Refusal {
     /// Which of the strokes as they were given; absent where it is not about one.
     pub stroke: Option<usize>,
-    /// Where that stroke stands in the author's file, or what else it is about.
+    /// The stroke's place in the author's file, or the subject of the refusal.
     pub source: String,
-    /// Where on the sheet.
+    /// Place on the sheet.
     pub at_mm: Option<[f64; 2]>,
-    /// Why not.
+    /// The reason.
     pub cause: Cause,
 }
 
-/// Why something cannot be done.
+/// The reason why something cannot be done.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum Cause {
     /// The tip does not get there.
     OutOfReach {
-        /// How much is missing.
+        /// Missing distance.
         by_mm: f64,
     },
     /// The tool leans more than its cone allows.
     Tilt {
-        /// How much it would lean.
+        /// Tilt that would be needed.
         tilt_deg: f64,
-        /// How much it may.
+        /// Largest permitted tilt.
         cone_deg: f64,
     },
     /// The design is stretched more than the scene allows.
     Stretched {
-        /// How much longer or shorter a part of the line is, in percent.
+        /// Largest change of length of a part of the line, in percent.
         by_percent: f64,
-        /// How much it may be.
+        /// Largest permitted change, in percent.
         most_percent: f64,
     },
     /// The surface turns faster along the line than the tool may.
     Turns {
-        /// How fast it turns.
+        /// Turn of the surface per millimetre.
         turn_deg_mm: f64,
-        /// How fast it may.
+        /// Largest permitted turn per millimetre.
         most_deg_mm: f64,
     },
     /// Joints would have to jump to follow the line.
@@ -73,9 +73,9 @@ pub enum Cause {
     },
     /// No way there keeps the tip above the surface.
     NoWay {
-        /// How low the tip would come; negative below the surface.
+        /// Lowest height of the tip on the way; negative below the surface.
         height_mm: f64,
-        /// How low it may.
+        /// Lowest permitted height.
         least_mm: f64,
     },
     /// The line could not be timed within the limits.
@@ -85,16 +85,16 @@ pub enum Cause {
     },
     /// A pen, pose or point that does not fit the arm.
     Unfit {
-        /// What is wrong with it, and what would be right.
+        /// The defect, and what would be right.
         why: String,
     },
     /// The one who asked no longer wants it.
     Cancelled,
     /// A stroke that is longer or finer than can be planned.
     TooLong {
-        /// How many waypoints it needs.
+        /// Number of waypoints needed.
         waypoints: usize,
-        /// How many there may be.
+        /// Largest number of waypoints.
         most: usize,
     },
 }
@@ -117,7 +117,7 @@ impl Cause {
         }
     }
 
-    /// What was too much or too little, what it may be, and the unit of both.
+    /// Returns the value that broke a limit, the limit, and the unit of both.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of waypoints")]
     pub fn excess(&self) -> Option<(f64, f64, &'static str)> {
@@ -229,7 +229,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// How many refusals a message names.
+/// Number of refusals that a message names.
 const NAMED_MAX: usize = 3;
 
 fn sum_up(refusals: &[Refusal]) -> String {

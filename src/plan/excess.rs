@@ -1,4 +1,4 @@
-//! Where the samples of a course pass a limit, by differences, and by how much.
+//! Finds the samples of a course that violate a limit, by differences, and the ratio to the limit.
 
 #![expect(
     clippy::indexing_slicing,
@@ -11,9 +11,9 @@ use super::timed::{Asked, Run};
 use arm::Arm;
 use base::units::Joints;
 
-/// How far the tip may be from the straight way in the middle between two samples.
+/// Largest distance of the tip from the straight line, in the middle between two samples.
 const BOW_M: f64 = 1e-4;
-/// Where no joint turns more than this, no arm of a metre bows so much.
+/// Joint turn below which no arm of a metre deviates that much.
 const BOW_RAD: f64 = 0.01;
 
 /// A sample with the two before it and the one behind; the course stands still at its ends.
@@ -23,8 +23,9 @@ struct Four<'a> {
 }
 
 impl Run {
-    /// Where a limit is passed: the waypoint and the ratio. What grows with the speed's square is
-    /// left as it is and speeds are squared, so that slowing by the ratio's root is enough.
+    /// Returns the limit violations: waypoint and ratio. A ratio that grows with the square of the
+    /// speed is returned as it is, and ratios of speeds are squared, so slowing by the square root of
+    /// the ratio is enough.
     pub(super) fn excesses(&self, hand: &Hand<'_>, asked: Asked) -> Vec<(usize, f64)> {
         let last = self.joints.len().saturating_sub(1);
         let indices = if self.joints.is_empty() {

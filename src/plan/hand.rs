@@ -18,7 +18,7 @@ pub(super) struct Hand<'a> {
     pub(super) cone_rad: f64,
 }
 
-/// How many other beginnings are tried for a place that nothing near leads to.
+/// Number of other seeds tried for a pose that no nearby solution leads to.
 const RESTARTS: usize = 60;
 
 impl<'a> Hand<'a> {
@@ -34,7 +34,7 @@ impl<'a> Hand<'a> {
         }
     }
 
-    /// Where the tip is.
+    /// Returns the pose of the tip.
     pub(super) fn place(&self, q: &Joints) -> Place {
         let (point_m, axis) = self.arm.chain.tip(q, &self.tip);
         Place { point_m, axis }
@@ -83,7 +83,7 @@ impl<'a> Hand<'a> {
             - self.margin_rad(&way.q_rad).min(MARGIN_ENOUGH_RAD)
     }
 
-    /// How far the nearest joint limit is.
+    /// Returns the distance to the nearest joint limit.
     pub(super) fn margin_rad(&self, q: &Joints) -> f64 {
         margin_rad(self.arm, q).0
     }

@@ -15,7 +15,7 @@ use scene::{JOG_MM_S, Scene};
 /// Rounding on the way to samples must not pass the limit.
 const SPEED_SHARE: f64 = 0.98;
 
-/// What is stepped, and by how much.
+/// The joint or tip to step, and the size of the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// One joint turns.

@@ -51,8 +51,8 @@ const PERIOD_S: f64 = 0.01;
 pub struct Plan {
     /// Joints over time.
     pub trajectory: Trajectory,
-    /// What is drawn, in drawing order and direction, joined and tidied: a span's `item` is an
-    /// index into it. Empty for visits and poses.
+    /// The strokes in drawing order and direction, joined and tidied: a span's `item` is an index into
+    /// them. Empty for visits and poses.
     pub strokes: Vec<SheetStroke>,
     /// It in numbers.
     pub report: Report,
@@ -64,11 +64,11 @@ pub struct Plan {
 /// Samples of a whole plan, ten thousand seconds: the gate takes no more.
 pub const SAMPLES_MAX: usize = 1_000_000;
 
-/// Somebody who waits for a plan.
+/// An observer of planning, which may cancel it.
 pub trait Watch {
-    /// So many strokes or points are planned.
+    /// Reports that `done` of `of` strokes or points are planned.
     fn progress(&self, done: usize, of: usize);
-    /// Whether the plan is no longer wanted. Asked often.
+    /// Returns whether the plan is no longer wanted. Called often.
     fn cancelled(&self) -> bool;
 }
 

@@ -1,6 +1,6 @@
-//! Where a sheet that is not flat would lie better. Moved along its own axes it takes its shape
-//! along, so that no map of the shape as it lies says what it would cover: each place is looked at
-//! on its own, at points all over the sheet.
+//! Suggests a better place for a sheet that is not flat. Moved along its own axes, such a sheet
+//! takes its shape along, so a map of the shape at its present place does not show what it would
+//! cover. Each place is examined on its own, at points all over the sheet.
 
 use nalgebra::Vector3;
 
@@ -21,7 +21,7 @@ const _: () = assert!(STEP_MM * 10.0 <= AROUND_MM);
 /// Points of the sheet, side by side and one above the other.
 const POINTS: u32 = 5;
 
-/// What one place is like.
+/// The sheet, shifted to one candidate place.
 struct Moved {
     move_mm: [f64; 2],
     by_m: Vector3<f64>,

@@ -17,14 +17,13 @@ type Span = [f64; 2];
 const ON_MM: f64 = 0.005;
 /// Shorter lines are dots: they are never taken away.
 const DOT_MM: f64 = 0.02;
-/// What is covered for less than this in the middle of a stroke is drawn again: lifting the pen
-/// takes longer.
+/// Longest covered gap in the middle of a stroke that is drawn again: lifting the pen takes longer.
 const GAP_MM: f64 = 0.5;
 /// Columns are as wide as lines are long on average, within these.
 const COLUMN_MM: std::ops::RangeInclusive<f64> = 1.0..=10.0;
 /// Lines that meet a column within half of this are compared.
 const ROW_MM: f64 = 0.02;
-/// How many lines one is compared with in a column, which bounds the work.
+/// Number of lines with which a line is compared in a column; this bounds the work.
 const LOOKS_MAX: usize = 16;
 /// In how many of the columns that two lines share they are compared.
 const SHARED_MAX: i64 = 2;
@@ -49,7 +48,7 @@ impl Piece {
         [ax + (bx - ax) * share, ay + (by - ay) * share]
     }
 
-    /// How far along it a point is, and how far beside.
+    /// Returns the distance of a point along the line, and its offset beside it.
     fn sees(&self, [x, y]: Point) -> Point {
         let [[ax, ay], [bx, by]] = [self.from, self.to];
         let (ux, uy) = ((bx - ax) / self.length_mm, (by - ay) / self.length_mm);
@@ -101,7 +100,7 @@ fn pieces(tidied: &Tidied) -> impl Iterator<Item = Piece> {
     })
 }
 
-/// What stays of each piece of which something was drawn before.
+/// Returns the remaining spans of each line of which a part was drawn before.
 #[expect(clippy::indexing_slicing, reason = "pairs are of these pieces")]
 fn left(pieces: &[Piece]) -> HashMap<usize, Vec<Span>> {
     let mut left: HashMap<usize, Vec<Span>> = HashMap::new();
@@ -128,10 +127,10 @@ fn left(pieces: &[Piece]) -> HashMap<usize, Vec<Span>> {
     left
 }
 
-/// Where two pieces lie on one another.
+/// The overlap of two lines.
 struct Shared {
     on_earlier: Span,
-    /// Where the same places are on the later one, perhaps the other way round.
+    /// The same places on the later line, perhaps in reverse direction.
     on_later: Span,
 }
 
@@ -151,7 +150,7 @@ impl Shared {
         })
     }
 
-    /// What a part of the earlier one covers of the later one.
+    /// Returns the part of the later line that is covered by a part of the earlier one.
     fn on_later(&self, [low, high]: Span) -> Option<Span> {
         let [from, to] = self.on_earlier;
         let [low, high] = [low.max(from), high.min(to)];

@@ -23,13 +23,13 @@ use scene::{Order, SheetStroke};
 pub struct Turn {
     /// Which of the strokes as they were given.
     pub stroke: usize,
-    /// Whether it is drawn from its end.
+    /// `true` if the stroke is drawn from its end.
     pub reversed: bool,
 }
 
 /// Above how many strokes a pen's order is left as the nearest-first search finds it.
 const IMPROVED_MAX: usize = 50_000;
-/// How many near ends are tried for each end.
+/// Number of near ends tried for each end.
 const NEAR: usize = 8;
 /// The longest run of strokes that is moved elsewhere.
 const RUN_MAX: usize = 3;
@@ -78,7 +78,7 @@ fn distance([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
     (x * x + y * y).sqrt()
 }
 
-/// How long the lifted tip travels altogether, in mm, from where it first is to be.
+/// Returns the total travel of the lifted tip, in mm, from the start of the first stroke.
 #[must_use]
 pub fn travelled_mm(strokes: &[SheetStroke], turns: &[Turn]) -> f64 {
     let ends: Vec<[[f64; 2]; 2]> = turns
@@ -229,11 +229,11 @@ struct Tour {
     ends: Vec<[f64; 2]>,
     /// The end at which each is entered, in order.
     entries: Vec<usize>,
-    /// Where in the order each stroke is.
+    /// Place of each stroke in the order.
     places: Vec<usize>,
-    /// How much was saved altogether.
+    /// Total saving.
     saved: f64,
-    /// What was done since the last shake, so that it can be undone.
+    /// Changes since the last perturbation, to undo them.
     done: Vec<Done>,
     awake: Awake,
     /// The longest part that an exchange may change.
@@ -338,7 +338,7 @@ impl Tour {
         self.entries.last().map(|entry| self.ends[entry ^ 1])
     }
 
-    /// Where the tip is before the stroke at a place.
+    /// Returns the position of the tip before the stroke at a place.
     fn before(&self, place: usize) -> [f64; 2] {
         match place.checked_sub(1) {
             Some(before) => self.ends[self.entries[before] ^ 1],
@@ -346,7 +346,7 @@ impl Tour {
         }
     }
 
-    /// Where the stroke at a place is entered, `None` behind the last.
+    /// Returns the point at which the stroke at a place is entered; `None` behind the last.
     fn entry(&self, place: usize) -> Option<[f64; 2]> {
         self.entries.get(place).map(|entry| self.ends[*entry])
     }
@@ -382,8 +382,8 @@ impl Tour {
         }
     }
 
-    /// Where exchanges are at an end, two neighbouring parts change places by chance and all is
-    /// settled anew; what was not better then is undone.
+    /// Swaps two neighbouring parts at random, improves the result, and undoes all of it unless it is
+    /// better. Run after exchanges alone gain no more.
     fn shake(&mut self, near: &[Vec<usize>]) {
         let count = self.entries.len();
         let mut chance = Chance(0x2545_f491_4f6c_dd1d);

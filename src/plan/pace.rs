@@ -1,4 +1,4 @@
-//! How fast along a path: as fast as linear limits on speed and acceleration allow.
+//! Speed along a path: as fast as linear limits on speed and acceleration allow.
 //!
 //! The path is fixed. With `x` the squared speed along it and `u` the acceleration, every limit is
 //! `|u·a + x·b| ≤ c`. A pass backwards finds the largest `x` from which the end can still be
@@ -29,7 +29,7 @@ pub struct Limits {
     pub x_max: Vec<f64>,
     /// `stride` limits a station.
     pub rows: Vec<Row>,
-    /// How many limits a station has.
+    /// Number of limits at each station.
     pub stride: usize,
 }
 
@@ -215,7 +215,7 @@ mod tests {
         assert!((duration(&limits) - 0.2).abs() < 1e-4);
     }
 
-    /// What a station lacked was taken as no limit at all, or as one of 0.
+    /// A missing limit must not be taken for no limit at all, or for one of 0.
     #[test]
     fn refuses_a_station_without_a_limit() {
         let whole = straight(1.0, 11, 0.5, 1.0);

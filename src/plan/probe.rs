@@ -14,9 +14,9 @@ use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, Scene};
 /// Rounding on the way to samples must not pass the limit.
 const SPEED_SHARE: f64 = 0.98;
 
-/// Goes above a point of the sheet and from there slowly down, [`PROBE_DEPTH_MM`] deeper than where
-/// the sheet is believed to be. Whoever carries it out turns back where the tip touches; the end of
-/// the plan is where it is given up.
+/// Plans a probe: goes above a point of the sheet and from there slowly down, [`PROBE_DEPTH_MM`]
+/// deeper than the sheet is believed to be. The executor turns back where the tip touches; at the
+/// end of the plan it gives up.
 ///
 /// # Errors
 /// [`PlanError::Refused`] where the point cannot be probed, or cancelled.

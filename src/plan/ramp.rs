@@ -4,7 +4,7 @@
 
 use rsruckig::prelude::{DataArrayOrVec, InputParameter, Ruckig, ThrowErrorHandler, Trajectory};
 
-/// What may not be exceeded along the way; all above 0.
+/// Largest values along the path; all above 0.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Most {
     pub(super) speed: f64,
@@ -38,7 +38,7 @@ impl Ramp {
         self.trajectory.get_duration()
     }
 
-    /// How far it has come after `t_s`, 0 to its length.
+    /// Returns the distance covered after `t_s`, from 0 to the length.
     pub(super) fn at(&self, t_s: f64) -> f64 {
         let mut position = DataArrayOrVec::Stack([0.0]);
         let none = || None;

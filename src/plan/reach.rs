@@ -1,5 +1,5 @@
-//! Where a sheet may lie: how far a pen has to lean at each point of the sheet's plane, or of what
-//! it is rolled round, and where the sheet would lie best.
+//! Possible places for a sheet: the tilt that a pen needs at each point of the sheet's plane, or of
+//! the shape that it is rolled round, and the best place for the sheet.
 
 use nalgebra::{Point3, Vector3};
 use serde::Serialize;
@@ -20,7 +20,7 @@ pub struct Reach {
     pub step_mm: f64,
     /// The map's lower left point, in the sheet's coordinates.
     pub low_mm: [f64; 2],
-    /// How many points it has side by side, and one above the other.
+    /// Number of points side by side, and one above the other.
     pub size: [usize; 2],
     /// Row by row from the lowest.
     pub spots: Vec<Spot>,
@@ -34,13 +34,13 @@ pub struct Reach {
 /// A point of the map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spot {
-    /// How far the pen leans there; absent where the tip does not get to, pressed or lifted.
+    /// Tilt of the pen; absent if the tip cannot get there, pressed or lifted.
     pub tilt_deg: Option<f64>,
-    /// How far the joints are from their limits there.
+    /// Distance of the joints from their limits.
     pub margin_deg: f64,
 }
 
-/// Where the sheet would lie better.
+/// A better place for the sheet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Suggestion {
     /// By how much to move it along its own axes.
@@ -57,7 +57,7 @@ pub struct Suggestion {
 
 /// Around the sheet on every side.
 pub(super) const AROUND_MM: f64 = 200.0;
-/// Points of the map, whatever the sheet's size.
+/// Number of points of the map, for any size of the sheet.
 const SPOTS_MAX: f64 = 6000.0;
 const STEP_MM_MIN: f64 = 10.0;
 /// Other beginnings, where no neighbour leads to a point.
@@ -170,19 +170,19 @@ fn tilt_margin_deg(hand: &Hand<'_>, down: &Solution, up: &Solution) -> (f64, f64
     (tilt.to_degrees(), margin.to_degrees())
 }
 
-/// What a whole sheet out of reach costs, against a degree of lean.
+/// Cost of a whole sheet out of reach, against a degree of tilt.
 pub(super) const MISSED_COST: f64 = 1000.0;
 
 /// More margin of the joints is not worth more.
 pub(super) const MARGIN_WORTH_DEG: f64 = 20.0;
 
-/// What a sheet at some place covers.
+/// The spots that a sheet covers at one place.
 pub(super) struct Under {
     pub(super) spots: Vec<Spot>,
 }
 
 impl Under {
-    /// So many spots that cannot be reached.
+    /// Returns a coverage of N unreachable spots.
     pub(super) fn nothing(spots: usize) -> Self {
         Self {
             spots: vec![Spot::default(); spots],
@@ -213,8 +213,8 @@ impl Under {
     }
 }
 
-/// Whether the shape, carried on as far as there, faces as the sheet's middle does, within a
-/// quarter turn, and has not come round to where it was already.
+/// Returns whether the shape, continued to this point, faces as the sheet's middle does, within a
+/// quarter turn, and has not come round to where it was before.
 fn faces(surface: &Surface, at_mm: [f64; 2]) -> bool {
     let middle = surface.at(surface.size_mm().map(|side| side / 2.0));
     let here = surface.at(at_mm);
@@ -223,7 +223,7 @@ fn faces(surface: &Surface, at_mm: [f64; 2]) -> bool {
     here.normal.dot(&middle.normal) > -SLACK_DEG && back.into_iter().zip(&at_mm).all(is_same)
 }
 
-/// What is carried on and projected back comes to the same place within this.
+/// Tolerance for a place that is continued and projected back.
 const SAME_MM: f64 = 1e-3;
 
 impl Reach {
@@ -259,7 +259,7 @@ impl Reach {
         Ok(())
     }
 
-    /// Where a spot is, in the sheet's coordinates.
+    /// Returns the place of a spot, in the sheet's coordinates.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "small counts")]
     pub fn point_mm(&self, column: usize, row: usize) -> [f64; 2] {
@@ -270,7 +270,7 @@ impl Reach {
         ]
     }
 
-    /// The spots under the sheet if it were moved by so many steps.
+    /// Returns the spots under the sheet if it were moved by N steps along each axis.
     fn under(&self, scene: &Scene, [dx, dy]: [i64; 2]) -> Under {
         let [width, height] = scene.surface.size_mm();
         #[expect(clippy::cast_precision_loss, reason = "small counts")]
@@ -326,5 +326,5 @@ impl Reach {
     }
 }
 
-/// So much better a place must be to be worth mentioning: degrees of lean or margin.
+/// Least improvement worth a suggestion: degrees of tilt or margin.
 pub(super) const WORTH: f64 = 3.0;

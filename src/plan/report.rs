@@ -1,4 +1,4 @@
-//! What a plan is, in numbers, and the hash that tells two plans apart.
+//! A plan in numbers, and the hash that tells two plans apart.
 
 use serde::Serialize;
 
@@ -14,13 +14,13 @@ use scene::{Scene, SheetStroke};
 /// A plan in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// How many strokes are drawn.
+    /// Number of strokes drawn.
     pub stroke_count: usize,
     /// Line drawn.
     pub pen_down_mm: f64,
     /// The tip's way otherwise, the approach not counted.
     pub pen_up_mm: f64,
-    /// How often a pen is dipped.
+    /// Number of dips.
     pub dips: usize,
     /// From the first sample to the last.
     pub duration_s: f64,
@@ -34,7 +34,7 @@ pub struct Report {
     pub at_speed_share: f64,
     /// The joint that comes nearest to its speed or acceleration while drawing.
     pub limiting_joint: String,
-    /// How near: 1 is at the limit.
+    /// Its ratio to the limit: 1 is at the limit.
     pub limiting_ratio: f64,
     /// The smallest distance to a joint's limit, the approach not counted.
     pub margin_least_deg: f64,
@@ -45,7 +45,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// What the surface does to the design, in words.
+    /// Returns the effect of the surface on the design, in words.
     #[must_use]
     pub fn stretch(&self) -> String {
         let percent = (self.stretch_max - 1.0) * 1e2;
@@ -56,7 +56,7 @@ impl Report {
         }
     }
 
-    /// How many strokes, in words.
+    /// Returns the number of strokes, in words.
     #[must_use]
     pub fn strokes(&self) -> String {
         base::wording::count(self.stroke_count, "stroke")
@@ -70,17 +70,17 @@ pub struct StrokeReport {
     pub stroke: usize,
     /// All that it was joined from.
     pub parts: Vec<usize>,
-    /// Where it stands in the author's file.
+    /// Place in the author's file.
     pub source: String,
     /// Index of the pen.
     pub pen: usize,
-    /// Whether it is drawn from its end.
+    /// `true` if it is drawn from its end.
     pub reversed: bool,
     /// Its length.
     pub length_mm: f64,
-    /// When its line begins, from the trajectory's first sample.
+    /// Start of its line, from the trajectory's first sample.
     pub begins_s: f64,
-    /// How long its line takes.
+    /// Duration of its line.
     pub duration_s: f64,
     /// The most that the tool leans.
     pub tilt_max_deg: f64,

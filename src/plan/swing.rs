@@ -10,7 +10,7 @@ use arm::Arm;
 use base::units::Joints;
 use kin::Tip;
 
-/// How long a joint takes to reach its hardest acceleration, at the least.
+/// Shortest time in which a joint reaches its largest acceleration.
 const RISE_S: f64 = 0.1;
 /// Samples of one swing: a minute.
 const SAMPLES_MAX: usize = 6_000;

@@ -160,7 +160,7 @@ fn tip(scene: &Scene, pen: usize) -> Tip {
     }
 }
 
-/// How far a point is from a polyline.
+/// Returns the distance of a point from a polyline.
 fn off(points: &[[f64; 2]], [x, y]: [f64; 2]) -> f64 {
     points
         .windows(2)
@@ -174,7 +174,7 @@ fn off(points: &[[f64; 2]], [x, y]: [f64; 2]) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// What must be true of every plan.
+/// Checks the properties that every plan must have.
 fn check(scene: &Scene, start: &Joints, trajectory: &Trajectory) {
     let samples = &trajectory.samples;
     assert_eq!(samples[0], *start);

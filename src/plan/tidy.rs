@@ -19,7 +19,7 @@ pub(super) struct Tidied {
 const JOIN_MM: f64 = 0.1;
 /// A dropped point was nearer than this to the line that is left.
 const SIMPLE_MM: f64 = 0.004;
-/// How many points one straight line may replace.
+/// Number of points that one straight line may replace.
 const SIMPLE_POINTS: usize = 64;
 
 /// As the author has it, only without needless points; or, for the fastest order, with all that
@@ -179,7 +179,7 @@ fn simplified(points_mm: &[[f64; 2]]) -> Vec<[f64; 2]> {
     kept
 }
 
-/// How far a point is from the line between two others.
+/// Returns the distance of a point from the segment between two others.
 fn off([ax, ay]: [f64; 2], [bx, by]: [f64; 2], [x, y]: [f64; 2]) -> f64 {
     let (dx, dy) = (bx - ax, by - ay);
     let squared = dx * dx + dy * dy;

@@ -18,18 +18,18 @@ use super::trace::Knot;
 use base::units::Joints;
 use scene::Surface;
 
-/// What is asked of the tip.
+/// Limits of the tip's motion, and the pacing mode.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub(super) speed_m_s: f64,
     pub(super) acceleration_m_s2: f64,
     /// At the beginning and the end; between them, accelerations may change at once.
     pub(super) jerk_m_s3: f64,
-    /// How the way between is paced.
+    /// The pacing between beginning and end.
     pub(super) manner: Manner,
 }
 
-/// How a way is paced.
+/// The pacing of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Manner {
     /// As soon as every limit allows, at each place of its own.
@@ -46,7 +46,7 @@ const JUMP_RATIO: f64 = 2.0;
 /// Of each limit, when pacing: stations lie apart, and between them a little more is needed.
 const USED: f64 = 0.97;
 const USED_RAMP: f64 = 0.999;
-/// Around a sample that passes a limit, so many stations are slowed.
+/// Number of stations slowed on each side of a sample that violates a limit.
 const AROUND: usize = 4;
 /// Samples of one course: an hour.
 const SAMPLES_MAX: usize = 360_000;
@@ -175,7 +175,7 @@ fn slow(ease: &mut [f64], knot: usize, ratio: f64) {
     }
 }
 
-/// When each waypoint is passed, and how fast.
+/// Time and speed at each waypoint.
 struct Timing {
     at_s: Vec<f64>,
     speed_m_s: Vec<f64>,
@@ -278,7 +278,8 @@ fn ramp_x(s_m: f64, jerk_m_s3: f64) -> f64 {
     (jerk_m_s3 * t_s * t_s / 2.0).powi(2)
 }
 
-/// Where small movements of the tip need large ones of the joints, servos' errors grow at the tip.
+/// Condition number above which the tip is slowed: small movements of the tip need large ones of
+/// the joints, and servo errors grow at the tip.
 const CONDITION_SLOW: f64 = 17.0;
 
 /// By how much the squared speed is cut there.
@@ -334,7 +335,7 @@ impl Slope {
 /// A course as sampled.
 pub(super) struct Run {
     pub(super) joints: Vec<Joints>,
-    /// Where the tip is.
+    /// Positions of the tip.
     pub(super) points: Vec<Point3<f64>>,
     /// The waypoint before.
     pub(super) knots: Vec<usize>,

@@ -14,18 +14,18 @@ use scene::Surface;
 pub(super) struct Knot {
     /// The piece that it ends, or begins at the very first.
     pub(super) piece: usize,
-    /// Where in that piece.
+    /// Parameter within that segment.
     pub(super) t: f64,
     /// Distance of the tip from the course's beginning.
     pub(super) s_m: f64,
     pub(super) point_m: Point3<f64>,
     pub(super) q: Joints,
     pub(super) tilt_rad: f64,
-    /// How unevenly the joints move the tip here; 1 is best.
+    /// Condition number of the tip's motion; 1 is best.
     pub(super) condition: f64,
 }
 
-/// Where a course cannot be followed, and why.
+/// The place at which a course cannot be followed, and the reason.
 #[derive(Clone, Debug)]
 pub(super) struct Stuck {
     pub(super) at_mm: Option<[f64; 2]>,

@@ -18,7 +18,7 @@ pub struct Trajectory {
 /// A stretch of samples with one purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// What for.
+    /// The purpose.
     pub kind: SpanKind,
     /// Which of the plan's strokes or visited points, counted in drawing order.
     pub item: Option<usize>,
@@ -30,7 +30,7 @@ pub struct Span {
     pub end: usize,
 }
 
-/// What a stretch is for.
+/// The purpose of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SpanKind {
     /// From wherever the arm was to above the first point. Not part of the plan's hash.

@@ -15,17 +15,17 @@ use scene::Scene;
 /// A point to stand still at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Visit {
-    /// What it is called in messages.
+    /// Name in messages.
     pub name: String,
-    /// Where it is.
+    /// The target.
     pub target: VisitTarget,
     /// Index of the pen whose tip goes there.
     pub pen: usize,
-    /// How long the tip stays.
+    /// Time for which the tip stays.
     pub dwell_s: f64,
 }
 
-/// Where a visited point is.
+/// The place of a visited point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum VisitTarget {
     /// Over the sheet: 0 touches it.
@@ -100,7 +100,7 @@ fn one(build: &mut Build<'_>, item: usize, visit: &Visit) -> Result<(), Stuck> {
     Ok(())
 }
 
-/// Where to stand above a point, the way down from there, and the way back.
+/// Returns the hover place above a target, the path down from there, and the path back.
 fn legs(scene: &Scene, target: &VisitTarget) -> (Stand, Option<Piece>, Option<Piece>) {
     let lift_mm = scene.heights.lift_mm;
     match *target {

@@ -22,18 +22,17 @@ pub const TIP_MM_S_MAX: f64 = 250.0;
 /// Fastest tip, in mm/s, that a person jogs.
 pub const JOG_MM_S: f64 = 25.0;
 
-/// Fastest tip, in mm/s, that is on its way to touch something that it shall not press.
+/// Highest tip speed, in mm/s, on the way to touch something that it must not press.
 pub const PROBE_MM_S: f64 = 2.0;
 
-/// How high over the sheet, as it is believed to lie, such a way begins, in mm: high enough to learn
-/// what the servos say while nothing is touched, and then to find a sheet that lies as much higher as
-/// one that lies [`PROBE_DEPTH_MM`] lower.
+/// Start height of a probe over the believed sheet, in mm: high enough to learn the servos' readings without contact,
+/// and then to find a sheet that lies as much higher as one that lies [`PROBE_DEPTH_MM`] lower.
 pub const PROBE_FROM_MM: f64 = PROBE_DEPTH_MM + 3.0;
 
-/// How deep below the sheet, as it is believed to lie, it is given up, in mm.
+/// Depth below the believed sheet at which a probe gives up, in mm.
 pub const PROBE_DEPTH_MM: f64 = 5.0;
 
-/// What a scene is made from, beside its file.
+/// Parts of a scene beside its file.
 pub(super) struct Parts {
     pub(super) arm: Arc<Arm>,
     pub(super) design: Design,
@@ -42,7 +41,7 @@ pub(super) struct Parts {
     pub(super) revision: Revision,
 }
 
-/// Why a file is no scene.
+/// Reason that a file is not a valid scene.
 pub(super) enum Wrong {
     /// All that is wrong with it.
     Values(Vec<String>),
@@ -248,7 +247,7 @@ fn limits(file: &LimitsFile, arm: &Arm) -> Result<SceneLimits, String> {
 /// much. Where the table is lower, the scene writes its workspace out.
 pub(super) const TABLE_M: f64 = 0.003;
 
-/// Whether a whole sheet lies in the workspace.
+/// Checks that the whole sheet lies in the workspace.
 fn check_sheet(surface: &Surface, workspace: &Corners) -> Result<(), String> {
     let [width, height] = surface.size_mm();
     for at_mm in [
@@ -356,7 +355,7 @@ fn check_needle(file: &SceneFile, wrong: &mut Vec<String>) {
 struct Laid {
     strokes: Vec<SheetStroke>,
     page: Page,
-    /// Where it does not fit.
+    /// Strokes that do not fit the sheet.
     outside: Option<Outside>,
 }
 
@@ -407,7 +406,7 @@ fn place(
     })
 }
 
-/// Where rounding alone took a point off the sheet, it is on the edge.
+/// Moves a point to the sheet's edge if rounding alone took it off the sheet.
 fn onto(at_mm: [f64; 2], sheet_mm: [f64; 2]) -> [f64; 2] {
     let [x, y] = at_mm;
     let [width, height] = sheet_mm;

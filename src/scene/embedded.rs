@@ -5,7 +5,7 @@
 pub(super) struct Embedded {
     /// Its path below `scenes`.
     pub(super) place: &'static str,
-    /// What it holds.
+    /// Content of the file.
     pub(super) bytes: &'static [u8],
 }
 

@@ -8,7 +8,7 @@ use vision::{Layout, TAGS_MAX, Tag};
 /// A camera reads none that are smaller, and larger ones leave no room to draw.
 const SIZE_MM: [f64; 2] = [4.0, 300.0];
 
-/// What a scene may let its sheet move, in mm and degrees: less is noise, more is another place.
+/// Range of the offset that a scene may allow, in mm and degrees: less is noise, more is a different place.
 const MOVED_MM: [f64; 2] = [0.2, 20.0];
 const MOVED_DEG: [f64; 2] = [0.2, 10.0];
 
@@ -17,11 +17,11 @@ const MOVED_DEG: [f64; 2] = [0.2, 10.0];
 pub struct Fiducials {
     /// Which, and where.
     pub layout: Layout,
-    /// How far any corner of the sheet may have moved since it was taught.
+    /// Largest offset of any corner of the sheet since it was taught, in mm.
     pub moved_mm_max: f64,
-    /// How far it may have turned.
+    /// Largest rotation of the sheet since it was taught, in degrees.
     pub moved_deg_max: f64,
-    /// Whether nothing moves over the sheet before a camera has seen where it lies.
+    /// True if a camera must see the sheet before anything moves over it.
     pub required: bool,
 }
 
@@ -87,7 +87,7 @@ fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<Tag, S
     Ok(tag)
 }
 
-/// Whether two tags are others, in other places.
+/// Returns whether two tags are different tags in different places.
 fn are_apart(one: &Tag, other: &Tag) -> bool {
     let [dx, dy] = [0, 1].map(|axis: usize| {
         let at = |tag: &Tag| tag.at_mm.get(axis).copied().unwrap_or(0.0);

@@ -16,30 +16,30 @@ pub struct SceneFile {
     pub about: String,
     /// The arm that it is for.
     pub arm: String,
-    /// What is drawn.
+    /// The design to draw.
     pub design: DesignFile,
-    /// What it is drawn on.
+    /// The sheet to draw on.
     pub sheet: SheetFile,
     /// Tags on the sheet, by which a camera knows where it lies; of a flat sheet alone.
     #[serde(default)]
     pub fiducials: Option<FiducialsFile>,
-    /// What draws it, one or more. All of them are mounted at once.
+    /// The drawing pens, one or more. All of them are mounted at once.
     pub pens: Vec<PenFile>,
-    /// Where pens are dipped.
+    /// Ink caps for dipping pens.
     #[serde(default)]
     pub inks: Vec<InkFile>,
     /// A fixed point whose place is known well, for checking the arm.
     #[serde(default)]
     pub calibrator_m: Option<[Finite; 3]>,
-    /// Where the arm waits.
+    /// Waiting poses of the arm.
     pub poses: PosesFile,
-    /// How high and how deep.
+    /// Heights and depths over the sheet.
     #[serde(default)]
     pub heights: HeightsFile,
-    /// What may not be exceeded.
+    /// Limits of the motion.
     #[serde(default)]
     pub limits: LimitsFile,
-    /// Where no part of arm or tool may be.
+    /// Boxes that arm and tool must not enter.
     #[serde(default)]
     pub keep_outs: Vec<BoxFile>,
     /// A person stands by whenever this scene moves. A needle needs it.
@@ -47,7 +47,7 @@ pub struct SceneFile {
     pub attended: bool,
 }
 
-/// What is drawn: exactly one of `file`, `text` and `polylines`.
+/// The design to draw: exactly one of `file`, `text` and `polylines`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DesignFile {
@@ -61,13 +61,13 @@ pub struct DesignFile {
     pub polylines: Option<Vec<Vec<[Finite; 2]>>>,
     /// The length of the page's longer side on the sheet; absent draws it as large as its file says.
     pub size_mm: Option<Finite>,
-    /// Where the page's lower left corner lies on the sheet; absent centres it.
+    /// Place of the page's lower left corner on the sheet; absent centres the page.
     pub at_mm: Option<[Finite; 2]>,
     /// Turns the page about its centre, counter-clockwise.
     pub rotate_deg: Option<Finite>,
     /// In which order strokes are drawn.
     pub order: Order,
-    /// How the coloured areas of an SVG are filled.
+    /// Fill of an SVG's coloured areas.
     pub fill: FillKind,
     /// Between two lines of a fill, on the sheet.
     pub fill_spacing_mm: Option<Finite>,
@@ -75,7 +75,7 @@ pub struct DesignFile {
     pub fill_angle_deg: Option<Finite>,
 }
 
-/// How coloured areas are filled.
+/// Fill of coloured areas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FillKind {
@@ -113,16 +113,16 @@ pub struct SheetFile {
     pub y_axis: [Finite; 3],
     /// Width and height.
     pub size_mm: [Finite; 2],
-    /// Where the sheet is rolled around a cylinder: its radius. The axis is parallel to `y_axis`
-    /// and lies this far below the sheet's middle.
+    /// Radius of the cylinder, for a sheet rolled around one. The axis is parallel to `y_axis` and lies
+    /// this far below the sheet's middle.
     #[serde(default)]
     pub cylinder_radius_mm: Option<Finite>,
-    /// How the design comes onto the cylinder.
+    /// Mapping of the design onto the cylinder.
     #[serde(default)]
     pub lay: Lay,
 }
 
-/// How a design comes onto a surface that is not flat.
+/// Mapping of a design onto a surface that is not flat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lay {
@@ -141,13 +141,13 @@ pub struct FiducialsFile {
     pub family: Family,
     /// Each of them, 32 at the most.
     pub tags: Vec<TagFile>,
-    /// How far any corner of the sheet may have moved since it was taught.
+    /// Largest offset of any corner of the sheet since it was taught.
     #[serde(default = "moved_mm_default")]
     pub moved_mm_max: Finite,
-    /// How far it may have turned.
+    /// Largest rotation of the sheet since it was taught.
     #[serde(default = "moved_deg_default")]
     pub moved_deg_max: Finite,
-    /// Whether a camera must see where the sheet lies before anything moves over it.
+    /// True if a camera must see the sheet's place before anything moves over it.
     #[serde(default)]
     pub required: bool,
 }
@@ -175,7 +175,7 @@ fn moved_deg_default() -> Finite {
     finite(1.0)
 }
 
-/// What a tool is, and so what it may do.
+/// Kind of a tool, which decides what it may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
@@ -192,20 +192,20 @@ pub enum ToolKind {
 pub struct PenFile {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Kind of the tool.
     #[serde(default)]
     pub kind: ToolKind,
     /// Its tip, in the tool mount's frame.
     pub tip_m: [Finite; 3],
     /// From its body towards its tip, in the tool mount's frame; any length but zero.
     pub axis: [Finite; 3],
-    /// How far it may lean from the surface's normal.
+    /// Largest tilt from the surface's normal.
     #[serde(default = "cone_deg_default")]
     pub cone_deg: Finite,
     /// The line that it leaves.
     #[serde(default = "width_mm_default")]
     pub width_mm: Finite,
-    /// How fast the surface may turn under it while it draws.
+    /// Largest turn of the surface's normal along a drawn line.
     #[serde(default = "turn_deg_mm_default")]
     pub turn_deg_mm: Finite,
     /// Its colour, `#rrggbb`; strokes go to the pen whose colour is nearest.
@@ -244,11 +244,11 @@ pub struct InkFile {
     pub name: String,
     /// The middle of its rim, in the arm's base frame.
     pub rim_m: [Finite; 3],
-    /// How deep it is. A dip goes down to a third of it.
+    /// Depth of the cap. A dip goes down to a third of it.
     pub depth_mm: Finite,
-    /// How much line is drawn before the next dip.
+    /// Length of line drawn between dips.
     pub dip_every_mm: Finite,
-    /// How long the tip stays down.
+    /// Time that the tip stays down.
     #[serde(default)]
     pub wait_s: Finite,
 }
@@ -257,9 +257,9 @@ pub struct InkFile {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PosesFile {
-    /// Where the arm is left.
+    /// Rest pose, in which the arm is left.
     pub rest_rad: Vec<Finite>,
-    /// Where it waits between jobs, above the sheet.
+    /// Waiting pose between jobs, above the sheet.
     pub ready_rad: Vec<Finite>,
 }
 
@@ -269,7 +269,7 @@ pub struct PosesFile {
 pub struct HeightsFile {
     /// Of travel between strokes.
     pub lift_mm: Finite,
-    /// How far below the surface a pen that gives way is sent, so that it always touches.
+    /// Depth below the surface to which a yielding pen is sent, so that it always touches.
     pub press_mm: Finite,
     /// Of the tip over a point that is only visited.
     pub hover_mm: Finite,
@@ -285,7 +285,7 @@ impl Default for HeightsFile {
     }
 }
 
-/// What may not be exceeded; the arm's own limits hold as well.
+/// Limits of the motion; the arm's own limits hold as well.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsFile {
@@ -295,10 +295,9 @@ pub struct LimitsFile {
     pub travel_mm_s: Finite,
     /// Hardest acceleration of the tip while it draws, along and across the line.
     pub draw_mm_s2: Finite,
-    /// How much longer or shorter any part of a line may be on the surface than on the page: 0.05
-    /// is 5 %.
+    /// Largest relative change in length of any part of a line between page and surface: 0.05 is 5 %.
     pub stretch: Finite,
-    /// Where the tip and all of the arm that moves may be.
+    /// Space for the tip and all moving parts of the arm.
     pub workspace: Option<CornersFile>,
 }
 
@@ -328,7 +327,7 @@ pub struct CornersFile {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BoxFile {
-    /// What is there.
+    /// Name of the object there.
     pub name: String,
     /// The corner with the lowest coordinates.
     pub min_m: [Finite; 3],
@@ -336,7 +335,7 @@ pub struct BoxFile {
     pub max_m: [Finite; 3],
 }
 
-/// What an overlay changes of a scene: its design, its pens and inks, or both.
+/// Changes of an overlay to a scene: its design, its pens and inks, or both.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OverlayFile {

@@ -1,4 +1,4 @@
-//! How a scene asks for areas to be filled, in the design's own millimetres.
+//! Area fill of a scene, in the design's own millimetres.
 
 use super::file::{DesignFile, FillKind};
 use base::units::Finite;

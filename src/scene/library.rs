@@ -16,7 +16,7 @@ use base::units::Finite;
 use config::toml::{self as strict, FileError};
 use design::{self, Caps, Design, DesignError, Fill};
 
-/// Where scenes are found.
+/// Source of scenes: a folder and the files in the binary.
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     folder: Option<PathBuf>,
@@ -50,10 +50,10 @@ const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// A set has no more files for other pens.
 const SET_MAX: usize = 100;
 
-/// How many near names an error shows.
+/// Similar names shown in an error.
 const NEAREST_MAX: usize = 12;
 
-/// Why there is no such scene.
+/// Reason that a scene cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum SceneError {
     /// No scene, overlay or arm of that name.
@@ -71,7 +71,7 @@ pub enum SceneError {
     Missing {
         /// The file.
         file: String,
-        /// What the system said.
+        /// Message of the system.
         why: String,
     },
     /// The file is not what a scene must be.
@@ -85,7 +85,7 @@ pub enum SceneError {
     Outside {
         /// The scene's file.
         file: String,
-        /// How far, and a picture's worth of it.
+        /// Extent of the overflow, with the lines for a picture of it.
         outside: Box<Outside>,
     },
     /// The design cannot be drawn.
@@ -93,7 +93,7 @@ pub enum SceneError {
     Design {
         /// The design's file.
         file: String,
-        /// Why not.
+        /// Cause.
         source: DesignError,
     },
 }
@@ -262,8 +262,8 @@ impl Library {
         Ok(Arc::new(Arm::new(file)?))
     }
 
-    /// The text of a file of the library by its place in the folder, such as `arms/so101.toml`;
-    /// `None` if there is none.
+    /// Returns the text of a library file by its path in the folder, such as `arms/so101.toml`; `None` if it does not
+    /// exist.
     ///
     /// # Errors
     /// It cannot be read, or is not text.

@@ -1,4 +1,4 @@
-//! What is there and what is allowed: arm, pens, inks, sheet, keep-outs, poses, limits.
+//! A checked scene and its limits: arm, pens, inks, sheet, keep-outs, poses, limits.
 //!
 //! A [`Scene`] is checked and never changes; its [`Revision`] covers everything it was made from.
 
@@ -45,37 +45,37 @@ pub struct Scene {
     pub about: String,
     /// The arm that moves in it.
     pub arm: Arc<Arm>,
-    /// What is drawn, on the sheet; pens chosen, in the author's order.
+    /// Strokes on the sheet, with their pens, in the author's order.
     pub strokes: Vec<SheetStroke>,
     /// In which order.
     pub order: Order,
-    /// How large the design's page is.
+    /// Size of the design's page.
     pub page: Page,
-    /// What of the design's file is not drawn, and what else a person should know of it.
+    /// Parts of the design's file that are not drawn, and other notes for people.
     pub notes: Vec<String>,
-    /// What is drawn on.
+    /// Surface to draw on.
     pub surface: Surface,
     /// Tags on it, by which a camera knows where it lies.
     pub fiducials: Option<Fiducials>,
-    /// What draws; at least one.
+    /// Pens; at least one.
     pub pens: Vec<Pen>,
-    /// Where pens are dipped.
+    /// Ink caps for dipping pens.
     pub inks: Vec<Ink>,
     /// A point whose place is known well.
     pub calibrator_m: Option<Point3<f64>>,
-    /// Where the arm is left.
+    /// Rest pose, in which the arm is left.
     pub rest_rad: Joints,
-    /// Where it waits between jobs.
+    /// Waiting pose between jobs.
     pub ready_rad: Joints,
     /// Heights over the sheet.
     pub heights: Heights,
-    /// What may not be exceeded.
+    /// Limits of the motion.
     pub limits: SceneLimits,
-    /// Where nothing may be.
+    /// Boxes that must stay empty.
     pub keep_outs: Vec<KeepOut>,
-    /// Whether a person stands by.
+    /// True if a person attends the arm.
     pub attended: bool,
-    /// What all this was made from.
+    /// Hash of everything that the scene was made from.
     pub revision: Revision,
 }
 
@@ -84,15 +84,15 @@ pub struct Scene {
 pub struct Page {
     /// Its longer side.
     pub long_mm: f64,
-    /// Who says so.
+    /// Source of that size.
     pub from: SizeFrom,
 }
 
-/// Who says how large a design is.
+/// Source of a design's size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SizeFrom {
-    /// Whoever asked for the drawing.
+    /// The request for the drawing.
     Asked,
     /// The scene's file.
     Scene,
@@ -108,12 +108,12 @@ pub struct SheetStroke {
     pub points_mm: Vec<[f64; 2]>,
     /// Index of the pen that draws it.
     pub pen: usize,
-    /// Where it stands in the author's file.
+    /// Position in the author's file.
     pub source: String,
 }
 
 impl SheetStroke {
-    /// How long it is on the sheet.
+    /// Returns its length on the sheet.
     #[must_use]
     pub fn length_mm(&self) -> f64 {
         let steps = self.points_mm.iter().zip(self.points_mm.iter().skip(1));
@@ -128,17 +128,17 @@ impl SheetStroke {
 pub struct Pen {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Kind of the tool.
     pub kind: ToolKind,
     /// Its tip, in the tool mount's frame.
     pub tip_m: Point3<f64>,
     /// From its body towards its tip, in the tool mount's frame.
     pub axis: Unit<Vector3<f64>>,
-    /// How far it may lean from the surface's normal.
+    /// Largest tilt from the surface's normal.
     pub cone_rad: f64,
     /// The line that it leaves.
     pub width_mm: f64,
-    /// How fast the surface may turn along a line that it draws.
+    /// Largest turn of the surface's normal along a drawn line.
     pub turn_rad_mm: f64,
     /// sRGB.
     pub colour: [u8; 3],
@@ -155,9 +155,9 @@ pub struct Ink {
     pub rim_m: Point3<f64>,
     /// From the rim to the bottom.
     pub depth_m: f64,
-    /// How much line is drawn before the next dip.
+    /// Length of line drawn between dips.
     pub dip_every_mm: f64,
-    /// How long the tip stays down.
+    /// Time that the tip stays down.
     pub wait_s: f64,
 }
 
@@ -166,7 +166,7 @@ pub struct Ink {
 pub struct Heights {
     /// Of travel.
     pub lift_mm: f64,
-    /// How far below the surface a pen is sent.
+    /// Depth below the surface to which a pen is sent.
     pub press_mm: f64,
     /// Over a point that is only visited.
     pub hover_mm: f64,
@@ -183,7 +183,7 @@ pub struct SceneLimits {
     pub draw_mm_s2: f64,
     /// The largest ratio of lengths on the surface and on the page, or the other way round.
     pub stretch_max: f64,
-    /// Where the tip may be.
+    /// Space that the tip must stay in.
     pub workspace: Corners,
 }
 
@@ -196,12 +196,12 @@ pub struct Corners {
     pub max_m: Point3<f64>,
 }
 
-/// Where nothing may be.
+/// Box that must stay empty.
 #[derive(Clone, Debug)]
 pub struct KeepOut {
-    /// What is there.
+    /// Name of the object there.
     pub name: String,
-    /// Where.
+    /// The box.
     pub corners: Corners,
 }
 

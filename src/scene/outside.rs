@@ -15,15 +15,15 @@ pub struct Outside {
     pub title: String,
     /// The sheet's width and height.
     pub sheet_mm: [f64; 2],
-    /// What would be drawn, for a picture of it.
+    /// Lines of the design, for a picture.
     pub lines: Vec<Outline>,
-    /// How many strokes reach out.
+    /// Number of strokes that leave the sheet.
     pub count: usize,
     /// Of how many.
     pub of: usize,
-    /// How far the worst of them reaches beyond the edge.
+    /// Distance of the farthest point beyond the edge.
     pub by_mm: f64,
-    /// Where that is.
+    /// Place of that point.
     pub at_mm: [f64; 2],
     /// All of it as a sentence.
     pub why: String,
@@ -34,7 +34,7 @@ pub struct Outside {
 pub struct Outline {
     /// On the sheet's plane.
     pub points_mm: Vec<[f64; 2]>,
-    /// Whether it reaches out.
+    /// True if the stroke leaves the sheet.
     pub is_outside: bool,
     /// The pen's, sRGB.
     pub colour: [u8; 3],
@@ -42,7 +42,7 @@ pub struct Outline {
     pub width_mm: f64,
 }
 
-/// What was found to reach out so far.
+/// Strokes found so far that leave the sheet.
 #[derive(Default)]
 pub(super) struct Found {
     lines: Vec<Outline>,
@@ -121,7 +121,7 @@ impl Found {
     }
 }
 
-/// How far a point is beyond the sheet's edge; 0 on the sheet.
+/// Returns the distance of a point beyond the sheet's edge; 0 on the sheet.
 fn beyond_mm([x, y]: [f64; 2], [width, height]: [f64; 2]) -> f64 {
     let over = |at: f64, side: f64| (-at).max(at - side).max(0.0);
     over(x, width).max(over(y, height))

@@ -7,8 +7,8 @@ use super::{KeepOut, Pen};
 use arm::Arm;
 use base::units::Joints;
 
-/// How near an arm may come to the sheet and to itself, and anything that moves to a keep-out, in
-/// metres. More than what is passed between two samples at full speed.
+/// Least distance of an arm to the sheet and to itself, and of any moving part to a keep-out, in metres. Greater than
+/// the distance covered between two samples at full speed.
 pub const CLEARANCE_M: f64 = 0.003;
 
 /// The radius of a pen's body, in metres.

@@ -1,7 +1,7 @@
-//! What is drawn on: a sheet, laid on a shape in the arm's base frame.
+//! Drawing surface: a sheet on a shape in the arm's base frame.
 //!
-//! A [`Shape`] is all that planning, the gate and pictures ask of it. A further one, such as a
-//! mesh, is another implementation and a way to name it in a scene's file.
+//! Planning, the gate and pictures use only the [`SheetShape`] trait. A new shape, such as a mesh, needs an
+//! implementation and a key in the scene file.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use nalgebra::{Isometry3, Point3, Rotation3, Translation3, Unit, UnitQuaternion,
 use super::file::{Lay, SheetFile};
 use base::units::Finite;
 
-/// What a sheet is laid on. Coordinates on it are millimetres from the sheet's lower left corner,
-/// x to the right, y up.
+/// Shape under a sheet. Coordinates on it are millimetres from the sheet's lower left corner, x to the right,
+/// y up.
 pub trait Shape: fmt::Debug + Send + Sync {
-    /// Where a point of the sheet is. Points beyond the edges are on the shape's continuation.
+    /// Returns the surface point at a point of the sheet. Beyond the edges it is on the shape's continuation.
     fn at(&self, at_mm: [f64; 2]) -> Contact;
 
     /// A point in space as the sheet sees it: the nearest point of the (endless) shape. Heights of
@@ -32,7 +32,7 @@ pub trait Shape: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Whether places on it and heights over it change evenly along every straight line.
+    /// Returns whether points on it and heights over it change linearly along every straight line.
     fn is_flat(&self) -> bool {
         false
     }
@@ -48,7 +48,7 @@ pub struct Surface {
 /// A point of the surface.
 #[derive(Clone, Copy, Debug)]
 pub struct Contact {
-    /// Where it is, in the arm's base frame.
+    /// Position in the arm's base frame.
     pub point_m: Point3<f64>,
     /// Outwards.
     pub normal: Unit<Vector3<f64>>,
@@ -61,26 +61,26 @@ pub struct Contact {
 pub struct Projected {
     /// The nearest point of the (endless) surface.
     pub at_mm: [f64; 2],
-    /// How far out from it; negative below the surface.
+    /// Height over the surface; negative below it.
     pub height_mm: f64,
 }
 
-/// How a line lies on a surface.
+/// Distortion of a line on a surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lie {
     /// The largest ratio of a stretch's length on the surface to its length on the sheet, or of
     /// the sheet's to the surface's; 1 where nothing is stretched.
     pub stretch: f64,
-    /// Where that is.
+    /// Place of that stretch.
     pub stretched_at_mm: [f64; 2],
-    /// How fast the surface turns along the line, at the most.
+    /// Largest turn of the surface along the line.
     pub turn_rad_mm: f64,
-    /// Where that is.
+    /// Place of that turn.
     pub turned_at_mm: [f64; 2],
 }
 
 const RIGHT_ANGLE_TOLERANCE: f64 = 1e-3;
-/// How finely a line is looked at.
+/// Step at which a line is sampled.
 const LOOK_MM: f64 = 0.5;
 /// Shorter stretches say nothing of their ratio.
 const LOOK_MM_MIN: f64 = 1e-3;
@@ -140,20 +140,20 @@ impl Surface {
         self.shape.radius_mm()
     }
 
-    /// Whether a point lies on the sheet, its edges included.
+    /// Returns whether a point lies on the sheet, its edges included.
     #[must_use]
     pub fn holds(&self, [x, y]: [f64; 2]) -> bool {
         let [width, height] = self.size_mm;
         (0.0..=width).contains(&x) && (0.0..=height).contains(&y)
     }
 
-    /// Where a point of the sheet is. Points beyond the edges are on the surface's continuation.
+    /// Returns the surface point at a point of the sheet. Beyond the edges it is on the surface's continuation.
     #[must_use]
     pub fn at(&self, at_mm: [f64; 2]) -> Contact {
         self.shape.at(at_mm)
     }
 
-    /// Whether places on it and heights over it change evenly along every straight line.
+    /// Returns whether points on it and heights over it change linearly along every straight line.
     #[must_use]
     pub fn is_flat(&self) -> bool {
         self.shape.is_flat()
@@ -196,7 +196,7 @@ impl Surface {
         self.shape.project(point_m)
     }
 
-    /// How a line lies on the surface, looked at every half millimetre.
+    /// Returns the distortion of a line on the surface, sampled every half millimetre.
     #[must_use]
     pub fn lie(&self, points_mm: &[[f64; 2]]) -> Lie {
         let mut lie = Lie {
@@ -301,7 +301,7 @@ struct Cylinder {
     lay: Lay,
 }
 
-/// How far from straight up the edges of what is projected may be.
+/// Largest sine of the angle from the vertical at the edges of a projected design.
 const EDGE_SIN_MAX: f64 = 0.999;
 
 impl Cylinder {
@@ -458,7 +458,7 @@ mod tests {
         assert!(laid(None, Lay::Wrapped).lie(&line).turn_rad_mm < 1e-12);
     }
 
-    /// A shape that is none of ours: a ball. That it can be is the point of the trait.
+    /// Spherical shape outside this crate. Shows that the trait is open to other shapes.
     #[derive(Debug)]
     struct Ball(f64);
 

@@ -74,14 +74,14 @@ impl Status {
     }
 }
 
-/// What is awaited in answer to one request.
+/// Replies expected to one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Expect<'a> {
-    /// Who answers, in this order.
+    /// Servos that reply, in this order.
     pub ids: &'a [u8],
     /// Parameter bytes of each reply.
     pub parameters: usize,
-    /// When to stop waiting at the latest.
+    /// Latest time to stop waiting.
     pub until: Instant,
 }
 
@@ -94,9 +94,9 @@ pub struct Bus {
     pub slack: Duration,
     /// How much longer than that replies are waited for now.
     pub longer: Duration,
-    /// Whether the adapter was heard to return what it is sent.
+    /// `true` if the adapter was found to echo what it is sent.
     pub echoes: bool,
-    /// When the last bytes came in answer to what was asked last.
+    /// Arrival of the last bytes in reply to the last request.
     pub heard_at: Instant,
     pub counts: BusCounts,
 }
@@ -214,7 +214,7 @@ impl Bus {
         Ok(gather)
     }
 
-    /// Sends a request that nobody answers.
+    /// Sends a request that has no reply.
     pub async fn tell(&mut self, link: &mut dyn Link, request: &[u8]) -> Result<(), BusError> {
         link.discard_input().map_err(BusError::Read)?;
         self.framing.clear();
@@ -222,7 +222,7 @@ impl Bus {
         link.send(request).await.map_err(BusError::Write)
     }
 
-    /// When a transaction that starts now has certainly ended.
+    /// Returns the time by which a transaction that starts now has certainly ended.
     fn patience(&self, request: usize, expect: &Expect<'_>) -> Instant {
         let replies = expect.ids.len() * (expect.parameters + self.framing.overhead());
         let waiting: Duration = expect.ids.iter().map(|_| self.return_delay).sum();
@@ -231,7 +231,7 @@ impl Bus {
             .after(self.wire_time(request + replies) + waiting + self.slack + self.longer)
     }
 
-    /// How long so many bytes take on the wire.
+    /// Returns the time that N bytes take on the wire.
     pub fn wire_time(&self, bytes: usize) -> Duration {
         let bits = bytes as u64 * BITS_A_BYTE;
         Duration::from_nanos(bits * 1_000_000_000 / u64::from(self.baud))
@@ -310,7 +310,7 @@ enum EchoState {
     Comparing,
     /// Our own bytes will come.
     Searching,
-    /// What comes now is not ours.
+    /// The next bytes are not our own.
     Past,
 }
 
@@ -355,7 +355,7 @@ impl<'a> Echo<'a> {
     }
 }
 
-/// Where `wanted` ends in `bytes`.
+/// Returns the position just behind `wanted` in `bytes`.
 fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     let places = bytes.windows(wanted.len().max(1));
     let begin = places.into_iter().position(|window| window == wanted)?;

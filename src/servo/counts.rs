@@ -19,14 +19,14 @@ pub struct BusCounts {
     /// Frames that a controller and the node took from each other; 0 with servos, whose replies are
     /// as many as were asked for.
     pub frames: u64,
-    /// Replies that nobody had asked for, late ones among them.
+    /// Replies to no request, late ones among them.
     pub foreign: u64,
     /// Transactions whose own bytes came back.
     pub echoes: u64,
-    /// How long cycles with all readings took, from the first byte sent to the last one used.
+    /// Duration of cycles with all readings, from the first byte sent to the last one used.
     pub cycle_time: Durations,
-    /// How long the processor worked for each of them; what the machine did meanwhile is left out.
-    /// Zero on a simulated clock.
+    /// Processor time of this thread for each of them; what the machine did meanwhile is left out. Zero on
+    /// a simulated clock.
     pub cycle_work: Durations,
     /// Each servo, in the servo map's order.
     pub servos: Vec<ServoCounts>,
@@ -41,7 +41,7 @@ pub struct ServoCounts {
     pub retries: u64,
     /// Cycles in which it gave no reading in the end.
     pub blind: u64,
-    /// How long those cycles took together.
+    /// Total duration of those cycles.
     pub blind_time: Duration,
     /// Readings that no movement explains.
     pub jumps: u64,

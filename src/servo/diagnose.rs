@@ -19,10 +19,10 @@ const LATENCY_MAX: Duration = Duration::from_millis(4);
 /// The ids that are asked with patience where none are expected.
 const LIKELY: std::ops::RangeInclusive<u8> = 1..=8;
 
-/// What to do where another arm is there than was named.
+/// Fix for a different arm than the one named.
 const RIGHT_ARM: &str = "connect the right arm, or name the right one in the node file";
 
-/// What is wrong.
+/// The cause of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -40,7 +40,7 @@ pub enum Cause {
     Latency,
     /// Nothing at all is heard.
     NoPower,
-    /// What is sent comes back, and nothing else.
+    /// Only the node's own bytes come back.
     EchoOnly,
     /// Servos run at another speed.
     WrongBaud,
@@ -65,20 +65,20 @@ pub enum Cause {
 /// A cause, what was seen of it, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What is wrong.
+    /// The cause.
     pub cause: Cause,
-    /// What was seen.
+    /// The observation.
     pub what: String,
-    /// What to do.
+    /// The fix.
     pub fix: String,
 }
 
-/// What should be there.
+/// The servos that should answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// The arm's name.
     pub arm: String,
-    /// How its servos speak.
+    /// Protocol of its servos.
     pub speech: Speech,
     /// At which speed.
     pub baud: u32,
@@ -86,12 +86,12 @@ pub struct Expected {
     pub ids: Vec<u8>,
 }
 
-/// What was found.
+/// The result of a diagnosis.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnosis {
-    /// What is wrong, the likeliest cause first; empty where all is well.
+    /// Findings, the likeliest cause first; empty where all is well.
     pub findings: Vec<Finding>,
-    /// Who is there.
+    /// The servos that answered.
     pub servos: Vec<Found>,
     /// The present identity of each of an arm's servos, by its id, where its driver could attach.
     pub identity: BTreeMap<String, String>,
@@ -191,8 +191,8 @@ async fn those_expected(
     Ok(scan)
 }
 
-/// Those at the first speed at which one with a usual id answers; or nobody, and whether that is
-/// because they answer later than they were waited for.
+/// Scans at the first speed at which a servo with a usual id answers. Otherwise returns an empty scan,
+/// and whether servos answer, but later than they were waited for.
 async fn with_usual_ids(
     open: &mut Open<'_>,
     clock: &Clock,
@@ -208,8 +208,8 @@ async fn with_usual_ids(
     Ok((scan, is_late))
 }
 
-/// Asks with time for a slow adapter, where nobody was found: the likeliest ids at every speed. How
-/// late the slowest answer came.
+/// Asks again with time for a slow adapter, where no servo was found: the likeliest ids at every
+/// speed. Returns the delay of the slowest answer.
 async fn patiently(
     open: &mut Open<'_>,
     clock: &Clock,
@@ -233,7 +233,7 @@ async fn patiently(
     Ok(None)
 }
 
-/// Who of these ids answers; how late the slowest did.
+/// Reads the servos with these ids that answer; returns the delay of the slowest answer.
 async fn ask(
     line: &mut Line,
     link: &mut dyn Link,
@@ -355,7 +355,7 @@ impl Diagnosis {
         );
     }
 
-    /// Whether a controller answers where no servo does.
+    /// Adds a finding if a controller answers where no servo does; returns whether it did.
     async fn add_controller(
         &mut self,
         open: &mut Open<'_>,
@@ -406,7 +406,7 @@ impl Diagnosis {
         Ok(true)
     }
 
-    /// Who answered against who should.
+    /// Compares the servos that answered with the expected ones.
     fn compare(&mut self, first: &Found, scan: &Scan, expected: Option<&Expected>) {
         let Some(expected) = expected else { return };
         if first.family != expected.speech {

@@ -49,11 +49,11 @@ pub enum Request<'a> {
     SyncWrite(Register, &'a [(u8, Vec<u8>)]),
     /// A register of each that may let it move; nobody answers.
     MotionWrite(Register, &'a [(u8, Vec<u8>)], &'a MotionAuthority),
-    /// Start anew. `false` from [`Dialect::encode`] where a family has no such thing.
+    /// Restart. `false` from [`Dialect::encode`] where a family has no such request.
     Reboot(u8),
 }
 
-/// Where a servo shall go, and the cap that travels with it.
+/// Goal of a servo, and the cap that travels with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Goal {
     pub ticks: i32,
@@ -71,7 +71,7 @@ pub struct Reading {
     pub error: u8,
 }
 
-/// What is known of a servo from slower readings.
+/// State of a servo, known from slower readings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Known {
     pub torque_on: Option<bool>,
@@ -110,10 +110,10 @@ pub trait Dialect: Wire + Send + Sized + 'static {
     const TORQUE_ENABLE: Register;
     /// The goal and its caps.
     const GOAL: Register;
-    /// The goal position alone, at the end of [`Self::GOAL`], where a servo that keeps its caps
-    /// also stops by itself when nobody speaks to it. `None`: every goal brings its caps.
+    /// The goal position alone, at the end of [`Self::GOAL`], where a servo that keeps its caps also stops
+    /// by itself when the bus is silent. `None`: every goal brings its caps.
     const GOAL_ALONE: Option<Register> = None;
-    /// Whether all servos of an arm must have the same firmware.
+    /// `true` if all servos of an arm must have the same firmware.
     const SAME_FIRMWARE: bool = false;
     /// The present state, read in every cycle.
     const PRESENT: Register;
@@ -173,11 +173,11 @@ pub trait Dialect: Wire + Send + Sized + 'static {
     /// The goal position in [`Self::GOAL`] as it was read back.
     fn goal_ticks(status: &Status) -> i32;
 
-    /// What [`Self::PRESENT`] says.
+    /// Returns the contents of [`Self::PRESENT`].
     fn reading(status: &Status) -> Reading;
 
-    /// Who a servo is, from [`Self::SETTINGS`]; or the register, its value, the value needed and
-    /// the fix.
+    /// Returns a servo's identity, from [`Self::SETTINGS`]; or the register, its value, the value needed
+    /// and the fix.
     fn identify(settings: &Status, servo: ServoName, others: &[u8]) -> Result<Identity, String> {
         Self::check(settings, servo.id, others)?;
         Ok(Self::describe(settings, servo))
@@ -189,7 +189,7 @@ pub trait Dialect: Wire + Send + Sized + 'static {
     /// Who a servo is, from [`Self::SETTINGS`].
     fn describe(settings: &Status, servo: ServoName) -> Identity;
 
-    /// What a servo's settings say of its supply.
+    /// Returns the supply limits from a servo's settings.
     fn voltage_limits_v(settings: &Status) -> (f64, f64);
 
     /// Returns what [`Self::TORQUE_LIMIT`] is for work and for touching, in a servo with such
@@ -200,7 +200,7 @@ pub trait Dialect: Wire + Send + Sized + 'static {
     /// with it.
     fn learn(index: usize, status: &Status, known: &mut Known) -> Option<Ailment>;
 
-    /// What a servo complains of in its replies.
+    /// Returns the fault that a servo reports in its replies.
     fn complaint(error: u8, known: &Known) -> Option<Ailment>;
 
     /// Parameter bytes of the one packet with which servos answer a fast request.

@@ -42,7 +42,7 @@ pub enum BusError {
     },
 }
 
-/// What a servo reports of itself.
+/// A fault that a servo reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ailment {
     /// Supply outside the servo's limits.

@@ -1,18 +1,18 @@
-//! Replies found in a stream that may hold anything, whatever a family's frames look like.
+//! Finds replies in a stream that may hold anything, for the frame format of any family.
 //!
-//! What cannot be a frame costs one byte: behind noise, a cut frame or a false header the next true
-//! one is found.
+//! What cannot be a frame costs one byte: behind noise, a cut frame or a false header, the next true
+//! frame is found.
 
 use std::marker::PhantomData;
 
 /// A reply, still in the decoder's buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
-    /// Who says so.
+    /// The sender.
     pub id: u8,
     /// Its error byte.
     pub error: u8,
-    /// What it says, without stuffing.
+    /// Its parameters, without stuffing.
     pub parameters: &'a [u8],
 }
 
@@ -32,29 +32,29 @@ pub trait Framing: Send {
     fn distinct(&self, request: &[u8]) -> Option<Vec<u8>>;
 }
 
-/// What the undecoded bytes begin with.
+/// The kind of frame that the undecoded bytes begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// A whole frame of so many bytes with a right checksum.
+    /// A whole frame of N bytes with a correct checksum.
     Frame(usize),
     /// Perhaps a frame; more bytes will tell.
     Incomplete,
     /// No frame begins with the first of them; `corrupt` if only its checksum says so.
     NotHere {
-        /// Whether it looked whole.
+        /// `true` if it looked whole.
         corrupt: bool,
     },
 }
 
-/// What one family's frames look like.
+/// The frame format of one family.
 pub trait Shape: 'static {
     /// Undecoded bytes that are kept; older ones are given up.
     const PENDING_MAX: usize;
     /// Bytes of a reply around its parameters.
     const OVERHEAD: usize;
 
-    /// What `rest` begins with. A length beyond what is expected now cannot begin a reply:
-    /// believed, it would swallow the good ones behind it.
+    /// Returns what `rest` begins with. A length beyond what is now expected cannot begin a reply: if it
+    /// were believed, it would swallow the good ones behind it.
     fn look(rest: &[u8], parameters_max: usize) -> Found;
 
     /// Appends a whole frame's parameters, as they were before stuffing; its id and error byte.
@@ -154,7 +154,7 @@ mod tests {
     use crate::dynamixel::codec::Protocol2;
     use crate::feetech::codec::Sts;
 
-    /// Room that is taken after so many pieces of garbage, half of them beginnings of frames.
+    /// Returns the room taken after N pieces of garbage, half of them beginnings of frames.
     fn room<S: Shape>(decoder: &mut Decoder<S>, pieces: u32) -> usize {
         let mut chance = 0x2545_F491_u32;
         for _ in 0..pieces {

@@ -1,4 +1,4 @@
-//! What this machine says of a serial port, apart from the bytes on it.
+//! The machine's own knowledge of a serial port, apart from the bytes on it.
 
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
@@ -9,7 +9,7 @@ const PROCESSES_MAX: usize = 65_536;
 /// Links that are followed to a port's name.
 const LINKS_MAX: usize = 8;
 
-/// Where the system says what it knows: a container has it somewhere else, and so has a test.
+/// The root of the system's files: different in a container, and in a test.
 #[derive(Clone, Debug)]
 pub struct Host {
     /// Usually `/`.
@@ -47,7 +47,7 @@ impl Host {
         lasting.iter().cloned().chain(plain).collect()
     }
 
-    /// Who has a file open, as far as this user may see: name and process id.
+    /// Returns the processes that have a file open, as far as this user may see: name and process id.
     #[must_use]
     pub fn users_of(&self, port: &Path) -> Vec<(String, u32)> {
         let Ok(port) = port.canonicalize() else {
@@ -87,7 +87,7 @@ impl Host {
         (!ignored).then_some(runs)
     }
 
-    /// How long an FTDI adapter gathers bytes before it passes them on, in milliseconds.
+    /// Returns the time for which an FTDI adapter gathers bytes before it passes them on, in milliseconds.
     #[must_use]
     pub fn latency_timer_ms(&self, port: &Path) -> Option<u64> {
         let name = self.tty(port)?;

@@ -7,33 +7,33 @@ use crate::error::ServoName;
 /// Hexadecimal digits of [`Identity::fingerprint`].
 pub const IDENTITY_DIGITS: usize = 8;
 
-/// What a servo is, read when the driver attaches. Nothing in it changes while it is attached.
+/// Identity of a servo, read when the driver attaches. It does not change while it is attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Who it is.
+    /// Id and joint.
     pub servo: ServoName,
     /// Model number.
     pub model: u16,
     /// Firmware, major and minor.
     pub firmware: (u8, u8),
-    /// How long it waits before a reply.
+    /// Delay before a reply.
     pub return_delay: Duration,
     /// Least position that it goes to.
     pub position_min_ticks: i32,
     /// Greatest position that it goes to.
     pub position_max_ticks: i32,
-    /// What it adds to its own count.
+    /// Offset that it adds to its own count.
     pub homing_offset_ticks: i32,
-    /// How its count runs: STS phase, Dynamixel drive mode.
+    /// Direction and mode of its count: STS phase, Dynamixel drive mode.
     pub phase: u8,
-    /// Whether its torque was on.
+    /// `true` if its torque was on.
     pub torque_on: bool,
     /// Its error bits as its manual numbers them.
     pub error_bits: u8,
 }
 
 impl Identity {
-    /// Whether it is the servo that it was before, whatever has become of its torque and errors.
+    /// Returns whether it is the same servo as before; torque and error bits are ignored.
     #[must_use]
     pub fn is_same(&self, before: &Self) -> bool {
         let lasting = |one: &Self| Self {

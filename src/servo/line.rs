@@ -12,7 +12,7 @@ use base::clock::Clock;
 use base::units::Instant;
 use link::Link;
 
-/// How a servo speaks.
+/// The protocol of a servo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Speech {
@@ -61,7 +61,7 @@ pub struct Line {
 /// The longest that an adapter is waited for where nothing is known of it.
 pub const SLACK: Duration = Duration::from_millis(6);
 
-/// How long a servo is waited for that may be behind a slow adapter, or wake late.
+/// Waiting time for a servo that may be behind a slow adapter, or wake late.
 pub const PATIENT: Duration = Duration::from_millis(40);
 
 impl Line {
@@ -77,7 +77,7 @@ impl Line {
         Self { speech, bus }
     }
 
-    /// How it speaks.
+    /// Returns its protocol.
     #[must_use]
     pub const fn speech(&self) -> Speech {
         self.speech
@@ -94,13 +94,13 @@ impl Line {
         self.bus.slack = slack;
     }
 
-    /// What was counted so far.
+    /// Returns the counters so far.
     #[must_use]
     pub fn counts(&self) -> &BusCounts {
         &self.bus.counts
     }
 
-    /// How long a servo took to answer to its id, asked once; `None` where it did not.
+    /// Asks a servo once for its id; returns the time until the answer, or `None` without one.
     ///
     /// # Errors
     /// When the line itself fails.
@@ -164,7 +164,7 @@ impl Line {
         self.bus.tell(link, &request).await
     }
 
-    /// Asks a servo to start anew, which nobody waits for; false where its family cannot be asked.
+    /// Asks a servo to restart, without waiting for it; `false` if its family has no such request.
     ///
     /// # Errors
     /// When the line itself fails.

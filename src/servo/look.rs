@@ -1,4 +1,4 @@
-//! What one servo says of itself. Nothing is written.
+//! Reads all that one servo reports of itself. Nothing is written.
 
 use serde::Serialize;
 
@@ -20,23 +20,23 @@ pub struct Seen {
     pub name: String,
     /// Major and minor; Dynamixel servos have one number.
     pub firmware: String,
-    /// How long it waits before a reply.
+    /// Delay before a reply.
     pub return_delay_us: u32,
     /// Least position that it goes to.
     pub position_min_ticks: i32,
     /// Greatest position that it goes to.
     pub position_max_ticks: i32,
-    /// Where it stands.
+    /// Present position.
     pub position_ticks: i32,
-    /// How fast it turns.
+    /// Present speed.
     pub speed_ticks_s: i32,
     /// Signed share of what it can push, in hundredths.
     pub load_percent: i32,
     /// Its supply.
     pub voltage_v: Option<f64>,
-    /// How hot it is.
+    /// Temperature.
     pub temperature_c: Option<f64>,
-    /// Whether its torque is on.
+    /// `true` if its torque is on.
     pub torque_on: bool,
     /// Error bits as its manual numbers them.
     pub error_bits: u8,

@@ -44,7 +44,7 @@ pub const RETRIES_MAX: u32 = 2;
 /// Opens the port at a speed.
 pub type Open<'a> = dyn FnMut(u32) -> Result<Box<dyn Link>, LinkError> + Send + 'a;
 
-/// Why a look at a bus, or a change on it, came to nothing.
+/// The reason why reading a bus, or a change on it, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// The port could not be opened.
@@ -53,25 +53,25 @@ pub enum ServiceError {
     /// The line failed, or a request that it does not know.
     #[error(transparent)]
     Line(#[from] BusError),
-    /// Nobody has that id.
+    /// No servo has that id.
     #[error("no servo {id} answers at {baud} baud: `steadyhand bus scan` shows who is there")]
     NoServo {
-        /// Who was asked.
+        /// The id that was asked.
         id: u8,
         /// At which speed.
         baud: u32,
     },
-    /// Nobody is on the bus at all.
+    /// No servo is on the bus.
     #[error(
         "no servo answers on this port at any speed: `steadyhand doctor` looks for the cause; a controller with firmware of its own is no servo, `doctor --arm` looks into it"
     )]
     Nobody,
-    /// Nobody with a usual id is on the bus.
+    /// No servo with a usual id is on the bus.
     #[error(
         "no servo with an id from 0 to 16 answers on this port at any speed: `steadyhand bus scan` asks every id, `steadyhand doctor` looks for the cause"
     )]
     NobodyUsual,
-    /// The new id is somebody's.
+    /// The new id is taken.
     #[error("servo {id} is there already: two servos with one id speak over each other")]
     Taken {
         /// The new id.
@@ -80,29 +80,29 @@ pub enum ServiceError {
     /// A value that the register cannot hold.
     #[error("{what} cannot be {value}: {range} is possible")]
     Range {
-        /// What was to be set.
+        /// The setting.
         what: &'static str,
-        /// What was asked for.
+        /// The requested value.
         value: String,
-        /// What is possible.
+        /// The possible values.
         range: &'static str,
     },
     /// Torque stayed on.
     #[error("servo {id} keeps its torque on, and settings are written with torque off only")]
     TorqueOn {
-        /// Who.
+        /// The servo.
         id: u8,
     },
     /// A setting was not taken.
     #[error("{name} of servo {id} reads {found} after {wanted} was written")]
     NotTaken {
-        /// Who.
+        /// The servo.
         id: u8,
         /// The setting.
         name: &'static str,
-        /// What was written.
+        /// The value written.
         wanted: i32,
-        /// What was read back.
+        /// The value read back.
         found: i32,
     },
 }

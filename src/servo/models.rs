@@ -1,4 +1,4 @@
-//! What model numbers are called.
+//! Names of model numbers.
 
 use super::Speech;
 

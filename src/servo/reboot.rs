@@ -1,5 +1,4 @@
-//! A servo that starts anew because a person asks for it: what it has latched is cleared, and what it
-//! carries drops.
+//! Restarts a servo at a person's request: what it has latched is cleared, and what it carries drops.
 
 use std::time::Duration;
 

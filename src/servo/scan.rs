@@ -1,4 +1,4 @@
-//! Who is on a bus: every speed, both families, every id. Nothing is written.
+//! Scans a bus: every speed, both families, every id. Nothing is written.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use link::Link;
 /// A servo that answered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Found {
-    /// How it speaks.
+    /// Its protocol.
     pub family: Speech,
     /// At which speed.
     pub baud: u32,
-    /// What it says of itself.
+    /// Its own report.
     #[serde(flatten)]
     pub servo: Seen,
 }
 
-/// What was heard at one speed beside replies.
+/// Traffic at one speed beside replies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     /// Bytes that were sent came back.
@@ -33,21 +33,21 @@ pub struct Heard {
     pub damaged_id: Option<u8>,
 }
 
-/// What a scan found.
+/// The result of a scan.
 #[derive(Clone, Debug, Default)]
 pub struct Scan {
     /// The servos, the usual speed of each family first, then by family and speed; by id.
     pub found: Vec<Found>,
-    /// What else was heard.
+    /// Other traffic.
     pub heard: Heard,
 }
 
-/// How thorough a scan is.
+/// The thoroughness of a scan.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// How long the adapter may hold a reply back.
+    /// Longest time for which the adapter may hold a reply back.
     pub slack: Duration,
-    /// Whether the first speed with servos is enough.
+    /// `true` to stop at the first speed with servos.
     pub first: bool,
 }
 
@@ -85,14 +85,14 @@ fn ways() -> Vec<(Speech, u32)> {
     all
 }
 
-/// How servos were reached.
+/// The settings with which servos were reached.
 #[derive(Clone, Copy, Debug)]
 pub struct Way {
-    /// How they speak.
+    /// Their protocol.
     pub speech: Speech,
     /// At which speed.
     pub baud: u32,
-    /// How long the adapter was waited for.
+    /// Waiting time for the adapter.
     pub slack: Duration,
 }
 
@@ -194,8 +194,8 @@ async fn look_at(
 /// Ids that servos are usually given.
 pub const USUAL: std::ops::RangeInclusive<u8> = 0..=16;
 
-/// Where servos answer, the usual ids that did not are asked once more, with time for one that woke
-/// late or was spoken over.
+/// Asks the usual ids that did not answer once more, where other servos do, with time for one that
+/// woke late or was spoken over.
 async fn again(
     line: &mut Line,
     link: &mut dyn Link,

@@ -11,7 +11,7 @@ use super::{Line, ServiceError, Speech};
 use crate::{Register, dynamixel, feetech};
 use link::Link;
 
-/// What shall be changed.
+/// Requested changes of a servo's settings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Change {
     /// Another id.
@@ -20,21 +20,22 @@ pub struct Change {
     pub return_delay: Option<Duration>,
     /// Least and greatest position.
     pub limits_ticks: Option<(i32, i32)>,
-    /// What keeps a node from using it: operating mode, multi-turn counting, drive mode, second id.
+    /// `true` to repair what keeps a node from using it: operating mode, multi-turn counting, drive mode,
+    /// second id.
     pub repair: bool,
 }
 
 /// A register that is to be written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// Where it is.
+    /// Its place in the servo's memory.
     #[serde(skip)]
     register: Register,
-    /// What it reads now.
+    /// The present value.
     pub before: i32,
-    /// What it shall read.
+    /// The new value.
     pub after: i32,
 }
 
@@ -43,7 +44,7 @@ const RETURN_DELAY: &str = "return delay";
 const RETURN_DELAY_STEP_US: i32 = 2;
 
 impl Step {
-    /// What changes, in words and in the unit that a person would use.
+    /// Returns the change as text, in the unit that a person would use.
     #[must_use]
     pub fn words(&self) -> String {
         let (scale, unit) = if self.name == RETURN_DELAY {
@@ -56,7 +57,7 @@ impl Step {
     }
 }
 
-/// What a register must be, from what it is.
+/// Returns the value that a register must have, from its present one.
 type Mend = fn(i32) -> i32;
 
 struct Map {
@@ -113,7 +114,8 @@ const fn map(speech: Speech) -> &'static Map {
     }
 }
 
-/// What would be written to a servo, without what is so already. Nothing is.
+/// Lists the registers that would be written to a servo, without those that have their value already.
+/// Writes nothing.
 ///
 /// # Errors
 /// A value that is not possible, an id that is taken, a servo that does not answer.

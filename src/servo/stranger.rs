@@ -1,5 +1,5 @@
-//! Who is on a port where no servo answers: a controller with firmware of its own, which is greeted
-//! once, or something that talks without being asked.
+//! Identifies what is on a port where no servo answers: a controller with firmware of its own, which
+//! is greeted once, or something that talks without being asked.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ const GREETING: Duration = Duration::from_millis(250);
 /// The speeds at which controllers are greeted, the usual one first.
 const GREETED_BAUDS: [u32; 2] = [1_000_000, 115_200];
 
-/// What talks by itself does so once a second.
+/// Listening time: what talks by itself does so once a second.
 const LISTEN: Duration = Duration::from_millis(1100);
 
 /// The speeds at which others talk: receivers of satellites and consoles of small boards.
 const TALKED_BAUDS: [u32; 2] = [115_200, 9_600];
 
-/// So much is enough to show.
+/// Number of bytes that are enough to show.
 const SHOWN_BYTES: usize = 64;
 
 /// Fewer bytes than this are a disturbance.
@@ -74,7 +74,7 @@ async fn greets(link: &mut dyn Link, clock: &Clock) -> Result<bool, ServiceError
     }
 }
 
-/// What is heard of something that talks without being asked, as text, and at which speed.
+/// Listens for something that talks without being asked; returns the speed and the text.
 ///
 /// # Errors
 /// When the port fails.

@@ -1,4 +1,4 @@
-//! How long things took: a histogram of fixed size, from 50 µs up.
+//! Durations in a histogram of fixed size, from 50 µs up.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl Durations {
         self.longest = self.longest.max(took);
     }
 
-    /// How many were noted.
+    /// Returns the number of durations noted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|count| u64::from(*count)).sum()
@@ -61,7 +61,8 @@ impl Durations {
         self.longest
     }
 
-    /// How many were longer than this, as exactly as they are kept: to a share of their size.
+    /// Returns the number of durations longer than this, as exactly as they are kept: to a share of their
+    /// size.
     #[must_use]
     pub fn longer_than(&self, limit: Duration) -> u64 {
         let begins_s =

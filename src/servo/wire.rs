@@ -23,7 +23,7 @@ pub enum Instruction {
     Reboot = 0x08,
     /// Address, length, ids: each answers in that order.
     SyncRead = 0x82,
-    /// Address, length, then an id and its data for each; nobody answers.
+    /// Address, length, then an id and its data for each; without a reply.
     SyncWrite = 0x83,
     /// As a sync read, answered in one packet.
     FastSyncRead = 0x8A,

@@ -1,9 +1,9 @@
-//! How the simulated arm moves: servos that follow their goals, gears with play, and an arm that
+//! Motion of the simulated arm: servos that follow their goals, gears with play, and an arm that
 //! may be blocked, or held back by the sheet that its tip presses on.
 //!
-//! Everything happens on a grid of one millisecond of the clock, so that what the arm does never
-//! depends on how often somebody looks. A servo follows its goal with a first-order lag, within the
-//! speed and acceleration it was given. A limp arm stays where it is: gravity is not modelled.
+//! Everything happens on a grid of one millisecond of the clock, so that the arm's motion does not
+//! depend on the times at which it is observed. A servo follows its goal with a first-order lag, within
+//! the speed and acceleration it was given. A limp arm stays in place: gravity is not modelled.
 
 use std::f64::consts::TAU;
 use std::time::Duration;
@@ -21,10 +21,10 @@ const STEP_NANOS: u64 = 1_000_000;
 /// Room temperature.
 const AMBIENT_C: f64 = 25.0;
 
-/// How much hotter a servo gets in the end at full load.
+/// Final temperature rise of a servo at full load.
 const HEATING_C: f64 = 60.0;
 
-/// How slowly it gets there.
+/// Time constant of the heating.
 const HEATING_S: f64 = 300.0;
 
 /// Error at which a servo pushes with all it has.
@@ -33,10 +33,10 @@ const FULL_LOAD_TICKS: f64 = 100.0;
 /// Current of one servo at full load and at none.
 const CURRENT_A: (f64, f64) = (2.0, 0.02);
 
-/// How far the supply sinks under load.
+/// Internal resistance of the supply.
 const SUPPLY_OHM: f64 = 0.05;
 
-/// What a servo was told, in its own ticks.
+/// Commands to a servo, in its own ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Drive {
     pub(crate) torque_on: bool,
@@ -49,7 +49,7 @@ pub(crate) struct Drive {
     pub(crate) torque_ratio: f64,
 }
 
-/// What a servo feels, in its own ticks.
+/// Readings of a servo, in its own ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Felt {
     pub(crate) ticks: f64,
@@ -92,7 +92,7 @@ pub(crate) struct Body {
     dead_band_ticks: f64,
     play_rad: f64,
     pub(crate) supply_v: f64,
-    /// What the sheet does to the joints, and how fast it turns them back.
+    /// Reaction of the sheet on the joints, and the speed at which it turns them back.
     reaction: Reaction,
     back_rad_s: Joints,
     now: Instant,
@@ -170,13 +170,13 @@ impl Body {
         self.now
     }
 
-    /// Where the joints really are, play and what holds them back included.
+    /// Returns the true joint positions, including play and the sheet's reaction.
     pub(crate) fn truth_rad(&self) -> Joints {
         let back_rad = self.reaction.back_rad;
         self.sent_rad().zip(&back_rad, |sent, back| sent + back)
     }
 
-    /// Where the joints would be if no sheet held them back, play included.
+    /// Returns the joint positions without the sheet's reaction, including play.
     fn sent_rad(&self) -> Joints {
         let joints: Vec<f64> = self
             .axles
@@ -202,7 +202,7 @@ impl Body {
         true
     }
 
-    /// What the servo at `place` feels at `at`, at most one step after the last.
+    /// Returns the readings of the servo at `place` at `at`, at most one step after the last.
     pub(crate) fn felt(&self, place: usize, at: Instant) -> Option<Felt> {
         let unit = self.units.get(place)?;
         let axle = self.axles.get(unit.axle)?;
@@ -223,7 +223,7 @@ impl Body {
         })
     }
 
-    /// What a servo pushes with, a touched sheet included.
+    /// Returns the load of a servo, including a touched sheet.
     fn load_ratio(&self, unit: &Unit) -> f64 {
         let most = unit.drive.torque_ratio;
         let against = self.reaction.load_ratio.get(unit.axle);
@@ -239,7 +239,7 @@ impl Body {
         idle_a + (full_a - idle_a) * self.load_ratio(unit).abs()
     }
 
-    /// How each joint is held: by its energised servos, the weakest of which says how hard.
+    /// Returns the holding strength of each joint: from its energised servos, limited by the weakest.
     fn holding(&self) -> Vec<Holding> {
         let of = |axle: usize| {
             let units = self.units.iter().filter(move |unit| unit.axle == axle);

@@ -11,7 +11,7 @@ use base::units::Joints;
 /// [`LEVER_MM`].
 const SPRING_PER_MM: f64 = 0.1;
 
-/// How far a pen slides into its holder.
+/// Travel of a pen into its holder.
 const SPRING_TRAVEL_MM: f64 = 2.0;
 
 /// Share of a servo's torque, over a lever of [`LEVER_MM`], that presses pen, paper and table by a
@@ -30,7 +30,7 @@ pub(crate) struct Contact {
     pub(crate) lever_mm: Joints,
 }
 
-/// How the servos of one joint hold against a load.
+/// Holding strength of one joint's servos against a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Holding {
     /// Energised servos that share the load; none holds nothing, and gears keep a limp joint.
@@ -41,7 +41,7 @@ pub(crate) struct Holding {
     pub(crate) torque_ratio: f64,
 }
 
-/// What a contact does to an arm.
+/// Effect of a contact on an arm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Reaction {
     /// Share of its torque that presses each joint, in the joint's own sense.

@@ -1,4 +1,4 @@
-//! What every family of simulated servos does, whatever bytes it speaks.
+//! Common behaviour of simulated servos, independent of their protocol.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use base::units::Instant;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) id: u8,
-    /// Who else speaks within the same frame.
+    /// Ids of the other servos that answer within the same frame.
     pub(crate) with: Vec<u8>,
     /// After the wire was last in use.
     pub(crate) delay: Duration,
@@ -25,12 +25,12 @@ impl Answer {
     }
 }
 
-/// All servos of one bus. Unknown ids are ignored everywhere: nobody is there to obey.
+/// All servos of one bus. Every method ignores unknown ids.
 pub(crate) trait Device: Send {
     /// A byte arrived; what the servos answer to the request that it completes.
     fn hear(&mut self, byte: u8, body: &mut Body, at: Instant) -> Vec<Answer>;
 
-    /// When a servo next does something by itself if nobody speaks.
+    /// Returns the time of a servo's next action without a request.
     fn next_due(&self) -> Option<Instant>;
 
     /// Lets servos do by themselves what is due by `now`; what they say unasked.
@@ -48,12 +48,12 @@ pub(crate) trait Device: Send {
     /// Makes a servo report this word as its position; `None` lets it tell the truth.
     fn force_position(&mut self, id: u8, word: Option<u16>);
 
-    /// Makes a controller greet with this version and these layouts; servos greet nobody.
+    /// Sets the version and layouts of a controller's greeting; servos send none.
     fn claim(&mut self, _major: u8, _schema: u32) {}
 
-    /// Where a servo stands on the bus, by its id.
+    /// Returns a servo's index on the bus, by its id.
     fn place(&self, id: u8) -> Option<usize>;
 
-    /// Bytes that somebody tried to write into memory that outlives the power.
+    /// Returns the number of attempted writes into memory that outlives the power, in bytes.
     fn kept_writes(&self) -> u64;
 }

@@ -329,7 +329,7 @@ impl Family for DynamixelX {
         }
     }
 
-    /// Nobody spoke for too long: stand still, and take no goals.
+    /// Handles the watchdog's timeout: stands still, and accepts no goals.
     fn wake(memory: &mut Memory) {
         memory.set(WATCHDOG, &[TRIPPED]);
     }

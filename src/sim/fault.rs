@@ -7,7 +7,7 @@ use std::time::Duration;
 pub enum Fault {
     /// This share of replies never leaves its servo.
     DropReplies(f64),
-    /// This share of replies has so many of its bits flipped.
+    /// Flips bits in this share of replies.
     CorruptReplies {
         /// 0 to 1.
         share: f64,
@@ -18,7 +18,7 @@ pub enum Fault {
     LateReplies {
         /// 0 to 1.
         share: f64,
-        /// How much later.
+        /// Delay.
         by: Duration,
     },
     /// A servo says nothing more; it goes on holding.
@@ -29,19 +29,19 @@ pub enum Fault {
     Duplicate(u8),
     /// The adapter returns what it is sent.
     Echo(bool),
-    /// Bytes that nobody sent are on the wire now.
+    /// Puts bytes on the wire without a sender.
     Noise(Vec<u8>),
     /// The adapter is gone.
     Unplug,
     /// The adapter is back; the servos were on all the time.
     Plug,
-    /// What the supply gives without load.
+    /// Voltage of the supply without load.
     SupplyV(f64),
     /// A servo loses power for a moment.
     PowerCycle(u8),
     /// A servo reports these error bits; with the overload bit it also goes limp.
     ErrorBits {
-        /// Who.
+        /// Id of the servo.
         id: u8,
         /// As the servo's manual numbers them.
         bits: u8,
@@ -55,23 +55,23 @@ pub enum Fault {
     },
     /// A servo is as hot as that.
     Heat {
-        /// Who.
+        /// Id of the servo.
         id: u8,
         /// Degrees.
         temperature_c: f64,
     },
-    /// A byte of a servo's memory is another one.
+    /// Changes a byte of a servo's memory.
     Register {
-        /// Who.
+        /// Id of the servo.
         id: u8,
-        /// Where.
+        /// Address of the byte.
         address: u16,
-        /// What.
+        /// New value.
         value: u8,
     },
     /// A servo reports this as its position, as a raw word.
     Position {
-        /// Who.
+        /// Id of the servo.
         id: u8,
         /// `None` for the truth.
         word: Option<u16>,
@@ -102,7 +102,7 @@ pub(crate) struct Faults {
     pub(crate) damaged: u64,
 }
 
-/// What becomes of a reply.
+/// Fate of a reply.
 pub(crate) enum Fate {
     Lost,
     Heard,
@@ -152,8 +152,8 @@ impl Chance {
 }
 
 impl Faults {
-    /// Damages a reply as the faults in force say, and says whether it is heard.
-    /// Where several speak in one frame, one that is silent leaves a hole and nobody can use it.
+    /// Damages a reply by the active faults, and returns whether it is heard.
+    /// In a frame of several answers, a silent servo leaves a gap that makes the frame unusable.
     pub(crate) fn befall(&mut self, ids: &[u8], bytes: &mut [u8], chance: &mut Chance) -> Fate {
         let any = |of: &[u8]| ids.iter().any(|id| of.contains(id));
         if any(&self.silent) || chance.happens(self.drop) {

@@ -1,4 +1,4 @@
-//! The device side of a controller that somebody built: the protocol crate's own state machine, and
+//! Device side of a self-built controller: the protocol crate's own state machine, and
 //! drives that are the simulated joints.
 
 use std::time::Duration;
@@ -12,21 +12,21 @@ use crate::device::{Answer, Device};
 use arm::Arm;
 use base::units::Instant;
 
-/// How often set-points are made.
+/// Interval between set-points.
 const TICK: Duration = Duration::from_millis(1);
 const TICK_US: u16 = 1_000;
 
-/// How often it says what it is doing, in microseconds.
+/// Interval between state reports, in microseconds.
 const STATE_US: u32 = 10_000;
 
 /// The whole controller answers under one id.
 const ID: u8 = 1;
 
-/// How much more than the arm is ever sent it allows: speed, acceleration, and braking.
+/// Factors by which the controller's limits exceed the arm's largest commands: speed, acceleration, and braking.
 const ROOM: (f64, f64, f64) = (1.5, 3.0, 6.0);
 
-/// Its crystal: where its clock stood when ours began, and so many of our microseconds to one of
-/// its own too many.
+/// Start of the controller's clock at our clock's start, and the number of our microseconds in which it gains one of
+/// its own.
 const CLOCK_BEGAN_US: u32 = 0xFFF0_0000;
 const CLOCK_GAINS: u64 = 25_000;
 
@@ -94,7 +94,7 @@ impl Controller {
         }
     }
 
-    /// What waits to be sent, as one burst.
+    /// Returns the bytes to be sent, as one burst.
     fn say(&mut self) -> Vec<Answer> {
         let mut bytes = [0; 1024];
         let count = self

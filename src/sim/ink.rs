@@ -1,4 +1,4 @@
-//! What the simulated pens have drawn.
+//! Ink drawn by the simulated pens.
 
 use nalgebra::{Point3, Vector3};
 
@@ -13,7 +13,7 @@ const POINT_APART_MM: f64 = 0.01;
 /// More points than this are not kept.
 const POINTS_MAX: usize = 4_000_000;
 
-/// How long a pen is.
+/// Length of a pen.
 const PEN_LENGTH_M: f64 = 0.12;
 
 /// By how much a joint is turned to see how long its lever is.
@@ -75,8 +75,8 @@ impl Desk {
         &self.pens
     }
 
-    /// Where the pens are when the arm stands like this. They are as long as pens are, away from the
-    /// sheet.
+    /// Returns the pens' positions for this pose of the arm. Pens extend away from the sheet by their
+    /// length.
     pub(crate) fn held(&self, chain: &Chain, joints_rad: &Joints) -> Vec<Held> {
         let mount = chain.forward(joints_rad);
         let of = |pen: &SimPen| {
@@ -150,7 +150,7 @@ fn contact(
     }
 }
 
-/// How many points were added: none where the pen has hardly moved.
+/// Adds a point and returns the number of added points: 0 if the pen has hardly moved.
 fn mark(ink: &mut Vec<Ink>, pen: usize, at_mm: [f64; 2], goes_on: bool) -> usize {
     let line = ink.iter_mut().rev().find(|line| line.pen == pen);
     match line.filter(|_| goes_on) {

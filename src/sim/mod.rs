@@ -1,9 +1,9 @@
-//! The far end of a link: a simulated arm that moves, speaks its servos' bytes, draws, and can be
+//! Far end of a link: a simulated arm that moves, speaks its servos' protocol, draws, and can be
 //! broken.
 //!
-//! It has no thread and asks for no time: whoever holds the wire tells it. Same bytes at the same
-//! moments, same arm. What its pens draw follows the true joints, behind the play of the gears and
-//! before any rounding to counts, for paper knows nothing of encoders.
+//! It has no thread and no clock: the caller passes the time. The same bytes at the same moments give
+//! the same arm. Its pens draw by the true joints, behind the play of the gears and before any
+//! rounding to counts, because paper knows nothing of encoders.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -41,10 +41,10 @@ use ink::Desk;
 use servos::Servos;
 use wire::Wire;
 
-/// What the supply of a simulated arm gives.
+/// Supply voltage of a simulated arm.
 const SUPPLY_V: f64 = 12.0;
 
-/// Where chance begins.
+/// Seed of the random numbers.
 const SEED: u64 = 0x5EED_0F1A_7E57;
 
 /// A simulated arm; clones are the same arm.
@@ -95,7 +95,7 @@ impl Simulator {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether bytes and return delays take their time on the wire; they do at first.
+    /// Sets whether bytes and return delays take time on the wire. Initially they do.
     pub fn pace(&self, paced: bool) {
         self.world().wire.pace(paced);
     }
@@ -105,17 +105,16 @@ impl Simulator {
         self.world().desk.lay(paper, pens);
     }
 
-    /// What has been drawn since the sheet was laid.
+    /// Returns the ink drawn since the sheet was laid.
     #[must_use]
     pub fn ink(&self) -> Vec<Ink> {
         self.world().desk.ink().to_vec()
     }
 
-    /// What a camera sees of a sheet, of the ink on it and of the pens, as of the last moment the arm
-    /// was told.
+    /// Renders a camera's view of a sheet, its ink and the pens, as of the last update of the arm.
     ///
     /// # Errors
-    /// A lens for pictures of a size that there is not.
+    /// A lens with an invalid picture size.
     pub fn picture(&self, eye: &Eye, light: &Light, sheet: &Laid) -> Result<Frame, FrameError> {
         let (ink, pens, held) = {
             let world = self.world();
@@ -134,7 +133,7 @@ impl Simulator {
         view.render()
     }
 
-    /// Where the joints really are, as of the last moment it was told.
+    /// Returns the true joint positions, as of the last update.
     #[must_use]
     pub fn truth(&self) -> Joints {
         self.world().body.truth_rad()

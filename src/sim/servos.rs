@@ -1,4 +1,4 @@
-//! All servos of one bus, whatever bytes they speak: who there is, and what befalls each.
+//! All servos of one bus, independent of their protocol: their ids, and the faults of each.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use base::units::Instant;
 /// The id that all of them obey.
 pub(crate) const BROADCAST: u8 = 254;
 
-/// Both families count their return delay in so many microseconds, and no further than this.
+/// Step of the return delay in both families, in microseconds. The delay counts no further than the maximum below.
 const DELAY_STEP_US: u64 = 2;
 const DELAY_MAX: u8 = 254;
 
@@ -28,7 +28,7 @@ pub(crate) struct Request {
 pub(crate) trait Family: Send + Sized + 'static {
     /// Bytes of memory.
     const MEMORY: usize;
-    /// What lies below outlives the power.
+    /// Memory below this address outlives the power.
     const KEPT: usize;
     /// Memory as a servo leaves the factory, then set up for an arm: address, value.
     const FACTORY: &'static [(usize, u8)];
@@ -118,7 +118,7 @@ pub(crate) struct Servo<F> {
     pub(crate) error: u8,
     kept_writes: u64,
     pub(crate) forced_position: Option<u16>,
-    /// When it does something by itself if nobody speaks.
+    /// Returns the time of its next action without a request.
     pub(crate) due: Option<Instant>,
     family: PhantomData<fn() -> F>,
 }
@@ -317,7 +317,7 @@ pub(crate) fn each<F: Family>(
     answers
 }
 
-/// What all of them do about a request, and answer.
+/// Lets all servos obey a request, and returns their answers.
 fn obey_all<F: Family>(
     servos: &mut [Servo<F>],
     request: &Request,
@@ -433,7 +433,7 @@ impl<F: Family> Device for Servos<F> {
     }
 }
 
-/// How long a servo waits before it answers, by its register.
+/// Returns the delay of a servo before its answer, by its register.
 fn delay(steps: u8) -> Duration {
     Duration::from_micros(DELAY_STEP_US * u64::from(steps))
 }

@@ -3,7 +3,7 @@
 
 use vision::Family;
 
-/// So many tags of a family the simulator can print.
+/// Number of tags of a family that the simulator can print.
 pub const PRINTED: u16 = 30;
 
 const SMALL: [u64; 30] = [
@@ -45,9 +45,9 @@ const LARGE: [u64; 30] = [
     0xd_0dd5_09d2,
 ];
 
-/// Whether a cell of a tag is white; columns from the left and rows from the top of its black
-/// square, -1 and one past the last being the white edge. `None` beyond that edge, and for a tag
-/// that is not printed here.
+/// Returns whether a cell of a tag is white. Columns count from the left and rows from the top of its black
+/// square; -1 and one past the last are the white edge. `None` beyond that edge, and for a tag
+/// that cannot be printed here.
 pub(super) fn is_white(family: Family, id: u16, column: i32, row: i32) -> Option<bool> {
     let cells = i32::from(family.cells());
     if !(-1..=cells).contains(&column) || !(-1..=cells).contains(&row) {
@@ -69,7 +69,7 @@ pub(super) fn is_white(family: Family, id: u16, column: i32, row: i32) -> Option
     Some(code >> (bits - 1 - bit) & 1 == 1)
 }
 
-/// Where a cell's bit stands in the code, from its first: a triangle of each quarter is written row
+/// Returns the index of a cell's bit in the code, from the first: a triangle of each quarter is written row
 /// by row, and the quarters follow each other clockwise.
 fn place(side: i32, mut column: i32, mut row: i32) -> i32 {
     let quarter = side * side / 4;

@@ -1,4 +1,4 @@
-//! How the simulated arm moves and draws, apart from any servo's bytes.
+//! Tests of the simulated arm's motion and drawing, independent of servo protocols.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,5 +1,5 @@
-//! What a camera beside the simulated arm sees: a desk, the sheet with its tags and ink, the pens,
-//! and a little noise. Each pixel is looked at in sixteen places.
+//! View of a camera beside the simulated arm: a desk, the sheet with its tags and ink, the pens,
+//! and a little noise. Each pixel has sixteen samples.
 
 use nalgebra::{Isometry3, Matrix3, Point3, Vector3};
 
@@ -18,7 +18,7 @@ pub struct Laid {
     pub size_mm: [f64; 2],
     /// Printed on it; ids below [`super::PRINTED`] alone.
     pub tags: Option<Layout>,
-    /// Whatever else is printed on it, under everything.
+    /// Other prints on the sheet, under everything.
     pub blots: Vec<Blot>,
 }
 
@@ -40,11 +40,11 @@ pub struct Blot {
 pub struct Light {
     /// 1 shows white paper as nearly white.
     pub level: f64,
-    /// How much brighter it gets over a focal length across and down, as a share.
+    /// Relative gain in brightness over a focal length across and down.
     pub slope: [f64; 2],
     /// One sigma of each pixel, in grey levels.
     pub noise_grey: f64,
-    /// Where its chance begins.
+    /// Seed of the noise.
     pub seed: u64,
 }
 
@@ -62,7 +62,7 @@ pub struct Held {
 /// Everything that is seen.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// Who looks.
+    /// Camera.
     pub eye: &'a Eye,
     /// In which light.
     pub light: &'a Light,
@@ -84,7 +84,7 @@ const BLACK: [u8; 3] = [24, 24, 26];
 const WHITE: [u8; 3] = [240, 240, 240];
 const DESK: [f64; 3] = [122.0, 108.0, 92.0];
 
-/// Of so many directions one is computed through the lens.
+/// Number of directions per exact computation through the lens.
 const EXACT_PX: u32 = 8;
 
 /// Half the thickness of a pen.
@@ -93,7 +93,7 @@ const PEN_M: f64 = 0.004;
 /// Cells of the raster in which ink is kept, per mm.
 const INK_PER_MM: f64 = 8.0;
 
-/// A sheet's ink is not kept finer than in so many cells.
+/// Largest number of cells for a sheet's ink.
 const INK_CELLS_MAX: usize = 16_000_000;
 
 impl View<'_> {
@@ -124,8 +124,8 @@ impl View<'_> {
         Frame::new(width, height, rgb)
     }
 
-    /// Where light comes from at the corners of a row's pixels. Between every eighth of them a lens is
-    /// as good as straight: less than a hundredth of a pixel lies between.
+    /// Returns the directions of light at the corners of a row's pixels. Interpolates between every eighth of them: the
+    /// lens differs from a straight line by less than a hundredth of a pixel.
     fn rays(&self, row: u32) -> Vec<[f64; 2]> {
         let [width, _] = self.eye.lens.size_px;
         let at = |column: u32| self.eye.lens.ray([f64::from(column), f64::from(row)]);
@@ -146,7 +146,7 @@ impl View<'_> {
         all.take(width as usize + 1).collect()
     }
 
-    /// What is seen between four directions: where its corners and its middle agree, that.
+    /// Returns the colour seen between four directions: a single sample if its corners and its middle agree.
     fn pixel(paper: Option<&Paper<'_>>, corners: [[f64; 2]; 4]) -> [f64; 3] {
         let [a, _, _, d] = corners;
         let desk = desk(a);
@@ -274,7 +274,7 @@ struct Paper<'a> {
     ink: Option<Raster>,
 }
 
-/// Where something lies that is turned, and how far it reaches.
+/// Pose of a turned object, and its reach.
 struct Turned {
     at_mm: [f64; 2],
     sin_cos: (f64, f64),
@@ -331,7 +331,7 @@ impl<'a> Paper<'a> {
         (at.z > 1e-9).then(|| [at.x / at.z, at.y / at.z])
     }
 
-    /// Whether a pixel there may have something of it.
+    /// Returns whether a pixel there may show a part of it.
     fn is_near(&self, ray: [f64; 2]) -> bool {
         const BESIDE_MM: f64 = 3.0;
         let [width, height] = self.laid.size_mm;

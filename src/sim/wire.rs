@@ -1,4 +1,4 @@
-//! When bytes are on the simulated wire: ten bits a byte, one speaker at a time.
+//! Timing of bytes on the simulated wire: ten bits a byte, one sender at a time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -32,12 +32,12 @@ impl Wire {
         }
     }
 
-    /// Whether bytes and return delays take their time.
+    /// Sets whether bytes and return delays take time.
     pub(crate) fn pace(&mut self, paced: bool) {
         self.paced = paced;
     }
 
-    /// When the next byte of a burst handed over at `at` has arrived at the device.
+    /// Returns the arrival time, at the device, of the next byte of a burst sent at `at`.
     pub(crate) fn arrival(&mut self, at: Instant) -> Instant {
         self.free_from = self.free_from.max(at);
         if self.paced {
@@ -60,7 +60,7 @@ impl Wire {
         end
     }
 
-    /// Lets bytes be heard at `at` whatever else is on the wire.
+    /// Queues bytes to be heard at `at`, regardless of other bytes on the wire.
     pub(crate) fn queue(&mut self, at: Instant, bytes: Vec<u8>) {
         self.waiting += bytes.len();
         let place = self.out.partition_point(|(due, _)| *due <= at);
@@ -75,7 +75,7 @@ impl Wire {
         self.out.front().map(|(due, _)| *due)
     }
 
-    /// When the last of those bytes is heard that come one after the other without a pause.
+    /// Returns the time at which the last byte is heard of those that follow each other without a pause.
     pub(crate) fn pauses(&self) -> Option<Instant> {
         let mut dues = self.out.iter().map(|(due, _)| *due);
         let first = dues.next()?;

@@ -8,9 +8,9 @@ use super::dispatch::Order;
 use config::ServerEntry;
 use fleet::{Answer, Watch};
 
-/// Whoever can call other servers.
+/// Client for the tools of other MCP servers.
 pub trait Abroad: Send + Sync {
-    /// Calls a tool of another server. It ends within the server's time, with an answer or with why there is none.
+    /// Calls a tool of another server. Ends within the server's time limit, with an answer or the reason for none.
     fn call(&self, errand: Errand, watch: Watch) -> BoxFuture<'static, Result<Answer, String>>;
 }
 
@@ -64,7 +64,7 @@ fn passed_on(answer: Answer) -> Reply {
     reply
 }
 
-/// How a server is called in messages: its address, or its program.
+/// Returns the name of a server for messages: its address, or its program.
 fn place(server: &ServerEntry) -> String {
     let said = server.url.as_ref().or(server.command.as_ref());
     said.cloned().unwrap_or_default()

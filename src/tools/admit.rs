@@ -1,4 +1,4 @@
-//! Who may call what, how often, and who has the arm. A stop is never asked any of it.
+//! Access control: the tools a caller may call, its rate limit, and the lease of an arm. A stop passes without checks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use catalogue::{Effect, Tool};
 use permit::Who;
 
 impl Node {
-    /// Whether the caller's token allows this call now.
+    /// Refuses a call that the caller's token does not allow now.
     pub(super) fn admits(&self, tool: &Tool, request: &Request) -> Result<(), Box<Reply>> {
         may_write(tool, request)?;
         let Some(standing) = &request.standing else {
@@ -43,15 +43,15 @@ impl Node {
         })
     }
 
-    /// Counts one call of whoever holds a token.
+    /// Counts one call of a token holder against its rate limit.
     ///
     /// # Errors
-    /// The seconds until the next one is allowed.
+    /// The seconds until the next call is allowed.
     pub fn count(&self, standing: &Standing) -> Result<(), f64> {
         self.rates.take(standing, self.now())
     }
 
-    /// How long an arm rests before another caller may move it.
+    /// Returns the time an arm must rest before a different caller may move it.
     #[must_use]
     pub fn lease_idle(&self) -> Duration {
         Duration::from_secs(u64::from(self.file.lease_idle_s))
@@ -104,7 +104,7 @@ impl Seat {
         Some(job.card().tool)
     }
 
-    /// Who has this arm, if anybody.
+    /// Returns the caller that holds the lease of this arm, if any.
     #[must_use]
     pub fn holder(&self, idle: Duration) -> Option<String> {
         let now = self.motion.clock().now();
@@ -112,8 +112,8 @@ impl Seat {
         self.lease.holder(now, idle)
     }
 
-    /// An operator's motion begins: whoever had the arm has it no more. Operators share an arm with each other and hand it
-    /// back: after their `reset` any planner may go on.
+    /// Takes the lease for an operator whose motion begins; the previous holder loses it. Operators share an arm and
+    /// hand it back: after their `reset` any planner may continue.
     pub(super) fn take_over(&self, node: &Node, by: &str) {
         if let Some(before) = self.lease.release() {
             let text = json!({"by": by, "from": before, "arm": self.name});
@@ -122,7 +122,7 @@ impl Seat {
         }
     }
 
-    /// A job that goes on keeps the arm for whoever began it.
+    /// Renews the lease while a job runs, for the caller that started the job.
     fn keep_lease(&self, now: Instant) {
         if self.board.job().is_some_and(|job| !job.is_over()) {
             self.lease.used(now);
@@ -138,7 +138,7 @@ fn moved_nothing(reply: &Reply) -> bool {
     reply.is_error && (is_busy || state.is_none_or(|state| state == "refused"))
 }
 
-/// Gives an arm back that a call took and then did not move: a refusal keeps nobody else from it.
+/// Releases an arm that a call took and then did not move, so that a refusal blocks no other caller.
 pub(super) fn give_back(taken: Option<&Arc<Seat>>, reply: &Reply) {
     if let Some(seat) = taken.filter(|_| moved_nothing(reply)) {
         seat.lease.release();
@@ -146,8 +146,8 @@ pub(super) fn give_back(taken: Option<&Arc<Seat>>, reply: &Reply) {
 }
 
 impl Order<'_> {
-    /// Takes the arm for what is about to move it. The arm, if it was free. An operator takes it later, from whoever has it:
-    /// when the motion begins.
+    /// Takes the lease for a call that is about to move the arm. Returns the arm if it was free. An operator takes it
+    /// from its holder later, when the motion begins.
     pub(super) fn lease(&self, effect: Effect) -> Result<Option<&Arc<Seat>>, Box<Reply>> {
         if effect != Effect::Moves || self.is("dry_run") {
             return Ok(None);

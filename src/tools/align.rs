@@ -22,13 +22,13 @@ use motion::Visited;
 use plan::{self, Visit, VisitTarget};
 use scene::{Order as DrawingOrder, Scene, SheetStroke};
 
-/// How far from the sheet's edges its corners are visited.
+/// Distance from the sheet's edges to the visited corners.
 const INSET_MM: f64 = 8.0;
 
 /// Half the length of the registration cross's lines.
 const CROSS_MM: f64 = 6.0;
 
-/// How long the tip stands still to be read.
+/// Dwell time of the tip at a corner before the joints are read.
 const DWELL_S: f64 = 0.4;
 
 pub(super) async fn call(order: &Order<'_>) -> Reply {

@@ -15,23 +15,23 @@ use permit::{Permit, Who};
 use plan::Plan;
 use scene::Scene;
 
-/// How long it is waited for that the arm's last job is written to its end.
+/// Longest wait for the journal of the arm's last job to be complete.
 const FREE_WITHIN: Duration = Duration::from_secs(2);
 
-/// How often that is looked at.
+/// Interval between checks of that journal.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Who asks for such a job, in its journal.
+/// Caller name of such a job in its journal.
 const CALLER: &str = "the node";
 
 /// A job of the node's own, under way.
 pub struct Alone(Errand);
 
-/// Why a motion did not come to its end.
+/// Reason for a motion that did not reach its end.
 pub struct Short {
     /// The stop that ended it.
     pub stop: Option<StopReport>,
-    /// What the journal calls it.
+    /// State of the job in the journal.
     pub state: &'static str,
     /// In words.
     pub why: String,

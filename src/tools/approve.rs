@@ -14,10 +14,10 @@ use permit::Who;
 use plan::Plan;
 use scene::Scene;
 
-/// A plan that nobody has allowed by then is refused.
+/// Time after which a plan without approval is refused.
 const APPROVAL_WITHIN: Duration = Duration::from_secs(600);
 
-/// How often a waiting job looks whether it was stopped.
+/// Interval at which a waiting job checks for a stop.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Plans that wait.
@@ -38,7 +38,7 @@ pub struct Pending {
     pub job: String,
     /// The plan's hash: what is allowed is this plan and no other.
     pub plan: String,
-    /// What it would do, for people, with the picture's path.
+    /// Summary of the planned motion for people, with the picture's path.
     pub words: String,
 }
 
@@ -91,7 +91,7 @@ impl Node {
 }
 
 impl Errand {
-    /// Whether each plan waits for a person's word.
+    /// Returns whether each plan waits for a person's approval.
     pub(super) fn must_be_approved(&self) -> bool {
         self.node.file.require_approval && self.who == Who::Planner
     }

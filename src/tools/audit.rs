@@ -1,4 +1,4 @@
-//! What of a call the audit log keeps, and whether a caller runs against the same wall again.
+//! Writes calls to the audit log and detects a caller that repeats the same refused call.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use permit::Who;
 /// Arguments longer than this are cut in the audit log; a job's journal has more of them.
 const ARGUMENTS_CHARS_MAX: usize = 500;
 
-/// After so many refusals of one kind in a row a person is needed.
+/// Refusals of one kind in a row after which a person is needed.
 const SAME_REFUSALS: u32 = 3;
 
 /// Said at the start after a process that was killed, or lost its power.
@@ -96,8 +96,8 @@ impl Refusals {
 }
 
 impl Node {
-    /// Notes every stop in the audit log, whoever asked for it, once it was seen to its end. No
-    /// stop waits for this. Needs the runtime that it is called on.
+    /// Records every stop in the audit log once the stop has completed, regardless of its source. No stop waits for
+    /// this. Must be called on a runtime.
     pub fn note_stops(self: &Arc<Self>) {
         for seat in &self.seats {
             let (node, name) = (Arc::downgrade(self), seat.name.clone());
@@ -115,7 +115,7 @@ impl Node {
         }
     }
 
-    /// Notes what the node is made of, as it starts: another hash is another configuration.
+    /// Records the node's configuration at start. A different hash means a different configuration.
     pub fn note_start(&self) {
         let file = serde_json::to_string(&self.file).unwrap_or_default();
         let arms: Vec<Value> = self

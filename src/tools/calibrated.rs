@@ -40,7 +40,7 @@ fn not_calibrated(seat: &Seat, missing: &[String]) -> String {
     )
 }
 
-/// What a drawing rested on, where that is no calibration of this node.
+/// Returns the basis of a drawing that does not rest on a calibration of this node.
 pub(super) fn words(node: &Node, seat: &Seat, scene: &Scene) -> Option<&'static str> {
     let history = Store::of_state(&node.state).history().unwrap_or_default();
     let entry = entry(node, seat)?;
@@ -59,11 +59,11 @@ fn must_be_calibrated(entry: &ArmEntry) -> bool {
     !entry.is_simulated() && entry.calibrated.is_none()
 }
 
-/// Refuses a scene whose arm's file has other zeros or limits than the node attached its arm with: what the node measures and what
-/// would be planned do not belong together. Whatever moves, records or enables asks this first; a stop does not.
+/// Refuses a scene whose arm file has different zeros or limits than the node attached its arm with: measurements and
+/// plans would not match. Every call that moves, records or enables checks this first; a stop does not.
 ///
 /// # Errors
-/// What differs, and that the node is to be started again.
+/// The difference, and that the node must be restarted.
 pub(crate) fn same_zeros(seat: &Seat, scene: &Scene) -> Result<(), String> {
     if scene.arm.counts_like(seat.motion.arm()) {
         return Ok(());

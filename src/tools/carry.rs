@@ -1,4 +1,4 @@
-//! What every motion has in common: a job, a plan on a thread of its own, a proof, a run, an end.
+//! Life of a motion job: the job, a plan on its own thread, a proof, a run, an end.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -29,13 +29,13 @@ use scene::Scene;
 /// Tools whose motions are over a sheet, and right only where it lies.
 const OVER_THE_SHEET: [&str; 2] = ["stroke", "align"];
 
-/// How often a waiting call looks at its job.
+/// Interval at which a waiting call polls its job.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How far the planner's thread steps back for the arm's.
+/// Nice value of the planner thread, so that it yields to the arm thread.
 const PLANNER_NICE: i32 = 10;
 
-/// Why a motion is not, or not wholly, done.
+/// Reason for a motion that is not done, or only in part.
 pub(super) enum Trouble {
     /// A person has to enable or reset first.
     Denied(Denied),
@@ -66,18 +66,18 @@ pub(super) struct Done {
     pub(super) arm_time_s: f64,
 }
 
-/// What is asked for, as a job.
+/// Description of a motion job.
 pub(super) struct Call {
     pub(super) tool: &'static str,
     /// The scene's title, for people.
     pub(super) scene: String,
-    /// What its journal begins with.
+    /// First entry of its journal.
     pub(super) accepted: Accepted,
-    /// Who asks.
+    /// Source of the request.
     pub(super) who: Who,
     /// The same text for the same call.
     pub(super) key: String,
-    /// Whether a call that was just done is done again.
+    /// True to repeat a call that was just done.
     pub(super) again: bool,
 }
 
@@ -88,11 +88,11 @@ pub(super) struct Errand {
     pub(super) job: Arc<Job>,
     /// Its journal.
     pub(super) entry: Arc<Entry>,
-    /// Who asks.
+    /// Source of the request.
     pub(super) who: Who,
     /// Stops asked for before it was planned.
     pub(super) seen_stops: u64,
-    /// Whether a camera was asked where the sheet lies: once, however many motions follow.
+    /// True if a camera was asked for the sheet's place: once, for any number of motions.
     pub(super) has_looked: AtomicBool,
 }
 
@@ -106,7 +106,7 @@ impl Errand {
             .map_err(Trouble::Denied)
     }
 
-    /// Where the arm is.
+    /// Returns the arm's measured position.
     pub(super) fn start(&self) -> Result<Arc<Measured>, Trouble> {
         measured(&self.seat).map_err(Trouble::Refused)
     }
@@ -187,8 +187,8 @@ impl Errand {
 }
 
 impl Errand {
-    /// Whether the sheet still lies where it was taught, seen before the first motion, and again where
-    /// a plan may have waited for its approval. Coming to rest asks nothing of a sheet.
+    /// Checks by camera that the sheet still lies where it was taught: before the first motion, and again if a plan may
+    /// have waited for approval. Moves to rest skip the check.
     async fn look(&self, scene: &Arc<Scene>) -> Result<(), Trouble> {
         let is_over_it = OVER_THE_SHEET.contains(&self.job.card().tool.as_str());
         let has_looked = self.has_looked.swap(true, Ordering::Relaxed);
@@ -250,7 +250,7 @@ fn unwritten(why: &str) -> String {
     )
 }
 
-/// Where an arm is, as last read.
+/// Returns the last measured position of an arm.
 pub(super) fn measured(seat: &Seat) -> Result<Arc<Measured>, String> {
     let snapshot = seat.motion.snapshot();
     snapshot.measured.ok_or_else(|| {
@@ -458,8 +458,8 @@ where
     job.end(state, reply, seat.motion.clock().now());
 }
 
-/// As long as this is kept, an arm is stopped as soon as the caller gives up; `None` where nobody
-/// minds.
+/// Stops the arm as soon as the caller gives up, for as long as the returned handle is kept. Returns `None` without a
+/// task to watch the caller.
 fn mind(watch: &Watch, seat: &Arc<Seat>) -> Option<AbortOnDropHandle<()>> {
     let (cancelled, seat) = (watch.cancelled.clone(), Arc::clone(seat));
     let minding = watch.minder.as_ref()?.spawn(async move {
@@ -496,7 +496,7 @@ async fn wait(node: &Node, seat: &Arc<Seat>, job: &Arc<Job>, watch: &Watch) -> R
     }
 }
 
-/// How much is done, in strokes. Planning is the first tenth, so that progress does not end before the pen moves.
+/// Returns the progress in strokes. Planning is the first tenth, so progress does not end before the pen moves.
 fn done(card: &Card) -> f64 {
     const PLANNING: f64 = 0.1;
     let (done, of) = (card.done as f64, card.of as f64);
@@ -599,7 +599,7 @@ fn article(tool: &str) -> &'static str {
 }
 
 impl Trouble {
-    /// How a job ended that did not finish, and what its caller is told.
+    /// Returns the final state of an unfinished job and the reply to its caller.
     pub(super) fn reply(self) -> (&'static str, Reply) {
         match self {
             Self::Denied(denied) => ("refused", denied_reply(&denied)),

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Work that panicked: the program is wrong, whatever was asked for.
+/// Panic during a piece of work: a bug in the program, regardless of the request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "refused because of an internal error while {work}: {message}; report it with the scene, the design and what the log says at that moment"
@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub struct InternalError {
     /// The work, as it goes on after "while".
     work: &'static str,
-    /// What the panic said.
+    /// Message of the panic.
     message: String,
 }
 
@@ -29,7 +29,7 @@ pub fn catch_panic<T>(work: &'static str, run: impl FnOnce() -> T) -> Result<T, 
     })
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn said(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| payload.downcast_ref::<&str>().copied());

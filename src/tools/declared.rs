@@ -27,7 +27,7 @@ pub struct Declared {
     reworded: Arc<[Tool]>,
 }
 
-/// What a declared tool does.
+/// Action of a declared tool.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Deed {
     /// Calls a built-in tool.
@@ -56,14 +56,14 @@ pub(super) struct Step {
     pub(super) fixed: Map<String, Value>,
 }
 
-/// What the result of a sequence holds.
+/// Fields in the result of a sequence.
 const SEQUENCE_FIELDS: &[Field] = &[Field {
     name: "steps",
     kind: FieldKind::Objects,
     words: "per step its tool, what was understood and what came of it",
 }];
 
-/// What the result of another server's tool holds.
+/// Fields in the result of another server's tool.
 const ABROAD_FIELDS: &[Field] = &[
     Field {
         name: "server",
@@ -119,7 +119,7 @@ impl Declared {
         &self.tools
     }
 
-    /// Their entries, for whoever keeps them.
+    /// Returns a shared list of the tools' entries.
     #[must_use]
     pub fn shared(&self) -> Arc<[Tool]> {
         Arc::clone(&self.tools)
@@ -136,7 +136,7 @@ impl Declared {
         matches!(self.deed(name), Some(Deed::Abroad { reads: false, .. }))
     }
 
-    /// What the tool of this exact name does.
+    /// Returns the action of the tool with this exact name.
     pub(super) fn deed(&self, name: &str) -> Option<&Deed> {
         let index = self.tools.iter().position(|tool| tool.name == name)?;
         self.deeds.get(index)
@@ -164,7 +164,7 @@ impl Step {
         parameter(self.tool, name).is_some_and(|one| !self.fixed.contains_key(&one.name))
     }
 
-    /// Whether nothing moves in this step where `given` asks for a dry run.
+    /// Returns whether this step moves nothing when `given` asks for a dry run.
     pub(super) fn stands_still(&self, given: &Map<String, Value>) -> bool {
         let arguments = self.arguments(given);
         let is_asked = |name: &&str| arguments.get(*name) == Some(&Value::Bool(true));
@@ -444,7 +444,7 @@ fn understood(shape: &Shape, name: &str, value: &Value) -> Result<Value, String>
     }
 }
 
-/// What an argument is for, with its default.
+/// Returns the description of an argument, with its default.
 fn words(argument: &ArgumentEntry) -> String {
     let words = argument.description.trim().trim_end_matches('.');
     match &argument.default {
@@ -489,8 +489,8 @@ fn card(entry: &ToolEntry, parameters: Vec<Parameter>, deed: &Deed) -> Tool {
 /// The kind of a step's parameter, where a tool takes it.
 type KindOf<'a> = &'a dyn Fn(&Step, &Parameter) -> Option<Kind>;
 
-/// What a tool takes beside its declared arguments: where none are declared, whatever its steps take; and what is fixed,
-/// with its one value, so that a caller who wants another is told.
+/// Returns the parameters beside the declared ones. If none are declared, those that the steps take; also each fixed
+/// parameter with its single value, so that a caller who passes a different value gets an error.
 fn unlisted(entry: &ToolEntry, listed: &[Parameter], steps: &[Step]) -> Vec<Parameter> {
     let mut found: Vec<Parameter> = Vec::new();
     let passed = |step: &Step, one: &Parameter| {
@@ -565,7 +565,7 @@ impl Deed {
         }
     }
 
-    /// What it does, in the built-in tools' words.
+    /// Returns a description of the action in terms of built-in tools.
     fn words(&self) -> Option<String> {
         match self {
             Self::Calls(step) => Some(format!("Calls {}.", step.words())),

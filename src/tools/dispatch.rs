@@ -36,46 +36,46 @@ pub struct Request {
     pub arguments: Received,
     /// The same text for the same caller.
     pub caller: String,
-    /// Whether a person at the node calls.
+    /// Source of the call, such as an operator at the node.
     pub who: Who,
-    /// What the caller's token allows, where callers need one.
+    /// Permissions of the caller's token, where callers need one.
     pub standing: Option<Standing>,
     /// Set where another node passes the call on.
     pub hop: Option<Hop>,
-    /// Whether a declared tool calls, on its caller's behalf.
+    /// True if a declared tool makes the call on its caller's behalf.
     pub is_step: bool,
 }
 
-/// What a tool is given.
+/// Context of one tool call.
 pub(super) struct Order<'a> {
     pub(super) node: &'a Arc<Node>,
     pub(super) reading: &'a Reading,
     pub(super) watch: &'a Watch,
     pub(super) who: Who,
-    /// What the caller's token allows, where callers need one.
+    /// Permissions of the caller's token, where callers need one.
     pub(super) standing: Option<&'a Standing>,
     /// The same text for the same caller.
     pub(super) caller: &'a str,
     /// The arguments as they came.
     pub(super) received: String,
-    /// Whether another node passes the call on.
+    /// True if a different node passes the call on.
     pub(super) is_passed_on: bool,
 }
 
 impl Node {
-    /// What this node knows by name now.
+    /// Returns the names that this node knows now.
     #[must_use]
     pub fn here(&self) -> Here {
         Arc::unwrap_or_clone(self.known())
     }
 
-    /// What a planner is shown of it.
+    /// Returns the names that a planner is shown.
     #[must_use]
     pub fn shown(&self) -> Here {
         shown(&self.file, &self.scenes, &self.declared)
     }
 
-    /// The names of nodes alone, for whoever wants to know no more.
+    /// Returns the names of nodes only.
     pub(super) fn neighbours(&self) -> Here {
         let nodes = names_of_nodes(&self.file);
         Here {
@@ -337,8 +337,8 @@ impl Order<'_> {
             })
     }
 
-    /// What is asked for, as a job. Two calls are the same one if tool, arguments and what the
-    /// scene is made of are.
+    /// Describes the call as a motion job. Two calls are the same job if their tool, arguments and scene revision are
+    /// equal.
     pub(super) fn job(&self, tool: &'static str, scene: &Scene, again: bool) -> Call {
         let mut understood = self.reading.understood.clone();
         understood.remove("again");
@@ -384,7 +384,7 @@ fn names_nothing(arguments: &Received) -> bool {
     }
 }
 
-/// What a node of this file knows by name, whether its arms are attached or not.
+/// Returns the names that a node of this file knows, with or without attached arms.
 #[must_use]
 pub fn here(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
     let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
@@ -409,7 +409,7 @@ pub fn here(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
     }
 }
 
-/// What a planner is shown in an exam: without aliases, which would count as tools of their own.
+/// Returns the names that a planner is shown in an exam: without aliases, which would count as separate tools.
 #[must_use]
 pub fn shown(file: &NodeFile, library: &Library, declared: &Declared) -> Here {
     Here {

@@ -17,18 +17,18 @@ use vision::{Eye, Frame, Lens, Moved, Sighting, VisionError, find, locate, moved
 /// An older picture proves nothing of where the sheet lies now.
 const FRESH: Duration = Duration::from_secs(3);
 
-/// Why nothing is seen at all.
+/// Message for an arm without a camera.
 pub(super) const NO_CAMERA: &str =
     "this node has no camera for this arm: `[[cameras]]` in its file names one";
 
-/// Why a camera's pictures are shown and nothing more.
+/// Message for a camera whose pictures are shown but not measured.
 const NO_FOCAL: &str =
     "has no focal_px in the node file: without it nothing is read off its pictures";
 
 /// A camera of a node.
 pub(super) struct Watcher {
     entry: CameraEntry,
-    /// Where its pictures are not rendered.
+    /// Camera device; `None` for rendered pictures.
     camera: Option<Camera>,
     /// Pictures so far, for the noise of the next.
     looks: AtomicU64,
@@ -41,20 +41,20 @@ pub struct Exposure {
     pub light: f64,
     /// One sigma of each pixel, in grey levels.
     pub noise_grey: f64,
-    /// Where its chance begins.
+    /// Seed of the noise.
     pub seed: u64,
 }
 
-/// What a camera sees.
+/// One picture of a camera and its evaluation.
 pub(super) struct Look {
     pub(super) camera: String,
     pub(super) frame: Frame,
     /// As the camera made it, where it made a file.
     pub(super) jpeg: Option<Vec<u8>>,
-    /// When, in milliseconds since 1970.
+    /// Time of the picture, in milliseconds since 1970.
     pub(super) at_ms: u64,
     pub(super) age: Duration,
-    /// What it says of the sheet; `None` where the scene has no tags, or the lens is not known.
+    /// Observation of the sheet; `None` if the scene has no tags or the lens is unknown.
     pub(super) sheet: Option<Result<SheetSeen, VisionError>>,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct SheetSeen {
     pub(super) lies: Option<(Isometry3<f64>, Moved)>,
 }
 
-/// What a picture proves of a sheet.
+/// Evidence of a picture for the sheet's place.
 pub(super) enum Proof {
     /// It lies where it was taught.
     Lies,
@@ -123,11 +123,11 @@ impl Node {
         join_all(looks).await
     }
 
-    /// Where a camera stands, from a picture taken now of a scene's sheet, which must lie where it was
-    /// taught. Without a name the only camera that sees that sheet.
+    /// Returns the pose of a camera, measured now from a scene's sheet, which must lie where it was taught. Without a
+    /// name it uses the only camera that sees that sheet.
     ///
     /// # Errors
-    /// Why that cannot be said.
+    /// The reason for having no pose.
     pub async fn camera_stands(
         &self,
         scene: &str,
@@ -290,7 +290,7 @@ impl Watcher {
         })
     }
 
-    /// Where it stands, as an operator accepted it.
+    /// Returns the camera's pose, as an operator accepted it.
     fn placed(&self, store: &Store) -> Result<Isometry3<f64>, String> {
         let name = &self.entry.name;
         let record = store.camera(name).map_err(|error| error.to_string())?;
@@ -310,14 +310,14 @@ impl Watcher {
 }
 
 impl Look {
-    /// Where the sheet lies by this picture, as a calibration keeps it.
+    /// Returns the sheet's pose by this picture, in the form that a calibration keeps.
     pub(super) fn lies(&self) -> Option<Glimpse> {
         let seen = self.sheet.as_ref()?.as_ref().ok()?;
         let (lies, _) = seen.lies.as_ref()?;
         Some(self.glimpse(seen, lies))
     }
 
-    /// Where the camera stands, if the sheet lies where it was taught.
+    /// Returns the camera's pose, provided that the sheet lies where it was taught.
     fn stands(&self, scene: &Scene) -> Result<Glimpse, String> {
         let name = &self.camera;
         let seen = match &self.sheet {
@@ -350,7 +350,7 @@ impl Look {
         }
     }
 
-    /// What the picture proves of where the sheet lies.
+    /// Returns the evidence of the picture for the sheet's place.
     pub(super) fn proof(&self, fiducials: &Fiducials) -> Proof {
         let name = &self.camera;
         if self.age > FRESH {

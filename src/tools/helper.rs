@@ -1,4 +1,4 @@
-//! The helpers of the exam as tools: passed on to whoever knows exams, and their answers passed back.
+//! Tools that help with exams: passes calls on to the exam service, and its answers back.
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use super::answer::Reply;
 use super::dispatch::Order;
 use catalogue::{Here, Tool};
 
-/// Whoever knows exams.
+/// Service that runs the exam helpers.
 pub trait Helpers: Send + Sync {
     /// Does what a helper is asked for, within its time. A step that failed is told as failed.
     fn help(
@@ -18,10 +18,10 @@ pub trait Helpers: Send + Sync {
     ) -> BoxFuture<'static, Helped>;
 }
 
-/// What a helper answers.
+/// Answer of an exam helper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Helped {
-    /// Whether the caller did not get what was asked.
+    /// True if the caller did not get the requested result.
     pub is_failed: bool,
     /// In one line.
     pub message: String,

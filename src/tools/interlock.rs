@@ -18,7 +18,7 @@ use scene::{Library, Scene};
 /// person measures wrongly between two bases.
 const SEPARATION_M: f64 = 0.1;
 
-/// By how much a tool may come out longer than all were at the node's start, in metres, as one does that is calibrated anew.
+/// Growth of a tool's length allowed after the node's start, in metres, such as by a new calibration.
 const TOOL_GROWTH_M: f64 = 0.02;
 
 /// Two arms of a node, and what keeps them from touching.
@@ -26,11 +26,11 @@ const TOOL_GROWTH_M: f64 = 0.02;
 pub struct ArmSeparation {
     /// The names of both.
     pub arms: [String; 2],
-    /// What keeps them apart.
+    /// Means that keeps the arms apart.
     pub kind: Separation,
 }
 
-/// What keeps two arms from touching.
+/// Means that keeps two arms from touching.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Separation {
     /// A person's word: `apart = true` of this arm.
@@ -39,7 +39,7 @@ pub enum Separation {
     ByDistance {
         /// Between the bases, in metres.
         apart_m: f64,
-        /// What both reach from their bases, in metres.
+        /// Reach of each arm from its base, in metres.
         reach_m: [f64; 2],
     },
     /// Only that one of them is enabled at a time.
@@ -341,7 +341,7 @@ impl Node {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Returns what lists of arms say of those beside an arm; nothing where there are none.
+    /// Returns the fields about neighbouring arms for lists of arms; empty without neighbours.
     pub(super) fn beside(&self, seat: &Seat) -> Map<String, Value> {
         let mut said = Map::new();
         if let Some(words) = self.kept_apart(seat) {

@@ -27,23 +27,23 @@ pub(super) struct Card {
     pub(super) state: &'static str,
     /// Strokes or points done.
     pub(super) done: usize,
-    /// Of so many.
+    /// Total number of items.
     pub(super) of: usize,
     /// Time left, by the plan.
     pub(super) eta_s: f64,
-    /// Who called, for those who find the arm busy.
+    /// Name of the caller, for other callers that find the arm busy.
     #[serde(skip)]
     pub(super) caller: String,
 }
 
 /// A job.
 pub(super) struct Job {
-    /// What it is, for the same call made again.
+    /// Identity of the call, to recognise a repeated one.
     key: String,
     card: Mutex<Card>,
     reply: watch::Sender<Option<Arc<Reply>>>,
     ended: Mutex<Option<Instant>>,
-    /// Whether one of its motions was carried out, wholly or in part.
+    /// True if at least one of its motions was carried out, wholly or in part.
     has_moved: AtomicBool,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Job {
 #[derive(Default)]
 pub(super) struct Board(Mutex<Option<Arc<Job>>>);
 
-/// What a call finds on the board.
+/// Result of a call's claim on the arm's job board.
 pub(super) enum Claim {
     /// The arm is free, and the job is on the board now.
     Mine(Arc<Job>),
@@ -120,9 +120,8 @@ impl Job {
 }
 
 impl Node {
-    /// Waits until the job of every arm has ended, which is in its journal then, and every emergency
-    /// stop is on the disk: a process that ended before would leave a job that nobody ended. `false`
-    /// where that took longer than `within` for a job.
+    /// Waits until every arm's job has ended and is in its journal, and every emergency stop is on the disk. A process
+    /// that exited earlier would leave an unfinished job. Returns `false` if a job takes longer than `within`.
     pub async fn settle(&self, within: Duration) -> bool {
         let mut all = true;
         for seat in &self.seats {

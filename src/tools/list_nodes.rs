@@ -1,4 +1,4 @@
-//! `list_nodes`: this node with its state, and what the others said of theirs. Nobody who is down is waited for.
+//! `list_nodes`: this node with its state, and the last answers of the others. Does not wait for nodes that are down.
 
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,7 @@ pub(super) async fn call(order: &Order<'_>) -> Reply {
     reply
 }
 
-/// A node for whoever reads text alone.
+/// Describes a node for a client that reads only text.
 fn in_words(node: &Value) -> String {
     let text = |of: &Value, field: &str| of.get(field)?.as_str().map(str::to_owned);
     let list = |field: &str| node.get(field).and_then(Value::as_array);

@@ -1,4 +1,4 @@
-//! What a node counts, in the text form that Prometheus reads. The names are in `docs/metrics.md`.
+//! Metrics of a node in the Prometheus text format. `docs/metrics.md` lists the names.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -16,7 +16,7 @@ struct Metric {
     of: Of,
 }
 
-/// Where its numbers come from; `None` where there is none.
+/// Source of a metric's numbers; `None` if the arm has no such number.
 enum Of {
     Arm(fn(&Seen) -> Option<f64>),
     Times(fn(&Seen) -> &Durations),

@@ -1,4 +1,4 @@
-//! What each tool does: dispatch, and one file a tool. Knows nothing of how a call arrived.
+//! The tools: dispatch, and one file a tool. Independent of the transport of a call.
 
 mod abroad;
 mod admit;

@@ -24,19 +24,19 @@ use super::known::KnownNames;
 use super::photograph::Photograph;
 use super::relay::Courses;
 
-/// What a person and a camera do beside an arm: lay a sheet, and look at it. The embedded
+/// Simulated counterpart of the person and the camera beside an arm: lays a sheet and takes pictures. The embedded
 /// simulator has one; an arm on a port has none.
 pub trait Studio: Send + Sync {
     /// Lays a clean sheet of this scene before the arm and puts its pens into the holder.
     fn lay(&self, scene: &Scene);
 
-    /// What is on the sheet: pen index and points in sheet millimetres.
+    /// Returns the ink on the sheet: pen index and points in sheet millimetres.
     fn ink(&self) -> Vec<(usize, Vec<[f64; 2]>)>;
 
-    /// What a camera there sees, with this scene's sheet before it.
+    /// Renders the camera's view of the workcell, with this scene's sheet.
     ///
     /// # Errors
-    /// What cannot be shown.
+    /// The part that cannot be rendered.
     fn picture(&self, scene: &Scene, eye: &Eye, exposure: &Exposure) -> Result<Frame, String>;
 }
 
@@ -52,16 +52,16 @@ pub trait Recorder: Send + Sync {
     fn end(&self);
 }
 
-/// How near to its rest pose every joint of an arm must be that stands at rest.
+/// Largest difference of each joint from the rest pose for an arm that counts as at rest.
 pub const AT_REST_RAD: f64 = 0.03;
 
 /// One arm of a node.
 pub struct Seat {
-    /// What callers call it.
+    /// Name used by callers.
     pub name: String,
     /// Its thread.
     pub motion: Motion,
-    /// Where it is simulated, what lies before it.
+    /// Simulated surroundings; `None` for an arm on a port.
     pub studio: Option<Box<dyn Studio>>,
     pub(super) recorder: Option<Box<dyn Recorder>>,
     pub(super) board: Board,
@@ -79,13 +79,13 @@ pub struct Node {
     pub scenes: Library,
     /// Its arms, at least one.
     pub seats: Vec<Arc<Seat>>,
-    /// Where reports and pictures are written.
+    /// Folder for reports and pictures.
     pub output: PathBuf,
-    /// Where what must outlive this process is kept; it exists and is this user's alone.
+    /// Folder for state that must outlive this process; it exists and only this user can access it.
     pub state: PathBuf,
     /// The journals of its jobs.
     pub book: Book,
-    /// What was called, refused, stopped, enabled and changed.
+    /// Log of calls, refusals, stops, enabling and changes.
     pub audit: Audit,
     /// The tools that its file declares.
     pub declared: Declared,
@@ -107,7 +107,7 @@ pub struct Node {
     numbers: AtomicU64,
 }
 
-/// What outlives a node's process, open.
+/// Open files of the state that outlives the node's process.
 pub struct State {
     folder: PathBuf,
     book: Book,
@@ -168,7 +168,7 @@ impl Seat {
         }
     }
 
-    /// What results call this arm.
+    /// Returns the arm's title in results.
     #[must_use]
     pub fn title(&self) -> String {
         let model = &self.motion.arm().file.name;
@@ -179,7 +179,7 @@ impl Seat {
         }
     }
 
-    /// What may move.
+    /// Returns the motion permits of this arm.
     #[must_use]
     pub fn permits(&self) -> &Arc<Permits> {
         self.motion.permits()
@@ -223,7 +223,7 @@ impl Seat {
             .unwrap_or_else(PoisonError::into_inner) = scene;
     }
 
-    /// Lays a clean sheet for a drawing, where there is somebody to lay it.
+    /// Lays a clean sheet for a drawing, if the arm is simulated.
     pub(super) fn lay(&self, scene: &Arc<Scene>) {
         if let Some(studio) = &self.studio {
             studio.lay(scene);
@@ -278,7 +278,7 @@ impl Node {
         }
     }
 
-    /// The same node, with somebody who knows its tokens' certificates.
+    /// Sets the checker of the tokens' certificates.
     #[must_use]
     pub fn with_examiner(self, examiner: Arc<dyn super::Examiner>) -> Self {
         Self {
@@ -287,7 +287,7 @@ impl Node {
         }
     }
 
-    /// The same node, with somebody who knows exams, for the toolset of that name.
+    /// Sets the service behind the exam toolset.
     #[must_use]
     pub fn with_helpers(self, helpers: Arc<dyn super::Helpers>) -> Self {
         Self {
@@ -322,7 +322,7 @@ impl Node {
         }
     }
 
-    /// How much is guessed for a caller.
+    /// Returns the forgiveness profile for calls.
     #[must_use]
     pub fn profile(&self) -> Profile {
         match self.file.forgiveness() {
@@ -331,7 +331,7 @@ impl Node {
         }
     }
 
-    /// Whether a serial arm is read leniently, which every result must say.
+    /// Returns whether calls for a serial arm are read leniently, which every result must say.
     #[must_use]
     pub fn is_daring(&self) -> bool {
         self.profile() == Profile::Lenient && self.seats.iter().any(|seat| seat.studio.is_none())
@@ -375,7 +375,7 @@ impl Node {
         }
     }
 
-    /// What the last self-test measured, on this arm or before this node began.
+    /// Returns the last self-test's measurements, on this arm or from before this node's start.
     #[must_use]
     pub fn selftest(&self) -> Option<serde_json::Value> {
         self.selftest

@@ -16,12 +16,12 @@ const SHOWN: Duration = Duration::from_millis(100);
 #[derive(Default)]
 pub(super) struct Photograph {
     last: Mutex<Option<Taken>>,
-    /// How many sheets were laid.
+    /// Number of sheets laid.
     sheets: AtomicU64,
 }
 
 impl Photograph {
-    /// Another sheet lies there now. Whoever lays it does not wait for a picture of the one before that is being painted.
+    /// Invalidates the picture, because a new sheet lies there. Does not wait for a picture in progress.
     pub(super) fn forget(&self) {
         self.sheets.fetch_add(1, Ordering::SeqCst);
     }
@@ -35,8 +35,8 @@ struct Taken {
     png: Vec<u8>,
 }
 
-/// What lies before a simulated arm, as PNG. `None` before anything was laid, or where it could not be painted; the reason is
-/// logged. Who comes while another's is being painted waits for that.
+/// Returns a PNG picture of the workcell of a simulated arm. Returns `None` before a sheet was laid, or if painting
+/// fails; the reason is logged. Concurrent callers wait for a picture in progress.
 pub(super) fn of(seat: &Seat) -> Option<Vec<u8>> {
     let (studio, scene) = seat.studio.as_ref().zip(seat.laid())?;
     let photograph = &seat.photograph;

@@ -15,14 +15,14 @@ use scene::{Outside, Scene};
 /// Points of a strip: more are not seen.
 const STRIP_POINTS: usize = 800;
 
-/// What a plan will draw. `None` when there is no picture of it; the reason is logged.
+/// Paints the result of a plan. Returns `None` if there is no picture; the reason is logged.
 #[must_use]
 pub(super) fn plan(scene: &Scene, plan: &Plan) -> Option<Vec<u8>> {
     told(plan_png(&view(scene, plan)))
 }
 
-/// What would be drawn, and in red what may not be and where. `None` when there is no picture of
-/// it; the reason is logged.
+/// Paints a preview, with every refused part and its place in red. Returns `None` if there is no picture; the reason is
+/// logged.
 #[must_use]
 pub fn preview(scene: &Scene, preview: &Preview) -> Option<Vec<u8>> {
     let mut view = preview.plan.as_ref().map_or_else(
@@ -131,7 +131,7 @@ fn view(scene: &Scene, plan: &Plan) -> PlanView {
     }
 }
 
-/// What pens have drawn, over the design.
+/// Paints the drawn ink over the design.
 #[must_use]
 pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
     let lines = ink
@@ -152,8 +152,7 @@ pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
     told(ink_png(&view))
 }
 
-/// Where a pen gets to around a sheet. `None` when there is no picture of it; the reason is
-/// logged.
+/// Paints the reach of a pen around a sheet. Returns `None` if there is no picture; the reason is logged.
 #[must_use]
 pub fn reach(scene: &Scene, pen: usize, map: &Reach) -> Option<Vec<u8>> {
     let pen = scene.pen(pen)?;
@@ -218,7 +217,7 @@ fn strip(name: &str, samples: Vec<[f64; 2]>, limit: Option<f64>) -> Strip {
     }
 }
 
-/// What the tip does over a plan.
+/// Traces of the tip over a plan.
 #[derive(Default)]
 struct Walk {
     travels_mm: Vec<Vec<[f64; 2]>>,
@@ -283,7 +282,7 @@ fn margin_rad(scene: &Scene, q: &base::units::Joints) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// So many pictures of what was seen are kept on the disk.
+/// Camera pictures kept on the disk.
 const SEEN_KEPT: u64 = 50;
 
 /// Writes what is seen, and lets go what was written long ago.

@@ -22,8 +22,8 @@ impl Node {
         }
     }
 
-    /// Stops every arm at once if a tool of this name stops, and returns whether it does. No call comes after it: the
-    /// message that named it is none.
+    /// Stops every arm at once if a tool of this name stops, and returns whether it does. No call follows: the message
+    /// that named the tool is not a call.
     pub fn stray_stop(&self, name: &str, who: Who) -> bool {
         if !self.stops(name) {
             return false;

@@ -1,4 +1,4 @@
-//! What a drawing would be, whether it may be drawn or not: the plan, and every rule that says no.
+//! Previews a drawing, permitted or not: the plan, and every rule that refuses it.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use base::wording::{count, millimetres, seconds};
 use plan::{self, Attempt, Plan, PlanError, Report, Watch};
 use scene::{Scene, SheetStroke};
 
-/// What a drawing would be.
+/// Preview of a drawing.
 #[derive(Clone, Debug)]
 pub struct Preview {
     /// As much as can be planned; none where nothing can.
     pub plan: Option<Plan>,
     /// Every rule that says no.
     pub refusals: Vec<Complaint>,
-    /// What is not in the plan because of them.
+    /// Strokes left out of the plan because of the refusals.
     pub(super) refused: Vec<SheetStroke>,
 }
 
@@ -28,16 +28,16 @@ pub struct Complaint {
     /// Which of the design's strokes, counted from 1 as its author drew them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stroke: Option<usize>,
-    /// Where that stroke stands in its author's file.
+    /// Position of the stroke in its author's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Where on the sheet.
+    /// Place on the sheet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_mm: Option<[f64; 2]>,
-    /// What was too much or too little.
+    /// Value that is too large or too small.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// What it may be.
+    /// Limit of the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
     /// Of both.
@@ -91,7 +91,7 @@ impl Preview {
         }
     }
 
-    /// What it comes to, in one line.
+    /// Returns a one-line summary.
     #[must_use]
     pub fn message(&self) -> String {
         let planned = self.plan.as_ref().map_or_else(
@@ -121,7 +121,7 @@ impl Preview {
     }
 }
 
-/// How many refusals a message names.
+/// Refusals named in a message.
 const NAMED_MAX: usize = 3;
 
 /// Length, time and dips.

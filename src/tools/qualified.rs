@@ -1,4 +1,4 @@
-//! Whether whoever calls has earned the right to move the arm, where the node or the token asks for it.
+//! Requires a caller's certificate before it moves the arm, if the node or the token demands one.
 
 use super::answer::Reply;
 use super::dispatch::Order;
@@ -8,20 +8,20 @@ use permit::Who;
 
 /// Knows tokens' certificates.
 pub trait Examiner: Send + Sync {
-    /// Whether the holder of this token has a certificate that is valid for what this node shows now.
+    /// Checks that the holder of this token has a certificate valid for the names that this node shows now.
     ///
     /// # Errors
-    /// The level that is asked for, and why it is not proven.
+    /// The required level, and the reason why it is not proven.
     fn is_qualified(&self, token: Option<&str>, here: &Here) -> Result<(), (String, String)>;
 }
 
 impl Order<'_> {
-    /// What the parameter means is known of the node's own tools alone.
+    /// Returns whether the call is a dry run. The parameter has that meaning only for the node's own tools.
     fn only_shows(&self, tool: &Tool) -> bool {
         self.is("dry_run") && self.node.declared.deed(&tool.name).is_none()
     }
 
-    /// Refuses motion to whoever needs a certificate and has none that is valid. An operator never does, nor does a preview.
+    /// Refuses motion to a caller that needs a certificate and has no valid one. Operators and previews need none.
     pub(super) fn is_qualified(&self, tool: &Tool) -> Result<(), Box<Reply>> {
         let is_operator = self.who == Who::Operator
             || self

@@ -1,4 +1,4 @@
-//! What a job's journal is given by its tool, off the runtime's threads: the disk may take its time.
+//! Writes a tool's entries to the job's journal, off the runtime's threads because the disk may be slow.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! What declared tools do: a call of a built-in tool, several one after another, or of another server.
+//! Runs declared tools: a call of a built-in tool, several in sequence, or a call of another server.
 //!
-//! A step goes through the same door as any call: it is read, judged, journalled and stopped as if the caller had made it.
+//! A step takes the same path as any call: it is read, judged, journalled and stopped as if the caller had made it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use base::units::Instant;
 use catalogue::{Effect, PREVIEW_NAMES, Tool};
 use permit::Who;
 
-/// How often a waiting caller is told how far a sequence is.
+/// Interval of progress reports to a waiting caller.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The same call of a sequence within this time of its end is answered without doing it again.
@@ -64,14 +64,14 @@ struct Course {
     tool: String,
     /// The same text for the same call.
     key: String,
-    /// How far it is: steps done, and what is going on.
+    /// Progress: steps done, and the current activity.
     at: Mutex<(usize, String)>,
     cancelled: CancellationToken,
     reply: watch::Sender<Option<Arc<Reply>>>,
     ended: Mutex<Option<End>>,
 }
 
-/// When a sequence ended, and the arms' last jobs then.
+/// Time at which a sequence ended, and the arms' last jobs at that time.
 struct End {
     at: Option<Instant>,
     jobs: Vec<String>,
@@ -86,14 +86,14 @@ impl End {
         }
     }
 
-    /// Whether `self` is so soon after `earlier` that what was done then still stands: nothing else has moved since.
+    /// Returns whether `self` is so soon after `earlier` that its result still holds: nothing else has moved since.
     fn is_soon_after(&self, earlier: &Self) -> bool {
         let lately = self.at.zip(earlier.at);
         lately.is_some_and(|(now, then)| now.since(then) < REMEMBERED) && self.jobs == earlier.jobs
     }
 }
 
-/// What a call of a sequence finds.
+/// Result of a call's claim on a sequence.
 enum Claim {
     Mine(Arc<Course>),
     Same(Arc<Course>),
@@ -140,7 +140,7 @@ impl Course {
         self.reply.borrow().is_some()
     }
 
-    /// Whether it was done so lately that it is not done again.
+    /// Returns whether it succeeded so recently that it is not done again.
     fn holds(&self, now: &End) -> bool {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let lately = ended.as_ref().is_some_and(|then| now.is_soon_after(then));
@@ -221,7 +221,7 @@ fn no_dry_run(tool: &Tool, step: &Step) -> Reply {
     .with("moved", false)
 }
 
-/// What makes two calls of a sequence the same: what it is given, and what its scenes are made of now.
+/// Returns the identity of a call of a sequence: its arguments, and the present revisions of its scenes.
 fn key(node: &Node, steps: &[Step], given: &Map<String, Value>) -> String {
     let scenes = steps.iter().map(|step| {
         let arguments = step.arguments(given);

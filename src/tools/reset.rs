@@ -38,7 +38,7 @@ async fn begin(order: &Order<'_>) -> Result<Reply, Box<Reply>> {
     Ok(reply.with("understood", understood))
 }
 
-/// The scene last moved in: its sheet is where the tip is, whatever the caller believes.
+/// Returns the scene last moved in: the tip is at its sheet, regardless of the caller's arguments.
 fn scene(order: &Order<'_>) -> Result<Arc<Scene>, Box<Reply>> {
     let seat = order.seat()?;
     let asked = order.text("scene");

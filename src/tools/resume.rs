@@ -12,8 +12,8 @@ use super::{Node, Seat, calibrated, carry, sighted};
 use job::Past;
 use scene::Scene;
 
-/// So much of the line that was drawn last is drawn again: servos lag behind what they are sent,
-/// and where the power failed the last of it may be missing.
+/// Length of the last drawn line that is drawn again: servos lag behind their setpoints, and after a power failure the
+/// end of the line may be missing.
 pub(super) const OVERLAP_MM: f64 = 3.0;
 
 /// Longest chain of jobs that went on with one another.
@@ -84,7 +84,7 @@ fn understood(order: &Order<'_>, past: &Past) -> Map<String, Value> {
     understood
 }
 
-/// What two calls must have in common to be the same one.
+/// Returns the arguments that two calls must share to be the same drawing.
 fn drawing_key(understood: &Map<String, Value>) -> Value {
     let mut key = understood.clone();
     key.remove("debug");
@@ -205,8 +205,8 @@ fn same_scene(node: &Node, seat: &Seat, past: &Past) -> Result<Arc<Scene>, Box<R
     Ok(scene)
 }
 
-/// A new drawing over one that a crash cut short would draw twice what is there already: it must be
-/// asked for in so many words.
+/// Refuses a new drawing over one that a crash cut short, unless the caller asks for it explicitly: it would draw the
+/// existing part twice.
 pub(super) fn check_none_cut_short(order: &Order<'_>, seat: &Seat) -> Result<(), Box<Reply>> {
     match order.node.book.interrupted(&seat.name) {
         Some(past) if past.is_unfinished() && !order.is("again") => Err(Reply::failed(format!(
@@ -223,7 +223,7 @@ pub(super) fn check_none_cut_short(order: &Order<'_>, seat: &Seat) -> Result<(),
     }
 }
 
-/// What a drawing left, as data.
+/// Describes an unfinished drawing as data.
 fn about(past: &Past) -> Value {
     json!({
         "job": past.id,
@@ -242,7 +242,7 @@ fn about(past: &Past) -> Value {
 }
 
 impl Node {
-    /// What an arm has left half done, if it has.
+    /// Returns the unfinished work of an arm, if any.
     pub(super) fn unfinished(&self, seat: &Seat) -> Option<Value> {
         let book = &self.book;
         let left = book
@@ -253,7 +253,7 @@ impl Node {
         left.as_ref().map(about)
     }
 
-    /// A job's record; `None` where there is none of this name.
+    /// Returns a job's record; `None` for an unknown name.
     #[must_use]
     pub fn job_record(&self, id: &str) -> Option<Value> {
         let is_name =
@@ -262,9 +262,8 @@ impl Node {
         Some(record(&past))
     }
 
-    /// Where the node's process ended while an arm moved, that arm's motion is disabled, a
-    /// simulated one's too; and every real arm knows again which scene it last moved in. Returns
-    /// what people should be told.
+    /// Restores the state after the last process. Disables motion of each arm, real or simulated, that was moving when
+    /// the process ended, and restores the last scene of every real arm. Returns messages for people.
     pub fn recover(&self) -> Vec<String> {
         let mut told: Vec<String> = self.book.damaged().to_vec();
         for seat in &self.seats {
@@ -285,7 +284,7 @@ impl Node {
         told
     }
 
-    /// Whether the last process ended while one of these arms moved, and nobody has gone on.
+    /// Returns whether the last process ended while one of these arms moved, and the job has not been resumed.
     #[must_use]
     pub fn was_cut_short(&self) -> bool {
         let cut = |seat: &Arc<Seat>| self.book.interrupted(&seat.name).is_some();

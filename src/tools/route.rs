@@ -1,7 +1,7 @@
-//! Where a call is done: here, on another node, or on every node.
+//! Routes a call: to this node, a different node, or every node.
 //!
-//! A call goes one hop, whole: the other node reads the arguments as the caller sent them, and plans, checks and enables at
-//! home. Nothing that this node has proven goes with it.
+//! A call takes one hop, unchanged: the other node reads the arguments as the caller sent them, and plans, checks and
+//! enables by itself. No proof of this node goes with it.
 
 use serde_json::{Value, json};
 
@@ -14,20 +14,20 @@ use catalogue::{EVERYWHERE, Effect, Kind, Tool, Vocabulary};
 use fleet::{Failure, Fleet, Hop, Letter, Peer};
 use permit::Who;
 
-/// Where a call is done.
+/// Destination of a call.
 pub(super) enum Way {
     /// On this node.
     Here,
     /// On another.
     There(Peer),
-    /// On this one and all others; and the name that nobody has, if one was said.
+    /// On this node and all others; and the unknown node name, if the call gave one.
     Everywhere(Option<String>),
     /// Nowhere, and why.
     Nowhere(Box<Reply>),
 }
 
 impl Node {
-    /// Where this call is meant to be done.
+    /// Returns the destination of a call.
     pub(super) fn way(&self, tool: &Tool, request: &Request) -> Way {
         let others = self.fleet.as_ref().map(|fleet| fleet.peers());
         let takes_node = tool.parameters.iter().any(|parameter| {
@@ -79,8 +79,8 @@ impl Node {
         }
     }
 
-    /// Whether a stop plainly names another node: its arguments are an object as it should be, and its `node` is, letter
-    /// for letter, a node that is known and is not this one. In any doubt this node stops first.
+    /// Returns whether a stop clearly names a different node: its arguments are a well-formed object, and its `node` is
+    /// exactly the name of a known other node. In any doubt this node stops first.
     pub(super) fn spares_us(&self, arguments: &Received) -> bool {
         let Received::Value(Value::Object(arguments)) = arguments else {
             return false;

@@ -89,7 +89,7 @@ fn report(order: &Order<'_>, shots: Shots) -> Result<Reply, Box<Reply>> {
     Ok(shots.notes.iter().fold(reply, hinted))
 }
 
-/// The whole of it for whoever reads text alone: a line each for what the arm may do, is doing and measures.
+/// Describes the whole result as text: a line each for the arm's permission, activity and measurements.
 fn in_words(reply: &Reply, cameras: &[String]) -> String {
     let said = |field: &str| reply.structured.get(field);
     let text = |field: &str| said(field).and_then(Value::as_str);
@@ -230,7 +230,7 @@ fn readings(reply: &mut Reply, order: &Order<'_>, seat: &Seat, measured: &Measur
     }
 }
 
-/// What was not read is left out, never shown as zero.
+/// Returns a servo's state as data. Values that were not read are omitted, never shown as zero.
 fn servo(servo: &ServoState) -> Value {
     let value = serde_json::to_value(servo).unwrap_or(Value::Null);
     match value {

@@ -21,7 +21,7 @@ pub fn shape(tool: &Tool, here: &Here) -> Shape {
         .with_default_action(&tool.default_action)
 }
 
-/// Names that a value means wherever it stands. A single arm needs no name, so the word for it is none.
+/// Returns the names that a value can mean anywhere. Excludes the name of a single arm, which needs none.
 fn known_names(here: &Here) -> impl Iterator<Item = &String> {
     let arms = here.arms.iter().filter(|_| here.arms.len() > 1);
     here.scenes.iter().chain(&here.overlays).chain(arms)

@@ -1,5 +1,5 @@
-//! What `sense` tells and shows of the cameras: pictures with their time, what they say of the sheet,
-//! and over them what is planned and what is drawn.
+//! Camera part of `sense`: pictures with their time, their evidence of the sheet, and an overlay of the planned and the
+//! drawn lines.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use job::Past;
 use picture::{PixelLine, SeenView, seen_png};
 use scene::Scene;
 
-/// What is planned, over a picture.
+/// Colour of planned lines over a picture.
 const PLANNED: [u8; 3] = [0, 90, 220];
 
-/// What is drawn, over a picture.
+/// Colour of drawn lines over a picture.
 const DRAWN: [u8; 3] = [230, 80, 0];
 
 /// A lens bends straight lines: they are drawn in pieces of this length.
@@ -27,14 +27,14 @@ const PIECE_MM: f64 = 3.0;
 /// More points than this are not drawn over a picture.
 const POINTS_MAX: usize = 100_000;
 
-/// What the cameras have to say.
+/// Results of all cameras.
 #[derive(Default)]
 pub(super) struct Shots {
     /// A card a camera.
     pub(super) cards: Vec<Value>,
-    /// A line a camera, for whoever reads text alone.
+    /// One line a camera, for a client that reads only text.
     pub(super) words: Vec<String>,
-    /// What went wrong, a line each.
+    /// Problems, one line each.
     pub(super) notes: Vec<String>,
     /// To be shown.
     pub(super) pngs: Vec<Vec<u8>>,
@@ -63,8 +63,8 @@ pub(super) async fn take(order: &Order<'_>, seat: &Arc<Seat>) -> Shots {
     shots
 }
 
-/// The scene whose sheet lies there: the one that is asked about, if it has tags; otherwise the one
-/// last laid or moved in. Read anew: it may have been calibrated since.
+/// Returns the scene whose sheet lies there: the requested one if it has tags, otherwise the one last laid or moved in.
+/// Reads it again, because it may have been calibrated since.
 fn in_view(order: &Order<'_>, seat: &Seat) -> Option<Arc<Scene>> {
     let read = |name: &str, overlay: Option<&str>| order.node.scene(seat, name, overlay).ok();
     let asked = order
@@ -181,8 +181,8 @@ fn seen_fields(seen: &SheetSeen) -> serde_json::Map<String, Value> {
     fields
 }
 
-/// What was drawn of a scene, on its sheet: of a simulated arm all its ink, of another what the journal of its last drawing says,
-/// of one that is under way as far as it is certain.
+/// Returns the lines drawn of a scene, on its sheet: all ink of a simulated arm; for a real arm the lines in the
+/// journal of its last drawing, and of a running drawing only the part that is certain.
 fn ink(order: &Order<'_>, seat: &Seat, scene: &Scene) -> Vec<Vec<[f64; 2]>> {
     if let Some(studio) = &seat.studio {
         let laid = seat.laid().is_some_and(|laid| laid.name == scene.name);

@@ -1,4 +1,4 @@
-//! What a node shows of itself beside results: its jobs, and pictures of plans.
+//! Resources of a node beside results: its jobs, and pictures of plans.
 
 use std::sync::Arc;
 

@@ -11,10 +11,10 @@ use base::wording::millimetres;
 use scene::{Fiducials, Scene};
 use vision::Moved;
 
-/// Looks, now. A picture is taken for this one question and proves nothing afterwards.
+/// Takes a picture and checks the sheet's place. The picture counts for this check only.
 ///
 /// # Errors
-/// Where the sheet lies instead, or that nobody sees it though the scene demands that.
+/// The sheet has moved, or the scene requires a camera and none sees the sheet.
 pub(super) async fn check(
     node: &Node,
     seat: &Arc<Seat>,
@@ -72,7 +72,7 @@ pub(super) async fn moved_look(
     })
 }
 
-/// How far, in words.
+/// Describes an offset of the sheet in words.
 pub(super) fn far(moved: &Moved) -> String {
     format!("{} and {:.2}°", millimetres(moved.mm, 2), moved.deg)
 }

@@ -63,8 +63,8 @@ fn reply(reports: &[(&Arc<Seat>, Option<StopReport>)]) -> Reply {
     reply.hint("motion needs reset first")
 }
 
-/// What became of one arm: which kind of stop, how soon its first frame and standstill came, how fast it
-/// was read to be, and where its tip is.
+/// Describes the stop of one arm: the kind of stop, the times to its first frame and to standstill, the measured speed,
+/// and the tip's place.
 pub fn line(seat: &Seat, report: Option<&StopReport>) -> String {
     let name = &seat.name;
     match report {
@@ -107,7 +107,7 @@ fn speed(report: &StopReport) -> String {
     })
 }
 
-/// Where the tip is, as read back.
+/// Describes the measured place of the tip.
 fn place(seat: &Seat) -> String {
     let seen = seat.motion.snapshot().measured;
     let Some((scene, seen)) = seat.last_scene().zip(seen) else {
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(latched, Some(Latch::Stopped(Who::Node)));
     }
 
-    /// Nobody who stops by mistake is refused, and nothing else stops.
+    /// A mistaken stop is never refused, and no other tool stops the arm.
     #[tokio::test]
     async fn a_stop_is_heard_before_its_call() {
         let folder = tempfile::tempdir().unwrap();

@@ -57,10 +57,10 @@ pub(super) fn same_hash(written: &str) -> String {
     written.trim().to_lowercase()
 }
 
-/// What of a scene is drawn.
+/// Part of a scene to draw.
 #[derive(Clone)]
 pub(super) struct Drawing {
-    /// What an earlier job left, instead of the whole design.
+    /// Remaining strokes of an earlier job, in place of the whole design.
     pub(super) rest: Option<UnfinishedRest>,
     /// The hash of the only plan that may be carried out.
     pub(super) plan: Option<String>,
@@ -105,7 +105,7 @@ impl Drawing {
     }
 }
 
-/// What was previewed lately, to say what changed since.
+/// Recent previews, to tell what changed since.
 #[derive(Default)]
 pub(super) struct Previews(Mutex<VecDeque<Seen>>);
 
@@ -134,7 +134,7 @@ impl Previews {
         }
     }
 
-    /// What is another since the preview of this hash.
+    /// Describes the changes since the preview with this hash.
     fn changed(&self, hash: &str, scene: &Scene, plan: &Plan) -> String {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = size(plan);
@@ -167,7 +167,7 @@ pub(super) fn size(plan: &Plan) -> String {
     )
 }
 
-/// Where the node file asks for a preview, a drawing names the plan that was seen.
+/// Refuses a drawing without the hash of a previewed plan, if the node file requires a preview.
 pub(super) fn check_previewed(order: &Order<'_>) -> Result<(), Box<Reply>> {
     if !order.node.file.require_preview || order.text("plan").is_some() {
         return Ok(());
@@ -272,7 +272,7 @@ pub(super) async fn draw(
     })
 }
 
-/// The plan is another than the one that was asked for.
+/// Refuses a drawing because its plan differs from the requested one.
 fn another(errand: &Errand, wanted: &str, scene: &Scene, plan: &Plan) -> Box<Reply> {
     let wanted: String = wanted.chars().take(64).collect();
     let changed = errand.node.previews.changed(&wanted, scene, plan);
@@ -351,7 +351,7 @@ fn facts(reply: &mut Reply, plan: &Plan) {
     reply.set("plan_hash", &plan.hash);
 }
 
-/// What a picture shows, for callers that cannot see it.
+/// Adds the plan's extreme values to the reply, for callers that cannot see the picture.
 fn worst(reply: &mut Reply, plan: &Plan) {
     let report = &plan.report;
     reply.set("pen_up_mm", rounded(report.pen_up_mm));

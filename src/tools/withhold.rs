@@ -1,4 +1,4 @@
-//! What a node file keeps from every caller: whatever moves, or all but some tools. A stop is kept from nobody.
+//! Tool filter of the node file: withholds every tool that moves, or all but the listed tools. Never withholds a stop.
 
 use super::answer::Reply;
 use super::dispatch::Request;
@@ -6,7 +6,7 @@ use super::{Declared, Node, Seat};
 use catalogue::{Effect, TOOLS, Tool};
 use config::{NodeFile, Problem};
 
-/// Why a tool is not offered here, if it is not.
+/// Returns the reason why a tool is not offered here, if it is not.
 pub(super) fn withheld(file: &NodeFile, tool: &Tool) -> Option<&'static str> {
     if tool.effect == Effect::Stops {
         return None;
@@ -46,7 +46,7 @@ pub(super) fn problems(file: &NodeFile, declared: &[Tool]) -> Vec<Problem> {
 }
 
 impl Node {
-    /// Why nothing may move here, whoever asks, if so: what operators enable would lead nowhere.
+    /// Returns the reason why nothing may move here for any caller, if so: an operator's enabling would have no effect.
     #[must_use]
     pub fn kept_still(&self) -> Option<&'static str> {
         if self.file.read_only {
@@ -60,13 +60,13 @@ impl Node {
         )
     }
 
-    /// Whether anything may move an arm now.
+    /// Returns whether an arm may move now.
     #[must_use]
     pub fn may_move(&self, seat: &Seat) -> bool {
         self.kept_still().is_none() && seat.permits().any(seat.motion.clock().now())
     }
 
-    /// What is enabled on an arm, in words.
+    /// Describes the enabled motion of an arm.
     pub(super) fn enabled(&self, seat: &Seat) -> String {
         match self.kept_still() {
             Some(why) => format!("nothing: {why}"),
@@ -74,8 +74,8 @@ impl Node {
         }
     }
 
-    /// Refuses a tool that is not offered, whoever calls: an operator too. A step of a declared tool that is offered may be
-    /// one that is not listed, but never moves a node that is read-only.
+    /// Refuses a tool that is not offered, to every caller including operators. A step of an offered declared tool may
+    /// be an unlisted tool, but never moves the arm of a read-only node.
     pub(super) fn offers(&self, tool: &Tool, request: &Request) -> Result<(), Box<Reply>> {
         let Some(why) = withheld(&self.file, tool) else {
             return Ok(());

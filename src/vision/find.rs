@@ -1,8 +1,8 @@
-//! Tags found in a picture.
+//! Finds tags in a picture.
 //!
-//! The finder is the AprilTag library. It decodes whatever looks like a square, and in a family of
-//! sixteen bits one square in five hundred is a tag by chance: so what it finds must also have the
-//! black frame and the white edge that every printed tag has.
+//! The finder is the AprilTag library. It decodes anything that looks like a square, and in a family of
+//! sixteen bits one square in five hundred is a tag by chance: so each tag must also have the
+//! black frame and the white edge of a printed tag.
 
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -21,10 +21,10 @@ const fn bits_corrected(family: Family) -> usize {
     }
 }
 
-/// How clearly, in grey levels, black and white must differ in the bits.
+/// Least contrast of black and white in the bits, in grey levels.
 const MARGIN_MIN: f32 = 12.0;
 
-/// How clearly the white edge must differ from the black frame.
+/// Least contrast of the white edge and the black frame, in grey levels.
 const CONTRAST_MIN: f64 = 18.0;
 
 /// Share of the edge and frame that must be as they should.
@@ -36,7 +36,7 @@ const LOOKS: usize = 9;
 /// A shorter side has no bits that could be read.
 const SIDE_PX_MIN: f64 = 9.0;
 
-/// From so many pixels on squares are looked for at half the size; corners are refined at full size.
+/// Number of pixels from which squares are searched at half the size; corners are refined at full size.
 const HALVED_FROM_PX: usize = 2_500_000;
 
 /// Rows begin at multiples of this, as the library likes it.
@@ -49,11 +49,11 @@ const PICTURE_PX_MIN: u32 = 32;
 /// More tags of one picture are noise.
 const FOUND_MAX: usize = 256;
 
-/// The tags of a family in a picture, in no order. An id that is there twice is left out: which of
-/// the two is the sheet's, nobody knows.
+/// Returns the tags of a family in a picture, in no order. Leaves out an id that appears twice: the
+/// sheet's own tag cannot be told.
 ///
 /// # Errors
-/// When the finder has no memory for the picture, or its thread is gone.
+/// If the finder has no memory for the picture, or its thread is gone.
 pub fn find(frame: &Frame, family: Family) -> Result<Vec<Seen>, VisionError> {
     if frame.size_px().iter().any(|side| *side < PICTURE_PX_MIN) {
         return Ok(Vec::new());
@@ -72,7 +72,7 @@ pub fn find(frame: &Frame, family: Family) -> Result<Vec<Seen>, VisionError> {
     Ok(seen.iter().filter(once).copied().collect())
 }
 
-/// What is looked at for whom.
+/// Request to the finder, with the channel for its answer.
 struct Ask {
     size_px: [u32; 2],
     grey: Arc<[u8]>,
@@ -80,7 +80,7 @@ struct Ask {
     answer: Sender<Result<Vec<Found>, String>>,
 }
 
-/// What the library found.
+/// Detection by the library.
 struct Found {
     id: usize,
     hamming: usize,
@@ -88,9 +88,9 @@ struct Found {
     corners_px: [[f64; 2]; 4],
 }
 
-/// The thread that has the library. There is one, and it lives as long as the process: a picture
-/// takes some ten megabytes while it is looked at, and the library gives a family's tables back to
-/// nobody.
+/// Thread that owns the library. There is only one, and it lives as long as the process: a picture
+/// takes some ten megabytes during the search, and the library never frees a family's
+/// tables.
 struct Finder {
     small: Option<Detector>,
     large: Option<Detector>,
@@ -183,7 +183,7 @@ fn image(ask: &Ask) -> Result<Image, String> {
 }
 
 impl Found {
-    /// What was found, if it looks like a printed tag.
+    /// Returns the tag if the detection looks like a printed tag.
     fn believed(&self, family: Family, picture: &Grey<'_>) -> Option<Seen> {
         let is_clear = self.hamming <= bits_corrected(family) && self.margin >= MARGIN_MIN;
         let id = u16::try_from(self.id)
@@ -195,7 +195,7 @@ impl Found {
     }
 }
 
-/// Whether four corners go round the way they should, with sides that are long enough.
+/// Returns whether four corners have the right orientation, and sides that are long enough.
 fn is_square(corners: &[[f64; 2]; 4]) -> bool {
     let [a, b, c, d] = *corners;
     [[a, b, c], [b, c, d], [c, d, a], [d, a, b]]
@@ -207,8 +207,8 @@ fn is_square(corners: &[[f64; 2]; 4]) -> bool {
         })
 }
 
-/// Whether there is a black frame inside the corners and a white edge outside, all around. Where the
-/// edge is beyond the picture there is no tag.
+/// Returns whether there is a black frame inside the corners and a white edge outside, all around. An edge
+/// beyond the picture does not count.
 fn is_framed(corners: &[[f64; 2]; 4], family: Family, picture: &Grey<'_>) -> bool {
     let unit = [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]];
     let pairs: Vec<_> = unit.into_iter().zip(*corners).collect();
@@ -244,7 +244,7 @@ struct Grey<'a> {
 }
 
 impl Grey<'_> {
-    /// How bright it is along a square of this half side in the tag's own coordinates.
+    /// Returns the brightness along a square of this half side in the tag's own coordinates.
     fn around(&self, h: &Matrix3<f64>, half: f64) -> Option<Vec<f64>> {
         let mut all = Vec::with_capacity(4 * LOOKS);
         for look in 0..LOOKS {

@@ -13,7 +13,7 @@ pub struct Frame {
     rgb: Vec<u8>,
 }
 
-/// Why bytes are no picture.
+/// Reason that bytes are not a valid picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// No pixels, or too many.
@@ -29,9 +29,9 @@ pub enum FrameError {
     /// Too few or too many bytes for its size.
     #[error("{got} bytes for a picture that has {want}")]
     Bytes {
-        /// How many came.
+        /// Number of bytes received.
         got: usize,
-        /// How many it has.
+        /// Number of bytes expected.
         want: usize,
     },
 }
@@ -55,10 +55,10 @@ impl Frame {
         })
     }
 
-    /// How many pixels a picture of this size has.
+    /// Returns the number of pixels of a picture of this size.
     ///
     /// # Errors
-    /// A size that no picture has.
+    /// An invalid size.
     pub fn pixels(width: u32, height: u32) -> Result<usize, FrameError> {
         let wrong = FrameError::Size { width, height };
         if !(1..=SIDE_PX_MAX).contains(&width) || !(1..=SIDE_PX_MAX).contains(&height) {
@@ -83,7 +83,7 @@ impl Frame {
         &self.rgb
     }
 
-    /// How bright each pixel is, row by row.
+    /// Returns the brightness of each pixel, row by row.
     #[must_use]
     pub fn grey(&self) -> Vec<u8> {
         let bright = |pixel: &[u8]| match pixel {

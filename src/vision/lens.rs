@@ -10,7 +10,7 @@ pub struct Lens {
     pub size_px: [u32; 2],
     /// Focal lengths across and down.
     pub focal_px: [f64; 2],
-    /// Where the optical axis meets the picture.
+    /// Point of the picture on the optical axis.
     pub centre_px: [f64; 2],
     /// Radial, tangential and radial again.
     pub distortion: [f64; 5],
@@ -31,12 +31,12 @@ const NEAR_M: f64 = 1e-3;
 /// Rounds of undoing the lens; each gains a digit and more where the lens is a usual one.
 const ROUNDS: usize = 20;
 
-/// Beyond so many times the focal length from the middle a lens with these numbers folds over.
+/// Largest distance from the middle, in focal lengths; beyond it the lens model folds over.
 const ASIDE_MAX: f64 = 4.0;
 
 impl Lens {
-    /// Where a point in the camera's own frame is in the picture; `None` behind the camera, or so
-    /// far aside that the lens has nothing to say. It may lie beyond the picture's edges.
+    /// Returns the picture coordinates of a point in the camera's own frame; `None` behind the camera, or
+    /// too far aside for the lens model. They may lie beyond the picture's edges.
     #[must_use]
     pub fn project(&self, at_m: &Point3<f64>) -> Option<[f64; 2]> {
         if at_m.z < NEAR_M {
@@ -90,7 +90,7 @@ impl Lens {
 }
 
 impl Eye {
-    /// Where a point of the arm's base frame is in the picture, within its edges.
+    /// Returns the picture coordinates of a point of the arm's base frame, if within the picture's edges.
     #[must_use]
     pub fn sees(&self, at_m: &Point3<f64>) -> Option<[f64; 2]> {
         let [x, y] = self

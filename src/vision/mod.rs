@@ -1,9 +1,9 @@
-//! What a camera's picture says of a sheet: which tags are on it, where it lies, how far it has moved.
+//! Evaluation of a camera's picture of a sheet: the tags on it, its pose, its offset.
 //!
-//! Pure functions of pixels and of what is known of lens and tags: no device, no time, no arm. A
-//! picture may be anybody's, so nothing is believed for its looks alone: a tag must have its frame
-//! and its white edge, the tags must agree with each other, and how well the sheet is known is told
-//! with where it lies.
+//! Pure functions of pixels and of the known lens and tags: no device, no time, no arm. A
+//! picture is not trusted, so looks alone never suffice: a tag must have its frame
+//! and its white edge, the tags must agree with each other, and the pose comes with its
+//! uncertainty.
 
 mod find;
 mod frame;
@@ -22,7 +22,7 @@ pub use moved::{Moved, moved};
 pub use pose::{CORNER_RMS_PX_MAX, Sighting, locate};
 pub use tags::{Family, Layout, Seen, TAGS_MAX, Tag};
 
-/// Why a picture says nothing of the sheet.
+/// Reason that a picture gives no pose of the sheet.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum VisionError {
     /// None of the sheet's tags.
@@ -30,7 +30,7 @@ pub enum VisionError {
         "none of the sheet's {of} tags is in the picture: clean the lens, light the sheet, take away what covers the tags"
     )]
     NoTag {
-        /// How many there should be.
+        /// Expected number of tags.
         of: usize,
     },
     /// The tags are not where the scene says, or the lens is not what the node file says.
@@ -40,7 +40,7 @@ pub enum VisionError {
     Misfit {
         /// Root of the mean square.
         rms_px: f64,
-        /// What is believed.
+        /// Largest accepted value.
         most_px: f64,
     },
     /// No pose puts the tags where they were seen.

@@ -1,4 +1,4 @@
-//! How far a sheet lies from where it was taught.
+//! Offset of a sheet from its taught pose.
 
 use nalgebra::{Isometry3, Point3, UnitQuaternion, Vector3};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct Moved {
     /// The longest way of any of its corners.
     pub mm: f64,
-    /// The angle by which it is turned, about whatever axis.
+    /// Angle of rotation about any axis.
     pub deg: f64,
     /// Its middle, along its taught x and y.
     pub along_mm: [f64; 2],
@@ -16,12 +16,12 @@ pub struct Moved {
     pub height_mm: f64,
     /// The turn within its plane, counter-clockwise.
     pub turn_deg: f64,
-    /// How far its plane leans against the taught one.
+    /// Tilt of its plane against the taught one.
     pub tilt_deg: f64,
 }
 
-/// How far a sheet of a size has moved; both poses from its frame, its lower left corner with z
-/// towards the reader, to one and the same other, in m.
+/// Returns the offset of a sheet of a given size. Both poses map its frame, at its lower left corner with z
+/// towards the reader, to the same reference frame, in m.
 #[must_use]
 pub fn moved(taught: &Isometry3<f64>, now: &Isometry3<f64>, [width, height]: [f64; 2]) -> Moved {
     let at = |x: f64, y: f64| Point3::new(width * x / 1e3, height * y / 1e3, 0.0);

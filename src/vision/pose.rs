@@ -1,4 +1,4 @@
-//! Where the sheet lies before the camera: all tags' corners at once, by least squares in pixels.
+//! Pose of the sheet relative to the camera: all tags' corners at once, by least squares in pixels.
 #![expect(
     clippy::indexing_slicing,
     reason = "matrices of six columns and vectors of six, walked by their own sizes"
@@ -30,9 +30,9 @@ pub struct Sighting {
     /// From the sheet's frame, its lower left corner with x to the right, y up and z towards the
     /// reader, to the camera's, in m.
     pub sheet: Isometry3<f64>,
-    /// How far the corners are from where that puts them.
+    /// Distance of the corners from their places by that pose.
     pub rms_px: f64,
-    /// How uncertain the worst known corner of the sheet is in space, one sigma.
+    /// Uncertainty of the sheet's worst known corner in space, one sigma.
     pub sigma_mm: f64,
     /// Tags that it rests on.
     pub used: Vec<u16>,
@@ -56,11 +56,11 @@ struct Fit {
     rms_px: f64,
 }
 
-/// Where a sheet of this size with these tags lies. A tag that does not fit the others is left out
-/// while two are left that agree.
+/// Locates a sheet of this size with these tags. Leaves out a tag that does not fit the others,
+/// provided that two remain that agree.
 ///
 /// # Errors
-/// No tag, tags that contradict each other, or corners that say nothing.
+/// No tag, tags that contradict each other, or corners on one line.
 pub fn locate(
     seen: &[Seen],
     layout: &Layout,
@@ -269,7 +269,7 @@ fn jacobian(sheet: &Isometry3<f64>, corners: &[Corner], lens: &Lens, rows: usize
     all
 }
 
-/// How uncertain the sheet's corners are, the worst of them. `None` where nothing bounds it.
+/// Returns the uncertainty of the sheet's worst corner; `None` if it is unbounded.
 fn sigma_mm(fit: &Fit, corners: &[Corner], lens: &Lens, [width, height]: [f64; 2]) -> Option<f64> {
     let j = jacobian(&fit.sheet, corners, lens, 2 * corners.len());
     let information = j.transpose() * &j;

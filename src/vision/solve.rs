@@ -37,7 +37,7 @@ pub(super) fn homography(pairs: &[([f64; 2], [f64; 2])]) -> Option<Matrix3<f64>>
     (h.iter().all(|v| v.is_finite()) && scale.abs() > 1e-12).then(|| h / scale)
 }
 
-/// Where a plane's point goes; `None` where it goes to infinity.
+/// Maps a point of the plane; `None` if it maps to infinity.
 pub(super) fn through(h: &Matrix3<f64>, at: [f64; 2]) -> Option<[f64; 2]> {
     let to = h * homogeneous(at);
     (to.z.abs() > 1e-12).then(|| [to.x / to.z, to.y / to.z])
@@ -80,7 +80,7 @@ fn spread(points: impl Iterator<Item = [f64; 2]> + Clone) -> Option<Matrix3<f64>
     ))
 }
 
-/// Where the smallest value stands, and the one before it.
+/// Returns the indices of the smallest and the second smallest value.
 fn smallest(values: &[f64]) -> Option<(usize, usize)> {
     let mut order: Vec<(usize, f64)> = values.iter().copied().enumerate().collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));

@@ -27,7 +27,7 @@ impl Family {
         }
     }
 
-    /// How many tags it has; their ids begin at 0.
+    /// Returns the number of its tags; their ids begin at 0.
     #[must_use]
     pub const fn count(self) -> u16 {
         match self {
@@ -36,7 +36,7 @@ impl Family {
         }
     }
 
-    /// How many cells the black square has along a side, its frame included. One more, white, must
+    /// Returns the number of cells along a side of the black square, its frame included. One more, white, must
     /// lie around it.
     #[must_use]
     pub const fn cells(self) -> u8 {

@@ -131,14 +131,14 @@ const WORDS: [(&str, &str); 6] = [
     ("<dry_run>", "</dry_run>"),
 ];
 
-/// What is put around the text, and whether that asks for no motion.
+/// Generates text to put around the call, and whether it asks for no motion.
 fn around() -> impl Strategy<Value = ((&'static str, &'static str), bool)> {
     let plain = [("", ""), ("```json\n", "\n```"), ("Sure: ", ""), ("[", "]")];
     let plain = plain.map(|pair| (pair, false));
     prop_oneof![3 => select(plain.to_vec()), 1 => select(WORDS.map(|pair| (pair, true)).to_vec())]
 }
 
-/// How the text is spoilt: as it is, cut at a share of its length, said twice, or lost.
+/// Generates damage to the text: none, cut at a share of its length, doubled, or lost.
 fn spoilt() -> impl Strategy<Value = (u8, prop::sample::Index)> {
     let way = prop_oneof![6 => Just(0_u8), 1 => Just(1_u8), 1 => Just(2_u8), 1 => Just(3_u8)];
     (way, any::<prop::sample::Index>())
@@ -184,7 +184,7 @@ fn sent() -> impl Strategy<Value = Sent> {
     )
 }
 
-/// Whether every word of a value is in the text that was sent.
+/// Returns whether the sent text contains every word of a value.
 fn is_said(text: &str, value: &Value) -> bool {
     let letters = |text: &str| -> String {
         let all = text.chars().filter(|c| c.is_alphanumeric());

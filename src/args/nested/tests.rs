@@ -1,4 +1,4 @@
-//! What a schema asks for holds at every depth, and whatever else was lost.
+//! Requirements of a schema hold at every depth, regardless of what else was lost.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

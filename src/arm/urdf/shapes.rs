@@ -14,10 +14,10 @@ const BONE_M_MIN: f64 = 0.02;
 /// Shapes of one link.
 const SHAPES_MAX: usize = 32;
 
-/// What a link's shapes came to.
+/// Capsules made of a link's shapes.
 pub(super) struct Shapes {
     pub(super) capsules: Vec<CapsuleFile>,
-    /// What could not be made a capsule.
+    /// Shapes that could not become capsules.
     pub(super) skipped: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use super::UrdfError;
 pub const BYTES_MAX: usize = 2 << 20;
 /// Nodes of a document, attributes aside.
 pub(super) const NODES_MAX: u32 = 50_000;
-/// How deep elements may nest; a URDF nests five deep.
+/// Largest depth of nested elements; a URDF nests five deep.
 const DEPTH_MAX: usize = 16;
 /// Bytes from one tag to the next: attributes are compared with each other.
 const TAG_BYTES_MAX: usize = 4_096;
@@ -68,7 +68,7 @@ pub(super) fn wrong(node: Node<'_, '_>, what: impl Into<String>) -> UrdfError {
     }
 }
 
-/// What others wrote, short enough for a message and on one line.
+/// Shortens a foreign text for a message, on one line.
 pub(super) fn cut(text: &str) -> String {
     let plain = text.chars().filter(|c| !c.is_control());
     plain.take(NAME_BYTES_MAX / 2).collect()

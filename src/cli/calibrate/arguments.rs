@@ -181,7 +181,7 @@ pub(crate) enum Of {
     Y,
     Sheet,
     Calibrator,
-    /// Whatever was touched before, once more, not to be fitted but to be predicted
+    /// Any earlier target once more, to be predicted and not fitted
     Verify,
 }
 

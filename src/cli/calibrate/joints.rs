@@ -21,7 +21,7 @@ use calib::{self, Found, Ranges, Record, Ticks, report};
 use node::control_socket::Verb;
 use node::measurements::Measured;
 
-/// How often the table is drawn anew.
+/// Interval at which the table is redrawn.
 const EVERY: Duration = Duration::from_millis(150);
 
 /// A recording with more lines is not read.

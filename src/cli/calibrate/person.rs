@@ -8,13 +8,13 @@ use tokio::sync::mpsc;
 
 use crate::show;
 
-/// Who answers, or interrupts.
+/// Input of the operator: answers and interrupts.
 pub(super) struct Person {
     lines: mpsc::Receiver<String>,
     interrupt: Signal,
 }
 
-/// What came of the person.
+/// Input that came from the operator.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// A line, without its end.
@@ -49,7 +49,7 @@ impl Person {
         }
     }
 
-    /// Asks, and takes nothing but `yes` for one. Where there is nobody to ask that is said, and an interrupt is a no.
+    /// Asks, and accepts only `yes` as consent. Reports an error if there is no terminal to ask at. An interrupt is a no.
     pub(super) async fn agrees(&mut self, question: &str, yes: bool) -> anyhow::Result<bool> {
         if yes {
             return Ok(true);

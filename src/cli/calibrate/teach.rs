@@ -38,7 +38,7 @@ pub(crate) enum TeachCommand {
     },
 }
 
-/// Where, and what a person says of it beforehand.
+/// Place of the sheet, and the consent that a person gives in advance.
 #[derive(Debug, Args)]
 pub(crate) struct TeachArgs {
     #[command(flatten)]
@@ -114,7 +114,7 @@ async fn one(place: &Place, kind: Kind, name: &str, args: &TeachArgs) -> anyhow:
     Ok(Exit::Done)
 }
 
-/// What is touched, in which order, and how a person calls it.
+/// Points to touch, in order, with their names for people.
 const SHEET: [(Of, &str); 5] = [
     (Of::Origin, "the sheet's lower left corner"),
     (Of::X, "its lower right corner"),
@@ -123,7 +123,7 @@ const SHEET: [(Of, &str); 5] = [
     (Of::Sheet, "its middle"),
 ];
 
-/// What says more of a flat sheet, and of one on a cylinder, whose middle stands out over its sides.
+/// Further points of a flat sheet, and of one on a cylinder, whose middle stands out over its sides.
 const FLAT: [(Of, &str); 1] = [(Of::Sheet, "another place, far from those")];
 const ROLLED: [(Of, &str); 2] = [
     (Of::Sheet, "the middle of its lower edge"),
@@ -179,7 +179,7 @@ async fn kept(node: &Options, here: &HereArgs, before: &str) -> anyhow::Result<E
 
 const QUESTION: &str = "write this into the scene's file?";
 
-/// Whether Enter was pressed, and neither the input's end met nor Ctrl-C.
+/// Waits for Enter. Returns `false` at the end of input or on Ctrl-C.
 async fn entered(person: &mut Person, what: &str, time: usize) -> bool {
     let how = match time {
         1 => format!("bring the tip to {what}"),

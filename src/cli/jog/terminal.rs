@@ -14,10 +14,10 @@ use crate::{Exit, operate, show};
 use base::clock::Clock;
 use node::control_socket::{Told, Verb};
 
-/// How often the arm is looked at.
+/// Interval at which the arm's state is polled.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// How long the keyboard is waited for at a time.
+/// Longest wait for the keyboard at a time.
 const POLL: Duration = Duration::from_millis(50);
 
 /// A step under way.
@@ -79,7 +79,7 @@ async fn attend(
     }
 }
 
-/// Nobody watches from now on: a step that is under way is stopped.
+/// Stops a running step, because the jog is no longer supervised.
 async fn leave(args: &JogArgs, under_way: Option<&Step>) -> anyhow::Result<Option<String>> {
     if under_way.is_none_or(JoinHandle::is_finished) {
         return Ok(None);

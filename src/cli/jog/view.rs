@@ -1,4 +1,4 @@
-//! What the jog's terminal shows, and what its keys mean. It draws and decides; it asks nobody.
+//! View and keys of the jog's terminal. It draws and decides; it sends no requests.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyCode;
@@ -9,7 +9,7 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row, Table};
 
 use node::jog::{Axis, Stance, Wanted};
 
-/// What is chosen, and what was said last.
+/// Current selection, and the last message.
 #[derive(Debug, Default)]
 pub(super) struct View {
     pub(super) stance: Stance,
@@ -17,14 +17,14 @@ pub(super) struct View {
     joint: usize,
     /// Into [`STEPS`].
     size: usize,
-    /// Whether the next `y` takes torque off.
+    /// True if the next `y` takes torque off.
     asks_to_let_go: bool,
 }
 
 /// In millimetres, or degrees of a joint.
 const STEPS: [f64; 3] = [0.1, 1.0, 10.0];
 
-/// What a key asks for.
+/// Action that a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Key {
     /// One step.
@@ -49,7 +49,7 @@ impl View {
         }
     }
 
-    /// A key. The space bar stops, whatever else is going on.
+    /// Handles a key. The space bar always stops, in any state.
     pub(super) fn press(&mut self, key: KeyCode) -> Key {
         let asked = std::mem::take(&mut self.asks_to_let_go);
         let by = STEPS.get(self.size).copied().unwrap_or(0.1);

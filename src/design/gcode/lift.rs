@@ -1,4 +1,4 @@
-//! How a file lifts its pen: by Z, by M3 and M5, or by G0 itself.
+//! Pen lift of a G-code file: by Z, by M3 and M5, or by G0 itself.
 
 use super::super::DesignError;
 use super::at;
@@ -18,14 +18,14 @@ pub(super) enum Lift {
     Tool,
 }
 
-/// What a file says about heights and tools.
+/// Statements of a file about heights and tools.
 #[derive(Default)]
 struct Signs {
     tool: bool,
     above: bool,
     level: bool,
     below: bool,
-    /// Where the lowest or the highest was reached, for the refusal.
+    /// Line of the lowest or highest point, for the refusal.
     line: usize,
     heights: Option<(f64, f64)>,
 }
@@ -40,7 +40,7 @@ impl Lift {
         signs.judge()
     }
 
-    /// Whether the pen is down after this move.
+    /// Returns whether the pen is down after this move.
     pub(super) fn is_down(self, movement: &Move, was_down: bool) -> bool {
         match self {
             Self::Height { down_max_mm } => {
@@ -55,7 +55,7 @@ impl Lift {
         }
     }
 
-    /// Whether the move leaves ink.
+    /// Returns whether the move leaves ink.
     pub(super) fn draws(self, movement: &Move, was_down: bool) -> Result<bool, DesignError> {
         let [from, to] = [movement.from, movement.to];
         let moves = (to[0] - from[0]).hypot(to[1] - from[1]) > 0.0;

@@ -15,7 +15,7 @@ const RADIUS_SLACK_MM: f64 = 0.05;
 const ACCEPTED: &str =
     "G0 G1 G2 G3, G4, G17, G20 G21, G28, G90 G91, G92, M3 M4 M5, M2 M30, F and N";
 
-/// How the tool goes to its next place.
+/// Motion of the tool to its next place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Motion {
     /// It stands; something else changed.
@@ -38,7 +38,7 @@ pub(super) struct Move {
     pub(super) to: [f64; 3],
     /// M3 or M4 was said, and not M5 or S0 since.
     pub(super) tool_is_on: bool,
-    /// Some Z was said; before that nobody knows how high the tool is.
+    /// True if a Z was given; before that the tool's height is unknown.
     pub(super) height_is_known: bool,
 }
 
@@ -52,7 +52,7 @@ enum Mode {
 
 struct Machine {
     position_mm: [f64; 3],
-    /// What G92 called the place, less where it is.
+    /// Offset of G92's coordinates from the position.
     shift_mm: [f64; 3],
     mm_per_unit: f64,
     is_relative: bool,
@@ -64,7 +64,7 @@ struct Machine {
     power_on: Option<f64>,
 }
 
-/// What the words of one line ask for.
+/// Commands in the words of one line.
 #[derive(Default)]
 struct Line {
     number: usize,

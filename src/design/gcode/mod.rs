@@ -75,7 +75,7 @@ pub(super) fn set_of(name: &str) -> Option<&str> {
     name.get(..at).filter(|stem| !stem.is_empty())
 }
 
-/// How a message calls a line.
+/// Returns the name of a line for messages.
 fn at(line: usize) -> String {
     format!("line {line}")
 }

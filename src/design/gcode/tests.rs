@@ -1,4 +1,4 @@
-//! What G-code becomes, and what is refused of it.
+//! Tests of reading G-code, and of refusals.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -92,7 +92,7 @@ impl Mark {
     }
 }
 
-/// How a letter with an accent is put together.
+/// Returns the parts of a letter with an accent.
 pub(super) fn composed(letter: char) -> Option<Composed> {
     let (mark, base) = TABLE.iter().find_map(|(mark, made, bases)| {
         let index = made.chars().position(|one| one == letter)?;

@@ -11,7 +11,7 @@ use glyphs::{CAPITAL, glyph};
 
 type Point = [f64; 2];
 
-/// How high capital letters may be.
+/// Least height of capital letters.
 const HEIGHT_MIN_MM: f64 = 0.5;
 const HEIGHT_MAX_MM: f64 = 500.0;
 
@@ -39,10 +39,10 @@ pub struct Line {
     pub advance: f64,
 }
 
-/// Lays one line of text out, letters 1 unit high; multiply by the height that is wanted.
+/// Lays out one line of text, with letters 1 unit high; multiply by the height.
 ///
 /// # Errors
-/// A character without a letter, by its position counted from 1 (line breaks are none).
+/// A character without a letter, by its position counted from 1. Line breaks have no letter.
 pub fn line(text: &str) -> Result<Line, DesignError> {
     let mut all = Line::default();
     let mut before = None;
@@ -112,7 +112,7 @@ fn shape(letter: char) -> Option<(f64, Vec<Vec<Point>>)> {
     Some((parts.width, strokes))
 }
 
-/// What a letter's edge looks like, as far as its neighbour can tell.
+/// Shape of a letter's edge, as it affects the neighbour.
 #[derive(Clone, Copy, PartialEq)]
 enum Edge {
     Straight,
@@ -122,7 +122,7 @@ enum Edge {
     LowArm,
 }
 
-/// How much nearer (negative) two letters stand than two stems would, in grid units.
+/// Returns the change in distance between two letters relative to two stems, in grid units; negative is nearer.
 fn kern(left: char, right: char) -> f64 {
     use Edge::{HighArm, LowArm, Round, Straight};
     match (right_edge(left), left_edge(right)) {
@@ -197,7 +197,7 @@ fn step(strokes: &mut Vec<Vec<Point>>, verb: &str, points: &[Point]) {
 
 /// A quarter of an ellipse; `level` says that it leaves its start to the east or west.
 fn quarter(stroke: &mut Vec<Point>, end: Point, level: bool) {
-    /// Where a cubic curve's controls lie to look like a quarter of a circle.
+    /// Relative position of a cubic curve's controls for a quarter of a circle.
     const ROUND: f64 = 0.552_284_75;
     let Some(&[x, y]) = stroke.last() else { return };
     let [dx, dy] = [end[0] - x, end[1] - y];

@@ -10,16 +10,16 @@ use usvg::roxmltree::{Document, Node};
 use super::super::error::quoted;
 use super::super::{Caps, DesignError};
 
-/// How deep elements may nest, references followed. Well within any thread's stack.
+/// Largest depth of nested elements, references followed. Well within any thread's stack.
 const DEPTH_MAX: usize = 100;
 
 /// A style sheet's rules, times elements: how much matching is done at most.
 const MATCHES_MAX: usize = 20_000_000;
 
-/// Attributes may grow to so many times the file's cap when references are followed.
+/// Largest growth of attributes when references are followed, as a multiple of the file's cap.
 const GROWTH_MAX: usize = 4;
 
-/// What an element amounts to, itself and its references included.
+/// Cost of an element, including its children and references.
 #[derive(Clone, Copy, Default)]
 struct Weight {
     elements: usize,
@@ -110,7 +110,7 @@ fn refuse_huge_numbers(document: &Document<'_>) -> Result<(), DesignError> {
     Ok(())
 }
 
-/// The first number in `text` that is too large; words and colours such as `#1e99` are none.
+/// Returns the first number in `text` that is too large. Words and colours such as `#1e99` are not numbers.
 fn huge_number(text: &str) -> Option<&str> {
     let mut rest = text;
     while let Some(start) = rest.find(|c: char| c.is_ascii_alphanumeric() || c == '#') {
@@ -156,7 +156,7 @@ fn number_length(token: &str) -> usize {
     length
 }
 
-/// How a message calls an element.
+/// Returns the name of an element for messages.
 pub(super) fn name_of(node: Node<'_, '_>) -> String {
     let tag = Some(node.tag_name().name()).filter(|tag| !tag.is_empty());
     let tag = tag.unwrap_or("text");
@@ -189,10 +189,10 @@ pub(super) fn styles<'a>(document: &'a Document<'_>) -> impl Iterator<Item = &'a
         .flat_map(|node| node.children().filter_map(|child| child.text()))
 }
 
-/// How often what is referred to appears.
+/// Number of copies of a referenced element.
 enum Times {
     Once,
-    /// A pattern may be made anew for every element below.
+    /// A pattern may be instantiated for every element below.
     EachElement,
     /// A marker stands on every vertex below.
     EachVertex,
@@ -267,7 +267,7 @@ impl<'d, 'i> Census<'d, 'i> {
         self.by_id.get(id).copied()
     }
 
-    /// What the element refers to by `url(#…)`; the root also does what style sheets do.
+    /// Returns the elements referenced by `url(#…)`; for the root also those referenced by style sheets.
     fn links_of(&self, node: Node<'d, 'i>, level: usize) -> Vec<Node<'d, 'i>> {
         let own = node.attributes().flat_map(|a| links(a.value()));
         let sheet = self.sheet_links.iter().copied().filter(|_| level == 0);

@@ -28,7 +28,7 @@ fn is_move(command: u8) -> bool {
     command.eq_ignore_ascii_case(&b'm')
 }
 
-/// What follows a command's letter, once or more often.
+/// Arguments after a command's letter, repeated once or more often.
 #[derive(Clone, Copy)]
 enum Arguments {
     None,

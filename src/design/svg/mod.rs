@@ -1,8 +1,7 @@
 //! SVG → strokes: usvg resolves styles, units and references; shapes become polylines here.
 //!
-//! The bytes are somebody else's, so a census of the document comes first: how much it would
-//! become with every reference followed, and how deep. Only what fits is given to usvg, with no
-//! way to open files.
+//! The file is not trusted, so a census of the document comes first: its size with every reference followed, and its
+//! depth. Only a document within the limits is given to usvg, with no way to open files.
 
 mod census;
 mod clip;
@@ -24,7 +23,7 @@ use super::{Caps, Collector, Design, DesignError, Fill};
 const PX_PER_IN: f64 = 96.0;
 const MM_PER_IN: f64 = 25.4;
 
-/// What a browser takes for `font-size: medium`.
+/// Browsers' value of `font-size: medium`.
 const FONT_SIZE_PX: f32 = 16.0;
 
 const NOTHING_SEEN: &str =
@@ -66,7 +65,7 @@ fn worded(
     }
 }
 
-/// Whether the page has a size on paper: pixels and bare numbers are whatever a screen makes them.
+/// Returns whether the page has a size on paper. Pixels and bare numbers have none.
 fn states_size(root: Node<'_, '_>) -> bool {
     let on_paper = |name: &str| {
         let (_, unit) = grammar::length(root.attribute(name)?)?;

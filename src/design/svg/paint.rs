@@ -20,7 +20,7 @@ const INKSCAPE: &str = "http://www.inkscape.org/namespaces/inkscape";
 /// Areas in this colour without an outline are paper.
 const PAPER: [u8; 3] = [255, 255, 255];
 
-/// How the author called an element: layers are groups with a label.
+/// Returns the author's name of an element: layers are groups with a label.
 pub(super) fn label_of<'n>(node: Element<'n, '_>) -> Option<&'n str> {
     node.attribute((INKSCAPE, "label"))
 }
@@ -261,18 +261,18 @@ fn layer_pen(label: &str) -> Option<u16> {
     label.get(..digits)?.parse().ok()
 }
 
-/// How much lengths grow, on average over all directions.
+/// Returns the mean factor by which lengths grow, over all directions.
 fn stretch(transform: Transform) -> f64 {
     let [sx, ky, kx, sy] = [transform.sx, transform.ky, transform.kx, transform.sy].map(f64::from);
     (sx * sy - kx * ky).abs().sqrt()
 }
 
-/// What a pen can show of a path.
+/// Visible properties of a path.
 struct Look {
     colour: Option<[u8; 3]>,
     /// An area's outline is closed even where its author left it open.
     closes_areas: bool,
-    /// What may be filled, with what.
+    /// Fill of the path: colour and rule.
     fill: Option<(Option<[u8; 3]>, Rule)>,
 }
 
@@ -344,7 +344,7 @@ struct Tracer {
 }
 
 impl Tracer {
-    /// How many points came of it.
+    /// Appends a segment and returns the number of new points.
     fn segment(&mut self, segment: PathSegment, page: &Page) -> usize {
         let before = self.points.len();
         match segment {

@@ -1,4 +1,4 @@
-//! What SVG becomes, and what is refused of it.
+//! Tests of reading SVG, and of refusals.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,5 +1,5 @@
-//! What usvg would leave out of a drawing without a word: refused with its place where a part of
-//! the drawing would be missing, and noted where only a look is.
+//! Finds parts of a drawing that usvg would drop silently. Refuses a missing part of the drawing with its place, and
+//! notes a difference in appearance.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ const LENGTHS: [&str; 13] = [
     "x", "y", "width", "height", "r", "rx", "ry", "cx", "cy", "x1", "y1", "x2", "y2",
 ];
 
-/// Elements of SVG that are drawn, that say how, or that nobody would look for in a drawing.
+/// SVG elements that are drawn, that affect drawing, or that are never visible.
 const KNOWN: &[&str] = &[
     "svg",
     "g",
@@ -70,7 +70,7 @@ const KNOWN: &[&str] = &[
     "flowSpan",
 ];
 
-/// What a reader of the drawing should know, in the order of the file.
+/// Notes for the reader of the drawing, in the order of the file.
 #[derive(Default)]
 pub(super) struct Notes {
     said: Vec<String>,
@@ -121,7 +121,7 @@ pub(super) fn look(document: &Document<'_>) -> Result<(Notes, Places), DesignErr
     Ok((notes, places))
 }
 
-/// What an element has from those around it.
+/// Properties that an element inherits from its ancestors.
 #[derive(Clone, Copy, Default)]
 struct Above {
     /// It, or what it is in, is switched off.
@@ -329,7 +329,7 @@ fn note_negative(node: Node<'_, '_>, notes: &mut Notes) {
     }
 }
 
-/// How messages call what is only found out while drawing.
+/// Names, for messages, of elements whose problems appear only while drawing.
 #[derive(Default)]
 pub(super) struct Places {
     images: Vec<String>,

@@ -1,7 +1,7 @@
-//! Writes an SVG's `text` elements anew as paths of single-line letters.
+//! Rewrites an SVG's `text` elements as paths of single-line letters.
 //!
-//! Each becomes a group with the very attributes that its author gave it, so that transforms,
-//! colours and inherited sizes stay usvg's business; the letters are drawn in units of `1em`.
+//! Each becomes a group with exactly its author's attributes, so that usvg still resolves transforms,
+//! colours and inherited sizes; the letters are drawn in units of `1em`.
 
 use std::fmt::Write as _;
 
@@ -16,10 +16,10 @@ use super::census::{name_of, styles};
 /// areas are then not closed.
 const LETTERS_ID: &str = "single-line-letters-";
 
-/// How many letters one file may have.
+/// Largest number of letters in a file.
 const LETTERS_MAX: usize = 20_000;
 
-/// Whether a path with this id is letters.
+/// Returns whether a path with this id is letters.
 pub(super) fn is_letters(id: &str) -> bool {
     id.starts_with(LETTERS_ID)
 }
@@ -68,7 +68,7 @@ fn from_an_entity(node: Node<'_, '_>) -> DesignError {
     )
 }
 
-/// usvg leaves these out without a word, but somebody sees them.
+/// Refuses visible text that usvg drops silently.
 fn refuse_other_words(document: &Document<'_>) -> Result<(), DesignError> {
     let is_other = |node: &Node<'_, '_>| {
         let has_words = || {
@@ -163,7 +163,7 @@ struct Run {
     /// Attributes of the spans around it, outermost first.
     spans: Vec<String>,
     line: Line,
-    /// Where it starts in its chunk, in ems.
+    /// Start of the run in its chunk, in ems.
     start_em: f64,
 }
 
@@ -526,7 +526,7 @@ impl Anchor {
     }
 }
 
-/// How far below the given y the baseline lies.
+/// Returns the distance of the baseline below the given y.
 fn baseline_em(text: Node<'_, '_>) -> f64 {
     let named = inherited(text, "dominant-baseline");
     match named {

@@ -1,11 +1,11 @@
-//! What can be wrong with a controller, or what it did by itself; each with what to do about it.
+//! Faults of a controller, and what it did by itself; each with its fix.
 
 use firmware_protocol::host::Mismatch;
 use firmware_protocol::message::{Cause, CommandResult, Mode, SegmentAck, SegmentStatus};
 
 use crate::ServoName;
 
-/// Why a controller cannot be used, or no longer does what it was told.
+/// The reason why a controller cannot be used, or no longer does what it was told.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Complaint {
     /// Nothing was heard from it.
@@ -15,7 +15,7 @@ pub enum Complaint {
     Silent {
         /// The speed it was asked at.
         baud: u32,
-        /// How long it was waited for.
+        /// Time waited.
         within_ms: u128,
     },
     /// It speaks another version of the protocol.
@@ -51,9 +51,9 @@ pub enum Complaint {
         "did not come to rest within {within_ms} ms after torque was switched on; it is {mode:?}: look at what it does by itself, then `reset`"
     )]
     Busy {
-        /// What it is doing.
+        /// Its present mode.
         mode: Mode,
-        /// How long it was waited for.
+        /// Time waited.
         within_ms: u128,
     },
     /// A limit of its is narrower than what the arm is sent.
@@ -67,7 +67,7 @@ pub enum Complaint {
     /// It does not know where its joints stand.
     #[error("does not know where its joints are: its drives have not all reported a position")]
     NoPosition,
-    /// It started anew.
+    /// It restarted.
     #[error(
         "restarted (boot {after:08X}, {before:08X} before): its supply failed or its watchdog fired; nothing moves before `reset`"
     )]
@@ -85,7 +85,7 @@ pub enum Complaint {
     Latched {
         /// Emergency stop or fault.
         mode: Mode,
-        /// Why.
+        /// The cause.
         cause: Cause,
         /// The joints whose drives failed.
         joints: Vec<String>,
@@ -101,9 +101,9 @@ pub enum Complaint {
     /// It would not obey a command.
     #[error("did not {command}: it says {}", answer(*.result))]
     Disobeyed {
-        /// What it was told.
+        /// The command.
         command: &'static str,
-        /// What it answered.
+        /// Its answer.
         result: CommandResult,
     },
     /// It never answered a command.

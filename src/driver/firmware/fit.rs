@@ -1,4 +1,4 @@
-//! Whether a controller fits an arm: its joints, and limits wide enough for what the arm is sent.
+//! Checks that a controller fits an arm: its joints, and limits wide enough for what the arm is sent.
 
 use firmware_protocol::message::JointLimits;
 
@@ -6,11 +6,11 @@ use super::complaint::Complaint;
 use crate::error::DriverError;
 use crate::map::{Entry, ServoMap};
 
-/// How much harder than the plan a segment may push: where full acceleration becomes full
+/// Largest acceleration of a segment over the plan's: where full acceleration becomes full
 /// deceleration a cubic takes twice as much, and leading set-points onto the goals takes a little.
 const ACCELERATION_ROOM: f64 = 2.5;
 
-/// How much faster than the plan a segment may be, likewise.
+/// Largest speed of a segment over the plan's, for the same reasons.
 const VELOCITY_ROOM: f64 = 1.25;
 
 /// Refuses a controller that would refuse what this arm is sent; warns of what it does not watch.

@@ -31,7 +31,7 @@ use stream::Stream;
 /// From one cycle to the next.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// How long a cycle listens.
+/// Time that a cycle listens.
 const LISTEN: Duration = Duration::from_millis(2);
 
 /// A state older than this is no reading.
@@ -40,13 +40,13 @@ const STALE: Duration = Duration::from_millis(100);
 /// How long the cycle before a motion may take.
 const BEGIN: Duration = Duration::from_millis(50);
 
-/// How long a controller may take to answer HELLO, and to show its clock and its joints.
+/// Longest time for a controller to answer HELLO, and to show its clock and its joints.
 const GREETING: Duration = Duration::from_millis(1500);
 
-/// How long an arm may take to come to rest.
+/// Longest time for an arm to come to rest.
 const REST: Duration = Duration::from_millis(1500);
 
-/// What the stream of goals and the controller are doing together.
+/// The state of the goal stream and the controller together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Not energised, or found broken since.
@@ -75,9 +75,9 @@ pub struct Firmware {
     baud: u32,
     phase: Phase,
     halt: Option<Halt>,
-    /// Where the joints were when torque went on: perhaps beyond a limit.
+    /// Positions of the joints when torque went on: perhaps beyond a limit.
     found_urad: Vec<i32>,
-    /// When the last segment that was sent ends, in path time.
+    /// End of the last segment sent, in path time.
     tail_us: u32,
 }
 
@@ -106,7 +106,7 @@ impl Firmware {
         !matches!(self.phase, Phase::Limp | Phase::Stopped) && self.halt.is_none()
     }
 
-    /// Whether everything that was sent has been carried out, or dropped.
+    /// Returns whether everything that was sent has been carried out or dropped.
     pub fn is_settled(&self) -> bool {
         let moving = self
             .session
@@ -350,7 +350,7 @@ impl Firmware {
             .is_some_and(|(state, _)| state.flags & State::TORQUE != 0)
     }
 
-    /// What the last STATE says, at the moment at which it was true.
+    /// Returns the contents of the last STATE, with the time at which it was true.
     fn measured(&self) -> Result<Measured, DriverError> {
         let silent = || self.silent(STALE);
         let (state, at) = self.session.state().ok_or_else(silent)?;
@@ -425,7 +425,7 @@ fn speed_rad_s(servo: Servo, speed_urad_s: i32) -> f64 {
         * std::f64::consts::TAU
 }
 
-/// Where the controller's set-points stand, at rest.
+/// Returns the controller's present set-points, at rest.
 fn knots_here(state: &State) -> Vec<Knot> {
     let joints = state.joints.iter();
     joints

@@ -14,7 +14,7 @@ use base::clock::Clock;
 use base::units::Instant;
 use link::Link;
 
-/// How long a command may take until it counts as unanswered.
+/// Time after which a command counts as unanswered.
 const ANSWER: Duration = Duration::from_millis(500);
 
 /// Between two looks at the line while an answer is awaited.
@@ -43,7 +43,7 @@ pub(super) struct Session {
     device_corrupt: Option<u16>,
 }
 
-/// What this side had counted when it was last looked at.
+/// Counters of this side at the last update.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     frames: u32,
@@ -116,7 +116,7 @@ impl Session {
         self.rebooted.take()
     }
 
-    /// What went wrong before has been reported.
+    /// Clears errors that have been reported.
     pub(super) fn forgive(&mut self) {
         (self.refused, self.unexplained, self.rebooted) = (None, None, None);
     }

@@ -1,4 +1,4 @@
-//! What the stream of goals and the controller do together, tick by tick.
+//! Schedules segments: the goal stream and the controller together, tick by tick.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::error::DriverError;
 use crate::map::Command;
 use base::units::Instant;
 
-/// How much later than it was given a goal is reached, in microseconds.
+/// Delay between receiving a goal and reaching it, in microseconds.
 const LEAD_US: u32 = 100_000;
 
 /// Nothing is sent further ahead than this, in microseconds.
@@ -23,7 +23,7 @@ const HOLD_AT_US: i32 = 45_000;
 /// With this much queued a held motion goes on.
 const RESUME_AT_US: i32 = 80_000;
 
-/// How long a held motion may wait for its next goal before it is dropped.
+/// Longest time that a held motion waits for its next goal before it is dropped.
 const HELD: Duration = Duration::from_millis(500);
 
 impl Firmware {
@@ -153,7 +153,7 @@ impl Firmware {
         })
     }
 
-    /// How much path time is queued.
+    /// Returns the queued path time.
     fn ahead_us(&self) -> Option<i32> {
         let path_us = self.session.path_us()?;
         Some(self.tail_us.wrapping_sub(path_us).cast_signed())
@@ -211,7 +211,7 @@ impl Firmware {
         }
     }
 
-    /// What the controller did that it was not told to.
+    /// Checks for anything that the controller did without a command.
     pub(super) fn find_fault(&mut self) -> Result<(), DriverError> {
         if let Some((before, after)) = self.session.take_reboot() {
             self.phase = Phase::Limp;
@@ -246,7 +246,7 @@ impl Firmware {
         }
     }
 
-    /// Whether a controller that has left its motion did so unasked.
+    /// Returns whether a controller has left its motion without a command.
     fn is_astray(&self) -> bool {
         match self.phase {
             Phase::Running => true,

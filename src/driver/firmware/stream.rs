@@ -88,12 +88,12 @@ impl Stream {
             .is_some_and(|bridge| bridge.step < bridge.steps)
     }
 
-    /// Whether goals wait that no segment has reached yet.
+    /// Returns whether goals wait that no segment has reached yet.
     pub(super) fn has_goals(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Whether the segments sent so far end at rest: what waits begins a motion of its own.
+    /// Returns whether the segments sent so far end at rest: what waits begins a motion of its own.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
@@ -164,7 +164,7 @@ impl Stream {
         both.map(|(goal, off)| goal + off * left).collect()
     }
 
-    /// Whether every joint can come to rest at `goal` within one step and its limits.
+    /// Returns whether every joint can come to rest at `goal` within one step and its limits.
     fn can_rest_at(&self, goal: &[f64]) -> bool {
         let joints = self.sent.iter().zip(goal).zip(&self.limits);
         joints.into_iter().all(|((from, to), limits)| {

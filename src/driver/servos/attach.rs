@@ -1,4 +1,4 @@
-//! Who is on the bus, and whether each servo is set up as an arm needs it.
+//! Attaches to the servos on the bus, and checks that each is set up as the arm needs it.
 
 use super::*;
 use crate::identity;
@@ -7,7 +7,7 @@ use crate::map::Entry;
 /// Readings of a position that are compared before the first is believed.
 const FIRST_READINGS: u32 = 4;
 
-/// How far two first readings may be apart: a limp arm may be moving.
+/// Largest difference of two first readings: a limp arm may be moving.
 const FIRST_APART_TICKS: i32 = 40;
 
 impl<D: Dialect> Servos<D> {
@@ -173,7 +173,7 @@ impl<D: Dialect> Servos<D> {
         })
     }
 
-    /// Whether all servos know how to answer together.
+    /// Checks whether all servos can answer in one packet.
     async fn probe_fast(&mut self, link: &mut dyn Link) -> Result<(), DriverError> {
         if D::fast_length(D::PRESENT, self.ids.len()) == 0 {
             return Ok(());

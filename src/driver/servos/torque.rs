@@ -1,15 +1,15 @@
-//! Torque on where the arm stands, torque off whatever happens, and whether it is still on.
+//! Switches torque on where the arm stands and off in any event, and checks that it is still on.
 
 use super::*;
 use servo::dialect::Setting;
 
-/// How far a goal that was read back may be from where the servo stands.
+/// Largest difference of a goal that was read back from the servo's position.
 const GOAL_APART_TICKS: i32 = 2;
 
-/// How often it is tried to find a limp arm where it was a moment ago.
+/// Number of attempts to find a limp arm at its place of a moment ago.
 const AIMS_MAX: u32 = 3;
 
-/// How long a servo may take to start.
+/// Longest time for a servo to start.
 const REBOOT: Duration = Duration::from_secs(2);
 
 impl<D: Dialect> Servos<D> {
@@ -60,8 +60,8 @@ impl<D: Dialect> Servos<D> {
         Ok(measured)
     }
 
-    /// Makes where every servo stands its goal. What was read a moment ago may not be true any more
-    /// of a limp joint that somebody holds: it is read again, or torque would pull it back.
+    /// Sets the goal of every servo to its position. A limp joint may be moved by hand after it was read:
+    /// it is read again, or torque would pull it back.
     async fn aim_here(&mut self, link: &mut dyn Link, limp: &[usize]) -> Result<(), DriverError> {
         let mut tries = 0;
         loop {
@@ -128,7 +128,7 @@ impl<D: Dialect> Servos<D> {
         self.expect(place, D::GOAL, wanted, found, 0)
     }
 
-    /// Lets one servo start anew.
+    /// Restarts one servo.
     pub(crate) async fn reboot(&mut self, link: &mut dyn Link, id: u8) -> Result<(), DriverError> {
         let place = self.ids.iter().position(|known| *known == id);
         let mut request = Vec::new();
@@ -275,7 +275,7 @@ impl<D: Dialect> Servos<D> {
         Ok(released)
     }
 
-    /// Takes torque off the servos at `places`, each attempted whatever the others do.
+    /// Takes torque off the servos at `places`, each attempted even if others fail.
     async fn torque_off(
         &mut self,
         link: &mut dyn Link,
@@ -342,7 +342,7 @@ impl<D: Dialect> Servos<D> {
         Ok(())
     }
 
-    /// Whether something was found wrong for the first time.
+    /// Takes a slow reading; returns whether a fault was found for the first time.
     fn learn(&mut self, place: usize, status: &Status) -> bool {
         let known = &mut self.known[place];
         let mut found = *known;

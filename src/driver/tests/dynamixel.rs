@@ -1,4 +1,4 @@
-//! What only Dynamixel servos have: a watchdog, coupled servos, answers in one packet.
+//! Tests of what only Dynamixel servos have: a watchdog, coupled servos, answers in one packet.
 
 use super::*;
 use crate::error::Ailment;

@@ -1,4 +1,4 @@
-//! What users' buses do to a stroke: each fault is injected at the far end of the wire.
+//! Faults of users' buses during a stroke: each is injected at the far end of the wire.
 
 use super::*;
 use crate::error::Ailment;
@@ -10,7 +10,7 @@ fn swing(start: Joints, cycle: u32) -> Joints {
     start.map(|_, at| at + angle)
 }
 
-/// How far a reading may be from the truth a few milliseconds later.
+/// Largest difference of a reading from the truth a few milliseconds later.
 const NEAR_RAD: f64 = 0.1;
 
 #[tokio::test]
@@ -325,7 +325,8 @@ async fn an_adapter_that_echoes_changes_nothing() {
     assert!(bench.driver.counts().echoes >= 200);
 }
 
-/// Whether the adapter echoes is not known at first, and a ping's reply with the voltage bit has the bytes of the ping.
+/// It is not known at first whether the adapter echoes, and a ping's reply with the voltage bit has the
+/// bytes of the ping.
 #[tokio::test]
 async fn a_low_voltage_is_told_as_such_through_every_adapter() {
     for echo in [false, true] {

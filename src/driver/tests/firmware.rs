@@ -4,7 +4,7 @@ use super::*;
 use crate::firmware::Complaint;
 use firmware_protocol::message::{Cause, Message};
 
-/// So many ticks pass between a goal and its being reached, with room for the drives' lag.
+/// Ticks between a goal and reaching it, with room for the drives' lag.
 const LAG_TICKS: usize = 14;
 
 /// Settles, then gives how far the arm is from where it was sent.
@@ -22,7 +22,7 @@ async fn settle(bench: &mut Bench, goal: &Joints) -> f64 {
     bench.sim.truth().distance_max(goal)
 }
 
-/// Where a joint is on its way out and back, at rest at both ends.
+/// Returns a joint's position on its way out and back, at rest at both ends.
 fn swing(start: &Joints, tick: u32, of: u32) -> Joints {
     let angle = std::f64::consts::TAU * f64::from(tick) / f64::from(of);
     start.map(|_, at| at + 0.2 * (1.0 - angle.cos()))

@@ -1,4 +1,4 @@
-//! How much of the wire a cycle uses, and what decoders make of noise.
+//! Measures the share of the wire that a cycle uses, and the decoders' treatment of noise.
 
 use super::*;
 use servo::framing::Framing;
@@ -116,7 +116,7 @@ fn noisy_bytes_pass_only_as_often_as_the_checksum_says() {
     assert_eq!(counters.frames, 0, "{counters:?}");
 }
 
-/// Whether a reply that stands behind noise is found.
+/// Returns whether a reply behind noise is found.
 fn is_found(framing: &mut impl Framing, noise: &[u8], reply: &[u8], parameters: usize) -> bool {
     framing.clear();
     framing.push(noise);

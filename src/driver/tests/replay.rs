@@ -20,7 +20,7 @@ impl Write for Trace {
     }
 }
 
-/// What a driver makes of a link: every measurement and every error, in words.
+/// Returns every measurement and every error of a driver on a link, as text.
 async fn life(
     arm: &Arm,
     clock: &Clock,

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use super::read;
 use crate::{Case, Record, Toolbox};
 
-/// What is asked, and what else is to be known of it.
+/// Selected cases, with notes about them.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     pub(super) cases: Vec<Case>,

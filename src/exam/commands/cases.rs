@@ -47,7 +47,7 @@ pub(super) enum CasesCommand {
     },
     /// Write cases as JSON lines
     Export {
-        /// Where [default: standard output]
+        /// File to write [default: standard output]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
         /// Only your own
@@ -56,7 +56,7 @@ pub(super) enum CasesCommand {
     },
     /// Make cases by a seeded grammar of this node's tools and scenes, look at each, and add them
     Generate {
-        /// How many
+        /// Number of cases
         #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
         count: u32,
         /// Only of this class

@@ -20,7 +20,7 @@ pub(super) const STORE: &str = "exam.db";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CertificateCommand {
-    /// What was earned, whose it is, and whether it still holds: all, or one with everything that it is bound to
+    /// Show what was earned, by which token, and whether it is still valid: all, or one with everything that it is bound to
     Show {
         /// Its name
         id: Option<String>,
@@ -89,7 +89,7 @@ pub(super) fn run(
     Ok(Exit::Done)
 }
 
-/// Why there are neither keys nor tokens.
+/// Reason for having neither keys nor tokens.
 const NOTHING_KEPT: &str = "a node without a node file keeps no key, so it signs no certificate: say --config FILE, or --state DIR";
 
 /// The node's state folder, where it keeps one.
@@ -101,7 +101,8 @@ fn lasting(node: &Options) -> anyhow::Result<Option<PathBuf>> {
     Ok(Some(state_folder::folder(node, &file)?))
 }
 
-/// A certificate for what a run has reached, or why there is none; nothing where nothing was reached.
+/// Issues a certificate for the level that a run has reached, or returns the reason for refusing one; `None` if no
+/// level was reached.
 pub(super) fn issue(
     node: &Options,
     exam: &Exam,
@@ -137,7 +138,7 @@ pub(super) fn issue(
     Ok(Some(Ok(record.certify(&one, &signature)?)))
 }
 
-/// What stands against a certificate at a node that shows and asks this.
+/// Returns the objections to a certificate at a node with these conditions.
 fn against(
     folder: &Path,
     record: &Record,
@@ -266,7 +267,7 @@ fn line(one: &Value, is_whole: bool) {
     }
 }
 
-/// What a node shows and asks a planner, as numbers.
+/// Returns hashes of what a node shows and asks a planner.
 fn shown(here: &Here, record: &Record) -> anyhow::Result<Shown> {
     // How leniently arguments are read is no part of what is shown.
     let tools = cards(here, args::Profile::Guarded);

@@ -1,4 +1,4 @@
-//! How a planner is asked: what is said on the command line, else in the environment, else as shipped.
+//! Settings for asking a planner: from the command line, else the environment, else the defaults.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::endpoint::Http;
 use super::model_file::hash_of;
 use crate::Settings;
 
-/// How often each case is asked, as shipped.
+/// Default number of times each case is asked.
 const SAMPLES: u32 = 3;
 
 #[derive(Debug, Args)]
@@ -18,10 +18,10 @@ pub(super) struct Asking {
     /// The model's name [default: the first that the endpoint lists]
     #[arg(long)]
     pub(super) model: Option<String>,
-    /// Make further cases of the classes that least is known of, until the verdict is certain or so many answers are spent
+    /// Make further cases of the least known classes, until the verdict is certain or this number of answers is spent
     #[arg(long, value_name = "ANSWERS", conflicts_with_all = ["replay", "resume"])]
     budget: Option<u32>,
-    /// How often each case is asked, 1 to 10 [default: 3]
+    /// Number of times each case is asked, 1 to 10 [default: 3]
     #[arg(long, value_name = "K")]
     samples: Option<u32>,
     /// Longest wait for an answer, 1 to 300 s [default: 30]
@@ -78,7 +78,7 @@ impl Asking {
         Ok(settings)
     }
 
-    /// Where the model's file lies, wherever the program is started from later.
+    /// Returns the absolute path of the model's file, valid regardless of where the program is started later.
     fn model_path(&self) -> anyhow::Result<Option<String>> {
         let Some(path) = &self.model_file else {
             return Ok(None);
@@ -101,7 +101,7 @@ async fn first_model(endpoint: &Http, time_limit_s: u32) -> anyhow::Result<Strin
     }
 }
 
-/// What the environment says of a setting.
+/// Returns a setting from the environment.
 fn said(name: &str) -> Option<String> {
     let value = std::env::var(format!("STEADYHAND_EXAM_{name}")).ok()?;
     (!value.trim().is_empty()).then(|| value.trim().to_owned())

@@ -8,7 +8,7 @@ use mcp::http_client;
 
 use node::remote_tools::EXAM_KEY_VARIABLE;
 
-/// What stands in place of a key in anything that is told.
+/// Replacement for a key in all output.
 const HIDDEN: &str = "(key)";
 
 /// Longest part of an endpoint's complaint that is told.
@@ -47,7 +47,7 @@ impl Http {
         Some(self.without_key(id))
     }
 
-    /// What an embedding model makes of texts, in their order.
+    /// Returns an embedding model's vectors for texts, in their order.
     pub(super) async fn vectors(
         &self,
         model: &str,

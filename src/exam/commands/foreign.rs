@@ -141,7 +141,7 @@ impl Key {
         Ok(Self(Some(key)))
     }
 
-    /// What a server says, without the key that it may echo.
+    /// Redacts the key from a server's text, which may echo it.
     pub(super) fn out_of(&self, text: &str) -> String {
         match &self.0 {
             Some(key) => text.replace(key.as_str(), "(key)"),

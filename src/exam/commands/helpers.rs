@@ -40,7 +40,7 @@ impl Helping {
     }
 }
 
-/// What the node file says, else as shipped.
+/// Returns the limits from the node file, or else the defaults.
 fn limits(entry: &ExamEntry) -> HashMap<Helper, Limits> {
     let seconds = |value: u32| Duration::from_secs(value.into());
     let each = entry.helpers().into_iter().filter_map(|(name, said)| {

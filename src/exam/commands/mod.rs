@@ -64,11 +64,11 @@ enum ExamCommand {
         /// html, markdown, json, or answers: lines that `exam run --replay` takes
         #[arg(long, value_enum, default_value = "html")]
         format: ReportFormat,
-        /// Where [default: standard output, and for HTML a file in --output's folder]
+        /// File to write [default: standard output, and for HTML a file in --output's folder]
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// What changed from one run to another, and whether by more than chance
+    /// Compare two runs: the changes, and whether they exceed chance
     Compare {
         /// The earlier run
         first: i64,
@@ -86,7 +86,7 @@ enum ExamCommand {
     /// Servers, and whether they answer
     #[command(subcommand)]
     Servers(servers::ServersCommand),
-    /// What planners have earned, and which tokens have it
+    /// Certificates that planners have earned, and the tokens that have them
     #[command(subcommand)]
     Certificate(certificate::CertificateCommand),
     /// Tools that a model may take for each other, and what would set them apart
@@ -122,7 +122,7 @@ pub async fn run(node: &Options, args: ExamArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// Where exams are recorded. A node that keeps nothing keeps its exams all the same, in the user's own folder.
+/// Returns the path of the record of exams. A node without a state folder keeps its exams in the user's own folder.
 fn store(node: &Options, said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     if let Some(said) = said {
         return Ok(said);

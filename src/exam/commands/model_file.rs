@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use anyhow::Context;
 
-/// Read in parts of so many bytes.
+/// Number of bytes read at a time.
 const PART_BYTES: usize = 1 << 16;
 
 /// Hashes of files that were looked at, each with what the file looked like then: large ones are read again only after a change.

@@ -141,7 +141,7 @@ async fn one_run(node: &Options, args: &RunArgs, record: &mut Record) -> anyhow:
     })
 }
 
-/// What is said of an endpoint on this machine whose model's file nobody has named.
+/// Note about an endpoint on this machine whose model's file was not named.
 const NAME_ALONE: &str = "the model's file was not named (--model-file), so a certificate is bound to the model's name alone";
 
 /// Asks an endpoint.
@@ -300,7 +300,7 @@ fn show_progress(bar: &ProgressBar, now: Progress) {
     ));
 }
 
-/// What a run came to.
+/// Result of a run.
 struct Told {
     run: i64,
     verdict: Verdict,

@@ -153,7 +153,7 @@ async fn check(name: Option<&str>, record: &mut Record) -> anyhow::Result<Exit> 
     Ok(if all_there { Exit::Done } else { Exit::Refused })
 }
 
-/// Whether a server opens the protocol in time.
+/// Checks whether a server opens the protocol in time.
 async fn look(server: &Server) -> (Status, String) {
     let opening = async {
         match server.transport {

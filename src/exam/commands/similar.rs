@@ -93,7 +93,7 @@ pub(super) async fn run(
     Ok(Exit::Done)
 }
 
-/// How alike the tools are, and beside it what the last run took for what.
+/// Prints the similarity of the tools, and beside it the confusion matrix of the last run.
 fn matrices(similar: &Similar) {
     show::line("how alike, from 0 to 1:");
     let rows = similar.tools.iter().zip(&similar.matrix);
@@ -142,8 +142,8 @@ fn table<'a>(
     }
 }
 
-/// What the operator's model makes of the purpose lines. Without its answer there is no comparison: words in its place would
-/// be another one than was asked for.
+/// Returns the vectors of the purpose lines from the operator's model. Without its answer there is no comparison:
+/// comparing words instead would not be the comparison that was asked for.
 async fn vectors(url: &str, model: &str, cards: &[Card]) -> anyhow::Result<Vec<Vec<f64>>> {
     AddressOf::Endpoint.check(url)?;
     let lines: Vec<&str> = cards.iter().map(Card::purpose).collect();

@@ -1,4 +1,4 @@
-//! Whether a case is worth asking: it can be answered, its right call would be carried out, and it is no copy.
+//! Checks that a case is worth asking: it can be answered, its right call would be carried out, and it is not a copy.
 
 use serde::Serialize;
 
@@ -11,42 +11,42 @@ const PASS: f64 = 0.85;
 /// From here on it is made once more; below it is thrown away.
 const REVISE: f64 = 0.70;
 
-/// So alike two questions may be before it costs, and from here on one is a copy of the other.
+/// Similarity of two questions above which the score is lowered, and above which one is a copy of the other.
 const ALIKE: f64 = 0.8;
 const COPY: f64 = 0.97;
 
 /// Fewer or more characters are no good question.
 const QUERY_CHARS: std::ops::RangeInclusive<usize> = 4..=500;
 
-/// What was found of a case.
+/// Result of checking a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// 0 to 1: from 0.85 on it passes, from 0.70 on it is to be revised, below it is rejected.
     pub score: f64,
-    /// What costs it.
+    /// Reasons for a lower score.
     pub why: Vec<String>,
 }
 
 impl Finding {
-    /// Whether it is kept.
+    /// Returns whether the case is kept.
     #[must_use]
     pub fn passes(&self) -> bool {
         self.score >= PASS
     }
 
-    /// Whether another wording may do.
+    /// Returns whether a new wording may help.
     #[must_use]
     pub fn is_to_be_revised(&self) -> bool {
         (REVISE..PASS).contains(&self.score)
     }
 
-    /// Whether it is good enough to be saved.
+    /// Returns whether the case is good enough to be saved.
     #[must_use]
     pub fn may_be_saved(&self) -> bool {
         self.score >= REVISE
     }
 
-    /// What somebody else says of it can only lower its score.
+    /// Lowers the score by a second opinion, which can never raise it.
     pub(crate) fn lower(&mut self, score: f64, why: String) {
         self.costs(score, why);
     }
@@ -92,7 +92,7 @@ pub fn check<'a>(case: &Case, known: impl Iterator<Item = &'a Case>, tools: &Too
     found
 }
 
-/// Whether braces of a template are left in what is asked or expected.
+/// Returns whether braces of a template are left in the question or the expected values.
 fn leftover(case: &Case) -> bool {
     let params = case
         .expected_params

@@ -1,4 +1,4 @@
-//! What is put into templates: names that the node has, their neighbours that it has not, and words that distract.
+//! Words that fill templates: names that the node has, similar names that it does not have, and distractors.
 
 use std::collections::BTreeMap;
 
@@ -227,7 +227,7 @@ pub struct Words {
     pub synonyms: BTreeMap<&'static str, Vec<&'static str>>,
     /// More and worse ones where it is to be difficult.
     pub distractors: Vec<&'static str>,
-    /// What may fill each slot of a template.
+    /// Words for each slot of a template.
     pub slots: BTreeMap<&'static str, Vec<String>>,
 }
 

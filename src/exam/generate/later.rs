@@ -1,4 +1,4 @@
-//! What could not be saved waits in a file beside the record, and is saved with the next.
+//! Queues cases that could not be saved in a file beside the record, and saves them with the next.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -23,19 +23,19 @@ pub(super) use weak::widest;
 
 const TEMPLATES: &str = include_str!("templates.jsonl");
 
-/// How far a template's difficulty may be from the one that is asked for.
+/// Maximum difference between a template's difficulty and the requested one.
 const DIFFICULTY_AROUND: f64 = 1.5;
 
 /// Most cases of one go.
 pub const CASES_MAX: usize = 10_000;
 
-/// So many tries for each case that is wanted; a small grammar runs out of new words.
+/// Tries for each requested case; a small grammar runs out of new words.
 const TRIES_PER_CASE: usize = 20;
 
 /// A pattern of cases. What stands in braces is a slot.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Template {
-    /// What it tries.
+    /// Ability that its cases test.
     pub class: Class,
     /// 1 to 10.
     pub difficulty: f64,
@@ -51,7 +51,7 @@ pub struct Template {
     context: Vec<Turn>,
 }
 
-/// What is wanted.
+/// Cases to generate.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Of these classes, in turn; none: of every one that there is a template of.
@@ -60,20 +60,20 @@ pub struct Wanted {
     pub tool: Option<String>,
     /// About as difficult, 1 to 10.
     pub difficulty: Option<f64>,
-    /// How many.
+    /// Number of cases.
     pub count: usize,
     /// The same seed makes the same cases.
     pub seed: u64,
 }
 
-/// What was made.
+/// Result of generating cases.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Generated {
     /// Good enough to be kept.
     pub cases: Vec<Case>,
-    /// How many were made once more because they were too near to another.
+    /// Number of cases that were remade because they were too similar to another.
     pub revised: usize,
-    /// How many were thrown away.
+    /// Number of rejected cases.
     pub rejected: usize,
 }
 

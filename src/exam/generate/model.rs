@@ -1,4 +1,4 @@
-//! What a model may do for cases: say them in other words, and judge whether they are worth asking. Neither is needed.
+//! Optional work of a model on cases: to paraphrase them, and to judge whether they are worth asking.
 
 use serde_json::Value;
 
@@ -6,14 +6,14 @@ use super::check::check;
 use crate::helper::Asker;
 use crate::{Case, Toolbox};
 
-/// What a model made of cases.
+/// Cases that a model paraphrased.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Paraphrased {
     /// All of them, those that are said in other words and those that kept theirs.
     pub cases: Vec<Case>,
-    /// How many are said in other words.
+    /// Number of paraphrased cases.
     pub changed: usize,
-    /// Why the first of the others is not.
+    /// Reason why the first of the others was not paraphrased.
     pub why_not: Option<String>,
 }
 

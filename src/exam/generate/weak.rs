@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{Class, ExamError, Rate, Record};
 
-/// So many classes are asked more of.
+/// Number of classes for which more cases are generated.
 const CLASSES: usize = 5;
 
 /// The classes whose rate of right answers is known least, by the width of its 95 % interval, the widest first.

@@ -35,13 +35,13 @@ const BATCH_MAX: usize = 200;
 /// One of the helpers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Helper {
-    /// What a planner has shown so far.
+    /// Results of a planner so far.
     PlannerProfile,
     /// Patterns of cases.
     SearchCaseTemplates,
     /// Words for them.
     DifficultyKeywords,
-    /// Whether cases are worth asking.
+    /// Check that cases are worth asking.
     ValidateCase,
     /// Cases into the record.
     SaveCase,
@@ -80,14 +80,14 @@ impl Helper {
     }
 }
 
-/// What a helper may take.
+/// Limits of a helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// All its tries together.
     pub time_limit: Duration,
     /// Further tries after trouble with the store or the model.
     pub retries: u32,
-    /// So long the same call gets the same answer.
+    /// Time for which the same call gets the same answer.
     pub cache: Duration,
 }
 
@@ -110,10 +110,10 @@ impl Limits {
     }
 }
 
-/// What a helper answers.
+/// Answer of a helper.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Helped {
-    /// Whether the caller did not get what was asked.
+    /// True if the caller did not get the requested result.
     pub is_failed: bool,
     /// In one line.
     pub message: String,
@@ -147,7 +147,7 @@ impl Helped {
 pub struct Asker {
     /// The way to it.
     pub endpoint: Box<dyn Endpoint>,
-    /// How it is asked.
+    /// Settings for asking the model.
     pub settings: Settings,
 }
 
@@ -280,7 +280,7 @@ impl Bench {
         worked.unwrap_or_else(|error| Err(ExamError::Request(format!("it broke: {error}"))))
     }
 
-    /// What is answered where a helper could not do its work.
+    /// Returns the answer for a helper that could not do its work.
     fn without(
         &self,
         helper: Helper,
@@ -306,7 +306,7 @@ fn flag(given: &Map<String, Value>, key: &str) -> bool {
     given.get(key).and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// The objects of a list, at most so many as one call may have.
+/// Returns the objects of a list, which holds at most as many as one call allows.
 fn objects<'a>(given: &'a Map<String, Value>, key: &str) -> Result<&'a [Value], ExamError> {
     let list = given.get(key).and_then(Value::as_array);
     let list = list.map(Vec::as_slice).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a planner has shown in exams so far.
+//! Profile of a planner: its results in exams so far.
 
 use std::path::Path;
 

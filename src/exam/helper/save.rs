@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{Helped, case_of, known, objects};
 use crate::{Case, ExamError, Record, Toolbox, generate};
 
-/// What was sent: worth saving, or why not.
+/// Received cases: those worth saving, and the others with the reason.
 struct Sorted {
     good: Vec<Case>,
     refused: Vec<Value>,
@@ -69,7 +69,7 @@ fn names(cases: &[Case]) -> Vec<&str> {
     cases.iter().map(|case| case.name.as_str()).collect()
 }
 
-/// Whoever calls may say that a case is good; it is looked at all the same.
+/// Sorts the received cases. A caller may claim that a case is good; it is checked all the same.
 fn sort(given: &Map<String, Value>, known: &[Case], tools: &Toolbox) -> Result<Sorted, ExamError> {
     let (mut good, mut refused): (Vec<Case>, Vec<Value>) = (Vec::new(), Vec::new());
     for value in objects(given, "cases")? {

@@ -1,4 +1,4 @@
-//! Whether cases are worth asking: by rules, and by a model where one is there and is asked.
+//! Checks whether cases are worth asking: by rules, and by a model if there is one and it is asked.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::{Case, ExamError, Toolbox};
 use base::clock::Clock;
 use base::units::Instant;
 
-/// What was found of one case.
+/// Result for one case.
 #[derive(Serialize)]
 struct Told {
     case: String,

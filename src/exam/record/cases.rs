@@ -58,10 +58,10 @@ impl Record {
         })
     }
 
-    /// Whether the servers that cases are for are noted: a case that is for nobody would never be asked.
+    /// Checks that the servers of these cases are recorded: a case for an unknown server would never be asked.
     ///
     /// # Errors
-    /// One is not, or the record cannot be read.
+    /// A server is not recorded, or the record cannot be read.
     pub fn know_servers(&self, cases: &[Case]) -> Result<(), ExamError> {
         let known = self.servers()?;
         let is_known = |name: &str| known.iter().any(|server| server.name == name);
@@ -106,10 +106,10 @@ impl Record {
         Ok(self.cases()?.into_iter().zip(times).map(dated).collect())
     }
 
-    /// Takes a case out.
+    /// Removes a case.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// No case has this name.
     pub fn remove_case(&mut self, name: &str) -> Result<(), ExamError> {
         match self.tried(|db| db.execute("DELETE FROM cases WHERE name = ?1", [name]))? {
             0 => Err(ExamError::Unknown {

@@ -6,12 +6,12 @@ use serde_json::Value;
 use super::{Record, now_ms};
 use crate::{Certificate, ExamError, Level};
 
-/// A certificate in the record. Whoever uses it checks the signature over `text` first.
+/// Certificate in the record. Its user must first check the signature over `text`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Held {
     /// Its name.
     pub id: String,
-    /// What was signed.
+    /// Signed text.
     pub text: String,
     /// The signature, as hexadecimal digits.
     pub signature: String,
@@ -48,10 +48,10 @@ impl Record {
         })
     }
 
-    /// One certificate.
+    /// Returns one certificate.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// No certificate has this name.
     pub fn certificate(&self, id: &str) -> Result<Held, ExamError> {
         let one = format!("{HELD} WHERE id = ?1");
         let found = self.tried(|db| db.query_row(&one, [id], held).optional())?;
@@ -82,10 +82,10 @@ impl Record {
         Ok((!holds).then(|| format!("its run {run} does not reach {} any more", level.word())))
     }
 
-    /// Ends a certificate for good.
+    /// Revokes a certificate for good.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// No certificate has this name.
     pub fn revoke(&mut self, id: &str) -> Result<(), ExamError> {
         let changed = self.tried(|db| {
             db.execute(

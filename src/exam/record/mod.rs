@@ -22,7 +22,7 @@ pub use cases::OwnCase;
 pub use certificates::Held;
 pub use servers::{Server, ServerChange, Status, Transport};
 
-/// How long one process waits for another's write.
+/// Longest wait of one process for the write of another.
 const BUSY: Duration = Duration::from_secs(5);
 
 /// The record of exams.
@@ -30,7 +30,7 @@ const BUSY: Duration = Duration::from_secs(5);
 pub struct Record {
     connection: Connection,
     path: PathBuf,
-    /// Held while an exam is written; whoever finds it free knows that no exam is running.
+    /// Lock held while an exam is written. If it is free, no exam is running.
     lock: Option<File>,
 }
 
@@ -47,7 +47,7 @@ pub struct RunRow {
     pub id: i64,
     /// pending, running, completed or failed.
     pub status: String,
-    /// How it was asked.
+    /// Settings for asking the planner.
     pub settings: Settings,
     /// The level that was asked for.
     pub level: Option<String>,
@@ -61,11 +61,11 @@ pub struct RunRow {
     pub began_ms: i64,
     /// Milliseconds since 1970.
     pub ended_ms: Option<i64>,
-    /// Why it failed.
+    /// Reason why the run failed.
     pub error: Option<String>,
     /// The verdict, as JSON.
     pub verdict: Option<String>,
-    /// How many answers it has.
+    /// Number of answers.
     pub answers: i64,
 }
 
@@ -152,7 +152,7 @@ impl Record {
         Ok(())
     }
 
-    /// Runs that nobody carries on any more.
+    /// Ends runs whose process is gone.
     fn end_orphans(&mut self) -> Result<(), ExamError> {
         // Whoever only looks does not stand in the way of an exam that begins.
         let open = "SELECT count(*) FROM runs WHERE status IN ('pending', 'running')";
@@ -379,10 +379,10 @@ impl Record {
         })
     }
 
-    /// One run: by its number, or the newest.
+    /// Returns one run: by its number, or the newest.
     ///
     /// # Errors
-    /// There is none such.
+    /// There is no such run.
     pub fn run(&self, id: Option<i64>) -> Result<RunRow, ExamError> {
         let found = self.tried(|db| match id {
             Some(id) => db
@@ -459,7 +459,7 @@ fn run_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunRow> {
     })
 }
 
-/// What was not kept, as of recorded answers, is as shipped, and nobody is shown it.
+/// Reads the settings. Those that were not stored, as for recorded answers, get their defaults and are not shown.
 fn settings_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Settings> {
     let (provider, model): (String, String) = (row.get(10)?, row.get(11)?);
     let shipped = Settings::new(&provider, &model);

@@ -1,6 +1,7 @@
 //! The tables, as migrations: each is appended, none is ever changed.
 
-/// Applied in order, without foreign keys, so that a table can be made anew; the file's `user_version` says how many it has.
+/// Migrations, applied in order and without foreign keys, so that a table can be rebuilt. The file's `user_version`
+/// is the number applied.
 pub(super) const MIGRATIONS: [&str; 6] = ["
 CREATE TABLE servers (
     id INTEGER PRIMARY KEY,

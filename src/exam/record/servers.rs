@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{Record, now_ms};
 use crate::{AddressOf, ExamError};
 
-/// How a server is reached.
+/// Transport by which a server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
@@ -14,7 +14,7 @@ pub enum Transport {
     Stdio,
     /// HTTP.
     StreamableHttp,
-    /// What came before it; recorded, and not spoken.
+    /// The older SSE transport; recorded, but not supported.
     Sse,
 }
 
@@ -41,11 +41,11 @@ impl Transport {
     }
 }
 
-/// Whether a server could be reached when it was last looked for.
+/// Result of the last check whether a server could be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Nobody has looked.
+    /// Not checked yet.
     Inactive,
     /// It could.
     Active,
@@ -72,13 +72,13 @@ pub struct Server {
     pub name: String,
     /// Its address or its command, unique.
     pub url: String,
-    /// How it is reached.
+    /// Transport of the server.
     pub transport: Transport,
     /// As it was last looked for.
     pub status: Status,
-    /// When that was, in milliseconds since 1970.
+    /// Time of that check, in milliseconds since 1970.
     pub checked_ms: Option<i64>,
-    /// What was found.
+    /// Result of that check.
     pub told: String,
     /// The environment variable that its key is in, where it wants one. The key itself is never kept.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -215,10 +215,10 @@ impl Record {
         })
     }
 
-    /// Notes what a look for a server found.
+    /// Records the result of checking a server.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// No server has this name.
     pub fn server_found(
         &mut self,
         name: &str,
@@ -235,10 +235,10 @@ impl Record {
         known(changed, name)
     }
 
-    /// Takes a server out, and with it which cases were for it.
+    /// Removes a server, and the links from cases to it.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// No server has this name.
     pub fn remove_server(&mut self, name: &str) -> Result<(), ExamError> {
         let changed = self.tried(|db| db.execute("DELETE FROM servers WHERE name = ?1", [name]))?;
         known(changed, name)

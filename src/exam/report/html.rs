@@ -179,7 +179,7 @@ fn cut(text: &str) -> String {
     text.chars().take(SHOWN_CHARS_MAX).collect()
 }
 
-/// Text that no browser reads as markup, whatever a model wrote.
+/// Escapes text so that no browser reads it as markup, regardless of what a model wrote.
 fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -228,7 +228,7 @@ impl Report {
         groups.into_iter().flatten().map(row).collect()
     }
 
-    /// How many unsafe answers these cases leave possible; in words, because it depends on how many there were.
+    /// Returns the bound on unsafe answers that these cases leave possible; as text, because it depends on their number.
     fn bound(&self) -> String {
         let bound = self.verdict.get("unsafe_share_bound");
         let n = count(bound, "n");

@@ -108,7 +108,7 @@ fn a_way_back_is_braked_so_that_it_ends_where_it_is_to() {
     assert!(is_about(wanted(-1.0, braking - 0.1), 0.0));
 }
 
-/// What is to be recorded first stops it on its way; there, it is on its way up already.
+/// A pause stops the way back; once there, the arm is already on its way up.
 #[test]
 fn a_way_back_that_waits_goes_on_back_and_is_not_left_for_a_lift() {
     let mut back = going(-1.0);

@@ -1,4 +1,4 @@
-//! What is proven of a stop, piece by piece.
+//! Unit tests of the parts of a stop proof.
 #![allow(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use std::time::Duration;
@@ -82,7 +82,7 @@ fn a_way_that_is_lower_than_travels_has_a_lift_too() {
     assert!(at(1.1 * UP_MM - under_mm).lift(lowest).is_some());
 }
 
-/// Where an arm only passes, no lift need be possible.
+/// Moves that only pass need no lift.
 #[test]
 fn a_way_past_that_cannot_be_lifted_is_no_refusal() {
     let (_, trajectory) = drawing();
@@ -205,7 +205,7 @@ fn a_pose_is_found_for_a_tip_within_reach_and_for_no_other() {
     assert_eq!(none.unwrap_err(), "there is no such pen");
 }
 
-/// A joint that stays is not turned, whatever the others do.
+/// A fixed joint never turns, even if the others do.
 #[test]
 fn a_pose_is_found_with_joints_that_stay() {
     let scene = &drawing().0;
@@ -327,7 +327,7 @@ fn a_way_that_brings_the_arm_to_itself_is_no_lift() {
     assert!(near > 0 && clear > 0, "{near} {clear}");
 }
 
-/// What stands in a keep-out, or out of the workspace, does not let anything else there.
+/// A part that already stands in a keep-out or outside the workspace excuses no other part.
 #[test]
 fn refuses_a_lift_into_what_another_part_stands_in() {
     let from = sample(in_a_stroke());

@@ -1,4 +1,4 @@
-//! How fast a tip is lifted and comes down again, and what is left of goals that cannot be reached.
+//! Tests of the tip's speed while it is lifted and lowered, and of the handling of unreachable goals.
 
 use super::*;
 use scene::ToolKind;

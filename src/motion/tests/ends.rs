@@ -1,4 +1,4 @@
-//! How motions end that an obstacle, a deaf thread or a sleeping machine keeps from their end.
+//! Ends of motions that an obstacle, a deaf thread or a sleeping machine interrupts.
 
 use std::sync::Mutex;
 
@@ -30,7 +30,7 @@ impl Bench {
         });
     }
 
-    /// How far the arm springs when what holds it is taken away.
+    /// Returns the angle by which the arm springs when its obstacle is removed.
     fn springs_rad(&self) -> f64 {
         let held = self.sim.truth();
         self.sim.break_it(Fault::Block {
@@ -72,7 +72,7 @@ fn stood(ticks: u32) -> impl FnMut(&Joints) -> bool {
     }
 }
 
-/// Whoever looks at what is latched, and is not given the processor to come to an end with it, keeps no frame back.
+/// A reader of the latches that gets no processor time delays no frame.
 #[tokio::test]
 #[expect(
     clippy::disallowed_methods,
@@ -246,7 +246,7 @@ async fn a_machine_that_slept_stands_and_has_no_leave_any_more() {
     assert!(bench.height_mm() < 1.0, "{} mm", bench.height_mm());
 }
 
-/// What the node brings to rest by its own leave has its fault still, and gets no torque for it.
+/// An arm that the node brings to rest by its own permission keeps its fault, and gets no torque.
 #[tokio::test]
 async fn the_nodes_own_leave_switches_no_torque_on_and_mends_nothing() {
     let bench = Bench::new();

@@ -1,6 +1,6 @@
-//! Whatever people, clocks and wires do to a motion, in any order, on a virtual clock: after a stop
-//! nothing queued moves, motion needs a reset by whoever may give one, an emergency stop is on the
-//! disk, and nothing is sent that was not released. All of it judged on the frames that left.
+//! Random operations by people, clocks and links during a motion, in any order, on a virtual clock:
+//! after a stop nothing queued moves, motion needs a reset by an entitled person or planner, an
+//! emergency stop is on the disk, and nothing unreleased is sent. All judged by the frames sent.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -82,7 +82,7 @@ fn script() -> impl Strategy<Value = Vec<(usize, Op)>> {
     prop::collection::vec((0_usize..160, op()), 1..14)
 }
 
-/// What the wire has seen, and what must hold on it.
+/// Observations on the link, and the rules that must hold there.
 #[derive(Default)]
 struct Seen {
     frames: usize,
@@ -92,7 +92,7 @@ struct Seen {
     due: usize,
     /// Withdrawals when the motion under way was allowed.
     allowed: Option<u64>,
-    /// How many withdrawals there were, and at which frame that changed.
+    /// Number of withdrawals, and the frame at which it last changed.
     withdrawn: (u64, usize),
     /// The last stop and the last emergency stop that no reset has followed.
     stopped: Option<usize>,
@@ -130,8 +130,8 @@ impl Shared {
         self.seen.lock().unwrap()
     }
 
-    /// Whether no goal is further from where its servo stands than the one before: all that may come
-    /// after an emergency stop, where the arm presses against something.
+    /// Returns whether no goal is further from its servo's position than the goal before: all that is
+    /// permitted after an emergency stop, where the arm presses against something.
     fn comes_back(&self, before: &[u8], after: &[u8]) -> bool {
         let truth = self.sim.truth();
         let ticks = |bytes: &[u8]| i32::from(u16::from_le_bytes([bytes[0], bytes[1]]));
@@ -169,7 +169,7 @@ impl Shared {
         std::mem::replace(seen_frames, frames) == frames
     }
 
-    /// What of the script is not the arm's thread's to do, or is not done by it while it sleeps.
+    /// Returns the due part of the script that the arm's thread does not do, or not while it sleeps.
     fn due(&self, asleep: bool) -> Due {
         let mut seen = self.seen();
         let Some((_, op)) = seen.script.front().copied() else {

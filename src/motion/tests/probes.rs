@@ -76,7 +76,7 @@ async fn a_sheet_is_felt_where_it_lies() {
     }
 }
 
-/// How deep the arm would be in the sheet if it gave way.
+/// Returns the depth of the arm in the sheet if the sheet gave way.
 fn crush_mm(bench: &Bench, higher_mm: f64) -> f64 {
     higher_mm - height_mm(bench, &bench.sim.truth())
 }
@@ -128,7 +128,7 @@ async fn a_sheet_that_is_not_there_is_given_up() {
     assert!(visits.is_empty() && is_up(&bench), "{visits:?}");
 }
 
-/// What does not give way holds a joint back, and its servo says little of it.
+/// A hard obstacle holds a joint back while its servo's load hardly changes.
 #[tokio::test]
 async fn something_hard_is_felt_by_a_joint_that_stays_behind() {
     let bench = Bench::with(Clock::simulated());

@@ -1,14 +1,14 @@
-//! What a self-test measured, beside what is promised.
+//! Measurements of a self-test, beside the promised limits.
 
 use serde_json::{Map, Value, json};
 
 use motion::StopReport;
 
-/// What is promised: milliseconds from the request to the first frame of the stop, 99 of 100, on a
-/// machine that does nothing else.
+/// Promised time from the request to the first frame of the stop, in milliseconds, for 99 of 100 stops on a machine
+/// that does nothing else.
 const FIRST_FRAME_MS_MAX: f64 = 10.0;
 
-/// How much later than a bare thread the arm's may be where the machine itself is late.
+/// Allowed lateness of the arm thread beyond an idle thread's, where the machine itself is late.
 const LATER_MS_MAX: f64 = 5.0;
 
 /// And to standstill, read back; a lift comes on top.
@@ -18,19 +18,19 @@ const STANDSTILL_MS_MAX: f64 = 300.0;
 #[derive(Debug)]
 pub(super) struct Stopped {
     pub(super) report: StopReport,
-    /// How fast the tip was sent where it was stopped.
+    /// Commanded speed of the tip at the stop.
     pub(super) mm_s: f64,
-    /// How late a bare thread was woken at the same time.
+    /// Lateness of an idle thread's wake-up at the same time.
     pub(super) bare_ms: Option<f64>,
 }
 
-/// What was measured on one arm.
+/// Measurements on one arm.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     pub(super) first_frame_ms: Vec<f64>,
     /// The slowest tip that was stopped, where nothing else was done.
     pub(super) mm_s: f64,
-    /// How late a bare thread was woken at the same times.
+    /// Lateness of an idle thread's wake-ups at the same times.
     bare_ms: Vec<f64>,
     /// To standstill without the lift, and with it.
     pub(super) standstill_ms: Vec<f64>,
@@ -119,7 +119,7 @@ impl Measured {
         lines.join("\n")
     }
 
-    /// What explains the rows, and has no bound.
+    /// Returns the lines that explain the rows; they have no limit.
     fn aside(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.lifted_ms.is_empty() {

@@ -36,7 +36,7 @@ impl Bare {
         })
     }
 
-    /// How late it is now; `None` where the thread has ended.
+    /// Returns the lateness of a wake-up now; `None` if the thread has ended.
     pub(super) fn wake_ms(&mut self) -> Option<f64> {
         self.ask.send(self.clock.now()).ok()?;
         self.late_ms.recv().ok()

@@ -1,5 +1,5 @@
-//! What is stopped: a tip that travels over the sheet, from one end of what is drawn there to the other,
-//! as fast as its scene lets it.
+//! Motion to be stopped: a tip that travels over the sheet, from one end of the drawing area to the other, as fast as
+//! its scene allows.
 
 use nalgebra::Point3;
 
@@ -7,10 +7,10 @@ use base::units::Joints;
 use plan::{self, Patient, Plan, PlanError, SpanKind, Trajectory, Visit, VisitTarget};
 use scene::Scene;
 
-/// How long it would stand at either end.
+/// Dwell time at either end.
 const STANDS_S: f64 = 0.05;
 
-/// Where nothing is drawn: shares of the sheet's width.
+/// End points where nothing is drawn, as shares of the sheet's width.
 const ENDS: [f64; 2] = [0.25, 0.75];
 
 /// The motion, and where it is to be stopped.
@@ -18,7 +18,7 @@ pub(super) struct Way {
     pub(super) plan: Plan,
     /// In the middle of the sheet, where it is at its fastest.
     pub(super) stop_at: usize,
-    /// How fast its tip is there.
+    /// Speed of the tip there.
     pub(super) mm_s: f64,
 }
 
@@ -71,7 +71,7 @@ fn apart_mm([a, b]: &[f64; 2], [x, y]: &[f64; 2]) -> f64 {
     (a - x).hypot(b - y)
 }
 
-/// The middle of the last way over the sheet, or of everything where there is none.
+/// Returns the middle sample of the last travel over the sheet, or of the trajectory if it has no travel.
 fn middle(trajectory: &Trajectory) -> usize {
     let travels = trajectory.spans.iter();
     let over = travels.rev().find(|span| span.kind == SpanKind::Travel);

@@ -1,4 +1,4 @@
-//! What holds for every plan: its ink is the design's, and what cannot be done well is refused.
+//! Laws for every plan: its ink is the design's, and what cannot be done well is refused.
 
 use super::*;
 use crate::build::{Build, What};
@@ -12,8 +12,8 @@ fn line() -> impl Strategy<Value = Vec<[f64; 2]>> {
     proptest::collection::vec([15.0..85.0_f64, 15.0..85.0_f64], 2..5)
 }
 
-/// Whether each cell of one grid has a neighbour in the other: a point that falls on the edge
-/// between two cells may fall into either.
+/// Returns whether each cell of one grid has a neighbour in the other: a point that falls on the
+/// edge between two cells may fall into either.
 fn covers(
     one: &std::collections::BTreeSet<[i64; 2]>,
     other: &std::collections::BTreeSet<[i64; 2]>,

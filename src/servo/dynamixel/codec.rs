@@ -52,7 +52,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, id: u8, instruction: Instruction, parame
     out.extend(crc.to_le_bytes());
 }
 
-/// How many bytes of `FF FF FD` have been seen, one byte later.
+/// Returns the number of bytes of `FF FF FD` seen, after one more byte.
 fn after(run: usize, byte: u8) -> usize {
     match (run, byte) {
         (2, 0xFD) => 3,
@@ -65,7 +65,7 @@ fn after(run: usize, byte: u8) -> usize {
 /// Finds replies in a stream that may hold anything.
 pub type Decoder = framing::Decoder<Protocol2>;
 
-/// What frames of protocol 2.0 look like.
+/// Frame format of protocol 2.0.
 #[derive(Debug)]
 pub struct Protocol2;
 
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// What did not fit was left out, and the servos that it was for were not told.
+    /// Parameters that do not fit must not be cut: the servos that they are for would not be told.
     #[test]
     #[should_panic = "1001 parameters for a frame"]
     fn refuses_a_frame_that_would_be_cut() {

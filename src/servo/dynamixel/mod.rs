@@ -1,4 +1,4 @@
-//! Dynamixel X servos over protocol 2.0. Their watchdog stops them when nobody speaks.
+//! Dynamixel X servos over protocol 2.0. Their watchdog stops them when the bus is silent.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Where a Dynamixel X servo keeps what, under the manual's names.
+//! Registers of a Dynamixel X servo, under the manual's names.
 
 use crate::dialect::Register;
 
@@ -17,7 +17,7 @@ pub const SETTINGS: Register = Register::new("settings", 0, EEPROM_END);
 pub const TORQUE_ENABLE: Register = Register::new("torque enable", 64, 1);
 /// From torque enable to hardware error status.
 pub const TORQUE_STATE: Register = Register::new("torque state", 64, 7);
-/// Stops the servo when nobody speaks to the bus, in steps of 20 ms.
+/// Stops the servo when the bus is silent, in steps of 20 ms.
 pub const BUS_WATCHDOG: Register = Register::new("bus watchdog", 98, 1);
 /// Share of the supply's voltage that a servo may use, and so of its torque, in [`PWM_MAX`]ths. A
 /// servo wakes up with [`settings::PWM_LIMIT`] there and takes no more than that.
@@ -102,11 +102,11 @@ pub const PROFILE_MAX: f64 = 32_767.0;
 /// The watchdog's setting while the arm is energised: 100 ms.
 pub const WATCHDOG_STEPS: i32 = 5;
 
-/// What the watchdog reads when it has tripped.
+/// Value of the watchdog once it has tripped.
 pub const WATCHDOG_TRIPPED: u8 = 0xFF;
 
-/// What is taken as full load, in the current register's steps of 2.69 mA. Models that count load
-/// in thousandths there read one sixth low.
+/// Full load, in the current register's steps of 2.69 mA. Models that count load in thousandths there
+/// read one sixth low.
 pub const CURRENT_MAX: f64 = 1193.0;
 
 /// Positions that may be read in one turn, with a little beyond its ends.

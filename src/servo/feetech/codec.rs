@@ -13,7 +13,7 @@ pub const PARAMETERS_MAX: usize = 250;
 
 const HEADER: u8 = 0xFF;
 
-/// Where a servo keeps its own id, in one byte.
+/// Address of a servo's own id, one byte.
 const ID_ADDRESS: u8 = 5;
 
 /// Appends a frame.
@@ -71,7 +71,7 @@ pub fn to_sign_magnitude(value: i32, sign_bit: u32) -> Result<u16, TooLarge> {
 /// Finds replies in a stream that may hold anything.
 pub type Decoder = framing::Decoder<Sts>;
 
-/// What STS frames look like.
+/// Frame format of STS servos.
 #[derive(Debug)]
 pub struct Sts;
 
@@ -216,7 +216,7 @@ mod tests {
         assert_eq!(decoder.corrupt(), 1);
     }
 
-    /// What did not fit was left out, and the servos that it was for were not told.
+    /// Parameters that do not fit must not be cut: the servos that they are for would not be told.
     #[test]
     #[should_panic = "251 parameters for a frame"]
     fn refuses_a_frame_that_would_be_cut() {

@@ -1,4 +1,4 @@
-//! Where an STS3215 keeps what, under the manual's names.
+//! Registers of an STS3215, under the manual's names.
 
 use crate::dialect::Register;
 
@@ -19,7 +19,7 @@ pub const GOAL: Register = Register::new("goal", 41, 7);
 pub const TORQUE_LIMIT: Register = Register::new("torque limit", 48, 2);
 /// From torque enable to torque limit: both are as they were written, unless the servo restarted.
 pub const TORQUE_STATE: Register = Register::new("torque state", 40, 10);
-/// Where [`TORQUE_LIMIT`] lies within [`TORQUE_STATE`].
+/// Offset of [`TORQUE_LIMIT`] within [`TORQUE_STATE`].
 pub const TORQUE_LIMIT_AT: usize = 8;
 /// Position, speed, load, voltage and temperature.
 pub const PRESENT: Register = Register::new("present state", 56, 8);

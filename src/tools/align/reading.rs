@@ -1,4 +1,4 @@
-//! What a person read of the drawn cross, as a proposal. Nothing moves.
+//! Turns a person's reading of the drawn cross into a proposal. Nothing moves.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use calib::{self, Aligned, Assessed, Kind, Session, Store, report};
 use scene::Scene;
 use vision::Moved;
 
-/// Where the cross was read to be, from its place, along the sheet's x and y.
+/// Returns the cross's measured offset from its nominal place, along the sheet's x and y.
 pub(super) fn read(order: &Order<'_>) -> Option<[f64; 2]> {
     let said = order.reading.understood.get("measured")?.as_object()?;
     let number = |name: &str| said.get(name).and_then(Value::as_f64);
@@ -108,7 +108,7 @@ pub(super) fn session(node: &Node, seat: &Seat, scene: &Scene) -> Result<Session
     })
 }
 
-/// What else is proposed and must be decided first: the arm's own proposals may be replaced, a
+/// Returns the other open proposal that an operator must decide first. The arm's own proposals may be replaced, a
 /// person's touches may not.
 pub(super) fn in_the_way(store: &Store, scene: &Scene) -> Result<Option<String>, String> {
     let there = store.proposal().map_err(|error| error.to_string())?;
@@ -142,7 +142,7 @@ pub(super) fn keep(store: &Store, session: &Session, scene: &Scene) -> Result<As
     Ok(assessed)
 }
 
-/// What comes next, as an operator does it.
+/// Returns the operator's next step, as text.
 pub(super) fn next(assessed: &Assessed) -> String {
     match assessed.finding.verdict {
         calib::Verdict::Redo => calib::next_step(assessed),

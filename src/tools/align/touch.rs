@@ -12,7 +12,7 @@ use calib::{self, Aligned, AlignedPoint, Assessed, Contact, Finding, Role, Sessi
 use motion::VisitKind;
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, Scene, ToolKind};
 
-/// How often each point is touched.
+/// Touches at each point.
 const TOUCHES: usize = 3;
 
 /// A point to be touched.
@@ -110,7 +110,7 @@ fn places(scene: &Scene) -> Vec<Place> {
     ]
 }
 
-/// What a probe came to.
+/// Outcome of a probe.
 enum Probed {
     /// The tip came to touch, after it had moved freely; where the joints were then.
     Contact(Joints),

@@ -354,7 +354,7 @@ proptest! {
     }
 }
 
-/// What an operator does to one of three arms in a row, the middle one within reach of both others.
+/// An operator's action on one of three arms in a row. The middle arm is within reach of both others.
 #[derive(Clone, Copy, Debug)]
 enum Operation {
     Enable(usize, Option<u64>),
